@@ -10,14 +10,16 @@ import (
 	"io"
 	"sync"
 
+	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 // codec marshals and unmarshals the messages of one signal. It is safe for use
 // by several goroutines at once.
 type codec[B any] struct {
-	*signal[B]
+	*signal.Descriptor[B]
 	config    *Config
 	telemetry *telemetry
 	writing   []stef.WriterOption
@@ -30,16 +32,14 @@ type codec[B any] struct {
 
 // messageWriter writes one message after another into its buffer.
 type messageWriter[B any] struct {
-	buf    bytes.Buffer
-	stream recordWriter
-	batch  batchEncoder[B]
+	*signal.Encoder[B]
+	buf bytes.Buffer
 }
 
 // messageReader reads one message after another.
 type messageReader[B any] struct {
+	*signal.Decoder[B]
 	source bytes.Reader
-	stream recordReader
-	batch  batchDecoder[B]
 }
 
 // What a pooled writer or reader may retain from a message. One large message
@@ -53,7 +53,7 @@ const (
 // errNoReference refuses to marshal logs in the reference schema.
 var errNoReference = errors.New("the reference schema has no logs: set schema to full, or use another encoding for logs")
 
-func newCodec[B any](s *signal[B], c *Config, dicts []*stef.ZstdDict, t *telemetry) (*codec[B], error) {
+func newCodec[B any](s *signal.Descriptor[B], c *Config, dicts []*stef.ZstdDict, t *telemetry) (*codec[B], error) {
 	level, err := stef.ParseLevel(c.CompressionLevel)
 	if err != nil {
 		return nil, err
@@ -63,11 +63,11 @@ func newCodec[B any](s *signal[B], c *Config, dicts []*stef.ZstdDict, t *telemet
 		compression = stef.None
 	}
 	x := &codec[B]{
-		signal:    s,
-		config:    c,
-		telemetry: t,
-		writing:   []stef.WriterOption{stef.WithCompression(compression), stef.WithCompressionLevel(level)},
-		encoding:  []stefpdata.EncoderOption{c.Mode.Option(s.name), c.Templates.Option()},
+		Descriptor: s,
+		config:     c,
+		telemetry:  t,
+		writing:    []stef.WriterOption{stef.WithCompression(compression), stef.WithCompressionLevel(level)},
+		encoding:   []stefpdata.EncoderOption{c.Mode.Option(s.Name), c.Templates.Option()},
 		reading: []stef.ReaderOption{stef.WithLimits(stef.Limits{
 			FrameBytes:  c.Limits.MaxFrameMiB * mib,
 			RecordBytes: c.Limits.MaxRecordAllocMiB * mib,
@@ -79,9 +79,9 @@ func newCodec[B any](s *signal[B], c *Config, dicts []*stef.ZstdDict, t *telemet
 	}
 	switch {
 	case c.Schema == SchemaCompact:
-		x.writing = append(x.writing, s.compact())
-	case c.Schema == SchemaReference && s.reference != nil:
-		x.writing = append(x.writing, s.reference())
+		x.writing = append(x.writing, stef.WithSchema(schema.WireOf(s.Compact())))
+	case c.Schema == SchemaReference && s.Published != nil:
+		x.writing = append(x.writing, s.Published())
 	}
 	return x, nil
 }
@@ -90,7 +90,7 @@ func newCodec[B any](s *signal[B], c *Config, dicts []*stef.ZstdDict, t *telemet
 // that exceed a limit of the format are left out, counted and logged. If no item
 // remains, marshal returns an error.
 func (x *codec[B]) marshal(batch B) ([]byte, error) {
-	if x.config.Schema == SchemaReference && x.reference == nil {
+	if x.config.Schema == SchemaReference && x.Published == nil {
 		return nil, errNoReference
 	}
 	w, err := x.writer()
@@ -98,20 +98,20 @@ func (x *codec[B]) marshal(batch B) ([]byte, error) {
 		return nil, err
 	}
 	var bad stefpdata.ItemErrors
-	if err := w.batch.Encode(batch); err != nil && !errors.As(err, &bad) {
-		return nil, fmt.Errorf("marshaling %s: %w", x.name, err)
+	if err := w.Encode(batch); err != nil && !errors.As(err, &bad) {
+		return nil, fmt.Errorf("marshaling %s: %w", x.Name, err)
 	}
-	if err := w.stream.Flush(); err != nil {
-		return nil, fmt.Errorf("marshaling %s: %w", x.name, err)
+	if err := w.Writer.Flush(); err != nil {
+		return nil, fmt.Errorf("marshaling %s: %w", x.Name, err)
 	}
 	if bad != nil {
-		x.telemetry.dropped(x.name, bad.Items(), reasonLimit, bad)
-		if w.stream.Stats().Records == 0 {
-			return nil, fmt.Errorf("marshaling %s: %w", x.name, bad)
+		x.telemetry.dropped(x.Name, bad.Items(), reasonLimit, bad)
+		if w.Writer.Stats().Records == 0 {
+			return nil, fmt.Errorf("marshaling %s: %w", x.Name, bad)
 		}
 	}
 	message := bytes.Clone(w.buf.Bytes())
-	x.telemetry.marshaled(x.name, len(message))
+	x.telemetry.marshaled(x.Name, len(message))
 	return message, x.release(w)
 }
 
@@ -123,25 +123,22 @@ func (x *codec[B]) writer() (*messageWriter[B], error) {
 	}
 	w := new(messageWriter[B])
 	var err error
-	if w.stream, err = x.newWriter(&w.buf, x.writing...); err != nil {
-		return nil, err
-	}
-	w.batch = x.newEncoder(w.stream, x.encoding...)
-	return w, nil
+	w.Encoder, err = x.NewEncoder(&w.buf, x.encoding, x.writing...)
+	return w, err
 }
 
 // release pools a writer, unless its message was large. It begins the next message now, so
 // that a pooled writer holds no zstd encoder and no frame.
 func (x *codec[B]) release(w *messageWriter[B]) error {
-	stats := w.stream.Stats()
+	stats := w.Writer.Stats()
 	if w.buf.Cap() > maxPooledBuffer || stats.DictBytes > maxPooledState || stats.Records > maxPooledRecords {
 		return nil
 	}
 	w.buf.Reset()
-	if err := w.stream.Reset(&w.buf); err != nil {
+	if err := w.Writer.Reset(&w.buf); err != nil {
 		return err
 	}
-	w.batch.Reset()
+	w.Reset()
 	x.writers.Put(w)
 	return nil
 }
@@ -152,14 +149,14 @@ func (x *codec[B]) release(w *messageWriter[B]) error {
 func (x *codec[B]) unmarshal(message []byte) (B, error) {
 	batch, err := x.decode(message)
 	if err != nil {
-		return x.newBatch(), x.telemetry.refused(x.name, x.explain(message, err))
+		return x.New(), x.telemetry.refused(x.Name, x.explain(message, err))
 	}
-	x.telemetry.unmarshaled(x.name, len(message))
+	x.telemetry.unmarshaled(x.Name, len(message))
 	return batch, nil
 }
 
 func (x *codec[B]) decode(message []byte) (B, error) {
-	all, limit := x.newBatch(), x.config.Limits.MaxDecodedMiB*mib
+	all, limit := x.New(), x.config.Limits.MaxDecodedMiB*mib
 	if len(message) > x.config.Limits.MaxMessageMiB*mib {
 		return all, fmt.Errorf("%w: the message has %d bytes, max_message_mib allows %d MiB", stef.ErrLimit, len(message), x.config.Limits.MaxMessageMiB)
 	}
@@ -171,7 +168,7 @@ func (x *codec[B]) decode(message []byte) (B, error) {
 	var bad stefpdata.RecordErrors
 	decoded, exact := 0, false
 	for n := 0; ; n++ {
-		batch, err := r.batch.Decode()
+		batch, err := r.Decode()
 		var some stefpdata.RecordErrors
 		switch {
 		case err == nil:
@@ -184,11 +181,11 @@ func (x *codec[B]) decode(message []byte) (B, error) {
 		}
 		switch {
 		case exact:
-			decoded += x.size(batch)
-		case decoded+r.batch.BatchBytes() <= limit: // an estimate that is never too low
-			decoded += r.batch.BatchBytes()
+			decoded += x.Size(batch)
+		case decoded+r.BatchBytes() <= limit: // an estimate that is never too low
+			decoded += r.BatchBytes()
 		default:
-			decoded, exact = x.size(all)+x.size(batch), true
+			decoded, exact = x.Size(all)+x.Size(batch), true
 		}
 		if decoded > limit {
 			return all, fmt.Errorf("%w: a message of %d bytes decodes to more than max_decoded_mib allows, %d MiB of OTLP",
@@ -197,7 +194,7 @@ func (x *codec[B]) decode(message []byte) (B, error) {
 		if n == 0 {
 			all = batch
 		} else {
-			x.moveTo(batch, all)
+			x.MoveTo(batch, all)
 		}
 	}
 }
@@ -207,10 +204,10 @@ func (x *codec[B]) complete(all B, bad stefpdata.RecordErrors) (B, error) {
 	if bad == nil {
 		return all, nil
 	}
-	if x.items(all) == 0 {
+	if x.Items(all) == 0 {
 		return all, bad
 	}
-	x.telemetry.dropped(x.name, int(bad.Records()), reasonCorrupt, bad)
+	x.telemetry.dropped(x.Name, int(bad.Records()), reasonCorrupt, bad)
 	return all, nil
 }
 
@@ -218,29 +215,26 @@ func (x *codec[B]) complete(all B, bad stefpdata.RecordErrors) (B, error) {
 func (x *codec[B]) reader(message []byte) (*messageReader[B], error) {
 	if r, ok := x.readers.Get().(*messageReader[B]); ok {
 		r.source.Reset(message)
-		if err := r.stream.Reset(&r.source); err != nil {
+		if err := r.Reader.Reset(&r.source); err != nil {
 			x.close(r)
 			return nil, err
 		}
-		r.batch.Reset()
+		r.Reset()
 		return r, nil
 	}
 	r := new(messageReader[B])
 	r.source.Reset(message)
 	var err error
-	if r.stream, err = x.newReader(&r.source, x.reading...); err != nil {
-		return nil, err
-	}
-	r.batch = x.newDecoder(r.stream)
-	return r, nil
+	r.Decoder, err = x.NewDecoder(&r.source, nil, x.reading...)
+	return r, err
 }
 
 // close pools a reader, unless its message was large. A pooled reader holds nothing of the
 // message, and no zstd decoder.
 func (x *codec[B]) close(r *messageReader[B]) {
-	small := r.stream.StateBytes() <= maxPooledState
+	small := r.Reader.StateBytes() <= maxPooledState
 	r.source.Reset(nil)
-	r.stream.Close()
+	r.Reader.Close()
 	if small {
 		x.readers.Put(r)
 	}

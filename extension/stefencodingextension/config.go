@@ -125,32 +125,26 @@ func createDefaultConfig() component.Config {
 	}
 }
 
-var sections = []confkeys.Section{
-	confkeys.Of[Config](""),
-	confkeys.Of[ModeConfig]("mode"),
-	confkeys.Of[LimitsConfig]("limits"),
-}
-
-// choices are the texts that the keys with a choice accept.
-var choices = map[string]string{
-	"schema":            "compact, full or reference",
-	"compression":       "zstd or none",
-	"compression_level": "fastest, default, better or best",
-	"mode::traces":      "sorted or ordered",
-	"mode::metrics":     "sorted or ordered",
-	"mode::logs":        "sorted or ordered",
-	"templates":         "auto, on or off",
+var configKeys = confkeys.Keys{
+	Sections: []confkeys.Section{
+		confkeys.Of[Config](""),
+		confkeys.Of[ModeConfig]("mode"),
+		confkeys.Of[LimitsConfig]("limits"),
+	},
+	Choices: map[string]string{
+		"schema":            "compact, full or reference",
+		"compression":       "zstd or none",
+		"compression_level": "fastest, default, better or best",
+		"mode::traces":      "sorted or ordered",
+		"mode::metrics":     "sorted or ordered",
+		"mode::logs":        "sorted or ordered",
+		"templates":         "auto, on or off",
+	},
 }
 
 // Unmarshal reports unknown keys with a suggestion.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := confkeys.Check(conf.ToStringMap(), nil, choices, sections...); err != nil {
-		return err
-	}
-	if err := conf.Unmarshal(c); err != nil {
-		return confkeys.Explain(err, conf.ToStringMap(), sections...)
-	}
-	return nil
+	return configKeys.Read(conf.ToStringMap(), func() error { return conf.Unmarshal(c) })
 }
 
 // Validate reports every mistake in the configuration.

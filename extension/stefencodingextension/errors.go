@@ -7,9 +7,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
+	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -55,7 +55,7 @@ func (x *codec[B]) explain(message []byte, err error) error {
 	if why := x.mistake(message, err); why != nil {
 		return why
 	}
-	return fmt.Errorf("unmarshaling %s from %d bytes of STEF: %w", x.name, len(message), advise(err))
+	return fmt.Errorf("unmarshaling %s from %d bytes of STEF: %w", x.Name, len(message), advise(err))
 }
 
 // advise says what to do about an error of the decoder.
@@ -93,10 +93,10 @@ func (x *codec[B]) mistake(message []byte, err error) error {
 		return fmt.Errorf("%w: it begins with % x; set the encoding that its sender uses, such as otlp_proto, or send STEF", ErrFormat, head)
 	}
 	if errors.Is(err, stef.ErrZstdDict) {
-		return fmt.Errorf("unmarshaling %s: %w; set dictionary or read_dictionaries to the file that the sender has as dictionary", x.name, stef.ErrZstdDict)
+		return fmt.Errorf("unmarshaling %s: %w; set dictionary or read_dictionaries to the file that the sender has as dictionary", x.Name, stef.ErrZstdDict)
 	}
-	if other := x.signalOf(message); other != "" && other != x.name {
-		return fmt.Errorf("%w: %s, not %s; use one topic or path for each signal: %w", ErrSignal, other, x.name, err)
+	if other := x.signalOf(message); other != "" && other != x.Name {
+		return fmt.Errorf("%w: %s, not %s; use one topic or path for each signal: %w", ErrSignal, other, x.Name, err)
 	}
 	return nil
 }
@@ -108,14 +108,14 @@ func (x *codec[B]) mistake(message []byte, err error) error {
 func (x *codec[B]) signalOf(message []byte) string {
 	found, opened := "", []string{}
 	for _, s := range []struct {
-		name      string
-		newReader func(io.Reader, ...stef.ReaderOption) (recordReader, error)
+		name string
+		open func(message []byte, options []stef.ReaderOption) (signal.Reader, error)
 	}{
-		{tracesSignal.name, tracesSignal.newReader},
-		{metricsSignal.name, metricsSignal.newReader},
-		{logsSignal.name, logsSignal.newReader},
+		{signal.Traces.Name, open(signal.Traces)},
+		{signal.Metrics.Name, open(signal.Metrics)},
+		{signal.Logs.Name, open(signal.Logs)},
 	} {
-		r, err := s.newReader(bytes.NewReader(message), x.reading...)
+		r, err := s.open(message, x.reading)
 		if err != nil {
 			continue
 		}
@@ -134,6 +134,17 @@ func (x *codec[B]) signalOf(message []byte) string {
 		return opened[0]
 	}
 	return found
+}
+
+// open returns a function that reads the headers of a message as a signal.
+func open[B any](s *signal.Descriptor[B]) func([]byte, []stef.ReaderOption) (signal.Reader, error) {
+	return func(message []byte, options []stef.ReaderOption) (signal.Reader, error) {
+		d, err := s.NewDecoder(bytes.NewReader(message), nil, options...)
+		if err != nil {
+			return nil, err
+		}
+		return d.Reader, nil
+	}
 }
 
 // maxProbed bounds the records that signalOf reads.

@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/internal/signal"
 )
 
 // stefEncoding is the extension. Components call it from many goroutines.
@@ -43,13 +45,13 @@ func newExtension(c *Config, settings extension.Settings) (*stefEncoding, error)
 		return nil, err
 	}
 	e := &stefEncoding{telemetry: t}
-	if e.traces, err = newCodec(tracesSignal, c, dicts, t); err != nil {
+	if e.traces, err = newCodec(signal.Traces, c, dicts, t); err != nil {
 		return nil, err
 	}
-	if e.metrics, err = newCodec(metricsSignal, c, dicts, t); err != nil {
+	if e.metrics, err = newCodec(signal.Metrics, c, dicts, t); err != nil {
 		return nil, err
 	}
-	e.logs, err = newCodec(logsSignal, c, dicts, t)
+	e.logs, err = newCodec(signal.Logs, c, dicts, t)
 	return e, err
 }
 

@@ -13,15 +13,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
+	"github.com/otelstef/stef/internal/signal"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 // streamDecoder reads one batch after another from a STEF stream of any length.
 type streamDecoder[B any] struct {
 	codec  *codec[B]
-	reader recordReader
+	reader *signal.Decoder[B]
 	begin  *beginning
-	next   func() (B, error)
 	offset uint64 // number of records before the next batch
 	err    error
 }
@@ -34,18 +34,6 @@ func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.Deco
 	if o.Offset < 0 {
 		return nil, fmt.Errorf("offset is %d, set it to a number of records, 0 or more", o.Offset)
 	}
-	begin := &beginning{src: src}
-	r, err := x.newReader(bufio.NewReader(begin), x.reading...)
-	if err != nil {
-		return nil, x.telemetry.refused(x.name, x.explainStream(begin.kept, 0, err))
-	}
-	for n := int64(0); n < o.Offset; n++ {
-		if !r.Next() {
-			r.Close()
-			err := fmt.Errorf("reading a stream of %s: it ends after %d records, before the offset %d", x.name, n, o.Offset)
-			return nil, errors.Join(err, r.Err())
-		}
-	}
 	items, bytes := stefpdata.DefaultMaxItems, x.config.Limits.MaxDecodedMiB*mib
 	if o.FlushItems > 0 {
 		items = int(min(o.FlushItems, int64(items)))
@@ -53,23 +41,30 @@ func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.Deco
 	if o.FlushBytes > 0 {
 		bytes = int(min(o.FlushBytes, int64(bytes)))
 	}
-	return &streamDecoder[B]{
-		codec:  x,
-		reader: r,
-		begin:  begin,
-		next:   x.newDecoder(r, stefpdata.WithMaxItems(items), stefpdata.WithMaxBytes(bytes)).Decode,
-		offset: uint64(o.Offset),
-	}, nil
+	limits := []stefpdata.DecoderOption{stefpdata.WithMaxItems(items), stefpdata.WithMaxBytes(bytes)}
+	begin := &beginning{src: src}
+	r, err := x.NewDecoder(bufio.NewReader(begin), limits, x.reading...)
+	if err != nil {
+		return nil, x.telemetry.refused(x.Name, x.explainStream(begin.kept, 0, err))
+	}
+	for n := int64(0); n < o.Offset; n++ {
+		if !r.Reader.Next() {
+			r.Reader.Close()
+			err := fmt.Errorf("reading a stream of %s: it ends after %d records, before the offset %d", x.Name, n, o.Offset)
+			return nil, errors.Join(err, r.Reader.Err())
+		}
+	}
+	return &streamDecoder[B]{codec: x, reader: r, begin: begin, offset: uint64(o.Offset)}, nil
 }
 
 // explainStream is explain for a stream, of which it has the beginning.
 func (x *codec[B]) explainStream(begin []byte, offset uint64, err error) error {
 	if offset == 0 {
 		if why := x.mistake(begin, err); why != nil {
-			return fmt.Errorf("reading a stream of %s: %w", x.name, why)
+			return fmt.Errorf("reading a stream of %s: %w", x.Name, why)
 		}
 	}
-	return fmt.Errorf("reading a stream of %s after record %d: %w", x.name, offset, advise(err))
+	return fmt.Errorf("reading a stream of %s after record %d: %w", x.Name, offset, advise(err))
 }
 
 // beginning keeps the first bytes of a stream, which tell what the stream is if it
@@ -94,31 +89,31 @@ func (b *beginning) Read(p []byte) (int, error) {
 // is permanent and ends the stream; batches before it are complete.
 func (d *streamDecoder[B]) decode() (B, error) {
 	for d.err == nil {
-		batch, err := d.next()
+		batch, err := d.reader.Decode()
 		var bad stefpdata.RecordErrors
 		switch {
 		case errors.As(err, &bad):
-			d.codec.telemetry.dropped(d.codec.name, int(bad.Records()), reasonCorrupt, bad)
+			d.codec.telemetry.dropped(d.codec.Name, int(bad.Records()), reasonCorrupt, bad)
 		case errors.Is(err, io.EOF):
 			d.err = io.EOF
 		case err != nil:
-			d.err = d.codec.telemetry.refused(d.codec.name, d.codec.explainStream(d.begin.kept, d.offset, err))
+			d.err = d.codec.telemetry.refused(d.codec.Name, d.codec.explainStream(d.begin.kept, d.offset, err))
 		}
 		if d.err == nil {
-			d.offset = d.reader.Stats().Records
-			if d.codec.items(batch) > 0 {
+			d.offset = d.reader.Reader.Stats().Records
+			if d.codec.Items(batch) > 0 {
 				return batch, nil
 			}
 			continue
 		}
-		d.reader.Close()
-		if n := d.codec.items(batch); n > 0 {
+		d.reader.Reader.Close()
+		if n := d.codec.Items(batch); n > 0 {
 			// The records before the damage are valid; the next call returns the error.
 			d.offset += uint64(n)
 			return batch, nil
 		}
 	}
-	return d.codec.newBatch(), d.err
+	return d.codec.New(), d.err
 }
 
 // Offset returns how many records of the stream were decoded.

@@ -68,7 +68,7 @@ receiver/steffilereceiver     -> stef-go stef-go/rotate internal/signal internal
 receiver/...                  -> stef-go stef-gogrpc internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
-extension/...                 -> stef-go stef-go/otelstef internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
+extension/...                 -> stef-go stef-go/schema internal/signal internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
 
 sdk/internal/sdktest          -> *
 sdk/internal/study            -> *

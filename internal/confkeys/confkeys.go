@@ -30,12 +30,31 @@ func Of[T any](path string) Section {
 	return Section{path: path, keys: sectionKeys(t), typ: t}
 }
 
-// Check returns an error for every key that does not exist in any section, for every
-// key that has a value other than text, and for every duration without a unit. hints
-// maps the paths of likely mistakes to advice on what to write instead, choices the
-// paths of keys to the texts that are valid there. One section is the whole
-// configuration.
-func Check(conf map[string]any, hints, choices map[string]string, sections ...Section) error {
+// Keys are the keys of a component.
+type Keys struct {
+	// Sections are the parts of the configuration. One is the whole configuration.
+	Sections []Section
+	// Hints maps the paths of likely mistakes to advice on what to write instead.
+	Hints map[string]string
+	// Choices maps the paths of keys to the texts that are valid there.
+	Choices map[string]string
+}
+
+// Read calls unmarshal, which reads a configuration. It returns all mistakes in the keys
+// and values of the configuration, with what to write instead.
+func (k *Keys) Read(conf map[string]any, unmarshal func() error) error {
+	if err := check(conf, k.Hints, k.Choices, k.Sections...); err != nil {
+		return err
+	}
+	if err := unmarshal(); err != nil {
+		return explain(err, conf, k.Sections...)
+	}
+	return nil
+}
+
+// check returns an error for every key that does not exist in any section, for every
+// key that has a value other than text, and for every duration without a unit.
+func check(conf map[string]any, hints, choices map[string]string, sections ...Section) error {
 	return errors.Join(slices.Concat(unknown(conf, hints, sections), notText(conf, choices), durations(conf, sections))...)
 }
 

@@ -26,7 +26,7 @@ type inner struct {
 func TestUnknown(t *testing.T) {
 	f := func(want string, conf map[string]any) {
 		t.Helper()
-		err := Check(conf, map[string]string{"protocols": "write its keys here"}, nil, Of[outer](""), Of[inner]("inner"))
+		err := check(conf, map[string]string{"protocols": "write its keys here"}, nil, Of[outer](""), Of[inner]("inner"))
 		if want == "" {
 			require.NoError(t, err)
 			return
@@ -54,7 +54,7 @@ type choosing struct {
 func TestNotText(t *testing.T) {
 	f := func(want string, conf map[string]any) {
 		t.Helper()
-		err := Check(conf, nil, map[string]string{"level": "low or high", "inner::mode": "a or b"}, Of[choosing](""))
+		err := check(conf, nil, map[string]string{"level": "low or high", "inner::mode": "a or b"}, Of[choosing](""))
 		if want == "" {
 			require.NoError(t, err)
 			return

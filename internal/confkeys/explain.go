@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// Explain returns what to change in a configuration that could not be read, with one
+// explain returns what to change in a configuration that could not be read, with one
 // line for each mistake that it finds in any part of it, or err if it finds none. The
 // parts of the Collector's own libraries are included: their errors name neither the
 // path nor the valid keys.
-func Explain(err error, conf map[string]any, sections ...Section) error {
+func explain(err error, conf map[string]any, sections ...Section) error {
 	var errs []error
 	walk("", rootOf(sections), conf, func(f entry) {
 		if e := f.mistake(); e != nil {

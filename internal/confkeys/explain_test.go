@@ -44,7 +44,7 @@ func TestExplain(t *testing.T) {
 	unread := errors.New("cannot be read")
 	f := func(want string, conf map[string]any) {
 		t.Helper()
-		require.EqualError(t, Explain(unread, conf, Of[whole](""), Of[order]("order")), want)
+		require.EqualError(t, explain(unread, conf, Of[whole](""), Of[order]("order")), want)
 	}
 	section := func(path, key string, value any) map[string]any {
 		return map[string]any{path: map[string]any{key: value}}
@@ -71,7 +71,7 @@ func TestExplain(t *testing.T) {
 func TestDurations(t *testing.T) {
 	f := func(want string, value any) {
 		t.Helper()
-		err := Check(map[string]any{"queue": map[string]any{"interval": value}}, nil, nil, Of[whole](""))
+		err := check(map[string]any{"queue": map[string]any{"interval": value}}, nil, nil, Of[whole](""))
 		if want == "" {
 			require.NoError(t, err)
 			return

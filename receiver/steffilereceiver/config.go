@@ -106,33 +106,26 @@ var (
 	_ confmap.Validator   = (*Config)(nil)
 )
 
-var sections = []confkeys.Section{
-	confkeys.Of[Config](""),
-	confkeys.Of[LimitsConfig]("limits"),
-}
-
-var keyHints = map[string]string{
-	"path":              "set include to a list of patterns, such as [/var/telemetry/*.stef*]",
-	"directory":         "set include to a list of patterns, such as [/var/telemetry/*.stef*]",
-	"delete_after_read": "set on_finished to delete",
-	"start_at":          "this receiver always reads files from their beginning; set storage to remember what was delivered",
+var configKeys = confkeys.Keys{
+	Sections: []confkeys.Section{
+		confkeys.Of[Config](""),
+		confkeys.Of[LimitsConfig]("limits"),
+	},
+	Hints: map[string]string{
+		"path":              "set include to a list of patterns, such as [/var/telemetry/*.stef*]",
+		"directory":         "set include to a list of patterns, such as [/var/telemetry/*.stef*]",
+		"delete_after_read": "set on_finished to delete",
+		"start_at":          "this receiver always reads files from their beginning; set storage to remember what was delivered",
+	},
+	Choices: map[string]string{
+		"on_finished":   "keep, delete or move",
+		"assume_signal": "traces, metrics or logs",
+	},
 }
 
 // Unmarshal reports unknown keys with a suggestion.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := confkeys.Check(conf.ToStringMap(), keyHints, choices, sections...); err != nil {
-		return err
-	}
-	if err := conf.Unmarshal(c); err != nil {
-		return confkeys.Explain(err, conf.ToStringMap(), sections...)
-	}
-	return nil
-}
-
-// choices are the texts that the keys with a choice accept.
-var choices = map[string]string{
-	"on_finished":   "keep, delete or move",
-	"assume_signal": "traces, metrics or logs",
+	return configKeys.Read(conf.ToStringMap(), func() error { return conf.Unmarshal(c) })
 }
 
 // Validate reports all errors in the configuration.

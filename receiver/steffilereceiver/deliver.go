@@ -20,8 +20,8 @@ import (
 // sink is the pipeline of a signal.
 type sink[T any] struct {
 	consume func(context.Context, T) error
-	mutates bool      // consume may change the batch
-	clone   func(T) T // a deep copy
+	mutates bool // consume may change the batch
+	copyTo  func(src, dst T)
 	// rest returns the part of a batch that, according to an error, was not accepted.
 	rest  func(error) (T, bool)
 	start func(*receiverhelper.ObsReport, context.Context) context.Context
@@ -70,14 +70,14 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 	for {
 		attempt := batch
 		if f.sink.mutates {
-			attempt = f.sink.clone(batch)
+			attempt = f.clone(batch)
 		}
 		err := f.consume(ctx, attempt)
 		if err == nil || consumererror.IsPermanent(err) {
 			return err
 		}
 		if rest, ok := f.sink.rest(err); ok {
-			batch = f.sink.clone(rest)
+			batch = f.clone(rest)
 			*left = f.sig.Items(batch)
 		}
 		if f.stopping() {
@@ -93,6 +93,13 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 		}
 		f.meter.retried()
 	}
+}
+
+// clone returns a deep copy of a batch.
+func (f *follower[T]) clone(batch T) T {
+	c := f.sig.New()
+	f.sink.copyTo(batch, c)
+	return c
 }
 
 // consume passes a batch to the pipeline. It converts a panic of the pipeline to a

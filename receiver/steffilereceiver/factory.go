@@ -35,20 +35,10 @@ func createTraces(_ context.Context, settings receiver.Settings, config componen
 	return newFollower(signal.Traces, settings, config.(*Config), sink[ptrace.Traces]{
 		consume: next.ConsumeTraces,
 		mutates: next.Capabilities().MutatesData,
-		clone: func(batch ptrace.Traces) ptrace.Traces {
-			c := ptrace.NewTraces()
-			batch.CopyTo(c)
-			return c
-		},
-		rest: func(err error) (ptrace.Traces, bool) {
-			var part consumererror.Traces
-			if errors.As(err, &part) {
-				return part.Data(), true
-			}
-			return ptrace.Traces{}, false
-		},
-		start: (*receiverhelper.ObsReport).StartTracesOp,
-		end:   (*receiverhelper.ObsReport).EndTracesOp,
+		copyTo:  ptrace.Traces.CopyTo,
+		rest:    rest[consumererror.Traces],
+		start:   (*receiverhelper.ObsReport).StartTracesOp,
+		end:     (*receiverhelper.ObsReport).EndTracesOp,
 	})
 }
 
@@ -56,20 +46,10 @@ func createMetrics(_ context.Context, settings receiver.Settings, config compone
 	return newFollower(signal.Metrics, settings, config.(*Config), sink[pmetric.Metrics]{
 		consume: next.ConsumeMetrics,
 		mutates: next.Capabilities().MutatesData,
-		clone: func(batch pmetric.Metrics) pmetric.Metrics {
-			c := pmetric.NewMetrics()
-			batch.CopyTo(c)
-			return c
-		},
-		rest: func(err error) (pmetric.Metrics, bool) {
-			var part consumererror.Metrics
-			if errors.As(err, &part) {
-				return part.Data(), true
-			}
-			return pmetric.Metrics{}, false
-		},
-		start: (*receiverhelper.ObsReport).StartMetricsOp,
-		end:   (*receiverhelper.ObsReport).EndMetricsOp,
+		copyTo:  pmetric.Metrics.CopyTo,
+		rest:    rest[consumererror.Metrics],
+		start:   (*receiverhelper.ObsReport).StartMetricsOp,
+		end:     (*receiverhelper.ObsReport).EndMetricsOp,
 	})
 }
 
@@ -77,19 +57,22 @@ func createLogs(_ context.Context, settings receiver.Settings, config component.
 	return newFollower(signal.Logs, settings, config.(*Config), sink[plog.Logs]{
 		consume: next.ConsumeLogs,
 		mutates: next.Capabilities().MutatesData,
-		clone: func(batch plog.Logs) plog.Logs {
-			c := plog.NewLogs()
-			batch.CopyTo(c)
-			return c
-		},
-		rest: func(err error) (plog.Logs, bool) {
-			var part consumererror.Logs
-			if errors.As(err, &part) {
-				return part.Data(), true
-			}
-			return plog.Logs{}, false
-		},
-		start: (*receiverhelper.ObsReport).StartLogsOp,
-		end:   (*receiverhelper.ObsReport).EndLogsOp,
+		copyTo:  plog.Logs.CopyTo,
+		rest:    rest[consumererror.Logs],
+		start:   (*receiverhelper.ObsReport).StartLogsOp,
+		end:     (*receiverhelper.ObsReport).EndLogsOp,
 	})
+}
+
+// rest returns the part of a batch that was not accepted, according to an error that may
+// wrap an E of package consumererror.
+func rest[E interface {
+	error
+	Data() T
+}, T any](err error) (part T, ok bool) {
+	var e E
+	if ok = errors.As(err, &e); ok {
+		part = e.Data()
+	}
+	return part, ok
 }

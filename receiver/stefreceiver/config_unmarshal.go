@@ -14,35 +14,29 @@ var (
 	_ confmap.Validator   = (*Config)(nil)
 )
 
-// sections are the parts of the configuration with keys of this receiver.
-var sections = []confkeys.Section{
-	confkeys.Of[Config](""),
-	confkeys.Of[LimitsConfig]("limits"),
-	confkeys.Of[AdmissionConfig]("admission"),
-	confkeys.Of[TimeoutsConfig]("timeouts"),
-	confkeys.Of[OTLPConfig]("otlp"),
-}
+// configKeys are the keys of this receiver. The hints are for keys of the OTLP receiver.
+var configKeys = confkeys.Keys{
+	Sections: []confkeys.Section{
+		confkeys.Of[Config](""),
+		confkeys.Of[LimitsConfig]("limits"),
+		confkeys.Of[AdmissionConfig]("admission"),
+		confkeys.Of[TimeoutsConfig]("timeouts"),
+		confkeys.Of[OTLPConfig]("otlp"),
+	},
+	Hints: map[string]string{
+		"protocols": "this receiver serves STEF and OTLP over gRPC on one address: write the keys of protocols::grpc, such as endpoint, at the top level; for OTLP over HTTP add the otlp receiver",
+		"grpc":      "write its keys, such as endpoint, at the top level",
+		"http":      "this receiver has no HTTP: add the otlp receiver",
 
-// keyHints says what to write instead of keys of the OTLP receiver.
-var keyHints = map[string]string{
-	"protocols": "this receiver serves STEF and OTLP over gRPC on one address: write the keys of protocols::grpc, such as endpoint, at the top level; for OTLP over HTTP add the otlp receiver",
-	"grpc":      "write its keys, such as endpoint, at the top level",
-	"http":      "this receiver has no HTTP: add the otlp receiver",
-
-	"compression":     "remove it, the sender chooses the compression",
-	"stef":            "remove it, the keys of the section stef of the exporter have no place here",
-	"otlp::endpoint":  "remove it, OTLP is served at the address of endpoint at the top level",
-	"otlp::protocols": "remove it, OTLP over gRPC is served at the address of endpoint at the top level; for OTLP over HTTP add the otlp receiver",
+		"compression":     "remove it, the sender chooses the compression",
+		"stef":            "remove it, the keys of the section stef of the exporter have no place here",
+		"otlp::endpoint":  "remove it, OTLP is served at the address of endpoint at the top level",
+		"otlp::protocols": "remove it, OTLP over gRPC is served at the address of endpoint at the top level; for OTLP over HTTP add the otlp receiver",
+	},
 }
 
 // Unmarshal reads the configuration. It reports keys that do not exist, and
 // suggests the keys that may have been meant.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	if err := confkeys.Check(conf.ToStringMap(), keyHints, nil, sections...); err != nil {
-		return err
-	}
-	if err := conf.Unmarshal(c); err != nil {
-		return confkeys.Explain(err, conf.ToStringMap(), sections...)
-	}
-	return nil
+	return configKeys.Read(conf.ToStringMap(), func() error { return conf.Unmarshal(c) })
 }
