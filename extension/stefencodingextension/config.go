@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
@@ -175,34 +174,16 @@ func (c *Config) validateDictionaries() error {
 
 // dictionaries reads all dictionaries, Dictionary first.
 func (c *Config) dictionaries() ([]*stef.ZstdDict, error) {
-	var list []*stef.ZstdDict
-	for i, path := range append([]string{c.Dictionary}, c.ReadDictionaries...) {
-		key := "read_dictionaries"
-		if i == 0 {
-			if key = "dictionary"; path == "" {
-				continue
-			}
-		}
-		d, err := dictionary(key, path)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, d)
+	var own []string
+	if c.Dictionary != "" {
+		own = []string{c.Dictionary}
 	}
-	return list, nil
-}
-
-// dictionary reads the content of a dictionary.
-func dictionary(key, path string) (*stef.ZstdDict, error) {
-	content, err := os.ReadFile(path)
+	first, err := streamconf.ZstdDicts("dictionary", own)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, err)
+		return nil, err
 	}
-	d, err := stef.NewZstdDict(content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", key, path, err)
-	}
-	return d, nil
+	further, err := streamconf.ZstdDicts("read_dictionaries", c.ReadDictionaries)
+	return append(first, further...), err
 }
 
 // Validate reports every limit that is out of range.

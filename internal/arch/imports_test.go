@@ -64,7 +64,7 @@ exporter/stefexporter/internal/metadatatest -> collector otel testify
 exporter/...                  -> stef-go stef-gogrpc internal/signal internal/streamconf internal/confkeys stef-pdata collector grpc zap otel
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver/internal/metadatatest -> collector otel testify
-receiver/steffilereceiver     -> stef-go stef-go/rotate internal/signal internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
+receiver/steffilereceiver     -> stef-go stef-go/rotate internal/signal internal/streamconf internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
 receiver/...                  -> stef-go stef-gogrpc internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
@@ -80,7 +80,7 @@ internal/enginetest           ->
 internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema
 internal/confkeys             ->
-internal/streamconf           -> internal/confkeys stef-pdata
+internal/streamconf           -> stef-go internal/confkeys stef-pdata
 internal/signal               -> internal/streamconf stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/teltest              -> zstd
 internal/teltest/canon        -> pdata

@@ -1,16 +1,18 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package streamconf has the keys of configurations that choose how a component writes
-// streams: the schema, the order of items and templates. The components have aliases of
-// these types.
+// Package streamconf has the keys of configurations that choose how a component writes and
+// reads streams: the schema, the order of items, templates and shared dictionaries. The
+// components have aliases of these types.
 package streamconf
 
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/otelstef/stef/internal/confkeys"
+	stef "github.com/otelstef/stef/stef-go"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
@@ -108,4 +110,30 @@ func (t Templates) Option() stefpdata.EncoderOption {
 		return stefpdata.WithTemplates(stefpdata.TemplatesOff)
 	}
 	return stefpdata.WithTemplates(stefpdata.TemplatesAuto)
+}
+
+// ZstdDict reads a shared dictionary from a file, which is the value of a key.
+func ZstdDict(key, path string) (*stef.ZstdDict, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	d, err := stef.NewZstdDict(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s: %w", key, path, err)
+	}
+	return d, nil
+}
+
+// ZstdDicts reads the shared dictionaries of a key.
+func ZstdDicts(key string, paths []string) ([]*stef.ZstdDict, error) {
+	var list []*stef.ZstdDict
+	for _, path := range paths {
+		d, err := ZstdDict(key, path)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, d)
+	}
+	return list, nil
 }

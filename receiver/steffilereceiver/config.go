@@ -37,6 +37,9 @@ type Config struct {
 	MoveTo string `mapstructure:"move_to"`
 	// AssumeSignal is the signal of files whose name and headers do not determine it.
 	AssumeSignal string `mapstructure:"assume_signal"`
+	// ReadDictionaries are files of shared dictionaries that messages of the encoding
+	// extension may refer to.
+	ReadDictionaries []string `mapstructure:"read_dictionaries"`
 	// StorageID is the storage extension that stores the places.
 	StorageID *component.ID `mapstructure:"storage"`
 	// MaxBatchItems is the maximum number of items in a batch.
@@ -115,6 +118,7 @@ var configKeys = confkeys.Keys{
 		"path":              "set include to a list of patterns, such as [/var/telemetry/*.stef*]",
 		"directory":         "set include to a list of patterns, such as [/var/telemetry/*.stef*]",
 		"delete_after_read": "set on_finished to delete",
+		"dictionary":        "set read_dictionaries to a list with the file that the sender has as dictionary of encoding stef_encoding",
 		"start_at":          "this receiver always reads files from their beginning; set storage to remember what was delivered",
 	},
 	Choices: map[string]string{
@@ -152,11 +156,17 @@ func (c *Config) Validate() error {
 		confkeys.Between("max_batch_items", c.MaxBatchItems, 1, math.MaxInt32, "the default is 8192"),
 		confkeys.Between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"),
 	)
+	if len(c.ReadDictionaries) > maxDictionaries {
+		fail("read_dictionaries has %d files, at most %d are allowed", len(c.ReadDictionaries), maxDictionaries)
+	}
 	if (c.OnFinished == Move) != (c.MoveTo != "") {
 		fail("on_finished is %q and move_to is %q: set move_to to a folder if, and only if, on_finished is move", string(c.OnFinished), c.MoveTo)
 	}
 	return errors.Join(errs...)
 }
+
+// maxDictionaries is the number of dictionaries that a reader can hold.
+const maxDictionaries = 4
 
 // maxMiB keeps sums of limits within the integers of all platforms.
 const maxMiB = 512

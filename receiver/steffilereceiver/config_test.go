@@ -51,6 +51,7 @@ func TestConfigAll(t *testing.T) {
 	require.Equal(t, Move, c.OnFinished)
 	require.Equal(t, "done", c.MoveTo)
 	require.Equal(t, "traces", c.AssumeSignal)
+	require.Equal(t, []string{"dictionary.stef"}, c.ReadDictionaries)
 	require.Equal(t, "file_storage/places", c.StorageID.String())
 	require.Equal(t, 1000, c.MaxBatchItems)
 	require.Equal(t, 4, c.MaxBatchMiB)
@@ -97,6 +98,8 @@ func TestConfigMistakes(t *testing.T) {
 	f("max_batch_mib: 0", "max_batch_mib is 0")
 	f("limits: {max_frame_mib: 65}", "the format allows no frame above 64")
 	f("limits: {max_record_alloc_mib: 0}", "max_record_alloc_mib is 0")
+	f("read_dictionaries: [a, b, c, d, e]", "read_dictionaries has 5 files, at most 4 are allowed")
+	f("dictionary: a", `"dictionary"`, "set read_dictionaries to a list")
 	f("limits: {max_dict_mib: 0}", "max_dict_mib is 0")
 	f("limits: {max_open_files: 0}", "max_open_files is 0")
 	f("start_at: end", "always reads files from their beginning")
@@ -133,7 +136,7 @@ func TestDocumentation(t *testing.T) {
 		}
 	}
 	keys(reflect.TypeFor[Config](), "")
-	require.Equal(t, 16, n)
+	require.Equal(t, 17, n)
 	blocks := strings.Split(string(readme), "```yaml\n")[1:]
 	require.Len(t, blocks, 2)
 	for _, block := range blocks {

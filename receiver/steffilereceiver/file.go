@@ -105,7 +105,7 @@ var errDamaged = errors.New("damaged")
 var errTruncated = errors.New("the file was truncated or overwritten")
 
 // drain delivers the whole frames of a file. It returns nil after the last whole frame,
-// errStopped, an error that wraps errDamaged, or an error of the file system.
+// errStopped, an error that wraps errDamaged or errNoDict, or an error of the file system.
 func (f *follower[T]) drain(t *tail[T]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -146,7 +146,7 @@ func (f *follower[T]) step(t *tail[T]) (bool, error) {
 	case t.dec != nil && t.dec.Reader.Stats().Frames < t.frames.Count():
 		return f.frame(t)
 	case t.dec == nil && t.frames.Count() >= 0:
-		dec, err := f.sig.NewDecoder(&t.source, f.decoderOptions, stef.WithLimits(f.config.limits()))
+		dec, err := f.sig.NewDecoder(&t.source, f.decoderOptions, f.readerOptions...)
 		if err != nil {
 			return false, judge(err)
 		}
@@ -161,9 +161,16 @@ func (f *follower[T]) step(t *tail[T]) (bool, error) {
 	return ok && err == nil, judge(err)
 }
 
+// errNoDict means that read_dictionaries lacks a dictionary of the file. The file stays
+// until a receiver has it.
+var errNoDict = errors.New("set read_dictionaries to a list with the file that the sender has as dictionary")
+
 // judge distinguishes damage from errors of the file system.
 func judge(err error) error {
-	for _, kind := range []error{stef.ErrCorrupt, stef.ErrLimit, stef.ErrSchema, stef.ErrVersion, stef.ErrZstdDict} {
+	if errors.Is(err, stef.ErrZstdDict) {
+		return fmt.Errorf("%w: %w", stef.ErrZstdDict, errNoDict)
+	}
+	for _, kind := range []error{stef.ErrCorrupt, stef.ErrLimit, stef.ErrSchema, stef.ErrVersion} {
 		if errors.Is(err, kind) {
 			return fmt.Errorf("%w: %w", errDamaged, err)
 		}

@@ -22,7 +22,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/streamconf"
 	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/rotate"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
@@ -38,6 +40,7 @@ type follower[T any] struct {
 	telemetry      *metadata.TelemetryBuilder
 	meter          *meter
 	decoderOptions []stefpdata.DecoderOption
+	readerOptions  []stef.ReaderOption
 
 	ctx    context.Context // context of deliveries
 	cancel context.CancelFunc
@@ -68,6 +71,7 @@ func newFollower[T any](sig *signal.Descriptor[T], settings receiver.Settings, c
 		sig: sig, sink: to, config: config, id: settings.ID, log: settings.Logger, obs: obs, telemetry: telemetry,
 		meter:          newMeter(telemetry, settings.ID, sig.Name),
 		decoderOptions: []stefpdata.DecoderOption{stefpdata.WithMaxItems(config.MaxBatchItems), stefpdata.WithMaxBytes(config.MaxBatchMiB * mib)},
+		readerOptions:  []stef.ReaderOption{stef.WithLimits(config.limits())},
 		ctx:            ctx, cancel: cancel, stop: make(chan struct{}),
 		open: map[string]*tail[T]{}, other: map[string]string{}, warned: map[string]string{},
 	}, nil
@@ -83,8 +87,13 @@ func (f *follower[T]) Start(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// prepare loads the places.
+// prepare reads the dictionaries and loads the places.
 func (f *follower[T]) prepare(ctx context.Context, host component.Host) error {
+	dicts, err := streamconf.ZstdDicts("read_dictionaries", f.config.ReadDictionaries)
+	if err != nil {
+		return err
+	}
+	f.readerOptions = append(f.readerOptions, stef.WithZstdDicts(dicts...))
 	client, err := f.client(ctx, host)
 	if err != nil {
 		return err
@@ -328,6 +337,9 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	case errors.Is(err, errStopped):
 	case errors.Is(err, errDamaged):
 		f.finish(c, t, err)
+	case errors.Is(err, errNoDict):
+		f.warnAs(c.key, "read", err)
+		f.close(c.key)
 	case errors.Is(err, errTruncated):
 		f.warn(c.key, "read", err)
 		delete(f.places.of, c.key)

@@ -174,6 +174,46 @@ func TestMessagesEnds(t *testing.T) {
 	}
 }
 
+// TestMessagesDictionaries: messages that refer to a shared dictionary stay in their file
+// until the receiver has it, with a warning and an error that is counted once.
+func TestMessagesDictionaries(t *testing.T) {
+	content := []byte("customer order of customer order of")
+	dict, err := stef.NewZstdDict(content)
+	require.NoError(t, err)
+	var second bytes.Buffer
+	e, err := signal.Logs.NewEncoder(&second, nil, otelstef.CompactLogs(), stef.WithCompression(stef.Zstd), stef.WithZstdDict(dict))
+	require.NoError(t, err)
+	require.NoError(t, e.Encode(numbered(4, 9)))
+	require.NoError(t, e.Writer.Flush())
+
+	dir, store := t.TempDir(), &memory{}
+	path, shared := filepath.Join(dir, "x.stef"), filepath.Join(t.TempDir(), "dictionary")
+	require.NoError(t, os.WriteFile(path, append(message(t, numbered(1, 3)), framed(second.Bytes())...), 0o600))
+	require.NoError(t, os.WriteFile(shared, content, 0o600))
+	to := &collected{t: t}
+	with := func(files ...string) *Config {
+		return testConfig(dir, func(c *Config) { c.OnFinished, c.ReadDictionaries = Delete, files })
+	}
+	r := start(t, with(), to, store)
+	to.requireOnce(3)
+	r.idle()
+	require.Equal(t, int64(1), r.errors("read"))
+	require.FileExists(t, path)
+	r.stop()
+
+	r = start(t, with(shared), to, store)
+	r.requireFinished(complete, 1)
+	to.requireOnce(9)
+	require.NoFileExists(t, path)
+	r.stop()
+
+	settings := receivertest.NewNopSettings(metadata.Type)
+	part, err := NewFactory().CreateLogs(context.Background(), settings, with(filepath.Join(dir, "missing")), to)
+	require.NoError(t, err)
+	require.ErrorContains(t, part.Start(context.Background(), testHost{}), "read_dictionaries: open")
+	require.NoError(t, part.Shutdown(context.Background()))
+}
+
 // FuzzMessages follows a file of messages that appears in two parts. Whatever its bytes are,
 // the receiver never fails, and delivers no record twice that was delivered in whole.
 func FuzzMessages(f *testing.F) {
