@@ -28,8 +28,8 @@ type Client struct {
 // sets addresses, TLS, credentials, interceptors, load balancing and keepalive on
 // it. The client never closes it.
 func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client, error) {
-	if conn == nil {
-		return nil, errors.New("stefgrpc: NewClient: the connection is nil")
+	if cc, ok := conn.(*grpc.ClientConn); conn == nil || ok && cc == nil {
+		return nil, errors.New("stefgrpc: NewClient: the connection is nil: create it with grpc.NewClient, and check its error")
 	}
 	config, err := newClientConfig(options)
 	if err != nil {
@@ -39,21 +39,23 @@ func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client,
 }
 
 // Open opens a stream of records of root and waits until the server has named the
-// schema it reads. Errors are of type *Error.
+// schema it reads. Errors are of type *Error, except those of mistakes in the
+// program, such as a nil option.
 //
 // ctx bounds only the opening. An open stream lives until Close is called or until
 // it breaks. The stream uses the values in ctx, such as the metadata to send.
 //
 // spec: #handshake
 func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenOption) (*Stream, error) {
-	if root == nil || root.Name == "" {
-		return nil, errorf(KindInvalid, "opening a stream: the root has no name")
+	switch {
+	case c == nil || c.conn == nil:
+		return nil, errors.New("stefgrpc: Open: the client has no connection: create it with NewClient, and check its error")
+	case root == nil || root.Name == "":
+		return nil, errorf(KindInvalid, "opening a stream: the root has no name: use that of the records, such as otelstef.MetricsRoot()")
 	}
 	var config openConfig
-	for _, option := range options {
-		if err := option(&config); err != nil {
-			return nil, err
-		}
+	if err := applyOptions("Open", &config, options); err != nil {
+		return nil, err
 	}
 	opening, done := context.WithTimeout(ctx, c.config.handshakeTimeout)
 	defer done()

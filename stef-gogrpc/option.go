@@ -79,6 +79,9 @@ func WithMaxUnackedRecords(n uint64) ClientOption {
 // and compression. Options that choose a codec have no effect.
 func WithCallOptions(options ...grpc.CallOption) ClientOption {
 	return func(c *clientConfig) error {
+		if i := slices.Index(options, nil); i >= 0 {
+			return fmt.Errorf("stefgrpc: WithCallOptions: option %d of %d is nil: leave it out", i+1, len(options))
+		}
 		c.callOptions = append(c.callOptions, options...)
 		return nil
 	}
@@ -109,6 +112,19 @@ func WithDictBytes(bytes int) ClientOption {
 	}
 }
 
+// applyOptions applies options to config. function is the one that received them.
+func applyOptions[C any, O ~func(*C) error](function string, config *C, options []O) error {
+	for i, option := range options {
+		if option == nil {
+			return fmt.Errorf("stefgrpc: %s: option %d of %d is nil: leave it out", function, i+1, len(options))
+		}
+		if err := option(config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func newClientConfig(options []ClientOption) (clientConfig, error) {
 	c := clientConfig{
 		maxMessageBytes:  DefaultMaxMessageBytes,
@@ -116,10 +132,8 @@ func newClientConfig(options []ClientOption) (clientConfig, error) {
 		handshakeTimeout: DefaultHandshakeTimeout,
 		dictBytes:        stef.DefaultDictBytes,
 	}
-	for _, option := range options {
-		if err := option(&c); err != nil {
-			return c, err
-		}
+	if err := applyOptions("NewClient", &c, options); err != nil {
+		return c, err
 	}
 	c.callOptions = append(slices.Clip(c.callOptions), grpc.ForceCodecV2(wire.ClientCodec()))
 	return c, nil
@@ -139,7 +153,8 @@ type OpenOption func(*openConfig) error
 // first and reported them bad afterwards. Calls are sequential and in order, on
 // the goroutine that reads the stream; the last call happens before Done is
 // closed. The function must not block, because the stream receives nothing
-// meanwhile. So it must not call methods that wait for the stream.
+// meanwhile. So it must not call methods that wait for the stream. nil sets no
+// function.
 func WithOnResponse(f func(Response)) OpenOption {
 	return func(c *openConfig) error {
 		c.onResponse = f

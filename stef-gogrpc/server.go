@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,14 +109,12 @@ func NewServer(options ...ServerOption) (*Server, error) {
 // once for each root name. Streams of other roots end with UNIMPLEMENTED and
 // ReasonUnknownRoot.
 func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption) error {
-	if root == nil || root.Name == "" || h == nil {
-		return errors.New("stefgrpc: Handle needs a root with a name, and a handler")
+	if f, ok := h.(HandlerFunc); root == nil || root.Name == "" || h == nil || ok && f == nil {
+		return errors.New("stefgrpc: Handle needs a root with a name, and a handler that is not nil")
 	}
 	var config handleConfig
-	for _, option := range options {
-		if err := option(&config); err != nil {
-			return err
-		}
+	if err := applyOptions("Handle", &config, options); err != nil {
+		return err
 	}
 	own := config.wire
 	if own == nil {
@@ -131,6 +131,8 @@ func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
+	case s.roots == nil:
+		return errors.New("stefgrpc: Handle: the server is a zero Server: create it with NewServer")
 	case s.registered:
 		return errors.New("stefgrpc: Handle was called after Register")
 	case s.roots[root.Name] != nil:
@@ -148,8 +150,11 @@ func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption)
 }
 
 // Register registers the service with a gRPC server. Call it before the gRPC
-// server starts to serve.
+// server starts to serve. It panics if r is nil.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
+	if g, ok := r.(*grpc.Server); r == nil || ok && g == nil {
+		panic("stefgrpc: Register: the gRPC server is nil: create it with grpc.NewServer")
+	}
 	s.mu.Lock()
 	s.registered = true
 	s.mu.Unlock()
@@ -160,6 +165,13 @@ func (s *Server) root(name string) *servedRoot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.roots[name]
+}
+
+// rootNames returns the names of the roots that have a handler, in order.
+func (s *Server) rootNames() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.roots))
 }
 
 // serveStream serves one stream from start to end.

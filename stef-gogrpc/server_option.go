@@ -56,12 +56,7 @@ func newServerConfig(options []ServerOption) (serverConfig, error) {
 		},
 		onPanic: logPanic,
 	}
-	for _, option := range options {
-		if err := option(&c); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
+	return c, applyOptions("NewServer", &c, options)
 }
 
 // ServerOption changes the limits of a server and when it sends responses.

@@ -85,12 +85,14 @@ func crowded(reason string) *Error {
 	return &Error{Kind: KindLimit, Code: codes.ResourceExhausted, HasRetryInfo: true, RetryDelay: busyDelay, Err: errors.New(reason)}
 }
 
-func errUnknownRoot(name string) error {
+// errUnknownRoot returns the status for a root that the server does not serve. served
+// are the names of those that it does.
+func errUnknownRoot(name string, served []string) error {
 	const longest = 64
 	if len(name) > longest {
 		name = name[:longest] + "…"
 	}
-	st := status.Newf(codes.Unimplemented, "the server does not accept records of root %q", name)
+	st := status.Newf(codes.Unimplemented, "the server does not accept records of root %q, only of %q", name, served)
 	return reasonStatus(st.Code(), st.Message(), ReasonUnknownRoot, 0)
 }
 

@@ -31,7 +31,7 @@ func TestReasons(t *testing.T) {
 	}
 	f(errReconnect, KindClosed, codes.Unavailable, ReasonReconnect, true)
 	f(errBusy, KindUnavailable, codes.Unavailable, ReasonBusy, true)
-	f(errUnknownRoot("Profiles"), KindUnimplemented, codes.Unimplemented, ReasonUnknownRoot, false)
+	f(errUnknownRoot("Profiles", nil), KindUnimplemented, codes.Unimplemented, ReasonUnknownRoot, false)
 	f(status.Error(codes.Unimplemented, "unknown service"), KindUnimplemented, codes.Unimplemented, "", false)
 	f(statusOf(fmt.Errorf("reading: %w", stef.ErrSchema)), KindIncompatible, codes.InvalidArgument, ReasonSchema, false)
 	f(statusOf(fmt.Errorf("reading: %w", stef.ErrCorrupt)), KindInvalid, codes.InvalidArgument, "", false)

@@ -278,7 +278,7 @@ func (s *ServerStream) handshake() (*servedRoot, error) {
 	name := s.current.message.Root
 	root := s.server.root(name)
 	if root == nil {
-		return nil, errUnknownRoot(name)
+		return nil, errUnknownRoot(name, s.server.rootNames())
 	}
 	capabilities := root.capabilities
 	capabilities.WindowBytes = uint64(askedWindow(s.server.config.windows, s.server.count()))

@@ -5,6 +5,7 @@ package stefgrpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -90,15 +91,30 @@ type Session[B any] struct {
 // or it alternates between several clients, if one connection is not enough. The
 // caller must call Shutdown to end the session.
 func NewSession[B any](open func(ctx context.Context) (*Stream, error), newWriter NewBatchWriter[B], config SessionConfig) (*Session[B], error) {
+	switch {
+	case open == nil:
+		return nil, errors.New("stefgrpc: NewSession: the function that opens streams is nil")
+	case newWriter == nil:
+		return nil, errors.New("stefgrpc: NewSession: the function that creates batch writers is nil")
+	}
 	return startSession(
 		func(ctx context.Context) (sessionStream, error) {
 			stream, err := open(ctx)
-			if err != nil {
+			switch {
+			case err != nil:
 				return nil, err
+			case stream == nil:
+				return nil, errors.New("the function that opens streams returned neither a stream nor an error")
 			}
 			return stream, nil
 		},
-		func(stream sessionStream) (BatchWriter[B], error) { return newWriter(stream.(*Stream)) },
+		func(stream sessionStream) (BatchWriter[B], error) {
+			w, err := newWriter(stream.(*Stream))
+			if w == nil && err == nil {
+				err = errors.New("the function that creates batch writers returned neither a writer nor an error")
+			}
+			return w, err
+		},
 		config)
 }
 

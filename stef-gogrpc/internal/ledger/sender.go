@@ -51,7 +51,7 @@ type sentChunk struct {
 // Send notes a chunk that ends with record last.
 func (l *Sender) Send(last uint64, bytes int) error {
 	if last < l.sent {
-		return fmt.Errorf("stefgrpc: a chunk ends with record %d, but an earlier one ended with record %d", last, l.sent)
+		return fmt.Errorf("stefgrpc: a chunk ends with record %d, but an earlier one ended with record %d: a stream carries the records of one writer", last, l.sent)
 	}
 	l.sent = last
 	if last <= l.acked {

@@ -1,0 +1,85 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// What is nil by mistake is an error of the function that receives it, and not a fault in
+// a goroutine later on.
+func TestNilArguments(t *testing.T) {
+	conn, err := grpc.NewClient("127.0.0.1:1", grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	client, err := NewClient(conn)
+	require.NoError(t, err)
+	server, err := NewServer()
+	require.NoError(t, err)
+	ctx, root := context.Background(), otelstef.MetricsRoot()
+	handler := HandlerFunc(func(*ServerStream) error { return nil })
+	open := func(context.Context) (*Stream, error) { return nil, errors.New("unused") }
+	newWriter := func(*Stream) (BatchWriter[int], error) { return nil, errors.New("unused") }
+	client1 := func(_ *Client, err error) error { return err }
+	stream := func(_ *Stream, err error) error { return err }
+	session := func(_ *Session[int], err error) error { return err }
+
+	f := func(want string, err error) {
+		t.Helper()
+		require.EqualError(t, err, "stefgrpc: "+want)
+	}
+	f("NewClient: the connection is nil: create it with grpc.NewClient, and check its error", client1(NewClient(nil)))
+	f("NewClient: the connection is nil: create it with grpc.NewClient, and check its error", client1(NewClient((*grpc.ClientConn)(nil))))
+	f("NewClient: option 2 of 2 is nil: leave it out", client1(NewClient(conn, WithMaxUnackedRecords(1), nil)))
+	f("WithCallOptions: option 1 of 1 is nil: leave it out", client1(NewClient(conn, WithCallOptions(nil))))
+	f("Open: option 1 of 1 is nil: leave it out", stream(client.Open(ctx, root, nil)))
+	f("Open: the client has no connection: create it with NewClient, and check its error", stream(new(Client).Open(ctx, root)))
+	f("Open: the client has no connection: create it with NewClient, and check its error", stream((*Client)(nil).Open(ctx, root)))
+	f("invalid: opening a stream: the root has no name: use that of the records, such as otelstef.MetricsRoot()", stream(client.Open(ctx, nil)))
+	_, err = NewServer(nil)
+	f("NewServer: option 1 of 1 is nil: leave it out", err)
+	f("Handle needs a root with a name, and a handler that is not nil", server.Handle(nil, handler))
+	f("Handle needs a root with a name, and a handler that is not nil", server.Handle(root, nil))
+	f("Handle needs a root with a name, and a handler that is not nil", server.Handle(root, HandlerFunc(nil)))
+	f("Handle: option 1 of 1 is nil: leave it out", server.Handle(root, handler, nil))
+	f("Handle: the server is a zero Server: create it with NewServer", new(Server).Handle(root, handler))
+	f("NewSession: the function that opens streams is nil", session(NewSession[int](nil, newWriter, SessionConfig{})))
+	f("NewSession: the function that creates batch writers is nil", session(NewSession[int](open, nil, SessionConfig{})))
+	for _, g := range []grpc.ServiceRegistrar{nil, (*grpc.Server)(nil)} {
+		require.PanicsWithValue(t, "stefgrpc: Register: the gRPC server is nil: create it with grpc.NewServer", func() { server.Register(g) })
+	}
+}
+
+// Functions of a session that return nothing are a failure to open its streams.
+func TestNilFromFunctions(t *testing.T) {
+	failed := make(chan *Error, 10)
+	config := SessionConfig{Events: SessionEvents{OpenFailed: func(_ int, err *Error, _ time.Duration) { failed <- err }}}
+	s, err := NewSession(
+		func(context.Context) (*Stream, error) { return nil, nil },
+		func(*Stream) (BatchWriter[int], error) { return nil, nil }, config)
+	require.NoError(t, err)
+	require.ErrorContains(t, <-failed, "the function that opens streams returned neither a stream nor an error")
+	require.NoError(t, s.Shutdown(context.Background()))
+
+	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
+		return gather(stream, func([]byte, int) error { return nil })
+	})
+	client, err := NewClient(conn)
+	require.NoError(t, err)
+	s, err = NewSession(
+		func(ctx context.Context) (*Stream, error) { return client.Open(ctx, otelstef.MetricsRoot()) },
+		func(*Stream) (BatchWriter[int], error) { return nil, nil }, config)
+	require.NoError(t, err)
+	require.ErrorContains(t, <-failed, "the function that creates batch writers returned neither a writer nor an error")
+	require.NoError(t, s.Shutdown(context.Background()))
+}
