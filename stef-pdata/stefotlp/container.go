@@ -5,8 +5,10 @@ package stefotlp
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
@@ -73,7 +75,7 @@ func (e *encoder) start(b []byte) error {
 			}
 		}
 		if at < 0 {
-			return &WireError{Offset: field, Err: &damage{field, broken}}
+			return &WireError{Offset: field, Err: &damage{field, looksLike(b, broken)}}
 		}
 	}
 	e.b, e.held, e.parser.body, e.rejected, e.touchedTo = b, e.held[:0], e.parser.body[:0], nil, 0
@@ -88,15 +90,22 @@ func (e *encoder) start(b []byte) error {
 // maxInner is how many extents are kept for the next message.
 const maxInner = maxKept / 16
 
-const broken = "a field is not all there, or not what it should be"
+const broken = "a field is cut off or has a wrong wire type"
 
-// finish releases the message.
-func (e *encoder) finish(err error) error {
+// finish releases the message, of which records were written, and returns the error of
+// the encoder of s.
+func (e *encoder) finish(s *signal, records uint64, err error) error {
+	b := e.b
 	e.b = nil
 	if cap(e.inner) > maxInner {
 		e.inner = nil
 	}
 	if err == nil && len(e.rejected) > 0 {
+		if records == 0 && !errors.Is(e.rejected[0], stef.ErrLimit) {
+			if err := s.foreign(b); err != nil {
+				return err
+			}
+		}
 		return e.rejected
 	}
 	return err

@@ -39,7 +39,7 @@
 // # Errors
 //
 // A message in which a resource is truncated is rejected as a whole, with a
-// WireError. An item that is damaged, exceeds a limit (MaxDepth, MaxItemBytes,
+// WireError, and so is a message of another signal. An item that is damaged, exceeds a limit (MaxDepth, MaxItemBytes,
 // stef.MaxPairs) or has an id of a wrong length is left out and reported in
 // ItemErrors; the rest is written. The same applies to a container with all of its
 // items. The decoders leave out records that OTLP cannot express and report them in

@@ -64,7 +64,8 @@ const (
 )
 
 // WireError reports a message of which nothing was written, because the message is
-// too long or its containers are damaged.
+// too long, its containers are damaged, or it is not a message of the signal. The error
+// names the signal or the format that the message seems to have.
 type WireError struct {
 	// Offset is where the bad field begins in the message.
 	Offset int

@@ -46,9 +46,10 @@ func (e *LogsEncoder) EncodeOTLP(b []byte) error {
 	if err := e.start(b); err != nil {
 		return err
 	}
+	before := e.w.Stats().Records
 	err := e.items(e.rec, e.item)
 	e.releaseBody()
-	return e.finish(err)
+	return e.finish(&logsSignal, e.w.Stats().Records-before, err)
 }
 
 // item writes the log record in x.

@@ -53,7 +53,9 @@ func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
 		e.metrics.empty()
 		e.variants.empty()
 	}
-	return e.finish(e.each(extent{0, len(b)}, tagResources, e.resourceMetrics))
+	before := e.w.Stats().Records
+	err := e.each(extent{0, len(b)}, tagResources, e.resourceMetrics)
+	return e.finish(&metricsSignal, e.w.Stats().Records-before, err)
 }
 
 func (e *MetricsEncoder) resourceMetrics(i int, x extent) error {

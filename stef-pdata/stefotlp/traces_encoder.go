@@ -46,7 +46,9 @@ func (e *TracesEncoder) EncodeOTLP(b []byte) error {
 	if err := e.start(b); err != nil {
 		return err
 	}
-	return e.finish(e.items(e.rec, e.item))
+	before := e.w.Stats().Records
+	err := e.items(e.rec, e.item)
+	return e.finish(&tracesSignal, e.w.Stats().Records-before, err)
 }
 
 // item writes the span in x.
