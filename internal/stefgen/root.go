@@ -125,6 +125,13 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	pr.P("x := new(%sReader)", n)
 	pr.P("x.record.init(nil, 0)")
 	pr.P("stefrt.Measure(&x.ReadStream, &x.record)")
+	if len(p.schema.Roots()) > 1 {
+		known := "parsedSchema"
+		if p.options.Form != nil {
+			known = "parsedForm"
+		}
+		pr.P("stefrt.Roots(&x.ReadStream, %s)", known)
+	}
 	p.printBuild(pr, r, "Decoder")
 	pr.P("if err := stefrt.StartReader(&x.ReadStream, r, %sBaseSchema(), options, build); err != nil {\nreturn nil, err\n}", n)
 	pr.If(form, "x.form.start(x)")

@@ -50,6 +50,7 @@
 package annotate
 
 import (
+	"errors"
 	"io"
 
 	"github.com/otelstef/stef/stef-go/dynamic"
@@ -95,10 +96,17 @@ func WithColumnNotes(f func(path string) string) Option {
 // Stream reads the stream in r, whose records are of root, and prints it to w. If
 // the stream is damaged or truncated, Stream prints the elements before the damage
 // and the bytes that contain it. It then returns the error of the reader, of type
-// *dynamic.Error. If w fails, Stream returns that error.
+// *dynamic.Error. If w fails, Stream returns that error. A nil argument or option is an
+// error too.
 func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error {
 	c := config{frameText: DefaultFrameTextBytes}
+	if w == nil {
+		return errors.New("stef: the destination is nil")
+	}
 	for _, opt := range opts {
+		if opt == nil {
+			return errors.New("stef: an option is nil")
+		}
 		opt(&c)
 	}
 	p := newPrinter(w, c.frameText)

@@ -319,3 +319,12 @@ func TestFrameText(t *testing.T) {
 	b = *bytes.NewBuffer(whole)
 	f(7000, 103, 2)
 }
+
+// Nil arguments and options are errors.
+func TestNil(t *testing.T) {
+	root := rootOf(t, readings)
+	require.EqualError(t, annotate.Stream(nil, new(bytes.Buffer), root), "stef: the destination is nil")
+	require.EqualError(t, annotate.Stream(io.Discard, new(bytes.Buffer), root, nil), "stef: an option is nil")
+	require.ErrorContains(t, annotate.Stream(io.Discard, nil, root), "the source is nil")
+	require.ErrorContains(t, annotate.Stream(io.Discard, new(bytes.Buffer), nil), "the root must be a struct")
+}

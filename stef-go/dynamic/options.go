@@ -4,6 +4,8 @@
 package dynamic
 
 import (
+	"errors"
+
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
@@ -37,6 +39,18 @@ type readerConfig struct {
 	maxDepth  int
 	onFrame   func(*Frame)
 	trace     func(*Event)
+}
+
+func applyOptions[C any, O ~func(*C) error](config *C, options []O) error {
+	for _, option := range options {
+		if option == nil {
+			return errors.New("stef: an option is nil")
+		}
+		if err := option(config); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WithAssumedSchema sets the schema that is assumed for streams that do not record a

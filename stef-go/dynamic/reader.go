@@ -5,6 +5,7 @@ package dynamic
 
 import (
 	"bufio"
+	"errors"
 	"io"
 
 	"github.com/otelstef/stef/stef-go/schema"
@@ -35,10 +36,11 @@ type Reader struct {
 // of options and root.
 func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reader, error) {
 	cfg := readerConfig{maxRecord: DefaultMaxRecordBytes, maxDict: DefaultMaxDictBytes, maxDepth: MaxDepth}
-	for _, opt := range opts {
-		if err := opt(&cfg); err != nil {
-			return nil, err
-		}
+	if src == nil {
+		return nil, errors.New("stef: the source is nil")
+	}
+	if err := applyOptions(&cfg, opts); err != nil {
+		return nil, err
 	}
 	if err := checkSchema(root); err != nil {
 		return nil, err
@@ -114,7 +116,8 @@ func (r *Reader) build(root *schema.Struct, assumed schema.WireSchema) error {
 	if wire != nil {
 		kept, err := schema.Keep(root, wire)
 		if err != nil {
-			return fault(ErrSchema, "%v", err)
+			return fault(ErrSchema, "%v: the stream is newer than the schema, or its records are not those of %s; a stream does not name its root",
+				err, root.Name)
 		}
 		r.kept = kept
 	}

@@ -38,10 +38,11 @@ type Writer struct {
 // frame and each header.
 func NewWriter(dst io.Writer, root *schema.Struct, opts ...WriterOption) (*Writer, error) {
 	cfg := writerConfig{frameBytes: DefaultFrameBytes, dictBytes: DefaultDictBytes}
-	for _, opt := range opts {
-		if err := opt(&cfg); err != nil {
-			return nil, err
-		}
+	if dst == nil {
+		return nil, errors.New("stef: the destination is nil")
+	}
+	if err := applyOptions(&cfg, opts); err != nil {
+		return nil, err
 	}
 	if err := checkSchema(root); err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ func NewLogsReader(r io.Reader, options ...stef.ReaderOption) (*LogsReader, erro
 	x := new(LogsReader)
 	x.record.init(nil, 0)
 	stefrt.Measure(&x.ReadStream, &x.record)
+	stefrt.Roots(&x.ReadStream, parsedForm)
 	build := func(b *stefrt.DecoderBuilder) {
 		x.decoder.register(b, "Logs")
 		x.fields.set(&b.Fields)

@@ -27,6 +27,7 @@ func NewMetricsReader(r io.Reader, options ...stef.ReaderOption) (*MetricsReader
 	x := new(MetricsReader)
 	x.record.init(nil, 0)
 	stefrt.Measure(&x.ReadStream, &x.record)
+	stefrt.Roots(&x.ReadStream, parsedForm)
 	build := func(b *stefrt.DecoderBuilder) {
 		x.decoder.register(b, "Metrics")
 		x.fields.set(&b.Fields)

@@ -27,6 +27,7 @@ func NewSpansReader(r io.Reader, options ...stef.ReaderOption) (*SpansReader, er
 	x := new(SpansReader)
 	x.record.init(nil, 0)
 	stefrt.Measure(&x.ReadStream, &x.record)
+	stefrt.Roots(&x.ReadStream, parsedForm)
 	build := func(b *stefrt.DecoderBuilder) {
 		x.decoder.register(b, "Spans")
 		x.fields.set(&b.Fields)

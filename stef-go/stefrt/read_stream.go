@@ -40,6 +40,7 @@ type ReadStream struct {
 	zstdDicts config.ZstdDicts
 	base      schema.WireSchema
 	build     func(b *DecoderBuilder)
+	roots     func() *schema.Schema // the schema of the package if it has several roots, or nil
 
 	runs   [4]run // runs that Run found in the frame
 	looked uint64 // number of records that Run has read ahead
@@ -79,6 +80,10 @@ func StartReader(s *ReadStream, r io.Reader, base schema.WireSchema, options []s
 // generated code.
 func Measure(s *ReadStream, record any) { s.record = record }
 
+// Roots makes errors name the root that a stream seems to have, one of those that known
+// returns. For generated code of schemas with several roots.
+func Roots(s *ReadStream, known func() *schema.Schema) { s.roots = known }
+
 // ResetReader begins to read another stream with the same options, and reuses the
 // memory of the last one.
 func ResetReader(s *ReadStream, r io.Reader) error {
@@ -115,8 +120,7 @@ func (s *ReadStream) begin(r io.Reader) error {
 		s.build(&b)
 		readColumns.Store(int64(s.tree.Len()))
 		if err := b.Fields.done(); err != nil {
-			s.err = s.frame.Error(fmt.Errorf("%w: the stream is newer than this code, or its records are not those of %s; a stream does not name its root",
-				err, s.tree.Path(0)))
+			s.err = s.frame.Error(s.schemaError(err, wire))
 			return s.err
 		}
 		s.dicts, s.wire = b.all, wire
@@ -136,6 +140,21 @@ func (s *ReadStream) begin(r io.Reader) error {
 	*s.fault = bitio.Fault{}
 	s.ended = false
 	return nil
+}
+
+// schemaError returns the error of a wire schema that the reader cannot read. A stream
+// does not name its root, so another root of the package that fits is only likely.
+func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
+	own := s.tree.Path(0)
+	if s.roots != nil {
+		for _, root := range s.roots().Roots() {
+			if _, no := schema.Keep(root, wire); no == nil && root.Name != own {
+				return fmt.Errorf("%w: the records seem to be those of %s, not of %s: use a %sReader; or the stream is newer than this code",
+					err, root.Name, own, root.Name)
+			}
+		}
+	}
+	return fmt.Errorf("%w: the stream is newer than this code, or its records are not those of %s; a stream does not name its root", err, own)
 }
 
 // Schema returns the wire schema of the stream: the announced one, or the schema
@@ -400,8 +419,9 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	s.ended, s.left = true, 0
 	// A reader that assumes a wrong schema finds damage, mostly in the first frame.
 	if s.frame.Header().Schema == nil && s.frame.Frame() == 1 && errors.Is(err, stef.ErrCorrupt) {
-		err = fmt.Errorf("%w; the stream records no schema and the reader assumes %v: if the writer had another one, "+
-			"generate the reader with it as stefc -base", err, s.wire)
+		err = fmt.Errorf("%w; the stream records no schema and the reader assumes %v of %s: if its records are those of another root, "+
+			"use the reader of that root; if the writer had another schema, generate the reader with it as stefc -base",
+			err, s.wire, s.tree.Path(0))
 	}
 	err = s.frame.Error(err)
 	var at *stef.FormatError

@@ -64,7 +64,7 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 	build(&b)
 	writeColumns.Store(int64(s.tree.Len()))
 	if err := b.Fields.done(); err != nil {
-		return fmt.Errorf("stef: %w", err)
+		return fmt.Errorf("stef: %w: the schema of the options, or of the peer, is not one of %s, or newer than this code", err, s.tree.Path(0))
 	}
 	if check := config.CheckSchema; check != nil {
 		if err := check(slices.Clone(b.Fields.own)); err != nil {

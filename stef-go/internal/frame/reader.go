@@ -111,6 +111,18 @@ func (r *Reader) Error(err error) error {
 	return &stef.FormatError{Offset: r.start, Frame: r.frame, Err: err}
 }
 
+// packed says what to do with a file that begins with head, if it is compressed as a
+// whole.
+func packed(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return ": it is compressed with gzip, decompress it first"
+	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return ": it is compressed with zstd as a whole, decompress it first"
+	}
+	return ""
+}
+
 // readFixedHeader reads the fixed header.
 //
 // spec: #fixed-header
@@ -123,7 +135,7 @@ func (r *Reader) readFixedHeader() error {
 		return cut(err)
 	}
 	if string(head[:]) != signature {
-		return fmt.Errorf("%w: signature is %q, not %q", stef.ErrCorrupt, head[:], signature)
+		return fmt.Errorf("%w: signature is %q, not %q%s", stef.ErrCorrupt, head[:], signature, packed(head[:]))
 	}
 	size, err := r.uvarint()
 	if err != nil {

@@ -51,6 +51,8 @@ func TestFixedHeaderErrors(t *testing.T) {
 	f("53 54 45", stef.ErrCorrupt, "unexpected EOF")
 	f("53544547 02 00 00", stef.ErrCorrupt, `signature is "STEG"`)
 	f("00000000 02 00 00", stef.ErrCorrupt, "signature")
+	f("1f8b0800 02 00 00", stef.ErrCorrupt, `not "STEF": it is compressed with gzip, decompress it first`)
+	f("28b52ffd 02 00 00", stef.ErrCorrupt, `not "STEF": it is compressed with zstd as a whole, decompress it first`)
 	f("53544546", stef.ErrCorrupt, "unexpected EOF")
 	f("53544546 82", stef.ErrCorrupt, "unexpected EOF")
 	f("53544546 00 00 00", stef.ErrCorrupt, "size is 0, at least 2")

@@ -26,6 +26,7 @@ func NewPlainReader(r io.Reader, options ...stef.ReaderOption) (*PlainReader, er
 	x := new(PlainReader)
 	x.record.init(nil, 0)
 	stefrt.Measure(&x.ReadStream, &x.record)
+	stefrt.Roots(&x.ReadStream, parsedSchema)
 	build := func(b *stefrt.DecoderBuilder) {
 		x.decoder.register(b, "Plain")
 		x.fields.set(&b.Fields)

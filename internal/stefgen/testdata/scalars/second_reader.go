@@ -26,6 +26,7 @@ func NewSecondReader(r io.Reader, options ...stef.ReaderOption) (*SecondReader, 
 	x := new(SecondReader)
 	x.record.init(nil, 0)
 	stefrt.Measure(&x.ReadStream, &x.record)
+	stefrt.Roots(&x.ReadStream, parsedSchema)
 	build := func(b *stefrt.DecoderBuilder) {
 		x.decoder.register(b, "Second")
 		x.fields.set(&b.Fields)

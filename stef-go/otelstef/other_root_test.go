@@ -1,0 +1,91 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// A reader of another root than the stream's names the root that the stream seems to
+// have, if the stream records its schema, and otherwise says that it may be another one.
+func TestOtherRoot(t *testing.T) {
+	type writer interface{ Close() error }
+	type kind struct {
+		name    string
+		write   func(out io.Writer, options ...stef.WriterOption) (writer, error)
+		read    func(b []byte) error
+		options []stef.WriterOption // of schemas other than the default
+	}
+	header := stef.WithSchemaHeader()
+	kinds := []kind{
+		{"Metrics", func(out io.Writer, options ...stef.WriterOption) (writer, error) {
+			return otelstef.NewMetricsWriter(out, options...)
+		}, func(b []byte) error {
+			_, err := otelstef.NewMetricsReader(bytes.NewReader(b))
+			return err
+		}, []stef.WriterOption{header, otelstef.CompactMetrics()}},
+		{"Spans", func(out io.Writer, options ...stef.WriterOption) (writer, error) {
+			return otelstef.NewSpansWriter(out, options...)
+		}, func(b []byte) error {
+			_, err := otelstef.NewSpansReader(bytes.NewReader(b))
+			return err
+		}, []stef.WriterOption{header, otelstef.CompactSpans()}},
+		{"Logs", func(out io.Writer, options ...stef.WriterOption) (writer, error) {
+			return otelstef.NewLogsWriter(out, options...)
+		}, func(b []byte) error {
+			_, err := otelstef.NewLogsReader(bytes.NewReader(b))
+			return err
+		}, []stef.WriterOption{header, otelstef.CompactLogs()}},
+	}
+	for _, from := range kinds {
+		for _, option := range from.options {
+			var out bytes.Buffer
+			w, err := from.write(&out, option)
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			for _, to := range kinds {
+				err := to.read(out.Bytes())
+				if to.name == from.name {
+					require.NoError(t, err)
+					continue
+				}
+				require.ErrorIs(t, err, stef.ErrSchema)
+				require.ErrorContains(t, err, "the records seem to be those of "+from.name+", not of "+to.name+": use a "+from.name+"Reader")
+			}
+		}
+	}
+
+	var out bytes.Buffer // logs record no schema by default
+	w, err := otelstef.NewLogsWriter(&out)
+	require.NoError(t, err)
+	w.Record().Record().Body().SetString("text")
+	require.NoError(t, w.Write())
+	require.NoError(t, w.Close())
+	r, err := otelstef.NewMetricsReader(&out)
+	require.NoError(t, err)
+	require.False(t, r.Next())
+	require.ErrorContains(t, r.Err(), "of Metrics: if its records are those of another root, use the reader of that root")
+}
+
+// A stream with a schema that no root of the package has is that of newer code.
+func TestNewerSchema(t *testing.T) {
+	_, err := otelstef.NewMetricsReader(strings.NewReader("STEF\x02\x00\x00\x00\x04\x02\x01\x3f\x00"))
+	require.ErrorIs(t, err, stef.ErrSchema)
+	require.ErrorContains(t, err, "the stream is newer than this code, or its records are not those of Metrics")
+}
+
+// A writer with the schema of another root says so.
+func TestWriterOfOtherRoot(t *testing.T) {
+	_, err := otelstef.NewLogsWriter(io.Discard, stef.WithSchema(otelstef.MetricsSchema()))
+	require.ErrorIs(t, err, stef.ErrSchema)
+	require.ErrorContains(t, err, "is not one of Logs")
+}
