@@ -10,7 +10,6 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
@@ -18,73 +17,37 @@ import (
 // the decoders produce OTLP bytes from a stream. They build no pdata, which is
 // faster.
 
-func metricsOfBytes(out io.Writer, opts []stef.WriterOption) (encoder, error) {
-	w, err := otelstef.NewMetricsWriter(out, opts...)
-	if err != nil {
-		return nil, err
-	}
-	return ofBytes(w, stefotlp.NewMetricsEncoder(w)), nil
-}
-
-func tracesOfBytes(out io.Writer, opts []stef.WriterOption) (encoder, error) {
-	w, err := otelstef.NewSpansWriter(out, opts...)
-	if err != nil {
-		return nil, err
-	}
-	return ofBytes(w, stefotlp.NewTracesEncoder(w)), nil
-}
-
-func logsOfBytes(out io.Writer, opts []stef.WriterOption) (encoder, error) {
-	w, err := otelstef.NewLogsWriter(out, opts...)
-	if err != nil {
-		return nil, err
-	}
-	return ofBytes(w, stefotlp.NewLogsEncoder(w)), nil
-}
-
-func ofBytes(w signal.Writer, e interface {
+// ofBytes returns the encoder of a signal. Its batches have only OTLP bytes.
+func ofBytes[W signal.Writer, E interface {
 	EncodeOTLP([]byte) error
 	Losses() stefotlp.Losses
-}) encoder {
-	return &batchEncoder{w, func(b otlpfile.Batch) error { return e.EncodeOTLP(b.OTLP) }, e.Losses}
-}
-
-func metricsToBytes(in io.Reader, opts []stef.ReaderOption) (decoder, error) {
-	r, err := otelstef.NewMetricsReader(in, opts...)
-	if err != nil {
-		return nil, err
+}](newWriter func(io.Writer, ...stef.WriterOption) (W, error), newEncoder func(W) E) bytesEncoder {
+	return func(out io.Writer, opts []stef.WriterOption) (encoder, error) {
+		w, err := newWriter(out, opts...)
+		if err != nil {
+			return nil, err
+		}
+		e := newEncoder(w)
+		return &batchEncoder{w, func(b otlpfile.Batch) error { return e.EncodeOTLP(b.OTLP) }, e.Losses}, nil
 	}
-	return toBytes(otlpfile.Metrics, r, stefotlp.NewMetricsDecoder(r, wholeFrames...)), nil
 }
 
-func tracesToBytes(in io.Reader, opts []stef.ReaderOption) (decoder, error) {
-	r, err := otelstef.NewSpansReader(in, opts...)
-	if err != nil {
-		return nil, err
-	}
-	return toBytes(otlpfile.Traces, r, stefotlp.NewTracesDecoder(r, wholeFrames...)), nil
-}
-
-func logsToBytes(in io.Reader, opts []stef.ReaderOption) (decoder, error) {
-	r, err := otelstef.NewLogsReader(in, opts...)
-	if err != nil {
-		return nil, err
-	}
-	return toBytes(otlpfile.Logs, r, stefotlp.NewLogsDecoder(r, wholeFrames...)), nil
-}
-
-// wholeFrames makes one message per frame, unless a frame with many repetitions
-// would exhaust the memory.
-var wholeFrames = []stefotlp.DecoderOption{stefotlp.WithMaxItems(math.MaxInt32)}
-
-// toBytes returns a decoder whose batches have only OTLP bytes, valid until the
-// next batch.
-func toBytes(s otlpfile.Signal, r signal.Reader, d interface {
+// toBytes returns the decoder of a signal. Its batches have only OTLP bytes, valid until
+// the next batch. A batch is one frame, unless a frame with many repetitions would
+// exhaust the memory.
+func toBytes[R signal.Reader, D interface {
 	AppendOTLP([]byte) ([]byte, error)
-}) decoder {
-	var message []byte
-	return &batchDecoder{func() (_ otlpfile.Batch, err error) {
-		message, err = d.AppendOTLP(message[:0])
-		return otlpfile.Batch{Signal: s, OTLP: message}, err
-	}, r.Stats}
+}](s otlpfile.Signal, newReader func(io.Reader, ...stef.ReaderOption) (R, error), newDecoder func(R, ...stefotlp.DecoderOption) D) bytesDecoder {
+	return func(in io.Reader, opts []stef.ReaderOption) (decoder, error) {
+		r, err := newReader(in, opts...)
+		if err != nil {
+			return nil, err
+		}
+		d := newDecoder(r, stefotlp.WithMaxItems(math.MaxInt32))
+		var message []byte
+		return &batchDecoder{func() (_ otlpfile.Batch, err error) {
+			message, err = d.AppendOTLP(message[:0])
+			return otlpfile.Batch{Signal: s, OTLP: message}, err
+		}, r.Stats}, nil
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
@@ -106,62 +105,39 @@ func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P
 	return res.complete(r.Stats().Records)
 }
 
-func recodeMetrics(in io.Reader, out io.Writer, o *Options, res *Result) error {
-	r, err := otelstef.NewMetricsReader(in, o.readerOptions()...)
-	if err != nil {
-		return err
-	}
-	opts, err := o.writerOptions(otlpfile.Metrics, stef.WithUserData(r.UserData()))
-	if err != nil {
-		return err
-	}
-	w, err := otelstef.NewMetricsWriter(out, opts...)
-	if err != nil {
-		return err
-	}
-	shape, err := newMetricsShape(res.Root, r.Schema(), w.Schema())
-	if err != nil {
-		return err
-	}
-	err = pass(r, w, otelstef.NewMetrics(), shape.reshape, res, o)
-	res.Losses = shape.losses()
-	return err
+// shape converts records P from one schema to another, and says what they lose.
+type shape[P any] interface {
+	reshape(P) error
+	losses() []string
 }
 
-func recodeSpans(in io.Reader, out io.Writer, o *Options, res *Result) error {
-	r, err := otelstef.NewSpansReader(in, o.readerOptions()...)
-	if err != nil {
+// recodes returns the function that copies the records of a stream of a signal. newShape
+// is nil for a signal that has one schema only.
+func recodes[R any, P record[R], In reader[R], Out writer[R]](s otlpfile.Signal, newRecord func() P,
+	newReader func(io.Reader, ...stef.ReaderOption) (In, error), newWriter func(io.Writer, ...stef.WriterOption) (Out, error),
+	newShape func(root *stream.Root, from, to schema.WireSchema) (shape[P], error)) recoder {
+	return func(in io.Reader, out io.Writer, o *Options, res *Result) error {
+		r, err := newReader(in, o.readerOptions()...)
+		if err != nil {
+			return err
+		}
+		opts, err := o.writerOptions(s, stef.WithUserData(r.UserData()))
+		if err != nil {
+			return err
+		}
+		w, err := newWriter(out, opts...)
+		if err != nil {
+			return err
+		}
+		if newShape == nil {
+			return pass(r, w, newRecord(), nil, res, o)
+		}
+		shape, err := newShape(res.Root, r.Schema(), w.Schema())
+		if err != nil {
+			return err
+		}
+		err = pass(r, w, newRecord(), shape.reshape, res, o)
+		res.Losses = shape.losses()
 		return err
 	}
-	opts, err := o.writerOptions(otlpfile.Traces, stef.WithUserData(r.UserData()))
-	if err != nil {
-		return err
-	}
-	w, err := otelstef.NewSpansWriter(out, opts...)
-	if err != nil {
-		return err
-	}
-	shape, err := newSpansShape(res.Root, w.Schema())
-	if err != nil {
-		return err
-	}
-	err = pass(r, w, otelstef.NewSpans(), shape.reshape, res, o)
-	res.Losses = shape.losses()
-	return err
-}
-
-func recodeLogs(in io.Reader, out io.Writer, o *Options, res *Result) error {
-	r, err := otelstef.NewLogsReader(in, o.readerOptions()...)
-	if err != nil {
-		return err
-	}
-	opts, err := o.writerOptions(otlpfile.Logs, stef.WithUserData(r.UserData()))
-	if err != nil {
-		return err
-	}
-	w, err := otelstef.NewLogsWriter(out, opts...)
-	if err != nil {
-		return err
-	}
-	return pass(r, w, otelstef.NewLogs(), nil, res, o)
 }

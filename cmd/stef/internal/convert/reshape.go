@@ -47,8 +47,8 @@ type metricsShape struct {
 	flags, values, unvalued, entities uint64
 }
 
-func newMetricsShape(root *stream.Root, from, to schema.WireSchema) (m *metricsShape, err error) {
-	m = &metricsShape{}
+func newMetricsShape(root *stream.Root, from, to schema.WireSchema) (_ shape[*otelstef.Metrics], err error) {
+	m := &metricsShape{}
 	if m.fromFlags, err = beyond(root, from, "Point"); err != nil {
 		return nil, err
 	}
@@ -130,8 +130,8 @@ type spansShape struct {
 	counts, entities uint64
 }
 
-func newSpansShape(root *stream.Root, to schema.WireSchema) (s *spansShape, err error) {
-	s = &spansShape{}
+func newSpansShape(root *stream.Root, _, to schema.WireSchema) (_ shape[*otelstef.Spans], err error) {
+	s := &spansShape{}
 	if s.toRaw, err = beyond(root, to, "Span"); err != nil {
 		return nil, err
 	}

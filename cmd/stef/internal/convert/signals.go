@@ -16,15 +16,25 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
+	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
 // conversions are the conversions of the signals.
 var conversions = map[otlpfile.Signal]conversion{
-	otlpfile.Metrics: conversionOf(signal.Metrics, recodeMetrics, metricsOfBytes, metricsToBytes,
+	otlpfile.Metrics: conversionOf(signal.Metrics,
+		recodes(otlpfile.Metrics, otelstef.NewMetrics, otelstef.NewMetricsReader, otelstef.NewMetricsWriter, newMetricsShape),
+		ofBytes(otelstef.NewMetricsWriter, stefotlp.NewMetricsEncoder),
+		toBytes(otlpfile.Metrics, otelstef.NewMetricsReader, stefotlp.NewMetricsDecoder),
 		func(b otlpfile.Batch) pmetric.Metrics { return b.Metrics }, otlpfile.MetricsBatch),
-	otlpfile.Traces: conversionOf(signal.Traces, recodeSpans, tracesOfBytes, tracesToBytes,
+	otlpfile.Traces: conversionOf(signal.Traces,
+		recodes(otlpfile.Traces, otelstef.NewSpans, otelstef.NewSpansReader, otelstef.NewSpansWriter, newSpansShape),
+		ofBytes(otelstef.NewSpansWriter, stefotlp.NewTracesEncoder),
+		toBytes(otlpfile.Traces, otelstef.NewSpansReader, stefotlp.NewTracesDecoder),
 		func(b otlpfile.Batch) ptrace.Traces { return b.Traces }, otlpfile.TracesBatch),
-	otlpfile.Logs: conversionOf(signal.Logs, recodeLogs, logsOfBytes, logsToBytes,
+	otlpfile.Logs: conversionOf(signal.Logs,
+		recodes(otlpfile.Logs, otelstef.NewLogs, otelstef.NewLogsReader, otelstef.NewLogsWriter, nil),
+		ofBytes(otelstef.NewLogsWriter, stefotlp.NewLogsEncoder),
+		toBytes(otlpfile.Logs, otelstef.NewLogsReader, stefotlp.NewLogsDecoder),
 		func(b otlpfile.Batch) plog.Logs { return b.Logs }, otlpfile.LogsBatch),
 }
 

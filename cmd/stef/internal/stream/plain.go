@@ -10,7 +10,6 @@ import (
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
-	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
@@ -72,75 +71,56 @@ func (r *Root) PlainRecords(src io.Reader) (records *PlainReader, stop func(), e
 	return &PlainReader{as, converted}, stop, err
 }
 
-// copyable is a pointer to a record.
-type copyable[R any] interface {
+// record is a pointer to a generated record.
+type record[R any] interface {
 	*R
 	CopyFrom(*R)
 }
 
-// copyRecords copies a stream.
-func copyRecords[R any, P copyable[R]](r interface {
+// reader and writer are the generated readers and writers of records R.
+type reader[R any] interface {
 	Next() bool
 	Record() *R
 	BufferedRecords() uint64
 	Err() error
 	Close()
-}, w interface {
+}
+
+type writer[R any] interface {
 	Record() *R
 	Write() error
 	Flush() error
 	Close() error
-}) error {
-	defer r.Close()
-	for r.Next() {
-		P(w.Record()).CopyFrom(r.Record())
-		if err := w.Write(); err != nil {
+}
+
+// plain returns a function that copies a stream of records R into the full schema.
+func plain[R any, P record[R], In reader[R], Out writer[R]](
+	newReader func(io.Reader, ...stef.ReaderOption) (In, error), newWriter func(io.Writer, ...stef.WriterOption) (Out, error),
+) func(in io.Reader, out io.Writer, limits stef.Limits) error {
+	return func(in io.Reader, out io.Writer, limits stef.Limits) error {
+		r, err := newReader(in, stef.WithLimits(limits))
+		if err != nil {
 			return err
 		}
-		if r.BufferedRecords() == 0 {
-			if err := w.Flush(); err != nil {
+		defer r.Close()
+		w, err := newWriter(out, stef.WithSchemaHeader())
+		if err != nil {
+			return err
+		}
+		for r.Next() {
+			P(w.Record()).CopyFrom(r.Record())
+			if err := w.Write(); err != nil {
 				return err
 			}
+			if r.BufferedRecords() == 0 {
+				if err := w.Flush(); err != nil {
+					return err
+				}
+			}
 		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+		return r.Err()
 	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	return r.Err()
-}
-
-func plainMetrics(in io.Reader, out io.Writer, limits stef.Limits) error {
-	r, err := otelstef.NewMetricsReader(in, stef.WithLimits(limits))
-	if err != nil {
-		return err
-	}
-	w, err := otelstef.NewMetricsWriter(out, stef.WithSchemaHeader())
-	if err != nil {
-		return err
-	}
-	return copyRecords(r, w)
-}
-
-func plainSpans(in io.Reader, out io.Writer, limits stef.Limits) error {
-	r, err := otelstef.NewSpansReader(in, stef.WithLimits(limits))
-	if err != nil {
-		return err
-	}
-	w, err := otelstef.NewSpansWriter(out, stef.WithSchemaHeader())
-	if err != nil {
-		return err
-	}
-	return copyRecords(r, w)
-}
-
-func plainLogs(in io.Reader, out io.Writer, limits stef.Limits) error {
-	r, err := otelstef.NewLogsReader(in, stef.WithLimits(limits))
-	if err != nil {
-		return err
-	}
-	w, err := otelstef.NewLogsWriter(out, stef.WithSchemaHeader())
-	if err != nil {
-		return err
-	}
-	return copyRecords(r, w)
 }

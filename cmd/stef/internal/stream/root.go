@@ -122,9 +122,9 @@ var roots = sync.OnceValue(func() List {
 		{Name: "spans", Struct: s.Root(otelstef.SpansRootName), Base: otelstef.SpansBaseSchema(), Signal: otlpfile.Traces},
 		{Name: "logs", Struct: s.Root(otelstef.LogsRootName), Base: otelstef.LogsBaseSchema(), Signal: otlpfile.Logs},
 	}
-	list[0].Wire, list[0].plain = otelstef.MetricsCompactRoot(), plainMetrics
-	list[1].Wire, list[1].plain = otelstef.SpansCompactRoot(), plainSpans
-	list[2].Wire, list[2].plain = otelstef.LogsCompactRoot(), plainLogs
+	list[0].Wire, list[0].plain = otelstef.MetricsCompactRoot(), plain(otelstef.NewMetricsReader, otelstef.NewMetricsWriter)
+	list[1].Wire, list[1].plain = otelstef.SpansCompactRoot(), plain(otelstef.NewSpansReader, otelstef.NewSpansWriter)
+	list[2].Wire, list[2].plain = otelstef.LogsCompactRoot(), plain(otelstef.NewLogsReader, otelstef.NewLogsWriter)
 	form, err := idl.Parse("compact.stef", []byte(spec.CompactSchema))
 	if err != nil {
 		panic(err)
