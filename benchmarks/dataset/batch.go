@@ -4,94 +4,49 @@
 package dataset
 
 import (
-	"errors"
-
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
 // ErrSignal is the error for a batch without a signal.
-var ErrSignal = errors.New("the batch has no signal")
+var ErrSignal = otlpfile.ErrSignal
 
 // New returns an empty batch.
 func New(signal otlpfile.Signal) otlpfile.Batch {
-	switch signal {
-	case otlpfile.Metrics:
-		return otlpfile.MetricsBatch(pmetric.NewMetrics())
-	case otlpfile.Traces:
-		return otlpfile.TracesBatch(ptrace.NewTraces())
-	default:
-		return otlpfile.LogsBatch(plog.NewLogs())
-	}
+	return anysignal.Of(signal).New()
 }
 
-// Unmarshal converts an OTLP message to a batch.
-func Unmarshal(signal otlpfile.Signal, message []byte) (b otlpfile.Batch, err error) {
-	b.Signal = signal
-	switch signal {
-	case otlpfile.Metrics:
-		b.Metrics, err = (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(message)
-	case otlpfile.Traces:
-		b.Traces, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(message)
-	case otlpfile.Logs:
-		b.Logs, err = (&plog.ProtoUnmarshaler{}).UnmarshalLogs(message)
-	default:
-		err = ErrSignal
-	}
+// Unmarshal converts an OTLP message to a batch that does not refer to the message.
+func Unmarshal(signal otlpfile.Signal, message []byte) (otlpfile.Batch, error) {
+	b, err := otlpfile.Unmarshal(signal, message)
+	b.OTLP = nil
 	return b, err
 }
 
-// Marshal converts a batch to an OTLP message.
+// Marshal converts the pdata of a batch to an OTLP message.
 func Marshal(b otlpfile.Batch) ([]byte, error) {
-	switch b.Signal {
-	case otlpfile.Metrics:
-		return (&pmetric.ProtoMarshaler{}).MarshalMetrics(b.Metrics)
-	case otlpfile.Traces:
-		return (&ptrace.ProtoMarshaler{}).MarshalTraces(b.Traces)
-	case otlpfile.Logs:
-		return (&plog.ProtoMarshaler{}).MarshalLogs(b.Logs)
-	default:
-		return nil, ErrSignal
-	}
+	b.OTLP = nil
+	return b.Marshal()
 }
 
 // Join returns the content of batches of one signal as one batch.
 func Join(batches ...otlpfile.Batch) otlpfile.Batch {
 	joined := New(batches[0].Signal)
 	for _, b := range batches {
-		switch b.Signal {
-		case otlpfile.Metrics:
-			for _, rm := range b.Metrics.ResourceMetrics().All() {
-				rm.CopyTo(joined.Metrics.ResourceMetrics().AppendEmpty())
-			}
-		case otlpfile.Traces:
-			for _, rs := range b.Traces.ResourceSpans().All() {
-				rs.CopyTo(joined.Traces.ResourceSpans().AppendEmpty())
-			}
-		case otlpfile.Logs:
-			for _, rl := range b.Logs.ResourceLogs().All() {
-				rl.CopyTo(joined.Logs.ResourceLogs().AppendEmpty())
-			}
-		}
+		copied := New(b.Signal)
+		anysignal.Of(b.Signal).CopyTo(b, copied)
+		MoveAll(joined, copied)
 	}
 	return joined
 }
 
 // MoveAll moves the content of src to the end of dst.
-func MoveAll(dst, src otlpfile.Batch) {
-	switch src.Signal {
-	case otlpfile.Metrics:
-		src.Metrics.ResourceMetrics().MoveAndAppendTo(dst.Metrics.ResourceMetrics())
-	case otlpfile.Traces:
-		src.Traces.ResourceSpans().MoveAndAppendTo(dst.Traces.ResourceSpans())
-	case otlpfile.Logs:
-		src.Logs.ResourceLogs().MoveAndAppendTo(dst.Logs.ResourceLogs())
-	}
-}
+func MoveAll(dst, src otlpfile.Batch) { anysignal.Of(src.Signal).MoveTo(src, dst) }
 
 // Units counts the units of a batch size: metrics, spans or log records. The
 // published measurements counted metrics, not points, so their tables can be
@@ -128,9 +83,4 @@ func Items(signal otlpfile.Signal, batches []otlpfile.Batch) *canon.Items {
 		}
 		return o.Logs(lds...)
 	}
-}
-
-// Signals returns the signals in table order.
-func Signals() []otlpfile.Signal {
-	return []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs}
 }

@@ -60,14 +60,7 @@ func release(n Native) {
 
 // collect adds items to b.
 func collect(b *otlpfile.Batch, items lake.Batch) {
-	switch b.Signal {
-	case otlpfile.Metrics:
-		items.Metrics.ResourceMetrics().MoveAndAppendTo(b.Metrics.ResourceMetrics())
-	case otlpfile.Traces:
-		items.Traces.ResourceSpans().MoveAndAppendTo(b.Traces.ResourceSpans())
-	default:
-		items.Logs.ResourceLogs().MoveAndAppendTo(b.Logs.ResourceLogs())
-	}
+	dataset.MoveAll(*b, otlpfile.Batch{Signal: b.Signal, Metrics: items.Metrics, Traces: items.Traces, Logs: items.Logs})
 }
 
 // Regroup returns the items of a batch in the order of STEF sorted, with equal

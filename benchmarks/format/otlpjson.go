@@ -3,14 +3,7 @@
 
 package format
 
-import (
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
-	"github.com/otelstef/stef/benchmarks/dataset"
-	"github.com/otelstef/stef/internal/otlpfile"
-)
+import "github.com/otelstef/stef/internal/otlpfile"
 
 // OTLPJSON is the JSON form of OTLP by the Collector's pdata.
 func OTLPJSON() Format { return otlpJSON{} }
@@ -37,19 +30,7 @@ func (otlpJSON) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
 
 type jsonEnd struct{ signal otlpfile.Signal }
 
-func (jsonEnd) Encode(b otlpfile.Batch) ([]byte, error) {
-	switch b.Signal {
-	case otlpfile.Metrics:
-		return (&pmetric.JSONMarshaler{}).MarshalMetrics(b.Metrics)
-	case otlpfile.Traces:
-		return (&ptrace.JSONMarshaler{}).MarshalTraces(b.Traces)
-	case otlpfile.Logs:
-		return (&plog.JSONMarshaler{}).MarshalLogs(b.Logs)
-	default:
-		return nil, dataset.ErrSignal
-	}
-}
-
+func (jsonEnd) Encode(b otlpfile.Batch) ([]byte, error)  { return b.JSON() }
 func (jsonEnd) Prepare(b otlpfile.Batch) (Native, error) { return b, nil }
 func (e jsonEnd) EncodeNative(n Native) ([]byte, error)  { return e.Encode(n.(otlpfile.Batch)) }
 func (jsonEnd) Close()                                   {}
@@ -58,17 +39,6 @@ func (e jsonEnd) DecodeNative(message []byte) (int, error) {
 	return b.Items(), err
 }
 
-func (e jsonEnd) Decode(message []byte) (b otlpfile.Batch, err error) {
-	b.Signal = e.signal
-	switch e.signal {
-	case otlpfile.Metrics:
-		b.Metrics, err = (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics(message)
-	case otlpfile.Traces:
-		b.Traces, err = (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(message)
-	case otlpfile.Logs:
-		b.Logs, err = (&plog.JSONUnmarshaler{}).UnmarshalLogs(message)
-	default:
-		err = dataset.ErrSignal
-	}
-	return b, err
+func (e jsonEnd) Decode(message []byte) (otlpfile.Batch, error) {
+	return otlpfile.UnmarshalJSON(e.signal, message)
 }

@@ -8,14 +8,11 @@ import (
 	"errors"
 	"io"
 
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -40,7 +37,7 @@ func STEFAt(order Order, level stef.Level, templates stefpdata.Templates) Format
 func STEFOptimized(of otlpfile.Signal, o stefexporter.Optimization) (Format, error) {
 	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config).Stef
 	o.Apply(&c)
-	level := autoLevels[of]
+	level := anysignal.Of(of).CompactLevel
 	if c.CompressionLevel != "auto" {
 		var err error
 		if level, err = stef.ParseLevel(c.CompressionLevel); err != nil {
@@ -48,13 +45,6 @@ func STEFOptimized(of otlpfile.Signal, o stefexporter.Optimization) (Format, err
 		}
 	}
 	return stefFormat{order: Ordered, compact: true, writer: []stef.WriterOption{stef.WithCompressionLevel(level)}, encoder: c.EncoderOptions(of.String())}, nil
-}
-
-// autoLevels are the levels of zstd that the exporter selects by itself.
-var autoLevels = map[otlpfile.Signal]stef.Level{
-	otlpfile.Metrics: signal.Metrics.CompactLevel,
-	otlpfile.Traces:  signal.Traces.CompactLevel,
-	otlpfile.Logs:    signal.Logs.CompactLevel,
 }
 
 type stefFormat struct {
@@ -85,13 +75,6 @@ func (f stefFormat) plain() stefFormat {
 	return f
 }
 
-// compactRoots are the schemas with the fields of the compact form.
-var compactRoots = map[otlpfile.Signal]func() *schema.Struct{
-	otlpfile.Metrics: otelstef.MetricsCompactRoot,
-	otlpfile.Traces:  otelstef.SpansCompactRoot,
-	otlpfile.Logs:    otelstef.LogsCompactRoot,
-}
-
 func (stefFormat) Own() string {
 	return "zstd (level default, window 1 MiB), one context over the stream"
 }
@@ -106,60 +89,46 @@ func (f stefFormat) options() []stefpdata.EncoderOption {
 	return append([]stefpdata.EncoderOption{stefpdata.WithMode(mode)}, f.encoder...)
 }
 
-func (f stefFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {
+func (f stefFormat) NewEncoder(of otlpfile.Signal, own bool) (Encoder, error) {
+	switch of {
+	case otlpfile.Metrics:
+		return newSTEFEncoder(f, of, own, prepareMetrics, (*metricGroups).write)
+	case otlpfile.Traces:
+		return newSTEFEncoder(f, of, own, prepareRecords(otelstef.NewSpansReader, otelstef.NewSpans), writeSpans)
+	case otlpfile.Logs:
+		return newSTEFEncoder(f, of, own, prepareRecords(otelstef.NewLogsReader, otelstef.NewLogs), writeLogs)
+	default:
+		return nil, dataset.ErrSignal
+	}
+}
+
+// newSTEFEncoder starts a stream. write writes native values to a writer of type W.
+func newSTEFEncoder[N, W any](f stefFormat, of otlpfile.Signal, own bool, prepare func(stream []byte) (N, error), write func(N, W) error) (Encoder, error) {
+	d := anysignal.Of(of)
 	var options []stef.WriterOption
-	if root := compactRoots[signal]; f.compact && root != nil {
-		options = append(options, stef.WithSchema(schema.WireOf(root())))
+	if f.compact {
+		options = append(options, stef.WithSchema(schema.WireOf(d.Compact())))
 	}
 	if own {
 		options = append(options, stef.WithCompression(stef.Zstd))
 		options = append(options, f.writer...)
 	}
 	out := new(bytes.Buffer)
-	switch signal {
-	case otlpfile.Metrics:
-		w, err := otelstef.NewMetricsWriter(out, options...)
-		if err != nil {
-			return nil, err
-		}
-		e := stefpdata.NewMetricsEncoder(w, f.options()...)
-		return &stefEncoder[*metricGroups]{f: f, signal: signal, own: own, out: out, w: w, prepare: prepareMetrics,
-			encode: func(b otlpfile.Batch) error { return e.Encode(b.Metrics) },
-			write:  func(g *metricGroups) error { return g.write(w) }}, nil
-	case otlpfile.Traces:
-		w, err := otelstef.NewSpansWriter(out, options...)
-		if err != nil {
-			return nil, err
-		}
-		e := stefpdata.NewTracesEncoder(w, f.options()...)
-		return &stefEncoder[[]*otelstef.Spans]{f: f, signal: signal, own: own, out: out, w: w, prepare: prepareSpans,
-			encode: func(b otlpfile.Batch) error { return e.Encode(b.Traces) },
-			write:  func(records []*otelstef.Spans) error { return writeSpans(w, records) }}, nil
-	case otlpfile.Logs:
-		w, err := otelstef.NewLogsWriter(out, options...)
-		if err != nil {
-			return nil, err
-		}
-		e := stefpdata.NewLogsEncoder(w, f.options()...)
-		return &stefEncoder[[]*otelstef.Logs]{f: f, signal: signal, own: own, out: out, w: w, prepare: prepareLogs,
-			encode: func(b otlpfile.Batch) error { return e.Encode(b.Logs) },
-			write:  func(records []*otelstef.Logs) error { return writeLogs(w, records) }}, nil
-	default:
-		return nil, dataset.ErrSignal
+	e, err := d.NewEncoder(out, f.options(), options...)
+	if err != nil {
+		return nil, err
 	}
+	return &stefEncoder[N]{f: f, signal: of, own: own, out: out, encoder: e, prepare: prepare,
+		write: func(n N) error { return write(n, e.Writer.(W)) }}, nil
 }
 
 // stefEncoder writes a stream with native values of type N.
 type stefEncoder[N any] struct {
-	f      stefFormat
-	signal otlpfile.Signal
-	own    bool
-	out    *bytes.Buffer
-	w      interface {
-		Flush() error
-		Close() error
-	}
-	encode  func(otlpfile.Batch) error
+	f       stefFormat
+	signal  otlpfile.Signal
+	own     bool
+	out     *bytes.Buffer
+	encoder *signal.Encoder[otlpfile.Batch]
 	prepare func(stream []byte) (N, error)
 	write   func(N) error
 	// sent is set when out holds a message that was already returned. Before
@@ -172,7 +141,7 @@ type stefEncoder[N any] struct {
 
 func (e *stefEncoder[N]) Encode(b otlpfile.Batch) ([]byte, error) {
 	e.begin()
-	return e.flush(e.encode(b))
+	return e.flush(e.encoder.Encode(b))
 }
 
 func (e *stefEncoder[N]) EncodeNative(n Native) (_ []byte, err error) {
@@ -197,7 +166,7 @@ func (e *stefEncoder[N]) begin() {
 
 func (e *stefEncoder[N]) flush(err error) ([]byte, error) {
 	if err == nil {
-		err = e.w.Flush()
+		err = e.encoder.Writer.Flush()
 	}
 	return e.out.Bytes(), err
 }
@@ -220,114 +189,78 @@ func (e *stefEncoder[N]) Prepare(b otlpfile.Batch) (Native, error) {
 // Close frees the memory of a writer. It ignores the error, which is that of an
 // in-memory buffer.
 func (e *stefEncoder[N]) Close() {
-	_ = e.w.Close()
+	_ = e.encoder.Writer.Close()
 	if e.full != nil {
 		e.full.Close()
 	}
 }
 
-func (f stefFormat) NewDecoder(signal otlpfile.Signal, _ bool) (Decoder, error) {
-	switch signal {
-	case otlpfile.Metrics:
-		return &stefDecoder[pmetric.Metrics]{signal: signal,
-			open: func(src io.Reader) (stefReader, func() (pmetric.Metrics, error), error) {
-				r, err := otelstef.NewMetricsReader(src)
-				if err != nil {
-					return nil, nil, err
-				}
-				return r, stefpdata.NewMetricsDecoder(r).Decode, nil
-			}, batch: otlpfile.MetricsBatch}, nil
-	case otlpfile.Traces:
-		return &stefDecoder[ptrace.Traces]{signal: signal,
-			open: func(src io.Reader) (stefReader, func() (ptrace.Traces, error), error) {
-				r, err := otelstef.NewSpansReader(src)
-				if err != nil {
-					return nil, nil, err
-				}
-				return r, stefpdata.NewTracesDecoder(r).Decode, nil
-			}, batch: otlpfile.TracesBatch}, nil
-	case otlpfile.Logs:
-		return &stefDecoder[plog.Logs]{signal: signal,
-			open: func(src io.Reader) (stefReader, func() (plog.Logs, error), error) {
-				r, err := otelstef.NewLogsReader(src)
-				if err != nil {
-					return nil, nil, err
-				}
-				return r, stefpdata.NewLogsDecoder(r).Decode, nil
-			}, batch: otlpfile.LogsBatch}, nil
-	default:
+func (f stefFormat) NewDecoder(of otlpfile.Signal, _ bool) (Decoder, error) {
+	d := anysignal.Of(of)
+	if d == nil {
 		return nil, dataset.ErrSignal
 	}
+	return &stefDecoder{signal: d}, nil
 }
 
-// stefReader has the methods that readers of all records share.
-type stefReader interface {
-	Next() bool
-	Err() error
-	BufferedRecords() uint64
-	Stats() stef.ReaderStats
-	Close()
-}
-
-// stefDecoder reads a stream to pdata of type P. It creates the reader with the
-// first message, because creating the reader reads the headers.
-type stefDecoder[P any] struct {
-	signal otlpfile.Signal
-	open   func(src io.Reader) (stefReader, func() (P, error), error)
-	batch  func(P) otlpfile.Batch
+// stefDecoder reads a stream to pdata. It creates the reader with the first message,
+// because creating the reader reads the headers.
+type stefDecoder struct {
+	signal *anysignal.Descriptor
 	in     bytes.Buffer
 	fed    int64
-	r      stefReader
-	decode func() (P, error)
+	r      *signal.Decoder[otlpfile.Batch] // nil before the first message
 }
 
-func (d *stefDecoder[P]) feed(message []byte) (err error) {
+func (d *stefDecoder) feed(message []byte) (err error) {
 	d.in.Write(message)
 	d.fed += int64(len(message))
 	if d.r == nil {
 		// Not a *bytes.Buffer, which would look like the whole stream to the
 		// reader.
-		d.r, d.decode, err = d.open(struct{ io.Reader }{&d.in})
+		d.r, err = d.signal.NewDecoder(struct{ io.Reader }{&d.in}, nil)
 	}
 	return err
 }
 
 // more reports whether the messages so far contain unread data.
-func (d *stefDecoder[P]) more() bool { return d.r.BufferedRecords() > 0 || d.r.Stats().Bytes < d.fed }
+func (d *stefDecoder) more() bool {
+	return d.r.Reader.BufferedRecords() > 0 || d.r.Reader.Stats().Bytes < d.fed
+}
 
 // Decode returns an empty batch for an empty message, which is the encoding of
 // a batch without items.
-func (d *stefDecoder[P]) Decode(message []byte) (all otlpfile.Batch, err error) {
+func (d *stefDecoder) Decode(message []byte) (all otlpfile.Batch, err error) {
 	if err := d.feed(message); err != nil {
 		return all, err
 	}
-	all = dataset.New(d.signal)
+	all = d.signal.New()
 	for d.more() {
-		p, err := d.decode()
+		b, err := d.r.Decode()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return all, err
 		}
-		dataset.MoveAll(all, d.batch(p))
+		d.signal.MoveTo(b, all)
 	}
 	return all, nil
 }
 
-func (d *stefDecoder[P]) DecodeNative(message []byte) (int, error) {
+func (d *stefDecoder) DecodeNative(message []byte) (int, error) {
 	if err := d.feed(message); err != nil {
 		return 0, err
 	}
 	n := 0
-	for d.more() && d.r.Next() {
+	for d.more() && d.r.Reader.Next() {
 		n++
 	}
-	return n, d.r.Err()
+	return n, d.r.Reader.Err()
 }
 
-func (d *stefDecoder[P]) Close() {
+func (d *stefDecoder) Close() {
 	if d.r != nil {
-		d.r.Close()
+		d.r.Reader.Close()
 	}
 }

@@ -5,7 +5,9 @@ package format
 
 import (
 	"bytes"
+	"io"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -60,22 +62,35 @@ func (all *metricGroups) write(w *otelstef.MetricsWriter) error {
 	return nil
 }
 
-func prepareSpans(stream []byte) ([]*otelstef.Spans, error) {
-	r, err := otelstef.NewSpansReader(bytes.NewReader(stream))
-	if err != nil {
-		return nil, err
+// prepareRecords returns a function that copies all records of a stream.
+func prepareRecords[R any, P interface {
+	*R
+	CopyFrom(*R)
+}, In interface {
+	Next() bool
+	Record() *R
+	Err() error
+	Close()
+}](newReader func(io.Reader, ...stef.ReaderOption) (In, error), newRecord func() P) func(stream []byte) ([]P, error) {
+	return func(stream []byte) ([]P, error) {
+		r, err := newReader(bytes.NewReader(stream))
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		var records []P
+		for r.Next() {
+			rec := newRecord()
+			rec.CopyFrom(r.Record())
+			records = append(records, rec)
+		}
+		return records, r.Err()
 	}
-	defer r.Close()
-	var records []*otelstef.Spans
-	for r.Next() {
-		rec := otelstef.NewSpans()
-		rec.CopyFrom(r.Record())
-		records = append(records, rec)
-	}
-	return records, r.Err()
 }
 
-func writeSpans(w *otelstef.SpansWriter, records []*otelstef.Spans) error {
+// writeSpans is not generic, because it is measured: calls of methods of type parameters
+// are indirect.
+func writeSpans(records []*otelstef.Spans, w *otelstef.SpansWriter) error {
 	for _, rec := range records {
 		w.Record().CopyFrom(rec)
 		if err := w.Write(); err != nil {
@@ -85,22 +100,8 @@ func writeSpans(w *otelstef.SpansWriter, records []*otelstef.Spans) error {
 	return nil
 }
 
-func prepareLogs(stream []byte) ([]*otelstef.Logs, error) {
-	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	var records []*otelstef.Logs
-	for r.Next() {
-		rec := otelstef.NewLogs()
-		rec.CopyFrom(r.Record())
-		records = append(records, rec)
-	}
-	return records, r.Err()
-}
-
-func writeLogs(w *otelstef.LogsWriter, records []*otelstef.Logs) error {
+// writeLogs is writeSpans for log records.
+func writeLogs(records []*otelstef.Logs, w *otelstef.LogsWriter) error {
 	for _, rec := range records {
 		w.Record().CopyFrom(rec)
 		if err := w.Write(); err != nil {

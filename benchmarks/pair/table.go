@@ -12,6 +12,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/measure"
 	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/internal/otlpfile"
 )
 
 // A Result has the rounds of a set at one age.
@@ -126,7 +127,7 @@ func (rs *Results) Summary() *report.Table {
 		report.Column{Name: "B/item, STEF", Format: report.Fixed(2)}, report.Column{Name: "OTLP ", Format: report.Fixed(2)},
 		report.Column{Name: "bytes", Format: report.Fixed(2)}, report.Column{Name: "worst ", Format: report.Fixed(2)})
 	for _, g := range groups {
-		for _, signal := range dataset.Signals() {
+		for _, signal := range otlpfile.Signals() {
 			for _, age := range Ages {
 				var in []*Result
 				for _, r := range rs.all {

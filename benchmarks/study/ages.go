@@ -285,7 +285,7 @@ func (f *Figures) agesSummary() *report.Table {
 	for _, name := range []string{"none", "none, worst", "none, worst (R)", "zstd", "zstd, worst", "zstd, worst (R)"} {
 		t.Columns = append(t.Columns, report.Column{Name: name, Format: report.Fixed(2)})
 	}
-	for _, signal := range dataset.Signals() {
+	for _, signal := range otlpfile.Signals() {
 		for _, age := range Ages {
 			for _, op := range []string{SerializeFromPdata, DeserializeToPdata} {
 				row := []any{signal.String(), string(age), op}

@@ -89,7 +89,7 @@ type FrontierPoint struct {
 func frontier(c *Context) (*Outcome, error) {
 	o := &Outcome{Blocks: map[string]string{}}
 	var block strings.Builder
-	for _, signal := range dataset.Signals() {
+	for _, signal := range otlpfile.Signals() {
 		points, sets, err := frontierOf(c, signal)
 		if err != nil {
 			return nil, err

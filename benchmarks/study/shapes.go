@@ -25,7 +25,7 @@ func shapes(c *Context) (*Outcome, error) {
 	t.Columns = append(report.Text("signal", "dimension"), report.Column{Name: "value", Format: report.Significant(3)},
 		report.Column{Name: "OTLP B/item", Format: report.Fixed(1)}, report.Column{Name: "bytes", Format: report.Fixed(2)},
 		report.Column{Name: "to STEF", Format: report.Fixed(2)}, report.Column{Name: "to pdata", Format: report.Fixed(2)})
-	for _, signal := range dataset.Signals() {
+	for _, signal := range otlpfile.Signals() {
 		for _, sweep := range dataset.ShapeSweeps(signal) {
 			for _, shape := range sweep.Shapes {
 				if c.Tiny && shape.Items > 100 {

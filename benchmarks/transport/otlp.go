@@ -7,23 +7,15 @@ import (
 	"context"
 	"fmt"
 
-	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
-	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
-	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 )
-
-// services are the OTLP services.
-var services = map[otlpfile.Signal]string{
-	otlpfile.Metrics: "opentelemetry.proto.collector.metrics.v1.MetricsService",
-	otlpfile.Traces:  "opentelemetry.proto.collector.trace.v1.TraceService",
-	otlpfile.Logs:    "opentelemetry.proto.collector.logs.v1.LogsService",
-}
 
 // raw is a message as bytes.
 type raw []byte
@@ -53,7 +45,7 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 func (r *run) serveOTLP(signal otlpfile.Signal, options []grpc.ServerOption) *grpc.Server {
 	s := grpc.NewServer(append(options, grpc.ForceServerCodecV2(rawCodec{}))...)
 	s.RegisterService(&grpc.ServiceDesc{
-		ServiceName: services[signal],
+		ServiceName: anysignal.Of(signal).OTLP.Service,
 		HandlerType: (*any)(nil),
 		Methods: []grpc.MethodDesc{{
 			MethodName: "Export",
@@ -77,18 +69,12 @@ func (r *run) serveOTLP(signal otlpfile.Signal, options []grpc.ServerOption) *gr
 
 // otlpSender is a client that waits for each answer.
 type otlpSender struct {
-	metrics pmetricotlp.GRPCClient
-	traces  ptraceotlp.GRPCClient
-	logs    plogotlp.GRPCClient
+	export  signal.Export[otlpfile.Batch]
 	options []grpc.CallOption
 }
 
-func (r *run) openOTLP() *otlpSender {
-	s := &otlpSender{
-		metrics: pmetricotlp.NewGRPCClient(r.conn),
-		traces:  ptraceotlp.NewGRPCClient(r.conn),
-		logs:    plogotlp.NewGRPCClient(r.conn),
-	}
+func (r *run) openOTLP(of otlpfile.Signal) *otlpSender {
+	s := &otlpSender{export: anysignal.Of(of).OTLP.NewClient(r.conn)}
 	if r.config.Compression != None {
 		s.options = append(s.options, grpc.UseCompressor(string(r.config.Compression)))
 	}
@@ -96,15 +82,7 @@ func (r *run) openOTLP() *otlpSender {
 }
 
 func (s *otlpSender) send(ctx context.Context, b otlpfile.Batch) error {
-	var err error
-	switch b.Signal {
-	case otlpfile.Metrics:
-		_, err = s.metrics.Export(ctx, pmetricotlp.NewExportRequestFromMetrics(b.Metrics), s.options...)
-	case otlpfile.Traces:
-		_, err = s.traces.Export(ctx, ptraceotlp.NewExportRequestFromTraces(b.Traces), s.options...)
-	default:
-		_, err = s.logs.Export(ctx, plogotlp.NewExportRequestFromLogs(b.Logs), s.options...)
-	}
+	_, err := s.export(ctx, b, s.options...)
 	return err
 }
 

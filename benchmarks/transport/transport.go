@@ -283,7 +283,7 @@ func (r *run) open(ctx context.Context, signal otlpfile.Signal) (sender, error) 
 	if r.config.Protocol == STEF {
 		return r.openSTEF(ctx, signal)
 	}
-	return r.openOTLP(), nil
+	return r.openOTLP(signal), nil
 }
 
 // work does the part that needs a worker of the server.

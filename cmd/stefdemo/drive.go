@@ -11,9 +11,6 @@ import (
 	"iter"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -22,6 +19,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/replay"
 	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 )
 
 // kind is a signal: a kind of telemetry.
@@ -104,27 +102,13 @@ func (r *recording) halves() (start, steady *recording) {
 func (r *recording) source() iter.Seq2[otlpfile.Batch, error] {
 	return func(yield func(otlpfile.Batch, error) bool) {
 		for _, b := range r.batches {
-			if !yield(clone(b), nil) {
+			copied := anysignal.Of(b.Signal).New()
+			anysignal.Of(b.Signal).CopyTo(b, copied)
+			if !yield(copied, nil) {
 				return
 			}
 		}
 	}
-}
-
-func clone(b otlpfile.Batch) otlpfile.Batch {
-	switch b.Signal {
-	case otlpfile.Metrics:
-		md := pmetric.NewMetrics()
-		b.Metrics.CopyTo(md)
-		return otlpfile.MetricsBatch(md)
-	case otlpfile.Traces:
-		td := ptrace.NewTraces()
-		b.Traces.CopyTo(td)
-		return otlpfile.TracesBatch(td)
-	}
-	ld := plog.NewLogs()
-	b.Logs.CopyTo(ld)
-	return otlpfile.LogsBatch(ld)
 }
 
 // send sends a recording to an OTLP endpoint.

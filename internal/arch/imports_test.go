@@ -82,11 +82,12 @@ internal/stefgen              -> stef-go/schema
 internal/confkeys             ->
 internal/streamconf           -> stef-go internal/confkeys stef-pdata
 internal/signal               -> internal/streamconf stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
+internal/signal/anysignal     -> internal/signal internal/otlpfile stef-go stef-pdata pdata grpc
 internal/teltest              -> zstd
 internal/teltest/canon        -> pdata
 internal/teltest/randtel      -> pdata
 internal/otlpfile             -> pdata zstd
-internal/replay               -> internal/otlpfile internal/signal stef-go stef-gogrpc stef-pdata pdata grpc
+internal/replay               -> internal/otlpfile internal/signal internal/signal/anysignal stef-go stef-gogrpc stef-pdata pdata grpc
 internal/netfault             ->
 internal/diskfault            ->
 internal/arch                 ->

@@ -65,7 +65,8 @@ func (b Batch) Marshal() ([]byte, error) {
 	return nil, fmt.Errorf("%w of the batch is not set", ErrSignal)
 }
 
-func (b Batch) marshalJSON() ([]byte, error) {
+// JSON returns the message as JSON, built from pdata.
+func (b Batch) JSON() ([]byte, error) {
 	switch b.Signal {
 	case Metrics:
 		return (&pmetric.JSONMarshaler{}).MarshalMetrics(b.Metrics)
@@ -77,8 +78,8 @@ func (b Batch) marshalJSON() ([]byte, error) {
 	return nil, fmt.Errorf("%w of the batch is not set", ErrSignal)
 }
 
-// unmarshal builds a batch from a protobuf message and keeps the message.
-func unmarshal(s Signal, otlp []byte) (b Batch, err error) {
+// Unmarshal builds a batch from a protobuf message and keeps the message.
+func Unmarshal(s Signal, otlp []byte) (b Batch, err error) {
 	b = Batch{Signal: s, OTLP: otlp}
 	switch s {
 	case Metrics:
@@ -87,11 +88,14 @@ func unmarshal(s Signal, otlp []byte) (b Batch, err error) {
 		b.Traces, err = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(otlp)
 	case Logs:
 		b.Logs, err = (&plog.ProtoUnmarshaler{}).UnmarshalLogs(otlp)
+	default:
+		err = fmt.Errorf("%w of a message is not set", ErrSignal)
 	}
 	return b, err
 }
 
-func unmarshalJSON(s Signal, text []byte) (b Batch, err error) {
+// UnmarshalJSON builds a batch from a message as JSON.
+func UnmarshalJSON(s Signal, text []byte) (b Batch, err error) {
 	b = Batch{Signal: s}
 	switch s {
 	case Metrics:
@@ -100,6 +104,8 @@ func unmarshalJSON(s Signal, text []byte) (b Batch, err error) {
 		b.Traces, err = (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(text)
 	case Logs:
 		b.Logs, err = (&plog.JSONUnmarshaler{}).UnmarshalLogs(text)
+	default:
+		err = fmt.Errorf("%w of a message is not set", ErrSignal)
 	}
 	return b, err
 }

@@ -52,6 +52,9 @@ const (
 	Logs
 )
 
+// Signals returns all signals.
+func Signals() []Signal { return []Signal{Metrics, Traces, Logs} }
+
 var signalNames = [...]string{"unknown", "metrics", "traces", "logs"}
 
 // String returns the name that ParseSignal accepts.

@@ -180,7 +180,7 @@ func (r *Reader) next() (Batch, error) {
 	if r.bytesOnly != nil && r.bytesOnly(r.signal) {
 		return Batch{Signal: r.signal, OTLP: p.body}, nil
 	}
-	b, err := unmarshal(r.signal, p.body)
+	b, err := Unmarshal(r.signal, p.body)
 	if err != nil {
 		return Batch{}, r.at(p, fmt.Errorf("%w: %w", ErrCorrupt, err))
 	}
@@ -260,7 +260,7 @@ func (r *Reader) checkJSON(p piece) (wanted bool, err error) {
 }
 
 func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
-	b, err := unmarshalJSON(s, p.body)
+	b, err := UnmarshalJSON(s, p.body)
 	if err != nil {
 		return Batch{}, r.at(p, fmt.Errorf("%w: %w", ErrCorrupt, err))
 	}

@@ -83,7 +83,7 @@ func (w *Writer) Write(b Batch) error {
 
 func (w *Writer) write(b Batch) error {
 	if w.format == JSON {
-		text, err := b.marshalJSON()
+		text, err := b.JSON()
 		if err != nil {
 			return err
 		}

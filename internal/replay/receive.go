@@ -8,9 +8,6 @@ import (
 	"errors"
 	"io"
 
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
@@ -19,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/internal/otlpfile"
-	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
@@ -41,19 +38,16 @@ func Register(r grpc.ServiceRegistrar, sink Sink) (*stefgrpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(
-		receive(r, server, signal.Metrics, func(b pmetric.Metrics) error { return sink(otlpfile.MetricsBatch(b)) }),
-		receive(r, server, signal.Traces, func(b ptrace.Traces) error { return sink(otlpfile.TracesBatch(b)) }),
-		receive(r, server, signal.Logs, func(b plog.Logs) error { return sink(otlpfile.LogsBatch(b)) }),
-	)
-	if err != nil {
-		return nil, err
+	for _, of := range otlpfile.Signals() {
+		if err := receive(r, server, anysignal.Of(of), sink); err != nil {
+			return nil, err
+		}
 	}
 	server.Register(r)
 	return server, nil
 }
 
-func receive[T any](r grpc.ServiceRegistrar, server *stefgrpc.Server, d *signal.Descriptor[T], sink func(T) error) error {
+func receive(r grpc.ServiceRegistrar, server *stefgrpc.Server, d *anysignal.Descriptor, sink Sink) error {
 	r.RegisterService(&grpc.ServiceDesc{
 		ServiceName: d.OTLP.Service,
 		HandlerType: (*any)(nil),

@@ -11,9 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	_ "google.golang.org/grpc/encoding/gzip" // a compression of OTLP requests
@@ -21,6 +18,7 @@ import (
 
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 	stef "github.com/otelstef/stef/stef-go"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
@@ -37,16 +35,14 @@ type Sender struct {
 	// PatienceForStream. It may be nil. Set it before the first Send.
 	Waiting func(cause error)
 
-	metrics *lane[pmetric.Metrics]
-	traces  *lane[ptrace.Traces]
-	logs    *lane[plog.Logs]
+	lanes map[otlpfile.Signal]*lane
 
 	rejected atomic.Uint64
 }
 
 // lane holds the sending state of one signal.
-type lane[T any] struct {
-	send  func(ctx context.Context, s *Sender, batch T) (rejected uint64, err error)
+type lane struct {
+	send  func(ctx context.Context, s *Sender, batch otlpfile.Batch) (rejected uint64, err error)
 	close func(context.Context) error
 }
 
@@ -57,18 +53,22 @@ func NewOTLPSender(conn *grpc.ClientConn, compression string) *Sender {
 	if compression != "" {
 		options = append(options, grpc.UseCompressor(compression))
 	}
-	return &Sender{
-		Retries: DefaultRetries,
-		metrics: otlpLane(conn, signal.Metrics, options),
-		traces:  otlpLane(conn, signal.Traces, options),
-		logs:    otlpLane(conn, signal.Logs, options),
-	}
+	return newSender(func(d *anysignal.Descriptor) *lane { return otlpLane(conn, d, options) })
 }
 
-func otlpLane[T any](conn *grpc.ClientConn, d *signal.Descriptor[T], options []grpc.CallOption) *lane[T] {
+// newSender returns a sender with a lane for each signal.
+func newSender(newLane func(*anysignal.Descriptor) *lane) *Sender {
+	s := &Sender{Retries: DefaultRetries, lanes: map[otlpfile.Signal]*lane{}}
+	for _, of := range otlpfile.Signals() {
+		s.lanes[of] = newLane(anysignal.Of(of))
+	}
+	return s
+}
+
+func otlpLane(conn *grpc.ClientConn, d *anysignal.Descriptor, options []grpc.CallOption) *lane {
 	export := d.OTLP.NewClient(conn)
-	return &lane[T]{
-		send: func(ctx context.Context, s *Sender, batch T) (rejected uint64, err error) {
+	return &lane{
+		send: func(ctx context.Context, s *Sender, batch otlpfile.Batch) (rejected uint64, err error) {
 			err = s.retry(ctx, func() (bool, error) {
 				partial, err := export(ctx, batch, options...)
 				rejected = uint64(max(partial.Rejected, 0))
@@ -86,12 +86,7 @@ func NewSTEFSender(conn *grpc.ClientConn, compression stef.Compression) (*Sender
 	if err != nil {
 		return nil, err
 	}
-	return &Sender{
-		Retries: DefaultRetries,
-		metrics: stefLane(client, signal.Metrics, compression),
-		traces:  stefLane(client, signal.Traces, compression),
-		logs:    stefLane(client, signal.Logs, compression),
-	}, nil
+	return newSender(func(d *anysignal.Descriptor) *lane { return stefLane(client, d, compression) }), nil
 }
 
 const (
@@ -170,10 +165,10 @@ func (o *opening) bound(ctx context.Context) (context.Context, func()) {
 // attempts to send a batch.
 var backoff = stefgrpc.Backoff{Initial: firstWait, Max: 64 * firstWait, Multiplier: 2, Jitter: -1}
 
-func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compression stef.Compression) *lane[T] {
+func stefLane(client *stefgrpc.Client, d *anysignal.Descriptor, compression stef.Compression) *lane {
 	// A session opens a stream immediately, so it is created for the first
 	// batch.
-	var session *stefgrpc.Session[T]
+	var session *stefgrpc.Session[otlpfile.Batch]
 	var open *opening
 	var once sync.Once
 	var failed error
@@ -187,14 +182,14 @@ func stefLane[T any](client *stefgrpc.Client, d *signal.Descriptor[T], compressi
 		}}
 		session, err = stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
 			return client.Open(ctx, d.Compact())
-		}, func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[T], error) {
+		}, func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[otlpfile.Batch], error) {
 			e, err := d.NewEncoder(s, nil, append(s.WriterOptions(), stef.WithCompression(compression))...)
-			return &batchWriter[T]{encoder: e}, err
+			return &batchWriter{e}, err
 		}, config)
 		return err
 	}
-	return &lane[T]{
-		send: func(ctx context.Context, s *Sender, batch T) (rejected uint64, err error) {
+	return &lane{
+		send: func(ctx context.Context, s *Sender, batch otlpfile.Batch) (rejected uint64, err error) {
 			if d.Items(batch) == 0 {
 				return 0, nil
 			}
@@ -261,18 +256,11 @@ func (s *Sender) retry(ctx context.Context, send func() (again bool, err error))
 
 // Send sends a batch and returns when it is acknowledged.
 func (s *Sender) Send(ctx context.Context, b otlpfile.Batch) error {
-	var rejected uint64
-	var err error
-	switch b.Signal {
-	case otlpfile.Metrics:
-		rejected, err = s.metrics.send(ctx, s, b.Metrics)
-	case otlpfile.Traces:
-		rejected, err = s.traces.send(ctx, s, b.Traces)
-	case otlpfile.Logs:
-		rejected, err = s.logs.send(ctx, s, b.Logs)
-	default:
-		err = fmt.Errorf("a batch has the unknown signal %s", b.Signal)
+	l := s.lanes[b.Signal]
+	if l == nil {
+		return fmt.Errorf("a batch has the unknown signal %s", b.Signal)
 	}
+	rejected, err := l.send(ctx, s, b)
 	s.rejected.Add(rejected)
 	return err
 }
@@ -282,14 +270,20 @@ func (s *Sender) Rejected() uint64 { return s.rejected.Load() }
 
 // Close ends the streams after everything is acknowledged.
 func (s *Sender) Close(ctx context.Context) error {
-	return errors.Join(s.metrics.close(ctx), s.traces.close(ctx), s.logs.close(ctx))
+	var errs []error
+	for _, of := range otlpfile.Signals() {
+		errs = append(errs, s.lanes[of].close(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // batchWriter writes batches to a stream.
-type batchWriter[T any] struct{ encoder *signal.Encoder[T] }
+type batchWriter struct {
+	encoder *signal.Encoder[otlpfile.Batch]
+}
 
 // WriteBatch implements stefgrpc.BatchWriter.
-func (w *batchWriter[T]) WriteBatch(batch T) (last uint64, err error) {
+func (w *batchWriter) WriteBatch(batch otlpfile.Batch) (last uint64, err error) {
 	err = w.encoder.Encode(batch)
 	last = w.encoder.Writer.Stats().Records
 	var items stefpdata.ItemErrors
@@ -300,13 +294,13 @@ func (w *batchWriter[T]) WriteBatch(batch T) (last uint64, err error) {
 }
 
 // Flush implements stefgrpc.BatchWriter.
-func (w *batchWriter[T]) Flush() error { return w.encoder.Writer.Flush() }
+func (w *batchWriter) Flush() error { return w.encoder.Writer.Flush() }
 
 // Close implements io.Closer.
-func (w *batchWriter[T]) Close() error { return w.encoder.Writer.Close() }
+func (w *batchWriter) Close() error { return w.encoder.Writer.Close() }
 
 // BufferedBytes implements stefgrpc.BatchWriter.
-func (w *batchWriter[T]) BufferedBytes() int {
+func (w *batchWriter) BufferedBytes() int {
 	s := w.encoder.Writer.Stats()
 	return int(s.Records - s.Flushed)
 }

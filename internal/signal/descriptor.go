@@ -36,6 +36,8 @@ type Descriptor[T any] struct {
 
 	// New returns an empty batch.
 	New func() T
+	// CopyTo replaces the content of a batch by a copy of another one.
+	CopyTo func(src, dst T)
 	// MoveTo appends the items of a batch to another batch, and leaves it empty.
 	MoveTo func(src, dst T)
 	// Items returns the number of items in a batch.

@@ -25,6 +25,7 @@ var Logs = &Descriptor[plog.Logs]{
 	CompactLevel: stef.LevelAuto,
 
 	New:    plog.NewLogs,
+	CopyTo: plog.Logs.CopyTo,
 	MoveTo: func(src, dst plog.Logs) { src.ResourceLogs().MoveAndAppendTo(dst.ResourceLogs()) },
 	Items:  plog.Logs.LogRecordCount,
 	Size:   new(plog.ProtoMarshaler).LogsSize,

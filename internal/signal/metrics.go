@@ -26,6 +26,7 @@ var Metrics = &Descriptor[pmetric.Metrics]{
 	CompactLevel: stef.LevelAuto,
 
 	New:    pmetric.NewMetrics,
+	CopyTo: pmetric.Metrics.CopyTo,
 	MoveTo: func(src, dst pmetric.Metrics) { src.ResourceMetrics().MoveAndAppendTo(dst.ResourceMetrics()) },
 	Items:  pmetric.Metrics.DataPointCount,
 	Size:   new(pmetric.ProtoMarshaler).MetricsSize,

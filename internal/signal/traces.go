@@ -26,6 +26,7 @@ var Traces = &Descriptor[ptrace.Traces]{
 	CompactLevel: stef.LevelFastest,
 
 	New:    ptrace.NewTraces,
+	CopyTo: ptrace.Traces.CopyTo,
 	MoveTo: func(src, dst ptrace.Traces) { src.ResourceSpans().MoveAndAppendTo(dst.ResourceSpans()) },
 	Items:  ptrace.Traces.SpanCount,
 	Size:   new(ptrace.ProtoMarshaler).TracesSize,

@@ -21,7 +21,6 @@ import (
 type sink[T any] struct {
 	consume func(context.Context, T) error
 	mutates bool // consume may change the batch
-	copyTo  func(src, dst T)
 	// rest returns the part of a batch that, according to an error, was not accepted.
 	rest  func(error) (T, bool)
 	start func(*receiverhelper.ObsReport, context.Context) context.Context
@@ -98,7 +97,7 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 // clone returns a deep copy of a batch.
 func (f *follower[T]) clone(batch T) T {
 	c := f.sig.New()
-	f.sink.copyTo(batch, c)
+	f.sig.CopyTo(batch, c)
 	return c
 }
 

@@ -35,7 +35,6 @@ func createTraces(_ context.Context, settings receiver.Settings, config componen
 	return newFollower(signal.Traces, settings, config.(*Config), sink[ptrace.Traces]{
 		consume: next.ConsumeTraces,
 		mutates: next.Capabilities().MutatesData,
-		copyTo:  ptrace.Traces.CopyTo,
 		rest:    rest[consumererror.Traces],
 		start:   (*receiverhelper.ObsReport).StartTracesOp,
 		end:     (*receiverhelper.ObsReport).EndTracesOp,
@@ -46,7 +45,6 @@ func createMetrics(_ context.Context, settings receiver.Settings, config compone
 	return newFollower(signal.Metrics, settings, config.(*Config), sink[pmetric.Metrics]{
 		consume: next.ConsumeMetrics,
 		mutates: next.Capabilities().MutatesData,
-		copyTo:  pmetric.Metrics.CopyTo,
 		rest:    rest[consumererror.Metrics],
 		start:   (*receiverhelper.ObsReport).StartMetricsOp,
 		end:     (*receiverhelper.ObsReport).EndMetricsOp,
@@ -57,7 +55,6 @@ func createLogs(_ context.Context, settings receiver.Settings, config component.
 	return newFollower(signal.Logs, settings, config.(*Config), sink[plog.Logs]{
 		consume: next.ConsumeLogs,
 		mutates: next.Capabilities().MutatesData,
-		copyTo:  plog.Logs.CopyTo,
 		rest:    rest[consumererror.Logs],
 		start:   (*receiverhelper.ObsReport).StartLogsOp,
 		end:     (*receiverhelper.ObsReport).EndLogsOp,

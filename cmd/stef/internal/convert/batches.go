@@ -99,7 +99,7 @@ func NewBatchWriter(out io.Writer, name string, signal otlpfile.Signal) (*BatchW
 	if err != nil {
 		return nil, err
 	}
-	enc, err := conversions[signal].encoder(w.out, Ordered, opts)
+	enc, err := pdataEncoder(signal, w.out, Ordered, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (o *Options) newSink(out io.Writer, s otlpfile.Signal) (sink, error) {
 		if err != nil {
 			return nil, err
 		}
-		enc, err := conversions[s].encoder(out, o.Mode.of(s), opts)
+		enc, err := pdataEncoder(s, out, o.Mode.of(s), opts)
 		return streamSink{enc}, err
 	}
 	return otlpfile.NewWriter(out, otlpFormats[o.To], s)
@@ -248,7 +248,7 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 		if err != nil {
 			return nil, err
 		}
-		dec, err := conversions[root.Signal].decoder(src, o.readerOptions())
+		dec, err := pdataDecoder(root.Signal, src, o.readerOptions())
 		if err != nil {
 			return nil, err
 		}

@@ -94,7 +94,7 @@ func messageBatches(src io.Reader, o *Options) func() (otlpfile.Batch, error) {
 					return otlpfile.Batch{}, m.blame(err)
 				}
 			}
-			if dec, err = conversions[found.Signal].decoder(in, o.readerOptions()); err != nil {
+			if dec, err = pdataDecoder(found.Signal, in, o.readerOptions()); err != nil {
 				dec = nil
 				return otlpfile.Batch{}, m.blame(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -91,14 +92,16 @@ func (o *Options) bytesOnly(s otlpfile.Signal) bool {
 // encoder returns an encoder for a signal, and a function that counts the items of
 // its batches.
 func (o *Options) encoder(s otlpfile.Signal, out io.Writer, opts []stef.WriterOption) (encoder, func(otlpfile.Batch) int, error) {
-	c := conversions[s]
 	if o.bytesOnly(s) {
-		enc, err := c.ofBytes(out, opts)
-		return enc, func(b otlpfile.Batch) int { return c.count(b.OTLP) }, err
+		enc, err := conversions[s].ofBytes(out, opts)
+		return enc, countOTLP, err
 	}
-	enc, err := c.encoder(out, o.Mode.of(s), opts)
+	enc, err := pdataEncoder(s, out, o.Mode.of(s), opts)
 	return enc, otlpfile.Batch.Items, err
 }
+
+// countOTLP returns the number of items in the OTLP bytes of a batch.
+func countOTLP(b otlpfile.Batch) int { return anysignal.Of(b.Signal).OTLP.Count(b.OTLP) }
 
 // complete verifies that no item was silently lost, independently of the
 // encoders and decoders.
@@ -115,12 +118,14 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := conversions[root.Signal]
-	newDecoder, count := c.decoder, otlpfile.Batch.Items
-	if o.To != OTLPJSON {
-		newDecoder, count = c.toBytes, func(b otlpfile.Batch) int { return c.count(b.OTLP) }
+	var dec decoder
+	count := otlpfile.Batch.Items
+	if o.To == OTLPJSON {
+		dec, err = pdataDecoder(root.Signal, src, o.readerOptions())
+	} else {
+		dec, err = conversions[root.Signal].toBytes(src, o.readerOptions())
+		count = countOTLP
 	}
-	dec, err := newDecoder(src, o.readerOptions())
 	if err != nil {
 		return nil, err
 	}

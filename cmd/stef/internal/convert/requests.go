@@ -79,7 +79,7 @@ func RequestsOf(src io.Reader, root *stream.Root) (*Requests, error) {
 		if err != nil && !errors.As(err, &items) {
 			return r, err
 		}
-		if err := r.add(b, c.count(b.OTLP)); err != nil {
+		if err := r.add(b, countOTLP(b)); err != nil {
 			return nil, err
 		}
 	}

@@ -7,66 +7,42 @@ import (
 	"io"
 	"math"
 
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-
 	"github.com/otelstef/stef/internal/otlpfile"
-	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/signal/anysignal"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
 // conversions are the conversions of the signals.
 var conversions = map[otlpfile.Signal]conversion{
-	otlpfile.Metrics: conversionOf(signal.Metrics,
-		recodes(otlpfile.Metrics, otelstef.NewMetrics, otelstef.NewMetricsReader, otelstef.NewMetricsWriter, newMetricsShape),
-		ofBytes(otelstef.NewMetricsWriter, stefotlp.NewMetricsEncoder),
-		toBytes(otlpfile.Metrics, otelstef.NewMetricsReader, stefotlp.NewMetricsDecoder),
-		func(b otlpfile.Batch) pmetric.Metrics { return b.Metrics }, otlpfile.MetricsBatch),
-	otlpfile.Traces: conversionOf(signal.Traces,
-		recodes(otlpfile.Traces, otelstef.NewSpans, otelstef.NewSpansReader, otelstef.NewSpansWriter, newSpansShape),
-		ofBytes(otelstef.NewSpansWriter, stefotlp.NewTracesEncoder),
-		toBytes(otlpfile.Traces, otelstef.NewSpansReader, stefotlp.NewTracesDecoder),
-		func(b otlpfile.Batch) ptrace.Traces { return b.Traces }, otlpfile.TracesBatch),
-	otlpfile.Logs: conversionOf(signal.Logs,
-		recodes(otlpfile.Logs, otelstef.NewLogs, otelstef.NewLogsReader, otelstef.NewLogsWriter, nil),
-		ofBytes(otelstef.NewLogsWriter, stefotlp.NewLogsEncoder),
-		toBytes(otlpfile.Logs, otelstef.NewLogsReader, stefotlp.NewLogsDecoder),
-		func(b otlpfile.Batch) plog.Logs { return b.Logs }, otlpfile.LogsBatch),
+	otlpfile.Metrics: {
+		recode:  recodes(otlpfile.Metrics, otelstef.NewMetrics, otelstef.NewMetricsReader, otelstef.NewMetricsWriter, newMetricsShape),
+		ofBytes: ofBytes(otelstef.NewMetricsWriter, stefotlp.NewMetricsEncoder),
+		toBytes: toBytes(otlpfile.Metrics, otelstef.NewMetricsReader, stefotlp.NewMetricsDecoder),
+	},
+	otlpfile.Traces: {
+		recode:  recodes(otlpfile.Traces, otelstef.NewSpans, otelstef.NewSpansReader, otelstef.NewSpansWriter, newSpansShape),
+		ofBytes: ofBytes(otelstef.NewSpansWriter, stefotlp.NewTracesEncoder),
+		toBytes: toBytes(otlpfile.Traces, otelstef.NewSpansReader, stefotlp.NewTracesDecoder),
+	},
+	otlpfile.Logs: {
+		recode:  recodes(otlpfile.Logs, otelstef.NewLogs, otelstef.NewLogsReader, otelstef.NewLogsWriter, nil),
+		ofBytes: ofBytes(otelstef.NewLogsWriter, stefotlp.NewLogsEncoder),
+		toBytes: toBytes(otlpfile.Logs, otelstef.NewLogsReader, stefotlp.NewLogsDecoder),
+	},
 }
 
-// compact makes writers use the compact form.
-var compact = map[otlpfile.Signal]func() stef.WriterOption{
-	otlpfile.Metrics: otelstef.CompactMetrics,
-	otlpfile.Traces:  otelstef.CompactSpans,
-	otlpfile.Logs:    otelstef.CompactLogs,
-}
-
-// published makes writers use the published schema, if there is one.
-var published = map[otlpfile.Signal]func() stef.WriterOption{
-	otlpfile.Metrics: signal.Metrics.Published,
-	otlpfile.Traces:  signal.Traces.Published,
-	otlpfile.Logs:    signal.Logs.Published,
-}
-
-// conversion has the functions that convert a signal.
+// conversion has the functions that convert a signal without pdata.
 type conversion struct {
-	// items is the word for its items.
-	items string
 	// recode copies the records of one stream to another.
 	recode recoder
-	// encoder starts a stream that batches are written to, and decoder reads a
-	// stream in batches. ofBytes starts a stream of batches without pdata, in
-	// their order, toBytes reads a stream into such batches, and count counts
-	// their items.
-	encoder func(out io.Writer, mode Mode, opts []stef.WriterOption) (encoder, error)
-	decoder func(in io.Reader, opts []stef.ReaderOption) (decoder, error)
+	// ofBytes starts a stream that batches are written to in their order, and toBytes
+	// reads a stream into batches.
 	ofBytes bytesEncoder
 	toBytes bytesDecoder
-	count   func(otlp []byte) int
 }
 
 type (
@@ -75,32 +51,23 @@ type (
 	bytesDecoder = func(in io.Reader, opts []stef.ReaderOption) (decoder, error)
 )
 
-// conversionOf returns the conversions of a described signal. The functions of
-// and to extract pdata from batches of package otlpfile and create such
-// batches.
-func conversionOf[T any](d *signal.Descriptor[T], recode recoder, ofBytes bytesEncoder, toBytes bytesDecoder,
-	of func(otlpfile.Batch) T, to func(T) otlpfile.Batch) conversion {
-	return conversion{
-		items: d.ItemName, recode: recode, ofBytes: ofBytes, toBytes: toBytes, count: d.OTLP.Count,
-		encoder: func(out io.Writer, mode Mode, opts []stef.WriterOption) (encoder, error) {
-			e, err := d.NewEncoder(out, []stefpdata.EncoderOption{stefpdata.WithMode(pdataModes[mode])}, opts...)
-			if err != nil {
-				return nil, err
-			}
-			return &batchEncoder{e.Writer, func(b otlpfile.Batch) error { return e.Encode(of(b)) }, e.Losses}, nil
-		},
-		decoder: func(in io.Reader, opts []stef.ReaderOption) (decoder, error) {
-			// A batch is one frame, regardless of its number of items.
-			r, err := d.NewDecoder(in, []stefpdata.DecoderOption{stefpdata.WithMaxItems(math.MaxInt32)}, opts...)
-			if err != nil {
-				return nil, err
-			}
-			return &batchDecoder{func() (otlpfile.Batch, error) {
-				batch, err := r.Decode()
-				return to(batch), err
-			}, r.Reader.Stats}, nil
-		},
+// pdataEncoder starts a stream that batches of pdata are written to.
+func pdataEncoder(s otlpfile.Signal, out io.Writer, mode Mode, opts []stef.WriterOption) (encoder, error) {
+	e, err := anysignal.Of(s).NewEncoder(out, []stefpdata.EncoderOption{stefpdata.WithMode(pdataModes[mode])}, opts...)
+	if err != nil {
+		return nil, err
 	}
+	return &batchEncoder{e.Writer, e.Encode, e.Losses}, nil
+}
+
+// pdataDecoder reads a stream in batches of pdata. A batch is one frame, regardless of
+// its number of items.
+func pdataDecoder(s otlpfile.Signal, in io.Reader, opts []stef.ReaderOption) (decoder, error) {
+	d, err := anysignal.Of(s).NewDecoder(in, []stefpdata.DecoderOption{stefpdata.WithMaxItems(math.MaxInt32)}, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &batchDecoder{d.Decode, d.Reader.Stats}, nil
 }
 
 // encoder writes batches to a stream.
@@ -136,7 +103,7 @@ func (s *skipped) Error() string { return s.err.Error() }
 func (s *skipped) Unwrap() error { return s.err }
 
 // ItemsOf returns the word for the items of a signal.
-func ItemsOf(s otlpfile.Signal) string { return conversions[s].items }
+func ItemsOf(s otlpfile.Signal) string { return anysignal.Of(s).ItemName }
 
 // readerOptions returns the options of input streams.
 func (o *Options) readerOptions() []stef.ReaderOption {
@@ -154,13 +121,14 @@ func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([
 	}
 	switch o.Schema {
 	case Compact:
-		return append(opts, compact[s]()), nil
+		return append(opts, stef.WithSchema(schema.WireOf(anysignal.Of(s).Compact()))), nil
 	case Full:
 		// Announced, so that readers of the file do not have to guess its root.
 		return append(opts, stef.WithSchemaHeader()), nil
 	}
-	if published[s] == nil {
+	published := anysignal.Of(s).Published
+	if published == nil {
 		return nil, refuse("there is no reference schema of %s", s)
 	}
-	return append(opts, published[s]()), nil
+	return append(opts, published()), nil
 }
