@@ -117,6 +117,10 @@ func run(args []string, stderr io.Writer) int {
 	if code != 0 {
 		return code
 	}
+	if err := fits(*out, files[0]); err != nil {
+		fmt.Fprintln(stderr, "stefc:", err)
+		return exitUsage
+	}
 	if err := write(*out, files); err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
 		return exitIO

@@ -261,3 +261,26 @@ func TestHeader(t *testing.T) {
 	require.Equal(t, exitIO, code)
 	require.Contains(t, stderr, "absent.txt")
 }
+
+// Code of another package in the folder is reported before anything is written. Files
+// that do not count for the go command do not matter.
+func TestRunRefusesFolderOfOtherPackage(t *testing.T) {
+	dir, code, stderr := stefc(t, shop, "-package", "orders", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	for name, text := range map[string]string{
+		"tool.go":      "//go:build ignore\n\npackage main\n",
+		"shop_test.go": "package shop_test\n",
+		"more.go":      "package orders\n",
+	} {
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
+	}
+	code, stderr = again("-package", "orders", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	before := list(t, dir)
+	code, stderr = again("shop.stef")
+	require.Equal(t, exitUsage, code)
+	require.Equal(t, "stefc: more.go is of package orders, and a folder has one package: write the code of package shop to a folder of its own, such as -out shop\n", stderr)
+	require.Equal(t, before, list(t, dir))
+	code, stderr = again("-out", "shop", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+}

@@ -6,12 +6,54 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"go/build"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/otelstef/stef/internal/stefgen"
 )
+
+// fits returns an error if the folder has Go code of another package than that of a
+// generated file, because the go command refuses such a folder.
+func fits(dir string, generated stefgen.File) error {
+	own, err := packageOf(generated.Name, generated.Content)
+	if err != nil {
+		return err
+	}
+	entries, _ := os.ReadDir(dir) // write returns its error
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() || strings.HasSuffix(name, ".stef.go") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if built, err := build.Default.MatchFile(dir, name); err != nil || !built || filepath.Ext(name) != ".go" {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if other, err := packageOf(path, nil); err == nil && other != own {
+			return fmt.Errorf("%s is of package %s, and a folder has one package: write the code of package %s to a folder of its own, such as -out %s",
+				path, other, own, filepath.Join(dir, own))
+		}
+	}
+	return nil
+}
+
+// packageOf returns the package of a Go file, whose content is read if it is nil.
+func packageOf(path string, content []byte) (string, error) {
+	var src any
+	if content != nil {
+		src = content
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.PackageClauseOnly)
+	if err != nil {
+		return "", err
+	}
+	return file.Name.Name, nil
+}
 
 // write writes the changed files, and removes generated files that are no
 // longer needed.

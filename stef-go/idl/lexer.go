@@ -247,6 +247,12 @@ func (l *lexer) skipUnknown(r rune) {
 		l.list.errorf(at, "unexpected %q: numbers have no sign", r)
 	case '<':
 		l.list.errorf(at, "unexpected %q: an array is written \"[]Type\", a map is a multimap defined outside", r)
+	case '"', '\'', '`':
+		l.list.errorf(at, "unexpected character %q: names have no quotes", r)
+	case '?':
+		l.list.errorf(at, "unexpected character %q: a field that may be absent is written \"Name Type optional\"", r)
+	case '*':
+		l.list.errorf(at, "unexpected character %q: there are no pointers, write the type alone", r)
 	case '\ufeff':
 		l.list.errorf(at, "unexpected byte order mark: save the file as UTF-8 without one")
 	default:

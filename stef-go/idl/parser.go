@@ -122,7 +122,7 @@ func (p *parser) file() {
 func (p *parser) packageClause() bool {
 	p.schema.Doc = p.tok.doc
 	if !p.accept("package") {
-		return p.fail(p.tok.span, "a schema file starts with its package, found %s", p.tok.describe())
+		return p.fail(p.tok.span, "a schema file starts with its package, such as \"package com.example.shop\", found %s", p.tok.describe())
 	}
 	var names []string
 	for {
@@ -148,8 +148,11 @@ func (p *parser) skipToDefinition() {
 
 func (p *parser) definition() bool {
 	if !p.tok.kind.startsDefinition() {
-		return p.fail(p.tok.span, "expected struct, oneof, multimap or enum, found %s%s", p.tok.describe(),
-			definitionHint(p.tok.text))
+		hint := definitionHint(p.tok.text)
+		if p.tok.kind == "{" && len(p.schema.Structs)+len(p.schema.Multimaps)+len(p.schema.Enums) == 0 {
+			hint = ": the package is a line of its own, without braces"
+		}
+		return p.fail(p.tok.span, "expected struct, oneof, multimap or enum, found %s%s", p.tok.describe(), hint)
 	}
 	keyword := p.next()
 	name, ok := p.name("the name of the " + string(keyword.kind))
