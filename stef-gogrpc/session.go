@@ -21,7 +21,8 @@ import (
 // writer no more, and ignores the result. Close releases memory, so that the next
 // stream can reuse it. What the writer then still writes is not sent.
 type BatchWriter[B any] interface {
-	// WriteBatch encodes a batch and returns the id of its last record. If the
+	// WriteBatch encodes a batch and returns the id of its last record, which is
+	// Stats().Records of a generated writer: ids count over the whole stream. If the
 	// batch has no records, it returns the id of the last record written before. A
 	// *BatchError is permanent for the batch and leaves the stream usable; last
 	// then includes the records of the batch that were written. Any other error

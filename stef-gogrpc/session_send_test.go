@@ -375,6 +375,16 @@ func TestSessionEncoderFails(t *testing.T) {
 		a.ok()
 		r.stop()
 	})
+	bubble(t, "to count over the stream", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.start()
+		a := r.send(load{id: 1})
+		b := r.send(load{id: 2, records: 3, last: 10})
+		require.ErrorContains(t, b.unsent(KindUnknown), "WriteBatch wrote records but returned 10, the id of the last record before them")
+		r.stream(0).ackAll()
+		a.ok()
+		r.stop()
+	})
 }
 
 func TestSessionCallerGivesUp(t *testing.T) {

@@ -118,10 +118,16 @@ func (x *sender[B]) encode(b *session.Batch) bool {
 func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
 	unacked, _ := x.stream.Unacked()
 	buffered := int64(x.writer.BufferedBytes())
-	if e.Last, err = x.writer.WriteBatch(batch); err == nil && e.Last < x.state.Last() {
-		err = fmt.Errorf("the record ids of the writer decreased from %d to %d", x.state.Last(), e.Last)
-	}
+	e.Last, err = x.writer.WriteBatch(batch)
 	e.Buffered = x.writer.BufferedBytes()
+	switch before := x.state.Last(); {
+	case err != nil:
+	case e.Last < before:
+		err = fmt.Errorf("the record ids of the writer decreased from %d to %d", before, e.Last)
+	case e.Last == before && int64(e.Buffered) > buffered:
+		err = fmt.Errorf("WriteBatch wrote records but returned %d, the id of the last record before them: "+
+			"return the id of the last record of the stream, which is Stats().Records of the writer", before)
+	}
 	if e.Buffered == 0 && e.Last > x.stream.sentAtMost() {
 		e.Buffered = 1 // the writer reports 0 bytes: without this, its records would never be flushed
 	}
