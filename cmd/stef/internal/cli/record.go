@@ -23,6 +23,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/replay"
+	"github.com/otelstef/stef/stef-gogrpc"
 )
 
 var recordCommand = &command{
@@ -85,7 +86,7 @@ type tape struct {
 	dirty bool
 }
 
-var errEnough = errors.New("enough")
+var errEnough = errors.New("the recording has ended")
 
 func (c *recorder) run(env *Env, out string) error {
 	if !strings.Contains(out, convert.SignalMark) {
@@ -131,15 +132,26 @@ func (c *recorder) run(env *Env, out string) error {
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(listener) }()
 	c.untilEnd(ctx, served)
-	closing, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	_ = server.Shutdown(closing) // streams that do not end in time are closed
-	g.Stop()
+	c.stop(g, server)
 	if err := c.close(); err != nil {
 		return err
 	}
 	c.summarise(env)
 	return nil
+}
+
+// maxClosing bounds the time for the last acknowledgements.
+const maxClosing = 10 * time.Second
+
+// stop ends the servers in order, so that senders receive the acknowledgements of all
+// batches that were written. Connections that do not end in time are closed.
+func (c *recorder) stop(g *grpc.Server, server *stefgrpc.Server) {
+	closing, cancel := context.WithTimeout(context.Background(), maxClosing)
+	defer cancel()
+	_ = server.Shutdown(closing)
+	unhook := context.AfterFunc(closing, g.Stop)
+	defer unhook()
+	g.GracefulStop()
 }
 
 // untilEnd syncs files until the recording ends.

@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -125,6 +127,45 @@ func TestRecordAndReplay(t *testing.T) {
 	code, _, stderr = run(nil, "record", out)
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, stderr, "rec-metrics.stef exists; --force overwrites it")
+}
+
+// What a recording wrote until it ends is acknowledged: the sender has as many items
+// acknowledged as the file has.
+func TestRecordAcknowledgesAtTheEnd(t *testing.T) {
+	logs := filepath.Join(t.TempDir(), fixtures.LogsName)
+	require.NoError(t, os.WriteFile(logs, fixtures.Logs(), 0o666))
+	number := func(pattern, text string) int {
+		t.Helper()
+		found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+		require.NotNil(t, found, "%s in %s", pattern, text)
+		n, err := strconv.Atoi(strings.ReplaceAll(found[1], ",", ""))
+		require.NoError(t, err)
+		return n
+	}
+	f := func(protocol string, interrupted bool) {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "rec-{signal}.stef")
+		args := []string{out}
+		if !interrupted {
+			args = append(args, "--items", "900")
+		}
+		address, interrupt, wait := recording(t, args...)
+		if interrupted {
+			time.AfterFunc(200*time.Millisecond, func() { interrupt.Deliver() })
+		}
+		_, _, stderr := run(nil, "replay", "--rate", "max", "--rounds", "1000", "--in-flight", "8", "--retries", "0",
+			"--protocol", protocol, "--endpoint", address, logs)
+		sent := number(`(?m)^sent ([0-9,]+) items`, stderr)
+		code, recorded := wait()
+		require.Zero(t, code, recorded)
+		require.Equal(t, sent, number(`rec-logs.stef: ([0-9,]+) log records`, recorded), stderr)
+	}
+	for range 3 {
+		f("otlp", false)
+		f("stef", false)
+	}
+	f("otlp", true)
+	f("stef", true)
 }
 
 func TestRecordAndReplayRefuse(t *testing.T) {
