@@ -45,7 +45,7 @@ func (d *jsonDecoder) next() (piece, error) {
 	for {
 		chunk, err := d.chunk()
 		if err == io.EOF {
-			return p, fmt.Errorf("inside a message that began here: %w", io.ErrUnexpectedEOF)
+			return p, fmt.Errorf("inside a message that began here%s: %w", rest(p), io.ErrUnexpectedEOF)
 		}
 		if err != nil {
 			return p, err
@@ -65,6 +65,14 @@ func (d *jsonDecoder) next() (piece, error) {
 			return p, nil
 		}
 	}
+}
+
+// rest says how to keep the messages before one that is cut off.
+func rest(p piece) string {
+	if p.part == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (head -c %d of the uncompressed file keeps the messages before it)", p.offset)
 }
 
 // chunk returns the buffered bytes, at least one, and io.EOF at the end.

@@ -131,6 +131,8 @@ func (r *Reader) whyNoSignal(head []byte) string {
 	switch {
 	case len(bytes.TrimSpace(head)) == 0:
 		return "the file is empty, and its name does not tell metrics, traces or logs"
+	case r.format == JSON && bytes.Contains(head, []byte(`"resourceProfiles"`)):
+		return "the file holds profiles, which STEF does not support: use OTLP for them"
 	case r.format == JSON:
 		return "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs"
 	}

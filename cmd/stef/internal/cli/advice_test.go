@@ -87,6 +87,7 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 	f(cli.ExitData, "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "cat", path("other.json", []byte(`{"a":1}`)))
+	f(cli.ExitData, "the file holds profiles, which STEF does not support: use OTLP for them", "cat", path("profiles.json", []byte(`{"resourceProfiles":[]}`)))
 
 	// Files that are no telemetry.
 	for _, text := range []string{"a", "hello\n", "time,value\n" + strings.Repeat("2026-11-22,1\n", 10_000)} {

@@ -112,7 +112,7 @@ func (s *opened) explain(err error) error {
 	misfit := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot)
 	switch {
 	case s.o.schema == "" && misfit && s.o.only != nil:
-		return fmt.Errorf("%w; does the stream hold other records than %s?", err, s.o.only.Name)
+		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, s.o.only.Name)
 	case s.o.schema == "" && misfit:
 		return fmt.Errorf("if the records are of a schema of your own, pass it with --schema FILE.stef: %w", err)
 	case s.o.schema == "":

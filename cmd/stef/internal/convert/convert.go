@@ -160,7 +160,7 @@ func advised(o *Options, err error) error {
 		return fmt.Errorf("convert knows records of OpenTelemetry only; print records of your own with stef cat --schema FILE.stef: %w", err)
 	}
 	if o.From == STEF && misfit {
-		return fmt.Errorf("%w; does the stream hold other records than %s?", err, o.Root.Name)
+		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, o.Root.Name)
 	}
 	return repairable(o.From, err)
 }
