@@ -51,7 +51,7 @@ const (
 )
 
 // errNoReference refuses to marshal logs in the reference schema.
-var errNoReference = errors.New("the reference schema has no logs: set schema to full, or use another encoding for logs")
+var errNoReference = fmt.Errorf("%w: the reference schema has no logs: set schema to full, or use another encoding for logs", stef.ErrSchema)
 
 func newCodec[B any](s *signal.Descriptor[B], c *Config, dicts []*stef.ZstdDict, t *telemetry) (*codec[B], error) {
 	level, err := stef.ParseLevel(c.CompressionLevel)
@@ -88,14 +88,24 @@ func newCodec[B any](s *signal.Descriptor[B], c *Config, dicts []*stef.ZstdDict,
 
 // marshal returns a message with the items of batch, which it does not change. Items
 // that exceed a limit of the format are left out, counted and logged. If no item
-// remains, marshal returns an error.
+// remains, or the batch cannot be marshaled, its items are counted, and the error is
+// permanent: the same batch fails again.
 func (x *codec[B]) marshal(batch B) ([]byte, error) {
+	message, err := x.encode(batch)
+	if err != nil {
+		return nil, x.telemetry.rejected(x.Name, x.Items(batch), err)
+	}
+	x.telemetry.marshaled(x.Name, len(message))
+	return message, nil
+}
+
+func (x *codec[B]) encode(batch B) ([]byte, error) {
 	if x.config.Schema == SchemaReference && x.Published == nil {
 		return nil, errNoReference
 	}
 	w, err := x.writer()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("marshaling %s: %w", x.Name, err)
 	}
 	var bad stefpdata.ItemErrors
 	if err := w.Encode(batch); err != nil && !errors.As(err, &bad) {
@@ -105,13 +115,12 @@ func (x *codec[B]) marshal(batch B) ([]byte, error) {
 		return nil, fmt.Errorf("marshaling %s: %w", x.Name, err)
 	}
 	if bad != nil {
-		x.telemetry.dropped(x.Name, bad.Items(), reasonLimit, bad)
 		if w.Writer.Stats().Records == 0 {
 			return nil, fmt.Errorf("marshaling %s: %w", x.Name, bad)
 		}
+		x.telemetry.dropped(x.Name, bad.Items(), reasonLimit, bad)
 	}
 	message := bytes.Clone(w.buf.Bytes())
-	x.telemetry.marshaled(x.Name, len(message))
 	return message, x.release(w)
 }
 

@@ -10,11 +10,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/extension/extensiontest"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
+	"github.com/otelstef/stef/extension/stefencodingextension/internal/metadatatest"
 	"github.com/otelstef/stef/internal/teltest/canon"
 	stef "github.com/otelstef/stef/stef-go"
 )
@@ -187,8 +193,45 @@ func TestMistakes(t *testing.T) {
 	newer[5] = 1
 	refused(newer, stef.ErrVersion, "upgrade this Collector")
 
-	_, err = newEncoding(t, "{schema: reference}").MarshalLogs(recordedLogs(t)[0])
-	require.ErrorIs(t, err, errNoReference)
+}
+
+// TestMarshalErrors: a batch that cannot be marshaled is a permanent error, so that an
+// exporter does not send it again, and its items are counted once.
+func TestMarshalErrors(t *testing.T) {
+	ld, td := recordedLogs(t)[0], ptrace.NewTraces()
+	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	for range 3 {
+		span := spans.AppendEmpty()
+		for i := range stef.MaxPairs + 1 {
+			span.Attributes().PutInt(fmt.Sprint(i), 1)
+		}
+	}
+	for _, c := range []struct {
+		config, signal, reason string
+		items                  int
+		marshal                func(*stefEncoding) error
+		kind                   error
+	}{
+		{"{schema: reference}", "logs", "schema", ld.LogRecordCount(), func(e *stefEncoding) error { _, err := e.MarshalLogs(ld); return err }, errNoReference},
+		{"{}", "traces", "limit", 3, func(e *stefEncoding) error { _, err := e.MarshalTraces(td); return err }, stef.ErrLimit},
+	} {
+		tt := componenttest.NewTelemetry()
+		config, err := load(t, c.config)
+		require.NoError(t, err)
+		settings := extensiontest.NewNopSettings(typ)
+		settings.TelemetrySettings = tt.NewTelemetrySettings()
+		e, err := newExtension(config, settings)
+		require.NoError(t, err)
+		err = c.marshal(e)
+		require.ErrorIs(t, err, c.kind)
+		require.True(t, consumererror.IsPermanent(err))
+		metadatatest.AssertEqualExtensionStefEncodingItemsDropped(t, tt, []metricdata.DataPoint[int64]{{
+			Value:      int64(c.items),
+			Attributes: attribute.NewSet(attribute.String("signal", c.signal), attribute.String("reason", c.reason)),
+		}}, metricdatatest.IgnoreTimestamp())
+		require.NoError(t, e.Shutdown(t.Context()))
+		require.NoError(t, tt.Shutdown(t.Context()))
+	}
 }
 
 // TestReferenceSchema: messages in the reference schema announce none and still
@@ -249,8 +292,4 @@ func TestUnencodableItems(t *testing.T) {
 	got, err := e.UnmarshalTraces(message)
 	require.NoError(t, err)
 	require.Equal(t, 1, got.SpanCount())
-
-	spans.RemoveIf(func(s ptrace.Span) bool { return s.Name() == "good" })
-	_, err = e.MarshalTraces(td)
-	require.ErrorIs(t, err, stef.ErrLimit)
 }

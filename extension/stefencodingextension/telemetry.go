@@ -62,6 +62,16 @@ func (t *telemetry) dropped(signal string, items int, reason string, why error) 
 	}
 }
 
+// rejected counts the items of a batch that cannot be marshaled, and returns the error as
+// a permanent one: the same batch would fail again.
+func (t *telemetry) rejected(signal string, items int, err error) error {
+	t.builder.ExtensionStefEncodingItemsDropped.Add(context.Background(), int64(items), attributes("signal", signal, "reason", reasonOf(err)))
+	if t.mayLog() {
+		t.logger.Warn("A batch cannot be marshaled.", zap.String("signal", signal), zap.Int("items", items), zap.Error(err))
+	}
+	return consumererror.NewPermanent(err)
+}
+
 // refused counts a message that cannot be decoded, and returns the error as a permanent
 // one: the same bytes would fail again.
 func (t *telemetry) refused(signal string, err error) error {
