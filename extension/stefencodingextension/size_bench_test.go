@@ -29,7 +29,12 @@ var messageItems = []int{1, 10, 100, 1000, 8192}
 type source struct {
 	name  string
 	parts [][]byte
-	cut   func(tb testing.TB, parts [][]byte, items int) []message
+	all   func(tb testing.TB, parts [][]byte, items int) []message
+}
+
+// cut returns some of the messages of a number of items, spread over the parts.
+func (s *source) cut(tb testing.TB, parts [][]byte, items int) []message {
+	return pick(s.all(tb, parts, items), maxMessages)
 }
 
 // message is one batch in the ways it can be marshaled.
@@ -44,10 +49,10 @@ type message struct {
 // recording.
 const maxMessages = 50
 
-// pick returns at most maxMessages of a list, evenly spread.
-func pick[B any](list []B) []B {
+// pick returns at most a number of elements of a list, evenly spread.
+func pick[B any](list []B, most int) []B {
 	var picked []B
-	n := min(len(list), maxMessages)
+	n := min(len(list), most)
 	for i := range n {
 		picked = append(picked, list[i*len(list)/n])
 	}
@@ -55,7 +60,7 @@ func pick[B any](list []B) []B {
 }
 
 func traceMessages(tb testing.TB, parts [][]byte, n int) (list []message) {
-	for _, td := range pick(cutTraces(unmarshalAll(tb, parts, (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces), n)) {
+	for _, td := range cutTraces(unmarshalAll(tb, parts, (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces), n) {
 		list = append(list, message{
 			items: td.SpanCount(),
 			stef:  func(e *stefEncoding) ([]byte, error) { return e.MarshalTraces(td) },
@@ -70,7 +75,7 @@ func traceMessages(tb testing.TB, parts [][]byte, n int) (list []message) {
 }
 
 func metricMessages(tb testing.TB, parts [][]byte, n int) (list []message) {
-	for _, md := range pick(cutMetrics(unmarshalAll(tb, parts, (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics), n)) {
+	for _, md := range cutMetrics(unmarshalAll(tb, parts, (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics), n) {
 		list = append(list, message{
 			items: md.DataPointCount(),
 			stef:  func(e *stefEncoding) ([]byte, error) { return e.MarshalMetrics(md) },
@@ -85,7 +90,7 @@ func metricMessages(tb testing.TB, parts [][]byte, n int) (list []message) {
 }
 
 func logMessages(tb testing.TB, parts [][]byte, n int) (list []message) {
-	for _, ld := range pick(cutLogs(unmarshalAll(tb, parts, (&plog.ProtoUnmarshaler{}).UnmarshalLogs), n)) {
+	for _, ld := range cutLogs(unmarshalAll(tb, parts, (&plog.ProtoUnmarshaler{}).UnmarshalLogs), n) {
 		list = append(list, message{
 			items: ld.LogRecordCount(),
 			stef:  func(e *stefEncoding) ([]byte, error) { return e.MarshalLogs(ld) },
@@ -134,12 +139,7 @@ var compressors = []struct {
 	compress func(tb testing.TB, b []byte) int
 }{
 	{"none", func(_ testing.TB, b []byte) int { return len(b) }},
-	{"zstd", func(tb testing.TB, b []byte) int {
-		z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-		require.NoError(tb, err)
-		defer z.Close()
-		return len(z.EncodeAll(b, nil))
-	}},
+	{"zstd", compressZstd},
 	{"gzip", func(tb testing.TB, b []byte) int {
 		return compressed(tb, b, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
 	}},
@@ -147,6 +147,13 @@ var compressors = []struct {
 	{"lz4", func(tb testing.TB, b []byte) int {
 		return compressed(tb, b, func(w io.Writer) io.WriteCloser { return lz4.NewWriter(w) })
 	}},
+}
+
+func compressZstd(tb testing.TB, b []byte) int {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	require.NoError(tb, err)
+	defer z.Close()
+	return len(z.EncodeAll(b, nil))
 }
 
 func compressed(tb testing.TB, b []byte, newWriter func(io.Writer) io.WriteCloser) int {
@@ -206,6 +213,105 @@ func benchmarkSize(b *testing.B, sources []source) {
 					total += c.compress(b, out)
 				}
 				report("otlp-"+c.name, total)
+			}
+		}
+	}
+}
+
+// batchMessages are the numbers of messages in a record batch that are measured.
+var batchMessages = []int{1, 2, 5, 10}
+
+// maxBatches is how many record batches of a size are measured.
+const maxBatches = 10
+
+// BenchmarkRecordBatches reports the bytes of an item if a Kafka producer sends several
+// messages in a record batch, which it compresses as a whole:
+//
+//	zstd=message    STEF compresses each message
+//	zstd=batch      the producer compresses messages with compression: none
+//	zstd=otlp       the producer compresses messages of otlp_proto
+func BenchmarkRecordBatches(b *testing.B) { benchmarkRecordBatches(b, recordings(b)) }
+
+// BenchmarkRecordBatchesLarge is BenchmarkRecordBatches with the large real sets.
+func BenchmarkRecordBatchesLarge(b *testing.B) { benchmarkRecordBatches(b, largeSets(b)) }
+
+func benchmarkRecordBatches(b *testing.B, sources []source) {
+	alone, plain := newEncoding(b, "{}"), newEncoding(b, "{compression: none}")
+	for _, s := range sources {
+		for _, n := range []int{10, 100, 1000} {
+			for _, k := range batchMessages {
+				batches := pick(recordBatches(s.all(b, s.parts, n), k), maxBatches)
+				if len(batches) == 0 || batches[0][0].items < n {
+					continue // the recording is smaller
+				}
+				for _, as := range []string{"message", "batch", "otlp"} {
+					b.Run(fmt.Sprintf("set=%s/items=%d/messages=%d/zstd=%s", s.name, n, k, as), func(b *testing.B) {
+						for b.Loop() {
+						}
+						size, items := 0, 0
+						for _, batch := range batches {
+							bytes, n := recordBatch(b, batch, as, alone, plain)
+							size, items = size+bytes, items+n
+						}
+						b.ReportMetric(float64(size)/float64(items), "B/item")
+						b.ReportMetric(0, "ns/op")
+					})
+				}
+			}
+		}
+	}
+}
+
+// recordBatches groups messages that follow each other.
+func recordBatches(messages []message, k int) (batches [][]message) {
+	for ; len(messages) >= k; messages = messages[k:] {
+		batches = append(batches, messages[:k])
+	}
+	return batches
+}
+
+// recordBatch returns the bytes and the items of a record batch.
+func recordBatch(tb testing.TB, batch []message, as string, alone, plain *stefEncoding) (size, items int) {
+	var values []byte
+	for _, m := range batch {
+		var value []byte
+		var err error
+		switch as {
+		case "message":
+			value, err = m.stef(alone)
+		case "batch":
+			value, err = m.stef(plain)
+		default:
+			value, err = m.otlp()
+		}
+		require.NoError(tb, err)
+		values, items = append(values, value...), items+m.items
+	}
+	if as == "message" {
+		return len(values), items
+	}
+	return compressZstd(tb, values), items
+}
+
+// TestRecordBatches: where a producer compresses several messages together, those without
+// compression of their own are smaller than otlp_proto. Messages of 100 points of the
+// recorded metrics are not.
+func TestRecordBatches(t *testing.T) {
+	plain := newEncoding(t, "{compression: none}")
+	for _, s := range recordings(t) {
+		for _, n := range []int{100, 1000} {
+			if s.name == "metrics" && n == 100 {
+				continue
+			}
+			messages := s.all(t, s.parts, n)
+			for _, k := range batchMessages {
+				ours, theirs := 0, 0
+				for _, batch := range pick(recordBatches(messages, k), maxBatches) {
+					stef, _ := recordBatch(t, batch, "batch", nil, plain)
+					otlp, _ := recordBatch(t, batch, "otlp", nil, nil)
+					ours, theirs = ours+stef, theirs+otlp
+				}
+				require.LessOrEqual(t, ours, theirs, "%s, %d items a message, %d messages", s.name, n, k)
 			}
 		}
 	}
