@@ -21,6 +21,7 @@ type backend[B any] struct {
 	conns   *connections
 	routes  *routes[B]
 	logger  *zap.Logger
+	health  *health
 	changed func() // called without locks when it goes down or up
 
 	sending sync.WaitGroup // with routing: counts the batches being sent
@@ -65,6 +66,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 	if changed != nil {
 		here.logger = here.logger.With(zap.String("backend", address))
 		here.health.logger, here.health.target = here.logger, " to this backend"
+		b.health = here.health
 		here.reachable, here.unreachable = b.markUp, b.markDown
 	}
 	b.routes = &routes[B]{
@@ -126,13 +128,15 @@ func (b *backend[B]) markDown(err error) {
 	b.pause = min(2*b.pause, maxProbePause)
 	b.mu.Unlock()
 	if first {
+		b.health.known(plain(err))
 		b.logger.Warn("A backend does not answer. Its telemetry is sent to the other backends until it answers again.",
 			zap.String("backend", b.address), zap.Error(plain(err)))
 		b.changed()
 	}
 }
 
-// markUp notes that a stream is open.
+// markUp notes that a stream is open, or that the backend has answered that it has no
+// STEF, so that OTLP requests can be sent.
 func (b *backend[B]) markUp() {
 	b.mu.Lock()
 	if !b.isDown || b.closed {
@@ -143,6 +147,7 @@ func (b *backend[B]) markUp() {
 	b.up, b.cancel = context.WithCancel(context.Background())
 	b.probe.Stop()
 	b.mu.Unlock()
+	b.health.known(nil)
 	b.logger.Info("A backend answers again.", zap.String("backend", b.address))
 	b.changed()
 }

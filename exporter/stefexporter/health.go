@@ -85,6 +85,21 @@ func (h *health) newCause(err error) bool {
 	return h.status == componentstatus.StatusRecoverableError && causeOf(err) != h.cause && time.Since(h.warned) >= logPeriod
 }
 
+// known records a failure, or its end if err is nil, that the caller logs.
+func (h *health) known(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
+	h.failures = 0
+	if err != nil {
+		h.failures, h.cause, h.warned = failuresUntilBad, causeOf(err), time.Now()
+		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(err)
+	}
+	if h.change(status) {
+		componentstatus.ReportStatus(h.host, event)
+	}
+}
+
 // stalled records that nothing was delivered since the start, and that nothing
 // failed.
 func (h *health) stalled() {

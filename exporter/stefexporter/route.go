@@ -59,7 +59,7 @@ type site[B any] struct {
 	health    *health
 
 	// For routing between several sites, else nil.
-	reachable   func()          // a stream is open
+	reachable   func()          // a stream is open, or the peer has answered that it has no STEF
 	unreachable func(err error) // no stream is open and none can be opened
 }
 
@@ -144,10 +144,10 @@ func (x *route[B]) opened() {
 		x.telemetry.builder.ExporterStefUpgrades.Add(context.Background(), 1, x.telemetry.plain)
 		x.logger.Info(fmt.Sprintf("%s has STEF for %s now. Sending STEF again.", x.config.ClientConfig.Endpoint, x.signal.Name))
 	}
-	x.health.recovered("A STEF stream is open.")
 	if x.reachable != nil {
 		x.reachable()
 	}
+	x.health.recovered("A STEF stream is open.")
 }
 
 // openFailed handles a failed attempt to open a stream. If retryIn is 0, the
@@ -173,16 +173,21 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	case x.stef.session.Stats().Live > 0:
 	case err.Kind == stefgrpc.KindIncompatible && x.otlp == nil:
 		x.health.failedPermanently(err)
-	case withoutSTEF(err) && x.otlp != nil, x.usingOTLP.Load():
+	case withoutSTEF(err) && x.otlp != nil:
+		// The peer answers. OTLP requests will show the rest of its state.
+		if x.reachable != nil {
+			x.reachable()
+		}
+	case x.usingOTLP.Load():
 		// The OTLP requests will show the state of the peer.
 	default:
+		if x.unreachable != nil {
+			x.unreachable(err) // which logs it
+		}
 		if retryIn == 0 {
 			x.health.refused(err)
 		} else {
 			x.health.failing(err)
-		}
-		if x.unreachable != nil {
-			x.unreachable(err)
 		}
 	}
 }
@@ -190,6 +195,9 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 func (x *route[B]) lost(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.unreachable != nil {
+		return // the next attempt to open a stream tells whether the backend is down
+	}
 	if !x.ended && x.stef.session.Stats().Live == 0 {
 		x.health.failing(err)
 	}

@@ -1,0 +1,84 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+)
+
+// TestBackendComesAndGoes stops one of two backends, starts it without STEF, and then
+// with STEF. It is used again each time, by OTLP while it has no STEF, and the log has
+// one line for each change.
+func TestBackendComesAndGoes(t *testing.T) {
+	stays := listen(t, &peer{}, "", true, true)
+	first := listen(t, &peer{}, "", true, true)
+	core, logs := observer.New(zap.InfoLevel)
+	settings := exportertest.NewNopSettings(metadata.Type)
+	settings.Logger = zap.New(core)
+	c := testConfig("")
+	c.RoutingKey, c.Endpoints = RoutingTraceID, []string{stays.addr, first.addr}
+	x, err := NewFactory().CreateTraces(context.Background(), settings, c)
+	require.NoError(t, err)
+	require.NoError(t, x.Start(context.Background(), componenttest.NewNopHost()))
+	defer func() { require.NoError(t, x.Shutdown(context.Background())) }()
+
+	// lines returns the log about the backend since the last call, waiting for a line
+	// with the text.
+	lines := func(text string) (list []string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			for _, e := range logs.TakeAll() {
+				if e.Message == "A backend was added." || fmt.Sprint(e.ContextMap()["backend"]) != first.addr {
+					continue
+				}
+				list = append(list, e.Message)
+			}
+			return strings.Contains(strings.Join(list, "\n"), text)
+		}, 10*time.Second, time.Millisecond)
+		return list
+	}
+	// until sends traces of many ids until some arrived. If needed is set, no batch fails.
+	until := func(needed bool, arrived func() bool) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			err := x.ConsumeTraces(context.Background(), spans(strings.Split("a b c d e f g h i j k l m n o p", " ")...)) // 16 traces
+			if needed {
+				require.NoError(t, err)
+			}
+			return arrived()
+		}, 10*time.Second, time.Millisecond)
+	}
+	byOTLP := func(p *peer) func() bool { return func() bool { _, n := p.got(); return n > 0 } }
+	bySTEF := func(p *peer) func() bool { return func() bool { n, _ := p.got(); return n > 0 } }
+
+	require.Len(t, lines("A STEF stream is open."), 1)
+	until(true, bySTEF(first))
+	first.stop(t)
+	require.Equal(t, []string{"A backend does not answer. Its telemetry is sent to the other backends until it answers again."}, lines("does not answer"))
+	time.Sleep(time.Second) // several attempts fail
+	until(true, func() bool { return true })
+	second := listen(t, &peer{}, first.addr, false, true)
+	require.Equal(t, []string{"A backend answers again."}, lines("answers again"))
+	until(true, byOTLP(second))
+	noSTEF := lines("has no STEF")
+	require.Len(t, noSTEF, 1)
+	second.stop(t)
+	third := listen(t, &peer{}, first.addr, true, true)
+	until(false, bySTEF(third)) // the keys stay while a backend with OTLP does not answer
+	last := lines("has STEF for traces now. Sending STEF again.")
+	require.LessOrEqual(t, len(last), 3, last) // with the end of OTLP and its return, if batches met them
+	require.Contains(t, last[len(last)-1], "has STEF for traces now")
+}
