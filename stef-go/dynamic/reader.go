@@ -116,8 +116,7 @@ func (r *Reader) build(root *schema.Struct, assumed schema.WireSchema) error {
 	if wire != nil {
 		kept, err := schema.Keep(root, wire)
 		if err != nil {
-			return fault(ErrSchema, "%v: the stream is newer than the schema, or its records are not those of %s; a stream does not name its root",
-				err, root.Name)
+			return fault(ErrSchema, "%v: the stream is newer than the schema, or its records are of another root", err)
 		}
 		r.kept = kept
 	}

@@ -163,8 +163,15 @@ func TestSchemaVersions(t *testing.T) {
 	_, stderr = mustRun(t, old, "repair", "--force", "--schema", newer, "--root", "Order", "-", to)
 	require.Contains(t, stderr, "the stream announces no schema")
 
+	// A field that is not appended makes another schema.
+	moved := file("moved.stef", strings.Replace(shopSchema, "ID uint64\n  Customer string dict(Customer)", "Customer string dict(Customer)\n  ID uint64", 1))
+	fails(cli.ExitData, "; if the file is not damaged, it was written with another schema than "+moved+": fields may only be appended", announced, "cat", "--schema", moved, "--root", "Order", "-")
+	code, _, stderr := run(announced[:len(announced)-3], "cat", "--schema", newer, "-")
+	require.Equal(t, cli.ExitData, code)
+	require.NotContains(t, stderr, "another schema")
+
 	// A stream with damage behind its first frame is not said to be of another schema.
-	code, _, stderr := run(orders(t)[:20], "cat", "--schema", newer, "--base", "Order=3,2", "--root", "Order", "-")
+	code, _, stderr = run(orders(t)[:20], "cat", "--schema", newer, "--base", "Order=3,2", "--root", "Order", "-")
 	require.Equal(t, cli.ExitData, code)
 	require.NotContains(t, stderr, "announces no schema")
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -125,6 +126,9 @@ func (s *opened) explain(err error) error {
 			s.o.schema, counts(s.candidates()), err)
 	case misfit:
 		return fmt.Errorf("%w; the schema is that of %s", err, s.o.schema)
+	case s.head != nil && s.head.Wire != nil && atStart(err) && !cutOff(err):
+		return fmt.Errorf("%w; if the file is not damaged, it was written with another schema than %s: "+
+			"fields may only be appended, never inserted, moved, removed or given another type", err, s.o.schema)
 	}
 	return err
 }
@@ -134,6 +138,12 @@ func (s *opened) explain(err error) error {
 func atStart(err error) bool {
 	var at *dynamic.Error
 	return errors.Is(err, stream.ErrRoot) || errors.As(err, &at) && at.Frame <= 1
+}
+
+// cutOff reports whether the stream ends too early, rather than a column of it.
+func cutOff(err error) bool {
+	var at *dynamic.Error
+	return errors.Is(err, io.ErrUnexpectedEOF) && errors.As(err, &at) && at.Column == ""
 }
 
 // candidates are the roots that the stream may be of.
