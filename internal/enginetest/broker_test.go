@@ -32,6 +32,7 @@ type kafkaBroker struct {
 	lib, dir, address string
 	process           *exec.Cmd
 	cpu               time.Duration // of processes that ended
+	started           time.Duration // the part of it that starts took
 }
 
 // newBroker starts a broker. STEF_KAFKA_LIB names the folder with its jars, which
@@ -83,18 +84,54 @@ func (b *kafkaBroker) java(class string, args ...string) *exec.Cmd {
 // start starts the broker and waits until it answers.
 func (b *kafkaBroker) start(t *testing.T) {
 	t.Helper()
-	b.process = b.java("kafka.Kafka", filepath.Join(b.dir, "server.properties"))
-	require.NoError(t, b.process.Start())
-	require.Eventually(t, func() bool {
-		client, err := kgo.NewClient(kgo.SeedBrokers(b.address))
-		if err != nil {
-			return false
-		}
-		defer client.Close()
+	require.NoError(t, b.run())
+}
+
+// run is start outside the goroutine of a test.
+func (b *kafkaBroker) run() error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.address))
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	process := b.java("kafka.Kafka", filepath.Join(b.dir, "server.properties"))
+	if err := process.Start(); err != nil {
+		return err
+	}
+	b.process = process
+	for began := time.Now(); time.Since(began) < 90*time.Second; time.Sleep(200 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		return client.Ping(ctx) == nil
-	}, 90*time.Second, 200*time.Millisecond, "the broker does not answer")
+		err = client.Ping(ctx)
+		cancel()
+		if err == nil {
+			cpu, err := readCPU(process.Process.Pid)
+			b.started += cpu
+			return err
+		}
+	}
+	return fmt.Errorf("the broker does not answer: %w", err)
+}
+
+// killAndRestart kills the broker and starts it again after a second. wait returns when it
+// answers.
+func (b *kafkaBroker) killAndRestart(t *testing.T) (wait func()) {
+	t.Helper()
+	began := time.Now()
+	b.kill(t)
+	answers := make(chan struct{})
+	var err error
+	go func() {
+		defer close(answers)
+		time.Sleep(time.Second)
+		err = b.run()
+	}()
+	t.Cleanup(func() { <-answers })
+	return func() {
+		t.Helper()
+		<-answers
+		require.NoError(t, err)
+		t.Logf("the broker was killed, and answered again at most %.1f s later", time.Since(began).Seconds())
+	}
 }
 
 // kill ends the broker as kill -9 does.
@@ -137,23 +174,18 @@ func TestKafkaBrokerKilled(t *testing.T) {
 	second := startConsumers(t, h, receiverConfig(t, b.address, names, group), to)
 
 	p := startProducers(t, h, exporterConfig(t, b.address, names, "stef_encoding"))
-	restarted := make(chan struct{})
+	var restarted func()
 	for sent := 0; sent < n; sent += batchItems {
 		switch sent {
 		case n / 3 / batchItems * batchItems:
-			b.kill(t)
-			go func() {
-				defer close(restarted)
-				time.Sleep(time.Second)
-				b.start(t)
-			}()
+			restarted = b.killAndRestart(t)
 		case 2 * n / 3 / batchItems * batchItems:
 			first.stop(t)
 			first = startConsumers(t, h, receiverConfig(t, b.address, names, group), to)
 		}
 		p.send(t, sent, min(batchItems, n-sent))
 	}
-	<-restarted
+	restarted()
 	requireAll(t, to.ledgers, n)
 	first.stop(t)
 	second.stop(t)

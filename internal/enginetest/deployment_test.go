@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,9 +21,6 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/exporter/exportertest"
-
-	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
 // examples is where the configurations of the extension are.
@@ -96,22 +94,32 @@ func start(t *testing.T, binary, example, address string, env ...string) *proces
 	return p
 }
 
-// runningCPU is the CPU time of a process that runs, as /proc tells it. It is 0 where
-// there is no /proc.
+// runningCPU is the CPU time of a process that runs.
 func runningCPU(t *testing.T, pid int) time.Duration {
 	t.Helper()
+	cpu, err := readCPU(pid)
+	require.NoError(t, err)
+	return cpu
+}
+
+// readCPU is runningCPU outside the goroutine of a test. /proc tells the time: it is 0 where
+// there is no /proc.
+func readCPU(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0
+		return 0, nil
 	}
 	_, rest, _ := strings.Cut(string(text), ") ") // behind the name
 	fields := strings.Fields(rest)
-	require.Greater(t, len(fields), 12)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
 	user, err := strconv.Atoi(fields[11])
-	require.NoError(t, err)
+	if err != nil {
+		return 0, err
+	}
 	system, err := strconv.Atoi(fields[12])
-	require.NoError(t, err)
-	return time.Duration(user+system) * time.Second / 100 // ticks of the kernel's interface
+	return time.Duration(user+system) * time.Second / 100, err // ticks of the kernel's interface
 }
 
 // stop ends a process in order.
@@ -123,8 +131,8 @@ func (p *process) stop(t *testing.T) {
 }
 
 // printCost prints the CPU and memory of ended processes, together for each name. items
-// is how many passed through all processes of a name. The CPU of the start does not count.
-func printCost(t *testing.T, processes []*process, items int) {
+// is how many passed through all processes of each name. The CPU of the start does not count.
+func printCost(t *testing.T, processes []*process, items map[string]int) {
 	t.Helper()
 	names := []string{}
 	cpu, started, memory, number := map[string]time.Duration{}, map[string]time.Duration{}, map[string]int64{}, map[string]int{}
@@ -139,14 +147,14 @@ func printCost(t *testing.T, processes []*process, items int) {
 		memory[p.name] = max(memory[p.name], state.SysUsage().(*syscall.Rusage).Maxrss>>10)
 	}
 	for _, name := range names {
-		t.Logf("%d %-8s %5.2f s of CPU for their start, %5.2f s for the items, %.2f µs an item, %d MiB at most in one", number[name], name,
-			started[name].Seconds(), cpu[name].Seconds(), float64(cpu[name].Microseconds())/float64(items), memory[name])
+		t.Logf("%d %-16s %5.2f s of CPU for their start, %5.2f s for the items, %.2f µs an item, %d MiB at most in one", number[name], name,
+			started[name].Seconds(), cpu[name].Seconds(), float64(cpu[name].Microseconds())/float64(items[name]), memory[name])
 	}
 }
 
 // TestExamples validates every example and runs those of the reference deployment as
-// processes: agent, gateway and consumer, with a broker in this process. TestArchive runs
-// the others.
+// processes: agent, gateway and consumer, with a broker in this process. They are sent STEF
+// and OTLP. TestArchive runs the others.
 func TestExamples(t *testing.T) {
 	binary := collectorBinary(t)
 	files, err := filepath.Glob(examples + "/*.yaml")
@@ -171,12 +179,16 @@ func TestExamples(t *testing.T) {
 		start(t, binary, "gateway", gateway, kafka, "TOPIC=examples", "GATEWAY="+gateway),
 		start(t, binary, "agent", agent, "GATEWAY="+gateway, "AGENT="+agent),
 	}
-	from := startSenders(t, agent)
-	for sent := 0; sent < n; sent += batchItems {
-		from.send(t, sent, batchItems)
+	toAgent, _ := startOTLP(t, agent)
+	toGateway, _ := startOTLP(t, gateway)
+	from := []*producers{startSenders(t, agent), toAgent, toGateway}
+	for round := range n / batchItems {
+		from[round%len(from)].send(t, round*batchItems, batchItems)
 	}
 	requireAll(t, to.ledgers, n)
-	from.stop(t)
+	for _, p := range from {
+		p.stop(t)
+	}
 	for i := len(processes) - 1; i >= 0; i-- {
 		processes[i].stop(t)
 	}
@@ -198,7 +210,7 @@ func TestArchive(t *testing.T) {
 	require.NoError(t, from.traces.ConsumeTraces(t.Context(), numberedTraces(0, 1000)))
 	from.stop(t)
 	p.stop(t)
-	printCost(t, []*process{p}, 2000)
+	printCost(t, []*process{p}, map[string]int{"archive": 2000})
 
 	tool := stefBinary(t)
 	l := newLedger()
@@ -223,68 +235,97 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// startSenders returns STEF exporters that send to an address.
-func startSenders(t *testing.T, address string) *producers {
-	t.Helper()
-	f, p := stefexporter.NewFactory(), new(producers)
-	settings := exportertest.NewNopSettings(f.Type())
-	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf(
-		"{endpoint: %q, tls: {insecure: true}, sending_queue: {enabled: false}, stef: {flush_interval: 5ms}}", address))
-	var err error
-	p.logs, err = f.CreateLogs(t.Context(), settings, config)
-	require.NoError(t, err)
-	p.traces, err = f.CreateTraces(t.Context(), settings, config)
-	require.NoError(t, err)
-	p.metrics, err = f.CreateMetrics(t.Context(), settings, config)
-	require.NoError(t, err)
-	p.start(t, newHost(t))
-	return p
-}
-
-// TestDeployment runs the reference deployment in small, each part a process:
-// two agents, two gateways, a broker, two consumers of one group. One consumer
-// is killed and replaced in the middle. Everything sent arrives at the backend.
+// TestDeployment runs the reference deployment in small, each part a process: two agents,
+// two gateways, a broker, and two consumers of one group. Items are sent as STEF to an agent,
+// as OTLP to the other agent, and as OTLP to a gateway. At a third of the items the broker is
+// killed and restarted, later a consumer is killed and replaced. Everything that was
+// accepted arrives at the backend.
 func TestDeployment(t *testing.T) {
 	b := newBroker(t)
 	binary, n, to := collectorBinary(t), total(t), newSink(t)
 	topic := "otel" + fmt.Sprint(time.Now().UnixNano())
 	common := []string{"KAFKA=" + b.address, "TOPIC=" + topic, "GROUP=" + topic, "BACKEND=" + to.address}
-
-	var processes []*process
-	var from []*producers
-	for range 2 {
-		gateway, agent := freeAddress(t), freeAddress(t)
-		processes = append(processes,
-			start(t, binary, "gateway", gateway, append(common, "GATEWAY="+gateway)...),
-			start(t, binary, "agent", agent, append(common, "GATEWAY="+gateway, "AGENT="+agent)...))
-		from = append(from, startSenders(t, agent))
+	run := func(name, example, address string, env ...string) *process {
+		p := start(t, binary, example, address, append(env, common...)...)
+		p.name = name
+		return p
 	}
-	consumer := func() *process { return start(t, binary, "consumer", "", common...) }
-	killed := consumer()
-	processes = append(processes, consumer())
+	stefGateway, otlpGateway, stefAgent, otlpAgent := freeAddress(t), freeAddress(t), freeAddress(t), freeAddress(t)
+	killed := run("consumer", "consumer", "")
+	processes := []*process{
+		run("consumer", "consumer", ""),
+		run("gateway, STEF in", "gateway", stefGateway, "GATEWAY="+stefGateway),
+		run("gateway, OTLP in", "gateway", otlpGateway, "GATEWAY="+otlpGateway),
+		run("agent, STEF in", "agent", stefAgent, "AGENT="+stefAgent, "GATEWAY="+stefGateway),
+		run("agent, OTLP in", "agent", otlpAgent, "AGENT="+otlpAgent, "GATEWAY="+stefGateway),
+	}
 
+	var accepted atomic.Int64
+	toAgent, agentRetries := startOTLP(t, otlpAgent)
+	toGateway, gatewayRetries := startOTLP(t, otlpGateway)
+	feeds := []*feed{
+		newFeed(t, startSenders(t, stefAgent), 1, &accepted),
+		newFeed(t, toAgent, 4, &accepted),
+		newFeed(t, toGateway, 16, &accepted), // the gateway acknowledges what is in Kafka
+	}
 	began := time.Now()
-	for sent, round := 0, 0; sent < n; sent, round = sent+batchItems, round+1 {
-		if sent == n/2/batchItems*batchItems {
-			require.NoError(t, killed.command.Process.Kill())
-			<-killed.ended
-			processes = append(processes, consumer())
-		}
-		from[round%len(from)].send(t, sent, min(batchItems, n-sent))
+	processes = append(processes, feedThroughFailures(t, b, to, feeds, &accepted, killed, func() *process { return run("consumer", "consumer", "") }))
+	for _, f := range feeds {
+		f.wait(t)
 	}
-	accepted := time.Since(began)
+	took := time.Since(began)
 	requireAll(t, to.ledgers, n)
-	for _, p := range from {
-		p.stop(t)
-	}
-	t.Logf("%d items of three signals were accepted in %.1f s and had all arrived after %.1f s", 3*n, accepted.Seconds(), time.Since(began).Seconds())
+	t.Logf("%d items of three signals were accepted in %.1f s and had all arrived after %.1f s", 3*n, took.Seconds(), time.Since(began).Seconds())
+	t.Logf("%d items were sent as STEF to an agent, %d as OTLP to an agent (%d requests again), %d as OTLP to a gateway (%d requests again)",
+		3*feeds[0].items, 3*feeds[1].items, agentRetries.retried.Load(), 3*feeds[2].items, gatewayRetries.retried.Load())
 	for _, signal := range []string{"traces", "metrics", "logs"} {
 		t.Logf("%s: %.2f bytes an item on the disk of the broker", signal, float64(b.bytes(t, topic+"-"+signal))/float64(n))
+	}
+	for _, f := range feeds {
+		f.to.stop(t)
 	}
 	for i := len(processes) - 1; i >= 0; i-- {
 		processes[i].stop(t)
 	}
-	printCost(t, append(processes, killed), 3*n)
+	printCost(t, append(processes, killed), map[string]int{
+		"agent, STEF in": 3 * feeds[0].items, "agent, OTLP in": 3 * feeds[1].items, "consumer": 3 * n,
+		"gateway, STEF in": 3 * (feeds[0].items + feeds[1].items), "gateway, OTLP in": 3 * feeds[2].items,
+	})
 	b.kill(t)
-	t.Logf("broker   %5.2f s of CPU", b.cpu.Seconds())
+	t.Logf("2 starts of the broker %5.2f s of CPU, %5.2f s for the items, %.2f µs an item",
+		b.started.Seconds(), (b.cpu - b.started).Seconds(), float64((b.cpu-b.started).Microseconds())/float64(3*n))
+}
+
+// feedThroughFailures sends all items. At a third of them it kills the broker and restarts
+// it. At five sixths, when the broker answers and the consumers receive again, it
+// kills one of them and starts another, which it returns.
+func feedThroughFailures(t *testing.T, b *kafkaBroker, to *sink, feeds []*feed, accepted *atomic.Int64, killed *process, consumer func() *process) (started *process) {
+	t.Helper()
+	n := total(t)
+	arrived := func() (all int64) {
+		for _, l := range to.ledgers {
+			distinct, _ := l.distinct()
+			all += int64(distinct)
+		}
+		return all
+	}
+	var restarted func()
+	for sent, round := 0, 0; sent < n; sent, round = sent+batchItems, round+1 {
+		switch sent {
+		case n / 3 / batchItems * batchItems:
+			t.Logf("the broker is killed when %d items were accepted and %d had arrived", accepted.Load(), arrived())
+			restarted = b.killAndRestart(t)
+		case 2 * n / 3 / batchItems * batchItems:
+			restarted()
+			before := arrived()
+			require.Eventually(t, func() bool { return arrived() > before }, 2*time.Minute, 10*time.Millisecond, "nothing arrives after the restart")
+		case 5 * n / 6 / batchItems * batchItems:
+			t.Logf("a consumer is killed when %d items were accepted and %d had arrived", accepted.Load(), arrived())
+			require.NoError(t, killed.command.Process.Kill())
+			<-killed.ended
+			started = consumer()
+		}
+		feeds[round%len(feeds)].send(sent, min(batchItems, n-sent))
+	}
+	return started
 }

@@ -131,9 +131,18 @@ func (p *producers) start(t *testing.T, h host) {
 // acknowledged when it returns.
 func (p *producers) send(t *testing.T, first, n int) {
 	t.Helper()
-	require.NoError(t, p.logs.ConsumeLogs(t.Context(), numberedLogs(first, n)))
-	require.NoError(t, p.traces.ConsumeTraces(t.Context(), numberedTraces(first, n)))
-	require.NoError(t, p.metrics.ConsumeMetrics(t.Context(), numberedMetrics(first, n)))
+	require.NoError(t, p.trySend(t.Context(), first, n))
+}
+
+// trySend is send outside the goroutine of a test.
+func (p *producers) trySend(ctx context.Context, first, n int) error {
+	if err := p.logs.ConsumeLogs(ctx, numberedLogs(first, n)); err != nil {
+		return err
+	}
+	if err := p.traces.ConsumeTraces(ctx, numberedTraces(first, n)); err != nil {
+		return err
+	}
+	return p.metrics.ConsumeMetrics(ctx, numberedMetrics(first, n))
 }
 
 func (p *producers) stop(t *testing.T) {
