@@ -359,7 +359,11 @@ func skippedSignals(w io.Writer, res *convert.Result) {
 func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Result, took time.Duration) {
 	packed := ""
 	if in.Packed != "" {
-		packed = fmt.Sprintf(" (the file has %s: %s over all of it)", figure.Grouped(in.Taken()), in.Packed)
+		over := "all of it"
+		if in.Each {
+			over = "each message"
+		}
+		packed = fmt.Sprintf(" (the file has %s: %s over %s)", figure.Grouped(in.Taken()), in.Packed, over)
 	}
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", in.Name, res.From, parts(res.From, res.PartsIn), figure.Grouped(in.Content()), packed)
 	ratio := ""

@@ -30,6 +30,8 @@ type Input struct {
 	Size int64
 	// Packed is "zstd" or "gzip" if the file is compressed, otherwise "".
 	Packed string
+	// Each is set if each message of the file is compressed alone.
+	Each bool
 
 	raw      source
 	content  *bufio.Reader
@@ -85,7 +87,7 @@ var (
 // unpack detects compression by the first bytes.
 func (in *Input) unpack() error {
 	raw := bufio.NewReaderSize(&in.raw, 64<<10)
-	head, err := raw.Peek(4)
+	head, err := raw.Peek(8)
 	if err != nil && err != io.EOF {
 		return err
 	}
@@ -105,6 +107,14 @@ func (in *Input) unpack() error {
 			return fmt.Errorf("gzip: %w", unexpected(err))
 		}
 		in.content = bufio.NewReaderSize(&unpacker{"gzip", z}, 64<<10)
+	case eachPacked(head):
+		in.Packed, in.Each = "zstd", true
+		z, err := newEachUnpacker(raw)
+		if err != nil {
+			return err
+		}
+		in.close = append(in.close, z.zstd.Close)
+		in.content = bufio.NewReaderSize(z, 64<<10)
 	default:
 		in.content = raw
 	}
