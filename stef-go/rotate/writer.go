@@ -71,6 +71,9 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 	if err != nil {
 		return nil, err
 	}
+	if start == nil {
+		return nil, errors.New("rotate: New: the function that begins streams is nil")
+	}
 	probe, err := start(io.Discard)
 	if err != nil {
 		return nil, err
@@ -91,6 +94,9 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 // are kept. An *Error says how many records are lost, and the next Write uses a new
 // file; if it is not possible to create one, fill is not called.
 func (w *Writer[S]) Write(fill func(S) error) error {
+	if fill == nil {
+		return errors.New("rotate: Write: the function that fills the stream is nil")
+	}
 	return w.locked(func() error {
 		if w.closed {
 			return ErrClosed

@@ -258,3 +258,14 @@ func TestNames(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, Name{"my-app", time.Date(2026, 11, 22, 10, 15, 48, 123456789, time.UTC), 1234, 1, "logs", true}, n)
 }
+
+// Functions that are nil are errors, and the writer goes on.
+func TestNilFunctions(t *testing.T) {
+	dir := t.TempDir()
+	_, err := New[*otelstef.LogsWriter](Options{Dir: dir, Signal: "logs"}, nil)
+	require.EqualError(t, err, "rotate: New: the function that begins streams is nil")
+	w := open(t, Options{Dir: dir, Signal: "logs"})
+	require.EqualError(t, w.Write(nil), "rotate: Write: the function that fills the stream is nil")
+	require.NoError(t, writeLogs(w, 1, 2))
+	require.NoError(t, w.Close())
+}
