@@ -22,6 +22,7 @@ type reader interface {
 // decoder holds the state that the decoders of all signals share.
 type decoder struct {
 	r        reader
+	budget   *build.Budget
 	maxItems int
 	read     uint64 // records read of the stream
 	size     int    // size of the last batch; see BatchBytes
@@ -38,10 +39,16 @@ type decoder struct {
 	fault       error // why OTLP cannot express the containers
 }
 
+func (d *decoder) init(r reader, b *build.Budget, options []DecoderOption) {
+	config := newDecoderConfig(options)
+	d.r, d.budget, d.maxItems, b.Max = r, b, config.maxItems, config.maxBytes
+}
+
 // decode adds records to the batch up to the end of the frame or a limit. add adds
 // the current record; room is how many items the batch may still take, including this
 // one. dropLast removes the last added item.
-func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) error {
+func (d *decoder) decode(add func(room int), dropLast func()) error {
+	b := d.budget
 	d.resource, d.scope, d.hasResource, d.hasScope = nil, nil, false, false
 	d.rejected, b.Spent = nil, 0
 	for n := 0; n < d.maxItems && (n == 0 || d.r.BufferedRecords() > 0 && !b.Full(n, d.r.StateBytes())); n++ {
@@ -69,7 +76,7 @@ func (d *decoder) decode(b *build.Budget, add func(room int), dropLast func()) e
 // reset makes the decoder begin another stream of its reader. What it allocated in advance
 // is for the next batches.
 func (d *decoder) reset() {
-	*d = decoder{r: d.r, maxItems: d.maxItems, shared: d.shared}
+	*d = decoder{r: d.r, budget: d.budget, maxItems: d.maxItems, shared: d.shared}
 }
 
 // maxShared is the size of the batches that may share memory with a later batch. A
@@ -89,6 +96,10 @@ func (d *decoder) detaches() bool {
 // BatchBytes returns an upper estimate of both the OTLP size and the memory of the
 // batch that Decode returned last.
 func (d *decoder) BatchBytes() int { return d.size }
+
+// SetMaxBytes changes the maximum size of the batches that Decode returns from now
+// on, as WithMaxBytes sets it.
+func (d *decoder) SetMaxBytes(n int) { d.budget.Max = max(n, 1) }
 
 // enter records the containers of the current record. Containers of equal content
 // count as the same.

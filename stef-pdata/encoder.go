@@ -38,6 +38,9 @@ func (e *encoder) reset(f features.Set) {
 	e.losses, e.at, e.rejected = Losses{}, mapping.Place{}, nil
 }
 
+// Losses returns what the schema of the stream could not carry so far.
+func (e *encoder) Losses() Losses { return e.losses }
+
 // begin makes the encoder ready for a batch. It reports whether it emptied the
 // pools of containers because they had grown too large.
 func (e *encoder) begin() (emptied bool) {

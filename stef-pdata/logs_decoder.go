@@ -25,9 +25,8 @@ type LogsDecoder struct {
 // NewLogsDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecoder {
 	notNil(r == nil, "reader")
-	config := newDecoderConfig(options)
 	d := &LogsDecoder{records: r}
-	d.r, d.maxItems, d.build.Max = r, config.maxItems, config.maxBytes
+	d.init(r, &d.build.Budget, options)
 	return d
 }
 
@@ -51,16 +50,12 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	if d.err != nil {
 		return d.batch, d.err
 	}
-	err := d.decode(&d.build.Budget, d.add, d.dropLast)
+	err := d.decode(d.add, d.dropLast)
 	d.build.EndBatch(d.detaches())
 	batch := d.batch
 	d.batch, d.inResource, d.logs = plog.Logs{}, plog.ResourceLogs{}, plog.LogRecordSlice{} // the caller's
 	return batch, err
 }
-
-// SetMaxBytes changes the maximum size of the batches that Decode returns from now
-// on, as WithMaxBytes sets it.
-func (d *LogsDecoder) SetMaxBytes(n int) { d.build.Max = max(n, 1) }
 
 // add adds the log record of the current record.
 func (d *LogsDecoder) add(room int) {

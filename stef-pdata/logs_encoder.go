@@ -48,9 +48,6 @@ func (e *LogsEncoder) Reset() {
 	e.sorter.reset()
 }
 
-// Losses returns what the schema of the stream could not carry so far.
-func (e *LogsEncoder) Losses() Losses { return e.losses }
-
 // Encode writes all log records of ld and does not change ld. It does not flush the
 // writer.
 //

@@ -32,9 +32,8 @@ type MetricsDecoder struct {
 // r.
 func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *MetricsDecoder {
 	notNil(r == nil, "reader")
-	config := newDecoderConfig(options)
 	d := &MetricsDecoder{records: r}
-	d.r, d.maxItems, d.build.Max = r, config.maxItems, config.maxBytes
+	d.init(r, &d.build.Budget, options)
 	d.build.Features = features.OfMetrics(r.Fields())
 	return d
 }
@@ -62,16 +61,12 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 		return d.batch, d.err
 	}
 	d.metric, d.hasMetric = nil, false
-	err := d.decode(&d.build.Budget, d.add, d.dropLast)
+	err := d.decode(d.add, d.dropLast)
 	d.build.EndBatch(d.detaches())
 	batch := d.batch
 	d.batch, d.inResource, d.inScope = pmetric.Metrics{}, pmetric.ResourceMetrics{}, pmetric.ScopeMetrics{} // the caller's
 	return batch, err
 }
-
-// SetMaxBytes changes the maximum size of the batches that Decode returns from now
-// on, as WithMaxBytes sets it.
-func (d *MetricsDecoder) SetMaxBytes(n int) { d.build.Max = max(n, 1) }
 
 // add adds the point of the current record.
 func (d *MetricsDecoder) add(room int) {

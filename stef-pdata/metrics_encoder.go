@@ -4,6 +4,7 @@
 package stefpdata
 
 import (
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -46,9 +47,6 @@ func (e *MetricsEncoder) Reset() {
 	e.metrics.Reset()
 	e.sorter.reset()
 }
-
-// Losses returns what the schema of the stream could not carry so far.
-func (e *MetricsEncoder) Losses() Losses { return e.losses }
 
 // Encode writes all points of md and does not change md. It does not flush the
 // writer.
@@ -159,15 +157,14 @@ func (e *MetricsEncoder) writePoints(m pmetric.Metric, id uint32) error {
 }
 
 func (e *MetricsEncoder) writeNumbers(ps pmetric.NumberDataPointSlice) error {
-	attributes, point := e.rec.Attributes(), e.rec.Point()
+	point := e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.write.Begin()
-		if err := e.write.Attributes(attributes, p.Attributes()); err != nil {
-			e.rejectItem(i, mapping.InField("attributes", err))
-		} else if err := e.write.Number(point, p); err != nil {
-			e.rejectItem(i, err)
-		} else if err := e.w.Write(); err != nil {
+		err := e.setAttributes(p.Attributes())
+		if err == nil {
+			err = e.write.Number(point, p)
+		}
+		if err := e.writeItem(i, err); err != nil {
 			return err
 		}
 	}
@@ -175,21 +172,20 @@ func (e *MetricsEncoder) writeNumbers(ps pmetric.NumberDataPointSlice) error {
 }
 
 func (e *MetricsEncoder) writeHistograms(ps pmetric.HistogramDataPointSlice, base uint32) error {
-	attributes, point := e.rec.Attributes(), e.rec.Point()
+	point := e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.write.Begin()
 		id, err := e.metrics.WithBounds(base, p.ExplicitBounds())
 		if err != nil {
 			e.rejectItem(i, err)
 			continue
 		}
 		e.rec.SetMetric(e.metrics.Value(id))
-		if err := e.write.Attributes(attributes, p.Attributes()); err != nil {
-			e.rejectItem(i, mapping.InField("attributes", err))
-		} else if err := e.write.Histogram(point, p); err != nil {
-			e.rejectItem(i, err)
-		} else if err := e.w.Write(); err != nil {
+		err = e.setAttributes(p.Attributes())
+		if err == nil {
+			err = e.write.Histogram(point, p)
+		}
+		if err := e.writeItem(i, err); err != nil {
 			return err
 		}
 	}
@@ -197,15 +193,14 @@ func (e *MetricsEncoder) writeHistograms(ps pmetric.HistogramDataPointSlice, bas
 }
 
 func (e *MetricsEncoder) writeExponentials(ps pmetric.ExponentialHistogramDataPointSlice) error {
-	attributes, point := e.rec.Attributes(), e.rec.Point()
+	point := e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.write.Begin()
-		if err := e.write.Attributes(attributes, p.Attributes()); err != nil {
-			e.rejectItem(i, mapping.InField("attributes", err))
-		} else if err := e.write.Exponential(point, p); err != nil {
-			e.rejectItem(i, err)
-		} else if err := e.w.Write(); err != nil {
+		err := e.setAttributes(p.Attributes())
+		if err == nil {
+			err = e.write.Exponential(point, p)
+		}
+		if err := e.writeItem(i, err); err != nil {
 			return err
 		}
 	}
@@ -213,19 +208,36 @@ func (e *MetricsEncoder) writeExponentials(ps pmetric.ExponentialHistogramDataPo
 }
 
 func (e *MetricsEncoder) writeSummaries(ps pmetric.SummaryDataPointSlice) error {
-	attributes, point := e.rec.Attributes(), e.rec.Point()
+	point := e.rec.Point()
 	for i := range ps.Len() {
 		p := ps.At(i)
-		e.write.Begin()
-		if err := e.write.Attributes(attributes, p.Attributes()); err != nil {
-			e.rejectItem(i, mapping.InField("attributes", err))
-		} else if err := e.write.Summary(point, p); err != nil {
-			e.rejectItem(i, err)
-		} else if err := e.w.Write(); err != nil {
+		err := e.setAttributes(p.Attributes())
+		if err == nil {
+			err = e.write.Summary(point, p)
+		}
+		if err := e.writeItem(i, err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// setAttributes begins a point and sets its attributes.
+func (e *MetricsEncoder) setAttributes(m pcommon.Map) error {
+	e.write.Begin()
+	if err := e.write.Attributes(e.rec.Attributes(), m); err != nil {
+		return mapping.InField("attributes", err)
+	}
+	return nil
+}
+
+// writeItem writes point i, or reports why it cannot be written.
+func (e *MetricsEncoder) writeItem(i int, err error) error {
+	if err != nil {
+		e.rejectItem(i, err)
+		return nil
+	}
+	return e.w.Write()
 }
 
 func pointsIn(sms pmetric.ScopeMetricsSlice) int {

@@ -26,9 +26,8 @@ type TracesDecoder struct {
 // NewTracesDecoder returns a decoder that reads from r. Nothing else may read from r.
 func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *TracesDecoder {
 	notNil(r == nil, "reader")
-	config := newDecoderConfig(options)
 	d := &TracesDecoder{records: r}
-	d.r, d.maxItems, d.build.Max = r, config.maxItems, config.maxBytes
+	d.init(r, &d.build.Budget, options)
 	return d
 }
 
@@ -53,16 +52,12 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	if d.err != nil {
 		return d.batch, d.err
 	}
-	err := d.decode(&d.build.Budget, d.add, d.dropLast)
+	err := d.decode(d.add, d.dropLast)
 	d.build.EndBatch(d.detaches())
 	batch := d.batch
 	d.batch, d.inResource, d.spans = ptrace.Traces{}, ptrace.ResourceSpans{}, ptrace.SpanSlice{} // the caller's
 	return batch, err
 }
-
-// SetMaxBytes changes the maximum size of the batches that Decode returns from now
-// on, as WithMaxBytes sets it.
-func (d *TracesDecoder) SetMaxBytes(n int) { d.build.Max = max(n, 1) }
 
 // add adds the span of the current record.
 func (d *TracesDecoder) add(room int) {

@@ -48,9 +48,6 @@ func (e *TracesEncoder) Reset() {
 	e.names.Reset()
 }
 
-// Losses returns what the schema of the stream could not carry so far.
-func (e *TracesEncoder) Losses() Losses { return e.losses }
-
 // Encode writes all spans of td and does not change td. It does not flush the writer.
 //
 // Spans that exceed a limit are left out and reported in ItemErrors; the others are
@@ -125,13 +122,20 @@ func (e *TracesEncoder) writeSpans(spans ptrace.SpanSlice) error {
 		} else {
 			err = e.write.Span(dst, span)
 		}
-		if err != nil {
-			e.rejectItem(i, err)
-		} else if err := e.w.Write(); err != nil {
+		if err := e.writeItem(i, err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeItem writes span i, or reports why it cannot be written.
+func (e *TracesEncoder) writeItem(i int, err error) error {
+	if err != nil {
+		e.rejectItem(i, err)
+		return nil
+	}
+	return e.w.Write()
 }
 
 // writeSorted writes what was collected.
@@ -182,8 +186,8 @@ func (e *TracesEncoder) writeChunk(home *spanHome) error {
 		}
 		if err != nil {
 			e.at = home.lists[item.list].at
-			e.rejectItem(int(item.index), err)
-		} else if err := e.w.Write(); err != nil {
+		}
+		if err := e.writeItem(int(item.index), err); err != nil {
 			return err
 		}
 	}

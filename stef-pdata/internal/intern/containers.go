@@ -4,8 +4,6 @@
 package intern
 
 import (
-	"slices"
-
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 
@@ -18,9 +16,8 @@ import (
 
 // Resources caches resources as values that records can share.
 type Resources struct {
-	predictionIndex
-	entries        []resourceEntry // indexed by id
-	KeepEntityRefs bool            // entity references are kept
+	pool[resourceEntry]
+	KeepEntityRefs bool // entity references are kept
 
 	// alike maps a hash that ignores the order of attributes to the last value with
 	// that hash. Some producers send the attributes in a different order each time.
@@ -50,10 +47,8 @@ func (p *Resources) RankByValue() {
 
 // Reset empties the pool.
 func (p *Resources) Reset() {
-	p.predictionIndex.reset()
+	p.pool.Reset()
 	p.alike = emptied(p.alike)
-	clear(p.entries)
-	p.entries = p.entries[:0]
 }
 
 // Find returns the id of a resource. It adds the resource if it is new.
@@ -79,15 +74,14 @@ func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint
 		return 0, err
 	}
 	p.HeldBytes += mapping.MaxItemBytes - c.Left
-	id := p.add(h)
-	p.share(&e, id, r.Attributes())
-	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
+	id := p.insert(h, e)
+	p.share(&p.entries[id], id, r.Attributes())
 	p.observe(id)
 	return id, nil
 }
 
-// share sets the value of e to that of the first entry with an equal value. id is the
-// id that e will have.
+// share sets the value of e, the entry of id, to that of the first entry with an equal
+// value.
 func (p *Resources) share(e *resourceEntry, id uint32, attributes pcommon.Map) {
 	var h hash
 	h.pairs(attributes)
@@ -139,10 +133,7 @@ func (p *Resources) make(c *values.Copier, r pcommon.Resource, url string) (reso
 }
 
 // Scopes caches scopes.
-type Scopes struct {
-	predictionIndex
-	entries []scopeEntry
-}
+type Scopes struct{ pool[scopeEntry] }
 
 type scopeEntry struct {
 	value   *otelstef.Scope
@@ -155,13 +146,6 @@ func (p *Scopes) Value(id uint32) *otelstef.Scope { return p.entries[id].value }
 // RankByValue ranks all ids.
 func (p *Scopes) RankByValue() {
 	p.Rank(p.Size(), func(a, b uint32) int { return order.CompareScopes(p.entries[a].value, p.entries[b].value) })
-}
-
-// Reset empties the pool.
-func (p *Scopes) Reset() {
-	p.predictionIndex.reset()
-	clear(p.entries)
-	p.entries = p.entries[:0]
 }
 
 // Find returns the id of a scope. It adds the scope if it is new.
@@ -188,8 +172,7 @@ func (p *Scopes) Find(c *values.Copier, s pcommon.InstrumentationScope, url stri
 		return 0, err
 	}
 	p.HeldBytes += mapping.MaxItemBytes - c.Left
-	id := p.add(h)
-	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
+	id := p.insert(h, e)
 	p.observe(id)
 	return id, nil
 }

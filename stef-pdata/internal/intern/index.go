@@ -4,6 +4,8 @@
 package intern
 
 import (
+	"slices"
+
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
@@ -98,5 +100,25 @@ func (l *predictionIndex) add(h hash) uint32 {
 	for len(l.follow) <= int(id) {
 		l.follow = append(l.follow, 0)
 	}
+	return id
+}
+
+// pool is a predictionIndex with an entry for each id.
+type pool[E any] struct {
+	predictionIndex
+	entries []E // indexed by id
+}
+
+// Reset empties the pool.
+func (p *pool[E]) Reset() {
+	p.reset()
+	clear(p.entries)
+	p.entries = p.entries[:0]
+}
+
+// insert adds an entry and returns its id.
+func (p *pool[E]) insert(h hash, e E) uint32 {
+	id := p.add(h)
+	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
 	return id
 }

@@ -21,9 +21,8 @@ import (
 //
 // spec: #otlp-metrics
 type Metrics struct {
-	predictionIndex
-	entries []metricEntry // indexed by id
-	spare   []float64
+	pool[metricEntry]
+	spare []float64
 }
 
 type metricEntry struct {
@@ -77,13 +76,6 @@ func (p *Metrics) RankByValue() {
 	p.Rank(p.Size(), func(a, b uint32) int { return order.CompareMetrics(p.entries[a].value, p.entries[b].value) })
 }
 
-// Reset empties the pool.
-func (p *Metrics) Reset() {
-	p.predictionIndex.reset()
-	clear(p.entries)
-	p.entries = p.entries[:0]
-}
-
 // Find returns the id of a metric without bounds. It adds the metric if it is new.
 func (p *Metrics) Find(c *values.Copier, d *Descriptor) (uint32, error) {
 	if id := p.predict(); id != 0 && p.same(id, d) {
@@ -106,12 +98,6 @@ func (p *Metrics) Find(c *values.Copier, d *Descriptor) (uint32, error) {
 	id := p.insert(h, e)
 	p.observe(id)
 	return id, nil
-}
-
-func (p *Metrics) insert(h hash, e metricEntry) uint32 {
-	id := p.add(h)
-	p.entries = append(slices.Grow(p.entries, 1)[:id], e)
-	return id
 }
 
 func (p *Metrics) same(id uint32, d *Descriptor) bool {
