@@ -4,12 +4,10 @@
 package stefgrpc_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -207,33 +205,18 @@ func ownSamples(t testing.TB) []sample {
 // goldenSamples are streams that the reference wrote.
 func goldenSamples(t testing.TB, folder string) []sample {
 	t.Helper()
-	f, err := os.Open(teltest.Golden(t, folder, "MANIFEST.jsonl"))
-	require.NoError(t, err)
-	defer f.Close()
 	var list []sample
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		type counts struct {
-			Root    string
-			Records uint64
-		}
-		var line struct {
-			Name, File string
-			counts
-			Canonical counts
-			Refused   string `json:"reference_error"`
-		}
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &line))
-		if line.Refused != "" {
+	for _, v := range teltest.Vectors(t, folder) {
+		if v.ReferenceError != "" {
 			continue
 		}
-		if line.Root == "" {
-			line.counts = line.Canonical
+		root, records := v.Root, v.Records
+		if root == "" {
+			root, records = v.Canonical.Root, v.Canonical.Records
 		}
-		stream, err := os.ReadFile(teltest.Golden(t, folder, line.File))
-		require.NoError(t, err)
 		list = append(list, sample{
-			name: line.Name, root: map[string]string{"metrics": "Metrics", "spans": "Spans"}[line.Root],
-			bytes: stream, records: line.Records,
+			name: v.Name, root: map[string]string{"metrics": "Metrics", "spans": "Spans"}[root],
+			bytes: v.Stream(t), records: records,
 		})
 	}
 	require.NotEmpty(t, list)

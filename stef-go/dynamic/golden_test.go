@@ -6,15 +6,12 @@ package dynamic_test
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -46,57 +43,6 @@ func otelRoot(tb testing.TB, name string) *schema.Struct {
 	return root
 }
 
-type vector struct {
-	Name            string
-	File            string
-	Root            string
-	Sidecar         string
-	Records         uint64
-	CanonicalSHA256 string `json:"canonical_sha256"`
-	DataFrames      int    `json:"data_frames"`
-	Compression     string
-	HasSchema       bool   `json:"has_schema"`
-	ReferenceError  string `json:"reference_error"`
-	Expect          string
-	First200        string
-	Canonical       struct {
-		Root    string
-		Records uint64
-		SHA256  string
-	}
-}
-
-func vectors(t *testing.T, folder string) []vector {
-	t.Helper()
-	f, err := os.Open(teltest.Golden(t, folder, "MANIFEST.jsonl"))
-	require.NoError(t, err)
-	defer f.Close()
-	var list []vector
-	for dec := json.NewDecoder(f); ; {
-		var v vector
-		if err := dec.Decode(&v); errors.Is(err, io.EOF) {
-			require.NotEmpty(t, list)
-			return list
-		} else {
-			require.NoError(t, err)
-		}
-		list = append(list, v)
-	}
-}
-
-func sidecar(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	require.NoError(t, err)
-	if strings.HasSuffix(path, ".gz") {
-		z, err := gzip.NewReader(bytes.NewReader(b))
-		require.NoError(t, err)
-		b, err = io.ReadAll(z)
-		require.NoError(t, err)
-	}
-	return b
-}
-
 // openVector reads a stream of the reference as records of our schema, of
 // which the published schema is the beginning.
 func openVector(src io.Reader, root *schema.Struct, name string, opts ...dynamic.ReaderOption) (*dynamic.Reader, error) {
@@ -104,13 +50,12 @@ func openVector(src io.Reader, root *schema.Struct, name string, opts ...dynamic
 }
 
 func TestEdgeVectors(t *testing.T) {
-	for _, v := range vectors(t, "edge") {
+	for _, v := range teltest.Vectors(t, "edge") {
 		t.Run(v.Name, func(t *testing.T) {
 			root := otelRoot(t, v.Root)
 			kept, err := schema.Keep(root, published[v.Root])
 			require.NoError(t, err)
-			stream, err := os.ReadFile(teltest.Golden(t, "edge", v.File))
-			require.NoError(t, err)
+			stream := v.Stream(t)
 
 			frames := 0
 			r, err := openVector(bytes.NewReader(stream), root, v.Root, dynamic.WithFrameFunc(func(f *dynamic.Frame) {
@@ -138,36 +83,26 @@ func TestEdgeVectors(t *testing.T) {
 			require.NoError(t, r.Err())
 			require.Equal(t, v.Records, r.Records())
 			require.Equal(t, v.DataFrames, frames)
-			want := sidecar(t, teltest.Golden(t, "edge", v.Sidecar))
-			require.True(t, bytes.Equal(want, out), "records differ: %s", firstDifference(want, out))
+			want := v.JSON(t)
+			require.True(t, bytes.Equal(want, out), "records differ: %s", teltest.FirstDifference(want, out))
 			sum := sha256.Sum256(out)
 			require.Equal(t, v.CanonicalSHA256, hex.EncodeToString(sum[:]))
 		})
 	}
 }
 
-func firstDifference(want, have []byte) string {
-	w, h := bytes.Split(want, []byte("\n")), bytes.Split(have, []byte("\n"))
-	for i := range w {
-		if i >= len(h) || !bytes.Equal(w[i], h[i]) {
-			return "want\n" + string(w[i]) + "\nhave\n" + string(bytes.Join(h[min(i, len(h)):min(i+1, len(h))], nil))
-		}
-	}
-	return "more records than wanted"
-}
-
 func TestDataVectors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("large")
 	}
-	for _, v := range vectors(t, "data") {
+	for _, v := range teltest.Vectors(t, "data") {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
 			name := v.Canonical.Root
 			root := otelRoot(t, name)
 			kept, err := schema.Keep(root, published[name])
 			require.NoError(t, err)
-			f, err := os.Open(teltest.Golden(t, "data", v.File))
+			f, err := os.Open(v.Path())
 			require.NoError(t, err)
 			defer f.Close()
 			r, err := openVector(f, root, name)
@@ -188,23 +123,23 @@ func TestDataVectors(t *testing.T) {
 			require.NoError(t, out.Flush())
 			require.Equal(t, v.DataFrames, r.Frame().Index)
 			require.Equal(t, v.Canonical.Records, r.Records())
-			want := sidecar(t, teltest.Golden(t, "data", v.First200))
-			require.True(t, bytes.Equal(want, first), "records differ: %s", firstDifference(want, first))
+			want := v.JSON(t)
+			require.True(t, bytes.Equal(want, first), "records differ: %s", teltest.FirstDifference(want, first))
 			require.Equal(t, v.Canonical.SHA256, hex.EncodeToString(sum.Sum(nil)))
 		})
 	}
 }
 
 func TestMalformedVectors(t *testing.T) {
-	for _, v := range vectors(t, "malformed") {
+	for _, v := range teltest.Vectors(t, "malformed") {
 		t.Run(v.Name, func(t *testing.T) {
 			root := otelRoot(t, v.Root)
-			f, err := os.Open(teltest.Golden(t, "malformed", v.File))
+			f, err := os.Open(v.Path())
 			require.NoError(t, err)
 			defer f.Close()
 
 			start := time.Now()
-			peak := watchHeap(t)
+			peak := teltest.WatchHeap(t)
 			r, err := openVector(f, root, v.Root)
 			var records uint64
 			if err == nil {
@@ -242,42 +177,4 @@ func requireTyped(tb testing.TB, err error) {
 		}
 	}
 	require.Fail(tb, "no kind of error", "%v", err)
-}
-
-// watchHeap samples the heap until the test ends. The function it returns
-// gives the peak above the start so far.
-func watchHeap(tb testing.TB) func() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	before := m.HeapAlloc
-	var peak uint64
-	sample := make(chan chan uint64)
-	go func() {
-		for tick := time.NewTicker(2 * time.Millisecond); ; {
-			var reply chan uint64
-			select {
-			case r, ok := <-sample:
-				if !ok {
-					tick.Stop()
-					return
-				}
-				reply = r
-			case <-tick.C:
-			}
-			runtime.ReadMemStats(&m)
-			if m.HeapAlloc > before {
-				peak = max(peak, m.HeapAlloc-before)
-			}
-			if reply != nil {
-				reply <- peak
-			}
-		}
-	}()
-	tb.Cleanup(func() { close(sample) })
-	return func() uint64 {
-		reply := make(chan uint64)
-		sample <- reply
-		return <-reply
-	}
 }

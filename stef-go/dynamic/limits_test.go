@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/internal/teltest"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -80,7 +81,7 @@ func failure(t *testing.T, root *schema.Struct, stream []byte, opts ...dynamic.R
 // TestArrayWithoutData has an array of 2^48-1 elements that take no bits.
 func TestArrayWithoutData(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A []Empty } struct Empty {}")
-	peak := watchHeap(t)
+	peak := teltest.WatchHeap(t)
 	stream := plainStream(t, dataFrame(1, bitRun("1"), bitRun("00000001"+strings.Repeat("1", 48)), nil))
 	records, err := failure(t, root, stream)
 	require.ErrorIs(t, err, dynamic.ErrLimit)
@@ -254,7 +255,7 @@ func TestDictReferencesAreShared(t *testing.T) {
 	value = append(value, bytes.Repeat([]byte{1}, count-1)...)
 	length := bitRun(fmt.Sprintf("00001%019b", count))
 	stream := plainStream(t, dataFrame(1, bitRun("1"), length, value))
-	peak := watchHeap(t)
+	peak := teltest.WatchHeap(t)
 	// By the estimate the record is as large as if it were not shared.
 	_, err := failure(t, root, stream)
 	require.ErrorIs(t, err, dynamic.ErrLimit)

@@ -48,7 +48,7 @@ var otherBytes = map[string]string{
 
 // TestReencodedVectors writes the records of the reference vectors anew.
 func TestReencodedVectors(t *testing.T) {
-	for _, v := range vectors(t, "edge") {
+	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" {
 			continue
 		}
@@ -83,7 +83,7 @@ func TestReencodedVectors(t *testing.T) {
 }
 
 // reencode writes the records of a stream into frames of the same records.
-func reencode(t *testing.T, v vector, stream []byte) []byte {
+func reencode(t *testing.T, v teltest.Vector, stream []byte) []byte {
 	root := otelRoot(t, v.Root)
 	var flags dynamic.FrameFlags
 	src, err := openVector(bytes.NewReader(stream), root, v.Root,

@@ -107,7 +107,7 @@ func TestTraceCovers(t *testing.T) {
 		}
 		f(write(t, root, r.records(root, 20), false, opts...), root)
 	}
-	for _, v := range vectors(t, "edge") {
+	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" || v.Records > 300 {
 			continue
 		}

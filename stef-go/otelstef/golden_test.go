@@ -6,14 +6,9 @@ package otelstef_test
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"io"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,65 +19,6 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 	"github.com/otelstef/stef/stef-go/steftest"
 )
-
-// vector is a line of a manifest of the reference vectors.
-type vector struct {
-	Name            string
-	File            string
-	Root            string
-	Sidecar         string
-	Records         uint64
-	CanonicalSHA256 string `json:"canonical_sha256"`
-	DataFrames      int    `json:"data_frames"`
-	Compression     string
-	HasSchema       bool   `json:"has_schema"`
-	ReferenceError  string `json:"reference_error"`
-	Expect          string
-	First200        string
-	Canonical       struct {
-		Root    string
-		Records uint64
-		SHA256  string
-	}
-}
-
-func vectors(t *testing.T, folder string) []vector {
-	t.Helper()
-	f, err := os.Open(teltest.Golden(t, folder, "MANIFEST.jsonl"))
-	require.NoError(t, err)
-	defer f.Close()
-	var list []vector
-	for dec := json.NewDecoder(f); ; {
-		var v vector
-		if err := dec.Decode(&v); errors.Is(err, io.EOF) {
-			require.NotEmpty(t, list)
-			return list
-		} else {
-			require.NoError(t, err)
-		}
-		list = append(list, v)
-	}
-}
-
-func vectorBytes(t *testing.T, folder string, v vector) []byte {
-	t.Helper()
-	stream, err := os.ReadFile(teltest.Golden(t, folder, v.File))
-	require.NoError(t, err)
-	return stream
-}
-
-func sidecar(t *testing.T, folder, name string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(teltest.Golden(t, folder, name))
-	require.NoError(t, err)
-	if strings.HasSuffix(name, ".gz") {
-		z, err := gzip.NewReader(bytes.NewReader(b))
-		require.NoError(t, err)
-		b, err = io.ReadAll(z)
-		require.NoError(t, err)
-	}
-	return b
-}
 
 // published returns the root that a vector names and what the published schema
 // keeps of it.
@@ -95,10 +31,10 @@ func published(tb testing.TB, name string) (*steftest.Root, schema.Kept) {
 }
 
 func TestEdgeVectors(t *testing.T) {
-	for _, v := range vectors(t, "edge") {
+	for _, v := range teltest.Vectors(t, "edge") {
 		t.Run(v.Name, func(t *testing.T) {
 			root, kept := published(t, v.Root)
-			r, err := root.NewReader(bytes.NewReader(vectorBytes(t, "edge", v)))
+			r, err := root.NewReader(bytes.NewReader(v.Stream(t)))
 			if v.Name == "m_userdata_long" {
 				// User data over the limit of 256 bytes.
 				require.ErrorIs(t, err, stef.ErrLimit)
@@ -121,22 +57,12 @@ func TestEdgeVectors(t *testing.T) {
 			require.NoError(t, r.Err())
 			require.Equal(t, v.Records, r.Stats().Records)
 			require.Equal(t, v.DataFrames, r.Stats().Frames)
-			want := sidecar(t, "edge", v.Sidecar)
-			require.True(t, bytes.Equal(want, out), "records differ: %s", firstDifference(want, out))
+			want := v.JSON(t)
+			require.True(t, bytes.Equal(want, out), "records differ: %s", teltest.FirstDifference(want, out))
 			sum := sha256.Sum256(out)
 			require.Equal(t, v.CanonicalSHA256, hex.EncodeToString(sum[:]))
 		})
 	}
-}
-
-func firstDifference(want, have []byte) string {
-	w, h := bytes.Split(want, []byte("\n")), bytes.Split(have, []byte("\n"))
-	for i := range w {
-		if i >= len(h) || !bytes.Equal(w[i], h[i]) {
-			return "want\n" + string(w[i]) + "\nhave\n" + string(bytes.Join(h[min(i, len(h)):min(i+1, len(h))], nil))
-		}
-	}
-	return "more records than wanted"
 }
 
 // TestDataVectors reads the large streams by what Modified says: reading every
@@ -145,11 +71,11 @@ func TestDataVectors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("large")
 	}
-	for _, v := range vectors(t, "data") {
+	for _, v := range teltest.Vectors(t, "data") {
 		t.Run(v.Name, func(t *testing.T) {
 			t.Parallel()
 			root, kept := published(t, v.Canonical.Root)
-			f, err := os.Open(teltest.Golden(t, "data", v.File))
+			f, err := os.Open(v.Path())
 			require.NoError(t, err)
 			defer f.Close()
 			r, err := root.NewReader(f)
@@ -171,8 +97,8 @@ func TestDataVectors(t *testing.T) {
 			require.NoError(t, out.Flush())
 			require.Equal(t, v.DataFrames, r.Stats().Frames)
 			require.Equal(t, v.Canonical.Records, r.Stats().Records)
-			want := sidecar(t, "data", v.First200)
-			require.True(t, bytes.Equal(want, first), "records differ: %s", firstDifference(want, first))
+			want := v.JSON(t)
+			require.True(t, bytes.Equal(want, first), "records differ: %s", teltest.FirstDifference(want, first))
 			require.Equal(t, v.Canonical.SHA256, hex.EncodeToString(sum.Sum(nil)))
 		})
 	}

@@ -6,12 +6,12 @@ package otelstef_test
 import (
 	"bytes"
 	"errors"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/internal/teltest"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -23,11 +23,11 @@ import (
 const maxHeap = 256 << 20
 
 func TestMalformedVectors(t *testing.T) {
-	for _, v := range vectors(t, "malformed") {
+	for _, v := range teltest.Vectors(t, "malformed") {
 		t.Run(v.Name, func(t *testing.T) {
 			root, _ := published(t, v.Root)
-			stream := vectorBytes(t, "malformed", v)
-			peak := watchHeap(t)
+			stream := v.Stream(t)
+			peak := teltest.WatchHeap(t)
 			began := time.Now()
 			records, err := drain(root, stream)
 			require.Less(t, time.Since(began), 10*time.Second)
@@ -108,42 +108,4 @@ func requireTyped(tb testing.TB, err error) {
 		}
 	}
 	require.Fail(tb, "no kind of error", "%v", err)
-}
-
-// watchHeap samples the heap until the test ends. The function it returns
-// gives the peak above the start so far.
-func watchHeap(tb testing.TB) func() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	before := m.HeapAlloc
-	var peak uint64
-	sample := make(chan chan uint64)
-	go func() {
-		for tick := time.NewTicker(2 * time.Millisecond); ; {
-			var reply chan uint64
-			select {
-			case r, ok := <-sample:
-				if !ok {
-					tick.Stop()
-					return
-				}
-				reply = r
-			case <-tick.C:
-			}
-			runtime.ReadMemStats(&m)
-			if m.HeapAlloc > before {
-				peak = max(peak, m.HeapAlloc-before)
-			}
-			if reply != nil {
-				reply <- peak
-			}
-		}
-	}()
-	tb.Cleanup(func() { close(sample) })
-	return func() uint64 {
-		reply := make(chan uint64)
-		sample <- reply
-		return <-reply
-	}
 }

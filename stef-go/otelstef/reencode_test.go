@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/internal/teltest"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/steftest"
 )
@@ -53,13 +54,13 @@ var otherBytes = map[string]string{
 // TestReencodedVectors reads the vectors of the reference and writes their
 // records again, in the same schema and with frames of the same records.
 func TestReencodedVectors(t *testing.T) {
-	for _, v := range vectors(t, "edge") {
+	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" {
 			continue
 		}
 		t.Run(v.Name, func(t *testing.T) {
 			root, _ := published(t, v.Root)
-			stream := vectorBytes(t, "edge", v)
+			stream := v.Stream(t)
 			out := reencode(t, root, v, stream)
 			if v.Compression == "none" {
 				reason := otherBytes[v.Name]
@@ -77,7 +78,7 @@ func TestReencodedVectors(t *testing.T) {
 	}
 }
 
-func reencode(t *testing.T, root *steftest.Root, v vector, stream []byte) []byte {
+func reencode(t *testing.T, root *steftest.Root, v teltest.Vector, stream []byte) []byte {
 	t.Helper()
 	r, err := root.NewReader(bytes.NewReader(stream))
 	require.NoError(t, err)

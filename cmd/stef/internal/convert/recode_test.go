@@ -6,10 +6,6 @@ package convert_test
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"io"
-	"os"
 	"strings"
 	"testing"
 
@@ -87,26 +83,11 @@ func TestReferenceAndBack(t *testing.T) {
 // Streams of the reference are converted with the same records, whatever their
 // content.
 func TestReferenceStreams(t *testing.T) {
-	manifest, err := os.Open(teltest.Golden(t, "edge", "MANIFEST.jsonl"))
-	require.NoError(t, err)
-	defer manifest.Close()
-	var v struct {
-		File, Root     string
-		HasSchema      bool   `json:"has_schema"`
-		ReferenceError string `json:"reference_error"`
-	}
-	for dec := json.NewDecoder(manifest); ; {
-		v.ReferenceError = ""
-		if err := dec.Decode(&v); errors.Is(err, io.EOF) {
-			return
-		} else {
-			require.NoError(t, err)
-		}
+	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" {
 			continue
 		}
-		data, err := os.ReadFile(teltest.Golden(t, "edge", v.File))
-		require.NoError(t, err)
+		data := v.Stream(t)
 		root, err := stream.ParseRoot(v.Root)
 		require.NoError(t, err)
 		out, res, err := run(data, convert.Options{To: convert.STEF, Root: root, Schema: convert.Reference})

@@ -5,7 +5,6 @@ package stat_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -224,29 +223,13 @@ func counts(d *stat.Dict) stat.Dict {
 // Streams of the reference have correct sums too, for both roots, compressed or
 // not.
 func TestReferenceStreams(t *testing.T) {
-	manifest, err := os.Open(teltest.Golden(t, "edge", "MANIFEST.jsonl"))
-	require.NoError(t, err)
-	defer manifest.Close()
-	var v struct {
-		File, Root, Compression string
-		Records                 uint64
-		DataFrames              int    `json:"data_frames"`
-		ReferenceError          string `json:"reference_error"`
-	}
-	for dec := json.NewDecoder(manifest); ; {
-		v.ReferenceError = ""
-		if err := dec.Decode(&v); errors.Is(err, io.EOF) {
-			return
-		} else {
-			require.NoError(t, err)
-		}
+	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" {
 			continue
 		}
 		root, err := stream.ParseRoot(v.Root)
 		require.NoError(t, err)
-		data, err := os.ReadFile(teltest.Golden(t, "edge", v.File))
-		require.NoError(t, err)
+		data := v.Stream(t)
 		r, err := stat.Measure(bytes.NewReader(data), root)
 		require.NoError(t, err, v.File)
 		requireSums(t, r, int64(len(data)))

@@ -5,10 +5,8 @@ package stream_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"testing"
 	"testing/iotest"
 
@@ -38,23 +36,8 @@ func recognised(t *testing.T, data []byte) (string, error) {
 // root. The answer may be that the root is unknown, but never a wrong root.
 func TestReferenceStreams(t *testing.T) {
 	f := func(folder string, unknown int) {
-		manifest, err := os.Open(teltest.Golden(t, folder, "MANIFEST.jsonl"))
-		require.NoError(t, err)
-		defer manifest.Close()
-		var v struct {
-			Name, File, Root string
-			Records          uint64
-			Canonical        struct{ Root string }
-		}
-		for dec := json.NewDecoder(manifest); ; {
-			v.Root = ""
-			if err := dec.Decode(&v); errors.Is(err, io.EOF) {
-				break
-			} else {
-				require.NoError(t, err)
-			}
-			data, err := os.ReadFile(teltest.Golden(t, folder, v.File))
-			require.NoError(t, err)
+		for _, v := range teltest.Vectors(t, folder) {
+			data := v.Stream(t)
 			root, err := recognised(t, data)
 			switch {
 			case v.Name == "m_userdata_long":
