@@ -12,86 +12,39 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
+
+	descriptors "github.com/otelstef/stef/internal/signal"
 )
 
-var metricsSignal = signal[pmetric.Metrics]{
-	marshal:   (&pmetric.ProtoMarshaler{}).MarshalMetrics,
-	unmarshal: (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics,
-	items:     pmetric.Metrics.DataPointCount,
-	encoder: func(dst io.Writer, mode stefpdata.Mode, options ...stef.WriterOption) (e streamEncoder[pmetric.Metrics], err error) {
-		w, err := otelstef.NewMetricsWriter(dst, options...)
-		if err != nil {
-			return e, err
-		}
-		c := stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode))
-		return streamEncoder[pmetric.Metrics]{c.Encode, w.Flush, w.Close}, nil
-	},
-	decode: func(stream io.Reader) error {
-		r, err := otelstef.NewMetricsReader(stream)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		for d := stefpdata.NewMetricsDecoder(r); err == nil; {
-			_, err = d.Decode()
-		}
-		return err
-	},
-	modes: modes,
-}
+var (
+	metricsSignal = signalOf(descriptors.Metrics, (&pmetric.ProtoMarshaler{}).MarshalMetrics, (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics)
+	tracesSignal  = signalOf(descriptors.Traces, (&ptrace.ProtoMarshaler{}).MarshalTraces, (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces)
+	logsSignal    = signalOf(descriptors.Logs, (&plog.ProtoMarshaler{}).MarshalLogs, (&plog.ProtoUnmarshaler{}).UnmarshalLogs)
+)
 
-var tracesSignal = signal[ptrace.Traces]{
-	marshal:   (&ptrace.ProtoMarshaler{}).MarshalTraces,
-	unmarshal: (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces,
-	items:     ptrace.Traces.SpanCount,
-	encoder: func(dst io.Writer, mode stefpdata.Mode, options ...stef.WriterOption) (e streamEncoder[ptrace.Traces], err error) {
-		w, err := otelstef.NewSpansWriter(dst, options...)
-		if err != nil {
-			return e, err
-		}
-		c := stefpdata.NewTracesEncoder(w, stefpdata.WithMode(mode))
-		return streamEncoder[ptrace.Traces]{c.Encode, w.Flush, w.Close}, nil
-	},
-	decode: func(stream io.Reader) error {
-		r, err := otelstef.NewSpansReader(stream)
-		if err != nil {
+func signalOf[T any](d *descriptors.Descriptor[T], marshal func(T) ([]byte, error), unmarshal func([]byte) (T, error)) signal[T] {
+	return signal[T]{
+		marshal: marshal, unmarshal: unmarshal, items: d.Items, modes: modes,
+		encoder: func(dst io.Writer, mode stefpdata.Mode, options ...stef.WriterOption) (streamEncoder[T], error) {
+			e, err := d.NewEncoder(dst, []stefpdata.EncoderOption{stefpdata.WithMode(mode)}, options...)
+			if err != nil {
+				return streamEncoder[T]{}, err
+			}
+			return streamEncoder[T]{e.Encode, e.Writer.Flush, e.Writer.Close}, nil
+		},
+		decode: func(stream io.Reader) error {
+			r, err := d.NewDecoder(stream, nil)
+			if err != nil {
+				return err
+			}
+			defer r.Reader.Close()
+			for err == nil {
+				_, err = r.Decode()
+			}
 			return err
-		}
-		defer r.Close()
-		for d := stefpdata.NewTracesDecoder(r); err == nil; {
-			_, err = d.Decode()
-		}
-		return err
-	},
-	modes: modes,
-}
-
-var logsSignal = signal[plog.Logs]{
-	marshal:   (&plog.ProtoMarshaler{}).MarshalLogs,
-	unmarshal: (&plog.ProtoUnmarshaler{}).UnmarshalLogs,
-	items:     plog.Logs.LogRecordCount,
-	encoder: func(dst io.Writer, mode stefpdata.Mode, options ...stef.WriterOption) (e streamEncoder[plog.Logs], err error) {
-		w, err := otelstef.NewLogsWriter(dst, options...)
-		if err != nil {
-			return e, err
-		}
-		c := stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode))
-		return streamEncoder[plog.Logs]{c.Encode, w.Flush, w.Close}, nil
-	},
-	decode: func(stream io.Reader) error {
-		r, err := otelstef.NewLogsReader(stream)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		for d := stefpdata.NewLogsDecoder(r); err == nil; {
-			_, err = d.Decode()
-		}
-		return err
-	},
-	modes: modes,
+		},
+	}
 }
 
 // eachMetricsSet runs a benchmark on the real sets and on the recorded one.

@@ -6,7 +6,6 @@ package stefpdata_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -17,6 +16,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
+
+	descriptors "github.com/otelstef/stef/internal/signal"
 )
 
 func timestamp(v uint64) pcommon.Timestamp { return pcommon.Timestamp(v) }
@@ -173,27 +174,13 @@ func TestLogRecordsBeyondOTLP(t *testing.T) {
 		good()
 		require.NoError(t, w.Close())
 
-		r, err := otelstef.NewLogsReader(&out)
-		require.NoError(t, err)
-		d := stefpdata.NewLogsDecoder(r)
-		ld, err := d.Decode()
-		var errs stefpdata.RecordErrors
-		require.ErrorAs(t, err, &errs)
-		require.ErrorIs(t, err, stefpdata.ErrRecord)
-		require.Len(t, errs, 1)
-		require.Equal(t, uint64(2), errs.Records())
-		require.Equal(t, uint64(2), errs[0].First)
-		require.Equal(t, uint64(3), errs[0].Last)
-		require.Equal(t, field, errs[0].Field)
-		require.Contains(t, err.Error(), "records 2 to 3: "+field)
+		ld := requireLeftOut(t, descriptors.Logs, out.Bytes(), field)
 		want := plog.NewLogs()
 		lrs := want.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
 		for range 2 {
 			lrs.AppendEmpty().Attributes().PutStr("k", "v")
 		}
 		requireSameLogs(t, stefpdata.Ordered, []plog.Logs{want}, []plog.Logs{ld})
-		_, err = d.Decode()
-		require.ErrorIs(t, err, io.EOF)
 	}
 	f("Resource.DroppedAttributesCount", func(l *otelstef.Logs) { l.EditResource().SetDroppedAttributesCount(1 << 32) })
 	f("Scope.DroppedAttributesCount", func(l *otelstef.Logs) { l.EditScope().SetDroppedAttributesCount(1 << 32) })
@@ -247,33 +234,4 @@ func TestLogsOfOtherWriters(t *testing.T) {
 	require.True(t, lrs.At(1).TraceID().IsEmpty())
 	require.Equal(t, pcommon.ValueTypeEmpty, lrs.At(1).Body().Type())
 	require.Equal(t, "no digit, a\x00", lrs.At(2).Body().Str())
-}
-
-// If a stream breaks, the log records before the break are returned, and then the
-// error.
-func TestBrokenStreamToLogs(t *testing.T) {
-	lds := recordedLogs(t)[:3]
-	stream := encodeLogs(t, lds, stefpdata.Ordered)
-	r, err := otelstef.NewLogsReader(bytes.NewReader(stream[:len(stream)-1]))
-	require.NoError(t, err)
-	d := stefpdata.NewLogsDecoder(r)
-	for _, want := range lds[:2] {
-		ld, err := d.Decode()
-		require.NoError(t, err)
-		require.Equal(t, want.LogRecordCount(), ld.LogRecordCount())
-	}
-	for range 2 {
-		_, err = d.Decode()
-		require.ErrorIs(t, err, stef.ErrCorrupt)
-	}
-}
-
-// A writer that fails ends the encoder with its error.
-func TestFailingWriterOfLogs(t *testing.T) {
-	for _, mode := range modes {
-		w, err := otelstef.NewLogsWriter(new(bytes.Buffer))
-		require.NoError(t, err)
-		require.NoError(t, w.Close())
-		require.ErrorIs(t, stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode)).Encode(threeRecords()), stef.ErrClosed)
-	}
 }

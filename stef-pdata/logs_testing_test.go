@@ -4,17 +4,16 @@
 package stefpdata_test
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	descriptors "github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/internal/teltest"
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
@@ -35,36 +34,19 @@ func recordedLogs(tb testing.TB) []plog.Logs {
 
 func unmarshalLogs(tb testing.TB, parts [][]byte) []plog.Logs {
 	tb.Helper()
-	return unmarshalEach(tb, (&plog.ProtoUnmarshaler{}).UnmarshalLogs, parts)
+	return unmarshal(tb, descriptors.Logs, parts)
 }
 
-// oneBatchOfLogs returns all resources of lds in one batch.
-func oneBatchOfLogs(lds []plog.Logs) plog.Logs {
-	all := plog.NewLogs()
-	for _, ld := range lds {
-		for _, rl := range ld.ResourceLogs().All() {
-			rl.CopyTo(all.ResourceLogs().AppendEmpty())
-		}
-	}
-	return all
-}
+func oneBatchOfLogs(lds []plog.Logs) plog.Logs { return one(descriptors.Logs, lds) }
 
-// encodeLogs writes a stream with a frame for each batch.
 func encodeLogs(tb testing.TB, lds []plog.Logs, mode stefpdata.Mode, options ...stef.WriterOption) []byte {
 	tb.Helper()
-	var out bytes.Buffer
-	w, err := otelstef.NewLogsWriter(&out, options...)
-	require.NoError(tb, err)
-	encodeEach(tb, w, stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode)).Encode, lds)
-	return out.Bytes()
+	return encode(tb, descriptors.Logs, lds, mode, options...)
 }
 
-// decodeLogs reads a whole stream, in as many batches as Decode returns.
 func decodeLogs(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) []plog.Logs {
 	tb.Helper()
-	r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
-	require.NoError(tb, err)
-	return decodeEach(tb, stefpdata.NewLogsDecoder(r, options...).Decode, plog.Logs.LogRecordCount)
+	return decode(tb, descriptors.Logs, stream, options...)
 }
 
 // requireSameLogs checks that logs survived the round trip as the mode promises.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"testing"
@@ -19,6 +18,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
+
+	descriptors "github.com/otelstef/stef/internal/signal"
 )
 
 // deep sets v to a value in depth arrays.
@@ -174,21 +175,7 @@ func TestRecordsBeyondOTLP(t *testing.T) {
 		good()
 		require.NoError(t, w.Close())
 
-		r, err := otelstef.NewMetricsReader(&out)
-		require.NoError(t, err)
-		d := stefpdata.NewMetricsDecoder(r)
-		md, err := d.Decode()
-		var errs stefpdata.RecordErrors
-		require.ErrorAs(t, err, &errs)
-		require.ErrorIs(t, err, stefpdata.ErrRecord)
-		require.Len(t, errs, 1)
-		require.Equal(t, uint64(2), errs[0].First)
-		require.Equal(t, uint64(3), errs[0].Last)
-		require.Equal(t, field, errs[0].Field)
-		require.Contains(t, err.Error(), "records 2 to 3: "+field)
-		require.Equal(t, 2, md.DataPointCount())
-		_, err = d.Decode()
-		require.ErrorIs(t, err, io.EOF)
+		requireLeftOut(t, descriptors.Metrics, out.Bytes(), field)
 	}
 	f("Resource.DroppedAttributesCount", func(m *otelstef.Metrics) { m.EditResource().SetDroppedAttributesCount(1 << 32) })
 	f("Scope.DroppedAttributesCount", func(m *otelstef.Metrics) { m.EditScope().SetDroppedAttributesCount(1 << 32) })
@@ -236,33 +223,4 @@ func TestExemplarIDsAsText(t *testing.T) {
 	require.Equal(t, "0102030405060708", es.At(0).SpanID().String())
 	require.True(t, es.At(1).TraceID().IsEmpty())
 	require.True(t, es.At(1).SpanID().IsEmpty())
-}
-
-// If a stream breaks, the points before the break are returned, and then the error.
-func TestBrokenStreamToMetrics(t *testing.T) {
-	mds := recordedMetrics(t)[:3]
-	stream := encodeMetrics(t, mds, stefpdata.Ordered)
-	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream[:len(stream)-1]))
-	require.NoError(t, err)
-	d := stefpdata.NewMetricsDecoder(r)
-	for _, want := range mds[:2] {
-		md, err := d.Decode()
-		require.NoError(t, err)
-		require.Equal(t, want.DataPointCount(), md.DataPointCount())
-	}
-	for range 2 {
-		_, err = d.Decode()
-		require.ErrorIs(t, err, stef.ErrCorrupt)
-	}
-}
-
-// A writer that fails ends the encoder with its error.
-func TestFailingWriterOfMetrics(t *testing.T) {
-	for _, mode := range modes {
-		w, err := otelstef.NewMetricsWriter(new(bytes.Buffer))
-		require.NoError(t, err)
-		require.NoError(t, w.Close())
-		md, _ := threePoints()
-		require.ErrorIs(t, stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode)).Encode(md), stef.ErrClosed)
-	}
 }

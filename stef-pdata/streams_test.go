@@ -4,48 +4,132 @@
 package stefpdata_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+
+	descriptors "github.com/otelstef/stef/internal/signal"
 )
 
 // What the tests of all signals do with streams; B is the type of a batch.
 
-func unmarshalEach[B any](tb testing.TB, unmarshal func([]byte) (B, error), parts [][]byte) (batches []B) {
+func unmarshal[B any](tb testing.TB, d *descriptors.Descriptor[B], parts [][]byte) (batches []B) {
 	tb.Helper()
 	for _, part := range parts {
-		b, err := unmarshal(part)
+		b, err := d.Unmarshal(part)
 		require.NoError(tb, err)
 		batches = append(batches, b)
 	}
 	return batches
 }
 
-// encodeEach writes a frame for each batch, and closes the writer.
-func encodeEach[B any](tb testing.TB, w interface {
-	Flush() error
-	Close() error
-}, encode func(B) error, batches []B) {
-	tb.Helper()
+// one returns copies of all batches in one batch.
+func one[B any](d *descriptors.Descriptor[B], batches []B) B {
+	all := d.New()
 	for _, b := range batches {
-		require.NoError(tb, encode(b))
-		require.NoError(tb, w.Flush())
+		copied := d.New()
+		d.CopyTo(b, copied)
+		d.MoveTo(copied, all)
 	}
-	require.NoError(tb, w.Close())
+	return all
 }
 
-// decodeEach reads a whole stream, in as many batches as decode returns.
-func decodeEach[B any](tb testing.TB, decode func() (B, error), items func(B) int) (batches []B) {
+// encode writes a stream with a frame for each batch.
+func encode[B any](tb testing.TB, d *descriptors.Descriptor[B], batches []B, mode stefpdata.Mode, options ...stef.WriterOption) []byte {
 	tb.Helper()
+	var out bytes.Buffer
+	e, err := d.NewEncoder(&out, []stefpdata.EncoderOption{stefpdata.WithMode(mode)}, options...)
+	require.NoError(tb, err)
+	for _, b := range batches {
+		require.NoError(tb, e.Encode(b))
+		require.NoError(tb, e.Writer.Flush())
+	}
+	require.NoError(tb, e.Writer.Close())
+	return out.Bytes()
+}
+
+// decode reads a whole stream, in as many batches as Decode returns.
+func decode[B any](tb testing.TB, d *descriptors.Descriptor[B], stream []byte, options ...stefpdata.DecoderOption) (batches []B) {
+	tb.Helper()
+	r, err := d.NewDecoder(bytes.NewReader(stream), options)
+	require.NoError(tb, err)
 	for {
-		b, err := decode()
+		b, err := r.Decode()
 		if errors.Is(err, io.EOF) {
-			require.Zero(tb, items(b))
+			require.Zero(tb, d.Items(b))
 			return batches
 		}
 		require.NoError(tb, err)
 		batches = append(batches, b)
+	}
+}
+
+// requireLeftOut reads a stream of four records, of which OTLP cannot express the second
+// and the third. It returns the items of the others.
+func requireLeftOut[B any](tb testing.TB, d *descriptors.Descriptor[B], stream []byte, field string) B {
+	tb.Helper()
+	r, err := d.NewDecoder(bytes.NewReader(stream), nil)
+	require.NoError(tb, err)
+	b, err := r.Decode()
+	var errs stefpdata.RecordErrors
+	require.ErrorAs(tb, err, &errs)
+	require.ErrorIs(tb, err, stefpdata.ErrRecord)
+	require.Len(tb, errs, 1)
+	require.Equal(tb, uint64(2), errs.Records())
+	require.Equal(tb, uint64(2), errs[0].First)
+	require.Equal(tb, uint64(3), errs[0].Last)
+	require.Equal(tb, field, errs[0].Field)
+	require.Contains(tb, err.Error(), "records 2 to 3: "+field)
+	require.Equal(tb, 2, d.Items(b))
+	_, err = r.Decode()
+	require.ErrorIs(tb, err, io.EOF)
+	return b
+}
+
+// If a stream breaks, the items before the break are returned, and then the error.
+func TestBrokenStreams(t *testing.T) {
+	testBrokenStream(t, descriptors.Metrics, recordedMetrics(t)[:3])
+	testBrokenStream(t, descriptors.Traces, recordedTraces(t)[:3])
+	testBrokenStream(t, descriptors.Logs, recordedLogs(t)[:3])
+}
+
+func testBrokenStream[B any](t *testing.T, d *descriptors.Descriptor[B], batches []B) {
+	t.Run(d.Name, func(t *testing.T) {
+		stream := encode(t, d, batches, stefpdata.Ordered)
+		r, err := d.NewDecoder(bytes.NewReader(stream[:len(stream)-1]), nil)
+		require.NoError(t, err)
+		for _, want := range batches[:2] {
+			b, err := r.Decode()
+			require.NoError(t, err)
+			require.Equal(t, d.Items(want), d.Items(b))
+		}
+		for range 2 {
+			_, err = r.Decode()
+			require.ErrorIs(t, err, stef.ErrCorrupt)
+		}
+	})
+}
+
+// A writer that fails ends the encoder with its error.
+func TestFailingWriters(t *testing.T) {
+	md, _ := threePoints()
+	testFailingWriter(t, descriptors.Metrics, md)
+	td, _ := threeSpans()
+	testFailingWriter(t, descriptors.Traces, td)
+	testFailingWriter(t, descriptors.Logs, threeRecords())
+}
+
+func testFailingWriter[B any](t *testing.T, d *descriptors.Descriptor[B], b B) {
+	for _, mode := range modes {
+		e, err := d.NewEncoder(io.Discard, []stefpdata.EncoderOption{stefpdata.WithMode(mode)})
+		require.NoError(t, err)
+		require.NoError(t, e.Writer.Close())
+		require.ErrorIs(t, e.Encode(b), stef.ErrClosed, d.Name)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	descriptors "github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/internal/teltest"
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
@@ -39,36 +39,19 @@ func recordedMetrics(tb testing.TB) []pmetric.Metrics {
 
 func unmarshalAll(tb testing.TB, parts [][]byte) []pmetric.Metrics {
 	tb.Helper()
-	return unmarshalEach(tb, (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics, parts)
+	return unmarshal(tb, descriptors.Metrics, parts)
 }
 
-// oneBatch returns all resources of mds in one batch.
-func oneBatch(mds []pmetric.Metrics) pmetric.Metrics {
-	all := pmetric.NewMetrics()
-	for _, md := range mds {
-		for _, rm := range md.ResourceMetrics().All() {
-			rm.CopyTo(all.ResourceMetrics().AppendEmpty())
-		}
-	}
-	return all
-}
+func oneBatch(mds []pmetric.Metrics) pmetric.Metrics { return one(descriptors.Metrics, mds) }
 
-// encodeMetrics writes a stream with a frame for each batch.
 func encodeMetrics(tb testing.TB, mds []pmetric.Metrics, mode stefpdata.Mode, options ...stef.WriterOption) []byte {
 	tb.Helper()
-	var out bytes.Buffer
-	w, err := otelstef.NewMetricsWriter(&out, options...)
-	require.NoError(tb, err)
-	encodeEach(tb, w, stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode)).Encode, mds)
-	return out.Bytes()
+	return encode(tb, descriptors.Metrics, mds, mode, options...)
 }
 
-// decodeMetrics reads a whole stream, in as many batches as Decode returns.
 func decodeMetrics(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) []pmetric.Metrics {
 	tb.Helper()
-	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
-	require.NoError(tb, err)
-	return decodeEach(tb, stefpdata.NewMetricsDecoder(r, options...).Decode, pmetric.Metrics.DataPointCount)
+	return decode(tb, descriptors.Metrics, stream, options...)
 }
 
 // sorted compares only the content that the sorted mode keeps.

@@ -5,8 +5,6 @@ package stefpdata_test
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -17,6 +15,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
+
+	descriptors "github.com/otelstef/stef/internal/signal"
 )
 
 // threeSpans is a container of spans of three times.
@@ -155,21 +155,7 @@ func TestSpanRecordsBeyondOTLP(t *testing.T) {
 		good()
 		require.NoError(t, w.Close())
 
-		r, err := otelstef.NewSpansReader(&out)
-		require.NoError(t, err)
-		d := stefpdata.NewTracesDecoder(r)
-		td, err := d.Decode()
-		var errs stefpdata.RecordErrors
-		require.ErrorAs(t, err, &errs)
-		require.ErrorIs(t, err, stefpdata.ErrRecord)
-		require.Len(t, errs, 1)
-		require.Equal(t, uint64(2), errs[0].First)
-		require.Equal(t, uint64(3), errs[0].Last)
-		require.Equal(t, field, errs[0].Field)
-		require.Contains(t, err.Error(), "records 2 to 3: "+field)
-		require.Equal(t, 2, td.SpanCount())
-		_, err = d.Decode()
-		require.ErrorIs(t, err, io.EOF)
+		requireLeftOut(t, descriptors.Traces, out.Bytes(), field)
 	}
 	f("Resource.DroppedAttributesCount", func(s *otelstef.Spans) { s.EditResource().SetDroppedAttributesCount(1 << 32) })
 	f("Scope.DroppedAttributesCount", func(s *otelstef.Spans) { s.EditScope().SetDroppedAttributesCount(1 << 32) })
@@ -195,34 +181,4 @@ func TestSpanRecordsBeyondOTLP(t *testing.T) {
 	f("Span.Links[0].SpanID", func(s *otelstef.Spans) { link(s).SetSpanID(make([]byte, 32)) })
 	f("Span.Links[0].Flags", func(s *otelstef.Spans) { link(s).SetFlags(1 << 32) })
 	f("Span.Links[0].DroppedAttributesCount", func(s *otelstef.Spans) { link(s).SetDroppedAttributesCount(1 << 32) })
-}
-
-// If a stream breaks, the spans before the break are returned, and then the error.
-func TestBrokenStreamToTraces(t *testing.T) {
-	tds := recordedTraces(t)[:3]
-	stream := encodeTraces(t, tds, stefpdata.Ordered)
-	r, err := otelstef.NewSpansReader(bytes.NewReader(stream[:len(stream)-1]))
-	require.NoError(t, err)
-	d := stefpdata.NewTracesDecoder(r)
-	for _, want := range tds[:2] {
-		td, err := d.Decode()
-		require.NoError(t, err)
-		require.Equal(t, want.SpanCount(), td.SpanCount())
-	}
-	for range 2 {
-		_, err = d.Decode()
-		require.ErrorIs(t, err, stef.ErrCorrupt)
-	}
-}
-
-// A writer that fails ends the encoder with its error.
-func TestFailingWriterOfTraces(t *testing.T) {
-	for _, mode := range modes {
-		w, err := otelstef.NewSpansWriter(new(bytes.Buffer))
-		require.NoError(t, err)
-		require.NoError(t, w.Close())
-		td, _ := threeSpans()
-		err = stefpdata.NewTracesEncoder(w, stefpdata.WithMode(mode)).Encode(td)
-		require.True(t, errors.Is(err, stef.ErrClosed), "%v", err)
-	}
 }

@@ -4,7 +4,6 @@
 package stefpdata_test
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +14,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	descriptors "github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/internal/teltest"
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
@@ -36,36 +36,19 @@ func recordedTraces(tb testing.TB) []ptrace.Traces {
 
 func unmarshalTraces(tb testing.TB, parts [][]byte) []ptrace.Traces {
 	tb.Helper()
-	return unmarshalEach(tb, (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces, parts)
+	return unmarshal(tb, descriptors.Traces, parts)
 }
 
-// oneTraces returns all resources of tds in one batch.
-func oneTraces(tds []ptrace.Traces) ptrace.Traces {
-	all := ptrace.NewTraces()
-	for _, td := range tds {
-		for _, rs := range td.ResourceSpans().All() {
-			rs.CopyTo(all.ResourceSpans().AppendEmpty())
-		}
-	}
-	return all
-}
+func oneTraces(tds []ptrace.Traces) ptrace.Traces { return one(descriptors.Traces, tds) }
 
-// encodeTraces writes a stream with a frame for each batch.
 func encodeTraces(tb testing.TB, tds []ptrace.Traces, mode stefpdata.Mode, options ...stef.WriterOption) []byte {
 	tb.Helper()
-	var out bytes.Buffer
-	w, err := otelstef.NewSpansWriter(&out, options...)
-	require.NoError(tb, err)
-	encodeEach(tb, w, stefpdata.NewTracesEncoder(w, stefpdata.WithMode(mode)).Encode, tds)
-	return out.Bytes()
+	return encode(tb, descriptors.Traces, tds, mode, options...)
 }
 
-// decodeTraces reads a whole stream, in as many batches as Decode returns.
 func decodeTraces(tb testing.TB, stream []byte, options ...stefpdata.DecoderOption) []ptrace.Traces {
 	tb.Helper()
-	r, err := otelstef.NewSpansReader(bytes.NewReader(stream))
-	require.NoError(tb, err)
-	return decodeEach(tb, stefpdata.NewTracesDecoder(r, options...).Decode, ptrace.Traces.SpanCount)
+	return decode(tb, descriptors.Traces, stream, options...)
 }
 
 // requireSameTraces checks that traces survived the round trip as the mode promises.

@@ -11,13 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
-	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
 // measure runs the operations on a real set. The conversion to OTLP is compared with
@@ -54,133 +49,58 @@ func drain(b *testing.B, buf *[]byte, appendOTLP func([]byte) ([]byte, error)) {
 
 func BenchmarkMetrics(b *testing.B) {
 	for _, name := range []string{"hipstershop", "hostandcollector"} {
-		parts := real(b, "metrics", name+"-otelmetrics")
-		stream := encodeMetrics(b, parts)
-		items := 0
-		for _, md := range unmarshalMetrics(b, parts) {
-			items += md.DataPointCount()
-		}
-		reader := func() *otelstef.MetricsReader {
-			r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
-			require.NoError(b, err)
-			return r
-		}
-		var buf []byte
-		w, err := otelstef.NewMetricsWriter(io.Discard)
-		require.NoError(b, err)
-		direct := stefotlp.NewMetricsEncoder(w)
-		v, err := otelstef.NewMetricsWriter(io.Discard)
-		require.NoError(b, err)
-		pdata := stefpdata.NewMetricsEncoder(v, stefpdata.WithMode(stefpdata.Ordered))
-		measure(b, name, parts, items, map[string]func(){
-			"toOTLP": func() { drain(b, &buf, stefotlp.NewMetricsDecoder(reader()).AppendOTLP) },
-			"read": func() {
-				for r := reader(); r.Next(); {
-				}
-			},
-			"unmarshal": func() { unmarshalMetrics(b, parts) },
-			"fromOTLP": func() {
-				for _, part := range parts {
-					require.NoError(b, direct.EncodeOTLP(part))
-					require.NoError(b, w.Flush())
-				}
-			},
-			"unmarshalAndConvert": func() {
-				for _, part := range parts {
-					md, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(part)
-					require.NoError(b, err)
-					require.NoError(b, pdata.Encode(md))
-					require.NoError(b, v.Flush())
-				}
-			},
-		})
+		benchmark(b, metrics, name, "otelmetrics")
 	}
 }
 
-func BenchmarkTraces(b *testing.B) {
-	parts := real(b, "traces", "hipstershop-oteltraces")
-	stream := encodeTraces(b, parts)
-	items := 0
-	for _, td := range unmarshalTraces(b, parts) {
-		items += td.SpanCount()
+func BenchmarkTraces(b *testing.B) { benchmark(b, traces, "hipstershop", "oteltraces") }
+
+func BenchmarkLogs(b *testing.B) {
+	for _, name := range strings.Fields("kafka webnodes cloudtrail astronomy k8sapps") {
+		benchmark(b, logs, name, "otellogs")
 	}
-	reader := func() *otelstef.SpansReader {
-		r, err := otelstef.NewSpansReader(bytes.NewReader(stream))
-		require.NoError(b, err)
-		return r
+}
+
+// benchmark measures both paths with a real set. Logs have no templates, which the direct
+// path does not have.
+func benchmark[T any](b *testing.B, p *paths[T], set, kind string) {
+	parts := real(b, p.Name, set+"-"+kind)
+	stream := p.encode(b, parts)
+	items := 0
+	for _, batch := range p.unmarshal(b, parts) {
+		items += p.Items(batch)
 	}
 	var buf []byte
-	w, err := otelstef.NewSpansWriter(io.Discard)
+	w, direct, err := p.newWriter(io.Discard, nil)
 	require.NoError(b, err)
-	direct := stefotlp.NewTracesEncoder(w)
-	v, err := otelstef.NewSpansWriter(io.Discard)
+	pdata, err := p.NewEncoder(io.Discard, append(inOrder, stefpdata.WithTemplates(stefpdata.TemplatesOff)))
 	require.NoError(b, err)
-	pdata := stefpdata.NewTracesEncoder(v, stefpdata.WithMode(stefpdata.Ordered))
-	measure(b, "hipstershop", parts, items, map[string]func(){
-		"toOTLP": func() { drain(b, &buf, stefotlp.NewTracesDecoder(reader()).AppendOTLP) },
+	measure(b, set, parts, items, map[string]func(){
+		"toOTLP": func() {
+			appendOTLP, err := p.newReader(bytes.NewReader(stream), nil)
+			require.NoError(b, err)
+			drain(b, &buf, appendOTLP)
+		},
 		"read": func() {
-			for r := reader(); r.Next(); {
+			d, err := p.NewDecoder(bytes.NewReader(stream), nil)
+			require.NoError(b, err)
+			for d.Reader.Next() {
 			}
 		},
-		"unmarshal": func() { unmarshalTraces(b, parts) },
+		"unmarshal": func() { p.unmarshal(b, parts) },
 		"fromOTLP": func() {
 			for _, part := range parts {
-				require.NoError(b, direct.EncodeOTLP(part))
+				require.NoError(b, direct(part))
 				require.NoError(b, w.Flush())
 			}
 		},
 		"unmarshalAndConvert": func() {
 			for _, part := range parts {
-				td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(part)
+				batch, err := p.Unmarshal(part)
 				require.NoError(b, err)
-				require.NoError(b, pdata.Encode(td))
-				require.NoError(b, v.Flush())
+				require.NoError(b, pdata.Encode(batch))
+				require.NoError(b, pdata.Writer.Flush())
 			}
 		},
 	})
-}
-
-func BenchmarkLogs(b *testing.B) {
-	for _, name := range strings.Fields("kafka webnodes cloudtrail astronomy k8sapps") {
-		parts := real(b, "logs", name+"-otellogs")
-		stream := encodeLogs(b, parts)
-		items := 0
-		for _, ld := range unmarshalLogs(b, parts) {
-			items += ld.LogRecordCount()
-		}
-		reader := func() *otelstef.LogsReader {
-			r, err := otelstef.NewLogsReader(bytes.NewReader(stream))
-			require.NoError(b, err)
-			return r
-		}
-		var buf []byte
-		w, err := otelstef.NewLogsWriter(io.Discard)
-		require.NoError(b, err)
-		direct := stefotlp.NewLogsEncoder(w)
-		v, err := otelstef.NewLogsWriter(io.Discard)
-		require.NoError(b, err)
-		pdata := stefpdata.NewLogsEncoder(v, stefpdata.WithTemplates(stefpdata.TemplatesOff))
-		measure(b, name, parts, items, map[string]func(){
-			"toOTLP": func() { drain(b, &buf, stefotlp.NewLogsDecoder(reader()).AppendOTLP) },
-			"read": func() {
-				for r := reader(); r.Next(); {
-				}
-			},
-			"unmarshal": func() { unmarshalLogs(b, parts) },
-			"fromOTLP": func() {
-				for _, part := range parts {
-					require.NoError(b, direct.EncodeOTLP(part))
-					require.NoError(b, w.Flush())
-				}
-			},
-			"unmarshalAndConvert": func() {
-				for _, part := range parts {
-					ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(part)
-					require.NoError(b, err)
-					require.NoError(b, pdata.Encode(ld))
-					require.NoError(b, v.Flush())
-				}
-			},
-		})
-	}
 }

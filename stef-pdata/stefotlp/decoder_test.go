@@ -21,23 +21,23 @@ import (
 
 func TestMaxBytes(t *testing.T) {
 	parts := fixture(t, fixtures.Metrics())
-	stream := encodeMetrics(t, joined(parts))
+	stream := metrics.encode(t, joined(parts))
 	f := func(most, least int) {
 		t.Helper()
-		got := decodeMetrics(t, stream, stefotlp.WithMaxBytes(most))
+		got := metrics.decode(t, stream, stefotlp.WithMaxBytes(most))
 		require.Greater(t, len(got), least)
 		require.Empty(t, canon.DiffOrderedMetrics(
-			oneMetrics(unmarshalMetrics(t, parts)), oneMetrics(unmarshalMetrics(t, got))))
+			metrics.one(metrics.unmarshal(t, parts)), metrics.one(metrics.unmarshal(t, got))))
 	}
 	f(100_000, 5)
-	f(0, oneMetrics(unmarshalMetrics(t, parts)).DataPointCount()-1)
+	f(0, metrics.one(metrics.unmarshal(t, parts)).DataPointCount()-1)
 }
 
 func TestMaxItems(t *testing.T) {
-	stream := encodeLogs(t, joined(fixture(t, fixtures.Logs())))
+	stream := logs.encode(t, joined(fixture(t, fixtures.Logs())))
 	f := func(most, want int) {
 		t.Helper()
-		for _, ld := range unmarshalLogs(t, decodeLogs(t, stream, stefotlp.WithMaxItems(most)))[:3] {
+		for _, ld := range logs.unmarshal(t, logs.decode(t, stream, stefotlp.WithMaxItems(most)))[:3] {
 			require.Equal(t, want, ld.LogRecordCount())
 		}
 	}
@@ -49,7 +49,7 @@ func TestMaxItems(t *testing.T) {
 
 // If a stream breaks within a frame, the content before the break is returned.
 func TestBrokenStream(t *testing.T) {
-	stream := encodeTraces(t, fixture(t, fixtures.Traces()))
+	stream := traces.encode(t, fixture(t, fixtures.Traces()))
 	r, err := otelstef.NewSpansReader(bytes.NewReader(stream[:len(stream)-1]))
 	require.NoError(t, err)
 	d := stefotlp.NewTracesDecoder(r)
@@ -134,7 +134,7 @@ func TestMetricsRecordsThatAreNoOTLP(t *testing.T) {
 			require.Equal(t, field, errs[0].Field)
 			require.Contains(t, errs.Error(), "2 records were not converted, the first: records 2 to 3: "+field)
 			require.NotZero(t, n)
-			sameMetricsDecoded(t, stream)
+			metrics.decoded(t, stream)
 
 			// On its own, the record leaves no containers.
 			r, err = otelstef.NewMetricsReader(bytes.NewReader(metricsRecords(t, change)))
@@ -187,7 +187,7 @@ func TestSpansThatAreNoOTLP(t *testing.T) {
 			errs, n := left(t, stefotlp.NewTracesDecoder(r).AppendOTLP)
 			require.Equal(t, field, errs[0].Field)
 			require.Zero(t, n)
-			sameTracesDecoded(t, out.Bytes())
+			traces.decoded(t, out.Bytes())
 		})
 	}
 	const large = 1 << 32
@@ -225,7 +225,7 @@ func TestLogRecordsThatAreNoOTLP(t *testing.T) {
 			errs, n := left(t, stefotlp.NewLogsDecoder(r).AppendOTLP)
 			require.Equal(t, field, errs[0].Field)
 			require.Zero(t, n)
-			sameLogsDecoded(t, out.Bytes())
+			logs.decoded(t, out.Bytes())
 		})
 	}
 	const large = 1 << 32
@@ -252,7 +252,7 @@ func TestEqualContainersAreOne(t *testing.T) {
 			rec.SetScope(otelstef.NewScope())
 		})
 	}
-	mds := unmarshalMetrics(t, decodeMetrics(t, metricsRecords(t, change...)))
+	mds := metrics.unmarshal(t, metrics.decode(t, metricsRecords(t, change...)))
 	require.Len(t, mds, 1)
 	require.Equal(t, 1, mds[0].MetricCount())
 	require.Equal(t, 4, mds[0].DataPointCount())

@@ -262,14 +262,14 @@ func TestMessagesAreNotKept(t *testing.T) {
 	var out bytes.Buffer
 	m, err := otelstef.NewMetricsWriter(&out)
 	require.NoError(t, err)
-	f(fixtures.Metrics(), encodeMetrics(t, fixture(t, fixtures.Metrics())), stefotlp.NewMetricsEncoder(m).EncodeOTLP, m.Flush, &out)
+	f(fixtures.Metrics(), metrics.encode(t, fixture(t, fixtures.Metrics())), stefotlp.NewMetricsEncoder(m).EncodeOTLP, m.Flush, &out)
 	out.Reset()
 	s, err := otelstef.NewSpansWriter(&out)
 	require.NoError(t, err)
-	f(fixtures.Traces(), encodeTraces(t, fixture(t, fixtures.Traces())), stefotlp.NewTracesEncoder(s).EncodeOTLP, s.Flush, &out)
+	f(fixtures.Traces(), traces.encode(t, fixture(t, fixtures.Traces())), stefotlp.NewTracesEncoder(s).EncodeOTLP, s.Flush, &out)
 	out.Reset()
 	l, err := otelstef.NewLogsWriter(&out)
 	require.NoError(t, err)
-	f(fixtures.Logs(), encodeLogs(t, fixture(t, fixtures.Logs())), stefotlp.NewLogsEncoder(l).EncodeOTLP, l.Flush, &out)
+	f(fixtures.Logs(), logs.encode(t, fixture(t, fixtures.Logs())), stefotlp.NewLogsEncoder(l).EncodeOTLP, l.Flush, &out)
 	require.Empty(t, l.Record().Record().Body().Str())
 }

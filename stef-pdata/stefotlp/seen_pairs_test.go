@@ -109,7 +109,7 @@ func TestPairsAfterRefusal(t *testing.T) {
 	for range stefotlp.MaxDepth + 1 {
 		v = v.SetEmptySlice().AppendEmpty()
 	}
-	for i, ld := range unmarshalLogs(t, good) {
+	for i, ld := range logs.unmarshal(t, good) {
 		mixed := plog.NewLogs()
 		records := mixed.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
 		from := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords()
@@ -143,9 +143,5 @@ func TestPairsAfterRefusal(t *testing.T) {
 		require.Equal(t, 200, refused.Items())
 	}
 	require.NoError(t, w.Close())
-	want, got := logRecords(t, encodeLogs(t, good)), logRecords(t, out.Bytes())
-	require.Len(t, got, len(want))
-	for i := range want {
-		require.True(t, want[i].Equal(got[i]), "record %d", i)
-	}
+	sameLogRecords(t, logs.encode(t, good), out.Bytes())
 }

@@ -81,7 +81,7 @@ func TestLooksLike(t *testing.T) {
 	f("looks like JSON", []byte(`{"resourceMetrics":[]}`))
 	f("compressed with gzip", zipped.Bytes())
 	f("compressed with zstd", fixtures.Metrics())
-	f("a STEF stream", encodeMetrics(t, [][]byte{message}))
+	f("a STEF stream", metrics.encode(t, [][]byte{message}))
 	f("the 5 bytes that gRPC puts", append(append([]byte{0}, length...), message...))
 	f("its length in 4 bytes", append(length, message...))
 	f("a field is cut off or has a wrong wire type", message[:len(message)-1])

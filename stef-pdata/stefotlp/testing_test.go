@@ -11,10 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/otelstef"
-	"github.com/otelstef/stef/stef-pdata/stefotlp"
-
 	"github.com/otelstef/stef/internal/fixtures"
 	"github.com/otelstef/stef/internal/teltest"
 )
@@ -35,29 +31,6 @@ func real(tb testing.TB, signal, name string) [][]byte {
 
 // joined returns the concatenation of the messages, which is one message in protobuf.
 func joined(parts [][]byte) [][]byte { return [][]byte{bytes.Join(parts, nil)} }
-
-// encodeMetrics writes a stream with a frame for each message.
-func encodeMetrics(tb testing.TB, parts [][]byte, options ...stef.WriterOption) []byte {
-	tb.Helper()
-	var out bytes.Buffer
-	w, err := otelstef.NewMetricsWriter(&out, options...)
-	require.NoError(tb, err)
-	e := stefotlp.NewMetricsEncoder(w)
-	for _, part := range parts {
-		require.NoError(tb, e.EncodeOTLP(part))
-		require.NoError(tb, w.Flush())
-	}
-	require.NoError(tb, w.Close())
-	return out.Bytes()
-}
-
-// decodeMetrics reads a stream into as many messages as AppendOTLP returns.
-func decodeMetrics(tb testing.TB, stream []byte, options ...stefotlp.DecoderOption) [][]byte {
-	tb.Helper()
-	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
-	require.NoError(tb, err)
-	return messages(tb, stefotlp.NewMetricsDecoder(r, options...).AppendOTLP)
-}
 
 // messages collects the messages that a decoder returns for a stream.
 func messages(tb testing.TB, appendOTLP func([]byte) ([]byte, error)) (parts [][]byte) {
