@@ -181,8 +181,8 @@ func FromStatus(err error) *Error {
 	return e
 }
 
-// statusError is a status of gRPC with the text of its message alone: what gRPC adds,
-// the kind says already.
+// statusError is a status of gRPC whose text is only its message. The code, which gRPC
+// adds to the text, is already in the kind of the error.
 type statusError struct {
 	text string
 	err  error

@@ -5,12 +5,14 @@ package stefgrpc_test
 
 import (
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
 	"github.com/otelstef/stef/stef-gogrpc"
@@ -111,28 +113,50 @@ func setPoint(rec *otelstef.Metrics, i int) {
 }
 
 func sendMetrics(t *testing.T, sender, receiver *schema.Struct, want schema.WireSchema) {
+	t.Helper()
+	send(t, sender, receiver, want, otelstef.NewMetrics, setPoint, otelstef.NewMetricsReader, otelstef.NewMetricsWriter)
+}
+
+// send sends records in the schema that both ends agree on, and compares them.
+func send[R any, P interface {
+	*R
+	Equal(*R) bool
+}, In interface {
+	Next() bool
+	Record() *R
+	Stats() stef.ReaderStats
+	Err() error
+	Close()
+}, Out interface {
+	Schema() schema.WireSchema
+	Record() *R
+	Write() error
+	Flush() error
+}](t *testing.T, sender, receiver *schema.Struct, want schema.WireSchema, newRecord func() P, set func(rec *R, i int),
+	newReader func(io.Reader, ...stef.ReaderOption) (In, error), newWriter func(io.Writer, ...stef.WriterOption) (Out, error)) {
+	t.Helper()
 	const n = 50
 	s := open(t, sender, receiver, func(s *stefgrpc.ServerStream) error {
-		r, err := otelstef.NewMetricsReader(s, s.ReaderOptions()...)
+		r, err := newReader(s, s.ReaderOptions()...)
 		if err != nil {
 			return err
 		}
 		defer r.Close()
-		expected := otelstef.NewMetrics()
+		expected := newRecord()
 		for i := 0; r.Next(); i++ {
-			setPoint(expected, i)
+			set(expected, i)
 			if !expected.Equal(r.Record()) {
-				return fmt.Errorf("point %d is another one", i)
+				return fmt.Errorf("record %d is another one", i)
 			}
 			s.AckUpTo(r.Stats().Records)
 		}
 		return r.Err()
 	})
-	w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
+	w, err := newWriter(s, s.WriterOptions()...)
 	require.NoError(t, err)
 	require.Equal(t, want, w.Schema())
 	for i := range n {
-		setPoint(w.Record(), i)
+		set(w.Record(), i)
 		require.NoError(t, w.Write())
 		if i%7 == 0 {
 			require.NoError(t, w.Flush())
@@ -153,33 +177,8 @@ func setSpan(rec *otelstef.Spans, i int) {
 }
 
 func sendSpans(t *testing.T, sender, receiver *schema.Struct, want schema.WireSchema) {
-	const n = 50
-	s := open(t, sender, receiver, func(s *stefgrpc.ServerStream) error {
-		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		expected := otelstef.NewSpans()
-		for i := 0; r.Next(); i++ {
-			setSpan(expected, i)
-			if !expected.Equal(r.Record()) {
-				return fmt.Errorf("span %d is another one", i)
-			}
-			s.AckUpTo(r.Stats().Records)
-		}
-		return r.Err()
-	})
-	w, err := otelstef.NewSpansWriter(s, s.WriterOptions()...)
-	require.NoError(t, err)
-	require.Equal(t, want, w.Schema())
-	for i := range n {
-		setSpan(w.Record(), i)
-		require.NoError(t, w.Write())
-	}
-	require.NoError(t, w.Flush())
-	require.NoError(t, s.AwaitAll(within(t, 10*time.Second)))
-	require.NoError(t, s.Drain(within(t, 10*time.Second)))
+	t.Helper()
+	send(t, sender, receiver, want, otelstef.NewSpans, setSpan, otelstef.NewSpansReader, otelstef.NewSpansWriter)
 }
 
 func setLog(rec *otelstef.Logs, i int) {
@@ -193,34 +192,6 @@ func setLog(rec *otelstef.Logs, i int) {
 }
 
 func sendLogs(t *testing.T, sender, receiver *schema.Struct, want schema.WireSchema) {
-	const n = 50
-	s := open(t, sender, receiver, func(s *stefgrpc.ServerStream) error {
-		r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		expected := otelstef.NewLogs()
-		for i := 0; r.Next(); i++ {
-			setLog(expected, i)
-			if !expected.Equal(r.Record()) {
-				return fmt.Errorf("log record %d is another one", i)
-			}
-			s.AckUpTo(r.Stats().Records)
-		}
-		return r.Err()
-	})
-	w, err := otelstef.NewLogsWriter(s, s.WriterOptions()...)
-	require.NoError(t, err)
-	require.Equal(t, want, w.Schema())
-	for i := range n {
-		setLog(w.Record(), i)
-		require.NoError(t, w.Write())
-		if i%7 == 0 {
-			require.NoError(t, w.Flush())
-		}
-	}
-	require.NoError(t, w.Flush())
-	require.NoError(t, s.AwaitAll(within(t, 10*time.Second)))
-	require.NoError(t, s.Drain(within(t, 10*time.Second)))
+	t.Helper()
+	send(t, sender, receiver, want, otelstef.NewLogs, setLog, otelstef.NewLogsReader, otelstef.NewLogsWriter)
 }

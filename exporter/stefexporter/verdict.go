@@ -35,9 +35,9 @@ func judge(err error, retryExhausted bool) verdict {
 	}
 }
 
-// judgeStream returns the verdict on the batches of a stream that ended. If the
-// failure arose between the ends, and the peer did not request it, another stream
-// can succeed.
+// judgeStream returns the verdict on the batches of a stream that ended. It retries them
+// if the connection failed or an end closed the stream, because another stream can
+// succeed.
 func judgeStream(err error, retryExhausted bool) verdict {
 	v := judge(err, retryExhausted)
 	switch stefgrpc.FromStatus(err).Kind {

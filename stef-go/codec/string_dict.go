@@ -289,8 +289,8 @@ func (t *StringTable) Len() int { return len(t.entries) }
 // Spare returns the memory that the table has for further entries.
 func (t *StringTable) Spare() int { return spare(t.entries) }
 
-// spare returns the memory of entries beyond their number. EntryOverhead is that of one
-// with text.
+// spare returns the memory that is allocated for further entries. EntryOverhead counts
+// the memory of the present ones.
 func spare(entries []string) int {
 	return (cap(entries) - len(entries)) * int(unsafe.Sizeof(""))
 }

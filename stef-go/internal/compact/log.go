@@ -13,8 +13,8 @@ type Log struct {
 	ID             uint64
 }
 
-// The ids that a log record has. Ids of other lengths are in the fields of the
-// record.
+// The values of Log.IDs: which ids the compact form holds. Ids of other lengths
+// (OtherIDs) are in the fields of the record itself.
 const (
 	NoIDs = iota
 	TraceAndSpan

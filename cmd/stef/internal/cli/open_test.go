@@ -226,7 +226,7 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, os.WriteFile(schema, []byte(text), 0o666))
 	root := s.Root("Rec")
 
-	// A record that is small, then one with values of 1 MiB or of 40 levels.
+	// Each stream has a small record, then one with 1 MiB of values or 40 levels.
 	large, deep := dynamic.NewStruct(root), dynamic.NewStruct(root)
 	values := &dynamic.Array{}
 	for range 1 << 16 {

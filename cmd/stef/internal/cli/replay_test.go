@@ -40,7 +40,7 @@ func TestReplayUnreachable(t *testing.T) {
 	require.Zero(t, code, stderr)
 }
 
-// replay says which protocol to choose if the endpoint does not have the other.
+// If the endpoint does not accept a protocol, replay says how to choose the other one.
 func TestReplayOtherProtocol(t *testing.T) {
 	_, recorded := folder(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
