@@ -4,7 +4,6 @@
 package spec_test
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -196,43 +195,4 @@ func toMultimap(m *schema.Multimap, v any) (any, error) {
 		out.Pairs = append(out.Pairs, dynamic.Pair{Key: key, Value: value})
 	}
 	return out, nil
-}
-
-// keptOnly returns v as it is in a stream that keeps only some fields: the
-// other fields have their initial value, and choices that are not kept are
-// None.
-func keptOnly(t *schema.Type, kept schema.Kept, v any) any {
-	switch v := v.(type) {
-	case *dynamic.Struct:
-		out := dynamic.NewStruct(t.Struct)
-		for i, f := range t.Struct.Fields[:kept.Of(t.Struct)] {
-			if out.Present[i] = v.Present[i]; v.Present[i] {
-				out.Fields[i] = keptOnly(&f.Type, kept, v.Fields[i])
-			}
-		}
-		return out
-	case *dynamic.Oneof:
-		if v.Choice == 0 || v.Choice > kept.Of(t.Struct) {
-			return &dynamic.Oneof{}
-		}
-		return &dynamic.Oneof{Choice: v.Choice, Value: keptOnly(&t.Struct.Fields[v.Choice-1].Type, kept, v.Value)}
-	case *dynamic.Array:
-		out := &dynamic.Array{}
-		for _, e := range v.Elems {
-			out.Elems = append(out.Elems, keptOnly(t.Elem, kept, e))
-		}
-		return out
-	case *dynamic.Multimap:
-		out := &dynamic.Multimap{}
-		for _, p := range v.Pairs {
-			out.Pairs = append(out.Pairs, dynamic.Pair{
-				Key:   keptOnly(&t.Multimap.Key, kept, p.Key),
-				Value: keptOnly(&t.Multimap.Value, kept, p.Value),
-			})
-		}
-		return out
-	case []byte:
-		return bytes.Clone(v)
-	}
-	return v
 }

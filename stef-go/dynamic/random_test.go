@@ -308,37 +308,3 @@ func (r random) records(root *schema.Struct, count int) []*dynamic.Struct {
 	}
 	return recs
 }
-
-// cut returns what of v a stream of the kept fields carries.
-func cut(t *schema.Type, kept schema.Kept, v any) any {
-	switch v := v.(type) {
-	case *dynamic.Struct:
-		c := dynamic.NewStruct(t.Struct)
-		for i, f := range t.Struct.Fields[:kept.Of(t.Struct)] {
-			if c.Present[i] = v.Present[i]; v.Present[i] {
-				c.Fields[i] = cut(&f.Type, kept, v.Fields[i])
-			}
-		}
-		return c
-	case *dynamic.Oneof:
-		if v.Choice == 0 || v.Choice > kept.Of(t.Struct) {
-			return &dynamic.Oneof{}
-		}
-		return &dynamic.Oneof{Choice: v.Choice, Value: cut(&t.Struct.Fields[v.Choice-1].Type, kept, v.Value)}
-	case *dynamic.Multimap:
-		c := &dynamic.Multimap{}
-		for _, p := range v.Pairs {
-			c.Pairs = append(c.Pairs, dynamic.Pair{
-				Key: cut(&t.Multimap.Key, kept, p.Key), Value: cut(&t.Multimap.Value, kept, p.Value),
-			})
-		}
-		return c
-	case *dynamic.Array:
-		c := &dynamic.Array{}
-		for _, e := range v.Elems {
-			c.Elems = append(c.Elems, cut(t.Elem, kept, e))
-		}
-		return c
-	}
-	return v
-}

@@ -16,53 +16,33 @@ import (
 // It returns "" if they are equal; otherwise it shows the first item that
 // differs.
 func (o Options) DiffOrderedMetrics(want, got pmetric.Metrics) string {
-	w, g := o.MergeMetrics(want), o.MergeMetrics(got)
-	var m pmetric.ProtoMarshaler
-	wantBytes, err := m.MarshalMetrics(w)
-	if err != nil {
-		return err.Error()
-	}
-	gotBytes, err := m.MarshalMetrics(g)
-	if err != nil {
-		return err.Error()
-	}
-	return diffBytes(wantBytes, gotBytes,
-		func(yield func([]byte) bool) { o.eachPoint([]pmetric.Metrics{w}, yield) },
-		func(yield func([]byte) bool) { o.eachPoint([]pmetric.Metrics{g}, yield) })
+	return diffOrdered(o.MergeMetrics(want), o.MergeMetrics(got), (&pmetric.ProtoMarshaler{}).MarshalMetrics, o.eachPoint)
 }
 
 // DiffOrderedTraces is like DiffOrderedMetrics for traces.
 func (o Options) DiffOrderedTraces(want, got ptrace.Traces) string {
-	w, g := o.MergeTraces(want), o.MergeTraces(got)
-	var m ptrace.ProtoMarshaler
-	wantBytes, err := m.MarshalTraces(w)
-	if err != nil {
-		return err.Error()
-	}
-	gotBytes, err := m.MarshalTraces(g)
-	if err != nil {
-		return err.Error()
-	}
-	return diffBytes(wantBytes, gotBytes,
-		func(yield func([]byte) bool) { o.eachSpan([]ptrace.Traces{w}, yield) },
-		func(yield func([]byte) bool) { o.eachSpan([]ptrace.Traces{g}, yield) })
+	return diffOrdered(o.MergeTraces(want), o.MergeTraces(got), (&ptrace.ProtoMarshaler{}).MarshalTraces, o.eachSpan)
 }
 
 // DiffOrderedLogs is like DiffOrderedMetrics for logs.
 func (o Options) DiffOrderedLogs(want, got plog.Logs) string {
-	w, g := o.MergeLogs(want), o.MergeLogs(got)
-	var m plog.ProtoMarshaler
-	wantBytes, err := m.MarshalLogs(w)
+	return diffOrdered(o.MergeLogs(want), o.MergeLogs(got), (&plog.ProtoMarshaler{}).MarshalLogs, o.eachRecord)
+}
+
+// diffOrdered compares the messages of merged batches. each calls a function with the
+// text of each item.
+func diffOrdered[B any](want, got B, marshal func(B) ([]byte, error), each func([]B, func([]byte) bool)) string {
+	wantBytes, err := marshal(want)
 	if err != nil {
 		return err.Error()
 	}
-	gotBytes, err := m.MarshalLogs(g)
+	gotBytes, err := marshal(got)
 	if err != nil {
 		return err.Error()
 	}
 	return diffBytes(wantBytes, gotBytes,
-		func(yield func([]byte) bool) { o.eachRecord([]plog.Logs{w}, yield) },
-		func(yield func([]byte) bool) { o.eachRecord([]plog.Logs{g}, yield) })
+		func(yield func([]byte) bool) { each([]B{want}, yield) },
+		func(yield func([]byte) bool) { each([]B{got}, yield) })
 }
 
 func diffBytes(want, got []byte, wantEach, gotEach func(func([]byte) bool)) string {
