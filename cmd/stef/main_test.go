@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
@@ -23,10 +25,30 @@ import (
 // the path that is its value.
 const asProgram = "STEF_TEST_MAIN"
 
+// peakFile names the file into which a program writes the most memory it had.
+const peakFile = "STEF_TEST_PEAK"
+
+// mainWithPeak is main for TestMemoryOfConvert. It writes its own peak, on Linux, because
+// the one that the parent of a process gets (Maxrss) includes memory of the parent.
+func mainWithPeak(path string) {
+	code := cli.Run(os.Args[1:], cli.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+	status, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		err = os.WriteFile(path, regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindSubmatch(status)[1], 0o600)
+	}
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
 func TestMain(m *testing.M) {
 	switch as := os.Getenv(asProgram); as {
 	case "":
 	case "1":
+		if path := os.Getenv(peakFile); path != "" {
+			mainWithPeak(path)
+		}
 		main()
 	default:
 		crashWriter(as)
