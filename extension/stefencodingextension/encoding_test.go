@@ -100,33 +100,8 @@ func TestConcurrent(t *testing.T) {
 	tds, mds, lds := recordedTraces(t), recordedMetrics(t), recordedLogs(t)
 	work := func(n int) error {
 		td, md, ld := tds[n%len(tds)], mds[n%len(mds)], lds[n%len(lds)]
-		message, err := e.MarshalTraces(td)
-		if err != nil {
-			return err
-		}
-		gotTraces, err := e.UnmarshalTraces(message)
-		if err != nil {
-			return err
-		}
-		if message, err = e.MarshalMetrics(md); err != nil {
-			return err
-		}
-		gotMetrics, err := e.UnmarshalMetrics(message)
-		if err != nil {
-			return err
-		}
-		if message, err = e.MarshalLogs(ld); err != nil {
-			return err
-		}
-		gotLogs, err := e.UnmarshalLogs(message)
-		if err != nil {
-			return err
-		}
-		diff := canon.Diff(items.Traces(td), items.Traces(gotTraces)) +
-			canon.Diff(items.Metrics(md), items.Metrics(gotMetrics)) +
-			canon.Diff(items.Logs(ld), items.Logs(gotLogs))
-		if diff != "" {
-			return fmt.Errorf("message %d: %s", n, diff)
+		if diff := roundTrip(e, td, md, ld); diff != nil {
+			return fmt.Errorf("message %d: %w", n, diff)
 		}
 		return nil
 	}

@@ -5,6 +5,7 @@ package stefencodingextension
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -12,6 +13,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/internal/teltest/canon"
 	"github.com/otelstef/stef/internal/teltest/randtel"
@@ -52,10 +56,18 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// randomRoundTrips marshals and unmarshals a batch of each signal.
+// randomRoundTrips marshals and unmarshals a random batch of each signal.
 func randomRoundTrips(e *stefEncoding, seed uint64) error {
 	r := randtel.New(seed)
-	td, md, ld := r.Traces(), r.Metrics(), r.Logs()
+	if err := roundTrip(e, r.Traces(), r.Metrics(), r.Logs()); err != nil {
+		return fmt.Errorf("seed %d: %w", seed, err)
+	}
+	return nil
+}
+
+// roundTrip marshals and unmarshals a batch of each signal. It returns an error if the
+// items are not the same.
+func roundTrip(e *stefEncoding, td ptrace.Traces, md pmetric.Metrics, ld plog.Logs) error {
 	message, err := e.MarshalTraces(td)
 	if err != nil {
 		return err
@@ -82,7 +94,7 @@ func randomRoundTrips(e *stefEncoding, seed uint64) error {
 		canon.Diff(items.Metrics(md), items.Metrics(gotMetrics)) +
 		canon.Diff(items.Logs(ld), items.Logs(gotLogs))
 	if diff != "" {
-		return fmt.Errorf("seed %d: %s", seed, diff)
+		return errors.New(diff)
 	}
 	return nil
 }

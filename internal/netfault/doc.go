@@ -6,13 +6,11 @@
 // cut, refuse, stall, delay, slow, half-close, repeat and kill them while they
 // run.
 //
-// There are three ways to use it, all with the same [Link] and the same
+// There are two ways to use it, both with the same [Link] and the same
 // [Faults]:
 //
 //   - [NewMemory]: listeners and dialers inside the process, without ports. It
 //     works with testing/synctest, where all waiting is done on the fake clock.
-//   - [NewDialer]: any dial function, its connections stretched by a link. It
-//     gives a real loopback socket a round trip of 200 ms.
 //   - [NewProxy]: a TCP proxy in front of an address, for peers in other
 //     processes.
 //

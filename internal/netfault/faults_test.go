@@ -281,32 +281,18 @@ func echo(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// overTCP runs a test through a proxy and through a dialer. Both connect to
-// real sockets.
+// overTCP runs a test through a proxy, which connects to real sockets.
 func overTCP(t *testing.T, link Link, test func(t *testing.T, f *Faults, c net.Conn)) {
 	t.Helper()
 	target := echo(t)
-	t.Run("proxy", func(t *testing.T) {
-		p, err := NewProxy(link, target)
-		require.NoError(t, err)
-		c, err := net.Dial("tcp", p.Addr())
-		require.NoError(t, err)
-		defer c.Close()
-		test(t, p.Faults, c)
-		require.NoError(t, p.Close())
-		require.Zero(t, p.Conns())
-	})
-	t.Run("dialer", func(t *testing.T) {
-		d, err := NewDialer(link, nil)
-		require.NoError(t, err)
-		c, err := d.Dial(t.Context(), target)
-		require.NoError(t, err)
-		defer c.Close()
-		test(t, d.Faults, c)
-		require.NoError(t, d.Close())
-		require.Zero(t, d.Conns())
-		require.Zero(t, d.Held(Both))
-	})
+	p, err := NewProxy(link, target)
+	require.NoError(t, err)
+	c, err := net.Dial("tcp", p.Addr())
+	require.NoError(t, err)
+	defer c.Close()
+	test(t, p.Faults, c)
+	require.NoError(t, p.Close())
+	require.Zero(t, p.Conns())
 }
 
 func TestTCPLatencyAndCounts(t *testing.T) {
@@ -377,15 +363,6 @@ func TestProxyRefuses(t *testing.T) {
 		c.Close()
 	}
 	require.ErrorIs(t, err, syscall.ECONNRESET)
-
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, nobody.Close())
-	d, err := NewDialer(Link{}, nil)
-	require.NoError(t, err)
-	_, err = d.Dial(t.Context(), nobody.Addr().String())
-	require.ErrorIs(t, err, syscall.ECONNREFUSED)
-	require.Zero(t, d.Conns())
 }
 
 func TestStepsAreRepeatableAndPrint(t *testing.T) {

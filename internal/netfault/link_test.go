@@ -208,8 +208,6 @@ func TestLinkErrors(t *testing.T) {
 		t.Helper()
 		_, err := NewMemory(link)
 		require.Error(t, err)
-		_, err = NewDialer(link, nil)
-		require.Error(t, err)
 		_, err = NewProxy(link, "127.0.0.1:1")
 		require.Error(t, err)
 	}

@@ -23,22 +23,12 @@ const (
 
 var formatNames = [...]string{"unknown", "otlp-parts", "otlp", "otlp-json"}
 
-// String returns the name that ParseFormat accepts.
+// String returns the name: otlp-parts, otlp or otlp-json.
 func (f Format) String() string {
 	if int(f) < len(formatNames) {
 		return formatNames[f]
 	}
 	return fmt.Sprintf("Format(%d)", uint8(f))
-}
-
-// ParseFormat returns the format with a name: otlp-parts, otlp or otlp-json.
-func ParseFormat(name string) (Format, error) {
-	for f := Parts; f <= JSON; f++ {
-		if name == f.String() {
-			return f, nil
-		}
-	}
-	return FormatUnknown, fmt.Errorf("otlpfile: %q is not a format: use otlp-parts, otlp or otlp-json", name)
 }
 
 // A Signal is the kind of telemetry in a file.

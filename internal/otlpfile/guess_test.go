@@ -146,22 +146,15 @@ func TestGuessSignalOfShortHead(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for f := otlpfile.Parts; f <= otlpfile.JSON; f++ {
-		got, err := otlpfile.ParseFormat(f.String())
-		require.NoError(t, err)
-		require.Equal(t, f, got)
-	}
 	for s := otlpfile.Metrics; s <= otlpfile.Logs; s++ {
 		got, err := otlpfile.ParseSignal(s.String())
 		require.NoError(t, err)
 		require.Equal(t, s, got)
 	}
-	_, err := otlpfile.ParseFormat("unknown")
-	require.EqualError(t, err, `otlpfile: "unknown" is not a format: use otlp-parts, otlp or otlp-json`)
-	_, err = otlpfile.ParseSignal("profiles")
+	_, err := otlpfile.ParseSignal("profiles")
 	require.EqualError(t, err, `otlpfile: "profiles" is not a signal: use metrics, traces or logs`)
-	require.Equal(t, "Format(77) Signal(78) Compression(79)",
-		strings.Join([]string{otlpfile.Format(77).String(), otlpfile.Signal(78).String(), otlpfile.Compression(79).String()}, " "))
+	require.Equal(t, "otlp-parts otlp otlp-json Format(77) Signal(78) Compression(79)",
+		strings.Join([]string{otlpfile.Parts.String(), otlpfile.Proto.String(), otlpfile.JSON.String(), otlpfile.Format(77).String(), otlpfile.Signal(78).String(), otlpfile.Compression(79).String()}, " "))
 
 	c := func(name string, want otlpfile.Compression) {
 		t.Helper()
