@@ -176,6 +176,10 @@ func (s *Server) rootNames() []string {
 
 // serveStream serves one stream from start to end.
 func (s *Server) serveStream(stream grpc.ServerStream) error {
+	if name := messageCompression(stream.Context()); name != "" {
+		s.refused.Add(1)
+		return compressedMessages(name)
+	}
 	st, err := s.admit(stream)
 	if err != nil {
 		s.refused.Add(1)

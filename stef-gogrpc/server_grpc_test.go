@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -383,16 +382,16 @@ func TestServerDamagedMessage(t *testing.T) {
 	f("end of no group", "1c")
 }
 
-// Compression by gRPC works, although STEF streams should use their own
-// compression.
-func TestServerWithGRPCCompression(t *testing.T) {
+// Messages that gRPC compresses are refused before one of them is decompressed.
+func TestServerRefusesGRPCCompression(t *testing.T) {
 	inBubble(t, "gzip", func(t *testing.T) {
 		e := newEnds(t, echo, endsConfig{dial: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.UseCompressor("gzip"))}})
-		c := e.open(t)
-		c.say(chunkMessage([]byte(strings.Repeat("a", 900)), true))
-		message, err := c.hear()
-		require.NoError(t, err)
-		require.Equal(t, uint64(900), acknowledged(t, message))
+		c := call(t, e.conn)
+		c.say(firstMessage("Metrics"))
+		_, err := c.hear()
+		require.Equal(t, codes.InvalidArgument, status.Code(err))
+		require.ErrorContains(t, err, "gRPC compresses the messages (gzip): turn the compression of gRPC off")
+		require.EqualValues(t, 1, e.server.Stats().Refused)
 	})
 }
 

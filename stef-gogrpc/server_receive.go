@@ -4,10 +4,13 @@
 package stefgrpc
 
 import (
+	"context"
 	"io"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
 
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
@@ -151,6 +154,24 @@ func (r *inboundRules) check(m *wire.ClientMessage, size, maxChunk int64) error 
 		r.chunk, r.within, r.header = 0, false, true
 	}
 	return nil
+}
+
+// messageCompression returns the name of the compression with which gRPC compresses the
+// messages of a stream, or "". gRPC decompresses a message before a handler sees it, so
+// nothing could bound what a few bytes decompress to on many streams at once.
+func messageCompression(ctx context.Context) string {
+	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ RecvCompress() string })
+	if !ok {
+		return ""
+	}
+	if name := stream.RecvCompress(); name != encoding.Identity {
+		return name
+	}
+	return ""
+}
+
+func compressedMessages(name string) error {
+	return invalid("gRPC compresses the messages (" + name + "): turn the compression of gRPC off for STEF, whose frames are compressed themselves")
 }
 
 // invalid returns the error for a client that broke the protocol.

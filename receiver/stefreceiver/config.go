@@ -142,6 +142,11 @@ func (c *TimeoutsConfig) Validate() error {
 	)
 }
 
+// receiving is how many bytes of incomplete messages all clients may hold.
+func (c *Config) receiving() int64 {
+	return int64(max(c.Limits.MemoryLimitMiB/2, c.ServerConfig.MaxRecvMsgSizeMiB+1)) * mib
+}
+
 // OTLPConfig configures plain OTLP.
 type OTLPConfig struct {
 	// Enabled serves OTLP. It is on by default.
@@ -155,6 +160,8 @@ func createDefaultConfig() component.Config {
 	server.NetAddr.Endpoint = "localhost:4320"
 	server.MaxRecvMsgSizeMiB = 64
 	server.ReadBufferSize = 512 << 10
+	// A connection without streams ends: it takes memory, and nothing else ends it.
+	server.Keepalive.Get().ServerParameters.Get().MaxConnectionIdle = 5 * time.Minute
 	// Clients of streams that are idle for long send keepalives. By default, gRPC
 	// treats an interval below five minutes as an abuse.
 	policy := server.Keepalive.Get().EnforcementPolicy.Get()

@@ -15,24 +15,23 @@ import (
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configtls"
 	"go.uber.org/zap"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 )
 
 // takeTLS returns the configuration of the server without TLS, and an option that
 // sets TLS up with a log of failed handshakes: gRPC reports them to nobody.
-func (s *shared) takeTLS(ctx context.Context) (*configgrpc.ServerConfig, grpc.ServerOption, error) {
+func (s *shared) takeTLS(ctx context.Context) (*configgrpc.ServerConfig, credentials.TransportCredentials, error) {
 	config := s.config.ServerConfig
 	if !config.TLS.HasValue() {
-		return &config, grpc.Creds(&plain{insecure.NewCredentials(), s}), nil
+		return &config, &plain{insecure.NewCredentials(), s}, nil
 	}
 	tls, err := config.TLS.Get().LoadTLSConfig(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	config.TLS = configoptional.None[configtls.ServerConfig]()
-	return &config, grpc.Creds(&loggedTLS{credentials.NewTLS(tls), s}), nil
+	return &config, &loggedTLS{credentials.NewTLS(tls), s}, nil
 }
 
 // loggedTLS logs failed handshakes.

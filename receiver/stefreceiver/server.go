@@ -49,6 +49,14 @@ func (s *shared) start(ctx context.Context, host component.Host) error {
 	return srv.startErr
 }
 
+// Windows of HTTP/2: what a client can send before gRPC takes the bytes of its stream,
+// and per round trip on its connection. Without them gRPC enlarges the window of each
+// stream to up to 16 MiB, which hostile clients could fill.
+const (
+	streamWindow     = 1 << 20
+	connectionWindow = 4 << 20
+)
+
 func (s *shared) listen(ctx context.Context, host component.Host) error {
 	srv := &s.server
 	transport, err := s.newTransport()
@@ -60,7 +68,9 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 		return serverError(err)
 	}
 	g, err := config.ToServer(ctx, host.GetExtensions(), s.settings.TelemetrySettings,
-		configgrpc.WithGrpcServerOption(creds),
+		configgrpc.WithGrpcServerOption(grpc.Creds(s.receiving.Credentials(creds))),
+		configgrpc.WithGrpcServerOption(grpc.InitialWindowSize(streamWindow)),
+		configgrpc.WithGrpcServerOption(grpc.InitialConnWindowSize(connectionWindow)),
 		configgrpc.WithGrpcServerOption(grpc.ForceServerCodecV2(newCodec())),
 		configgrpc.WithGrpcServerOption(grpc.ChainStreamInterceptor(s.explainFull)),
 		configgrpc.WithGrpcServerOption(grpc.WaitForHandlers(true)))

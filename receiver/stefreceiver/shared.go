@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
 	"github.com/otelstef/stef/stef-gogrpc"
@@ -28,6 +30,8 @@ type shared struct {
 	server   server
 	full     limitedLog
 	insecure limitedLog
+
+	receiving *stefgrpc.ReceiveLimit
 
 	mu       sync.Mutex
 	handlers []handler
@@ -72,7 +76,12 @@ func newShared(config *Config, settings receiver.Settings) (*shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &shared{core: c, settings: settings}, nil
+	s := &shared{core: c, settings: settings}
+	s.receiving = stefgrpc.NewReceiveLimit(config.receiving(), func(client net.Addr, bytes int64) {
+		s.logger.Warn("A connection was closed: of all clients, this one held the most bytes of messages that it did not finish. If it is an honest one, raise limits::memory_limit_mib.",
+			zap.Stringer("client", client), zap.Int64("bytes", bytes))
+	})
+	return s, nil
 }
 
 // add adds the handler of a signal. It must be called before the server starts.
@@ -135,7 +144,7 @@ func (s *shared) observe(transport *stefgrpc.Server) error {
 			return waiting
 		}),
 		observe(t.RegisterReceiverStefStreamMemoryBytesCallback, s.memory.bytes),
-		observe(t.RegisterReceiverStefBufferedBytesCallback, func() int64 { return transport.Stats().BufferedBytes }),
+		observe(t.RegisterReceiverStefBufferedBytesCallback, func() int64 { return transport.Stats().BufferedBytes + s.receiving.Bytes() }),
 		observe(t.RegisterReceiverStefStreamsHandshakingCallback, func() int64 { return int64(transport.Stats().Handshaking) }),
 		observe(t.RegisterReceiverStefStreamsRefusedCallback, func() int64 { return int64(transport.Stats().Refused) }),
 	)

@@ -1,0 +1,320 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"encoding/binary"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// ReceiveLimit bounds the bytes of incomplete messages that a gRPC server holds over all
+// connections. gRPC gathers a message before it passes it to a handler, so no limit of a
+// handler counts these bytes: clients that begin large messages and do not finish them
+// take the maximum size of a message for each stream.
+//
+// If the bytes exceed the bound, the connection that holds the most of them is closed.
+// A ReceiveLimit reads the heads of the HTTP/2 frames that pass (RFC 9113, section 4.1)
+// and the lengths of messages in them, and changes nothing. It counts messages as they
+// are on the wire: refuse compressed ones, as Server does, or count what they decompress
+// to.
+//
+// A ReceiveLimit is safe for concurrent use.
+type ReceiveLimit struct {
+	max   int64
+	ended func(client net.Addr, bytes int64)
+	held  atomic.Int64
+
+	mu          sync.Mutex
+	connections map[*limitedConn]struct{}
+}
+
+// NewReceiveLimit returns a limit of a number of bytes, which should be several times the
+// largest message that the server accepts. ended, unless it is nil, is called for each
+// connection that is closed, with the bytes of incomplete messages that it held.
+func NewReceiveLimit(bytes int64, ended func(client net.Addr, bytes int64)) *ReceiveLimit {
+	return &ReceiveLimit{max: bytes, ended: ended, connections: map[*limitedConn]struct{}{}}
+}
+
+// Credentials returns the credentials of a server to which the limit applies, for
+// grpc.Creds. base are its own; nil means a server without TLS.
+func (l *ReceiveLimit) Credentials(base credentials.TransportCredentials) credentials.TransportCredentials {
+	if base == nil {
+		base = insecure.NewCredentials()
+	}
+	return limitedCredentials{base, l}
+}
+
+// Bytes returns the bytes of incomplete messages.
+func (l *ReceiveLimit) Bytes() int64 { return l.held.Load() }
+
+type limitedCredentials struct {
+	credentials.TransportCredentials
+	limit *ReceiveLimit
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (c limitedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		return conn, info, err
+	}
+	return c.limit.connection(conn), info, nil
+}
+
+// Clone implements credentials.TransportCredentials.
+func (c limitedCredentials) Clone() credentials.TransportCredentials {
+	return limitedCredentials{c.TransportCredentials.Clone(), c.limit}
+}
+
+func (l *ReceiveLimit) connection(conn net.Conn) *limitedConn {
+	c := &limitedConn{Conn: conn, limit: l, messages: map[uint32]*messageBytes{}}
+	c.in.preface = len(http2Preface)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.connections[c] = struct{}{}
+	return c
+}
+
+// relieve closes the connections that hold the most bytes until the bound is met.
+func (l *ReceiveLimit) relieve() {
+	for l.held.Load() > l.max {
+		greediest, bytes := l.greediest()
+		if greediest == nil {
+			return
+		}
+		client := greediest.RemoteAddr()
+		_ = greediest.Close()
+		if l.ended != nil {
+			l.ended(client, bytes)
+		}
+	}
+}
+
+func (l *ReceiveLimit) greediest() (most *limitedConn, bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.connections {
+		if held := c.held.Load(); held > bytes {
+			most, bytes = c, held
+		}
+	}
+	return most, bytes
+}
+
+// limitedConn is a connection whose incomplete messages are counted.
+type limitedConn struct {
+	net.Conn
+	limit   *ReceiveLimit
+	in, out http2Frames
+	held    atomic.Int64
+
+	mu       sync.Mutex // Read and Write have goroutines of their own
+	closed   bool
+	messages map[uint32]*messageBytes // of the open streams
+}
+
+// Read implements net.Conn.
+func (c *limitedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.received(p[:n]) {
+		c.limit.relieve()
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *limitedConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out.each(p[:n], func(f *http2Frames, _ []byte) {
+		if f.kind == frameReset || f.kind == frameHeaders && f.flags&flagEndStream != 0 {
+			c.drop(f.stream)
+		}
+	})
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *limitedConn) Close() error {
+	c.mu.Lock()
+	for stream := range c.messages {
+		c.drop(stream)
+	}
+	c.closed = true
+	c.mu.Unlock()
+	c.limit.mu.Lock()
+	delete(c.limit.connections, c)
+	c.limit.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// received counts bytes that were read. It reports whether more are held than before.
+func (c *limitedConn) received(b []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	before := c.held.Load()
+	c.in.each(b, func(f *http2Frames, payload []byte) {
+		switch f.kind {
+		case frameHeaders:
+			if c.messages[f.stream] == nil {
+				c.messages[f.stream] = new(messageBytes)
+			}
+		case frameData:
+			if m := c.messages[f.stream]; m != nil {
+				cost := int64(0)
+				if f.left == 0 {
+					cost = frameCost
+				}
+				c.hold(m.receive(f.data(payload), cost))
+			}
+		case frameReset:
+			c.drop(f.stream)
+			return
+		}
+		if f.left == 0 && f.flags&flagEndStream != 0 && (f.kind == frameData || f.kind == frameHeaders) {
+			c.drop(f.stream)
+		}
+	})
+	return c.held.Load() > before
+}
+
+// drop forgets a stream that has ended.
+func (c *limitedConn) drop(stream uint32) {
+	if m := c.messages[stream]; m != nil {
+		c.hold(-m.held)
+		delete(c.messages, stream)
+	}
+}
+
+func (c *limitedConn) hold(bytes int64) {
+	c.held.Add(bytes)
+	c.limit.held.Add(bytes)
+}
+
+// messageBytes counts the bytes of the incomplete message of a stream. Each message has a
+// byte that says whether it is compressed, and its length in 4 bytes, big-endian
+// (gRPC over HTTP/2, "Length-Prefixed-Message").
+type messageBytes struct {
+	prefix [5]byte
+	have   int   // bytes of the prefix
+	left   int64 // bytes of the message that are still expected
+	held   int64
+}
+
+// receive counts a part of the data, and the cost of its frame if a message is
+// incomplete behind it. It returns by how much held changes.
+func (m *messageBytes) receive(b []byte, cost int64) int64 {
+	before := m.held
+	for len(b) > 0 {
+		if m.have < len(m.prefix) {
+			n := copy(m.prefix[m.have:], b)
+			m.have += n
+			b = b[n:]
+			if m.have < len(m.prefix) {
+				break
+			}
+			m.left = int64(binary.BigEndian.Uint32(m.prefix[1:]))
+		}
+		n := min(m.left, int64(len(b)))
+		m.left -= n
+		m.held += n
+		b = b[n:]
+		if m.left == 0 {
+			m.have, m.held = 0, 0
+		}
+	}
+	if m.left > 0 {
+		m.held += cost
+	}
+	return m.held - before
+}
+
+// frameCost is what a DATA frame counts beside its bytes: gRPC keeps each one in a buffer
+// of its own until the message is complete.
+const frameCost = 128
+
+const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// The frames of HTTP/2 that begin and end streams and have data (RFC 9113, section 6).
+const (
+	frameData    = 0
+	frameHeaders = 1
+	frameReset   = 3
+
+	flagEndStream = 1
+	flagPadded    = 8
+)
+
+// http2Frames splits the bytes of a connection into frames.
+type http2Frames struct {
+	preface int // bytes of the preface that are still expected
+	head    [9]byte
+	have    int // bytes of the head
+
+	kind, flags byte
+	stream      uint32
+	left        int // bytes of the payload that are still expected
+	begun       bool
+	padding     int // bytes at the end of the payload that are no data
+}
+
+// each calls visit for each part of a payload in b, and for each frame without a payload.
+// The fields describe the frame of the part.
+func (f *http2Frames) each(b []byte, visit func(f *http2Frames, payload []byte)) {
+	n := min(f.preface, len(b))
+	f.preface -= n
+	b = b[n:]
+	for len(b) > 0 {
+		if f.have < len(f.head) {
+			n := copy(f.head[f.have:], b)
+			f.have += n
+			b = b[n:]
+			if f.have < len(f.head) {
+				return
+			}
+			f.begin()
+		}
+		n := min(f.left, len(b))
+		f.left -= n
+		if n > 0 || f.left == 0 {
+			visit(f, b[:n])
+		}
+		b = b[n:]
+		if f.left == 0 {
+			f.have = 0
+		}
+	}
+}
+
+// begin reads the head of a frame.
+func (f *http2Frames) begin() {
+	f.left = int(f.head[0])<<16 | int(f.head[1])<<8 | int(f.head[2])
+	f.kind, f.flags = f.head[3], f.head[4]
+	f.stream = binary.BigEndian.Uint32(f.head[5:]) & (1<<31 - 1)
+	f.begun, f.padding = false, 0
+}
+
+// data returns the data in a part of the payload of a DATA frame, without its padding.
+func (f *http2Frames) data(payload []byte) []byte {
+	if !f.begun && len(payload) > 0 {
+		f.begun = true
+		if f.flags&flagPadded != 0 {
+			f.padding = int(payload[0])
+			payload = payload[1:]
+		}
+	}
+	if behind := f.padding - f.left; behind > 0 { // padding in this part
+		payload = payload[:max(0, len(payload)-behind)]
+	}
+	return payload
+}

@@ -1,0 +1,138 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+)
+
+// h2 writes the frames of a client.
+type h2 struct {
+	bytes.Buffer
+	*http2.Framer
+}
+
+func newH2(preface bool) *h2 {
+	x := new(h2)
+	if preface {
+		x.WriteString(http2Preface)
+	}
+	x.Framer = http2.NewFramer(&x.Buffer, nil)
+	return x
+}
+
+// message returns a message of gRPC with its prefix.
+func grpcMessage(n int) []byte {
+	b := binary.BigEndian.AppendUint32([]byte{0}, uint32(n))
+	return append(b, make([]byte, n)...)
+}
+
+// countedConn is a connection that was read in pieces of some length.
+func countedConn(t testing.TB, l *ReceiveLimit) (c *limitedConn, receive, send func(b []byte, piece int)) {
+	local, remote := net.Pipe()
+	go func() { // what the server writes goes nowhere
+		buf := make([]byte, 1<<10)
+		for {
+			if _, err := remote.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	c = l.connection(local)
+	t.Cleanup(func() { _ = c.Close(); _ = remote.Close() })
+	receive = func(b []byte, piece int) {
+		for len(b) > 0 {
+			n := min(piece, len(b))
+			c.received(b[:n])
+			b = b[n:]
+		}
+	}
+	send = func(b []byte, piece int) {
+		for len(b) > 0 {
+			n := min(piece, len(b))
+			_, err := c.Write(b[:n])
+			require.NoError(t, err)
+			b = b[n:]
+		}
+	}
+	return c, receive, send
+}
+
+// TestReceiveLimitCounts: however a connection is split, and whatever its frames are, the
+// bytes of messages that are not complete are counted, and no others.
+func TestReceiveLimitCounts(t *testing.T) {
+	for _, piece := range []int{1, 2, 3, 7, 100, 1 << 20} {
+		l := NewReceiveLimit(1<<30, nil)
+		_, receive, send := countedConn(t, l)
+		x, server := newH2(true), newH2(false)
+		held := func(what string, least, frames int) {
+			t.Helper()
+			receive(x.Bytes(), piece)
+			x.Reset()
+			send(server.Bytes(), 50)
+			server.Reset()
+			require.Equal(t, int64(least+frames*frameCost), l.Bytes(), what)
+		}
+		require.NoError(t, x.WriteSettings())
+		require.NoError(t, x.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte("headers"), EndHeaders: true}))
+		held("a stream without data", 0, 0)
+		whole := grpcMessage(1000)
+		require.NoError(t, x.WriteData(1, false, whole[:3]))
+		held("a part of the prefix", 0, 0)
+		require.NoError(t, x.WriteData(1, false, whole[3:500]))
+		held("half a message", 495, 1)
+		require.NoError(t, x.WriteDataPadded(1, false, whole[500:700], make([]byte, 99)))
+		require.NoError(t, x.WritePing(false, [8]byte{}))
+		held("padding does not count", 695, 2)
+		require.NoError(t, x.WriteData(1, false, append(whole[700:], grpcMessage(0)...)))
+		held("a complete message, and an empty one", 0, 0)
+		require.NoError(t, x.WriteData(1, false, append(grpcMessage(10), grpcMessage(80)[:45]...)))
+		held("the begin of the next message", 40, 1)
+		require.NoError(t, x.WriteRSTStream(1, http2.ErrCodeCancel))
+		held("the client ended the stream", 0, 0)
+
+		for _, id := range []uint32{3, 5, 7} {
+			require.NoError(t, x.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: []byte("h"), EndHeaders: true}))
+			require.NoError(t, x.WriteData(id, false, grpcMessage(300)[:205]))
+		}
+		held("three streams", 600, 3)
+		require.NoError(t, server.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: []byte("h"), EndHeaders: true}))
+		held("headers of the server do not end a stream", 600, 3)
+		require.NoError(t, server.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: []byte("h"), EndHeaders: true, EndStream: true}))
+		require.NoError(t, server.WriteRSTStream(5, http2.ErrCodeNo))
+		held("the server ended two streams", 200, 1)
+		require.NoError(t, x.WriteData(3, false, make([]byte, 500)))
+		held("data behind the end", 200, 1)
+		require.NoError(t, x.WriteData(7, true, nil))
+		held("the client ended its half within a message", 0, 0)
+	}
+}
+
+// TestReceiveLimitRandom: any bytes are read without a panic, and nothing is counted for
+// a connection that was closed.
+func TestReceiveLimitRandom(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		l := NewReceiveLimit(1<<40, nil)
+		c, receive, _ := countedConn(t, l)
+		x := newH2(r.IntN(2) == 0)
+		for range r.IntN(20) {
+			head := []byte{0, byte(r.IntN(3)), byte(r.Uint32()), byte(r.IntN(5)), byte(r.IntN(16)), 0, 0, 0, byte(r.IntN(4))}
+			x.Write(head)
+			x.Write(make([]byte, r.IntN(600)))
+		}
+		receive(x.Bytes(), 1+r.IntN(100))
+		require.GreaterOrEqual(t, l.Bytes(), int64(0))
+		require.NoError(t, c.Close())
+		receive(x.Bytes(), 100)
+		require.Zero(t, l.Bytes())
+	}
+}
