@@ -53,11 +53,13 @@
 // A Server has one Handler per root. It passes each stream to the handler as an
 // io.Reader with methods to acknowledge and reject records.
 //
-// Addresses, TLS, credentials, interceptors, keepalive, load balancing and gRPC
-// compression are options of the caller's grpc.ClientConn and grpc.Server. The
-// examples show certificates at both ends and credentials per stream. STEF has its
-// own compression (stef.WithCompression); gRPC compression on top of it does not
-// reduce the size further.
+// Addresses, TLS, credentials, interceptors, keepalive and load balancing are options
+// of the caller's grpc.ClientConn and grpc.Server. The examples show certificates at
+// both ends and credentials per stream. STEF has its own compression
+// (stef.WithCompression). A Server refuses streams whose messages gRPC compresses,
+// because gRPC decompresses a message before any limit can count it. A gRPC server for
+// unknown clients should have a ReceiveLimit, which bounds the messages that they begin
+// and do not finish.
 //
 // # The compact form
 //
