@@ -296,9 +296,9 @@ func TestDeployment(t *testing.T) {
 		b.started.Seconds(), (b.cpu - b.started).Seconds(), float64((b.cpu-b.started).Microseconds())/float64(3*n))
 }
 
-// feedThroughFailures sends all items. At a third of them it kills the broker and restarts
-// it. At five sixths, when the broker answers and the consumers receive again, it
-// kills one of them and starts another, which it returns.
+// feedThroughFailures sends all items. At a third of them, when the backend receives, it
+// kills the broker and restarts it. At five sixths, when the backend receives again, it
+// kills a consumer and starts another, which it returns.
 func feedThroughFailures(t *testing.T, b *kafkaBroker, to *sink, feeds []*feed, accepted *atomic.Int64, killed *process, consumer func() *process) (started *process) {
 	t.Helper()
 	n := total(t)
@@ -309,16 +309,21 @@ func feedThroughFailures(t *testing.T, b *kafkaBroker, to *sink, feeds []*feed, 
 		}
 		return all
 	}
+	moreThan := func(before int64) {
+		t.Helper()
+		require.Eventually(t, func() bool { return arrived() > before }, 2*time.Minute, 10*time.Millisecond, "nothing arrives")
+	}
 	var restarted func()
 	for sent, round := 0, 0; sent < n; sent, round = sent+batchItems, round+1 {
 		switch sent {
+		case n / 6 / batchItems * batchItems:
+			moreThan(0)
 		case n / 3 / batchItems * batchItems:
 			t.Logf("the broker is killed when %d items were accepted and %d had arrived", accepted.Load(), arrived())
 			restarted = b.killAndRestart(t)
 		case 2 * n / 3 / batchItems * batchItems:
 			restarted()
-			before := arrived()
-			require.Eventually(t, func() bool { return arrived() > before }, 2*time.Minute, 10*time.Millisecond, "nothing arrives after the restart")
+			moreThan(arrived())
 		case 5 * n / 6 / batchItems * batchItems:
 			t.Logf("a consumer is killed when %d items were accepted and %d had arrived", accepted.Load(), arrived())
 			require.NoError(t, killed.command.Process.Kill())
