@@ -222,6 +222,6 @@ study-sampling: ## Send traces through processors that hold them, over OTLP and 
 	$(if $(findstring saturated,$(RUNS)),bin/sampling -rate 0 -limit 2048 -for $(if $(STEF_LONG),20m -every 10s,8s) $(if $(PROCESSORS),-processors $(PROCESSORS)) -table $(SAMPLING)/saturated.csv -series $(SAMPLING)/saturated-series.csv)
 	$(if $(findstring few,$(RUNS)),bin/sampling -for 3s -traces 200 -processors groupbytrace$(comma)tail_sampling -table $(SAMPLING)/few.csv)
 
-deployment: ## Run agents, gateways, a Kafka broker, consumers and a backend as processes, and print what each costs (needs Java and Maven)
+deployment: ## Run agents, gateways, a Kafka broker, consumers and a backend as processes, kill broker and consumer, and print what each costs (needs Java and Maven)
 	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka
 	cd internal/enginetest && STEF_KAFKA_LIB=$(CURDIR)/.tmp/kafka STEF_KAFKA_ITEMS=$(or $(KAFKA_ITEMS),200000) $(GO) test -count=1 -v -timeout 20m -run '^TestDeployment$$' .
