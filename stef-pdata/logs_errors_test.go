@@ -43,31 +43,8 @@ func TestLogRecordsBeyondLimits(t *testing.T) {
 			ld := threeRecords()
 			ld.ResourceLogs().At(0).CopyTo(ld.ResourceLogs().AppendEmpty())
 			spoil(ld.ResourceLogs().At(0).ScopeLogs().At(0), ld)
-			var out bytes.Buffer
-			w, err := otelstef.NewLogsWriter(&out, stef.WithCompression(stef.Zstd))
-			require.NoError(t, err)
-			e := stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode))
-			for range 2 { // the second time everything else is known
-				err = e.Encode(ld)
-				require.ErrorIs(t, err, stef.ErrLimit)
-				var errs stefpdata.ItemErrors
-				require.ErrorAs(t, err, &errs)
-				require.Len(t, errs, 1)
-				require.Equal(t, items, errs.Items())
-				require.Equal(t, field, errs[0].Field)
-				require.Equal(t, []int{at.Resource, at.Scope, -1, at.Item},
-					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Item})
-				require.Contains(t, err.Error(), field)
-				if at.Item >= 0 {
-					require.Contains(t, err.Error(), "resource 0, scope 0, item 1: ")
-				}
-			}
-			require.NoError(t, w.Close())
-			records := 0
-			for _, ld := range decodeLogs(t, out.Bytes()) {
-				records += ld.LogRecordCount()
-			}
-			require.Equal(t, 2*(6-items), records)
+			at.Field, at.Metric = field, -1
+			requireRefused(t, descriptors.Logs, mode, ld, items, 6-items, at)
 		}
 	}
 	resource := stefpdata.ItemError{Scope: -1, Item: -1}

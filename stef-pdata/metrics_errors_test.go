@@ -63,28 +63,8 @@ func TestItemsBeyondLimits(t *testing.T) {
 			md, m := threePoints()
 			m.CopyTo(md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty())
 			spoil(md, m)
-			var out bytes.Buffer
-			w, err := otelstef.NewMetricsWriter(&out)
-			require.NoError(t, err)
-			e := stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode))
-			for range 2 { // the second time everything else is known
-				err = e.Encode(md)
-				require.ErrorIs(t, err, stef.ErrLimit)
-				var errs stefpdata.ItemErrors
-				require.ErrorAs(t, err, &errs)
-				require.Len(t, errs, 1)
-				require.Equal(t, items, errs.Items())
-				require.Equal(t, field, errs[0].Field)
-				require.Equal(t, []int{at.Resource, at.Scope, at.Metric, at.Item},
-					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Item})
-				require.Contains(t, err.Error(), field)
-			}
-			require.NoError(t, w.Close())
-			points := 0
-			for _, md := range decodeMetrics(t, out.Bytes()) {
-				points += md.DataPointCount()
-			}
-			require.Equal(t, 2*left, points)
+			at.Field = field
+			requireRefused(t, descriptors.Metrics, mode, md, items, left, at)
 		}
 	}
 	resource := stefpdata.ItemError{Resource: 0, Scope: -1, Metric: -1, Item: -1}

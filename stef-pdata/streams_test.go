@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,6 +91,36 @@ func requireLeftOut[B any](tb testing.TB, d *descriptors.Descriptor[B], stream [
 	_, err = r.Decode()
 	require.ErrorIs(tb, err, io.EOF)
 	return b
+}
+
+// requireRefused encodes a batch twice: the second time everything but the refused items
+// is known. Each time the encoder refuses items at a place and writes left others.
+func requireRefused[B any](tb testing.TB, d *descriptors.Descriptor[B], mode stefpdata.Mode, b B, items, left int, want stefpdata.ItemError) {
+	tb.Helper()
+	var out bytes.Buffer
+	e, err := d.NewEncoder(&out, []stefpdata.EncoderOption{stefpdata.WithMode(mode)}, stef.WithCompression(stef.Zstd))
+	require.NoError(tb, err)
+	for range 2 {
+		err = e.Encode(b)
+		require.ErrorIs(tb, err, stef.ErrLimit)
+		var errs stefpdata.ItemErrors
+		require.ErrorAs(tb, err, &errs)
+		require.Len(tb, errs, 1)
+		require.Equal(tb, items, errs.Items())
+		require.Equal(tb, want.Field, errs[0].Field)
+		require.Equal(tb, []int{want.Resource, want.Scope, want.Metric, want.Item},
+			[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Item})
+		require.Contains(tb, err.Error(), want.Field)
+		if want.Metric < 0 {
+			require.Equal(tb, want.Item >= 0, strings.Contains(err.Error(), "resource 0, scope 0, item 1: "))
+		}
+	}
+	require.NoError(tb, e.Writer.Close())
+	written := 0
+	for _, b := range decode(tb, d, out.Bytes()) {
+		written += d.Items(b)
+	}
+	require.Equal(tb, 2*left, written)
 }
 
 // If a stream breaks, the items before the break are returned, and then the error.

@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 
@@ -40,27 +39,8 @@ func TestSpansBeyondLimits(t *testing.T) {
 			td, spans := threeSpans()
 			spans.CopyTo(td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans())
 			spoil(td)
-			var out bytes.Buffer
-			w, err := otelstef.NewSpansWriter(&out)
-			require.NoError(t, err)
-			e := stefpdata.NewTracesEncoder(w, stefpdata.WithMode(mode))
-			for range 2 { // the second time everything else is known
-				err = e.Encode(td)
-				require.ErrorIs(t, err, stef.ErrLimit)
-				var errs stefpdata.ItemErrors
-				require.ErrorAs(t, err, &errs)
-				require.Len(t, errs, 1)
-				require.Equal(t, items, errs.Items())
-				require.Equal(t, field, errs[0].Field)
-				require.Equal(t, []int{at.Resource, at.Scope, -1, at.Item},
-					[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Item})
-				require.Contains(t, err.Error(), field)
-				require.Equal(t, at.Item >= 0, strings.Contains(err.Error(), "item 1"))
-			}
-			require.NoError(t, w.Close())
-			for _, td := range decodeTraces(t, out.Bytes()) {
-				require.Equal(t, 2*left, td.SpanCount())
-			}
+			at.Field, at.Metric = field, -1
+			requireRefused(t, descriptors.Traces, mode, td, items, left, at)
 		}
 	}
 	resource := stefpdata.ItemError{Resource: 0, Scope: -1, Item: -1}

@@ -197,8 +197,8 @@ func (c *Context) toCheck(set *dataset.Set, key string) (wanted *canon.Items, do
 	return c.wanted, c.checked[key]
 }
 
-// checks does this for sizes: with the format's own compression if there is
-// one, and in a full report without it too. Package format tests external
+// checks calls check before sizes are measured: with the format's own compression if
+// there is one, and in a full report also without it. Package format tests external
 // compression.
 func (c *Context) checks(f format.Format, b *batches) error {
 	if f.Own() != "" {

@@ -185,8 +185,8 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 			return false, errStopped
 		}
 		if t.dec.Reader.Stats().Records < t.place.Records {
-			// The decoder sees records only from the place on. It has no state that
-			// depends on earlier records.
+			// Skip the records before the place. The decoder does not need them: it has
+			// no state that depends on earlier records.
 			if !t.dec.Reader.Next() {
 				return f.ended(t)
 			}

@@ -126,8 +126,8 @@ type Points struct {
 	hand      uint32
 	series    bool // the series predicts the time better than the previous point
 
-	// hop is the last step of a series from its tick to the known next one. Most series
-	// make the same step. Both ticks still have these times.
+	// hop is the last step that a series made from one tick to the next. Most series make
+	// the same step. It is dropped when any tick changes.
 	hop struct {
 		from, to         uint32
 		fromTime, toTime uint64
