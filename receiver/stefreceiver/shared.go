@@ -30,6 +30,7 @@ type shared struct {
 	server   server
 	full     limitedLog
 	insecure limitedLog
+	closed   limitedLog
 
 	receiving *stefgrpc.ReceiveLimit
 
@@ -78,8 +79,10 @@ func newShared(config *Config, settings receiver.Settings) (*shared, error) {
 	}
 	s := &shared{core: c, settings: settings}
 	s.receiving = stefgrpc.NewReceiveLimit(config.receiving(), func(client net.Addr, bytes int64) {
-		s.logger.Warn("A connection was closed: of all clients, this one held the most bytes of messages that it did not finish. If it is an honest one, raise limits::memory_limit_mib.",
-			zap.Stringer("client", client), zap.Int64("bytes", bytes))
+		if skipped, ok := s.closed.due(); ok {
+			s.logger.Warn("A connection was closed: of all clients, this one held the most bytes of messages that it did not finish. If it is an honest one, raise limits::memory_limit_mib.",
+				zap.Stringer("client", client), zap.Int64("bytes", bytes), zap.Int64("not_logged", skipped))
+		}
 	})
 	return s, nil
 }
