@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -212,6 +213,80 @@ func TestFileSizes(t *testing.T) {
 			t.Logf("%-40s %-8s %7.1f bytes an item, %d items", format, signal, float64(info.Size())/float64(items[signal]), items[signal])
 		}
 	}
+}
+
+// TestObjectSizes prints the size of the recordings in objects of the S3 exporter: a batch
+// as it was recorded in each object, and all batches in one. OTLP objects have each
+// compression of the exporter. Those of STEF are the smallest.
+func TestObjectSizes(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	for _, queue := range []struct{ name, config string }{
+		{"as recorded", "{enabled: false}"},
+		{"one object", "{sizer: items, queue_size: 1000000, batch: {flush_timeout: 1h, min_size: 1000000}}"},
+	} {
+		smallest := map[string]float64{}
+		for _, format := range []struct{ marshaler, compression string }{
+			{"encoding: stef_encoding", "none"},
+			{"marshaler: otlp_proto", "none"}, {"marshaler: otlp_proto", "gzip"}, {"marshaler: otlp_proto", "zstd"},
+			{"marshaler: otlp_json", "none"}, {"marshaler: otlp_json", "gzip"}, {"marshaler: otlp_json", "zstd"},
+		} {
+			objects, items := recordingsInObjects(t, format.marshaler, format.compression, queue.config)
+			for _, signal := range []string{"traces", "metrics", "logs"} {
+				size := float64(objects[signal].bytes) / float64(items[signal])
+				t.Logf("%-11s  %-23s %-4s  %-7s %7.1f bytes an item, %d items in %d objects", queue.name, format.marshaler, format.compression,
+					signal, size, items[signal], objects[signal].count)
+				if smallest[signal] == 0 {
+					smallest[signal] = size // STEF
+					continue
+				}
+				require.Less(t, smallest[signal], size, "%s of %s", format, signal)
+			}
+		}
+	}
+}
+
+// bucket is the number of objects of a signal, and their size.
+type bucket struct {
+	count int
+	bytes int64
+}
+
+// recordingsInObjects sends the recordings to a bucket of a server in this process.
+func recordingsInObjects(t *testing.T, marshaler, compression, queue string) (objects map[string]bucket, items map[string]int) {
+	t.Helper()
+	backend := s3mem.New()
+	require.NoError(t, backend.CreateBucket("telemetry"))
+	server := httptest.NewServer(gofakes3.New(backend).Server())
+	defer server.Close()
+	h, f := newHost(t), awss3exporter.NewFactory()
+	p, settings := new(producers), exportertest.NewNopSettings(f.Type())
+	config := func(signal string) component.Config {
+		return configure(t, f.CreateDefaultConfig(), fmt.Sprintf(`
+%s
+sending_queue: %s
+s3uploader: {region: us-east-1, s3_bucket: telemetry, s3_prefix: %s, compression: %s, endpoint: %q, s3_force_path_style: true, disable_ssl: true}
+`, marshaler, queue, signal, compression, server.URL))
+	}
+	var err error
+	p.logs, err = f.CreateLogs(t.Context(), settings, config("logs"))
+	require.NoError(t, err)
+	p.traces, err = f.CreateTraces(t.Context(), settings, config("traces"))
+	require.NoError(t, err)
+	p.metrics, err = f.CreateMetrics(t.Context(), settings, config("metrics"))
+	require.NoError(t, err)
+	p.start(t, h)
+	items = p.sendRecordings(t, 1)
+	p.stop(t)
+	list, err := backend.ListBucket("telemetry", nil, gofakes3.ListBucketPage{})
+	require.NoError(t, err)
+	objects = map[string]bucket{}
+	for _, object := range list.Contents {
+		signal, _, _ := strings.Cut(object.Key, "/")
+		b := objects[signal]
+		objects[signal] = bucket{b.count + 1, b.bytes + object.Size}
+	}
+	return objects, items
 }
 
 // TestS3Exporter writes messages to a bucket of a server in this process, and
