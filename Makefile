@@ -208,8 +208,8 @@ test-lake: ## Read Parquet and Arrow files of the recordings with DuckDB, pandas
 	  $(LAKE)/stef convert --quiet --force --signal $$s $$columns internal/fixtures/recordings/*-$$s.otlp.zst $(LAKE)/$$s.$$to; done; done
 	$(LAKE)/venv/bin/python lake/engines/check.py $(LAKE)
 
-bench-lake: ## Measure the ways to Parquet and Arrow, beside DuckDB, polars and pyarrow on OTLP JSON (after make test-lake)
-	$(LAKE)/venv/bin/python lake/engines/speed.py $(LAKE)
+bench-lake: ## Measure the ways to Parquet and Arrow, beside DuckDB, polars and pyarrow on OTLP JSON (after make test-lake; ROUNDS=10 of the recordings; minutes; leave the machine alone)
+	ROUNDS=$(or $(ROUNDS),10) $(LAKE)/venv/bin/python lake/engines/speed.py $(LAKE)
 
 SAMPLING := $(CURDIR)/.tmp/study-sampling
 RATE ?= 5000
