@@ -176,14 +176,37 @@ func (s *Study) rows(exporters []string, config func(exporter string) Config) {
 // near: how far it is does not depend on what is in a span.
 func (s *Study) others() {
 	s.line("\n## The other scenarios\n\nNanoseconds and bytes for a run, batch processor, %d runs a second. A run of scenario 6 makes two spans; its time is that of the inner one.", s.Rate)
-	exporters := []string{None, NoOp, Nothing, Stdout, OTLP, OTLPHTTP, STEF, File}
 	for _, scenario := range Scenarios[1:6] {
 		s.line("\nScenario %s:\n\n%s", scenario, header)
-		s.rows(exporters, func(x string) Config {
+		s.rows(nearExporters, func(x string) Config {
 			c := s.config(x, scenario, true)
 			c.Runs = int(s.Others.Seconds() * float64(s.Rate))
 			return c
 		})
+	}
+	s.simple()
+}
+
+// nearExporters are the exporters without those whose peer is delayed.
+var nearExporters = []string{None, NoOp, Nothing, Stdout, OTLP, OTLPHTTP, STEF, File}
+
+// simple measures the other scenarios with the simple processor.
+func (s *Study) simple() {
+	s.line("\nSimple processor, one run after another, nanoseconds: mean time, and CPU time, of a run of each scenario.\n")
+	head, rule := "| exporter |", "|---|"
+	for _, scenario := range Scenarios[1:6] {
+		n, _, _ := strings.Cut(scenario, " ")
+		head += fmt.Sprintf(" %s mean | %s CPU |", n, n)
+		rule += "--:|--:|"
+	}
+	s.line("%s\n%s", head, rule)
+	for _, x := range nearExporters {
+		row := "| " + x + " |"
+		for _, scenario := range Scenarios[1:6] {
+			r := s.best(s.config(x, scenario, false))
+			row += fmt.Sprintf(" %.0f | %.0f |", r.Mean, r.User+r.System)
+		}
+		s.line("%s", row)
 	}
 }
 

@@ -216,7 +216,10 @@ func TestTables(t *testing.T) {
 			require.Equal(t, Short.Rounds, count, "%+v", c)
 		}
 	}
-	// Both kinds of processors for two scenarios, one for the others.
+	// Both kinds of processors for two scenarios; for the others a table of the batch
+	// processor each, and one of the simple processor for all.
+	require.Contains(t, text, "\n| exporter | 2 mean | 2 CPU | 3 mean | 3 CPU | 4 mean | 4 CPU | 5 mean | 5 CPU | 6 mean | 6 CPU |\n")
+	require.Contains(t, text, "\n| STEF file | 2 | 15 | 2 | 15 | 2 | 15 | 2 | 15 | 2 | 15 |\n")
 	require.Equal(t, 4+5, strings.Count(text, header))
 	require.Equal(t, 4+5, strings.Count(text, "\n| STEF file | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 0 | 9.0 | 10 |\n"))
 	require.Contains(t, text, "\nScenario 6 nested span:\n\n| exporter |")
