@@ -21,8 +21,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// The benchmarks of forms compare the compact form with the full one. Each operation
-// is done in both forms in turn, so that what else runs on the machine slows both
+// The benchmarks of forms compare the compact form with the full one, each with the level
+// of zstd that the exporter selects for it. Each operation is done in both forms in turn, so that what else runs on the machine slows both
 // down:
 //
 //	BenchmarkForms/SIGNAL/set=S/op=encode     Encode and Flush of each part, zstd
@@ -48,6 +48,7 @@ type formsOf[T any] struct {
 	mode    stefpdata.Mode
 	join    func(parts []T) T
 	compact func() stef.WriterOption
+	level   stef.Level // of the compact form
 	// iterate reads a stream to its end without pdata.
 	iterate func(stream io.Reader) error
 }
@@ -90,11 +91,12 @@ func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
 	for _, part := range parts {
 		items += f.items(part)
 	}
-	full, compact := f.stream(b, parts), f.stream(b, parts, f.compact())
+	form := []stef.WriterOption{f.compact(), stef.WithCompressionLevel(f.level)}
+	full, compact := f.stream(b, parts), f.stream(b, parts, form...)
 	perItem := func(b *testing.B, op func(b *testing.B, stream []byte, options ...stef.WriterOption)) {
 		ops := [2]func(){
 			func() { op(b, full) },
-			func() { op(b, compact, f.compact()) },
+			func() { op(b, compact, form...) },
 		}
 		ops[0]()
 		ops[1]()
@@ -136,7 +138,7 @@ func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
 // stream returns a stream with a frame for each part.
 func (f *formsOf[T]) stream(b *testing.B, parts []T, options ...stef.WriterOption) []byte {
 	var out bytes.Buffer
-	e, err := f.encoder(&out, f.mode, append(options, stef.WithCompression(stef.Zstd))...)
+	e, err := f.encoder(&out, f.mode, append([]stef.WriterOption{stef.WithCompression(stef.Zstd)}, options...)...)
 	require.NoError(b, err)
 	for _, part := range parts {
 		if err := errors.Join(e.encode(part), e.flush()); err != nil {

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	sig "github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/internal/teltest"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -212,9 +213,9 @@ func (f *formsOf[T]) readRecordings(b *testing.B, suffix string, run func(name s
 }
 
 var (
-	metricsForms = formsOf[pmetric.Metrics]{metricsSignal, stefpdata.Sorted, oneBatch, otelstef.CompactMetrics, iterateMetrics}
-	tracesForms  = formsOf[ptrace.Traces]{tracesSignal, stefpdata.Sorted, oneTraces, otelstef.CompactSpans, iterateSpans}
-	logsForms    = formsOf[plog.Logs]{logsSignal, stefpdata.Ordered, oneBatchOfLogs, otelstef.CompactLogs, iterateLogs}
+	metricsForms = formsOf[pmetric.Metrics]{metricsSignal, stefpdata.Sorted, oneBatch, otelstef.CompactMetrics, sig.Metrics.CompactLevel, iterateMetrics}
+	tracesForms  = formsOf[ptrace.Traces]{tracesSignal, stefpdata.Sorted, oneTraces, otelstef.CompactSpans, sig.Traces.CompactLevel, iterateSpans}
+	logsForms    = formsOf[plog.Logs]{logsSignal, stefpdata.Ordered, oneBatchOfLogs, otelstef.CompactLogs, sig.Logs.CompactLevel, iterateLogs}
 )
 
 func BenchmarkAges(b *testing.B) {
