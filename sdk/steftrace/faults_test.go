@@ -123,8 +123,9 @@ func TestPeerIsKilledAndBack(t *testing.T) {
 func TestConnectionsBreak(t *testing.T) {
 	peer := sdktest.NewPeer(t, netfault.Link{})
 	peer.Start(t)
-	x := exporter(t, peer.Options(fast, stefsdk.WithCompression(stef.None)))
+	// Before the exporter connects: only later connections are killed.
 	require.NoError(t, peer.Network.KillEach(netfault.Up, 1_000, 10_000))
+	x := exporter(t, peer.Options(fast, stefsdk.WithCompression(stef.None)))
 	for i := range 100 {
 		require.NoError(t, x.ExportSpans(context.Background(), batch(fmt.Sprint("batch ", i), 50)))
 	}
