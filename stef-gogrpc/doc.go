@@ -57,7 +57,8 @@
 // of the caller's grpc.ClientConn and grpc.Server. The examples show certificates at
 // both ends and credentials per stream. STEF has its own compression
 // (stef.WithCompression). A Server refuses streams whose messages gRPC compresses,
-// because gRPC decompresses a message before any limit can count it. A gRPC server for
+// because gRPC decompresses a message before any limit can count it, unless the clients are
+// trusted (WithCompressedMessages). A gRPC server for
 // unknown clients should have a ReceiveLimit, which bounds the messages that they begin
 // and do not finish.
 //

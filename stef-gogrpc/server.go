@@ -176,7 +176,7 @@ func (s *Server) rootNames() []string {
 
 // serveStream serves one stream from start to end.
 func (s *Server) serveStream(stream grpc.ServerStream) error {
-	if name := messageCompression(stream.Context()); name != "" {
+	if name := messageCompression(stream.Context()); name != "" && !s.config.compressed {
 		s.refused.Add(1)
 		return compressedMessages(name)
 	}

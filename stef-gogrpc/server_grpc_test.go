@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -392,6 +393,17 @@ func TestServerRefusesGRPCCompression(t *testing.T) {
 		require.Equal(t, codes.InvalidArgument, status.Code(err))
 		require.ErrorContains(t, err, "gRPC compresses the messages (gzip): turn the compression of gRPC off")
 		require.EqualValues(t, 1, e.server.Stats().Refused)
+	})
+	inBubble(t, "accepted", func(t *testing.T) {
+		e := newEnds(t, echo, endsConfig{
+			server: []stefgrpc.ServerOption{stefgrpc.WithCompressedMessages()},
+			dial:   []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.UseCompressor("gzip"))},
+		})
+		c := e.open(t)
+		c.say(chunkMessage([]byte(strings.Repeat("a", 900)), true))
+		message, err := c.hear()
+		require.NoError(t, err)
+		require.Equal(t, uint64(900), acknowledged(t, message))
 	})
 }
 

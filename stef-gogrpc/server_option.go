@@ -33,6 +33,7 @@ type serverConfig struct {
 	maxChunk    int64
 	maxStreams  int
 	maxBuffered int64
+	compressed  bool // accept messages that gRPC compresses
 	ackInterval time.Duration
 	dictLimit   int
 	windows     int64 // memory of all windows of zstd, 0: any
@@ -216,6 +217,16 @@ func WithHeaderTimeout(d time.Duration) ServerOption {
 // chunk to its last. The default is DefaultChunkTimeout.
 func WithChunkTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithChunkTimeout", limitChunk, d)
+}
+
+// WithCompressedMessages accepts streams whose messages gRPC compresses, for clients that
+// are trusted: gRPC decompresses a message, up to the largest one that the gRPC server
+// accepts, before any limit counts it. By default such streams are refused.
+func WithCompressedMessages() ServerOption {
+	return func(c *serverConfig) error {
+		c.compressed = true
+		return nil
+	}
 }
 
 // WithIdleTimeout ends a stream in order, with OK, when its client sends nothing

@@ -19,7 +19,7 @@ import (
 )
 
 func (r *run) serveSTEF(signal otlpfile.Signal, options []grpc.ServerOption) (*grpc.Server, error) {
-	server, err := stefgrpc.NewServer()
+	server, err := stefgrpc.NewServer(stefgrpc.WithCompressedMessages())
 	if err != nil {
 		return nil, err
 	}
