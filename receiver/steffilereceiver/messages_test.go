@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
@@ -204,7 +205,10 @@ func TestMessagesDictionaries(t *testing.T) {
 	r = start(t, with(shared), to, store)
 	r.requireFinished(complete, 1)
 	to.requireOnce(9)
-	require.NoFileExists(t, path)
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(path)
+		return os.IsNotExist(err)
+	}, 10*time.Second, time.Millisecond)
 	r.stop()
 
 	settings := receivertest.NewNopSettings(metadata.Type)
