@@ -71,7 +71,7 @@ func run(args []string, stderr io.Writer) int {
 		}
 		return exitUsage
 	}
-	if *version {
+	if *version || len(paths) == 1 && paths[0] == "version" {
 		fmt.Fprintf(stderr, "stefc %s, %s %s/%s\n", module(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
 	}

@@ -238,6 +238,9 @@ func TestRunLeavesNoHalfFiles(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	var out bytes.Buffer
+	require.Zero(t, run([]string{"version"}, &out))
+	require.Contains(t, out.String(), "stefc ")
+	out.Reset()
 	require.Zero(t, run([]string{"-version"}, &out))
 	require.Regexp(t, `^stefc \S+, go\S+ \S+/\S+\n$`, out.String())
 }
