@@ -86,6 +86,7 @@ internal/signal/anysignal     -> internal/signal internal/otlpfile stef-go stef-
 internal/teltest              -> zstd
 internal/teltest/canon        -> pdata
 internal/teltest/randtel      -> pdata
+internal/teltest/unfinished   -> xnet
 internal/otlpfile             -> pdata zstd
 internal/replay               -> internal/otlpfile internal/signal internal/signal/anysignal stef-go stef-gogrpc stef-pdata pdata grpc
 internal/netfault             ->
@@ -150,6 +151,7 @@ var nicknames = map[string]string{
 	"pdata":     "go.opentelemetry.io/collector/pdata",
 	"collector": "go.opentelemetry.io/collector",
 	"zap":       "go.uber.org/zap",
+	"xnet":      "golang.org/x/net",
 
 	"arrow":           "github.com/apache/arrow-go/v18",
 	"contribencoding": "github.com/open-telemetry/opentelemetry-collector-contrib/extension/encoding",

@@ -15,12 +15,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding/gzip"
 
+	"github.com/otelstef/stef/internal/teltest/unfinished"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
@@ -136,17 +135,6 @@ func compressedMessages(t testing.TB, address string) {
 
 // unfinishedMessages sends 15 of 60 MiB of a message on each of 60 connections.
 func unfinishedMessages(t testing.TB, address string) {
-	var headers bytes.Buffer
-	e := hpack.NewEncoder(&headers)
-	for _, f := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", "/STEFDestination/Stream"}, {":authority", "x"},
-		{"content-type", "application/grpc"}, {"te", "trailers"},
-	} {
-		if err := e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
-			t.Error(err)
-		}
-	}
-	data := append([]byte{0, 60 >> 4, 60 << 4 & 0xff, 0, 0}, make([]byte, 16<<10-5)...)
 	for range 60 {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
@@ -154,20 +142,7 @@ func unfinishedMessages(t testing.TB, address string) {
 			return
 		}
 		defer conn.Close()
-		_, _ = conn.Write([]byte(http2.ClientPreface))
-		framer := http2.NewFramer(conn, conn)
-		_ = framer.WriteSettings()
-		go func() {
-			for {
-				if _, err := framer.ReadFrame(); err != nil {
-					return
-				}
-			}
-		}()
-		err = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: headers.Bytes(), EndHeaders: true})
-		for sent := 0; sent < 15<<20 && err == nil; sent += len(data) {
-			err = framer.WriteData(1, false, data) // fails when the Collector closes the connection
-		}
+		_ = unfinished.Begin(conn, "/STEFDestination/Stream", 1, 15<<20) // the Collector may close the connection
 	}
 }
 

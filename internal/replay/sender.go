@@ -300,7 +300,4 @@ func (w *batchWriter) Flush() error { return w.encoder.Writer.Flush() }
 func (w *batchWriter) Close() error { return w.encoder.Writer.Close() }
 
 // BufferedBytes implements stefgrpc.BatchWriter.
-func (w *batchWriter) BufferedBytes() int {
-	s := w.encoder.Writer.Stats()
-	return int(s.Records - s.Flushed)
-}
+func (w *batchWriter) BufferedBytes() int { return w.encoder.Writer.BufferedBytes() }

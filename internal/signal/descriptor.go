@@ -73,6 +73,7 @@ type Writer interface {
 	Reset(dst io.Writer) error
 	Flush() error
 	Close() error
+	BufferedBytes() int
 	Stats() stef.WriterStats
 }
 

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// takeTLS returns the configuration of the server without TLS, and an option that
-// sets TLS up with a log of failed handshakes: gRPC reports them to nobody.
+// takeTLS returns the configuration of the server without TLS, and the credentials of the
+// server, which log failed handshakes: gRPC reports them to nobody.
 func (s *shared) takeTLS(ctx context.Context) (*configgrpc.ServerConfig, credentials.TransportCredentials, error) {
 	config := s.config.ServerConfig
 	if !config.TLS.HasValue() {

@@ -4,10 +4,8 @@
 package stefreceiver
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/binary"
 	"io"
 	"net"
 	"testing"
@@ -16,41 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/config/configopaque"
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/status"
-)
 
-// beginMessage opens a stream of STEF or OTLP, and sends the first bytes of a message of
-// 60 MiB. It stops when the server closes the connection.
-func beginMessage(t testing.TB, conn net.Conn, path string, size int) {
-	var headers bytes.Buffer
-	e := hpack.NewEncoder(&headers)
-	for _, f := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", path}, {":authority", "x"},
-		{"content-type", "application/grpc"}, {"te", "trailers"},
-	} {
-		require.NoError(t, e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}))
-	}
-	_, _ = conn.Write([]byte(http2.ClientPreface))
-	framer := http2.NewFramer(conn, conn)
-	_ = framer.WriteSettings()
-	go func() {
-		for {
-			if _, err := framer.ReadFrame(); err != nil {
-				return
-			}
-		}
-	}()
-	err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: headers.Bytes(), EndHeaders: true})
-	data := append(binary.BigEndian.AppendUint32([]byte{0}, 60<<20), make([]byte, 16<<10-5)...)
-	for sent := 0; sent < size && err == nil; sent += len(data) {
-		err = framer.WriteData(1, false, data)
-	}
-}
+	"github.com/otelstef/stef/internal/teltest/unfinished"
+)
 
 // TestUnfinishedMessages: messages that clients begin and do not finish take at most half
 // of limits::memory_limit_mib, with the default configuration: the connections that hold
@@ -75,7 +46,7 @@ func TestUnfinishedMessages(t *testing.T) {
 				conn, err := tls.Dial("tcp", r.address, &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS12})
 				require.NoError(t, err)
 				defer conn.Close()
-				beginMessage(t, conn, path, 15*mib)
+				_ = unfinished.Begin(conn, path, 1, 15*mib) // the receiver may close the connection
 				largest = max(largest, r.shared.receiving.Bytes())
 			}
 		})
