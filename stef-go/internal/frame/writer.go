@@ -24,7 +24,7 @@ const headRoom = 1 + 4 + 4
 // frames of blockFrame or more. The literals of a large column then have their own
 // entropy tables.
 const (
-	blockColumn = 2 << 10
+	blockColumn = 3 << 10
 	blockFrame  = 8 << 10
 )
 
