@@ -31,6 +31,8 @@ RECORD_TIME ?= 12m
 RECORD_OUT ?= $(CURDIR)/internal/fixtures/recordings
 E2E ?=
 BASE ?= main
+BEFORE ?= 9aafeec
+TURNS ?= 12
 
 # $(call each,MODULES,COMMAND) runs a command in the folder of every module.
 each = @set -e; for m in $(1); do echo "-- $$m"; (cd $$m; $(2)); done
@@ -101,6 +103,18 @@ study-sdk: ## Measure what telemetry costs an application: tables in .tmp/study-
 
 guard: ## Compare the work tree with a revision (BASE=main) and name what got slower or larger
 	cd benchmarks && $(GO) run ./guard -base $(BASE)
+
+before: ## Compare CPU and bytes of streams with a revision from before the compact form (BEFORE=9aafeec TURNS=12)
+	rm -rf .tmp/before && git worktree prune && git worktree add --detach .tmp/before $(BEFORE)
+	cp stef-pdata/bench_revisions_test.go .tmp/before/stef-pdata/
+	$(GO) test -c -o .tmp/after.test ./stef-pdata && cd .tmp/before && $(GO) test -c -o ../before.test ./stef-pdata
+	@rm -f .tmp/before.txt .tmp/after.txt; export GOMAXPROCS=1; for turn in $$(seq $(TURNS)); do \
+		sides="before after"; [ $$((turn % 2)) = 1 ] || sides="after before"; \
+		for side in $$sides; do folder=stef-pdata; [ $$side = after ] || folder=.tmp/before/stef-pdata; \
+			(top=$(CURDIR)/.tmp; cd $$folder && $$top/$$side.test -test.run '^$$' -test.bench Revision -test.benchtime 0.05s >> $$top/$$side.txt) || exit 1; \
+		done; done
+	git worktree remove --force .tmp/before
+	@$(TOOL) benchstat .tmp/before.txt .tmp/after.txt
 
 record: collector ## Record telemetry of programs in five languages (RECORD_TIME=12m RECORD_OUT=folder)
 	cd $(RECORD) && PATH="$(CURDIR)/bin:$$PATH" $(GO) run -trimpath . -programs go,node,python,java,collector -for $(RECORD_TIME) -visits 0.35 -metrics-every 10s -out $(RECORD_OUT)

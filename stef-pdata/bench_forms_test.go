@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	stef "github.com/otelstef/stef/stef-go"
-	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
@@ -28,19 +26,12 @@ import (
 //	BenchmarkForms/SIGNAL/set=S/op=encode     Encode and Flush of each part, zstd
 //	BenchmarkForms/SIGNAL/set=S/op=decode     Decode to the end
 //	BenchmarkForms/SIGNAL/set=S/op=iterate    Next to the end, without pdata
+//	BenchmarkForms/SIGNAL/set=S/op=steady     the second half of the records of iterate
 //
-// Each operation is a stream of its own. ns/item is CPU time of the process in the
+// Each operation is a stream of its own, which op=steady opens and reads half of before
+// its time counts. ns/item is CPU time of the process in the
 // compact form, xfull its ratio to that of the full form, and xbytes the ratio of the
 // bytes. Use an even number of turns, such as -benchtime 10x.
-
-// cpuTime is the CPU time of the process.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 // formsOf are what the benchmarks of forms need beside the signal.
 type formsOf[T any] struct {
@@ -50,40 +41,7 @@ type formsOf[T any] struct {
 	compact func() stef.WriterOption
 	level   stef.Level // of the compact form
 	// iterate reads a stream to its end without pdata.
-	iterate func(stream io.Reader) error
-}
-
-func iterateMetrics(stream io.Reader) error {
-	r, err := otelstef.NewMetricsReader(stream)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for r.Next() {
-	}
-	return r.Err()
-}
-
-func iterateSpans(stream io.Reader) error {
-	r, err := otelstef.NewSpansReader(stream)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for r.Next() {
-	}
-	return r.Err()
-}
-
-func iterateLogs(stream io.Reader) error {
-	r, err := otelstef.NewLogsReader(stream)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for r.NextBorrowing() {
-	}
-	return r.Err()
+	iterate func(stream io.Reader, halfway int, mark func()) error
 }
 
 func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
@@ -91,12 +49,13 @@ func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
 	for _, part := range parts {
 		items += f.items(part)
 	}
-	form := []stef.WriterOption{f.compact(), stef.WithCompressionLevel(f.level)}
+	form := f.defaults()
 	full, compact := f.stream(b, parts), f.stream(b, parts, form...)
-	perItem := func(b *testing.B, op func(b *testing.B, stream []byte, options ...stef.WriterOption)) {
+	perItem := func(b *testing.B, items int, op func(b *testing.B, begin *time.Duration, stream []byte, options ...stef.WriterOption)) {
+		var start time.Duration
 		ops := [2]func(){
-			func() { op(b, full) },
-			func() { op(b, compact, form...) },
+			func() { op(b, &start, full) },
+			func() { op(b, &start, compact, form...) },
 		}
 		ops[0]()
 		ops[1]()
@@ -107,7 +66,7 @@ func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
 			// allocated mostly falls to the second one.
 			for i := range ops {
 				form := (turn + i) % 2
-				start := cpuTime()
+				start = cpuTime()
 				ops[form]()
 				spent[form] += cpuTime() - start
 			}
@@ -119,18 +78,25 @@ func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
 		b.ReportMetric(0, "ns/op")
 	}
 	b.Run("set="+name+"/op=encode", func(b *testing.B) {
-		perItem(b, func(b *testing.B, _ []byte, options ...stef.WriterOption) { f.stream(b, parts, options...) })
+		perItem(b, items, func(b *testing.B, _ *time.Duration, _ []byte, options ...stef.WriterOption) {
+			f.stream(b, parts, options...)
+		})
 	})
 	b.Run("set="+name+"/op=decode", func(b *testing.B) {
-		perItem(b, func(b *testing.B, stream []byte, _ ...stef.WriterOption) {
+		perItem(b, items, func(b *testing.B, _ *time.Duration, stream []byte, _ ...stef.WriterOption) {
 			if err := f.decode(bytes.NewReader(stream)); !errors.Is(err, io.EOF) {
 				b.Fatal(err)
 			}
 		})
 	})
 	b.Run("set="+name+"/op=iterate", func(b *testing.B) {
-		perItem(b, func(b *testing.B, stream []byte, _ ...stef.WriterOption) {
-			require.NoError(b, f.iterate(bytes.NewReader(stream)))
+		perItem(b, items, func(b *testing.B, _ *time.Duration, stream []byte, _ ...stef.WriterOption) {
+			require.NoError(b, f.iterate(bytes.NewReader(stream), 0, nil))
+		})
+	})
+	b.Run("set="+name+"/op=steady", func(b *testing.B) {
+		perItem(b, items-items/2, func(b *testing.B, begin *time.Duration, stream []byte, _ ...stef.WriterOption) {
+			require.NoError(b, f.iterate(bytes.NewReader(stream), items/2, func() { *begin = cpuTime() }))
 		})
 	})
 }
