@@ -28,6 +28,11 @@ var schema = flag.String("schema", "", "stef::schema of the exporter: compact (d
 
 var level = flag.String("level", "", "stef::compression_level of the exporter: auto (default), fastest, default, better, best")
 
+var ballastMiB = flag.Int("ballast", 0, "live heap in MiB beside exporter and receiver, as in a busy Collector, where garbage collections are rare")
+
+// ballast is never read.
+var ballast []byte
+
 var results Results
 
 func TestMain(m *testing.M) {
@@ -38,6 +43,7 @@ func TestMain(m *testing.M) {
 		os.Exit(2)
 	}
 	streamLevel = *level
+	ballast = make([]byte, *ballastMiB<<20)
 	if len(selected()) == 0 {
 		fmt.Fprintf(os.Stderr, "-variants %s is in no name of a variant; these are %s, %s and %s\n", *only, STEF.Name, OTLP.Name, OTLPGzip.Name)
 		os.Exit(2)
