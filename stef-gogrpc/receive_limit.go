@@ -20,13 +20,14 @@ import (
 //
 // If the bytes exceed the bound, the connection that holds the most of them is closed.
 // A ReceiveLimit reads the heads of the HTTP/2 frames that pass (RFC 9113, section 4.1)
-// and the lengths of messages in them, and changes nothing. It counts messages as they
-// are on the wire: refuse compressed ones, as Server does, or count what they decompress
-// to.
+// and the lengths of messages in them, and changes nothing, except for WithoutDecompression.
+// It counts messages as they are on the wire: refuse compressed ones, as Server does, or
+// count what they decompress to.
 //
 // A ReceiveLimit is safe for concurrent use.
 type ReceiveLimit struct {
 	max   int64
+	plain bool // see WithoutDecompression
 	ended func(client net.Addr, bytes int64)
 	held  atomic.Int64
 
@@ -39,6 +40,23 @@ type ReceiveLimit struct {
 // connection that is closed, with the bytes of incomplete messages that it held.
 func NewReceiveLimit(bytes int64, ended func(client net.Addr, bytes int64)) *ReceiveLimit {
 	return &ReceiveLimit{max: bytes, ended: ended, connections: map[*limitedConn]struct{}{}}
+}
+
+// WithoutDecompression makes gRPC pass compressed messages to the codec of the server as
+// they are on the wire, and returns l. It clears the byte in front of each message that
+// says that it is compressed. gRPC decompresses a message before any code of the server
+// runs, up to the maximum size of a message for each call, and nothing bounds how many it
+// decompresses at a time; zstd alone may take 512 MiB for each. A handler can bound both.
+//
+// Handlers must then decompress: the name of the compression is what RecvCompress of
+// grpc.ServerTransportStreamFromContext returns. A message that the client did not compress
+// comes as before, also on a call that names a compression, so handlers must tell the
+// two apart by their first bytes.
+//
+// Call it before Credentials.
+func (l *ReceiveLimit) WithoutDecompression() *ReceiveLimit {
+	l.plain = true
+	return l
 }
 
 // Credentials returns the credentials of a server to which the limit applies, for
@@ -122,7 +140,11 @@ type limitedConn struct {
 // Read implements net.Conn.
 func (c *limitedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if n > 0 && c.received(p[:n]) {
+	grown, open := c.received(p[:n])
+	if !open { // these bytes were not looked at, so gRPC must not see them
+		return 0, net.ErrClosed
+	}
+	if grown {
 		c.limit.relieve()
 	}
 	return n, err
@@ -155,19 +177,20 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// received counts bytes that were read. It reports whether more are held than before.
-func (c *limitedConn) received(b []byte) bool {
+// received counts bytes that were read. It reports whether more are held than before, and
+// whether the connection is open.
+func (c *limitedConn) received(b []byte) (grown, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return false
+		return false, false
 	}
 	before := c.held.Load()
 	c.in.each(b, func(f *http2Frames, payload []byte) {
 		switch f.kind {
 		case frameHeaders:
 			if c.messages[f.stream] == nil {
-				c.messages[f.stream] = new(messageBytes)
+				c.messages[f.stream] = &messageBytes{plain: c.limit.plain}
 			}
 		case frameData:
 			if m := c.messages[f.stream]; m != nil {
@@ -185,7 +208,7 @@ func (c *limitedConn) received(b []byte) bool {
 			c.drop(f.stream)
 		}
 	})
-	return c.held.Load() > before
+	return c.held.Load() > before, true
 }
 
 // drop forgets a stream that has ended.
@@ -209,6 +232,7 @@ type messageBytes struct {
 	have   int   // bytes of the prefix
 	left   int64 // bytes of the message that are still expected
 	held   int64
+	plain  bool // clear the byte of compression
 }
 
 // receive counts a part of the data, and the cost of its frame if a message is
@@ -217,6 +241,9 @@ func (m *messageBytes) receive(b []byte, cost int64) int64 {
 	before := m.held
 	for len(b) > 0 {
 		if m.have < len(m.prefix) {
+			if m.have == 0 && m.plain && b[0] == 1 {
+				b[0] = 0
+			}
 			n := copy(m.prefix[m.have:], b)
 			m.have += n
 			b = b[n:]

@@ -6,6 +6,7 @@ package stefgrpc
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
 	"net"
 	"testing"
@@ -136,3 +137,65 @@ func TestReceiveLimitRandom(t *testing.T) {
 		require.Zero(t, l.Bytes())
 	}
 }
+
+// TestReceiveLimitWithoutDecompression: however a connection is split, gRPC sees each message
+// as one that is not compressed, and every other byte as it was sent.
+func TestReceiveLimitWithoutDecompression(t *testing.T) {
+	build := func(flag byte) []byte {
+		x := newH2(true)
+		message := func(n int) []byte {
+			b := grpcMessage(n)
+			b[0] = flag
+			for i := range n {
+				b[5+i] = 1 // like the byte of compression
+			}
+			return b
+		}
+		require.NoError(t, x.WriteSettings())
+		for stream := uint32(1); stream < 6; stream += 2 {
+			require.NoError(t, x.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: []byte{1, 1, 1}, EndHeaders: true}))
+		}
+		both := append(message(10), message(0)...)
+		require.NoError(t, x.WriteData(1, false, both[:3]))
+		require.NoError(t, x.WriteData(3, false, message(300)))
+		require.NoError(t, x.WriteDataPadded(1, false, both[3:], make([]byte, 7)))
+		require.NoError(t, x.WriteDataPadded(5, true, message(1), make([]byte, 1)))
+		require.NoError(t, x.WriteData(1, true, message(70)))
+		return x.Bytes()
+	}
+	sent, want := build(1), build(0)
+	require.NotEqual(t, want, sent)
+	for _, piece := range []int{1, 2, 3, 7, 100, 1 << 20} {
+		_, receive, _ := countedConn(t, NewReceiveLimit(1<<30, nil).WithoutDecompression())
+		got := bytes.Clone(sent)
+		receive(got, piece)
+		require.Equal(t, want, got, "pieces of %d", piece)
+
+		_, receive, _ = countedConn(t, NewReceiveLimit(1<<30, nil))
+		got = bytes.Clone(sent)
+		receive(got, piece)
+		require.Equal(t, sent, got, "pieces of %d", piece)
+	}
+}
+
+// A connection that was closed while it was read delivers nothing: these bytes were not
+// looked at.
+func TestReceiveLimitAfterClose(t *testing.T) {
+	c, receive, _ := countedConn(t, NewReceiveLimit(1<<30, nil).WithoutDecompression())
+	receive([]byte(http2Preface), 100)
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.Conn = readConn{c.Conn, bytes.NewReader([]byte("late"))}
+	n, err := c.Read(make([]byte, 10))
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.Zero(t, n)
+}
+
+// readConn reads from something else.
+type readConn struct {
+	net.Conn
+	io.Reader
+}
+
+func (c readConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
