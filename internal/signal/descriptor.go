@@ -110,6 +110,9 @@ type OTLP[T any] struct {
 	// Count returns the number of items in an encoded export request, up to the
 	// first byte that is not protobuf.
 	Count func(request []byte) int
+	// Memory returns about how many bytes an encoded export request takes as pdata. The
+	// error says why it must not be decoded: ErrNested, or it is not protobuf.
+	Memory func(request []byte) (int64, error)
 	// NewClient returns the function that sends export requests.
 	NewClient func(*grpc.ClientConn) Export[T]
 }

@@ -56,6 +56,7 @@ var Logs = &Descriptor[plog.Logs]{
 	OTLP: OTLP[plog.Logs]{
 		Service: "opentelemetry.proto.collector.logs.v1.LogsService",
 		Count:   countLogRecords,
+		Memory:  logsRequest.memory,
 		NewClient: func(conn *grpc.ClientConn) Export[plog.Logs] {
 			client := plogotlp.NewGRPCClient(conn)
 			return func(ctx context.Context, batch plog.Logs, options ...grpc.CallOption) (PartialSuccess, error) {

@@ -57,6 +57,7 @@ var Metrics = &Descriptor[pmetric.Metrics]{
 	OTLP: OTLP[pmetric.Metrics]{
 		Service: "opentelemetry.proto.collector.metrics.v1.MetricsService",
 		Count:   countPoints,
+		Memory:  metricsRequest.memory,
 		NewClient: func(conn *grpc.ClientConn) Export[pmetric.Metrics] {
 			client := pmetricotlp.NewGRPCClient(conn)
 			return func(ctx context.Context, batch pmetric.Metrics, options ...grpc.CallOption) (PartialSuccess, error) {

@@ -57,6 +57,7 @@ var Traces = &Descriptor[ptrace.Traces]{
 	OTLP: OTLP[ptrace.Traces]{
 		Service: "opentelemetry.proto.collector.trace.v1.TraceService",
 		Count:   countSpans,
+		Memory:  tracesRequest.memory,
 		NewClient: func(conn *grpc.ClientConn) Export[ptrace.Traces] {
 			client := ptraceotlp.NewGRPCClient(conn)
 			return func(ctx context.Context, batch ptrace.Traces, options ...grpc.CallOption) (PartialSuccess, error) {

@@ -1,0 +1,144 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package signal
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// ErrNested means that values of a request are nested deeper than MaxNesting. pdata decodes
+// them recursively, and a request of 18 MiB can need more stack than Go allows a goroutine,
+// which ends the process.
+var ErrNested = errors.New("values are nested deeper than 1,024 messages")
+
+// MaxNesting is how deep the messages of a request may be nested.
+const MaxNesting = 1024
+
+// shape is a message of OTLP, as far as its memory as pdata depends on it.
+type shape struct {
+	bytes  int64 // of an empty message, with its place in a list
+	fields [16]*shape
+	old    *shape // field 1000, by which older senders name the scopes
+	number int64  // bytes for each byte of field 2, if it has packed numbers
+}
+
+// Bytes of messages as pdata. A list that grows keeps up to a quarter more than it needs;
+// lists of pointers count their pointers. TestMemory measures them.
+var (
+	attributeValue = &shape{bytes: 16}
+	listValue      = &shape{bytes: 40}
+	attribute      = &shape{bytes: 48, fields: [16]*shape{2: attributeValue}}
+	values         = &shape{bytes: 32, fields: [16]*shape{1: listValue}}
+	pairs          = &shape{bytes: 32, fields: [16]*shape{1: attribute}}
+	text           = &shape{bytes: 20}
+	entity         = &shape{bytes: 92, fields: [16]*shape{3: text, 4: text}}
+	resource       = &shape{fields: [16]*shape{1: attribute, 3: entity}}
+	scope          = &shape{fields: [16]*shape{3: attribute}}
+
+	exemplar             = &shape{bytes: 96, fields: [16]*shape{7: attribute}}
+	number               = &shape{bytes: 108, fields: [16]*shape{5: exemplar, 7: attribute}}
+	histogram            = &shape{bytes: 176, fields: [16]*shape{8: exemplar, 9: attribute}}
+	buckets              = &shape{number: 10}
+	exponentialHistogram = &shape{bytes: 208, fields: [16]*shape{1: attribute, 8: buckets, 9: buckets, 11: exemplar}}
+	quantile             = &shape{bytes: 28}
+	summary              = &shape{bytes: 108, fields: [16]*shape{6: quantile, 7: attribute}}
+	numbers              = &shape{bytes: 48, fields: [16]*shape{1: number}}
+	metric               = &shape{bytes: 108, fields: [16]*shape{5: numbers, 7: numbers, 9: {bytes: 48, fields: [16]*shape{1: histogram}},
+		10: {bytes: 48, fields: [16]*shape{1: exponentialHistogram}}, 11: {bytes: 48, fields: [16]*shape{1: summary}}, 12: attribute}}
+
+	event = &shape{bytes: 76, fields: [16]*shape{3: attribute}}
+	link  = &shape{bytes: 92, fields: [16]*shape{4: attribute}}
+	span  = &shape{bytes: 224, fields: [16]*shape{9: attribute, 11: event, 13: link, 15: {}}}
+
+	logRecord = &shape{bytes: 144, fields: [16]*shape{5: attributeValue, 6: attribute}}
+
+	metricsRequest = requestOf(metric)
+	tracesRequest  = requestOf(span)
+	logsRequest    = requestOf(logRecord)
+)
+
+func init() { // the only shapes that contain themselves
+	for _, v := range []*shape{attributeValue, listValue} {
+		v.fields[5], v.fields[6] = values, pairs
+	}
+}
+
+func requestOf(item *shape) *shape {
+	scopes := &shape{bytes: 128, fields: [16]*shape{1: scope, 2: item}}
+	return &shape{fields: [16]*shape{1: {bytes: 144, fields: [16]*shape{1: resource, 2: scopes}, old: scopes}}}
+}
+
+// memory returns about how many bytes an encoded request needs as pdata. It counts each
+// byte of the request once, for texts, and its messages. The error says that the request
+// is not to be decoded: it is ErrNested, or the request is no protobuf, or has groups or
+// numbers of fields that protobuf does not have, behind which pdata would see other fields.
+func (s *shape) memory(request []byte) (int64, error) {
+	n, err := s.contents(request, 0)
+	return n + int64(len(request)), err
+}
+
+var errNoProtobuf = errors.New("a field is not protobuf, or a group")
+
+const maxFieldNumber = 1<<29 - 1
+
+func (s *shape) contents(b []byte, depth int) (n int64, err error) {
+	if depth > MaxNesting {
+		return 0, ErrNested
+	}
+	for len(b) > 0 {
+		tag, size := varint(b)
+		if size == 0 || tag>>3 == 0 || tag>>3 > maxFieldNumber {
+			return n, errNoProtobuf
+		}
+		b = b[size:]
+		kind, payload := tag&7, 0
+		switch kind {
+		case 0:
+			_, payload = varint(b)
+		case 1:
+			payload = 8
+		case 2:
+			length, head := varint(b)
+			if head == 0 || length > uint64(len(b)-head) {
+				return n, errNoProtobuf
+			}
+			b, payload = b[head:], int(length)
+		case 5:
+			payload = 4
+		}
+		if payload > len(b) || payload == 0 && kind != 2 {
+			return n, errNoProtobuf
+		}
+		if child := s.field(tag >> 3); child != nil && kind == 2 {
+			inner, err := child.contents(b[:payload], depth+1)
+			if n += child.bytes + inner; err != nil {
+				return n, err
+			}
+		} else if tag>>3 == 2 {
+			n += s.number * int64(payload)
+		}
+		b = b[payload:]
+	}
+	return n, nil
+}
+
+func (s *shape) field(number uint64) *shape {
+	if number < uint64(len(s.fields)) {
+		return s.fields[number]
+	}
+	if number == 1000 {
+		return s.old
+	}
+	return nil
+}
+
+// varint returns a number and its length, which is 0 if it is invalid.
+func varint(b []byte) (uint64, int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint64(b[0]), 1
+	}
+	v, n := binary.Uvarint(b)
+	return v, max(n, 0)
+}
