@@ -65,7 +65,7 @@ exporter/...                  -> stef-go stef-gogrpc internal/signal internal/st
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver     -> stef-go stef-go/rotate internal/signal internal/streamconf internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
-receiver/...                  -> stef-go stef-gogrpc internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel
+receiver/...                  -> stef-go stef-gogrpc internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel zstd
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
 extension/...                 -> stef-go stef-go/schema internal/signal internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
@@ -86,6 +86,7 @@ internal/signal/anysignal     -> internal/signal internal/otlpfile stef-go stef-
 internal/teltest              -> zstd
 internal/teltest/canon        -> pdata
 internal/teltest/randtel      -> pdata
+internal/teltest/compressed   -> xnet
 internal/teltest/unfinished   -> xnet
 internal/otlpfile             -> pdata zstd
 internal/replay               -> internal/otlpfile internal/signal internal/signal/anysignal stef-go stef-gogrpc stef-pdata pdata grpc

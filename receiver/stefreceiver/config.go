@@ -147,6 +147,14 @@ func (c *Config) receiving() int64 {
 	return int64(max(c.Limits.MemoryLimitMiB/2, c.ServerConfig.MaxRecvMsgSizeMiB+1)) * mib
 }
 
+// maxMessage is the largest message after decompression. 0 leaves the default of gRPC.
+func (c *Config) maxMessage() int64 {
+	if n := c.ServerConfig.MaxRecvMsgSizeMiB; n > 0 {
+		return int64(n) * mib
+	}
+	return 4 * mib
+}
+
 // OTLPConfig configures plain OTLP.
 type OTLPConfig struct {
 	// Enabled serves OTLP. It is on by default.

@@ -34,9 +34,11 @@ type core struct {
 	// would use more memory and would not be faster.
 	decoding gate
 	lanes    *lanes
-	memory   streamMemory
-	releaser *releaser
-	broken   limitedLog // of streams that cannot be decoded
+	// decompression is for OTLP requests. Streams of STEF are decompressed by their readers.
+	decompression *decompression
+	memory        streamMemory
+	releaser      *releaser
+	broken        limitedLog // of streams that cannot be decoded
 
 	// stopping is closed at the start of the shutdown.
 	stopping chan struct{}
@@ -51,13 +53,14 @@ func newCore(config *Config, settings receiver.Settings) (*core, error) {
 		return nil, err
 	}
 	c := &core{
-		config:    config,
-		logger:    settings.Logger,
-		telemetry: telemetry,
-		parties:   parties{of: map[string]*party{}},
-		admission: newGate(int64(config.Admission.RequestLimitMiB)*mib, int64(config.Admission.WaitingLimitMiB)*mib),
-		decoding:  newGate(decodingPlaces(), math.MaxInt64),
-		lanes:     newLanes(),
+		config:        config,
+		logger:        settings.Logger,
+		telemetry:     telemetry,
+		parties:       parties{of: map[string]*party{}},
+		admission:     newGate(int64(config.Admission.RequestLimitMiB)*mib, int64(config.Admission.WaitingLimitMiB)*mib),
+		decoding:      newGate(decodingPlaces(), math.MaxInt64),
+		lanes:         newLanes(),
+		decompression: newDecompression(config.maxMessage(), settings.Logger),
 		memory: streamMemory{
 			limit:   int64(config.Limits.StreamMemoryLimitMiB) * mib,
 			streams: map[*streamShare]struct{}{},

@@ -88,7 +88,14 @@ func (g *gate) weight(n int64) int64 {
 // acquire admits n, a weight. It waits if necessary, and returns errNoRoom or the
 // error of the context if nothing was admitted.
 func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
-	w := g.enter(a, n)
+	return g.wait(ctx, g.enter(a, n))
+}
+
+// mayWait reports whether a request was admitted or waits, which means not refused.
+func (w *waiter) mayWait() bool { return w == nil || w.admitted != nil }
+
+// wait waits for what enter returned. Its errors are those of acquire.
+func (g *gate) wait(ctx context.Context, w *waiter) error {
 	switch {
 	case w == nil:
 		return nil

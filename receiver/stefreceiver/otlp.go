@@ -8,17 +8,23 @@ import (
 	"errors"
 	"fmt"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/internal/signal"
 )
 
 // otlpRequest is a request before it is decoded. The services of pdata are not
 // used for two reasons. They decode a request before any code of this package
 // runs, which is too early to ask for admission. And they answer INTERNAL to
 // requests that are not protobuf, although OTLP specifies INVALID_ARGUMENT.
-type otlpRequest struct{ data mem.BufferSlice }
+type otlpRequest struct {
+	data        mem.BufferSlice
+	compression string // that data still has, "" for none
+}
 
 // take returns the bytes of the request and leaves it empty. The caller must free
 // the bytes.
@@ -66,12 +72,14 @@ func (c codec) Unmarshal(data mem.BufferSlice, m any) error {
 func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 	who, leave := p.core.parties.join(ctx)
 	defer leave()
-	admission := &p.core.admission
-	weight := admission.weight(int64(request.data.Len()))
-	if err := admission.acquire(ctx, &who.admission, weight); err != nil {
+	var at place
+	defer at.release() // a request that is refused holds its place until its items are counted
+	request.compression = compressionOf(ctx, request.data)
+	weight, err := p.admit(ctx, who, request, &at)
+	if err != nil {
 		return p.notAdmitted(ctx, request, err)
 	}
-	defer admission.release(&who.admission, weight)
+	defer p.core.admission.release(&who.admission, weight)
 	batch, err := p.decodeOTLP(request)
 	if err != nil {
 		p.refuse(ctx, p.obs.otlp, formatOTLP, 0, err)
@@ -90,6 +98,59 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 	return nil
 }
 
+// admit admits a request, and returns the weight that the caller must release. A request is
+// admitted as it was sent, then decompressed, then admitted by its size and its memory as
+// pdata, like a batch of a stream. It holds nothing of the admission while it waits for
+// more, or requests could wait for each other.
+func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, at *place) (int64, error) {
+	admission := &p.core.admission
+	sent := admission.weight(int64(request.data.Len()))
+	if err := admission.acquire(ctx, &who.admission, sent); err != nil {
+		return 0, err
+	}
+	weight, err := p.weigh(ctx, who, request, at)
+	if err != nil || weight <= sent {
+		at.release()
+		if err != nil {
+			admission.release(&who.admission, sent)
+		}
+		return sent, err
+	}
+	admission.release(&who.admission, sent)
+	w := admission.enter(&who.admission, weight)
+	if w.mayWait() {
+		at.release()
+	}
+	return weight, admission.wait(ctx, w)
+}
+
+// weigh decompresses a request and returns its weight.
+func (p *pipe[T]) weigh(ctx context.Context, who *party, request *otlpRequest, at *place) (int64, error) {
+	if request.compression != "" {
+		if err := p.core.decompression.run(ctx, who, request, at); err != nil {
+			return 0, err
+		}
+	}
+	body := request.take()
+	request.data = mem.BufferSlice{body}
+	memory, err := p.OTLP.Memory(body.ReadOnlyData())
+	if errors.Is(err, signal.ErrNested) {
+		return 0, status.Error(codes.ResourceExhausted, err.Error())
+	} else if err != nil {
+		return 0, undecodable(err).Err()
+	}
+	size, limit := int64(body.Len()), p.core.admission.limit
+	weight := max(size, (memory+size)/memoryPerOTLP) // the request itself is held while it is decoded
+	if limit > 0 && weight > limit && memory > size*memoryPerRequest {
+		return 0, status.Errorf(codes.ResourceExhausted, "the request of %d bytes would take %d bytes of memory, more than admission::request_limit_mib allows: send smaller batches", size, memory)
+	}
+	return p.core.admission.weight(weight), nil
+}
+
+// memoryPerRequest is how many bytes of memory a request that is larger than the admission
+// may take for each byte. Empty messages take up to 113, ordinary telemetry two to four.
+const memoryPerRequest = 5
+
 func (p *pipe[T]) decodeOTLP(request *otlpRequest) (batch T, err error) {
 	body := request.take()
 	defer body.Free()
@@ -97,18 +158,26 @@ func (p *pipe[T]) decodeOTLP(request *otlpRequest) (batch T, err error) {
 	return p.Unmarshal(body.ReadOnlyData())
 }
 
-// notAdmitted returns the status of a request that could not be admitted.
+// notAdmitted returns the status of a request that could not be admitted. The items of one
+// that is still compressed are unknown.
 func (p *pipe[T]) notAdmitted(ctx context.Context, request *otlpRequest, err error) error {
-	st := unavailable(err.Error(), p.core.config.RetryAfter)
-	if errors.Is(err, errNoRoom) {
+	st, final := status.FromError(err)
+	switch {
+	case final:
+	case errors.Is(err, errNoRoom):
+		st = unavailable(err.Error(), p.core.config.RetryAfter)
 		p.meter.notAdmitted("otlp")
-	} else {
+	default:
 		// The client would return this error itself if its clock were faster.
 		st = status.FromContextError(err)
 		err = fmt.Errorf("gave up waiting for admission: %w", err)
 	}
-	body := request.take()
-	defer body.Free()
-	p.refuse(ctx, p.obs.otlp, formatOTLP, p.OTLP.Count(body.ReadOnlyData()), err)
+	items := 0
+	if request.compression == "" {
+		body := request.take()
+		defer body.Free()
+		items = p.OTLP.Count(body.ReadOnlyData())
+	}
+	p.refuse(ctx, p.obs.otlp, formatOTLP, items, err)
 	return st.Err()
 }

@@ -17,6 +17,8 @@ type party struct {
 	admission account
 	decoding  account
 	lanes     account
+	small     account // places to decompress requests
+	large     account
 	credit    credit
 	users     int
 	left      time.Time // when the last user left

@@ -68,7 +68,7 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 		return serverError(err)
 	}
 	g, err := config.ToServer(ctx, host.GetExtensions(), s.settings.TelemetrySettings,
-		configgrpc.WithGrpcServerOption(grpc.Creds(s.receiving.Credentials(creds))),
+		configgrpc.WithGrpcServerOption(grpc.Creds(s.receiving.WithoutDecompression().Credentials(creds))),
 		configgrpc.WithGrpcServerOption(grpc.InitialWindowSize(streamWindow)),
 		configgrpc.WithGrpcServerOption(grpc.InitialConnWindowSize(connectionWindow)),
 		configgrpc.WithGrpcServerOption(grpc.ForceServerCodecV2(newCodec())),

@@ -146,6 +146,7 @@ func (s *shared) observe(transport *stefgrpc.Server) error {
 			_, waiting := s.admission.state()
 			return waiting
 		}),
+		observe(t.RegisterReceiverStefDecompressionWaitingCallback, s.decompression.waiting),
 		observe(t.RegisterReceiverStefStreamMemoryBytesCallback, s.memory.bytes),
 		observe(t.RegisterReceiverStefBufferedBytesCallback, func() int64 { return transport.Stats().BufferedBytes + s.receiving.Bytes() }),
 		observe(t.RegisterReceiverStefStreamsHandshakingCallback, func() int64 { return int64(transport.Stats().Handshaking) }),

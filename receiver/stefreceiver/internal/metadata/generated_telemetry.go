@@ -36,6 +36,7 @@ type TelemetryBuilder struct {
 	ReceiverStefBytesCompressed        metric.Int64Counter
 	ReceiverStefBytesDecoded           metric.Int64Counter
 	ReceiverStefConsumeDuration        metric.Float64Histogram
+	ReceiverStefDecompressionWaiting   metric.Int64ObservableUpDownCounter
 	ReceiverStefDictBytes              metric.Int64UpDownCounter
 	ReceiverStefDictResets             metric.Int64Counter
 	ReceiverStefPanics                 metric.Int64Counter
@@ -95,6 +96,21 @@ func (builder *TelemetryBuilder) RegisterReceiverStefBufferedBytesCallback(cb me
 		cb(ctx, &observerInt64{inst: builder.ReceiverStefBufferedBytes, obs: o})
 		return nil
 	}, builder.ReceiverStefBufferedBytes)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterReceiverStefDecompressionWaitingCallback sets callback for observable ReceiverStefDecompressionWaiting metric.
+func (builder *TelemetryBuilder) RegisterReceiverStefDecompressionWaitingCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ReceiverStefDecompressionWaiting, obs: o})
+		return nil
+	}, builder.ReceiverStefDecompressionWaiting)
 	if err != nil {
 		return err
 	}
@@ -224,6 +240,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithDescription("Time from a decoded batch of a STEF stream to the answer of the pipeline, with the wait for a free consumer. [Alpha]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}...),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverStefDecompressionWaiting, err = builder.meter.Int64ObservableUpDownCounter(
+		"otelcol_receiver_stef_decompression_waiting",
+		metric.WithDescription("Compressed OTLP requests that wait for a place to be decompressed. [Alpha]"),
+		metric.WithUnit("{requests}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefDictBytes, err = builder.meter.Int64UpDownCounter(

@@ -1,0 +1,128 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package compressed plays a client that sends the same compressed message on many streams
+// of gRPC at once, for tests of what servers decompress. It compresses nothing itself, so
+// it takes little CPU.
+package compressed
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// MaxBytes is the largest message that can be sent: it fits into the first window of a stream.
+const MaxBytes = 60 << 10
+
+// Send calls a method with a message on a number of streams of a connection at the same
+// time. It returns how many calls were answered before the time was over or the server closed
+// the connection.
+func Send(conn net.Conn, method, encoding string, message []byte, streams int, most time.Duration) int {
+	c := &client{conn: conn, framer: http2.NewFramer(conn, conn), window: 65535, changed: sync.NewCond(new(sync.Mutex)), answered: map[uint32]bool{}}
+	_ = conn.SetDeadline(time.Now().Add(most))
+	if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
+		return 0
+	}
+	if err := c.framer.WriteSettings(); err != nil {
+		return 0
+	}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		c.read(streams)
+	}()
+	body := append(binary.BigEndian.AppendUint32([]byte{1}, uint32(len(message))), message...)
+	headers := headersOf(method, encoding)
+	for i := range streams {
+		if !c.call(uint32(2*i+1), headers, body) {
+			break
+		}
+	}
+	<-read
+	return len(c.answered)
+}
+
+func headersOf(method, encoding string) []byte {
+	var block bytes.Buffer
+	e := hpack.NewEncoder(&block)
+	for _, field := range [][2]string{
+		{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "test"},
+		{"content-type", "application/grpc"}, {"te", "trailers"}, {"grpc-encoding", encoding},
+	} {
+		_ = e.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // to memory
+	}
+	return block.Bytes()
+}
+
+type client struct {
+	conn    net.Conn
+	framer  *http2.Framer
+	changed *sync.Cond
+	window  int // of the connection
+	ended   bool
+
+	answered map[uint32]bool // streams
+}
+
+// call sends a message, each part when the window of the connection allows.
+func (c *client) call(stream uint32, headers, body []byte) bool {
+	if c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headers, EndHeaders: true}) != nil {
+		return false
+	}
+	for len(body) > 0 {
+		part := body[:min(len(body), 16<<10)]
+		body = body[len(part):]
+		if !c.reserve(len(part)) || c.framer.WriteData(stream, len(body) == 0, part) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// reserve waits for a part of the window, and reports whether the connection is open.
+func (c *client) reserve(n int) bool {
+	c.changed.L.Lock()
+	defer c.changed.L.Unlock()
+	for c.window < n && !c.ended {
+		c.changed.Wait()
+	}
+	c.window -= n
+	return !c.ended
+}
+
+// read reads what the server sends until it has ended so many streams.
+func (c *client) read(streams int) {
+	defer func() {
+		c.changed.L.Lock()
+		c.ended = true
+		c.changed.L.Unlock()
+		c.changed.Broadcast()
+	}()
+	for len(c.answered) < streams {
+		frame, err := c.framer.ReadFrame()
+		if err != nil {
+			return
+		}
+		switch f := frame.(type) {
+		case *http2.WindowUpdateFrame:
+			if f.StreamID == 0 {
+				c.changed.L.Lock()
+				c.window += int(f.Increment)
+				c.changed.L.Unlock()
+				c.changed.Broadcast()
+			}
+		case *http2.HeadersFrame:
+			if f.StreamEnded() {
+				c.answered[f.StreamID] = true
+			}
+		case *http2.RSTStreamFrame:
+			c.answered[f.StreamID] = true
+		}
+	}
+}

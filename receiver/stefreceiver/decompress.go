@@ -1,0 +1,220 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// smallRequest is the largest request after decompression that one of the many places
+	// decompresses: what receivers of OTLP accept at most if they use gRPC's default.
+	smallRequest = 4 * mib
+	// requestWindow is the largest window of zstd in a request. RFC 8878 advises senders
+	// not to exceed it. A frame of a few bytes can announce 512 MiB, which a decoder
+	// allocates before it reads a byte of the data.
+	requestWindow = 8 * mib
+)
+
+// decompression bounds the memory of OTLP requests that are being decompressed. gRPC
+// itself would decompress each request when its last byte arrives, however many there are.
+//
+// A request takes a small place. If it turns out to be larger than smallRequest, it gives
+// up what it has and waits for one of the few large places, without a small one, so that
+// small requests do not wait for large ones. Connections share the places fairly. Half as
+// many large places as processors also means that half of the processors remain for
+// other clients. Requests that wait are held as they were sent, and admitted as such.
+type decompression struct {
+	small, large gate
+	most         int64 // bytes of a request after decompression
+	busy         limitedLog
+	logger       *zap.Logger
+}
+
+func newDecompression(most int64, logger *zap.Logger) *decompression {
+	return &decompression{
+		small:  newGate(decodingPlaces(), math.MaxInt64),
+		large:  newGate(largePlaces(), math.MaxInt64),
+		most:   most,
+		logger: logger,
+	}
+}
+
+// largePlaces is how many requests of more than smallRequest are decompressed at a time.
+func largePlaces() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
+
+// waiting returns the number of requests that wait for a place.
+func (d *decompression) waiting() int64 {
+	_, small := d.small.state()
+	_, large := d.large.state()
+	return small + large
+}
+
+// place is a place to decompress a request. Its holder keeps it until the decompressed
+// request is admitted.
+type place struct {
+	gate *gate
+	of   *account
+}
+
+// release gives the place back. It may be called more than once.
+func (p *place) release() {
+	if p.gate != nil {
+		p.gate.release(p.of, 1)
+		p.gate = nil
+	}
+}
+
+// take replaces the place by one of another gate, for which it waits.
+func (p *place) take(ctx context.Context, g *gate, of *account) error {
+	p.release()
+	if err := g.acquire(ctx, of, 1); err != nil {
+		return err
+	}
+	p.gate, p.of = g, of
+	return nil
+}
+
+// run decompresses a request, and takes a place for it, which the caller must release. The
+// error is that of the context, or a status: RESOURCE_EXHAUSTED for a request that is too
+// large or has too large a window, INVALID_ARGUMENT for one that cannot be decompressed.
+func (d *decompression) run(ctx context.Context, who *party, request *otlpRequest, at *place) error {
+	if err := at.take(ctx, &d.small, &who.small); err != nil {
+		return err
+	}
+	plain, err := inflate(request, min(smallRequest, d.most))
+	if errors.Is(err, errLarger) && d.most > smallRequest {
+		d.logLarge()
+		if err := at.take(ctx, &d.large, &who.large); err != nil {
+			return err
+		}
+		plain, err = inflate(request, d.most)
+	}
+	if err != nil {
+		return d.refusal(err)
+	}
+	request.free()
+	request.data, request.compression = plain, ""
+	return nil
+}
+
+func (d *decompression) logLarge() {
+	if inUse, waiting := d.large.state(); inUse+waiting < largePlaces() {
+		return
+	}
+	if skipped, ok := d.busy.due(); ok {
+		d.logger.Warn("Compressed OTLP requests of more than 4 MiB wait, because others are being decompressed. Senders with smaller batches would not wait.",
+			zap.Int64("large_places", largePlaces()), zap.Int64("waiting", d.waiting()), zap.Int64("not_logged", skipped))
+	}
+}
+
+// errLarger means that the request is larger than the reader of it allows.
+var errLarger = errors.New("larger than allowed")
+
+func (d *decompression) refusal(err error) error {
+	switch {
+	case errors.Is(err, errLarger):
+		return status.Errorf(codes.ResourceExhausted, "the request is larger than %d bytes after decompression (max_recv_msg_size_mib): send smaller batches", d.most)
+	case errors.Is(err, zstd.ErrWindowSizeExceeded):
+		return status.Errorf(codes.ResourceExhausted, "the request needs a window of zstd of more than %d bytes: use a smaller window or a lower level", requestWindow)
+	}
+	return undecodable(fmt.Errorf("cannot decompress it: %w", err)).Err()
+}
+
+// inflate returns the decompressed bytes of a request, at most most of them. The request
+// remains as it is.
+func inflate(request *otlpRequest, most int64) (mem.BufferSlice, error) {
+	wire := request.data.Reader()
+	defer wire.Close()
+	src, end, err := decompressor(request.compression, wire)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if most < math.MaxInt64 {
+		src = io.LimitReader(src, most+1)
+	}
+	plain, err := mem.ReadAll(src, mem.DefaultBufferPool())
+	if err == nil && int64(plain.Len()) > most {
+		err = errLarger
+	}
+	if err != nil {
+		plain.Free()
+		return nil, err
+	}
+	return plain, nil
+}
+
+// decompressor returns a reader of decompressed bytes, and a function to call at the end.
+// zstd has a decoder of its own here, because that of gRPC allows windows of 512 MiB.
+func decompressor(name string, wire io.Reader) (io.Reader, func(), error) {
+	if name == "zstd" {
+		d, err := zstdDecoder(wire)
+		if err != nil {
+			return nil, nil, err
+		}
+		return d, func() {
+			_ = d.Reset(nil)
+			zstdDecoders.Put(d)
+		}, nil
+	}
+	registered := encoding.GetCompressor(name) // gRPC refuses names that have none
+	if registered == nil {
+		return nil, nil, fmt.Errorf("unknown compression %q", name)
+	}
+	src, err := registered.Decompress(wire)
+	return src, func() {
+		if closer, ok := src.(io.Closer); ok {
+			_ = closer.Close()
+		}
+	}, err
+}
+
+var zstdDecoders sync.Pool
+
+func zstdDecoder(wire io.Reader) (*zstd.Decoder, error) {
+	if d, ok := zstdDecoders.Get().(*zstd.Decoder); ok {
+		return d, d.Reset(wire)
+	}
+	return zstd.NewReader(wire, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(requestWindow))
+}
+
+// compressionOf returns the compression of a request, or "". The limit of the connections
+// passes compressed messages on as if they were not compressed (WithoutDecompression), so
+// this decides by the first byte: a request of OTLP begins with the tag of its only field.
+// gzip, zstd, snappy, deflate and lz4 begin with other bytes.
+func compressionOf(ctx context.Context, data mem.BufferSlice) string {
+	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ RecvCompress() string })
+	if !ok {
+		return ""
+	}
+	name := stream.RecvCompress()
+	if name == encoding.Identity {
+		return ""
+	}
+	const requestTag = 1<<3 | 2
+	for _, part := range data {
+		if b := part.ReadOnlyData(); len(b) > 0 {
+			if b[0] == requestTag {
+				return ""
+			}
+			return name
+		}
+	}
+	return ""
+}

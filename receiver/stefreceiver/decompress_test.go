@@ -1,0 +1,272 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/teltest/compressed"
+)
+
+// textOf returns a point with a text of so many bytes.
+func textOf(n int) pmetric.Metrics {
+	md := points(1)
+	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("text", strings.Repeat("x", n))
+	return md
+}
+
+// Requests arrive as they were sent, whatever compresses them and whatever place they need.
+func TestCompressedRequests(t *testing.T) {
+	for _, name := range []string{"gzip", "zstd", "snappy"} {
+		to, _, metrics, _ := everything()
+		r := startRig(t, testConfig(), to)
+		conn := r.dial(grpc.WithDefaultCallOptions(grpc.UseCompressor(name)))
+		for i, md := range []pmetric.Metrics{points(3), textOf(smallRequest - 1000), textOf(smallRequest + 1), textOf(40 * mib), points(500)} {
+			require.NoError(t, export(conn, md), name)
+			require.Equal(t, md, metrics.AllMetrics()[i], name)
+		}
+		require.NoError(t, export(conn, pmetric.NewMetrics()), "gRPC does not compress what is empty")
+		r.requireIdle()
+	}
+}
+
+// A client need not compress each message of a call that names a compression.
+func TestUncompressedRequestOfCompressedCall(t *testing.T) {
+	to, _, metrics, _ := everything()
+	r := startRig(t, testConfig(), to)
+	defer func(c encoding.Compressor) { encoding.RegisterCompressor(c) }(encoding.GetCompressor("gzip"))
+	conn := r.dial(grpc.WithDefaultCallOptions(grpc.UseCompressor("gzip")))
+	encoding.RegisterCompressor(asItIs{encoding.GetCompressor("gzip")})
+	require.NoError(t, export(conn, points(3)))
+	require.Equal(t, points(3), metrics.AllMetrics()[0])
+}
+
+// asItIs compresses nothing.
+type asItIs struct{ encoding.Compressor }
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+func (asItIs) Compress(w io.Writer) (io.WriteCloser, error) { return nopCloser{w}, nil }
+
+// compress returns a request as it is sent.
+func compress(t testing.TB, name string, body []byte, options ...zstd.EOption) []byte {
+	t.Helper()
+	var message bytes.Buffer
+	var w io.WriteCloser = gzip.NewWriter(&message)
+	if name == "zstd" {
+		var err error
+		w, err = zstd.NewWriter(&message, options...)
+		require.NoError(t, err)
+	}
+	_, err := w.Write(body)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.Less(t, message.Len(), compressed.MaxBytes)
+	return message.Bytes()
+}
+
+func marshal(t testing.TB, md pmetric.Metrics) []byte {
+	t.Helper()
+	body, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
+	require.NoError(t, err)
+	return body
+}
+
+// sendCompressed sends a message on streams of connections, and returns how many were answered.
+func sendCompressed(t testing.TB, r *rig, name string, message []byte, connections, streams int) int {
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	answered := 0
+	for range connections {
+		conn, err := net.Dial("tcp", r.address)
+		require.NoError(t, err)
+		defer conn.Close()
+		group.Go(func() {
+			n := compressed.Send(conn, "/"+signal.Metrics.OTLP.Service+"/Export", name, message, streams, time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
+			answered += n
+		})
+	}
+	group.Wait()
+	return answered
+}
+
+// TestCompressedRequestsTogether: requests that are small as they are sent and large after
+// decompression take no more than their places and the admission, however many there are.
+func TestCompressedRequestsTogether(t *testing.T) {
+	notShort(t)
+	for _, x := range []struct {
+		name    string
+		options []zstd.EOption
+		body    []byte
+	}{
+		{"gzip", nil, marshal(t, textOf(57*mib))},
+		{"zstd", nil, marshal(t, textOf(57*mib))},
+		{"zstd", []zstd.EOption{zstd.WithWindowSize(zstd.MaxWindowSize)}, marshal(t, textOf(57*mib))},
+		{"zstd", nil, emptyPoints(57 * mib)},
+		{"zstd", nil, emptyPoints(6 * mib)},
+	} {
+		to, _, _, _ := everything()
+		to.metrics = consumertest.NewNop()
+		r := startRig(t, testConfig(), to)
+		message := compress(t, x.name, x.body, x.options...)
+		heap := peakHeap(func() {
+			require.Equal(t, 16, sendCompressed(t, r, x.name, message, 2, 8))
+		})
+		t.Logf("%d bytes of %s that become %d MiB, 16 times: heap %d MiB", len(message), x.name, len(x.body)/mib, heap/mib)
+		most := decodingPlaces()*(smallRequest+requestWindow) + largePlaces()*(64*mib+requestWindow) + 3*128*mib
+		require.Less(t, heap, 2*most, "GOGC doubles it")
+		r.requireIdle()
+		require.NoError(t, r.stop(t.Context()))
+	}
+}
+
+// emptyPoints is a request of points that have no fields: 2 bytes each, and 104 as pdata.
+func emptyPoints(n int) []byte {
+	body := bytes.Repeat([]byte{1<<3 | 2, 0}, n/2)
+	for _, field := range []protowire.Number{5, 2, 2, 1} {
+		body = protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), body)
+	}
+	return body
+}
+
+// A request that would take far more memory than admission allows is refused, whether it is
+// compressed or not.
+func TestRequestOfManyMessages(t *testing.T) {
+	to, _, metrics, _ := everything()
+	r := startRig(t, testConfig(), to)
+	st := rawExport(t, r.dial(), emptyPoints(30*mib))
+	require.Equal(t, codes.ResourceExhausted, st.Code(), st.Message())
+	_, again := retryInfo(st)
+	require.False(t, again)
+	require.Zero(t, metrics.DataPointCount())
+	r.requireIdle()
+}
+
+// TestNestedRequest: pdata decodes nested values recursively. Without a bound, this request
+// exceeds the stack of a goroutine, and the process ends.
+func TestNestedRequest(t *testing.T) {
+	to, _, _, _ := everything()
+	r := startRig(t, testConfig(), to)
+	var value []byte
+	for range 2 * signal.MaxNesting {
+		value = protowire.AppendBytes([]byte{5<<3 | 2}, protowire.AppendBytes([]byte{1<<3 | 2}, value))
+	}
+	body := value
+	for _, field := range []protowire.Number{2, 1, 1, 1} {
+		body = protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), body)
+	}
+	st := rawExport(t, r.dial(), body)
+	require.Equal(t, codes.ResourceExhausted, st.Code(), st.Message())
+	r.requireIdle()
+}
+
+func TestCompressedRequestErrors(t *testing.T) {
+	to, _, _, _ := everything()
+	r := startRig(t, testConfig(), to)
+	d := r.shared.decompression
+	f := func(name string, message []byte, code codes.Code, text string) {
+		t.Helper()
+		var at place
+		defer at.release()
+		request := &otlpRequest{compression: name}
+		require.NoError(t, newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(message)}, request))
+		err := d.run(t.Context(), &party{}, request, &at)
+		require.Equal(t, code, status.Code(err), "%v", err)
+		require.ErrorContains(t, err, text)
+	}
+	body := marshal(t, textOf(65*mib))
+	f("gzip", compress(t, "gzip", body[:57*mib])[:100], codes.InvalidArgument, "cannot decompress")
+	f("gzip", []byte("no gzip"), codes.InvalidArgument, "cannot decompress")
+	f("zstd", []byte("no zstd"), codes.InvalidArgument, "cannot decompress")
+	f("snappy", []byte("no snappy"), codes.InvalidArgument, "cannot decompress")
+	f("unknown", []byte("text"), codes.InvalidArgument, "unknown compression")
+	f("zstd", compress(t, "zstd", body), codes.ResourceExhausted, "max_recv_msg_size_mib")
+	f("zstd", compress(t, "zstd", body[:mib], zstd.WithWindowSize(2*requestWindow), zstd.WithSingleSegment(false)), codes.ResourceExhausted, "window")
+	r.requireIdle()
+}
+
+// Small requests do not wait for large ones. What waits is in the metric, and leaves when the
+// client gives up.
+func TestPlacesToDecompress(t *testing.T) {
+	to, _, metrics, _ := everything()
+	r := startRig(t, testConfig(), to)
+	core, logs := observer.New(zap.WarnLevel)
+	d := r.shared.decompression
+	d.logger = zap.New(core)
+	conn := r.dial(grpc.WithDefaultCallOptions(grpc.UseCompressor("zstd")))
+	waiting := func(n int64) {
+		t.Helper()
+		require.Eventually(t, func() bool { return d.waiting() == n }, 10*time.Second, time.Millisecond)
+		require.EqualValues(t, n, sumOf(t, r.telemetry, "otelcol_receiver_stef_decompression_waiting", "receiver", "stef"))
+	}
+	other := &account{}
+	d.large.adjust(other, largePlaces())
+	ctx, cancel := context.WithCancel(t.Context())
+	results := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := pmetricotlp.NewGRPCClient(conn).Export(ctx, pmetricotlp.NewExportRequestFromMetrics(textOf(8*mib)))
+			results <- err
+		}()
+	}
+	waiting(2)
+	require.Equal(t, 1, logs.Len(), "once a minute")
+	require.NoError(t, export(conn, points(3)))
+	require.Equal(t, 3, metrics.DataPointCount())
+	cancel()
+	require.Error(t, <-results)
+	require.Error(t, <-results)
+	waiting(0)
+
+	d.small.adjust(other, decodingPlaces())
+	go func() { results <- export(conn, textOf(8*mib)) }()
+	waiting(1)
+	d.small.release(other, decodingPlaces())
+	waiting(1) // for the large place
+	d.large.release(other, largePlaces())
+	require.NoError(t, <-results)
+	r.requireIdle()
+}
+
+// A compressed request that finds no room is refused before it is decompressed.
+func TestCompressedRequestUnderPressure(t *testing.T) {
+	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1, WaitingLimitMiB: 0} }),
+		sinks{metrics: consumertest.NewNop()})
+	other := &account{}
+	r.shared.admission.adjust(other, mib)
+	st := status.Convert(export(r.dial(), points(5), grpc.UseCompressor("gzip")))
+	require.Equal(t, codes.Unavailable, st.Code())
+	_, again := retryInfo(st)
+	require.True(t, again)
+	require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_admission_refused", "protocol", "otlp"))
+	r.shared.admission.release(other, mib)
+	r.requireIdle()
+}
