@@ -5,20 +5,26 @@ package e2e
 
 import (
 	"bytes"
+	stdgzip "compress/gzip"
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding/gzip"
 
+	"github.com/otelstef/stef/internal/teltest/compressed"
 	"github.com/otelstef/stef/internal/teltest/unfinished"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -28,7 +34,7 @@ import (
 )
 
 // receiverSum is the sum in the README of the receiver, in MiB, for two processors.
-const receiverSum = 2752
+const receiverSum = 2952
 
 // TestHostile attacks a Collector with the default configuration, which sends what it
 // accepts to a backend. It stays below the memory that its README states, and serves an
@@ -46,12 +52,22 @@ exporters:
     sending_queue: {enabled: false} # the receiver waits for the backend
 `, entry, s.address), pipelines("stef", "otlp"))
 	honest := deliverHonestly(t, entry)
-	honest()
+	var alone []time.Duration
+	for range 200 {
+		alone = append(alone, honest())
+		time.Sleep(10 * time.Millisecond)
+	}
+	before := p99(alone)
 	for _, attack := range []struct {
 		name string
 		run  func(t testing.TB, address string)
 	}{
 		{"messages that gRPC compresses, 64 streams", compressedMessages},
+		{"requests of 59 KB of gzip that become 57 MiB, 8 connections of 100 streams", func(t testing.TB, address string) { compressedRequests(t, address, gzip.Name) }},
+		{"requests of 6 KB of zstd that become 57 MiB, 8 connections of 100 streams", func(t testing.TB, address string) { compressedRequests(t, address, "zstd") }},
+		{"requests of zstd with windows of 512 MiB, 8 connections of 100 streams", func(t testing.TB, address string) {
+			compressedRequests(t, address, "zstd", zstd.WithWindowSize(512<<20))
+		}},
 		{"messages that are not finished, 60 connections", unfinishedMessages},
 		{"one text of 7 MiB in 8,192 records, 24 streams", func(t testing.TB, address string) { hostileStreams(t, address, 24, sharedText) }},
 		{"1,000 attributes in 8,000 records, 24 streams", func(t testing.TB, address string) { hostileStreams(t, address, 24, manyAttributes) }},
@@ -62,10 +78,10 @@ exporters:
 			defer close(done)
 			attack.run(t, entry)
 		}()
-		most, served := 0.0, 0
+		most := 0.0
+		var beside []time.Duration
 		for attacking := true; attacking; {
-			honest()
-			served++
+			beside = append(beside, honest())
 			resident, _, _, err := processFigures(c.command.Process.Pid)
 			require.NoError(t, err, "the Collector has ended:\n%s", &c.output)
 			most = max(most, resident)
@@ -76,19 +92,20 @@ exporters:
 			}
 		}
 		honest()
-		t.Logf("%s: at most %.0f MiB resident, %d honest batches beside it", attack.name, most, served)
+		t.Logf("%s: at most %.0f MiB resident, %d honest batches beside it, p99 %v, alone %v", attack.name, most, len(beside), p99(beside), before)
 		require.Less(t, most, float64(receiverSum), attack.name)
 	}
 }
 
 // deliverHonestly returns a function that sends a batch and waits until it is acknowledged.
-func deliverHonestly(t *testing.T, address string) func() {
+func deliverHonestly(t *testing.T, address string) func() time.Duration {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	client, err := stefgrpc.NewClient(conn)
 	require.NoError(t, err)
-	return func() {
+	return func() time.Duration {
+		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		stream, err := client.Open(ctx, otelstef.MetricsRoot())
@@ -103,7 +120,47 @@ func deliverHonestly(t *testing.T, address string) func() {
 		require.NoError(t, stefpdata.NewMetricsEncoder(w).Encode(md))
 		require.NoError(t, w.Flush())
 		require.NoError(t, stream.AwaitAll(ctx))
+		return time.Since(began)
 	}
+}
+
+func p99(list []time.Duration) time.Duration {
+	list = slices.Sorted(slices.Values(list))
+	return list[len(list)*99/100]
+}
+
+// compressedRequests sends for 15 seconds, on 100 streams of each of 8 connections, a request
+// of OTLP that is small as it is sent and large after decompression.
+func compressedRequests(t testing.TB, address, encoding string, options ...zstd.EOption) {
+	md := pmetric.NewMetrics()
+	rm := md.ResourceMetrics().AppendEmpty()
+	rm.Resource().Attributes().PutStr("text", strings.Repeat("x", 57<<20))
+	rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints().AppendEmpty().SetIntValue(1)
+	body, err := pmetricotlp.NewExportRequestFromMetrics(md).MarshalProto()
+	require.NoError(t, err)
+	var message bytes.Buffer
+	var w io.WriteCloser = stdgzip.NewWriter(&message)
+	if encoding == "zstd" {
+		w, err = zstd.NewWriter(&message, options...)
+		require.NoError(t, err)
+	}
+	_, err = w.Write(body)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.Less(t, message.Len(), compressed.MaxBytes)
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			compressed.Send(conn, "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", encoding, message.Bytes(), 100, 15*time.Second)
+		})
+	}
+	group.Wait()
 }
 
 // compressedMessages sends on 64 streams a message of 61 KB that becomes one of 60 MiB.
