@@ -109,14 +109,39 @@ var hints = []struct{ text, hint string }{
 	{"error reading server preface", "the peer may expect TLS: configure tls, or remove tls::insecure"},
 	{"no such host", "the host is not known: check its name"},
 	{"connection refused", "nothing listens there: check host and port, 4320 is usual for STEF and 4317 for OTLP"},
+	{unresolved, "check its name"},
 	{"name resolver error", "the host cannot be resolved: check its name"},
-	{"no children to pick from", "the host cannot be resolved, or has no address: check its name"},
 	{"credentials require transport level security", "auth sends credentials only over TLS: configure tls, or remove tls::insecure"},
 	{"authenticator not found", "define this extension under extensions, and list it in service::extensions"},
 }
 
+// unresolved stands in errors for what gRPC says about a host without an address, which
+// names its own parts.
+const unresolved = "the host cannot be resolved, or has no address"
+
+var ofResolver = regexp.MustCompile(`name resolver error: produced zero addresses|no children to pick from`)
+
+// unresolvedError is an error of gRPC about a host without an address, in other words.
+type unresolvedError struct {
+	text  string
+	cause error
+}
+
+func (e *unresolvedError) Error() string { return e.text }
+func (e *unresolvedError) Unwrap() error { return e.cause }
+
+// reworded returns the error without the words of gRPC that only its developers know.
+func reworded(err error) error {
+	text := err.Error()
+	if plain := ofResolver.ReplaceAllLiteralString(text, unresolved); plain != text {
+		return &unresolvedError{plain, err}
+	}
+	return err
+}
+
 // causeOf returns a text that is equal for errors of the same cause.
 func causeOf(err error) string {
+	err = reworded(err)
 	for _, h := range hints {
 		if strings.Contains(err.Error(), h.text) {
 			return h.text
@@ -129,6 +154,7 @@ func causeOf(err error) string {
 // explain adds to an error the place where it happened and, if known, what to do
 // about it.
 func (c *Config) explain(err error) error {
+	err = reworded(err)
 	text := err.Error()
 	endpoint := c.ClientConfig.Endpoint
 	if c.Fallback.Endpoint != "" && strings.HasPrefix(text, otlpFailed) {
