@@ -112,7 +112,10 @@
 //     what was done so far.
 //   - What the caller can only do wrong in its own code panics, as in slices: an index
 //     out of range, a negative length, a nil shared value, a change of a shared value,
-//     a nil argument of a constructor that returns no error, as in package stefpdata.
+//     a nil argument of CopyFrom and Equal, of a function of package schema, or of a
+//     constructor that returns no error, as in package stefpdata.
+//   - Writers, readers, encoders and decoders are created by their constructors: their
+//     zero values cannot be used.
 //
 // # How the code is built
 //
@@ -120,7 +123,7 @@
 //
 //	tempo   runs                     may use                             home
 //	value   per field, about 1 ns    leaf methods that are inlined       bitio, codec
-//	record  per record, about 20 ns  generated straight-line code        otelstef, stefrt
+//	record  per record, about 100 ns generated straight-line code        otelstef, stefrt
 //	frame   per flush                interfaces, loops over columns,     stefrt, column,
 //	                                 zstd, errors that say where         internal/frame
 //	stream  per connection           options                             stef

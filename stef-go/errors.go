@@ -67,7 +67,7 @@ func (e *FormatError) Error() string {
 	if e.Column != "" {
 		b.WriteString(", column " + e.Column)
 	}
-	b.WriteString(": " + e.Err.Error())
+	fmt.Fprintf(&b, ": %v", e.Err)
 	return b.String()
 }
 

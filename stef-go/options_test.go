@@ -139,6 +139,12 @@ func TestNilOptions(t *testing.T) {
 	require.EqualError(t, err, "stef: an option is nil")
 }
 
+func TestFormatErrorText(t *testing.T) {
+	require.EqualError(t, &stef.FormatError{}, "stef: variable header at offset 0: <nil>")
+	require.EqualError(t, &stef.FormatError{Offset: 9, Frame: 2, Record: 3, Column: "Logs.Record", Err: stef.ErrLimit},
+		"stef: frame 2 at offset 9, record 3, column Logs.Record: limit exceeded")
+}
+
 func TestLimits(t *testing.T) {
 	f := func(name string, most int, set func(l *stef.Limits, n int)) {
 		t.Helper()

@@ -48,8 +48,8 @@ func (d *ZstdDict) ID() uint32 { return d.dict.ID }
 // also have. Default none. It has no effect without compression.
 func WithZstdDict(dict *ZstdDict) WriterOption {
 	return func(c *config.Writer) error {
-		if dict == nil {
-			return fmt.Errorf("stef: WithZstdDict: the dictionary is nil")
+		if dict == nil || dict.dict.Content == nil {
+			return fmt.Errorf("stef: WithZstdDict: the dictionary is nil or empty: create it with NewZstdDict")
 		}
 		c.ZstdDict = &dict.dict
 		return nil
@@ -65,8 +65,8 @@ func WithZstdDicts(dicts ...*ZstdDict) ReaderOption {
 		}
 		c.ZstdDicts = config.ZstdDicts{}
 		for i, d := range dicts {
-			if d == nil {
-				return fmt.Errorf("stef: WithZstdDicts: dictionary %d is nil", i+1)
+			if d == nil || d.dict.Content == nil {
+				return fmt.Errorf("stef: WithZstdDicts: dictionary %d is nil or empty: create it with NewZstdDict", i+1)
 			}
 			c.ZstdDicts[i] = &d.dict
 		}

@@ -83,3 +83,16 @@ func TestNilFromFunctions(t *testing.T) {
 	require.ErrorContains(t, <-failed, "the function that creates batch writers returned neither a writer nor an error")
 	require.NoError(t, s.Shutdown(context.Background()))
 }
+
+// Errors that a program builds itself, in its tests for example, have a text even if
+// fields are missing.
+func TestErrorsWithoutFields(t *testing.T) {
+	require.EqualError(t, &Error{}, "stefgrpc: unknown: Unknown")
+	require.EqualError(t, &BatchError{}, "stefgrpc: batch cannot be encoded: <nil>")
+	require.EqualError(t, &RejectedError{Records: 3}, "stefgrpc: 3 records rejected by the destination")
+	require.EqualError(t, &RejectedError{Records: 3, Ranges: []IDRange{{From: 1, To: 2}, {From: 4, To: 4}}},
+		"stefgrpc: 3 records rejected by the destination: records 1 to 2 of the batch and 1 more ranges")
+	unsent := &UnsentError{}
+	require.EqualError(t, unsent, "stefgrpc: batch handed back (not sent): <nil>")
+	require.NoError(t, errors.Unwrap(unsent))
+}

@@ -28,13 +28,14 @@ type RejectedError struct {
 
 // Error implements error.
 func (e *RejectedError) Error() string {
-	first := e.Ranges[0]
-	more := ""
-	if len(e.Ranges) > 1 {
-		more = fmt.Sprintf(" and %d more ranges", len(e.Ranges)-1)
+	text := fmt.Sprintf("stefgrpc: %d records rejected by the destination", e.Records)
+	if len(e.Ranges) > 0 {
+		text += fmt.Sprintf(": records %d to %d of the batch", e.Ranges[0].From, e.Ranges[0].To)
 	}
-	return fmt.Sprintf("stefgrpc: %d records rejected by the destination: records %d to %d of the batch%s",
-		e.Records, first.From, first.To, more)
+	if len(e.Ranges) > 1 {
+		text += fmt.Sprintf(" and %d more ranges", len(e.Ranges)-1)
+	}
+	return text
 }
 
 // BatchError is the error of a batch that cannot be encoded. It is permanent for
@@ -45,7 +46,9 @@ type BatchError struct {
 }
 
 // Error implements error.
-func (e *BatchError) Error() string { return "stefgrpc: batch cannot be encoded: " + e.Err.Error() }
+func (e *BatchError) Error() string {
+	return fmt.Sprintf("stefgrpc: batch cannot be encoded: %v", e.Err)
+}
 
 // Unwrap returns Err.
 func (e *BatchError) Unwrap() error { return e.Err }
@@ -74,11 +77,16 @@ func (e *UnsentError) Error() string {
 	if e.MaybeDelivered {
 		sent = "sent, not acknowledged"
 	}
-	return "stefgrpc: batch handed back (" + sent + "): " + e.Cause.Error()
+	return fmt.Sprintf("stefgrpc: batch handed back (%s): %v", sent, e.Unwrap())
 }
 
 // Unwrap returns Cause.
-func (e *UnsentError) Unwrap() error { return e.Cause }
+func (e *UnsentError) Unwrap() error {
+	if e.Cause == nil {
+		return nil
+	}
+	return e.Cause
+}
 
 // gaveUp returns the cause of a batch whose caller's context ended.
 func gaveUp(ctx context.Context) *Error {

@@ -46,7 +46,7 @@ func (m *Memory) Listen() (net.Listener, error) {
 // Dial opens a connection to the current listener. It ignores the address,
 // which only makes Dial fit grpc.WithContextDialer.
 func (m *Memory) Dial(ctx context.Context, _ string) (net.Conn, error) {
-	if err := m.shake(ctx); err != nil {
+	if err := m.handshake(ctx); err != nil {
 		return nil, opError("dial", err)
 	}
 	m.mu.Lock()

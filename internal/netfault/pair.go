@@ -171,9 +171,9 @@ func reset(socket net.Conn) {
 	socket.Close()
 }
 
-// shake waits for the time that opening a connection needs: one round trip, and
+// handshake waits for the time that opening a connection needs: one round trip, and
 // longer while either direction is stalled.
-func (f *Faults) shake(ctx context.Context) error {
+func (f *Faults) handshake(ctx context.Context) error {
 	trip := time.Duration(f.up.delay.Load() + f.down.delay.Load())
 	if trip > 0 {
 		if err := sleep(ctx, trip); err != nil {

@@ -59,7 +59,7 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client net.Conn) {
-	if err := p.shake(p.ctx); err != nil {
+	if err := p.handshake(p.ctx); err != nil {
 		reset(client)
 		return
 	}

@@ -35,13 +35,13 @@ type Sender struct {
 	// PatienceForStream. It may be nil. Set it before the first Send.
 	Waiting func(cause error)
 
-	lanes map[otlpfile.Signal]*lane
+	signals map[otlpfile.Signal]*signalSender
 
 	rejected atomic.Uint64
 }
 
-// lane holds the sending state of one signal.
-type lane struct {
+// signalSender holds the sending state of one signal.
+type signalSender struct {
 	send  func(ctx context.Context, s *Sender, batch otlpfile.Batch) (rejected uint64, err error)
 	close func(context.Context) error
 }
@@ -53,21 +53,21 @@ func NewOTLPSender(conn *grpc.ClientConn, compression string) *Sender {
 	if compression != "" {
 		options = append(options, grpc.UseCompressor(compression))
 	}
-	return newSender(func(d *anysignal.Descriptor) *lane { return otlpLane(conn, d, options) })
+	return newSender(func(d *anysignal.Descriptor) *signalSender { return otlpSender(conn, d, options) })
 }
 
-// newSender returns a sender with a lane for each signal.
-func newSender(newLane func(*anysignal.Descriptor) *lane) *Sender {
-	s := &Sender{Retries: DefaultRetries, lanes: map[otlpfile.Signal]*lane{}}
+// newSender returns a sender with a signalSender for each signal.
+func newSender(newOne func(*anysignal.Descriptor) *signalSender) *Sender {
+	s := &Sender{Retries: DefaultRetries, signals: map[otlpfile.Signal]*signalSender{}}
 	for _, of := range otlpfile.Signals() {
-		s.lanes[of] = newLane(anysignal.Of(of))
+		s.signals[of] = newOne(anysignal.Of(of))
 	}
 	return s
 }
 
-func otlpLane(conn *grpc.ClientConn, d *anysignal.Descriptor, options []grpc.CallOption) *lane {
+func otlpSender(conn *grpc.ClientConn, d *anysignal.Descriptor, options []grpc.CallOption) *signalSender {
 	export := d.OTLP.NewClient(conn)
-	return &lane{
+	return &signalSender{
 		send: func(ctx context.Context, s *Sender, batch otlpfile.Batch) (rejected uint64, err error) {
 			err = s.retry(ctx, func() (bool, error) {
 				partial, err := export(ctx, batch, options...)
@@ -86,7 +86,7 @@ func NewSTEFSender(conn *grpc.ClientConn, compression stef.Compression) (*Sender
 	if err != nil {
 		return nil, err
 	}
-	return newSender(func(d *anysignal.Descriptor) *lane { return stefLane(client, d, compression) }), nil
+	return newSender(func(d *anysignal.Descriptor) *signalSender { return stefSender(client, d, compression) }), nil
 }
 
 const (
@@ -97,7 +97,7 @@ const (
 	openTimeout = 5 * time.Second
 )
 
-// opening counts the attempts to open the streams of a lane.
+// opening counts the attempts to open the streams of a signal.
 type opening struct {
 	sender *Sender
 	silent *time.Timer // fires when the endpoint counts as silent
@@ -165,7 +165,7 @@ func (o *opening) bound(ctx context.Context) (context.Context, func()) {
 // attempts to send a batch.
 var backoff = stefgrpc.Backoff{Initial: firstWait, Max: 64 * firstWait, Multiplier: 2, Jitter: -1}
 
-func stefLane(client *stefgrpc.Client, d *anysignal.Descriptor, compression stef.Compression) *lane {
+func stefSender(client *stefgrpc.Client, d *anysignal.Descriptor, compression stef.Compression) *signalSender {
 	// A session opens a stream immediately, so it is created for the first
 	// batch.
 	var session *stefgrpc.Session[otlpfile.Batch]
@@ -188,7 +188,7 @@ func stefLane(client *stefgrpc.Client, d *anysignal.Descriptor, compression stef
 		}, config)
 		return err
 	}
-	return &lane{
+	return &signalSender{
 		send: func(ctx context.Context, s *Sender, batch otlpfile.Batch) (rejected uint64, err error) {
 			if d.Items(batch) == 0 {
 				return 0, nil
@@ -256,7 +256,7 @@ func (s *Sender) retry(ctx context.Context, send func() (again bool, err error))
 
 // Send sends a batch and returns when it is acknowledged.
 func (s *Sender) Send(ctx context.Context, b otlpfile.Batch) error {
-	l := s.lanes[b.Signal]
+	l := s.signals[b.Signal]
 	if l == nil {
 		return fmt.Errorf("a batch has the unknown signal %s", b.Signal)
 	}
@@ -272,7 +272,7 @@ func (s *Sender) Rejected() uint64 { return s.rejected.Load() }
 func (s *Sender) Close(ctx context.Context) error {
 	var errs []error
 	for _, of := range otlpfile.Signals() {
-		errs = append(errs, s.lanes[of].close(ctx))
+		errs = append(errs, s.signals[of].close(ctx))
 	}
 	return errors.Join(errs...)
 }

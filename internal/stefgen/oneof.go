@@ -157,7 +157,7 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 	pr.P("// Type returns the choice. The getters of the other choices return zero or nil.")
 	pr.P("func (v *%s) Type() %sType { return v.typ }", n, n)
 	pr.P("")
-	pr.P("// SetType sets the choice. A new choice has its initial value.")
+	pr.P("// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.")
 	pr.P("func (v *%s) SetType(typ %sType) {", n, n)
 	pr.P("if v.typ == typ {\nreturn\n}")
 	pr.P("v.node.Mark(1)")

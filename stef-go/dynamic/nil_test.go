@@ -5,7 +5,9 @@ package dynamic_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,12 +26,40 @@ func TestNil(t *testing.T) {
 	require.EqualError(t, err, "stef: an option is nil")
 	_, err = dynamic.NewReader(new(bytes.Buffer), nil)
 	require.ErrorIs(t, err, dynamic.ErrSchema)
+	_, err = dynamic.ReadHeader(nil)
+	require.EqualError(t, err, "stef: the source is nil")
 	_, err = dynamic.NewWriter(nil, root)
 	require.EqualError(t, err, "stef: the destination is nil")
 	_, err = dynamic.NewWriter(io.Discard, root, nil)
 	require.EqualError(t, err, "stef: an option is nil")
 	_, err = dynamic.NewWriter(io.Discard, nil)
 	require.ErrorIs(t, err, dynamic.ErrSchema)
+}
+
+// Options out of range are errors that name the option and its range.
+func TestOptionRanges(t *testing.T) {
+	root := otelstef.MetricsRoot()
+	read := func(want string, option dynamic.ReaderOption) {
+		t.Helper()
+		_, err := dynamic.NewReader(new(bytes.Buffer), root, option)
+		require.EqualError(t, err, "stef: "+want)
+	}
+	read("WithMaxDepth(0): limit exceeded: not from 1 to 100000", dynamic.WithMaxDepth(0))
+	read("WithMaxDepth(100001): limit exceeded: not from 1 to 100000", dynamic.WithMaxDepth(100_001))
+	read(fmt.Sprintf("WithMaxRecordBytes(-1): limit exceeded: not from 1 to %d", math.MaxInt), dynamic.WithMaxRecordBytes(-1))
+	read(fmt.Sprintf("WithMaxDictBytes(0): limit exceeded: not from 1 to %d", math.MaxInt), dynamic.WithMaxDictBytes(0))
+
+	write := func(want string, option dynamic.WriterOption) {
+		t.Helper()
+		_, err := dynamic.NewWriter(io.Discard, root, option)
+		require.EqualError(t, err, "stef: "+want)
+	}
+	write("WithCompression(2): unknown version", dynamic.WithCompression(2))
+	write("WithZstdLevel(23): limit exceeded: not from 0 to 22", dynamic.WithZstdLevel(23))
+	write("WithWindowBytes(8388609): limit exceeded: not from 0 to 8388608", dynamic.WithWindowBytes(8<<20+1))
+	write("WithRestart(0x8): limit exceeded: unknown flags", dynamic.WithRestart(8))
+	write("WithFrameBytes(-1): limit exceeded: not from 0 to 33554432", dynamic.WithFrameBytes(-1))
+	write("WithDictBytes(33554433): limit exceeded: not from 0 to 33554432", dynamic.WithDictBytes(32<<20+1))
 }
 
 // The error of a stream of another root says that it may be one.

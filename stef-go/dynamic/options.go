@@ -5,6 +5,8 @@ package dynamic
 
 import (
 	"errors"
+	"fmt"
+	"math"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -70,7 +72,7 @@ func WithAssumedSchema(w schema.WireSchema) ReaderOption {
 func WithMaxRecordBytes(n int) ReaderOption {
 	return func(c *readerConfig) error {
 		c.maxRecord = n
-		return positive("record bytes", n)
+		return inRange("WithMaxRecordBytes", n, 1, math.MaxInt)
 	}
 }
 
@@ -79,7 +81,7 @@ func WithMaxRecordBytes(n int) ReaderOption {
 func WithMaxDictBytes(n int) ReaderOption {
 	return func(c *readerConfig) error {
 		c.maxDict = n
-		return positive("dictionary bytes", n)
+		return inRange("WithMaxDictBytes", n, 1, math.MaxInt)
 	}
 }
 
@@ -89,10 +91,7 @@ func WithMaxDictBytes(n int) ReaderOption {
 func WithMaxDepth(n int) ReaderOption {
 	return func(c *readerConfig) error {
 		c.maxDepth = n
-		if n > maxReadDepth {
-			return fault(ErrLimit, "depth %d, the limit is %d", n, maxReadDepth)
-		}
-		return positive("depth", n)
+		return inRange("WithMaxDepth", n, 1, maxReadDepth)
 	}
 }
 
@@ -135,7 +134,7 @@ func WithCompression(c Compression) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.compression = c
 		if c > Zstd {
-			return fault(ErrVersion, "unknown compression %d", c)
+			return fmt.Errorf("stef: WithCompression(%d): %w", c, ErrVersion)
 		}
 		return nil
 	}
@@ -145,10 +144,7 @@ func WithCompression(c Compression) WriterOption {
 func WithZstdLevel(level int) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.level = level
-		if level < 0 || level > 22 {
-			return fault(ErrLimit, "unknown zstd level %d", level)
-		}
-		return nil
+		return inRange("WithZstdLevel", level, 0, 22)
 	}
 }
 
@@ -157,10 +153,7 @@ func WithZstdLevel(level int) WriterOption {
 func WithWindowBytes(n int) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.window = n
-		if n < 0 || n > MaxWindowBytes {
-			return fault(ErrLimit, "zstd window of %d bytes, the limit is %d", n, MaxWindowBytes)
-		}
-		return nil
+		return inRange("WithWindowBytes", n, 0, MaxWindowBytes)
 	}
 }
 
@@ -203,7 +196,7 @@ func WithRestart(f FrameFlags) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.restart = f
 		if f&^RestartAll != 0 {
-			return fault(ErrLimit, "unknown bits in the frame flags %#02x", f)
+			return fmt.Errorf("stef: WithRestart(%#x): %w: unknown flags", uint8(f), ErrLimit)
 		}
 		return nil
 	}
@@ -217,7 +210,7 @@ func WithFrameBytes(n int) WriterOption {
 		if n != 0 {
 			cfg.frameBytes = n
 		}
-		return writable("frame bytes", n)
+		return inRange("WithFrameBytes", n, 0, maxWriteBytes)
 	}
 }
 
@@ -228,20 +221,14 @@ func WithDictBytes(n int) WriterOption {
 		if n != 0 {
 			cfg.dictBytes = n
 		}
-		return writable("dictionary bytes", n)
+		return inRange("WithDictBytes", n, 0, maxWriteBytes)
 	}
 }
 
-func positive(what string, n int) error {
-	if n <= 0 {
-		return fault(ErrLimit, "%d %s", n, what)
-	}
-	return nil
-}
-
-func writable(what string, n int) error {
-	if n < 0 || n > maxWriteBytes {
-		return fault(ErrLimit, "%d %s, the limit is %d", n, what, maxWriteBytes)
+// inRange returns an error for an option whose number is not from least to most.
+func inRange(option string, n, least, most int) error {
+	if n < least || n > most {
+		return fmt.Errorf("stef: %s(%d): %w: not from %d to %d", option, n, ErrLimit, least, most)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type Reader struct {
 func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reader, error) {
 	cfg := readerConfig{maxRecord: DefaultMaxRecordBytes, maxDict: DefaultMaxDictBytes, maxDepth: MaxDepth}
 	if src == nil {
-		return nil, errors.New("stef: the source is nil")
+		return nil, errNilSource
 	}
 	if err := applyOptions(&cfg, opts); err != nil {
 		return nil, err
@@ -67,10 +67,15 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 	return r, nil
 }
 
+var errNilSource = errors.New("stef: the source is nil")
+
 // ReadHeader reads the headers of the stream in src without a schema, for example to
 // find out which schema the stream announces. It may read beyond them. Errors are of
 // type *Error.
 func ReadHeader(src io.Reader) (*Header, error) {
+	if src == nil {
+		return nil, errNilSource
+	}
 	r := &Reader{src: &source{r: bufio.NewReader(src)}}
 	if offset, err := r.readHeaders(); err != nil {
 		return nil, place(err, offset, 0, 0)

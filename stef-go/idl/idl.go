@@ -31,8 +31,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// MaxSourceSize is the maximum size of a schema file in bytes.
-const MaxSourceSize = 1 << 20
+// MaxSourceBytes is the maximum size of a schema file in bytes.
+const MaxSourceBytes = 1 << 20
 
 // Parse reads the text of a schema file. The error, if any, is a Diagnostics with
 // all errors found. The file name is used in messages only.
@@ -56,8 +56,8 @@ func MustParse(filename, src string) *schema.Schema {
 // with an error; the error contains none of them.
 func ParseWithWarnings(filename string, src []byte) (s *schema.Schema, warnings Diagnostics, err error) {
 	list := &reports{filename: filename}
-	if len(src) > MaxSourceSize {
-		list.errorf(span{}, "the file has %d bytes, the limit is %d", len(src), MaxSourceSize)
+	if len(src) > MaxSourceBytes {
+		list.errorf(span{}, "the file has %d bytes, the limit is %d", len(src), MaxSourceBytes)
 		return nil, nil, list.failure()
 	}
 	p := newParser(src, list)

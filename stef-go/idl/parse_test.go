@@ -146,8 +146,8 @@ func TestPrint(t *testing.T) {
 }
 
 func TestSourceTooLarge(t *testing.T) {
-	src := []byte("package a struct R root { A bool }" + strings.Repeat(" ", idl.MaxSourceSize))
-	_, err := idl.Parse("big.stef", src[:idl.MaxSourceSize])
+	src := []byte("package a struct R root { A bool }" + strings.Repeat(" ", idl.MaxSourceBytes))
+	_, err := idl.Parse("big.stef", src[:idl.MaxSourceBytes])
 	require.NoError(t, err)
 	_, err = idl.Parse("big.stef", src)
 	require.EqualError(t, err, "big.stef: the file has 1048610 bytes, the limit is 1048576")

@@ -84,7 +84,7 @@ func NewAnyValue() *AnyValue { return stefrt.New((*AnyValue).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *AnyValue) Type() AnyValueType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *AnyValue) SetType(typ AnyValueType) {
 	if v.typ == typ {
 		return

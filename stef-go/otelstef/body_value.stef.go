@@ -84,7 +84,7 @@ func NewBodyValue() *BodyValue { return stefrt.New((*BodyValue).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *BodyValue) Type() BodyValueType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *BodyValue) SetType(typ BodyValueType) {
 	if v.typ == typ {
 		return

@@ -52,7 +52,7 @@ func NewExemplarValue() *ExemplarValue { return stefrt.New((*ExemplarValue).init
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *ExemplarValue) Type() ExemplarValueType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *ExemplarValue) SetType(typ ExemplarValueType) {
 	if v.typ == typ {
 		return

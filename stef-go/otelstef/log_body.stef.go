@@ -64,7 +64,7 @@ func NewLogBody() *LogBody { return stefrt.New((*LogBody).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *LogBody) Type() LogBodyType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *LogBody) SetType(typ LogBodyType) {
 	if v.typ == typ {
 		return

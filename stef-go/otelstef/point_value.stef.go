@@ -73,7 +73,7 @@ func NewPointValue() *PointValue { return stefrt.New((*PointValue).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *PointValue) Type() PointValueType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *PointValue) SetType(typ PointValueType) {
 	if v.typ == typ {
 		return

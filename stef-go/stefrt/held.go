@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"unsafe"
+
+	"github.com/otelstef/stef/stef-go/codec"
 )
 
 // sizeOf returns the memory of a record: of everything that it refers to, elements
@@ -226,7 +228,7 @@ func (o *objectSet) add(at unsafe.Pointer, index uint64) bool {
 
 func (o *objectSet) put(key uint64) bool {
 	mask := uint64(len(o.slots) - 1)
-	for i := key * 0x9e3779b97f4a7c15 >> 20; ; i++ {
+	for i := key * codec.GoldenRatio >> 20; ; i++ {
 		switch o.slots[i&mask] {
 		case 0:
 			o.slots[i&mask] = key

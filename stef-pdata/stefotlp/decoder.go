@@ -36,7 +36,7 @@ func WithMaxItems(n int) DecoderOption {
 // WithMaxBytes sets the number of bytes after which AppendOTLP stops. It appends at
 // least one item, and completes the item that reaches the number. The default is
 // DefaultMaxBytes. The limit is necessary because a short stream can repeat a large
-// value very often.
+// value very often. A number below 1 counts as 1.
 func WithMaxBytes(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxBytes = n }
 }

@@ -6,6 +6,8 @@ package compact
 import (
 	"sync"
 	"unsafe"
+
+	"github.com/otelstef/stef/stef-go/codec"
 )
 
 const (
@@ -38,7 +40,7 @@ type trace struct {
 
 // bitOf returns one of 64 bits for an id. If trace.seen lacks the bit, the trace does
 // not have the id; this saves the search for most ids of new spans.
-func bitOf(id uint64) uint64 { return 1 << (id * 0x9e3779b97f4a7c15 >> 58) }
+func bitOf(id uint64) uint64 { return 1 << (id * codec.GoldenRatio >> 58) }
 
 // spanID is an id that was sent: of a span, or of a parent that may still follow.
 //

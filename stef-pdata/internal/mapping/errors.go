@@ -87,7 +87,7 @@ func (e ItemErrors) Items() int {
 
 // Error describes the first item and counts the others.
 func (e ItemErrors) Error() string {
-	return fmt.Sprintf("stef: %d items were not written, the first: %v", e.Items(), e[0])
+	return listText(e.Items(), "items were not written", e)
 }
 
 // Unwrap returns the errors.
@@ -144,11 +144,20 @@ func (e RecordErrors) Records() uint64 {
 
 // Error describes the first range and counts the others.
 func (e RecordErrors) Error() string {
-	return fmt.Sprintf("stef: %d records were not converted, the first: %v", e.Records(), e[0])
+	return listText(e.Records(), "records were not converted", e)
 }
 
 // Unwrap returns the errors.
 func (e RecordErrors) Unwrap() []error { return unwrap(e) }
+
+// listText describes a list of errors by a count and the first one.
+func listText[N int | uint64, E error](n N, what string, list []E) string {
+	text := fmt.Sprintf("stef: %d %s", n, what)
+	if len(list) > 0 {
+		text += fmt.Sprintf(", the first: %v", list[0])
+	}
+	return text
+}
 
 func unwrap[E error](list []E) []error {
 	errs := make([]error, len(list))

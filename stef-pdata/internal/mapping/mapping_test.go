@@ -103,3 +103,15 @@ func TestCheckTemplate(t *testing.T) {
 	_, err = CheckTemplate("x\x00y\x00", 2, params)
 	require.ErrorContains(t, err, "a body of 8388612 bytes")
 }
+
+// Lists of errors have a text even if they are empty.
+func TestErrorTexts(t *testing.T) {
+	require.EqualError(t, ItemErrors{}, "stef: 0 items were not written")
+	require.EqualError(t, RecordErrors{}, "stef: 0 records were not converted")
+	items := AddItems(nil, Place{Offset: -1, Resource: 1, Scope: 0, Metric: -1, Item: 4}, "Span.", InField("Name", stef.ErrLimit), 1)
+	items = AddItems(items, Place{Offset: 7, Resource: 2, Scope: -1, Metric: -1, Item: -1}, "", InField("Resource", ErrDamaged), 3)
+	require.EqualError(t, items, "stef: 4 items were not written, the first: resource 1, scope 0, item 4: Span.Name: limit exceeded")
+	require.EqualError(t, items[1], "resource 2 at byte 7: Resource: damaged message")
+	records := AddRecord(AddRecord(nil, 5, NotOTLP("Span.SpanID", "3 bytes")), 6, NotOTLP("Span.SpanID", "3 bytes"))
+	require.EqualError(t, records, "stef: 2 records were not converted, the first: records 5 to 6: Span.SpanID: OTLP cannot express the record: 3 bytes")
+}

@@ -209,7 +209,8 @@ func (v *Values) SetStr(dst pcommon.Value, text string) {
 		l.texts = new([256]*string)
 	}
 	p := (*wrapper)(unsafe.Pointer(&dst)).orig
-	at := uint64(uintptr(unsafe.Pointer(unsafe.StringData(text)))) * 0x9E3779B97F4A7C15 >> 56
+	const goldenRatio = 0x9e3779b97f4a7c15 // as in package codec: it spreads addresses over the high bits
+	at := uint64(uintptr(unsafe.Pointer(unsafe.StringData(text)))) * goldenRatio >> 56
 	if s := l.texts[at]; s != nil && len(*s) == len(text) && unsafe.StringData(*s) == unsafe.StringData(text) {
 		(*dynamic)(p).typ, (*dynamic)(p).data = l.strings.typ, unsafe.Pointer(s)
 		return

@@ -20,7 +20,7 @@ import (
 )
 
 // maxSchema bounds the size of a schema file, like the limit of the compiler.
-const maxSchema = idl.MaxSourceSize
+const maxSchema = idl.MaxSourceBytes
 
 // The maxima of --memory-mib and --depth are those of stef.Limits.
 const (

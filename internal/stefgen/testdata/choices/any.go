@@ -136,7 +136,7 @@ func NewAny() *Any { return stefrt.New((*Any).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Any) Type() AnyType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Any) SetType(typ AnyType) {
 	if v.typ == typ {
 		return

@@ -69,7 +69,7 @@ func NewAny2() *Any2 { return stefrt.New((*Any2).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Any2) Type() Any2Type { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Any2) SetType(typ Any2Type) {
 	if v.typ == typ {
 		return

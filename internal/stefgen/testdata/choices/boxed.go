@@ -65,7 +65,7 @@ func NewBoxed() *Boxed { return stefrt.New((*Boxed).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Boxed) Type() BoxedType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Boxed) SetType(typ BoxedType) {
 	if v.typ == typ {
 		return

@@ -64,7 +64,7 @@ func NewNumbers() *Numbers { return stefrt.New((*Numbers).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Numbers) Type() NumbersType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Numbers) SetType(typ NumbersType) {
 	if v.typ == typ {
 		return

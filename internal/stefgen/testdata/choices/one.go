@@ -47,7 +47,7 @@ func NewOne() *One { return stefrt.New((*One).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *One) Type() OneType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *One) SetType(typ OneType) {
 	if v.typ == typ {
 		return

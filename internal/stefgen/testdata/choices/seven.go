@@ -81,7 +81,7 @@ func NewSeven() *Seven { return stefrt.New((*Seven).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Seven) Type() SevenType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Seven) SetType(typ SevenType) {
 	if v.typ == typ {
 		return

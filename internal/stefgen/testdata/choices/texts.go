@@ -53,7 +53,7 @@ func NewTexts() *Texts { return stefrt.New((*Texts).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Texts) Type() TextsType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Texts) SetType(typ TextsType) {
 	if v.typ == typ {
 		return

@@ -63,7 +63,7 @@ func NewThree() *Three { return stefrt.New((*Three).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Three) Type() ThreeType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Three) SetType(typ ThreeType) {
 	if v.typ == typ {
 		return

@@ -57,7 +57,7 @@ func NewChoice() *Choice { return stefrt.New((*Choice).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Choice) Type() ChoiceType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Choice) SetType(typ ChoiceType) {
 	if v.typ == typ {
 		return

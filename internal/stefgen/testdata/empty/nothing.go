@@ -41,7 +41,7 @@ func NewNothing() *Nothing { return stefrt.New((*Nothing).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Nothing) Type() NothingType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Nothing) SetType(typ NothingType) {
 	if v.typ == typ {
 		return

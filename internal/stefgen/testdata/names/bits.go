@@ -65,7 +65,7 @@ func NewBits() *Bits { return stefrt.New((*Bits).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Bits) Type() BitsType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Bits) SetType(typ BitsType) {
 	if v.typ == typ {
 		return

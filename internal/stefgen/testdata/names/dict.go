@@ -84,7 +84,7 @@ func NewDict() *Dict { return stefrt.New((*Dict).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Dict) Type() DictType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Dict) SetType(typ DictType) {
 	if v.typ == typ {
 		return

@@ -64,7 +64,7 @@ func NewPair() *Pair { return stefrt.New((*Pair).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Pair) Type() PairType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Pair) SetType(typ PairType) {
 	if v.typ == typ {
 		return

@@ -58,7 +58,7 @@ func NewBranch() *Branch { return stefrt.New((*Branch).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Branch) Type() BranchType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Branch) SetType(typ BranchType) {
 	if v.typ == typ {
 		return

@@ -58,7 +58,7 @@ func NewKey() *Key { return stefrt.New((*Key).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Key) Type() KeyType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Key) SetType(typ KeyType) {
 	if v.typ == typ {
 		return

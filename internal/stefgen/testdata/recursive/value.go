@@ -79,7 +79,7 @@ func NewValue() *Value { return stefrt.New((*Value).init) }
 // Type returns the choice. The getters of the other choices return zero or nil.
 func (v *Value) Type() ValueType { return v.typ }
 
-// SetType sets the choice. A new choice has its initial value.
+// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Value) SetType(typ ValueType) {
 	if v.typ == typ {
 		return
