@@ -123,8 +123,16 @@ lint: ## Check format, go vet and staticcheck in every module
 	@files=$$(gofmt -l $$(find . -name '*.go' -not -path './.tmp/*')); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 	$(call each,$(MODULES),$(GO) vet ./... && $(TOOL) staticcheck ./...)
 
+# A failure before the filter is a failure of the target.
+docs docs-long rivals: SHELL := bash
+docs docs-long rivals: .SHELLFLAGS := -o pipefail -c
+
 docs: ## Run or check each code block of the READMEs and pages, and print how
 	$(GO) test -count=1 -v -run '^TestPages$$' ./internal/docs | grep -v '^=== '
+
+# Each page has a subtest: PAGES=docs/scale.md runs the blocks of one.
+docs-long: ## The same with the blocks that take minutes, in clones of the last commit (hours; all: Java, Maven, node, npm; PAGES=docs/scale.md)
+	STEF_DOCS_LONG=1 $(GO) test -count=1 -timeout 10h -v -run '^TestPages$$$(if $(PAGES),/^$(PAGES)$$)' ./internal/docs | grep -v '^=== '
 
 walks: ## Count the functions that run on the walks of docs/architecture.md (VERBOSE=-v names them)
 	@mkdir -p .tmp/covered

@@ -61,7 +61,7 @@ func run(args []string, stderr io.Writer) int {
 	version := flags.Bool("version", false, "print the version and end")
 	header := flags.String("header", "", "text `file` with the licence text for the top of each file; default none")
 	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: stefc [flags] file.stef")
+		fmt.Fprintln(stderr, "usage: stefc [FLAG]... FILE.stef")
 		flags.PrintDefaults()
 	}
 	paths, err := parseFlags(flags, args)

@@ -98,7 +98,7 @@ func TestRunErrors(t *testing.T) {
 		require.Contains(t, stderr, want)
 		require.Equal(t, []string{"shop.stef"}, list(t, dir), "nothing may be written")
 	}
-	const usage = "usage: stefc [flags] file.stef\n"
+	const usage = "usage: stefc [FLAG]... FILE.stef\n"
 	f(0, usage, shop, "-h")
 	f(exitUsage, "stefc: one schema file is needed, found 0 arguments\n"+usage, shop)
 	f(exitUsage, "stefc: one schema file is needed, found 2 arguments: shop.stef other.stef\n"+usage, shop, "shop.stef", "-out", "x", "other.stef")

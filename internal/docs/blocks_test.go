@@ -26,6 +26,10 @@ type block struct {
 	mark string // "run", "check", ...; "" without a mark
 	arg  string // what follows the mark
 	text string
+	// setup has commands that the runner executes before those of the block.
+	setup []string
+	// with has the texts that the runner replaces in the commands, old and new.
+	with [][2]string
 }
 
 func (b *block) where() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
@@ -40,7 +44,7 @@ var (
 // are not in a fenced block, and fences without an end.
 func parse(page, text string) (blocks []*block, problems []string) {
 	var open *block
-	var mark []string
+	next := &block{} // what the marks say of the next block
 	fence := ""
 	n := 0
 	for line := range strings.Lines(text) {
@@ -55,18 +59,18 @@ func parse(page, text string) (blocks []*block, problems []string) {
 		case strings.HasPrefix(trimmed, "```"):
 			lang := strings.TrimLeft(trimmed, "`")
 			fence = strings.Repeat("`", len(trimmed)-len(lang))
-			open = &block{page: page, line: n, lang: lang}
-			if mark != nil {
-				open.mark, open.arg = mark[1], mark[2]
-			}
-			mark = nil
+			open, next = next, &block{}
+			open.page, open.line, open.lang = page, n, lang
 		case markLine.MatchString(trimmed):
-			mark = markLine.FindStringSubmatch(trimmed)
+			mark := markLine.FindStringSubmatch(trimmed)
+			if !next.addMark(mark[1], mark[2]) {
+				problems = append(problems, fmt.Sprintf("%s:%d: this mark is wrong, or the second one of the block", page, n))
+			}
 		case indented.MatchString(line):
 			problems = append(problems, fmt.Sprintf("%s:%d: commands belong into a fenced block: %s", page, n, trimmed))
-		case trimmed != "" && mark != nil:
+		case trimmed != "" && next.marked():
 			problems = append(problems, fmt.Sprintf("%s:%d: a mark without a block", page, n))
-			mark = nil
+			next = &block{}
 		}
 	}
 	if open != nil {
@@ -74,6 +78,24 @@ func parse(page, text string) (blocks []*block, problems []string) {
 	}
 	return blocks, problems
 }
+
+// addMark adds what a mark says, and reports whether it is valid.
+func (b *block) addMark(mark, arg string) bool {
+	switch mark {
+	case "setup":
+		b.setup = append(b.setup, arg)
+		return arg != ""
+	case "with":
+		before, after, ok := strings.Cut(arg, " becomes ")
+		b.with = append(b.with, [2]string{before, after})
+		return ok && before != ""
+	}
+	first := b.mark == ""
+	b.mark, b.arg = mark, arg
+	return first
+}
+
+func (b *block) marked() bool { return b.mark != "" || len(b.setup) > 0 || len(b.with) > 0 }
 
 // pages returns the paths of all pages: the Markdown files of the repository.
 func pages(t *testing.T, root string) []string {
@@ -121,6 +143,10 @@ func TestParse(t *testing.T) {
 	f("<!-- docs: check, takes long -->\n\n```sh\n```\n", []block{{line: 3, lang: "sh", mark: "check", arg: "takes long"}}, 0)
 	f("<!-- docs: file a.stef -->\n```stef\nx\n```\n```\ny\n```\n", []block{
 		{line: 2, lang: "stef", mark: "file", arg: "a.stef", text: "x\n"}, {line: 5, text: "y\n"}}, 0)
+	f("<!-- docs: setup, a b -->\n<!-- docs: run -->\n<!-- docs: with, 1h becomes 1s -->\n```sh\n```\n", []block{
+		{line: 4, lang: "sh", mark: "run", setup: []string{"a b"}, with: [][2]string{{"1h", "1s"}}}}, 0)
+	f("<!-- docs: run -->\n<!-- docs: check, x -->\n```sh\n```\n", []block{{line: 3, lang: "sh", mark: "check", arg: "x"}}, 1)
+	f("<!-- docs: setup, a -->\ntext\n", nil, 1)
 	f("1. one\n   ```sh\n   x\n   ```\n", []block{{line: 2, lang: "sh", text: "   x\n"}}, 0)
 	f("````\n```\n````\n", []block{{line: 1, text: "```\n"}}, 0)
 	f("    make test\n", nil, 1)

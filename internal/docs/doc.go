@@ -16,11 +16,27 @@
 //
 //	<!-- docs: run -->            run the commands with bash; all blocks of a page
 //	                              that run share a folder that has the recordings
-//	                              of internal/fixtures and schema files before it;
-//	                              $STEF is the root of the repository
-//	<!-- docs: check, REASON -->  do not run the commands, for a reason such as
-//	                              "takes minutes". Their make targets, packages,
-//	                              programs and subcommands must exist
+//	                              of internal/fixtures, shop.stef and orders.stef,
+//	                              and the files before it; $STEF is the root of
+//	                              the repository, $DIR that folder
+//	<!-- docs: run in the repository --> the same at the root of the repository;
+//	                              each line begins there
+//	<!-- docs: session -->        run the commands after "$ " and compare their
+//	                              output with the lines below them; a duration is
+//	                              any duration
+//	<!-- docs: ci -->             .ci/run or a workflow runs these commands, with
+//	                              the same variables or more
+//	<!-- docs: long, REASON -->   make docs-long runs the commands as above, in a
+//	                              clone of the repository; make docs checks that
+//	                              their make targets, packages, programs and
+//	                              subcommands exist
+//	<!-- docs: check, REASON -->  nothing runs the commands, for a reason such as
+//	                              "takes hours"; they are checked as above
+//	<!-- docs: setup, COMMANDS --> commands before those of the next block, such as
+//	                              a server with "&" behind it. A block can have
+//	                              many of these marks
+//	<!-- docs: with, A becomes B --> replace A in the commands of the next block,
+//	                              such as ten minutes by one
 //	<!-- docs: file NAME -->      the text of a file that later blocks of the page
 //	                              use
 //	<!-- docs: output -->         the output of the block before, whole lines; a
@@ -29,5 +45,5 @@
 //	                              function of the repository
 //
 // A block that nothing covers fails the test, and so do commands in indented
-// text. go test -v prints each block and how it is covered.
+// text. Ports of localhost become ports that are free. go test -v prints each block and how it is covered.
 package docs

@@ -22,7 +22,7 @@ import (
 )
 
 // commandTime bounds the run time of the commands of one block.
-const commandTime = 3 * time.Minute
+const commandTime = 5 * time.Minute
 
 // withoutSymbols omits debug information, because linking takes most of the time.
 const withoutSymbols = "-ldflags=-s -w"
@@ -33,7 +33,9 @@ type tester struct {
 	root     string
 	programs string // the folder of our programs
 	dir      string // where the blocks of the page run; "" before the first one
+	clone    string // where the long blocks of the page run; "" before the first one
 	output   string // of the previous block
+	ports    map[string]string
 	facts    *facts
 }
 
@@ -49,6 +51,7 @@ func TestPages(t *testing.T) {
 	}
 	known := learn(t, root)
 	covered := map[string]int{}
+	var checked []string
 	for _, page := range pages(t, root) {
 		t.Run(page, func(t *testing.T) {
 			blocks, problems := parse(page, read(t, root, page))
@@ -62,12 +65,17 @@ func TestPages(t *testing.T) {
 				t.Logf("%s: %s: %s", b.where(), b.lang, how)
 				word, _, _ := strings.Cut(how, " ")
 				covered[strings.TrimSuffix(word, ",")]++
+				if b.mark == "check" {
+					checked = append(checked, b.where()+": "+b.arg)
+				}
 			}
 			require.Empty(t, strings.Join(problems, "\n"))
 		})
 	}
 	t.Logf("blocks by how they are covered: %v", covered)
 	require.NotZero(t, covered["run"])
+	t.Logf("no test and no target runs these %d:\n%s", len(checked), strings.Join(checked, "\n"))
+	require.LessOrEqual(t, len(checked), maxChecked)
 }
 
 // test tests a block and returns how it is covered.
@@ -96,12 +104,20 @@ func (x *tester) test(b *block) (how string, err error) {
 		return checkYAML(x.root, b.text)
 	case b.lang == "go":
 		return "run as a program", x.program(b)
-	case b.mark == "run":
-		return "run with bash", x.run(b.text)
+	case b.mark == "run" && b.arg == "":
+		return "run with bash" + b.changes(), x.script(x.folder(), commandTime, b, b.text)
+	case b.mark == "run" && b.arg == "in the repository":
+		return "run with bash in the repository" + b.changes(), x.script(x.root, commandTime, b, eachLine(b.text))
+	case b.mark == "session":
+		return "run as a session, its output compared", x.session(b)
+	case b.mark == "long" && b.arg != "":
+		return x.long(b)
+	case b.mark == "ci":
+		return "ci runs these commands", x.facts.inCI(b.text)
 	case b.mark == "check" && b.arg != "":
 		return "checked, not run: " + b.arg, x.facts.check(b.text)
-	case b.mark == "check":
-		return "", fmt.Errorf("the mark check needs a reason")
+	case b.mark == "check", b.mark == "long":
+		return "", fmt.Errorf("the mark %s needs a reason", b.mark)
 	}
 	return "", fmt.Errorf("nothing covers this block; add a mark, such as <!-- docs: run -->, as go doc ./internal/docs says")
 }
@@ -117,11 +133,8 @@ func (x *tester) folder() string {
 		require.NoError(x.t, err)
 		require.NoError(x.t, os.WriteFile(filepath.Join(x.dir, name+".otlp.zst"), data, 0o600))
 	}
+	writeOrders(x.t, x.dir)
 	return x.dir
-}
-
-func (x *tester) run(text string) error {
-	return x.command(x.folder(), "bash", "-euo", "pipefail", "-c", text)
 }
 
 // program runs a block as a program of the root module.
@@ -144,15 +157,21 @@ func (x *tester) program(b *block) error {
 }
 
 func (x *tester) command(dir, name string, args ...string) error {
-	ctx, cancel := context.WithTimeout(x.t.Context(), commandTime)
+	return x.commandFor(commandTime, dir, name, args...)
+}
+
+func (x *tester) commandFor(most time.Duration, dir, name string, args ...string) error {
+	ctx, cancel := context.WithTimeout(x.t.Context(), most)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+x.programs+string(os.PathListSeparator)+os.Getenv("PATH"), "STEF="+x.root)
+	cmd.WaitDelay = time.Second // what a command leaves running may hold its output open
+	cmd.Env = append(os.Environ(), "PATH="+x.programs+string(os.PathListSeparator)+os.Getenv("PATH"), "STEF="+x.root, "DIR="+x.folder())
+	cmd.Env = append(cmd.Env, goEnv()...)
 	out, err := cmd.CombinedOutput()
 	x.output = string(out)
 	if err != nil {
-		return fmt.Errorf("%w:\n%s", err, out)
+		return fmt.Errorf("%w:\n%s", err, out[max(0, len(out)-maxOutput):])
 	}
 	return nil
 }
@@ -165,8 +184,11 @@ func (x *tester) compare(shown string) error {
 	return fmt.Errorf("the output is\n%s", x.output)
 }
 
+// duration finds durations: they differ from run to run.
+var duration = regexp.MustCompile(`[0-9.]+ (?:ms|s)\b`)
+
 // matches reports whether output matches shown, where "..." is any number of
-// lines.
+// lines and a duration is any duration.
 func matches(shown, output string) bool {
 	var pattern strings.Builder
 	for _, line := range strings.Split(strings.TrimSpace(shown), "\n") {
@@ -174,7 +196,11 @@ func matches(shown, output string) bool {
 			pattern.WriteString(`(?:[^\n]*\n)*?`)
 			continue
 		}
-		pattern.WriteString(regexp.QuoteMeta(strings.TrimRight(line, " ")) + ` *\n`)
+		parts := duration.Split(strings.TrimRight(line, " "), -1)
+		for i := range parts {
+			parts[i] = regexp.QuoteMeta(parts[i])
+		}
+		pattern.WriteString(strings.Join(parts, duration.String()) + ` *\n`)
 	}
 	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(strings.TrimSpace(output) + "\n")
 }
@@ -185,6 +211,8 @@ func TestMatches(t *testing.T) {
 	require.True(t, matches("a\n...\n", "a\n"))
 	require.False(t, matches("a\n", "a\nb\n"))
 	require.False(t, matches("a\n...\nd\n", "a\nb\n"))
+	require.True(t, matches("5 items in 0.05 s\n", "5 items in 12 ms\n"))
+	require.False(t, matches("5 items in 0.05 s\n", "6 items in 0.05 s\n"))
 }
 
 func TestBlocksBite(t *testing.T) {
@@ -201,6 +229,13 @@ func TestBlocksBite(t *testing.T) {
 	f("needs a reason", block{lang: "sh", mark: "check", text: "make test\n"})
 	f("make nothing-such", block{lang: "sh", mark: "check", arg: "long", text: "make nothing-such\n"})
 	f("./nowhere", block{lang: "sh", mark: "check", arg: "long", text: "cd benchmarks && go run ./nowhere\n"})
+	f("needs a reason", block{lang: "sh", mark: "long", text: "make test\n"})
+	f("neither .ci/run nor a workflow runs make rivals", block{lang: "sh", mark: "ci", text: "make test\nmake rivals # minutes\n"})
+	f("neither .ci/run nor a workflow runs make test V=1", block{lang: "sh", mark: "ci", text: "make test V=1\n"})
+	f("exit status", block{lang: "sh", mark: "run", arg: "in the repository", text: "test -d cmd\nfalse\n"})
+	f("exit status", block{lang: "sh", mark: "run", setup: []string{"false"}, text: "true\n"})
+	f("the output is", block{lang: "console", mark: "session", text: "$ echo a\nb\n"})
+	f("does not contain", block{lang: "sh", mark: "run", with: [][2]string{{"b", "c"}}, text: "true a\n"})
 	f("stef knows no frobnicate", block{lang: "sh", mark: "check", arg: "long", text: "stef frobnicate x\n"})
 	f("TestNothing", block{lang: "sh", mark: "elsewhere", arg: "TestNothing"})
 	f("exit status", block{lang: "sh", mark: "run", text: "false\n"})
