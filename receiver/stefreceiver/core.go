@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 
 	"go.opentelemetry.io/collector/receiver"
 	"go.uber.org/zap"
@@ -52,6 +53,7 @@ func newCore(config *Config, settings receiver.Settings) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
+	cheap := new(atomic.Int64)
 	c := &core{
 		config:        config,
 		logger:        settings.Logger,
@@ -59,8 +61,8 @@ func newCore(config *Config, settings receiver.Settings) (*core, error) {
 		parties:       parties{of: map[string]*party{}},
 		admission:     newGate(int64(config.Admission.RequestLimitMiB)*mib, int64(config.Admission.WaitingLimitMiB)*mib),
 		decoding:      newGate(decodingPlaces(), math.MaxInt64),
-		lanes:         newLanes(),
-		decompression: newDecompression(config.maxMessage(), settings.Logger),
+		lanes:         newLanes(cheap),
+		decompression: newDecompression(config.maxMessage(), newLanes(cheap), settings.Logger),
 		memory: streamMemory{
 			limit:   int64(config.Limits.StreamMemoryLimitMiB) * mib,
 			streams: map[*streamShare]struct{}{},

@@ -34,22 +34,25 @@ const (
 // decompression bounds the memory of OTLP requests that are being decompressed. gRPC
 // itself would decompress each request when its last byte arrives, however many there are.
 //
-// A request takes a small place. If it turns out to be larger than smallRequest, it gives
-// up what it has and waits for one of the few large places, without a small one, so that
-// small requests do not wait for large ones. Connections share the places fairly. Half as
-// many large places as processors also means that half of the processors remain for
-// other clients. Requests that wait are held as they were sent, and admitted as such.
+// A request takes a small place. If it turns out to be larger than smallRequest, or than
+// its client can afford, it gives up what it has and waits for one of the few large places,
+// without a small one, so that small requests do not wait for large ones. Connections share
+// the places fairly. Half as many large places as processors also means that half of the
+// processors remain for other clients. Requests that wait are held as they were sent, and
+// admitted as such.
 type decompression struct {
 	small, large gate
-	most         int64 // bytes of a request after decompression
+	lanes        *lanes // for expensive requests
+	most         int64  // bytes of a request after decompression
 	busy         limitedLog
 	logger       *zap.Logger
 }
 
-func newDecompression(most int64, logger *zap.Logger) *decompression {
+func newDecompression(most int64, lanes *lanes, logger *zap.Logger) *decompression {
 	return &decompression{
 		small:  newGate(decodingPlaces(), math.MaxInt64),
 		large:  newGate(largePlaces(), math.MaxInt64),
+		lanes:  lanes,
 		most:   most,
 		logger: logger,
 	}
@@ -62,7 +65,8 @@ func largePlaces() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 func (d *decompression) waiting() int64 {
 	_, small := d.small.state()
 	_, large := d.large.state()
-	return small + large
+	_, expensive := d.lanes.state()
+	return small + large + expensive
 }
 
 // place is a place to decompress a request. Its holder keeps it until the decompressed
@@ -93,17 +97,27 @@ func (p *place) take(ctx context.Context, g *gate, of *account) error {
 // run decompresses a request, and takes a place for it, which the caller must release. The
 // error is that of the context, or a status: RESOURCE_EXHAUSTED for a request that is too
 // large or has too large a window, INVALID_ARGUMENT for one that cannot be decompressed.
-func (d *decompression) run(ctx context.Context, who *party, request *otlpRequest, at *place) error {
-	if err := at.take(ctx, &d.small, &who.small); err != nil {
-		return err
+func (d *decompression) run(ctx context.Context, request *otlpRequest, at *place) error {
+	toll, who := request.toll, request.toll.who
+	most := min(smallRequest, d.most, toll.affordable())
+	var plain mem.BufferSlice
+	err := errLarger
+	if most > 0 {
+		if err := at.take(ctx, &d.small, &who.small); err != nil {
+			return err
+		}
+		plain, err = inflate(ctx, request, most)
 	}
-	plain, err := inflate(request, min(smallRequest, d.most))
-	if errors.Is(err, errLarger) && d.most > smallRequest {
+	if errors.Is(err, errLarger) && most < d.most {
+		at.release()
+		if err := toll.enterLane(ctx); err != nil {
+			return err
+		}
 		d.logLarge()
 		if err := at.take(ctx, &d.large, &who.large); err != nil {
 			return err
 		}
-		plain, err = inflate(request, d.most)
+		plain, err = inflate(ctx, request, d.most)
 	}
 	if err != nil {
 		return d.refusal(err)
@@ -138,7 +152,7 @@ func (d *decompression) refusal(err error) error {
 
 // inflate returns the decompressed bytes of a request, at most most of them. The request
 // remains as it is.
-func inflate(request *otlpRequest, most int64) (mem.BufferSlice, error) {
+func inflate(ctx context.Context, request *otlpRequest, most int64) (mem.BufferSlice, error) {
 	wire := request.data.Reader()
 	defer wire.Close()
 	src, end, err := decompressor(request.compression, wire)
@@ -149,7 +163,7 @@ func inflate(request *otlpRequest, most int64) (mem.BufferSlice, error) {
 	if most < math.MaxInt64 {
 		src = io.LimitReader(src, most+1)
 	}
-	plain, err := mem.ReadAll(src, mem.DefaultBufferPool())
+	plain, err := mem.ReadAll(request.toll.charge(ctx, src), mem.DefaultBufferPool())
 	if err == nil && int64(plain.Len()) > most {
 		err = errLarger
 	}

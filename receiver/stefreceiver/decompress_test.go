@@ -196,9 +196,9 @@ func TestCompressedRequestErrors(t *testing.T) {
 		t.Helper()
 		var at place
 		defer at.release()
-		request := &otlpRequest{compression: name}
+		request := &otlpRequest{compression: name, toll: newToll(d.lanes, &party{}, int64(len(message)))}
 		require.NoError(t, newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(message)}, request))
-		err := d.run(t.Context(), &party{}, request, &at)
+		err := d.run(t.Context(), request, &at)
 		require.Equal(t, code, status.Code(err), "%v", err)
 		require.ErrorContains(t, err, text)
 	}

@@ -22,12 +22,12 @@ import (
 // clients, expensive streams need no lane.
 type lanes struct {
 	gate
-	cheap atomic.Int64 // when a stream that is not expensive last had a batch
+	cheap *atomic.Int64 // when a client that is not expensive last had a batch or request
 }
 
 // newLanes returns a lane for every second processor.
-func newLanes() *lanes {
-	return &lanes{gate: newGate(int64(max(1, runtime.GOMAXPROCS(0)/2)), math.MaxInt64)}
+func newLanes(cheap *atomic.Int64) *lanes {
+	return &lanes{gate: newGate(int64(max(1, runtime.GOMAXPROCS(0)/2)), math.MaxInt64), cheap: cheap}
 }
 
 const (
@@ -39,21 +39,28 @@ const (
 
 // enter takes a lane for an expensive stream, and reports whether it needs one.
 func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
-	if time.Since(time.Unix(0, l.cheap.Load())) > presence {
+	if !l.contended() {
 		return false, nil
 	}
 	return true, l.acquire(ctx, a, 1)
 }
 
+// contended reports whether clients that are not expensive are present.
+func (l *lanes) contended() bool { return time.Since(time.Unix(0, l.cheap.Load())) <= presence }
+
 // leave returns a lane after some work.
 func (l *lanes) leave(ctx context.Context, a *account, worked time.Duration) {
-	rest := time.NewTimer(min(worked, laneRest))
-	defer rest.Stop()
+	rest(ctx, min(worked, laneRest))
+	l.release(a, 1)
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
 	select {
-	case <-rest.C:
+	case <-timer.C:
 	case <-ctx.Done():
 	}
-	l.release(a, 1)
 }
 
 // credit is how much telemetry a client may send before its streams count as expensive,

@@ -5,8 +5,10 @@ package stefreceiver
 
 import (
 	"context"
+	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +17,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/teltest/compressed"
 )
 
 // siege repeats an attack on streams of a receiver until the context ends.
@@ -22,12 +27,20 @@ type siege struct {
 	name        string
 	chunks      chunkList
 	connections int // 0: a new connection for each stream
+
+	request, compression string // instead of chunks: a request of OTLP, and what compresses it
 }
 
 // run attacks with 24 streams at the same time.
 func (a *siege) run(t testing.TB, r *rig, ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
+	if a.request != "" {
+		for range a.connections {
+			group.Go(func() { a.export(t, r, ctx) })
+		}
+		return
+	}
 	conns := make([]*grpc.ClientConn, a.connections)
 	for i := range conns {
 		conns[i] = r.dial()
@@ -45,6 +58,18 @@ func (a *siege) run(t testing.TB, r *rig, ctx context.Context) {
 				require.NoError(t, conn.Close())
 			}
 		})
+	}
+}
+
+// export sends 20 requests at a time on a connection.
+func (a *siege) export(t testing.TB, r *rig, ctx context.Context) {
+	for ctx.Err() == nil {
+		conn, err := net.Dial("tcp", r.address)
+		require.NoError(t, err)
+		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+		compressed.Send(conn, "/"+signal.Metrics.OTLP.Service+"/Export", a.compression, []byte(a.request), 20, time.Minute)
+		stop()
+		_ = conn.Close()
 	}
 }
 
@@ -106,12 +131,16 @@ func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
 // more: alone, a client on an idle machine does not wait for the interval.
 func TestHonestBesideHostile(t *testing.T) {
 	text, attributes := sharedTextAttack(t), attributesAttack(t)
+	requests := marshal(t, textOf(57*mib))
 	for _, hostile := range []siege{
-		{"shared text", text, 1},
-		{"attributes", attributes, 1},
-		{"shared text, 24 connections", text, 24},
-		{"attributes, 24 connections", attributes, 24},
-		{"attributes, new connections", attributes, 0},
+		{name: "shared text", chunks: text, connections: 1},
+		{name: "attributes", chunks: attributes, connections: 1},
+		{name: "shared text, 24 connections", chunks: text, connections: 24},
+		{name: "attributes, 24 connections", chunks: attributes, connections: 24},
+		{name: "attributes, new connections", chunks: attributes, connections: 0},
+		{name: "requests of gzip, 8 connections", request: string(compress(t, "gzip", requests)), compression: "gzip", connections: 8},
+		{name: "requests of zstd, 8 connections", request: string(compress(t, "zstd", requests)), compression: "zstd", connections: 8},
+		{name: "requests with many messages, 8 connections", request: string(compress(t, "gzip", emptyPoints(3*mib))), compression: "gzip", connections: 8},
 	} {
 		t.Run(hostile.name, func(t *testing.T) {
 			// Other processes of the machine delay both. So the quieter of some
@@ -135,7 +164,7 @@ func TestHonestBesideHostile(t *testing.T) {
 // TestLanes: expensive streams need a lane while others are present, and only then.
 func TestLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lanes{gate: newGate(1, 100)}
+		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}
 		time.Sleep(time.Hour)
 		ctx := context.Background()
 		enter := func(want bool) {
@@ -197,5 +226,56 @@ func TestDebtPersists(t *testing.T) {
 		}
 		require.Less(t, len(c.of), 2)
 		require.NotSame(t, who, c.of[""])
+	})
+}
+
+// TestToll: requests that become far more than their bytes wait for a lane and rest, if
+// others are present. Others do not.
+func TestToll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}
+		time.Sleep(time.Hour)
+		who, ctx := &party{}, context.Background()
+		toll := newToll(l, who, 1000)
+		require.EqualValues(t, (firstCredit+1000*creditPerByte)/requestCost, toll.affordable())
+		toll.settle(100 * mib)
+		require.True(t, toll.expensive())
+		require.NoError(t, toll.enterLane(ctx))
+		require.False(t, toll.lane, "nobody else is present")
+		began := time.Now()
+		toll.pause(ctx, time.Hour)
+		require.Zero(t, time.Since(began))
+
+		newToll(l, &party{}, 1000).settle(5000)
+		debtor := newToll(l, who, 1000)
+		require.Negative(t, debtor.affordable())
+		debtor.settle(mib)
+		require.NoError(t, debtor.enterLane(ctx))
+		require.NoError(t, debtor.enterLane(ctx), "it has one")
+		requireState(t, &l.gate, 1, 0)
+		time.Sleep(7 * time.Millisecond)
+		began = time.Now()
+		debtor.pause(ctx, debtor.most)
+		require.Equal(t, 7*time.Millisecond, time.Since(began))
+		time.Sleep(time.Second / 2)
+		began = time.Now()
+		debtor.pause(ctx, debtor.most)
+		require.Equal(t, 2*laneRest, time.Since(began), "for a request of 1 MiB")
+		began = time.Now()
+		debtor.refuse(ctx)
+		require.Equal(t, streamWork, time.Since(began))
+		debtor.leaveLane()
+		debtor.leaveLane()
+		requireState(t, &l.gate, 0, 0)
+
+		broken := newToll(l, &party{}, 1000)
+		broken.refuse(ctx)
+		require.Negative(t, newToll(l, broken.who, 1000).affordable(), "a request that cannot be decoded costs more than its bytes allow")
+
+		ended, cancel := context.WithCancel(ctx)
+		require.NoError(t, l.acquire(ctx, &account{}, 1))
+		cancel()
+		require.Error(t, debtor.enterLane(ended))
+		requireState(t, &l.gate, 1, 0)
 	})
 }

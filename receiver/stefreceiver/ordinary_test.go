@@ -5,9 +5,11 @@ package stefreceiver
 
 import (
 	"bytes"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/encoding"
 
 	"github.com/otelstef/stef/internal/fixtures/recordings"
 	"github.com/otelstef/stef/internal/signal"
@@ -66,4 +68,37 @@ func testCheap[T any](t *testing.T, name string, sig *signal.Descriptor[T], form
 	}
 	t.Logf("%-18s %5.1f times the bytes in all, %5.1f times in one batch", name, float64(decoded)/float64(received), greatest)
 	require.EqualValues(t, firstCredit, least)
+	testCheapRequests(t, name, sig, parts)
+}
+
+// testCheapRequests: no client that sends the recordings as compressed OTLP becomes expensive.
+func testCheapRequests[T any](t *testing.T, name string, sig *signal.Descriptor[T], parts [][]byte) {
+	for _, compression := range []string{"gzip", "zstd"} {
+		who, lanes := &party{}, newLanes(new(atomic.Int64))
+		greatest, expensive := 0.0, 0
+		for _, part := range parts {
+			wire := int64(compressedSize(t, compression, part))
+			memory, err := sig.OTLP.Memory(part)
+			require.NoError(t, err)
+			weight := requestWeight(int64(len(part)), memory)
+			greatest = max(greatest, float64(weight)/float64(wire))
+			request := newToll(lanes, who, wire)
+			if request.settle(weight); request.expensive() {
+				expensive++
+			}
+		}
+		t.Logf("%-18s as requests of %s: %.1f times the bytes in one request", name, compression, greatest)
+		require.Zero(t, expensive)
+	}
+}
+
+// compressedSize returns the size of a request as it is sent.
+func compressedSize(t *testing.T, name string, body []byte) int {
+	var message bytes.Buffer
+	w, err := encoding.GetCompressor(name).Compress(&message)
+	require.NoError(t, err)
+	_, err = w.Write(body)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return message.Len()
 }

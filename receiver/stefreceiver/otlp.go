@@ -24,6 +24,7 @@ import (
 type otlpRequest struct {
 	data        mem.BufferSlice
 	compression string // that data still has, "" for none
+	toll        *toll
 }
 
 // take returns the bytes of the request and leaves it empty. The caller must free
@@ -75,11 +76,25 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 	var at place
 	defer at.release() // a request that is refused holds its place until its items are counted
 	request.compression = compressionOf(ctx, request.data)
+	toll := newToll(p.core.decompression.lanes, who, int64(request.data.Len()))
+	request.toll = toll
+	defer toll.leaveLane()
 	weight, err := p.admit(ctx, who, request, &at)
 	if err != nil {
 		return p.notAdmitted(ctx, request, err)
 	}
-	defer p.core.admission.release(&who.admission, weight)
+	if err = toll.enterLane(ctx); err != nil {
+		err = p.notAdmitted(ctx, request, err)
+	} else {
+		err = p.process(ctx, request)
+	}
+	p.core.admission.release(&who.admission, weight)
+	toll.pause(ctx, toll.most)
+	return err
+}
+
+// process decodes an admitted request and sends it to the pipeline.
+func (p *pipe[T]) process(ctx context.Context, request *otlpRequest) error {
 	batch, err := p.decodeOTLP(request)
 	if err != nil {
 		p.refuse(ctx, p.obs.otlp, formatOTLP, 0, err)
@@ -101,14 +116,20 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 // admit admits a request, and returns the weight that the caller must release. A request is
 // admitted as it was sent, then decompressed, then admitted by its size and its memory as
 // pdata, like a batch of a stream. It holds nothing of the admission while it waits for
-// more, or requests could wait for each other.
+// more, or requests could wait for each other. For the same reason, it waits for admission
+// without a place or a lane.
 func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, at *place) (int64, error) {
 	admission := &p.core.admission
 	sent := admission.weight(int64(request.data.Len()))
 	if err := admission.acquire(ctx, &who.admission, sent); err != nil {
 		return 0, err
 	}
-	weight, err := p.weigh(ctx, who, request, at)
+	weight, err := p.weigh(ctx, request, at)
+	if err == nil {
+		request.toll.settle(weight)
+	} else if _, final := status.FromError(err); final {
+		request.toll.refuse(ctx)
+	}
 	if err != nil || weight <= sent {
 		at.release()
 		if err != nil {
@@ -120,14 +141,15 @@ func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, a
 	w := admission.enter(&who.admission, weight)
 	if w.mayWait() {
 		at.release()
+		request.toll.leaveLane()
 	}
 	return weight, admission.wait(ctx, w)
 }
 
 // weigh decompresses a request and returns its weight.
-func (p *pipe[T]) weigh(ctx context.Context, who *party, request *otlpRequest, at *place) (int64, error) {
+func (p *pipe[T]) weigh(ctx context.Context, request *otlpRequest, at *place) (int64, error) {
 	if request.compression != "" {
-		if err := p.core.decompression.run(ctx, who, request, at); err != nil {
+		if err := p.core.decompression.run(ctx, request, at); err != nil {
 			return 0, err
 		}
 	}
@@ -140,12 +162,16 @@ func (p *pipe[T]) weigh(ctx context.Context, who *party, request *otlpRequest, a
 		return 0, undecodable(err).Err()
 	}
 	size, limit := int64(body.Len()), p.core.admission.limit
-	weight := max(size, (memory+size)/memoryPerOTLP) // the request itself is held while it is decoded
+	weight := requestWeight(size, memory)
 	if limit > 0 && weight > limit && memory > size*memoryPerRequest {
 		return 0, status.Errorf(codes.ResourceExhausted, "the request of %d bytes would take %d bytes of memory, more than admission::request_limit_mib allows: send smaller batches", size, memory)
 	}
 	return p.core.admission.weight(weight), nil
 }
+
+// requestWeight returns the weight of a request: its size, or a third of what it and its
+// pdata take, since the request itself is held while it is decoded.
+func requestWeight(size, memory int64) int64 { return max(size, (memory+size)/memoryPerOTLP) }
 
 // memoryPerRequest is how many bytes of memory a request that is larger than the admission
 // may take for each byte. Empty messages take up to 113, ordinary telemetry two to four.

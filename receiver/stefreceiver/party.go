@@ -19,6 +19,7 @@ type party struct {
 	lanes     account
 	small     account // places to decompress requests
 	large     account
+	requests  account // lanes of requests
 	credit    credit
 	users     int
 	left      time.Time // when the last user left
