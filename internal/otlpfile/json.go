@@ -17,52 +17,98 @@ import (
 // MaxValueDepth too.
 const maxJSONDepth = 4096
 
+// maxLine is how much of a line is read ahead to check it in one pass.
+const maxLine = 16 << 20
+
 // jsonDecoder splits a file into its top-level objects, which are separated by
-// white space. Usually each object is one line; an object on several lines is
-// accepted.
+// white space. Usually each object is one line, which is checked in one pass; an
+// object on several lines is accepted.
 type jsonDecoder struct {
 	src   *source
 	limit int
 	part  int
 	line  int // line of the next byte
-	buf   []byte
+	// held are bytes that were read from src as a line and are not that of one object.
+	// They precede those of src. failed is the error after them.
+	held   []byte
+	failed error
 }
 
 func newJSONDecoder(src *source, limit int) *jsonDecoder {
 	return &jsonDecoder{src: src, limit: limit, line: 1}
 }
 
-func (d *jsonDecoder) next() (piece, error) {
+func (d *jsonDecoder) next(buf []byte) (piece, error) {
 	d.part++
-	p := piece{part: d.part}
+	p := piece{part: d.part, buf: buf[:0]}
 	err := d.skipSpace()
-	p.line, p.offset = d.line, d.src.offset
+	p.line, p.offset = d.line, d.src.offset-int64(len(d.held))
 	if err != nil {
 		return p, err
 	}
-	d.buf = d.buf[:0]
+	if len(d.held) == 0 && d.failed == nil && d.wholeLine(&p) {
+		return p, nil
+	}
+	return p, d.object(&p)
+}
+
+// wholeLine reads a line. It returns false if the line is not that of one object, and
+// keeps its bytes.
+func (d *jsonDecoder) wholeLine(p *piece) bool {
+	complete := false
+	for !complete && len(p.buf) < maxLine {
+		chunk, err := d.chunk()
+		if err != nil {
+			d.failed = err
+			break
+		}
+		n := bytes.IndexByte(chunk, '\n') + 1
+		if complete = n > 0; !complete {
+			n = len(chunk)
+		}
+		p.buf = append(p.buf, chunk[:n]...)
+		d.src.skip(n)
+	}
+	line := p.buf
+	if d.failed == io.EOF {
+		line = append(p.buf, '\n')
+	}
+	body, signals, ok := objectLine(line)
+	if !ok || len(body) > d.limit {
+		d.held = append(d.held[:0], p.buf...)
+		p.buf = p.buf[:0]
+		return false
+	}
+	if complete {
+		d.line++
+	}
+	p.body, p.checked, p.signals = body, true, signals
+	return true
+}
+
+// object reads an object, on one or several lines.
+func (d *jsonDecoder) object(p *piece) error {
 	var o objectScan
 	for {
 		chunk, err := d.chunk()
 		if err == io.EOF {
-			return p, fmt.Errorf("inside a message that began here%s: %w", rest(p), io.ErrUnexpectedEOF)
+			return fmt.Errorf("inside a message that began here%s: %w", rest(*p), io.ErrUnexpectedEOF)
 		}
 		if err != nil {
-			return p, err
+			return err
 		}
 		n, done := o.scan(chunk)
-		if len(d.buf)+n > d.limit {
-			return p, fmt.Errorf("%w: a message of more than %d bytes", ErrTooLarge, d.limit)
+		if len(p.buf)+n > d.limit {
+			return fmt.Errorf("%w: a message of more than %d bytes", ErrTooLarge, d.limit)
 		}
 		if o.depth > maxJSONDepth {
-			return p, fmt.Errorf("%w: objects and arrays are nested more than %d deep", ErrTooLarge, maxJSONDepth)
+			return fmt.Errorf("%w: objects and arrays are nested more than %d deep", ErrTooLarge, maxJSONDepth)
 		}
-		d.buf = append(d.buf, chunk[:n]...)
-		d.line += bytes.Count(chunk[:n], []byte{'\n'})
-		d.src.skip(n)
+		p.buf = append(p.buf, chunk[:n]...)
+		d.skip(chunk[:n])
 		if done {
-			p.body = d.buf
-			return p, nil
+			p.body = p.buf
+			return nil
 		}
 	}
 }
@@ -75,12 +121,28 @@ func rest(p piece) string {
 	return fmt.Sprintf(" (head -c %d of the uncompressed file keeps the messages before it)", p.offset)
 }
 
-// chunk returns the buffered bytes, at least one, and io.EOF at the end.
+// chunk returns the next bytes, at least one, and io.EOF at the end.
 func (d *jsonDecoder) chunk() ([]byte, error) {
+	if len(d.held) > 0 {
+		return d.held, nil
+	}
+	if d.failed != nil {
+		return nil, d.failed
+	}
 	if _, err := d.src.Peek(1); err != nil {
 		return nil, err
 	}
 	return d.src.Peek(d.src.Buffered())
+}
+
+// skip consumes the first bytes that chunk returned.
+func (d *jsonDecoder) skip(b []byte) {
+	d.line += bytes.Count(b, []byte{'\n'})
+	if len(d.held) > 0 {
+		d.held = d.held[len(b):]
+		return
+	}
+	d.src.skip(len(b))
 }
 
 func (d *jsonDecoder) skipSpace() error {
@@ -90,9 +152,7 @@ func (d *jsonDecoder) skipSpace() error {
 			return err
 		}
 		rest := bytes.TrimLeft(chunk, " \t\r\n")
-		n := len(chunk) - len(rest)
-		d.line += bytes.Count(chunk[:n], []byte{'\n'})
-		d.src.skip(n)
+		d.skip(chunk[:len(chunk)-len(rest)])
 		if len(rest) == 0 {
 			continue
 		}
@@ -213,5 +273,5 @@ func (r *Reader) jsonError(p piece, err error) error {
 		p.offset += int64(at)
 		err = e.err
 	}
-	return r.at(p, err)
+	return r.inContent(p, err)
 }

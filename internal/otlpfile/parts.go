@@ -14,12 +14,11 @@ type partsDecoder struct {
 	src   *source
 	limit int
 	part  int
-	buf   []byte
 }
 
-func (d *partsDecoder) next() (piece, error) {
+func (d *partsDecoder) next(buf []byte) (piece, error) {
 	d.part++
-	p := piece{part: d.part, offset: d.src.offset}
+	p := piece{part: d.part, offset: d.src.offset, buf: buf[:0]}
 	head, err := d.src.peek(4)
 	if err != nil {
 		return p, err
@@ -36,10 +35,10 @@ func (d *partsDecoder) next() (piece, error) {
 	}
 	d.src.skip(4)
 	p.offset = d.src.offset
-	d.buf, err = d.src.read(d.buf[:0], int(size))
-	p.body = d.buf
+	p.buf, err = d.src.read(p.buf, int(size))
+	p.body = p.buf
 	if err == io.ErrUnexpectedEOF {
-		err = fmt.Errorf("the file ends after %d of the %d bytes of a part: %w", len(d.buf), size, err)
+		err = fmt.Errorf("the file ends after %d of the %d bytes of a part: %w", len(p.buf), size, err)
 	}
 	return p, err
 }

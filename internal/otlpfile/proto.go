@@ -16,12 +16,10 @@ type protoDecoder struct {
 	limit int // maximum size of one entry
 	batch int // maximum size of all entries of a piece
 	entry int
-	buf   []byte
 }
 
-func (d *protoDecoder) next() (piece, error) {
-	p := piece{part: d.entry + 1, offset: d.src.offset}
-	d.buf = d.buf[:0]
+func (d *protoDecoder) next(buf []byte) (piece, error) {
+	p := piece{part: d.entry + 1, offset: d.src.offset, buf: buf[:0]}
 	for {
 		head, size, err := d.peek()
 		if err == io.EOF {
@@ -31,20 +29,20 @@ func (d *protoDecoder) next() (piece, error) {
 			err = fmt.Errorf("%w: an entry of %d bytes, the limit is %d", ErrTooLarge, size, d.limit)
 		}
 		if err != nil {
-			return piece{part: d.entry + 1, offset: d.src.offset}, err
+			return piece{part: d.entry + 1, offset: d.src.offset, buf: p.buf}, err
 		}
-		if len(d.buf) > 0 && len(d.buf)+head+size > d.batch {
+		if len(p.buf) > 0 && len(p.buf)+head+size > d.batch {
 			break
 		}
-		if d.buf, err = d.src.read(d.buf, head+size); err != nil {
-			return piece{part: d.entry + 1, offset: d.src.offset}, err
+		if p.buf, err = d.src.read(p.buf, head+size); err != nil {
+			return piece{part: d.entry + 1, offset: d.src.offset, buf: p.buf}, err
 		}
 		d.entry++
 	}
-	if len(d.buf) == 0 {
+	if len(p.buf) == 0 {
 		return p, io.EOF
 	}
-	p.body = d.buf
+	p.body = p.buf
 	return p, nil
 }
 

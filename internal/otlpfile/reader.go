@@ -38,8 +38,17 @@ func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true 
 
 // WithoutPdata calls a function with the signal. If it returns true, batches in
 // formats Parts and Proto have OTLP only and no pdata, which saves the time to
-// build it. The bytes are still checked. JSON always has pdata.
+// build it. The bytes are still checked. JSON always has pdata. The function may be
+// called from several goroutines.
 func WithoutPdata(of func(Signal) bool) ReaderOption { return func(r *Reader) { r.bytesOnly = of } }
+
+// WithConcurrency makes the reader read ahead and build batches in n goroutines. The
+// batches and errors are the same, in the same order. Up to 2n batches are built before
+// they are asked for, of at most 16 MiB in the file together, or one larger one. Close waits
+// until reading the source returns, so do not use it for a source that may block, such
+// as a pipe. Without this option, and with n of 1 or less, the reader reads a batch when
+// it is asked for.
+func WithConcurrency(n int) ReaderOption { return func(r *Reader) { r.workers = n } }
 
 // A Reader reads batches from a file. It is not safe for concurrent use.
 type Reader struct {
@@ -51,25 +60,35 @@ type Reader struct {
 	skipped   [len(signalNames)]uint64
 	maxPart   int
 	batchSize int
+	workers   int
 
 	src    *source
 	dec    decoder
 	sniff  bool // whether to check the signal of the next part with items
 	latest error
+	buf    []byte // of the last piece
+	ahead  *ahead // nil without concurrency, and before the first batch
 }
 
 // A decoder splits a file into pieces. At the end it returns io.EOF.
 type decoder interface {
-	next() (piece, error)
+	// next reads a piece into buf and returns it in any case, with the memory of buf.
+	next(buf []byte) (piece, error)
 }
 
-// A piece is the bytes of one batch and their position. The bytes are valid
-// until the next piece is read.
+// A piece is the bytes of one batch and their position.
 type piece struct {
 	body   []byte
+	buf    []byte // the memory that holds body
 	part   int
 	line   int
 	offset int64
+	// checked is set for JSON that is valid and has the fields of these signals.
+	checked bool
+	signals uint8
+	// found is the signal of a message that was checked for it, because none before it
+	// had items.
+	found Signal
 }
 
 // Open begins to read a file. It reads the first bytes to detect compression
@@ -148,8 +167,14 @@ func (r *Reader) Signal() Signal { return r.signal }
 // Compression returns the compression of the file.
 func (r *Reader) Compression() Compression { return r.src.compression }
 
-// Close releases the memory of the decompressor. It does not close the file.
-func (r *Reader) Close() { r.src.closer() }
+// Close ends reading ahead and releases the memory of the decompressor. It does not
+// close the file.
+func (r *Reader) Close() {
+	if r.ahead != nil {
+		r.ahead.close()
+	}
+	r.src.closer()
+}
 
 // Next returns the next batch, and io.EOF after the last. Any other error is an
 // *Error; after an error, Next returns the same error again.
@@ -166,66 +191,100 @@ func (r *Reader) Next() (Batch, error) {
 }
 
 func (r *Reader) next() (Batch, error) {
-	p, err := r.piece()
+	for {
+		res := r.result()
+		if res.err != nil {
+			return Batch{}, res.err
+		}
+		for s, n := range res.skipped {
+			r.skipped[s] += n
+		}
+		if res.wanted {
+			return res.batch, nil
+		}
+	}
+}
+
+// result returns the result of the next piece.
+func (r *Reader) result() result {
+	if r.workers > 1 {
+		if r.ahead == nil {
+			r.ahead = newAhead(r)
+		}
+		return r.ahead.next()
+	}
+	p, err := r.piece(r.buf)
+	r.buf = p.buf
+	if err != nil {
+		return result{err: err}
+	}
+	return r.decode(p)
+}
+
+// piece returns the next piece, in the memory of buf.
+func (r *Reader) piece(buf []byte) (piece, error) {
+	p, err := r.dec.next(buf)
 	if err == io.EOF {
-		return Batch{}, err
+		return p, err
 	}
 	if err != nil {
-		return Batch{}, err
+		return p, r.at(p, err)
 	}
+	if r.sniff {
+		p.found = signalOfMessage(p.body)
+		r.sniff = p.found == SignalUnknown
+	}
+	return p, nil
+}
+
+// A result is what a piece is decoded to.
+type result struct {
+	batch   Batch
+	wanted  bool // whether it is a batch of the signal of the reader
+	skipped [len(signalNames)]uint64
+	err     error
+}
+
+// decode decodes a piece. It changes nothing in the reader, so several goroutines may
+// call it.
+func (r *Reader) decode(p piece) (res result) {
 	if r.format == JSON {
-		return r.unmarshalJSON(p, r.signal)
+		if res.wanted, res.skipped, res.err = r.checkJSON(p); res.wanted && res.err == nil {
+			res.batch, res.err = r.unmarshalJSON(p, r.signal)
+		}
+		return res
 	}
 	if err := r.check(p); err != nil {
-		return Batch{}, err
+		return result{err: err}
 	}
 	if r.bytesOnly != nil && r.bytesOnly(r.signal) {
-		return Batch{Signal: r.signal, OTLP: p.body}, nil
+		return result{batch: Batch{Signal: r.signal, OTLP: p.body}, wanted: true}
 	}
 	b, err := Unmarshal(r.signal, p.body)
 	if err != nil {
-		return Batch{}, r.at(p, fmt.Errorf("%w: %w", ErrCorrupt, err))
+		return result{err: r.inContent(p, fmt.Errorf("%w: %w", ErrCorrupt, err))}
 	}
-	return b, nil
-}
-
-// piece returns the next piece. It checks a piece of JSON.
-func (r *Reader) piece() (piece, error) {
-	for {
-		p, err := r.dec.next()
-		if err == io.EOF {
-			return p, err
-		}
-		if err != nil {
-			return p, r.at(p, err)
-		}
-		if r.format != JSON {
-			return p, nil
-		}
-		wanted, err := r.checkJSON(p)
-		if err != nil || wanted {
-			return p, err
-		}
-	}
+	return result{batch: b, wanted: true}
 }
 
 // Skipped returns how many items of a signal were skipped, see WithOtherSignals.
 func (r *Reader) Skipped(s Signal) uint64 { return r.skipped[s] }
 
+// signalOfMessage returns the signal of a message with items.
+func signalOfMessage(body []byte) Signal {
+	return signalOfContent(Proto, body[:min(len(body), headSize)], true)
+}
+
 // check finds an error in a message before pdata reads it, and reports its
-// position. A message of another signal may be well-formed, so check verifies
-// the signal of the first message with items.
+// position. A message of another signal may be well-formed, so the signal of
+// the first message with items is verified.
 func (r *Reader) check(p piece) error {
 	ft := check(r.signal, p.body)
-	if ft == nil && !r.sniff {
-		return nil
+	if ft != nil && p.found == SignalUnknown {
+		p.found = signalOfMessage(p.body)
 	}
-	other := signalOfContent(Proto, p.body[:min(len(p.body), headSize)], true)
-	if other != SignalUnknown && other != r.signal {
-		return r.at(p, fmt.Errorf("%w: it holds %s", ErrSignal, other))
-	}
-	if other != SignalUnknown {
-		r.sniff = false
+	if p.found != SignalUnknown && p.found != r.signal {
+		return r.inContent(p, fmt.Errorf("%w: it holds %s", ErrSignal, p.found))
 	}
 	if ft == nil {
 		return nil
@@ -234,42 +293,47 @@ func (r *Reader) check(p piece) error {
 		p.part += entriesBefore(p.body, ft.offset)
 	}
 	p.offset += int64(ft.offset)
-	return r.at(p, ft.err)
+	return r.inContent(p, ft.err)
 }
 
 // checkJSON checks a message and reports whether it holds the signal of the
-// reader. It counts the skipped items of other signals in it.
-func (r *Reader) checkJSON(p piece) (wanted bool, err error) {
-	signals, err := checkJSON(p.body)
-	if err != nil {
-		return false, r.jsonError(p, err)
+// reader. It counts the items of other signals in it.
+func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint64, err error) {
+	signals := p.signals
+	if !p.checked {
+		if signals, err = checkJSON(p.body); err != nil {
+			return false, skipped, r.jsonError(p, err)
+		}
 	}
 	for s := Metrics; s <= Logs; s++ {
 		switch {
 		case signals&(1<<s) == 0 || s == r.signal:
 		case !r.others:
-			return false, r.at(p, fmt.Errorf("%w: it holds %s", ErrSignal, s))
+			return false, skipped, r.inContent(p, fmt.Errorf("%w: it holds %s", ErrSignal, s))
 		default:
 			b, err := r.unmarshalJSON(p, s)
 			if err != nil {
-				return false, err
+				return false, skipped, err
 			}
-			r.skipped[s] += uint64(b.Items())
+			skipped[s] = uint64(b.Items())
 		}
 	}
 	// An empty message counts as one of the reader's signal.
-	return signals == 0 || signals&(1<<r.signal) != 0, nil
+	return signals == 0 || signals&(1<<r.signal) != 0, skipped, nil
 }
 
 func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
 	b, err := UnmarshalJSON(s, p.body)
 	if err != nil {
-		return Batch{}, r.at(p, fmt.Errorf("%w: %w", ErrCorrupt, err))
+		return Batch{}, r.inContent(p, fmt.Errorf("%w: %w", ErrCorrupt, err))
 	}
 	return b, nil
 }
 
-// at adds the position to an error.
-func (r *Reader) at(p piece, err error) error {
-	return &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, Offset: p.offset, Err: r.src.cause(err)}
+// at adds the position to an error, and the cause if the source failed.
+func (r *Reader) at(p piece, err error) error { return r.inContent(p, r.src.cause(err)) }
+
+// inContent adds the position to an error of content.
+func (r *Reader) inContent(p piece, err error) error {
+	return &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, Offset: p.offset, Err: err}
 }

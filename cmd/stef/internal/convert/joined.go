@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
@@ -254,7 +255,11 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 		}
 		b.root, b.next = root, dec.Decode
 	default:
-		r, res, err := open(in, o)
+		var ahead []otlpfile.ReaderOption
+		if in.Size >= 0 { // a file, whose reads end; those of a pipe may not
+			ahead = append(ahead, otlpfile.WithConcurrency(runtime.GOMAXPROCS(0)))
+		}
+		r, res, err := open(in, o, ahead...)
 		if err != nil {
 			return nil, err
 		}

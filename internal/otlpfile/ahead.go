@@ -1,0 +1,151 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"errors"
+	"sync"
+)
+
+// errReaderClosed is the error of Next after Close.
+var errReaderClosed = errors.New("otlpfile: the reader is closed")
+
+// maxAhead bounds the pieces that are read ahead together, in bytes. A larger piece is
+// read alone.
+const maxAhead = 16 << 20
+
+// maxSpare is the largest piece whose memory is reused, in bytes.
+const maxSpare = 4 << 20
+
+// ahead reads pieces in one goroutine and decodes them in several. Results are returned
+// in the order of the file.
+type ahead struct {
+	r       *Reader
+	work    chan *job
+	ordered chan *job // the jobs in the order of the file, at most the window
+	done    chan struct{}
+	running sync.WaitGroup
+	last    *job // whose result was returned
+
+	mu     sync.Mutex
+	free   sync.Cond // signalled when bytes fall or the reader is closed
+	bytes  int       // of the pieces in memory
+	closed bool
+	spare  [][]byte
+}
+
+// job is a piece that is decoded.
+type job struct {
+	piece  piece
+	result result
+	ready  chan struct{} // closed when the result is set
+}
+
+func newAhead(r *Reader) *ahead {
+	window := 2 * r.workers
+	a := &ahead{r: r, work: make(chan *job, window), ordered: make(chan *job, window), done: make(chan struct{})}
+	a.free.L = &a.mu
+	a.running.Go(a.read)
+	for range r.workers {
+		a.running.Go(func() {
+			for j := range a.work {
+				j.result = r.decode(j.piece)
+				close(j.ready)
+			}
+		})
+	}
+	return a
+}
+
+// read reads pieces until one fails, the file ends or the reader is closed.
+func (a *ahead) read() {
+	defer close(a.ordered)
+	defer close(a.work)
+	for {
+		buf, ok := a.buffer()
+		if !ok {
+			return
+		}
+		p, err := a.r.piece(buf)
+		j := &job{piece: p, result: result{err: err}, ready: make(chan struct{})}
+		if err != nil {
+			close(j.ready)
+		}
+		if !a.enter(len(p.body)) {
+			return
+		}
+		select {
+		case a.ordered <- j:
+		case <-a.done:
+			return
+		}
+		if err != nil {
+			return
+		}
+		a.work <- j // has room for every job of the window
+	}
+}
+
+// buffer returns memory for a piece, and false after close.
+func (a *ahead) buffer() ([]byte, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(a.spare); n > 0 {
+		buf := a.spare[n-1]
+		a.spare = a.spare[:n-1]
+		return buf, !a.closed
+	}
+	return nil, !a.closed
+}
+
+// enter counts a piece, once the pieces in memory leave room for it. It returns false
+// after close.
+func (a *ahead) enter(n int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for !a.closed && a.bytes > 0 && a.bytes+n > maxAhead {
+		a.free.Wait()
+	}
+	a.bytes += n
+	return !a.closed
+}
+
+// leave releases the memory of a piece for another one.
+func (a *ahead) leave(p piece) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bytes -= len(p.body)
+	if cap(p.buf) <= maxSpare {
+		a.spare = append(a.spare, p.buf)
+	}
+	a.free.Signal()
+}
+
+// next returns the next result. Its bytes are valid until the next call.
+func (a *ahead) next() result {
+	if a.last != nil {
+		a.leave(a.last.piece)
+		a.last = nil
+	}
+	j, ok := <-a.ordered
+	if !ok {
+		return result{err: errReaderClosed}
+	}
+	<-j.ready
+	a.last = j
+	return j.result
+}
+
+// close ends the goroutines.
+func (a *ahead) close() {
+	a.mu.Lock()
+	first := !a.closed
+	a.closed = true
+	a.free.Signal()
+	a.mu.Unlock()
+	if first {
+		close(a.done)
+	}
+	a.running.Wait()
+}

@@ -1,0 +1,115 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// lines are lines with one object and what is near to them.
+var lines = []string{
+	`{}`, `{ }`, ` {}`, `{}x`, `{} {}`, `{}` + "\r", `[]`, ``, `{`, `}`, `{]`,
+	`{"resourceLogs":[]}`, `{"resource_spans" : [ ] , "resourceMetrics":null}`, `{"resourceLogs":[],}`, `{"resourceLogs"}`, `{"resourceLogs":}`,
+	`{"resourceLogs":[1,2.5,-0,0.1e5,1E-7,-1.25e+10,true,false,null,"a\"b\\\/\b\f\n\r\t\u00e9"]}`,
+	`{"resourceLogs":[01]}`, `{"resourceLogs":[1.]}`, `{"resourceLogs":[.5]}`, `{"resourceLogs":[1e]}`, `{"resourceLogs":[-]}`, `{"resourceLogs":[+1]}`,
+	`{"resourceLogs":[tru]}`, `{"resourceLogs":[nul`, `{"resourceLogs":["\x"]}`, `{"resourceLogs":["\u12g4"]}`, `{"resourceLogs":["\u1`,
+	"{\"resourceLogs\":[\"tab\t\"]}", "{\"resourceLogs\":[\"\x7f\xff\xc3\x28 not UTF-8\"]}", "{\"resourceLogs\":[\"\x00\"]}",
+	`{"":1}`, `{"resourceLogs":[{"":1}]}`, `{"other":1}`, `{"other":{"resourceLogs":1}}`, `{"other":1,"resourceLogs":[]}`,
+	`{"resource\u004cogs":[]}`, `{"resourceLogs":[1 2]}`, `{"resourceLogs":[1}]`, `{"a":1 "b":2}`, `{1:2}`, `{"resourceLogs":["abcdefgh"]}`,
+	`{"resourceLogs":["abcdefghijklmno\"pqrstuvwxyz0123456789"]}`, `{"resourceLogs":["` + strings.Repeat("é", 40) + `"]}`,
+}
+
+// checkLine compares objectLine with the checks that it replaces.
+func checkLine(t *testing.T, text string) {
+	if strings.Contains(text, "\n") {
+		return
+	}
+	body, signals, ok := objectLine([]byte(text + "\n"))
+	trimmed := strings.TrimRight(text, " \t\r")
+	want, err := checkJSON([]byte(trimmed))
+	valid := err == nil && strings.HasPrefix(text, "{")
+	if depth(text) > maxJSONDepth {
+		require.False(t, ok)
+		return
+	}
+	require.Equal(t, valid, ok, "%q: %v", text, err)
+	if ok {
+		require.Equal(t, want, signals, "%q", text)
+		require.Equal(t, trimmed, string(body))
+		require.True(t, json.Valid(body))
+	}
+}
+
+// depth is how deep brackets are nested outside of strings.
+func depth(text string) (deepest int) {
+	var o objectScan
+	for i := range len(text) {
+		o.scan([]byte{text[i]})
+		deepest = max(deepest, o.depth)
+	}
+	return deepest
+}
+
+func TestObjectLine(t *testing.T) {
+	for _, l := range lines {
+		checkLine(t, l)
+		// At each offset within a word, strings end and are damaged.
+		for i := range len(l) {
+			checkLine(t, l[:i])
+			checkLine(t, l[:i]+"\x01"+l[i:])
+		}
+	}
+	nested := func(n int) string {
+		return `{"resourceLogs":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + "}"
+	}
+	_, _, ok := objectLine([]byte(nested(maxJSONDepth) + "\n"))
+	require.True(t, ok)
+	_, _, ok = objectLine([]byte(nested(maxJSONDepth+1) + "\n"))
+	require.False(t, ok)
+	_, _, ok = objectLine([]byte("{}")) // the caller adds the line break
+	require.False(t, ok)
+}
+
+func FuzzObjectLine(f *testing.F) {
+	for _, l := range lines {
+		f.Add(l)
+	}
+	f.Fuzz(func(t *testing.T, text string) { checkLine(t, text) })
+}
+
+// Lines are read in one pass, and messages on several lines, or several on one line,
+// follow and precede them with the right places.
+func TestLinesAndObjects(t *testing.T) {
+	texts := []string{
+		`{"resourceLogs":[]}`, "{\"resourceLogs\":\n[]\n}", `{}`, "{\n\"resourceLogs\":[{\n}]}", `{"resourceLogs":[ ]}`, "{}",
+	}
+	separators := []string{"\n", "", "\n\n", " ", "\r\n", "\n \t\n", "\n"}
+	content, places := "", []piece{}
+	for i, text := range texts {
+		places = append(places, piece{body: []byte(text), line: 1 + strings.Count(content, "\n"), offset: int64(len(content))})
+		content += text + separators[i]
+	}
+	src, err := openSource(strings.NewReader(content))
+	require.NoError(t, err)
+	d := newJSONDecoder(src, 1000)
+	checked := 0
+	for _, want := range places {
+		p, err := d.next(nil)
+		require.NoError(t, err)
+		require.Equal(t, want.body, bytes.Clone(p.body))
+		require.Equal(t, want.line, p.line, "%s", p.body)
+		require.Equal(t, want.offset, p.offset, "%s", p.body)
+		if p.checked {
+			checked++
+		}
+	}
+	require.Equal(t, 4, checked, "the objects on one line with nothing after them")
+	_, err = d.next(nil)
+	require.EqualError(t, err, "EOF")
+}
