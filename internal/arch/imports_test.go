@@ -38,6 +38,7 @@ stef-go/internal/frame        -> stef-go stef-go/internal/config stef-go/schema 
 stef-go/stefrt                -> stef-go stef-go/schema stef-go/bitio stef-go/codec stef-go/column stef-go/internal/config stef-go/internal/frame
 stef-go/list                  -> stef-go/stefrt
 stef-go/dynamic               -> stef-go/schema zstd
+stef-go/dynamic/plain         -> stef-go/schema stef-go/dynamic
 stef-go/annotate              -> stef-go/schema stef-go/dynamic
 stef-go/internal/compact      -> stef-go/codec
 stef-go/otelstef              -> stef-go stef-go/internal/compact stef-go/schema stef-go/idl stef-go/codec stef-go/stefrt stef-go/list
@@ -121,6 +122,7 @@ stef-pdata    -> zstd pdata
 // of this repository, whatever the tables above allow.
 const never = `
 stef-go/dynamic  -> stef-go/bitio stef-go/codec stef-go/column stef-go/stefrt stef-go/internal/frame
+stef-go/dynamic/plain -> stef-go/internal/compact stef-go/otelstef
 internal/stefgen -> stef-go/stefrt
 stef-gogrpc/...  -> stef-go/otelstef pdata
 stef-pdata       -> grpc

@@ -30,6 +30,12 @@
 // the same descent and compares with that value (encode.go). frame.go, header.go and
 // zstd.go handle frames: sizes, flags and compression.
 //
+// # The compact form
+//
+// Records of a stream in the compact form of OpenTelemetry have their times, values and
+// ids as they are sent, as differences. Package plain turns them into those of the full
+// schema.
+//
 // # Looking at bytes
 //
 // WithFrameFunc reports the sizes of the columns of each frame. WithTrace reports

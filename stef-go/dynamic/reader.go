@@ -13,6 +13,7 @@ import (
 
 // Reader reads the records of a stream. It is not safe for concurrent use.
 type Reader struct {
+	root    *schema.Struct
 	src     *source
 	header  Header
 	kept    schema.Kept
@@ -28,7 +29,9 @@ type Reader struct {
 	left    uint64
 	current *Struct
 	count   uint64
-	err     error
+	// restarts counts the frames that emptied the dictionaries.
+	restarts uint64
+	err      error
 }
 
 // NewReader reads the headers of the stream in src. root is the struct of the
@@ -46,6 +49,7 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 		return nil, err
 	}
 	r := &Reader{
+		root:    root,
 		src:     &source{r: bufio.NewReader(src), collect: cfg.trace != nil},
 		decoder: decoder{maxBytes: cfg.maxRecord, maxDepth: cfg.maxDepth},
 		onFrame: cfg.onFrame,
@@ -138,11 +142,20 @@ func (r *Reader) build(root *schema.Struct, assumed schema.WireSchema) error {
 // Header returns the contents of the headers. It must not be modified.
 func (r *Reader) Header() *Header { return &r.header }
 
+// Root returns the struct of the records, which NewReader received.
+func (r *Reader) Root() *schema.Struct { return r.root }
+
 // Kept returns the fields that the stream has. It is nil if that is all of them.
 func (r *Reader) Kept() schema.Kept { return r.kept }
 
 // Frame describes the frame of the last record. It must not be modified.
 func (r *Reader) Frame() *Frame { return &r.frame }
+
+// Restarts returns how many frames restarted the dictionaries so far, including frames
+// without records.
+//
+// spec: #restart
+func (r *Reader) Restarts() uint64 { return r.restarts }
 
 // Records returns how many records were read.
 func (r *Reader) Records() uint64 { return r.count }
@@ -231,6 +244,7 @@ func (r *Reader) nextFrame() error {
 	r.frame, r.left = f, f.Records
 	if f.Flags&RestartDictionaries != 0 {
 		r.decoder.dicts.reset()
+		r.restarts++
 	}
 	if f.Flags&RestartCodecs != 0 {
 		r.columns.restart()

@@ -1,0 +1,29 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+// ErrUndefined says that a record has content that no writer sends, for which the
+// specification defines no result and lets readers choose whether they refuse it. This
+// package refuses it. It wraps dynamic.ErrCorrupt.
+//
+// spec: #compact-errors
+var ErrUndefined = fmt.Errorf("%w", dynamic.ErrCorrupt)
+
+// corrupt makes an error of content that each reader refuses.
+//
+// spec: #compact-errors
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", dynamic.ErrCorrupt, fmt.Sprintf(format, args...))
+}
+
+// undefined makes an error of content that no writer sends.
+func undefined(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUndefined, fmt.Sprintf(format, args...))
+}

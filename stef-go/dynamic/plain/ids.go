@@ -1,0 +1,120 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import "encoding/binary"
+
+// The numbers of traces and ids from which on a record empties them.
+//
+// spec: #compact-ids
+const (
+	maxTraces = 32_768
+	maxIDs    = 131_071
+)
+
+// traces are the traces that a stream has sent, with the ids of their spans.
+//
+// spec: #compact-ids
+type traces struct {
+	list []*trace
+	// ids counts the ids of all traces.
+	ids  int
+	last *trace
+}
+
+type trace struct {
+	number    int
+	high, low uint64
+	ids       []*spanID
+	// next is nil while it is unknown.
+	next *trace
+	// start is the start of the last span.
+	start uint64
+}
+
+type spanID struct {
+	bits uint64
+	// start is the start of the span, if sent says that the span was sent.
+	start uint64
+	sent  bool
+}
+
+// follow returns the trace of a record with a code.
+func (t *traces) follow(code int64, high, low uint64) (*trace, error) {
+	if len(t.list) >= maxTraces || t.ids >= maxIDs {
+		*t = traces{}
+	}
+	if code == 1 {
+		n := &trace{number: len(t.list), high: high, low: low}
+		t.list = append(t.list, n)
+		t.become(n)
+		return n, nil
+	}
+	if t.last == nil {
+		return nil, corrupt("the code %d of a trace, and there is no last trace", code)
+	}
+	switch {
+	case code == 0:
+		return t.last, nil
+	case code == 2:
+		if t.last.next == nil {
+			return nil, corrupt("the code 2 of a trace, and the trace after the last one is not known")
+		}
+		t.become(t.last.next)
+	default:
+		distance := code
+		if code > 0 {
+			distance = code - 2
+		}
+		back, forth := -int64(t.last.number), int64(len(t.list)-1-t.last.number)
+		if distance < back || distance > forth {
+			return nil, corrupt("the code %d of a trace leads from trace %d of %d to no trace", code, t.last.number, len(t.list))
+		}
+		t.become(t.list[t.last.number+int(distance)])
+	}
+	return t.last, nil
+}
+
+// become makes n the last trace, as each code other than 0 does.
+func (t *traces) become(n *trace) {
+	if t.last != nil {
+		t.last.next = n
+	}
+	t.last = n
+}
+
+// add adds an id to a trace.
+func (t *traces) add(to *trace, bits uint64) *spanID {
+	id := &spanID{bits: bits}
+	to.ids = append(to.ids, id)
+	t.ids++
+	return id
+}
+
+// span returns the id of the span of a record in a trace. It has a known code, and bits
+// if that is 0.
+//
+// spec: #compact-spans
+func (t *traces) span(in *trace, known int64, bits uint64) (*spanID, error) {
+	if known == 0 {
+		return t.add(in, bits), nil
+	}
+	return in.at(known)
+}
+
+// at returns the id at a distance.
+func (t *trace) at(distance int64) (*spanID, error) {
+	if distance < 1 || distance > int64(len(t.ids)) {
+		return nil, corrupt("the distance %d of an id in a trace with %d ids", distance, len(t.ids))
+	}
+	return t.ids[int64(len(t.ids))-distance], nil
+}
+
+// id returns the 16 bytes of the trace.
+func (t *trace) id() []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, t.high), t.low)
+}
+
+// id returns the 8 bytes of the id.
+func (i *spanID) id() []byte { return binary.BigEndian.AppendUint64(nil, i.bits) }

@@ -1,0 +1,197 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
+)
+
+// The limits of the tables. A record that begins a series empties them at these.
+//
+// spec: #compact-series
+const (
+	maxSeries   = 65_536
+	maxSets     = 524_288
+	maxElements = 2_097_152
+)
+
+// tables are the tables of the series of a stream.
+//
+// spec: #compact-series
+type tables struct {
+	series map[seriesKey]*series
+	homes  map[*dynamic.Struct]*home
+	// sets has the sets of attributes, by their keys. setSize is what they count.
+	sets    map[string]bool
+	setSize int
+	// texts numbers the texts in sets, so that keys of sets are short.
+	texts map[string]uint64
+	// elements counts the words and floats of all series, exemplars their exemplars.
+	elements, exemplars int
+}
+
+// seriesKey identifies a series. The values of package dynamic keep their pointers as long
+// as a record holds them or a dictionary has them, so equal pointers are the same entry.
+type seriesKey struct {
+	metric, resource, scope *dynamic.Struct
+	attributes              string
+}
+
+// home is the first point of a resource.
+type home struct {
+	known bool
+	first uint64
+	tick  int
+}
+
+// series is the state of one series.
+//
+// spec: #compact-points
+type series struct {
+	// listed is false for a series that is forgotten after the record.
+	listed bool
+	// n is the number of points, at most 2.
+	n                    int
+	time, start          uint64
+	startIsTime          bool
+	form                 int64
+	number, step, second int64
+	bits                 uint64
+	interval             uint64
+	tick                 int
+	words, floats        []uint64
+	exemplars            []any
+	exemplarSize         int
+	shares               bool
+}
+
+func newTables() tables {
+	return tables{
+		series: map[seriesKey]*series{},
+		homes:  map[*dynamic.Struct]*home{},
+		sets:   map[string]bool{},
+		texts:  map[string]uint64{},
+	}
+}
+
+// find returns the series of a record and the home of a record that begins a series.
+func (t *tables) find(rec view) (*series, *home) {
+	pairs := rec.pairs("Attributes")
+	typ := valueOf(rec.typ, "Attributes")
+	for _, p := range pairs {
+		switch name, _ := choice(typ, p.Value); name {
+		case "Array", "KVList", "Bytes":
+			return &series{}, &home{}
+		}
+	}
+	key := seriesKey{
+		metric:     rec.sub("Metric").val,
+		resource:   rec.sub("Resource").val,
+		scope:      rec.sub("Scope").val,
+		attributes: t.setKey(pairs),
+	}
+	s := t.series[key]
+	if s == nil {
+		s = t.begin(&key, pairs)
+	}
+	return s, t.homes[key.resource]
+}
+
+// begin adds a series, and its home and set if they are new.
+func (t *tables) begin(key *seriesKey, pairs []dynamic.Pair) *series {
+	t.addSet(key.attributes, pairs)
+	if len(t.series) >= maxSeries || t.setSize > maxSets || t.elements > maxElements {
+		*t = newTables()
+		key.attributes = t.setKey(pairs)
+		t.addSet(key.attributes, pairs)
+	}
+	if t.homes[key.resource] == nil {
+		t.homes[key.resource] = &home{}
+	}
+	s := &series{listed: true}
+	t.series[*key] = s
+	return s
+}
+
+func (t *tables) addSet(key string, pairs []dynamic.Pair) {
+	if !t.sets[key] {
+		t.sets[key] = true
+		t.setSize += 1 + len(pairs)
+	}
+}
+
+// setKey returns bytes that are equal for equal attributes without arrays, maps and
+// bytes. Texts are in it by their numbers, because a stream can refer to a long text in
+// each of many sets.
+func (t *tables) setKey(pairs []dynamic.Pair) string {
+	var key []byte
+	for _, p := range pairs {
+		o := p.Value.(*dynamic.Oneof)
+		key = binary.AppendUvarint(key, t.textNumber(p.Key.(string)))
+		key = append(key, byte(o.Choice))
+		switch v := o.Value.(type) {
+		case string:
+			key = binary.AppendUvarint(key, t.textNumber(v))
+		case bool:
+			key = append(key, byte(btoi(v)))
+		case int64:
+			key = binary.BigEndian.AppendUint64(key, uint64(v))
+		case float64:
+			key = binary.BigEndian.AppendUint64(key, math.Float64bits(v))
+		}
+	}
+	return string(key)
+}
+
+func (t *tables) textNumber(text string) uint64 {
+	n, ok := t.texts[text]
+	if !ok {
+		n = uint64(len(t.texts))
+		t.texts[text] = n
+	}
+	return n
+}
+
+// maxTicks is the number of ticks of the clock.
+//
+// spec: #compact-points
+const maxTicks = 8192
+
+// clock has the ticks of a stream.
+type clock struct {
+	ticks  []tick
+	oldest int
+}
+
+type tick struct {
+	time uint64
+	// next is the number of the next tick; known says that there is one.
+	next  int
+	known bool
+}
+
+// has reports whether a tick exists and has a time.
+func (c *clock) has(number int, time uint64) bool {
+	return number < len(c.ticks) && c.ticks[number].time == time
+}
+
+// tickOf returns the first of the ticks that has a time, or a new tick.
+func (c *clock) tickOf(time uint64, numbers ...int) int {
+	for _, n := range numbers {
+		if c.has(n, time) {
+			return n
+		}
+	}
+	if len(c.ticks) < maxTicks {
+		c.ticks = append(c.ticks, tick{time: time})
+		return len(c.ticks) - 1
+	}
+	n := c.oldest
+	c.ticks[n] = tick{time: time}
+	c.oldest = (n + 1) % maxTicks
+	return n
+}
