@@ -88,6 +88,29 @@ func (s *shape) contents(b []byte, depth int) (n int64, err error) {
 		return 0, ErrNested
 	}
 	for len(b) > 0 {
+		// Nearly all fields have a tag and a length of one byte each. This part is an
+		// optimization: the one below handles these fields, too.
+		if len(b) > 1 && b[0]&0x87 == 2 && b[0] > 7 && b[1] < 0x80 && int(b[1]) <= len(b)-2 {
+			child, payload := s.fields[b[0]>>3&15], b[2:2+int(b[1])]
+			switch {
+			case child == nil && b[0]>>3 == 2:
+				n += s.number * int64(len(payload))
+			case child == nil:
+			case child == attribute && scalar(payload):
+				n += attribute.bytes + attributeValue.bytes
+			default:
+				inner, err := child.contents(payload, depth+1)
+				if n += child.bytes + inner; err != nil {
+					return n, err
+				}
+			}
+			b = b[2+len(payload):]
+			continue
+		}
+		if b[0]&0x87 == 1 && b[0] > 7 && len(b) > 8 && b[0]>>3 != 2 { // a time or a float
+			b = b[9:]
+			continue
+		}
 		tag, size := varint(b)
 		if size == 0 || tag>>3 == 0 || tag>>3 > maxFieldNumber {
 			return n, errNoProtobuf
@@ -122,6 +145,29 @@ func (s *shape) contents(b []byte, depth int) (n int64, err error) {
 		b = b[payload:]
 	}
 	return n, nil
+}
+
+// scalar reports whether an attribute is a key and a value, and the value one scalar, as
+// nearly all are. If not, or if a length has more than one byte, the answer is no.
+func scalar(b []byte) bool {
+	const key, value = 1<<3 | 2, 2<<3 | 2
+	if len(b) < 6 || b[0] != key || b[1] >= 0x80 {
+		return false
+	}
+	head := 2 + int(b[1])
+	if head+4 > len(b) || b[head] != value || b[head+1] >= 0x80 || int(b[head+1]) != len(b)-head-2 {
+		return false
+	}
+	switch v := b[head+2:]; v[0] {
+	case 1<<3 | 2, 7<<3 | 2: // a text, bytes
+		return v[1] < 0x80 && int(v[1]) == len(v)-2
+	case 2 << 3, 3 << 3: // a bool, an integer
+		_, n := varint(v[1:])
+		return n == len(v)-1
+	case 4<<3 | 1: // a float
+		return len(v) == 9
+	}
+	return false
 }
 
 func (s *shape) field(number uint64) *shape {

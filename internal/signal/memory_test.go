@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/otelstef/stef/internal/fixtures/recordings"
 )
 
 // wrap puts a message into fields of messages, the outermost first.
@@ -124,14 +126,82 @@ func TestMemoryRefuses(t *testing.T) {
 	}
 }
 
-// FuzzMemory: a request that is counted can be decoded or refused by pdata, and takes no
-// more memory than was counted, several times over for small lists.
+// obvious counts the contents of a message like shape.contents, with the library of protobuf
+// and without its fast paths.
+func obvious(s *shape, b []byte, depth int) (n int64, err error) {
+	if depth > MaxNesting {
+		return 0, ErrNested
+	}
+	for len(b) > 0 {
+		field, kind, head := protowire.ConsumeTag(b)
+		if head < 0 || kind == protowire.StartGroupType || kind == protowire.EndGroupType {
+			return 0, errNoProtobuf
+		}
+		size := protowire.ConsumeFieldValue(field, kind, b[head:])
+		if size < 0 {
+			return 0, errNoProtobuf
+		}
+		if kind == protowire.BytesType {
+			message, _ := protowire.ConsumeBytes(b[head:])
+			child := s.field(uint64(field))
+			switch {
+			case child != nil:
+				inner, err := obvious(child, message, depth+1)
+				if err != nil {
+					return 0, err
+				}
+				n += child.bytes + inner
+			case field == 2:
+				n += s.number * int64(len(message))
+			}
+		} else if field == 2 {
+			n += s.number * int64(size)
+		}
+		b = b[head+size:]
+	}
+	return n, nil
+}
+
+func requireObvious(t *testing.T, body []byte) {
+	t.Helper()
+	for _, s := range []*shape{metricsRequest, tracesRequest, logsRequest} {
+		n, err := s.memory(body)
+		want, wantErr := obvious(s, body, 0)
+		require.Equal(t, wantErr, err)
+		if err == nil {
+			require.Equal(t, want+int64(len(body)), n)
+		}
+	}
+}
+
+// TestMemoryIsExact: the count of the recordings is that of the obvious way.
+func TestMemoryIsExact(t *testing.T) {
+	for _, recording := range recordings.All() {
+		parts, err := recording.Parts()
+		require.NoError(t, err)
+		for _, part := range parts {
+			requireObvious(t, part)
+		}
+	}
+}
+
+// FuzzMemory: the fast paths change nothing. A request that is counted can be decoded or
+// refused by pdata.
 func FuzzMemory(f *testing.F) {
 	body, err := Metrics.Marshal(gauge(3))
 	require.NoError(f, err)
 	f.Add(body)
 	f.Add(deep(20))
+	for _, value := range [][]byte{
+		{1<<3 | 2, 1, 'x'}, {7<<3 | 2, 0}, {2 << 3, 1}, {3 << 3, 0xff, 1}, {3 << 3, 0x80}, append([]byte{4<<3 | 1}, make([]byte, 8)...),
+		{1<<3 | 2, 0x85, 0}, {5<<3 | 2, 0}, {1<<3 | 2, 1, 'x', 2 << 3, 1}, {0x80 | 2<<3, 0, 1}, {},
+	} {
+		pair := append(wrap([]byte("key"), 1), wrap(value, 2)...)
+		f.Add(wrap(pair, 1, 2, 2, 6))
+		f.Add(wrap(pair, 1, 1, 1))
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
+		requireObvious(t, body)
 		n, err := Metrics.OTLP.Memory(body)
 		if err != nil {
 			return
