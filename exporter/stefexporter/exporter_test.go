@@ -230,7 +230,7 @@ func TestDroppedWithoutRetries(t *testing.T) {
 	c.TimeoutConfig.Timeout = 20 * time.Millisecond
 	x := start(t, c)
 	require.NoError(t, x.send("a", "b"))
-	require.Eventually(t, func() bool { return counted(t, x, "dropped_items", "reason")[dropRetriesOff] == 2 },
+	require.Eventually(t, func() bool { return counted(t, x, "items_dropped", "reason")[dropRetriesOff] == 2 },
 		5*time.Second, 10*time.Millisecond)
 }
 

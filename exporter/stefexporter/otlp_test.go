@@ -156,7 +156,7 @@ func TestOTLPConcurrency(t *testing.T) {
 	require.Eventually(t, func() bool { return now.Load() == bound }, 5*time.Second, time.Millisecond)
 	m, err := x.telemetry.GetMetric("otelcol_exporter_stef_otlp_in_flight")
 	require.NoError(t, err)
-	require.Equal(t, int64(bound), gauge(m))
+	require.Equal(t, int64(bound), sum(m))
 
 	// A request that waits for a slot waits no longer than its context.
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)

@@ -285,11 +285,11 @@ func TestSTEFTelemetry(t *testing.T) {
 	require.Equal(t, uint64(3), latency.Data.(metricdata.Histogram[float64]).DataPoints[0].Count)
 	active, err := x.telemetry.GetMetric("otelcol_exporter_stef_streams_active")
 	require.NoError(t, err)
-	require.Equal(t, int64(1), gauge(active))
+	require.Equal(t, int64(1), sum(active))
 	for _, name := range []string{"unacked_batches", "unacked_bytes"} {
 		m, err := x.telemetry.GetMetric("otelcol_exporter_stef_" + name)
 		require.NoError(t, err)
-		require.Zero(t, gauge(m), name)
+		require.Zero(t, sum(m), name)
 	}
 	require.Zero(t, counted(t, x, "schema_losses", "")[""])
 	dropped(t, x, map[string]int64{})

@@ -66,7 +66,7 @@ func (t *telemetry) with(more ...attribute.KeyValue) metric.MeasurementOption {
 // empty.
 func (t *telemetry) dropped(ctx context.Context, reason string, items int) {
 	if items > 0 && reason != "" {
-		t.builder.ExporterStefDroppedItems.Add(ctx, int64(items), t.with(attribute.String("reason", reason)))
+		t.builder.ExporterStefItemsDropped.Add(ctx, int64(items), t.with(attribute.String("reason", reason)))
 	}
 }
 

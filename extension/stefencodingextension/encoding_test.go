@@ -202,7 +202,7 @@ func TestMarshalErrors(t *testing.T) {
 		require.True(t, consumererror.IsPermanent(err))
 		metadatatest.AssertEqualExtensionStefEncodingItemsDropped(t, tt, []metricdata.DataPoint[int64]{{
 			Value:      int64(c.items),
-			Attributes: attribute.NewSet(attribute.String("signal", c.signal), attribute.String("reason", c.reason)),
+			Attributes: attribute.NewSet(attribute.String("extension", settings.ID.String()), attribute.String("signal", c.signal), attribute.String("reason", c.reason)),
 		}}, metricdatatest.IgnoreTimestamp())
 		require.NoError(t, e.Shutdown(t.Context()))
 		require.NoError(t, tt.Shutdown(t.Context()))

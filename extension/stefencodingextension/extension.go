@@ -36,7 +36,7 @@ var (
 )
 
 func newExtension(c *Config, settings extension.Settings) (*stefEncoding, error) {
-	t, err := newTelemetry(settings.TelemetrySettings)
+	t, err := newTelemetry(settings.TelemetrySettings, settings.ID)
 	if err != nil {
 		return nil, err
 	}

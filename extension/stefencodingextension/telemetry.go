@@ -20,21 +20,23 @@ import (
 // telemetry counts messages, and logs refusals at most once per logPeriod.
 type telemetry struct {
 	builder *metadata.TelemetryBuilder
+	own     attribute.KeyValue
 	logger  *zap.Logger
 	logged  atomic.Int64 // time of the last log line, in Unix nanoseconds
 }
 
 const logPeriod = 10 * time.Second
 
-func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
+func newTelemetry(settings component.TelemetrySettings, id component.ID) (*telemetry, error) {
 	b, err := metadata.NewTelemetryBuilder(settings)
-	return &telemetry{builder: b, logger: settings.Logger}, err
+	return &telemetry{builder: b, own: attribute.String("extension", id.String()), logger: settings.Logger}, err
 }
 
 func (t *telemetry) shutdown() { t.builder.Shutdown() }
 
-func attributes(pairs ...string) metric.MeasurementOption {
-	list := make([]attribute.KeyValue, 0, len(pairs)/2)
+func (t *telemetry) attributes(pairs ...string) metric.MeasurementOption {
+	list := make([]attribute.KeyValue, 0, 1+len(pairs)/2)
+	list = append(list, t.own)
 	for i := 0; i < len(pairs); i += 2 {
 		list = append(list, attribute.String(pairs[i], pairs[i+1]))
 	}
@@ -42,20 +44,20 @@ func attributes(pairs ...string) metric.MeasurementOption {
 }
 
 func (t *telemetry) marshaled(signal string, bytes int) {
-	at := attributes("signal", signal)
-	t.builder.ExtensionStefEncodingMarshaledMessages.Add(context.Background(), 1, at)
-	t.builder.ExtensionStefEncodingMarshaledBytes.Add(context.Background(), int64(bytes), at)
+	at := t.attributes("signal", signal)
+	t.builder.ExtensionStefEncodingMessagesMarshaled.Add(context.Background(), 1, at)
+	t.builder.ExtensionStefEncodingBytesMarshaled.Add(context.Background(), int64(bytes), at)
 }
 
 func (t *telemetry) unmarshaled(signal string, bytes int) {
-	at := attributes("signal", signal)
-	t.builder.ExtensionStefEncodingUnmarshaledMessages.Add(context.Background(), 1, at)
-	t.builder.ExtensionStefEncodingUnmarshaledBytes.Add(context.Background(), int64(bytes), at)
+	at := t.attributes("signal", signal)
+	t.builder.ExtensionStefEncodingMessagesUnmarshaled.Add(context.Background(), 1, at)
+	t.builder.ExtensionStefEncodingBytesUnmarshaled.Add(context.Background(), int64(bytes), at)
 }
 
 // dropped counts items that are left out while the rest of a message is kept.
 func (t *telemetry) dropped(signal string, items int, reason string, why error) {
-	t.builder.ExtensionStefEncodingItemsDropped.Add(context.Background(), int64(items), attributes("signal", signal, "reason", reason))
+	t.builder.ExtensionStefEncodingItemsDropped.Add(context.Background(), int64(items), t.attributes("signal", signal, "reason", reason))
 	if t.mayLog() {
 		t.logger.Warn("Items of a message were omitted; all others are delivered.",
 			zap.String("signal", signal), zap.Int("items", items), zap.Error(why))
@@ -65,7 +67,7 @@ func (t *telemetry) dropped(signal string, items int, reason string, why error) 
 // rejected counts the items of a batch that cannot be marshaled, and returns the error as
 // a permanent one: the same batch would fail again.
 func (t *telemetry) rejected(signal string, items int, err error) error {
-	t.builder.ExtensionStefEncodingItemsDropped.Add(context.Background(), int64(items), attributes("signal", signal, "reason", reasonOf(err)))
+	t.builder.ExtensionStefEncodingItemsDropped.Add(context.Background(), int64(items), t.attributes("signal", signal, "reason", reasonOf(err)))
 	if t.mayLog() {
 		t.logger.Warn("A batch cannot be marshaled.", zap.String("signal", signal), zap.Int("items", items), zap.Error(err))
 	}
@@ -75,7 +77,7 @@ func (t *telemetry) rejected(signal string, items int, err error) error {
 // refused counts a message that cannot be decoded, and returns the error as a permanent
 // one: the same bytes would fail again.
 func (t *telemetry) refused(signal string, err error) error {
-	t.builder.ExtensionStefEncodingMessagesRefused.Add(context.Background(), 1, attributes("signal", signal, "reason", reasonOf(err)))
+	t.builder.ExtensionStefEncodingMessagesRefused.Add(context.Background(), 1, t.attributes("signal", signal, "reason", reasonOf(err)))
 	if t.mayLog() {
 		t.logger.Warn("A message is refused.", zap.String("signal", signal), zap.Error(err))
 	}

@@ -112,7 +112,7 @@ func TestBackendRefusesForGood(t *testing.T) {
 	var dropped float64
 	require.Eventually(t, func() bool {
 		missing, _ = p.sink.missing(accepted)
-		dropped, _ = p.agent.sum(t, "otelcol_exporter_stef_dropped_items")
+		dropped, _ = p.agent.sum(t, "otelcol_exporter_stef_items_dropped")
 		return float64(missing) == dropped
 	}, 30*time.Second, 100*time.Millisecond)
 	require.NotZero(t, missing, "the test is to see drops")

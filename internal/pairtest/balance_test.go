@@ -120,5 +120,5 @@ func TestBalance(t *testing.T) {
 	require.Equal(t, int(sent.Load()), different, "nothing is lost")
 	require.Equal(t, different, all, "and nothing is there twice")
 	require.GreaterOrEqual(t, value(t, x.telemetry, "otelcol_exporter_stef_streams_opened"), int64(3*lifetimes))
-	require.Zero(t, value(t, x.telemetry, "otelcol_exporter_stef_dropped_items"))
+	require.Zero(t, value(t, x.telemetry, "otelcol_exporter_stef_items_dropped"))
 }

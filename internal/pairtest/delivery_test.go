@@ -51,7 +51,7 @@ func testDelivery[T any](t *testing.T, k *kind[T], protocol stefexporter.Protoco
 	}))
 	d := &drive{workers: 8, batches: 10, items: 50, deadline: 20 * time.Second}
 	runDrive(t, d, x)
-	d.check(t, s.seen, nil, value(t, x.telemetry, "otelcol_exporter_stef_dropped_items"), false)
+	d.check(t, s.seen, nil, value(t, x.telemetry, "otelcol_exporter_stef_items_dropped"), false)
 	require.Equal(t, int64(4000), value(t, x.telemetry, "otelcol_exporter_sent_"+items))
 	require.Equal(t, int64(4000), value(t, x.telemetry, "otelcol_exporter_stef_items_delivered"))
 	require.Equal(t, int64(4000), value(t, r.telemetry, "otelcol_receiver_accepted_"+items))
@@ -96,7 +96,7 @@ func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.P
 	d := &drive{workers: 4, batches: 10, items: 10, deadline: 20 * time.Second}
 	runDrive(t, d, x)
 	require.NotZero(t, bad.Load())
-	dropped := value(t, x.telemetry, "otelcol_exporter_stef_dropped_items")
+	dropped := value(t, x.telemetry, "otelcol_exporter_stef_items_dropped")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	require.Equal(t, 400, len(s.seen)+int(dropped), "each item has arrived or is counted as dropped")
@@ -124,7 +124,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 	runDrive(t, d, x)
 	x.stop()
 	_, different := s.count()
-	require.Equal(t, 800, different+int(value(t, x.telemetry, "otelcol_exporter_stef_dropped_items")))
+	require.Equal(t, 800, different+int(value(t, x.telemetry, "otelcol_exporter_stef_items_dropped")))
 	require.NotZero(t, different)
 	settled(t, x, r)
 }

@@ -70,7 +70,7 @@ func testFaults[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol,
 	s.mu.Lock()
 	seen := s.seen
 	s.mu.Unlock()
-	d.check(t, seen, nil, value(t, x.telemetry, "otelcol_exporter_stef_dropped_items"), true)
+	d.check(t, seen, nil, value(t, x.telemetry, "otelcol_exporter_stef_items_dropped"), true)
 	require.NoError(t, x.send("after"), "it recovers without help")
 	settled(t, x, r)
 	x.stop()

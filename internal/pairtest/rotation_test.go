@@ -34,7 +34,7 @@ func TestRotation(t *testing.T) {
 			require.Empty(t, d.refused)
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			d.check(t, s.seen, nil, value(t, x.telemetry, "otelcol_exporter_stef_dropped_items"), !inOrder)
+			d.check(t, s.seen, nil, value(t, x.telemetry, "otelcol_exporter_stef_items_dropped"), !inOrder)
 			require.Greater(t, value(t, x.telemetry, "otelcol_exporter_stef_streams_opened"), int64(2), "there was something to see")
 			require.Zero(t, value(t, x.telemetry, "otelcol_exporter_stef_downgrades"))
 			if inOrder {

@@ -35,7 +35,7 @@ func follow(t *testing.T, broken bool, play func(n int, s *scriptedStream) error
 	runDrive(t, d, x)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d.check(t, p.seen, p.rejected, value(t, x.telemetry, "otelcol_exporter_stef_dropped_items"), broken)
+	d.check(t, p.seen, p.rejected, value(t, x.telemetry, "otelcol_exporter_stef_items_dropped"), broken)
 	require.Eventually(t, func() bool {
 		return value(t, x.telemetry, "otelcol_exporter_stef_unacked_batches") == 0 &&
 			value(t, x.telemetry, "otelcol_exporter_stef_unacked_bytes") == 0

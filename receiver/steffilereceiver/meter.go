@@ -26,11 +26,12 @@ type meter struct {
 	telemetry *metadata.TelemetryBuilder
 	own       []attribute.KeyValue
 	signal    metric.MeasurementOption
+	waiting   int64 // the backlog as of its last report
 }
 
 func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signal string) *meter {
 	own := []attribute.KeyValue{attribute.String("receiver", receiver.String()), attribute.String("signal", signal)}
-	return &meter{telemetry, own, metric.WithAttributeSet(attribute.NewSet(own...))}
+	return &meter{telemetry: telemetry, own: own, signal: metric.WithAttributeSet(attribute.NewSet(own...))}
 }
 
 // with returns the attributes of the signal and one additional attribute.
@@ -54,8 +55,10 @@ func (m *meter) opened(change int64) {
 	m.telemetry.ReceiverSteffileFilesOpen.Add(context.Background(), change, m.signal)
 }
 
+// backlog reports the bytes that wait. Only one goroutine may call it.
 func (m *meter) backlog(bytes int64) {
-	m.telemetry.ReceiverSteffileBacklogBytes.Record(context.Background(), bytes, m.signal)
+	m.telemetry.ReceiverSteffileBacklogBytes.Add(context.Background(), bytes-m.waiting, m.signal)
+	m.waiting = bytes
 }
 
 func (m *meter) finished(outcome string) {

@@ -61,6 +61,7 @@ func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signa
 
 // opened counts a stream as open until ended is called.
 func (m *meter) opened() {
+	m.telemetry.ReceiverStefStreamsOpened.Add(context.Background(), 1, m.signal)
 	m.telemetry.ReceiverStefStreamsActive.Add(context.Background(), 1, m.signal)
 }
 
@@ -69,12 +70,13 @@ func (m *meter) ended(reason string) {
 	m.telemetry.ReceiverStefStreamsClosed.Add(context.Background(), 1, m.reasons[reason])
 }
 
-// received counts a batch.
-func (m *meter) received(wire, decoded int64) {
+// received counts a batch: its bytes as they came, decompressed, and as OTLP.
+func (m *meter) received(wire, encoded, asOTLP int64) {
 	ctx := context.Background()
 	m.telemetry.ReceiverStefBatches.Add(ctx, 1, m.signal)
 	m.telemetry.ReceiverStefBytesCompressed.Add(ctx, wire, m.signal)
-	m.telemetry.ReceiverStefBytesDecoded.Add(ctx, decoded, m.signal)
+	m.telemetry.ReceiverStefBytesEncoded.Add(ctx, encoded, m.signal)
+	m.telemetry.ReceiverStefBytesAsOtlp.Add(ctx, asOTLP, m.signal)
 }
 
 // dictionaries records a change of the memory of dictionaries, and whether they

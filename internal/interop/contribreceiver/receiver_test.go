@@ -285,7 +285,7 @@ func TestOtherSignals(t *testing.T) {
 	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("one")
 	_, err = ptraceotlp.NewGRPCClient(conn).Export(t.Context(), ptraceotlp.NewExportRequestFromTraces(td), grpc.WaitForReady(true))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return a.sum(t, "otelcol_exporter_stef_dropped_items") == 1 }, 30*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return a.sum(t, "otelcol_exporter_stef_items_dropped") == 1 }, 30*time.Second, 50*time.Millisecond)
 	a.send(t)
 	require.Eventually(t, func() bool {
 		missing, _ := s.missing(batches * points)
@@ -343,5 +343,5 @@ func TestRejected(t *testing.T) {
 	// What is missing here was acknowledged by the first receiver. It cannot be
 	// more than the records before the rejected batch.
 	require.LessOrEqual(t, acknowledged, 120)
-	require.Zero(t, a.sum(t, "otelcol_exporter_stef_dropped_items"))
+	require.Zero(t, a.sum(t, "otelcol_exporter_stef_items_dropped"))
 }

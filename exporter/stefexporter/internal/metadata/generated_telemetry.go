@@ -36,24 +36,24 @@ type TelemetryBuilder struct {
 	ExporterStefBytesEncoded         metric.Int64Counter
 	ExporterStefDictResets           metric.Int64Counter
 	ExporterStefDowngrades           metric.Int64Counter
-	ExporterStefDroppedItems         metric.Int64Counter
 	ExporterStefFailedAttempts       metric.Int64Counter
 	ExporterStefFrameSize            metric.Int64Histogram
 	ExporterStefFramesSent           metric.Int64Counter
 	ExporterStefItemsDelivered       metric.Int64Counter
+	ExporterStefItemsDropped         metric.Int64Counter
 	ExporterStefOtlpBytes            metric.Int64Counter
 	ExporterStefOtlpBytesCompressed  metric.Int64Counter
 	ExporterStefOtlpBytesEstimated   metric.Int64Counter
-	ExporterStefOtlpInFlight         metric.Int64ObservableGauge
+	ExporterStefOtlpInFlight         metric.Int64ObservableUpDownCounter
 	ExporterStefRecordsRejected      metric.Int64Counter
 	ExporterStefRecordsRejectedLate  metric.Int64Counter
 	ExporterStefRetriesInternal      metric.Int64Counter
 	ExporterStefSchemaLosses         metric.Int64Counter
-	ExporterStefStreamsActive        metric.Int64ObservableGauge
+	ExporterStefStreamsActive        metric.Int64ObservableUpDownCounter
 	ExporterStefStreamsClosed        metric.Int64Counter
 	ExporterStefStreamsOpened        metric.Int64Counter
-	ExporterStefUnackedBatches       metric.Int64ObservableGauge
-	ExporterStefUnackedBytes         metric.Int64ObservableGauge
+	ExporterStefUnackedBatches       metric.Int64ObservableUpDownCounter
+	ExporterStefUnackedBytes         metric.Int64ObservableUpDownCounter
 	ExporterStefUpgrades             metric.Int64Counter
 	ExporterStefZstdRatio            metric.Float64ObservableGauge
 }
@@ -246,12 +246,6 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{downgrades}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ExporterStefDroppedItems, err = builder.meter.Int64Counter(
-		"otelcol_exporter_stef_dropped_items",
-		metric.WithDescription("Items that will never be delivered, counted once each, by reason. Failed attempts that are retried do not count. [Alpha]"),
-		metric.WithUnit("{items}"),
-	)
-	errs = errors.Join(errs, err)
 	builder.ExporterStefFailedAttempts, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_failed_attempts",
 		metric.WithDescription("Attempts to send a batch that failed, by protocol and status code, whether or not they are retried. [Alpha]"),
@@ -277,6 +271,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{items}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExporterStefItemsDropped, err = builder.meter.Int64Counter(
+		"otelcol_exporter_stef_items_dropped",
+		metric.WithDescription("Items that will never be delivered, counted once each, by reason. Failed attempts that are retried do not count. [Alpha]"),
+		metric.WithUnit("{items}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytes, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes",
 		metric.WithDescription("Bytes of OTLP requests before compression. [Alpha]"),
@@ -295,7 +295,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ExporterStefOtlpInFlight, err = builder.meter.Int64ObservableGauge(
+	builder.ExporterStefOtlpInFlight, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_stef_otlp_in_flight",
 		metric.WithDescription("OTLP requests that wait for their answer. [Alpha]"),
 		metric.WithUnit("{requests}"),
@@ -325,7 +325,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{values}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ExporterStefStreamsActive, err = builder.meter.Int64ObservableGauge(
+	builder.ExporterStefStreamsActive, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_stef_streams_active",
 		metric.WithDescription("Streams by state. [Alpha]"),
 		metric.WithUnit("{streams}"),
@@ -343,13 +343,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ExporterStefUnackedBatches, err = builder.meter.Int64ObservableGauge(
+	builder.ExporterStefUnackedBatches, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_stef_unacked_batches",
 		metric.WithDescription("Batches that were handed to streams and are not acknowledged. [Alpha]"),
 		metric.WithUnit("{batches}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ExporterStefUnackedBytes, err = builder.meter.Int64ObservableGauge(
+	builder.ExporterStefUnackedBytes, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_stef_unacked_bytes",
 		metric.WithDescription("Bytes that were sent and are not acknowledged. [Alpha]"),
 		metric.WithUnit("By"),

@@ -148,22 +148,6 @@ func AssertEqualExporterStefDowngrades(t *testing.T, tt *componenttest.Telemetry
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
-func AssertEqualExporterStefDroppedItems(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
-	want := metricdata.Metrics{
-		Name:        "otelcol_exporter_stef_dropped_items",
-		Description: "Items that will never be delivered, counted once each, by reason. Failed attempts that are retried do not count. [Alpha]",
-		Unit:        "{items}",
-		Data: metricdata.Sum[int64]{
-			Temporality: metricdata.CumulativeTemporality,
-			IsMonotonic: true,
-			DataPoints:  dps,
-		},
-	}
-	got, err := tt.GetMetric("otelcol_exporter_stef_dropped_items")
-	require.NoError(t, err)
-	metricdatatest.AssertEqual(t, want, got, opts...)
-}
-
 func AssertEqualExporterStefFailedAttempts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_failed_attempts",
@@ -227,6 +211,22 @@ func AssertEqualExporterStefItemsDelivered(t *testing.T, tt *componenttest.Telem
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
+func AssertEqualExporterStefItemsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_exporter_stef_items_dropped",
+		Description: "Items that will never be delivered, counted once each, by reason. Failed attempts that are retried do not count. [Alpha]",
+		Unit:        "{items}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_exporter_stef_items_dropped")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
 func AssertEqualExporterStefOtlpBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes",
@@ -280,8 +280,10 @@ func AssertEqualExporterStefOtlpInFlight(t *testing.T, tt *componenttest.Telemet
 		Name:        "otelcol_exporter_stef_otlp_in_flight",
 		Description: "OTLP requests that wait for their answer. [Alpha]",
 		Unit:        "{requests}",
-		Data: metricdata.Gauge[int64]{
-			DataPoints: dps,
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: false,
+			DataPoints:  dps,
 		},
 	}
 	got, err := tt.GetMetric("otelcol_exporter_stef_otlp_in_flight")
@@ -358,8 +360,10 @@ func AssertEqualExporterStefStreamsActive(t *testing.T, tt *componenttest.Teleme
 		Name:        "otelcol_exporter_stef_streams_active",
 		Description: "Streams by state. [Alpha]",
 		Unit:        "{streams}",
-		Data: metricdata.Gauge[int64]{
-			DataPoints: dps,
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: false,
+			DataPoints:  dps,
 		},
 	}
 	got, err := tt.GetMetric("otelcol_exporter_stef_streams_active")
@@ -404,8 +408,10 @@ func AssertEqualExporterStefUnackedBatches(t *testing.T, tt *componenttest.Telem
 		Name:        "otelcol_exporter_stef_unacked_batches",
 		Description: "Batches that were handed to streams and are not acknowledged. [Alpha]",
 		Unit:        "{batches}",
-		Data: metricdata.Gauge[int64]{
-			DataPoints: dps,
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: false,
+			DataPoints:  dps,
 		},
 	}
 	got, err := tt.GetMetric("otelcol_exporter_stef_unacked_batches")
@@ -418,8 +424,10 @@ func AssertEqualExporterStefUnackedBytes(t *testing.T, tt *componenttest.Telemet
 		Name:        "otelcol_exporter_stef_unacked_bytes",
 		Description: "Bytes that were sent and are not acknowledged. [Alpha]",
 		Unit:        "By",
-		Data: metricdata.Gauge[int64]{
-			DataPoints: dps,
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: false,
+			DataPoints:  dps,
 		},
 	}
 	got, err := tt.GetMetric("otelcol_exporter_stef_unacked_bytes")

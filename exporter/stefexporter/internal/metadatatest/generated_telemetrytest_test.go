@@ -51,11 +51,11 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ExporterStefBytesEncoded.Add(context.Background(), 1)
 	tb.ExporterStefDictResets.Add(context.Background(), 1)
 	tb.ExporterStefDowngrades.Add(context.Background(), 1)
-	tb.ExporterStefDroppedItems.Add(context.Background(), 1)
 	tb.ExporterStefFailedAttempts.Add(context.Background(), 1)
 	tb.ExporterStefFrameSize.Record(context.Background(), 1)
 	tb.ExporterStefFramesSent.Add(context.Background(), 1)
 	tb.ExporterStefItemsDelivered.Add(context.Background(), 1)
+	tb.ExporterStefItemsDropped.Add(context.Background(), 1)
 	tb.ExporterStefOtlpBytes.Add(context.Background(), 1)
 	tb.ExporterStefOtlpBytesCompressed.Add(context.Background(), 1)
 	tb.ExporterStefOtlpBytesEstimated.Add(context.Background(), 1)
@@ -90,9 +90,6 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualExporterStefDowngrades(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualExporterStefDroppedItems(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterStefFailedAttempts(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
@@ -103,6 +100,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterStefItemsDelivered(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExporterStefItemsDropped(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExporterStefOtlpBytes(t, testTel,

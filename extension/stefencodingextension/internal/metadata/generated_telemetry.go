@@ -26,12 +26,12 @@ type TelemetryBuilder struct {
 	meter                                    metric.Meter
 	mu                                       sync.Mutex
 	registrations                            []metric.Registration
+	ExtensionStefEncodingBytesMarshaled      metric.Int64Counter
+	ExtensionStefEncodingBytesUnmarshaled    metric.Int64Counter
 	ExtensionStefEncodingItemsDropped        metric.Int64Counter
-	ExtensionStefEncodingMarshaledBytes      metric.Int64Counter
-	ExtensionStefEncodingMarshaledMessages   metric.Int64Counter
+	ExtensionStefEncodingMessagesMarshaled   metric.Int64Counter
 	ExtensionStefEncodingMessagesRefused     metric.Int64Counter
-	ExtensionStefEncodingUnmarshaledBytes    metric.Int64Counter
-	ExtensionStefEncodingUnmarshaledMessages metric.Int64Counter
+	ExtensionStefEncodingMessagesUnmarshaled metric.Int64Counter
 }
 
 // TelemetryBuilderOption applies changes to default builder.
@@ -63,39 +63,39 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
-	builder.ExtensionStefEncodingItemsDropped, err = builder.meter.Int64Counter(
-		"otelcol_extension_stef_encoding_items_dropped",
-		metric.WithDescription("Items that a message could not carry, or records of a message that are not valid OTLP. [Development]"),
-		metric.WithUnit("{items}"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ExtensionStefEncodingMarshaledBytes, err = builder.meter.Int64Counter(
-		"otelcol_extension_stef_encoding_marshaled_bytes",
-		metric.WithDescription("Bytes of marshaled messages. [Development]"),
+	builder.ExtensionStefEncodingBytesMarshaled, err = builder.meter.Int64Counter(
+		"otelcol_extension_stef_encoding_bytes_marshaled",
+		metric.WithDescription("Bytes of marshaled messages. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ExtensionStefEncodingMarshaledMessages, err = builder.meter.Int64Counter(
-		"otelcol_extension_stef_encoding_marshaled_messages",
-		metric.WithDescription("Messages that were marshaled. [Development]"),
+	builder.ExtensionStefEncodingBytesUnmarshaled, err = builder.meter.Int64Counter(
+		"otelcol_extension_stef_encoding_bytes_unmarshaled",
+		metric.WithDescription("Bytes of unmarshaled messages. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExtensionStefEncodingItemsDropped, err = builder.meter.Int64Counter(
+		"otelcol_extension_stef_encoding_items_dropped",
+		metric.WithDescription("Items that a message could not carry, or records of a message that are not valid OTLP. [Alpha]"),
+		metric.WithUnit("{items}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExtensionStefEncodingMessagesMarshaled, err = builder.meter.Int64Counter(
+		"otelcol_extension_stef_encoding_messages_marshaled",
+		metric.WithDescription("Messages that were marshaled. [Alpha]"),
 		metric.WithUnit("{messages}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExtensionStefEncodingMessagesRefused, err = builder.meter.Int64Counter(
 		"otelcol_extension_stef_encoding_messages_refused",
-		metric.WithDescription("Messages that could not be unmarshaled, by reason. [Development]"),
+		metric.WithDescription("Messages that could not be unmarshaled, by reason. [Alpha]"),
 		metric.WithUnit("{messages}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ExtensionStefEncodingUnmarshaledBytes, err = builder.meter.Int64Counter(
-		"otelcol_extension_stef_encoding_unmarshaled_bytes",
-		metric.WithDescription("Bytes of unmarshaled messages. [Development]"),
-		metric.WithUnit("By"),
-	)
-	errs = errors.Join(errs, err)
-	builder.ExtensionStefEncodingUnmarshaledMessages, err = builder.meter.Int64Counter(
-		"otelcol_extension_stef_encoding_unmarshaled_messages",
-		metric.WithDescription("Messages that were unmarshaled. [Development]"),
+	builder.ExtensionStefEncodingMessagesUnmarshaled, err = builder.meter.Int64Counter(
+		"otelcol_extension_stef_encoding_messages_unmarshaled",
+		metric.WithDescription("Messages that were unmarshaled. [Alpha]"),
 		metric.WithUnit("{messages}"),
 	)
 	errs = errors.Join(errs, err)

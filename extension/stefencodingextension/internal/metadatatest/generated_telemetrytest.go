@@ -21,10 +21,42 @@ func NewSettings(tt *componenttest.Telemetry) extension.Settings {
 	return set
 }
 
+func AssertEqualExtensionStefEncodingBytesMarshaled(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_extension_stef_encoding_bytes_marshaled",
+		Description: "Bytes of marshaled messages. [Alpha]",
+		Unit:        "By",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_extension_stef_encoding_bytes_marshaled")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualExtensionStefEncodingBytesUnmarshaled(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_extension_stef_encoding_bytes_unmarshaled",
+		Description: "Bytes of unmarshaled messages. [Alpha]",
+		Unit:        "By",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_extension_stef_encoding_bytes_unmarshaled")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
 func AssertEqualExtensionStefEncodingItemsDropped(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_extension_stef_encoding_items_dropped",
-		Description: "Items that a message could not carry, or records of a message that are not valid OTLP. [Development]",
+		Description: "Items that a message could not carry, or records of a message that are not valid OTLP. [Alpha]",
 		Unit:        "{items}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -37,26 +69,10 @@ func AssertEqualExtensionStefEncodingItemsDropped(t *testing.T, tt *componenttes
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
-func AssertEqualExtensionStefEncodingMarshaledBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+func AssertEqualExtensionStefEncodingMessagesMarshaled(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
-		Name:        "otelcol_extension_stef_encoding_marshaled_bytes",
-		Description: "Bytes of marshaled messages. [Development]",
-		Unit:        "By",
-		Data: metricdata.Sum[int64]{
-			Temporality: metricdata.CumulativeTemporality,
-			IsMonotonic: true,
-			DataPoints:  dps,
-		},
-	}
-	got, err := tt.GetMetric("otelcol_extension_stef_encoding_marshaled_bytes")
-	require.NoError(t, err)
-	metricdatatest.AssertEqual(t, want, got, opts...)
-}
-
-func AssertEqualExtensionStefEncodingMarshaledMessages(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
-	want := metricdata.Metrics{
-		Name:        "otelcol_extension_stef_encoding_marshaled_messages",
-		Description: "Messages that were marshaled. [Development]",
+		Name:        "otelcol_extension_stef_encoding_messages_marshaled",
+		Description: "Messages that were marshaled. [Alpha]",
 		Unit:        "{messages}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -64,7 +80,7 @@ func AssertEqualExtensionStefEncodingMarshaledMessages(t *testing.T, tt *compone
 			DataPoints:  dps,
 		},
 	}
-	got, err := tt.GetMetric("otelcol_extension_stef_encoding_marshaled_messages")
+	got, err := tt.GetMetric("otelcol_extension_stef_encoding_messages_marshaled")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
@@ -72,7 +88,7 @@ func AssertEqualExtensionStefEncodingMarshaledMessages(t *testing.T, tt *compone
 func AssertEqualExtensionStefEncodingMessagesRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_extension_stef_encoding_messages_refused",
-		Description: "Messages that could not be unmarshaled, by reason. [Development]",
+		Description: "Messages that could not be unmarshaled, by reason. [Alpha]",
 		Unit:        "{messages}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -85,26 +101,10 @@ func AssertEqualExtensionStefEncodingMessagesRefused(t *testing.T, tt *component
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
-func AssertEqualExtensionStefEncodingUnmarshaledBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+func AssertEqualExtensionStefEncodingMessagesUnmarshaled(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
-		Name:        "otelcol_extension_stef_encoding_unmarshaled_bytes",
-		Description: "Bytes of unmarshaled messages. [Development]",
-		Unit:        "By",
-		Data: metricdata.Sum[int64]{
-			Temporality: metricdata.CumulativeTemporality,
-			IsMonotonic: true,
-			DataPoints:  dps,
-		},
-	}
-	got, err := tt.GetMetric("otelcol_extension_stef_encoding_unmarshaled_bytes")
-	require.NoError(t, err)
-	metricdatatest.AssertEqual(t, want, got, opts...)
-}
-
-func AssertEqualExtensionStefEncodingUnmarshaledMessages(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
-	want := metricdata.Metrics{
-		Name:        "otelcol_extension_stef_encoding_unmarshaled_messages",
-		Description: "Messages that were unmarshaled. [Development]",
+		Name:        "otelcol_extension_stef_encoding_messages_unmarshaled",
+		Description: "Messages that were unmarshaled. [Alpha]",
 		Unit:        "{messages}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -112,7 +112,7 @@ func AssertEqualExtensionStefEncodingUnmarshaledMessages(t *testing.T, tt *compo
 			DataPoints:  dps,
 		},
 	}
-	got, err := tt.GetMetric("otelcol_extension_stef_encoding_unmarshaled_messages")
+	got, err := tt.GetMetric("otelcol_extension_stef_encoding_messages_unmarshaled")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

@@ -19,28 +19,28 @@ func TestSetupTelemetry(t *testing.T) {
 	tb, err := metadata.NewTelemetryBuilder(testTel.NewTelemetrySettings())
 	require.NoError(t, err)
 	defer tb.Shutdown()
+	tb.ExtensionStefEncodingBytesMarshaled.Add(context.Background(), 1)
+	tb.ExtensionStefEncodingBytesUnmarshaled.Add(context.Background(), 1)
 	tb.ExtensionStefEncodingItemsDropped.Add(context.Background(), 1)
-	tb.ExtensionStefEncodingMarshaledBytes.Add(context.Background(), 1)
-	tb.ExtensionStefEncodingMarshaledMessages.Add(context.Background(), 1)
+	tb.ExtensionStefEncodingMessagesMarshaled.Add(context.Background(), 1)
 	tb.ExtensionStefEncodingMessagesRefused.Add(context.Background(), 1)
-	tb.ExtensionStefEncodingUnmarshaledBytes.Add(context.Background(), 1)
-	tb.ExtensionStefEncodingUnmarshaledMessages.Add(context.Background(), 1)
+	tb.ExtensionStefEncodingMessagesUnmarshaled.Add(context.Background(), 1)
+	AssertEqualExtensionStefEncodingBytesMarshaled(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualExtensionStefEncodingBytesUnmarshaled(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualExtensionStefEncodingItemsDropped(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualExtensionStefEncodingMarshaledBytes(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualExtensionStefEncodingMarshaledMessages(t, testTel,
+	AssertEqualExtensionStefEncodingMessagesMarshaled(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualExtensionStefEncodingMessagesRefused(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualExtensionStefEncodingUnmarshaledBytes(t, testTel,
-		[]metricdata.DataPoint[int64]{{Value: 1}},
-		metricdatatest.IgnoreTimestamp())
-	AssertEqualExtensionStefEncodingUnmarshaledMessages(t, testTel,
+	AssertEqualExtensionStefEncodingMessagesUnmarshaled(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 

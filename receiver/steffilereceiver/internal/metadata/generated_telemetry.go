@@ -26,7 +26,7 @@ type TelemetryBuilder struct {
 	meter                           metric.Meter
 	mu                              sync.Mutex
 	registrations                   []metric.Registration
-	ReceiverSteffileBacklogBytes    metric.Int64Gauge
+	ReceiverSteffileBacklogBytes    metric.Int64UpDownCounter
 	ReceiverSteffileBatches         metric.Int64Counter
 	ReceiverSteffileBytesRead       metric.Int64Counter
 	ReceiverSteffileErrors          metric.Int64Counter
@@ -65,7 +65,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	}
 	builder.meter = Meter(settings)
 	var err, errs error
-	builder.ReceiverSteffileBacklogBytes, err = builder.meter.Int64Gauge(
+	builder.ReceiverSteffileBacklogBytes, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_steffile_backlog_bytes",
 		metric.WithDescription("Bytes of the files of the signal that are not yet delivered, as of the last pass over the folder. [Alpha]"),
 		metric.WithUnit("By"),

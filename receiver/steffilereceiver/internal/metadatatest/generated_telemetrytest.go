@@ -26,8 +26,10 @@ func AssertEqualReceiverSteffileBacklogBytes(t *testing.T, tt *componenttest.Tel
 		Name:        "otelcol_receiver_steffile_backlog_bytes",
 		Description: "Bytes of the files of the signal that are not yet delivered, as of the last pass over the folder. [Alpha]",
 		Unit:        "By",
-		Data: metricdata.Gauge[int64]{
-			DataPoints: dps,
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: false,
+			DataPoints:  dps,
 		},
 	}
 	got, err := tt.GetMetric("otelcol_receiver_steffile_backlog_bytes")

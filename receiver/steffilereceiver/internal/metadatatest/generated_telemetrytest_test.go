@@ -19,7 +19,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb, err := metadata.NewTelemetryBuilder(testTel.NewTelemetrySettings())
 	require.NoError(t, err)
 	defer tb.Shutdown()
-	tb.ReceiverSteffileBacklogBytes.Record(context.Background(), 1)
+	tb.ReceiverSteffileBacklogBytes.Add(context.Background(), 1)
 	tb.ReceiverSteffileBatches.Add(context.Background(), 1)
 	tb.ReceiverSteffileBytesRead.Add(context.Background(), 1)
 	tb.ReceiverSteffileErrors.Add(context.Background(), 1)

@@ -33,8 +33,9 @@ type TelemetryBuilder struct {
 	ReceiverStefAdmissionWaitingBytes  metric.Int64ObservableUpDownCounter
 	ReceiverStefBatches                metric.Int64Counter
 	ReceiverStefBufferedBytes          metric.Int64ObservableUpDownCounter
+	ReceiverStefBytesAsOtlp            metric.Int64Counter
 	ReceiverStefBytesCompressed        metric.Int64Counter
-	ReceiverStefBytesDecoded           metric.Int64Counter
+	ReceiverStefBytesEncoded           metric.Int64Counter
 	ReceiverStefConsumeDuration        metric.Float64Histogram
 	ReceiverStefDecompressionWaiting   metric.Int64ObservableUpDownCounter
 	ReceiverStefDictBytes              metric.Int64UpDownCounter
@@ -45,6 +46,7 @@ type TelemetryBuilder struct {
 	ReceiverStefStreamsActive          metric.Int64UpDownCounter
 	ReceiverStefStreamsClosed          metric.Int64Counter
 	ReceiverStefStreamsHandshaking     metric.Int64ObservableUpDownCounter
+	ReceiverStefStreamsOpened          metric.Int64Counter
 	ReceiverStefStreamsRefused         metric.Int64ObservableCounter
 	ReceiverStefUnackedRecords         metric.Int64UpDownCounter
 }
@@ -223,15 +225,21 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ReceiverStefBytesAsOtlp, err = builder.meter.Int64Counter(
+		"otelcol_receiver_stef_bytes_as_otlp",
+		metric.WithDescription("Size of the batches of STEF streams as uncompressed OTLP, measured on a sample. Divided by receiver_stef_bytes_compressed it is the ratio to uncompressed OTLP. [Alpha]"),
+		metric.WithUnit("By"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverStefBytesCompressed, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_bytes_compressed",
 		metric.WithDescription("Received bytes of STEF streams, before decompression, headers included. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ReceiverStefBytesDecoded, err = builder.meter.Int64Counter(
-		"otelcol_receiver_stef_bytes_decoded",
-		metric.WithDescription("Size of the batches of STEF streams as uncompressed OTLP, measured on a sample. Divided by the wire bytes it is the ratio of compression. [Alpha]"),
+	builder.ReceiverStefBytesEncoded, err = builder.meter.Int64Counter(
+		"otelcol_receiver_stef_bytes_encoded",
+		metric.WithDescription("Bytes of frames after decompression. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -293,6 +301,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ReceiverStefStreamsHandshaking, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_stef_streams_handshaking",
 		metric.WithDescription("Connections to the STEF service whose client has not yet named a signal. They are not among the active streams. [Alpha]"),
+		metric.WithUnit("{streams}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverStefStreamsOpened, err = builder.meter.Int64Counter(
+		"otelcol_receiver_stef_streams_opened",
+		metric.WithDescription("STEF streams that were opened and named a signal. [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)

@@ -101,6 +101,22 @@ func AssertEqualReceiverStefBufferedBytes(t *testing.T, tt *componenttest.Teleme
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
+func AssertEqualReceiverStefBytesAsOtlp(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_stef_bytes_as_otlp",
+		Description: "Size of the batches of STEF streams as uncompressed OTLP, measured on a sample. Divided by receiver_stef_bytes_compressed it is the ratio to uncompressed OTLP. [Alpha]",
+		Unit:        "By",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_stef_bytes_as_otlp")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
 func AssertEqualReceiverStefBytesCompressed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_bytes_compressed",
@@ -117,10 +133,10 @@ func AssertEqualReceiverStefBytesCompressed(t *testing.T, tt *componenttest.Tele
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
-func AssertEqualReceiverStefBytesDecoded(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+func AssertEqualReceiverStefBytesEncoded(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
-		Name:        "otelcol_receiver_stef_bytes_decoded",
-		Description: "Size of the batches of STEF streams as uncompressed OTLP, measured on a sample. Divided by the wire bytes it is the ratio of compression. [Alpha]",
+		Name:        "otelcol_receiver_stef_bytes_encoded",
+		Description: "Bytes of frames after decompression. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -128,7 +144,7 @@ func AssertEqualReceiverStefBytesDecoded(t *testing.T, tt *componenttest.Telemet
 			DataPoints:  dps,
 		},
 	}
-	got, err := tt.GetMetric("otelcol_receiver_stef_bytes_decoded")
+	got, err := tt.GetMetric("otelcol_receiver_stef_bytes_encoded")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
@@ -288,6 +304,22 @@ func AssertEqualReceiverStefStreamsHandshaking(t *testing.T, tt *componenttest.T
 		},
 	}
 	got, err := tt.GetMetric("otelcol_receiver_stef_streams_handshaking")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualReceiverStefStreamsOpened(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_receiver_stef_streams_opened",
+		Description: "STEF streams that were opened and named a signal. [Alpha]",
+		Unit:        "{streams}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_receiver_stef_streams_opened")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

@@ -50,8 +50,9 @@ func TestSetupTelemetry(t *testing.T) {
 	}))
 	tb.ReceiverStefAdmissionRefused.Add(context.Background(), 1)
 	tb.ReceiverStefBatches.Add(context.Background(), 1)
+	tb.ReceiverStefBytesAsOtlp.Add(context.Background(), 1)
 	tb.ReceiverStefBytesCompressed.Add(context.Background(), 1)
-	tb.ReceiverStefBytesDecoded.Add(context.Background(), 1)
+	tb.ReceiverStefBytesEncoded.Add(context.Background(), 1)
 	tb.ReceiverStefConsumeDuration.Record(context.Background(), 1)
 	tb.ReceiverStefDictBytes.Add(context.Background(), 1)
 	tb.ReceiverStefDictResets.Add(context.Background(), 1)
@@ -59,6 +60,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverStefRecordsRejected.Add(context.Background(), 1)
 	tb.ReceiverStefStreamsActive.Add(context.Background(), 1)
 	tb.ReceiverStefStreamsClosed.Add(context.Background(), 1)
+	tb.ReceiverStefStreamsOpened.Add(context.Background(), 1)
 	tb.ReceiverStefUnackedRecords.Add(context.Background(), 1)
 	AssertEqualReceiverStefAdmissionInFlightBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
@@ -75,10 +77,13 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualReceiverStefBufferedBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverStefBytesAsOtlp(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefBytesCompressed(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
-	AssertEqualReceiverStefBytesDecoded(t, testTel,
+	AssertEqualReceiverStefBytesEncoded(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefConsumeDuration(t, testTel,
@@ -109,6 +114,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefStreamsHandshaking(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverStefStreamsOpened(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefStreamsRefused(t, testTel,
