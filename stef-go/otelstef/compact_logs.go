@@ -299,7 +299,9 @@ func (f *logsReaderForm) decodeRecord(d *logsDecoder, s *LogRecord) {
 	if changed&LogRecordFieldSpanID != 0 {
 		f.sent.ids[1] = append(f.sent.ids[1][:0], s.spanID...)
 	}
-	s.node.SetModified(changed &^ compactRecord)
+	// The form replaces ObservedDelta. No writer sends it.
+	s.UnsetObservedDelta()
+	s.node.SetModified(changed &^ (compactRecord | LogRecordFieldObservedDelta))
 }
 
 // undo sets the ids and times of a log record.

@@ -227,11 +227,7 @@ func (m *metrics) update(x *series, home *home, p *point) {
 	}
 	if x.n == 0 {
 		m.first, m.last.known = p.time, false
-		numbers := []int{m.firstTick, m.last.tick}
-		if home.known {
-			numbers = append([]int{home.tick}, numbers...)
-		}
-		x.tick = m.clock.tickOf(p.time, numbers...)
+		x.tick = m.clock.tickOf(p.time, home.tick, m.firstTick, m.last.tick)
 		m.firstTick = x.tick
 		home.known, home.first, home.tick = true, p.time, x.tick
 	} else {
