@@ -6,12 +6,15 @@ package benchmarks
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/pair"
 	"github.com/otelstef/stef/benchmarks/study"
 )
 
@@ -77,6 +80,27 @@ func BenchmarkGuardAges(b *testing.B) {
 				}
 				aged.Close()
 			}
+		}
+	}
+}
+
+// BenchmarkGuardPair is also compared by make guard: CPU and bytes of exporter and
+// receiver together, with one recording of each signal.
+func BenchmarkGuardPair(b *testing.B) {
+	for _, ref := range dataset.FirstOf(dataset.Recorded()) {
+		batches := pair.Batches(ref.Load(b))
+		for _, v := range []pair.Variant{pair.STEF, pair.OTLP} {
+			name, _, _ := strings.Cut(v.Name, "+")
+			b.Run(path("signal", ref.Signal.String(), "format", name, "op", "pair"), func(b *testing.B) {
+				var cpu, wire []float64
+				for b.Loop() {
+					cost := pair.Pass(b, v, pair.Steady, ref.Signal, batches)
+					cpu, wire = append(cpu, cost.PerItem()), append(wire, cost.WirePerItem())
+				}
+				b.ReportMetric(0, "ns/op") // most of it is the first half of the stream
+				b.ReportMetric(measure.Median(cpu), "cpu-ns/item")
+				b.ReportMetric(measure.Median(wire), "wire-B/item")
+			})
 		}
 	}
 }

@@ -156,7 +156,7 @@ func (f *Figures) sizeBlock(study string, from *report.Table) string {
 
 // speedBlock is the table of times for the README: what a Collector does, with zstd.
 func (f *Figures) speedBlock() string {
-	shown := []string{"STEF ordered", "STEF sorted", "Arrow IPC", "Parquet ordered", "OTLP/JSON"}
+	shown := []string{"STEF ordered", "STEF sorted", "STEF reference ordered", "Otel Arrow", "Arrow IPC", "Parquet ordered"}
 	t := &report.Table{Columns: append(report.Text("set", "batches", "operation"), report.Column{Name: "OTLP, ns/item", Format: report.Significant(3)})}
 	for _, name := range shown {
 		t.Columns = append(t.Columns, report.Column{Name: name, Format: report.Fixed(2)})
@@ -169,7 +169,10 @@ func (f *Figures) speedBlock() string {
 		}
 		key := x.Ref.Title() + x.Batches + x.Operation
 		if rows[key] == nil {
-			rows[key] = []any{x.Ref.Title(), x.Batches, x.Operation, math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+			rows[key] = []any{x.Ref.Title(), x.Batches, x.Operation, math.NaN()}
+			for range shown {
+				rows[key] = append(rows[key], math.NaN())
+			}
 			order = append(order, key)
 		}
 		if x.Format == "OTLP" {
@@ -189,6 +192,7 @@ func (f *Figures) speedCharts() []*report.Chart {
 	var charts []*report.Chart
 	for _, operation := range []string{SerializeFromPdata, DeserializeToPdata} {
 		chart := &report.Chart{Name: "speed-" + strings.ToLower(operation), Title: operation + ", zstd", Y: "ns per item", Picture: true}
+		var names []string
 		bars := map[string][]float64{}
 		for _, x := range f.Times {
 			if x.Compression != "zstd" || x.Operation != operation {
@@ -197,12 +201,16 @@ func (f *Figures) speedCharts() []*report.Chart {
 			if x.Format == "OTLP" {
 				chart.Labels = append(chart.Labels, x.Ref.Name+"\n"+x.Ref.Signal.String()+"\n"+x.Batches)
 			}
+			if bars[x.Format] == nil {
+				names = append(names, x.Format)
+			}
+			for len(bars[x.Format]) < len(chart.Labels)-1 { // sets without this format
+				bars[x.Format] = append(bars[x.Format], math.NaN())
+			}
 			bars[x.Format] = append(bars[x.Format], x.PerItem)
 		}
-		for _, of := range format.All() {
-			if len(bars[of.Name()]) > 0 {
-				chart.Series = append(chart.Series, report.Bars(of.Name(), bars[of.Name()]...))
-			}
+		for _, name := range names {
+			chart.Series = append(chart.Series, report.Bars(name, bars[name]...))
 		}
 		charts = append(charts, chart)
 	}

@@ -166,6 +166,7 @@ func frontierPoints(c *Context, all []choice, set *dataset.Set) (bytes, cpu []fl
 func frontierTable(c *Context, signal otlpfile.Signal, points []FrontierPoint, sets []string) *report.Table {
 	t := c.table("frontier-"+signal.String(), "Bytes and CPU of both ends: "+signal.String(),
 		"Relative to OTLP with zstd per message at its default level; geometric means over "+strings.Join(sets, ", ")+". CPU: pdata to bytes and bytes to pdata, compression included, GOMAXPROCS=1, steady state. "+
+			"The reference implementation of STEF is among the metrics only: it has no logs, and does not convert spans to pdata. "+
 			"better STEF: a setting of STEF that is both smaller and faster.")
 	t.Columns = append(report.Text("choice"), report.Column{Name: "bytes", Format: report.Fixed(3)}, report.Column{Name: "CPU", Format: report.Fixed(2)}, report.Column{Name: "better STEF"})
 	for _, p := range points {

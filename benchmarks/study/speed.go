@@ -4,6 +4,7 @@
 package study
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ var SpeedNotes = []string{
 	"SerializeNative: what programs that work with the format hold, to bytes (OTLP: pdata; STEF: prepared records; Parquet: rows; Arrow: a record batch). " +
 		"DeserializeNative: bytes to that; STEF gives record after record and keeps none, the others build all of them, so this row flatters STEF. " +
 		"SerializeFromPdata and DeserializeToPdata: with the conversion from and to the Collector's pdata, which is what an exporter and a receiver do.",
+	"Otel Arrow and the reference implementation of STEF have no native form here, and the reference implementation converts no logs, and no spans to pdata.",
 	"One run is all batches. Formats with a stream begin a new one in each run; what is stateless (OTLP, Parquet writers, compressors of messages) is used again, as pools do.",
 }
 
@@ -197,33 +199,33 @@ func (c *Context) quick(all []format.Format, set *dataset.Set) []format.Format {
 	}
 	first := slices.ContainsFunc(c.refs(), func(r dataset.Ref) bool { return r.Title() == set.Title() })
 	return slices.DeleteFunc(slices.Clone(all), func(f format.Format) bool {
-		return f.Name() == "OTLP/JSON" || f.Name() == "Parquet sorted" || !first && f.Name() == "Parquet ordered"
+		return f.Name() == "OTLP/JSON" || f.Name() == "Parquet sorted" || f.Name() == "STEF reference sorted" || !first && f.Name() == "Parquet ordered"
 	})
 }
+
+// timed is an operation of a format in a table of speed.
+type timed struct{ format, op string }
 
 // speedOf adds the rows of all formats with or without zstd.
 func speedOf(c *Context, t *report.Table, b *batches, zstd bool) error {
 	var ops []measure.Op
-	var names []string
-	for _, f := range c.quick(format.All(), b.set) {
+	var rows []timed
+	for _, f := range c.quick(format.For(b.set.Signal), b.set) {
 		p := format.None
 		if zstd {
 			p = format.BestZstd(f)
 		}
-		if err := c.check(f, p, b); err != nil {
-			return err
-		}
-		if err := format.CheckNative(f, p, b.all); err != nil {
-			return err
-		}
-		bench, err := NewBench(f, p, b.all)
-		if err != nil {
+		bench, err := c.speedBench(f, p, b)
+		switch {
+		case errors.Is(err, format.ErrTooLarge):
+			continue
+		case err != nil:
 			return err
 		}
 		defer bench.Close()
-		for _, op := range Operations {
+		for _, op := range timedOperations(f, b.set.Signal) {
 			ops = append(ops, measure.Op{Name: op, Items: bench.Items(), Run: func() error { return bench.Run(op) }})
-			names = append(names, f.Name())
+			rows = append(rows, timed{f.Name(), op})
 		}
 	}
 	results, err := measure.Interleave(c.timing(), ops)
@@ -234,17 +236,52 @@ func speedOf(c *Context, t *report.Table, b *batches, zstd bool) error {
 	if zstd {
 		compression = "zstd"
 	}
-	for k, op := range Operations {
-		for i := k; i < len(results); i += len(Operations) {
-			r, otlp := results[i], results[k]
+	for _, op := range Operations {
+		otlp := results[slices.Index(rows, timed{format.OTLP().Name(), op})]
+		for i, r := range results {
+			if rows[i].op != op {
+				continue
+			}
+			name := rows[i].format
 			allocs, bytes := r.Allocs()
-			t.Add(b.set.Title(), b.name, compression, op, names[i], r.PerItem(), r.Ratio(otlp), r.Spread(), allocs, bytes)
+			t.Add(b.set.Title(), b.name, compression, op, name, r.PerItem(), r.Ratio(otlp), r.Spread(), allocs, bytes)
 			t.Bench = append(t.Bench, benchLines(fmt.Sprintf("Speed/set=%s/signal=%s/batches=%s/compression=%s/op=%s/format=%s",
-				b.set.Name, b.set.Signal, b.name, compression, op, benchName(names[i])), r)...)
-			c.Figures.time(b.set.Ref, b.name, compression, op, names[i], r.PerItem(), r.Ratio(otlp))
+				b.set.Name, b.set.Signal, b.name, compression, op, benchName(name)), r)...)
+			c.Figures.time(b.set.Ref, b.name, compression, op, name, r.PerItem(), r.Ratio(otlp))
 		}
 	}
 	return nil
+}
+
+// speedBench checks what a format makes of the batches and prepares its operations.
+func (c *Context) speedBench(f format.Format, p format.Compression, b *batches) (*Bench, error) {
+	if err := c.check(f, p, b); err != nil {
+		return nil, err
+	}
+	if !isRival(f) {
+		if err := format.CheckNative(f, p, b.all); err != nil {
+			return nil, err
+		}
+	}
+	return NewBench(f, p, b.all)
+}
+
+// isRival reports whether a format is Otel Arrow or the reference implementation of STEF.
+func isRival(f format.Format) bool {
+	_, ok := f.(interface{ Counted() })
+	return ok
+}
+
+// timedOperations are the operations of a format. The rivals have no native form of their
+// own, and our reader decodes the spans of the reference implementation.
+func timedOperations(f format.Format, signal otlpfile.Signal) []string {
+	switch {
+	case !isRival(f):
+		return Operations
+	case signal == otlpfile.Traces && strings.HasPrefix(f.Name(), "STEF reference"):
+		return []string{SerializeFromPdata}
+	}
+	return []string{SerializeFromPdata, DeserializeToPdata}
 }
 
 // benchLines are the turns of a result in the format of Go benchmarks.

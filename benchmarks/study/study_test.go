@@ -215,3 +215,50 @@ func TestStudiesHavePages(t *testing.T) {
 		seen[s.Name] = true
 	}
 }
+
+// TestTimedOperations checks that only formats with a native form are timed with it, and
+// the reference implementation only with what it does itself.
+func TestTimedOperations(t *testing.T) {
+	both := []string{SerializeFromPdata, DeserializeToPdata}
+	for _, signal := range otlpfile.Signals() {
+		for _, f := range format.For(signal) {
+			want := Operations
+			switch f.Name() {
+			case "Otel Arrow":
+				want = both
+			case "STEF reference ordered", "STEF reference sorted":
+				want = both
+				if signal == otlpfile.Traces {
+					want = both[:1]
+				}
+			}
+			require.Equal(t, want, timedOperations(f, signal), "%s, %s", f.Name(), signal)
+		}
+	}
+}
+
+// TestSpeedCharts checks that the bars of a set are in one place, also where sets lack a
+// format.
+func TestSpeedCharts(t *testing.T) {
+	var f Figures
+	refs := dataset.Bundled()
+	for i, ref := range refs[:3] {
+		f.time(ref, "one", "zstd", SerializeFromPdata, "OTLP", float64(10+i), 1)
+		if i != 0 {
+			f.time(ref, "one", "zstd", SerializeFromPdata, "Otel Arrow", float64(20+i), 2)
+		}
+		if i == 2 {
+			f.time(ref, "one", "zstd", SerializeFromPdata, "Parquet ordered", float64(30+i), 3)
+		}
+	}
+	chart := f.speedCharts()[0]
+	require.Len(t, chart.Labels, 3)
+	require.Len(t, chart.Series, 3)
+	for _, s := range chart.Series {
+		for i, p := range s.Points {
+			want := map[string]float64{"OTLP": 10, "Otel Arrow": 20, "Parquet ordered": 30}[s.Name] + float64(i)
+			require.True(t, math.IsNaN(p.Y) || p.Y == want, "%s: bar %d is %v", s.Name, i, p.Y)
+		}
+	}
+	require.Equal(t, 32.0, chart.Series[2].Points[2].Y)
+}
