@@ -3,7 +3,12 @@
 
 package template
 
-import "github.com/otelstef/stef/stef-go/codec"
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/otelstef/stef/stef-go/codec"
+)
 
 // scales estimates what zstd makes of bodies as texts, and as templates and parameters.
 // It fills the columns of both with the same sample of bodies, and looks for repetitions
@@ -158,43 +163,53 @@ const (
 )
 
 // bits returns the size of a column, in bits.
-func (m *meter) bits(column []byte, literal int) (bits int) {
+func (m *meter) bits(column []byte, literal int) (size int) {
 	column = column[:min(len(column), meterWindow/2)]
 	m.slide(len(column))
 	i := len(m.window)
 	m.window = append(m.window, column...)
 	text := m.window
 	for i+8 <= len(text) {
-		place := &m.places[placeOf(text[i:])]
+		word := binary.LittleEndian.Uint64(text[i:])
+		place := &m.places[placeOf(word)]
 		from := int(*place) - 1
 		*place = uint16(i + 1)
-		if from < 0 || string(text[from:from+minMatch]) != string(text[i:i+minMatch]) {
-			bits += literal
+		if from < 0 || (binary.LittleEndian.Uint64(text[from:])^word)<<(64-8*minMatch) != 0 {
+			size += literal
 			i++
 			continue
 		}
 		if i-from == m.offset {
-			bits += repeatBits
+			size += repeatBits
 		} else {
-			bits += matchBits
+			size += matchBits
 			m.offset = i - from
 		}
-		end := i + minMatch
-		for end < len(text) && text[end] == text[end-m.offset] {
-			end++
-		}
+		end := matchEnd(text, i+minMatch, m.offset)
 		for i += 4; i < end && i+8 <= len(text); i += 4 {
-			m.places[placeOf(text[i:])] = uint16(i + 1)
+			m.places[placeOf(binary.LittleEndian.Uint64(text[i:]))] = uint16(i + 1)
 		}
 		i = end
 	}
-	return bits + (len(text)-i)*literal
+	return size + (len(text)-i)*literal
 }
 
-// placeOf hashes the next minMatch bytes.
-func placeOf(text []byte) uint64 {
-	x := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 | uint64(text[4])<<32
-	return x << 24 * codec.GoldenRatio >> (64 - meterBits)
+// matchEnd returns the end of the text that repeats what is offset bytes before, from i on.
+func matchEnd(text []byte, i, offset int) int {
+	for ; i+8 <= len(text); i += 8 {
+		if x := binary.LittleEndian.Uint64(text[i:]) ^ binary.LittleEndian.Uint64(text[i-offset:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for i < len(text) && text[i] == text[i-offset] {
+		i++
+	}
+	return i
+}
+
+// placeOf hashes the first minMatch bytes of a word of text.
+func placeOf(word uint64) uint64 {
+	return word << (64 - 8*minMatch) * codec.GoldenRatio >> (64 - meterBits)
 }
 
 // slide makes room for n bytes.

@@ -1,0 +1,22 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// BenchmarkMeter estimates the size of a column of texts that repeat in part.
+func BenchmarkMeter(b *testing.B) {
+	column := []byte(strings.Join(requests(rand.New(rand.NewPCG(7, 8)), 80), "\n"))
+	var m meter
+	b.SetBytes(int64(len(column)))
+	b.ReportAllocs()
+	for b.Loop() {
+		m.bits(column, literalBits)
+		m.forget()
+	}
+}
