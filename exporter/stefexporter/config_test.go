@@ -128,6 +128,25 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
+// TestPrintedConfig compares what print-config of the Collector shows with what is in force.
+func TestPrintedConfig(t *testing.T) {
+	f := func(text string, want map[string]any) {
+		t.Helper()
+		c, err := load(t, "{endpoint: 'localhost:4320'"+text+"}")
+		require.NoError(t, err)
+		printed := confmap.New()
+		require.NoError(t, printed.Marshal(c))
+		for key, value := range want {
+			require.EqualValues(t, value, printed.Get(key), key)
+		}
+	}
+	f("", map[string]any{"protocol": "auto", "stef::compression": "zstd", "stef::compression_level": "auto", "stef::schema": "compact",
+		"stef::mode::traces": "sorted", "stef::mode::logs": "ordered", "stef::templates": "auto", "otlp_fallback::compression": "gzip", "timeout": 15 * time.Second})
+	f(", compression: none", map[string]any{"compression": "none", "stef::compression": "none"})
+	f(", stef: {optimize_for: cpu}", map[string]any{"stef::compression_level": "fastest", "stef::mode::metrics": "ordered", "stef::templates": "off"})
+	f(", stef: {num_streams: 4}", map[string]any{"sending_queue::num_consumers": 4 * consumersPerStream})
+}
+
 // TestOptimizeFor reads the setting that stands for others, beside explicit settings.
 func TestOptimizeFor(t *testing.T) {
 	read := func(stef string) StefConfig {

@@ -6,6 +6,8 @@ package stefexporter
 import (
 	"context"
 	"errors"
+	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,4 +124,41 @@ func TestStartMistakes(t *testing.T) {
 	f("endpoint localhost:4320: define this extension under extensions, and list it in service::extensions", func(c *Config) {
 		c.ClientConfig.Auth = configoptional.Some(configauth.Config{AuthenticatorID: id})
 	})
+}
+
+// TestFirstWord uses peers with which nothing can be sent. The log says so long before
+// the first batch times out, with the endpoint and in few parts.
+func TestFirstWord(t *testing.T) {
+	require.Less(t, firstWord, createDefaultConfig().(*Config).TimeoutConfig.Timeout/4)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, silent.Close()) })
+	f := func(endpoint, message, cause string) {
+		t.Run(endpoint, func(t *testing.T) {
+			t.Parallel()
+			core, logs := observer.New(zap.WarnLevel)
+			settings := exportertest.NewNopSettings(metadata.Type)
+			settings.Logger = zap.New(core)
+			x, err := NewFactory().CreateTraces(context.Background(), settings, queued(testConfig(endpoint)))
+			require.NoError(t, err)
+			require.NoError(t, x.Start(context.Background(), componenttest.NewNopHost()))
+			t.Cleanup(func() { require.NoError(t, x.Shutdown(context.Background())) })
+			require.NoError(t, x.ConsumeTraces(context.Background(), spans("a")))
+			require.Eventually(t, func() bool { return logs.Len() > 0 }, createDefaultConfig().(*Config).TimeoutConfig.Timeout, time.Millisecond)
+			first := logs.All()[0]
+			require.Equal(t, message, first.Message)
+			if cause == "" {
+				require.Equal(t, endpoint, first.ContextMap()["endpoint"])
+				return
+			}
+			text := first.ContextMap()["error"].(string)
+			require.Contains(t, text, cause)
+			what, _, ok := strings.Cut(text, " (endpoint "+endpoint+": ")
+			require.True(t, ok, text)
+			require.LessOrEqual(t, strings.Count(what, ": ")+1, 4, text)
+		})
+	}
+	f("127.0.0.1:1", "Nothing can be sent at present.", "nothing listens there")
+	f("nothing.invalid:4320", "Nothing can be sent at present.", "check its name")
+	f(silent.Addr().String(), "No stream is open yet. Batches wait until the peer answers.", "")
 }

@@ -154,7 +154,7 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	}
 	x.telemetry.failed(ctx, ProtocolSTEF, v.code)
 	if state := x.session.Stats(); ctx.Err() != nil && state.Live == 0 && state.LastError != nil {
-		err = fmt.Errorf("no STEF stream to %s: %w", x.config.ClientConfig.Endpoint, plain(state.LastError))
+		err = noStreamTo(x.config.ClientConfig.Endpoint, state.LastError)
 		return &failure{verdict: v, reason: dropPermanent, err: err}
 	}
 	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("STEF stream: %w", plain(err))}

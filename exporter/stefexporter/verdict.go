@@ -101,6 +101,7 @@ var codeNames = [...]string{
 var hints = []struct{ text, hint string }{
 	{"first record does not look like a TLS handshake", "the peer does not speak TLS: set tls::insecure to true, or turn TLS on at the peer"},
 	{"certificate signed by unknown authority", "set tls::ca_file to the authority that signed the peer's certificate"},
+	{"certificate has expired or is not yet valid", "renew the peer's certificate, or check the clocks of both machines"},
 	{"certificate is valid for", "set tls::server_name_override to a name in the peer's certificate, or use that name in endpoint"},
 	{"doesn't contain any IP SANs", "use the name in the peer's certificate in endpoint, or set tls::server_name_override"},
 	{"certificate required", "the peer wants a client certificate: set tls::cert_file and tls::key_file"},
@@ -193,7 +194,7 @@ func (c *Config) explain(err error) error {
 // closedByPeer matches the errors of a peer that closes the connection without an
 // answer. Peers that require a client certificate often do that: with TLS 1.3 they
 // refuse it after the client has begun to send.
-var closedByPeer = regexp.MustCompile(`^(.*opening a stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
+var closedByPeer = regexp.MustCompile(`^(.*no STEF stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
 
 // closedHint returns what to do if the peer closed the connection without an answer, or
 // "". OTLP requests have no opening: with a certificate, or without TLS, a closed
@@ -228,12 +229,31 @@ func (e *plainError) Unwrap() error { return e.err }
 var (
 	grpcPrefix      = regexp.MustCompile(`stefgrpc: |batch handed back \(not sent\): |rpc error: code = \w+ desc = |transport: Error while dialing: |transport: authentication handshake failed: |name resolver error: `)
 	connectionError = regexp.MustCompile(`connection error: desc = "((?:[^"\\]|\\.)*)"`)
+	// openingStream is what STEF says of a stream that cannot be opened.
+	openingStream = regexp.MustCompile(`(?:unavailable: )?opening a stream of \w+: `)
+	// tlsChain is what crypto/tls and gRPC say before the cause, and tlsDoubt after it.
+	tlsChain = regexp.MustCompile(`tls: failed to verify certificate: x509: `)
+	tlsAlert = regexp.MustCompile(`(?:error reading server preface: )?remote error: tls: `)
+	tlsDoubt = regexp.MustCompile(` \(possibly because of .* while trying to verify candidate authority certificate "[^"]*"\)`)
 )
 
-// plain removes the text that gRPC adds around the cause of an error.
+// noStream is the prefix of errors of streams that cannot be opened.
+const noStream = "no STEF stream: "
+
+// plain removes the text that gRPC and TLS add around the cause of an error.
 func plain(err error) error {
 	text := connectionError.ReplaceAllString(grpcPrefix.ReplaceAllString(err.Error(), ""), "$1")
-	return &plainError{text: strings.ReplaceAll(text, `\"`, `"`), err: err}
+	text = strings.ReplaceAll(text, `\"`, `"`)
+	text = openingStream.ReplaceAllLiteralString(text, noStream)
+	text = tlsChain.ReplaceAllLiteralString(text, "")
+	text = tlsAlert.ReplaceAllLiteralString(text, "the peer refuses the TLS handshake: ")
+	return &plainError{text: tlsDoubt.ReplaceAllLiteralString(text, ""), err: err}
+}
+
+// noStreamTo says that no stream to an endpoint could be opened.
+func noStreamTo(endpoint string, err error) error {
+	short := plain(err)
+	return &plainError{text: "no STEF stream to " + endpoint + ": " + strings.TrimPrefix(short.Error(), noStream), err: short}
 }
 
 // withoutSTEF reports whether a failure means that the peer cannot accept streams

@@ -123,6 +123,7 @@ func TestExplain(t *testing.T) {
 	}
 	f("tls: first record does not look like a TLS handshake", "set tls::insecure to true")
 	f("x509: certificate signed by unknown authority", "tls::ca_file")
+	f("certificate has expired or is not yet valid: current time is later", "renew the peer's certificate")
 	f("dial tcp 127.0.0.1:1: connect: connection refused", "nothing listens there")
 	f("no children to pick from", "the host cannot be resolved, or has no address (endpoint backend:4320: check its name)")
 	f("name resolver error: produced zero addresses", "the host cannot be resolved, or has no address (endpoint backend:4320: check its name)")
@@ -131,8 +132,8 @@ func TestExplain(t *testing.T) {
 	f("error reading server preface: EOF", "the peer may expect TLS")
 	f("grpc: the credentials require transport level security", "auth sends credentials only over TLS")
 	f(`failed to resolve authenticator "a": authenticator not found`, "service::extensions")
-	f("opening a stream of Spans: write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "set tls::cert_file and tls::key_file")
-	f("opening a stream of Spans: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer", "set tls::cert_file")
+	f("no STEF stream: write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "set tls::cert_file and tls::key_file")
+	f("no STEF stream to backend:4320: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer", "set tls::cert_file")
 	f(otlpFailed+"write tcp 127.0.0.1:1->127.0.0.1:2: write: broken pipe", "set tls::cert_file")
 	require.Equal(t, "odd", c.explain(errors.New("odd")).Error())
 	require.Equal(t, "write: broken pipe", c.explain(errors.New("write: broken pipe")).Error(), "a stream that was open")
@@ -168,4 +169,10 @@ func TestPlain(t *testing.T) {
 		"unavailable: dial tcp 127.0.0.1:1: connect: connection refused")
 	f(`rpc error: code = Unavailable desc = connection error: desc = "transport: authentication handshake failed: tls: \"x\" is bad"; more`,
 		`tls: "x" is bad; more`)
+	f("unavailable: opening a stream of Spans: dial tcp: no", "no STEF stream: dial tcp: no")
+	f("auth: opening a stream of Logs: who?", "auth: no STEF stream: who?")
+	f(`tls: failed to verify certificate: x509: certificate signed by unknown authority (possibly because of "x509: bad" while trying to verify candidate authority certificate "ours")`,
+		"certificate signed by unknown authority")
+	f("error reading server preface: remote error: tls: bad certificate", "the peer refuses the TLS handshake: bad certificate")
+	require.EqualError(t, noStreamTo("a:1", errors.New("unavailable: opening a stream of Spans: no")), "no STEF stream to a:1: no")
 }

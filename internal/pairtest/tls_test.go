@@ -51,7 +51,9 @@ func (a *authority) issue(t *testing.T, name string, template *x509.Certificate)
 	require.NoError(t, err)
 	template.SerialNumber = big.NewInt(time.Now().UnixNano())
 	template.NotBefore = time.Now().Add(-time.Hour)
-	template.NotAfter = time.Now().Add(time.Hour)
+	if template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(time.Hour)
+	}
 	parent, signer := a.cert, a.key
 	if parent == nil {
 		parent, signer = template, key
@@ -72,6 +74,21 @@ func (a *authority) issue(t *testing.T, name string, template *x509.Certificate)
 	}
 }
 
+// maxClauses is the maximum number of parts of an error before what to do about it.
+const maxClauses = 4
+
+// requirePlain requires that an error names the endpoint, and is not a chain.
+func requirePlain(t *testing.T, err error, endpoint string) {
+	t.Helper()
+	what, _, ok := strings.Cut(err.Error(), " (endpoint "+endpoint+": ")
+	require.True(t, ok, "no endpoint: %v", err)
+	require.LessOrEqual(t, strings.Count(what, ": ")+1, maxClauses, what)
+	for _, word := range []string{"rpc error", "desc =", "transport:", "stefgrpc:"} {
+		require.NotContains(t, what, word)
+	}
+	t.Log(err)
+}
+
 // TestTLS checks typical mistakes between two ends that different people
 // configure, and the error for each mistake.
 func TestTLS(t *testing.T) {
@@ -79,6 +96,7 @@ func TestTLS(t *testing.T) {
 	ours.issue(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	ours.issue(t, "elsewhere", &x509.Certificate{DNSNames: []string{"elsewhere.example"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	ours.issue(t, "client", &x509.Certificate{Subject: pkix.Name{CommonName: "agent"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	ours.issue(t, "expired", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(-time.Minute), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 
 	serving := func(name, more string) string {
 		return fmt.Sprintf("tls: {cert_file: %s, key_file: %s %s}", ours.file(name), ours.file(name+"-key"), more)
@@ -106,6 +124,7 @@ func TestTLS(t *testing.T) {
 				// waits a second or more before it connects again.
 				for began := time.Now(); time.Since(began) < 20*time.Second; err = x.send("a") {
 					if err != nil && strings.Contains(err.Error(), want) {
+						requirePlain(t, err, addr)
 						return
 					}
 					time.Sleep(50 * time.Millisecond)
@@ -117,6 +136,7 @@ func TestTLS(t *testing.T) {
 	f("none at the receiver", "", func(*configtls.ClientConfig) {}, "set tls::insecure to true")
 	f("none at the exporter", serving("server", ""), func(c *configtls.ClientConfig) { c.Insecure = true }, "the peer may expect TLS: configure tls")
 	f("another authority", serving("server", ""), func(c *configtls.ClientConfig) { c.CAFile = theirs.file("ca") }, "set tls::ca_file")
+	f("a certificate that expired", serving("expired", ""), func(c *configtls.ClientConfig) { c.CAFile = ours.file("ca") }, "renew the peer's certificate")
 	f("another name", serving("elsewhere", ""), func(c *configtls.ClientConfig) { c.CAFile = ours.file("ca") }, "tls::server_name_override")
 	f("no client certificate", serving("server", ", client_ca_file: "+ours.file("ca")),
 		func(c *configtls.ClientConfig) { c.CAFile = ours.file("ca") }, "set tls::cert_file and tls::key_file")
