@@ -35,8 +35,9 @@ func TestReport(t *testing.T) {
 	if *reportDir == "" {
 		t.Skip("the report is written by make report")
 	}
-	if part := strings.Contains(flag.Lookup("test.run").Value.String(), "/"); part && filepath.Clean(*reportDir) == published {
-		t.Fatalf("a part of the report would replace the published one: choose another folder than -report %s", published)
+	inPublished := isPublished(*reportDir)
+	if inPublished && isPart(flag.Lookup("test.run").Value.String(), flag.Lookup("test.skip").Value.String()) {
+		t.Fatalf("a part of the report would replace the published one: choose another folder than -report %s", *reportDir)
 	}
 	c := &study.Context{TB: t, Full: *fullFlag, Refs: dataset.Refs(t)}
 	command := "make report"
@@ -44,13 +45,14 @@ func TestReport(t *testing.T) {
 		command = "make report-full"
 	}
 	r, blocks, whole := makeReport(t, c, *reportDir, command)
+	require.True(t, whole || !inPublished, "studies are missing, so the published report stays as it is")
 	require.NoError(t, r.Write())
 	t.Logf("written: %s", strings.TrimSuffix(*reportDir, "/")+"/index.html")
 	if !whole {
 		t.Log("only a part was measured, so the README stays as it is")
 		return
 	}
-	if filepath.Clean(*reportDir) != published {
+	if !inPublished {
 		t.Logf("%s is not the published folder, so the README stays as it is", *reportDir)
 		return
 	}
@@ -59,6 +61,34 @@ func TestReport(t *testing.T) {
 	filled, err := report.Fill(string(text), blocks)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(readme, []byte(filled), 0o666))
+}
+
+// isPart reports whether the flags -run and -skip of go test select some of the studies.
+func isPart(run, skip string) bool { return strings.Contains(run, "/") || skip != "" }
+
+// isPublished reports whether a folder is that of the published report.
+func isPublished(dir string) bool {
+	a, err := os.Stat(dir)
+	b, err2 := os.Stat(published)
+	return err == nil && err2 == nil && os.SameFile(a, b)
+}
+
+// TestPublishedIsKept checks by which names the published folder is recognised: a part of
+// the report does not replace it.
+func TestPublishedIsKept(t *testing.T) {
+	absolute, err := filepath.Abs(published)
+	require.NoError(t, err)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(absolute, link))
+	for _, dir := range []string{published, "./" + published + "/", "../benchmarks/" + published, absolute, link} {
+		require.True(t, isPublished(dir), dir)
+	}
+	for _, dir := range []string{"again", "..", t.TempDir()} {
+		require.False(t, isPublished(dir), dir)
+	}
+	require.True(t, isPart("^TestReport$/^ages$", ""))
+	require.True(t, isPart("^TestReport$", "speed"))
+	require.False(t, isPart("^TestReport$", ""))
 }
 
 // makeReport runs the studies and adds their results to pages. It reports
