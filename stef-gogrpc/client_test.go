@@ -555,6 +555,32 @@ func TestWriteContext(t *testing.T) {
 	require.NotZero(t, half)
 }
 
+// A context that has ended before a write stops that write alone, and does not keep a
+// stream from being closed.
+func TestEndedContext(t *testing.T) {
+	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
+		err := gather(stream, func([]byte, int) error { return nil })
+		<-stream.Context().Done()
+		return err
+	})
+	s := openMetrics(t, conn)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 50 {
+		_, err := s.WriteContext(ended, []byte("frame"), 1)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	require.Zero(t, s.Sent())
+	_, err := s.WriteRecords([]byte("frame"), 1)
+	require.NoError(t, err)
+	for range 50 {
+		err = s.Drain(ended)
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "waiting for the end of the stream of Metrics")
+	}
+	require.NoError(t, s.Close())
+}
+
 // TestOwnLimit: a message over a limit that the caller set on the call.
 func TestOwnLimit(t *testing.T) {
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {

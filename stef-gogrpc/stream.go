@@ -154,6 +154,9 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 
 	s.mu.Lock()
 	err := s.writable()
+	if err == nil && ctx.Err() != nil {
+		err = fmt.Errorf("stefgrpc: before a chunk: %w", ctx.Err())
+	}
 	if err == nil {
 		// Count before the first byte is sent, because the answer may arrive at
 		// any time.

@@ -128,7 +128,12 @@ func (s *Stream) closeSend(ctx context.Context) error {
 	s.halfClosed = true
 	s.wakeWriters()
 	s.mu.Unlock()
-	err := s.acquire(ctx)
+	var err error
+	select {
+	case s.sending <- struct{}{}: // also if ctx has ended: closing does not wait then
+	default:
+		err = s.acquire(ctx)
+	}
 	if err == nil {
 		defer s.release()
 	}
