@@ -84,7 +84,9 @@ type Error struct {
 	// at this end, it is the code that corresponds to Kind. In an Error that a
 	// handler returns, 0 means the same: KindUnavailable becomes UNAVAILABLE.
 	Code codes.Code
-	// RetryDelay is how long the peer asks the client to wait, if HasRetryInfo.
+	// RetryDelay is how long the peer asks the client to wait. HasRetryInfo reports
+	// that the peer sent a delay, which may be 0. A handler sets RetryDelay; it sets
+	// HasRetryInfo only to send a delay of 0.
 	RetryDelay   time.Duration
 	HasRetryInfo bool
 	// Err says what happened and where.
@@ -131,10 +133,13 @@ func (e *Error) Retryable() bool {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
 		return true
 	case codes.ResourceExhausted:
-		return e.HasRetryInfo
+		return e.namesDelay()
 	}
 	return false
 }
+
+// namesDelay reports whether e has a retry delay.
+func (e *Error) namesDelay() bool { return e.HasRetryInfo || e.RetryDelay > 0 }
 
 // GRPCStatus returns e as a status, so that status.FromError finds it.
 func (e *Error) GRPCStatus() *status.Status {
@@ -145,7 +150,7 @@ func (e *Error) GRPCStatus() *status.Status {
 		}
 	}
 	st := status.New(e.code(), e.Error())
-	if !e.HasRetryInfo {
+	if !e.namesDelay() {
 		return st
 	}
 	detailed, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryDelay)})

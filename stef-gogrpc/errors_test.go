@@ -109,6 +109,14 @@ func TestErrorsOfThisEnd(t *testing.T) {
 	e.RetryDelay, e.HasRetryInfo = time.Minute, true
 	require.Equal(t, time.Minute, FromStatus(e.GRPCStatus().Err()).RetryDelay)
 
+	// A delay alone is sent too: without it, clients drop the data of a full server.
+	e.HasRetryInfo = false
+	require.True(t, e.Retryable())
+	sent := FromStatus(e.GRPCStatus().Err())
+	require.True(t, sent.HasRetryInfo)
+	require.Equal(t, time.Minute, sent.RetryDelay)
+	require.False(t, (&Error{Kind: KindLimit}).Retryable())
+
 	placed := e.at("here %d", 1)
 	require.Equal(t, "stefgrpc: limit: here 1: full", placed.Error())
 	require.Equal(t, "stefgrpc: limit: full", e.Error())

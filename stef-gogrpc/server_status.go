@@ -101,9 +101,15 @@ func errUnknownRoot(name string, served []string) error {
 // spec: #grpc-status
 func statusOf(err error) error {
 	var carrier interface{ GRPCStatus() *status.Status }
+	var own *Error
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &own) && own.Err != nil && own.GRPCStatus().Message() == own.Error():
+		// The client adds the kind to its own error, and would print it twice.
+		st := own.GRPCStatus().Proto()
+		st.Message = own.Err.Error()
+		return status.FromProto(st).Err()
 	case errors.As(err, &carrier) && carrier.GRPCStatus().Code() != codes.OK:
 		// Use the status unchanged: status.FromError would replace its message.
 		return carrier.GRPCStatus().Err()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -38,4 +39,11 @@ func TestReasons(t *testing.T) {
 	f(statusOf(fmt.Errorf("reading: %w", stef.ErrLimit)), KindLimit, codes.ResourceExhausted, "", false)
 	f(errors.New("nothing of gRPC"), KindUnknown, codes.Unknown, "", false)
 	require.Empty(t, Reason(nil))
+
+	// The kind is named once, and the delay of a handler arrives.
+	busy := &Error{Kind: KindLimit, RetryDelay: time.Minute, Err: errors.New("disk full")}
+	e := FromStatus(statusOf(fmt.Errorf("storing: %w", busy)))
+	require.Equal(t, "stefgrpc: limit: disk full", e.Error())
+	require.Equal(t, time.Minute, e.RetryDelay)
+	require.True(t, e.Retryable())
 }

@@ -206,7 +206,7 @@ func (r *retries) next(cause *Error) time.Duration {
 	delay *= 1 + jitter*(2*r.config.random()-1)
 	r.failures++
 	r.delay = max(1, time.Duration(min(delay, float64(b.Max))))
-	if cause != nil && cause.HasRetryInfo && cause.RetryDelay > 0 {
+	if cause != nil && cause.RetryDelay > 0 {
 		asked := min(cause.RetryDelay, maxRetryDelay)
 		r.delay = max(r.delay, asked+time.Duration(float64(asked)*jitter*r.config.random()))
 	}
