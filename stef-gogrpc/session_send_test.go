@@ -6,6 +6,7 @@ package stefgrpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -385,6 +386,30 @@ func TestSessionEncoderFails(t *testing.T) {
 		a.ok()
 		r.stop()
 	})
+}
+
+// A batch whose writer named records that it did not write is not waited for.
+func TestSessionIDTooGreat(t *testing.T) {
+	for _, acked := range []uint64{0, 3} {
+		bubble(t, fmt.Sprint(acked, " acknowledged"), func(t *testing.T, r *rig) {
+			r.config.FlushInterval = -1
+			r.start()
+			a := r.send(load{id: 1, records: 3, last: 8})
+			r.stream(0).respond(acked)
+			if acked < 3 {
+				r.stream(0).end(errorf(KindCanceled, "closed"))
+			}
+			e := a.unsent(KindUnknown)
+			require.ErrorContains(t, e, "WriteBatch returned 8, but Flush sent only the records up to 3")
+			require.Equal(t, acked, e.Acknowledged)
+			require.True(t, e.MaybeDelivered)
+			time.Sleep(time.Second) // until the next stream is open
+			b := r.send(load{id: 2})
+			r.stream(1).ackAll()
+			b.ok()
+			r.stop()
+		})
+	}
 }
 
 func TestSessionCallerGivesUp(t *testing.T) {

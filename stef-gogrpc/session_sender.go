@@ -162,6 +162,11 @@ func (x *sender[B]) flush() bool {
 	s := x.session
 	var e session.Encoding
 	err := x.writer.Flush()
+	if sent, last := x.stream.sentAtMost(), x.state.Last(); err == nil && sent < last {
+		e.Miscounted = true
+		err = fmt.Errorf("WriteBatch returned %d, but Flush sent only the records up to %d: "+
+			"return the id of the last record of the stream, which is Stats().Records of the writer", last, sent)
+	}
 	if e.Lost, e.Broken, e.Unencodable = encodingFault(err); e.Unencodable != nil {
 		e.Broken = faultOf(FromStatus(err)) // no batch caused it
 	}

@@ -41,6 +41,9 @@ type Encoding struct {
 	Lost *Fault
 	// Broken is why the encoder cannot be used any more.
 	Broken *Fault
+	// Miscounted reports that the encoder named records that a flush did not send.
+	// The stream cannot tell then which batches are answered.
+	Miscounted bool
 }
 
 // Encoded records that a batch was encoded, or could not be encoded.
@@ -181,6 +184,9 @@ func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) 
 	case e.Lost != nil:
 		m.streamLost(s, nil, e.Lost, false, now, out)
 	case e.Broken != nil:
+		if e.Miscounted && s.fault == nil {
+			s.fault = e.Broken // waiting for the answers of its batches is useless
+		}
 		m.encoderFailed(s, now, out)
 	default:
 		m.pause.frame(s.waitingCallers())
