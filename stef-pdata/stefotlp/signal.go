@@ -97,5 +97,20 @@ func looksLike(b []byte, reason string) string {
 	case n > 4 && uint64(binary.BigEndian.Uint32(b)) == uint64(n-4):
 		return "it begins with its length in 4 bytes: remove them"
 	}
+	if n := framed(b); n > 1 {
+		return fmt.Sprintf("it is a file of %d messages with their lengths in 4 bytes: encode each message without its length", n)
+	}
 	return reason
+}
+
+// framed returns the number of messages in b if each of them follows its length, as in
+// files of the Collector's file exporter, and otherwise 0.
+func framed(b []byte) (messages int) {
+	for ; len(b) > 0; messages++ {
+		if len(b) < 4 || uint64(binary.BigEndian.Uint32(b)) > uint64(len(b)-4) {
+			return 0
+		}
+		b = b[4+binary.BigEndian.Uint32(b):]
+	}
+	return messages
 }

@@ -84,5 +84,8 @@ func TestLooksLike(t *testing.T) {
 	f("a STEF stream", metrics.encode(t, [][]byte{message}))
 	f("the 5 bytes that gRPC puts", append(append([]byte{0}, length...), message...))
 	f("its length in 4 bytes", append(length, message...))
+	one := append(length, message...)
+	f("it is a file of 3 messages with their lengths in 4 bytes: encode each message", bytes.Repeat(one, 3))
+	f("a field is cut off or has a wrong wire type", append(bytes.Repeat(one, 3), 0))
 	f("a field is cut off or has a wrong wire type", message[:len(message)-1])
 }
