@@ -121,12 +121,13 @@
 // The text of an error of Open ends with that of gRPC, which tells mistakes about the
 // connection apart:
 //
-//	connection refused                     nothing listens there: check host and port
+//	connection refused                     nothing listens there: check host and port;
+//	                                       a target without a port has 443
 //	first record does not look like a TLS  the client uses TLS and the server does not:
 //	                                       insecure.NewCredentials
 //	error reading server preface: EOF      the server uses TLS and the client does not:
 //	                                       credentials.NewTLS
-//	looked like an HTTP/1.1 header         a server of HTTP/1 listens there
+//	http2: frame too large                 a server of HTTP/1 listens there
 //	produced zero addresses                the host has no address
 //	too many colons in address             the target has http:// before the host
 //	unknown service STEFDestination        a gRPC server without STEF: is the port that of OTLP?

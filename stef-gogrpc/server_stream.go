@@ -97,7 +97,8 @@ func readerOptions(dictLimit int) []stef.ReaderOption {
 // Read reads bytes of the STEF stream. It returns the available bytes without
 // waiting for more. It returns io.EOF when the client has closed its side, or
 // between two chunks when the server ends the stream. All other errors are an
-// *Error, and end the stream.
+// *Error, and end the stream. If the client has disconnected, its Kind is
+// KindCanceled.
 func (s *ServerStream) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -216,7 +217,9 @@ func (s *ServerStream) ctxError() error {
 // goroutines call Decoded before they hand over a batch. Others need not call it.
 func (s *ServerStream) Decoded(id uint64) { s.responses.decoded(id) }
 
-// AckUpTo accepts all records up to and including id, except rejected records.
+// AckUpTo accepts all records up to and including id, except rejected records. The
+// id must be that of a record that was read: a client that did not send so many
+// ends the stream, and sends the batches of that stream again or drops them.
 func (s *ServerStream) AckUpTo(id uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Ack(id) })
 }
