@@ -39,7 +39,7 @@ stef-go/stefrt                -> stef-go stef-go/schema stef-go/bitio stef-go/co
 stef-go/list                  -> stef-go/stefrt
 stef-go/dynamic               -> stef-go/schema zstd
 stef-go/dynamic/plain         -> stef-go/schema stef-go/dynamic
-stef-go/annotate              -> stef-go/schema stef-go/dynamic
+stef-go/annotate              -> stef-go/schema stef-go/dynamic stef-go/dynamic/plain
 stef-go/internal/compact      -> stef-go/codec
 stef-go/otelstef              -> stef-go stef-go/internal/compact stef-go/schema stef-go/idl stef-go/codec stef-go/stefrt stef-go/list
 stef-go/rotate                -> stef-go

@@ -43,6 +43,10 @@
 // enclosing multimaps. A line without bytes is not an element; it describes an event
 // at that point of the column.
 //
+// WithRecords adds the records of each frame below its columns. Streams of OpenTelemetry
+// in the compact form have differences in their columns; below them are then the plain
+// records, of the full schema.
+//
 // There is only one decoder: the lines are printed from the events that package
 // dynamic passes to a trace function. So annotate imports dynamic and no columns or
 // frames of the generated code. It shows a stream as dynamic reads it, and the
@@ -54,6 +58,7 @@ import (
 	"io"
 
 	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/dynamic/plain"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
@@ -67,6 +72,7 @@ type config struct {
 	reader    []dynamic.ReaderOption
 	frameText int
 	notes     func(path string) string
+	records   bool
 }
 
 // WithAssumedSchema sets the schema that is assumed for streams that do not record a
@@ -93,6 +99,19 @@ func WithColumnNotes(f func(path string) string) Option {
 	return func(c *config) { c.notes = f }
 }
 
+// WithRecords adds a line for each record, below the columns of its frame. It has the
+// number of the record and its JSON, as dynamic.AppendPlainJSON prints it. The records of
+// a stream in the compact form are those of the full schema, as package plain reads them,
+// and the heading says so:
+//
+//	# plain records
+//	# r1: {"point":{"timestamp":1700000000000000000,"value":100}}
+//
+// Other streams have the heading "# records". WithFrameTextBytes limits these lines too.
+func WithRecords() Option {
+	return func(c *config) { c.records = true }
+}
+
 // Stream reads the stream in r, whose records are of root, and prints it to w. If
 // the stream is damaged or truncated, Stream prints the elements before the damage
 // and the bytes that contain it. It then returns the error of the reader, of type
@@ -116,10 +135,24 @@ func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error
 	}
 	options := append(c.reader, dynamic.WithTrace(p.event))
 	reader, err := dynamic.NewReader(r, root, options...)
-	if err == nil {
+	if err == nil && c.records {
+		err = p.withRecords(plain.NewReader(reader))
+	} else if err == nil {
 		for p.err == nil && reader.Next() {
 		}
 		err = reader.Err()
 	}
 	return p.finish(err)
+}
+
+// withRecords reads all records, and prints them as well.
+func (p *printer) withRecords(reader *plain.Reader) error {
+	p.heading = "# records\n"
+	if reader.Compact() {
+		p.heading = "# plain records\n"
+	}
+	for p.err == nil && reader.Next() {
+		p.record(reader.Root(), reader.Record())
+	}
+	return reader.Err()
 }

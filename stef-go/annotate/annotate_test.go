@@ -18,6 +18,7 @@ import (
 	"github.com/otelstef/stef/stef-go/annotate"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/idl"
+	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
@@ -327,4 +328,60 @@ func TestNil(t *testing.T) {
 	require.EqualError(t, annotate.Stream(io.Discard, new(bytes.Buffer), root, nil), "stef: an option is nil")
 	require.ErrorContains(t, annotate.Stream(io.Discard, nil, root), "the source is nil")
 	require.ErrorContains(t, annotate.Stream(io.Discard, new(bytes.Buffer), nil), "the root must be a struct")
+}
+
+// TestRecords prints the records of a stream in the compact form below the columns of
+// their frame, those that fit the limit.
+func TestRecords(t *testing.T) {
+	root := otelstef.LogsCompactRoot()
+	var stream bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&stream, otelstef.CompactLogs())
+	require.NoError(t, err)
+	for i := range uint64(3) {
+		w.Record().Record().SetTime(1000 + i)
+		w.Record().Record().SetObservedTime(2000 + i)
+		require.NoError(t, w.Write())
+		if i == 1 {
+			require.NoError(t, w.Flush())
+		}
+	}
+	require.NoError(t, w.Close())
+	f := func(stream []byte, options ...annotate.Option) (string, error) {
+		var out strings.Builder
+		err := annotate.Stream(&out, bytes.NewReader(stream), root, options...)
+		return out.String(), err
+	}
+	bare, err := f(stream.Bytes())
+	require.NoError(t, err)
+	require.NotContains(t, bare, "records\n")
+	out, err := f(stream.Bytes(), annotate.WithRecords())
+	require.NoError(t, err)
+	first := `# plain records
+# r1: {"record":{"time":1000,"observed_time":2000}}
+# r2: {"record":{"time":1001,"observed_time":2001}}
+
+# frame 2
+`
+	require.Contains(t, out, first)
+	require.True(t, strings.HasSuffix(out, "# plain records\n"+`# r3: {"record":{"time":1002,"observed_time":2002}}`+"\n"), out)
+
+	out, err = f(stream.Bytes(), annotate.WithRecords(), annotate.WithFrameTextBytes(1))
+	require.NoError(t, err)
+	require.Contains(t, out, "# plain records\n# 2 records are not shown\n")
+
+	// The columns hold the record, and the form refuses it.
+	var bad bytes.Buffer
+	d, err := dynamic.NewWriter(&bad, root, dynamic.WithSchemaHeader())
+	require.NoError(t, err)
+	rec := dynamic.NewStruct(root)
+	require.NoError(t, d.Write(rec))
+	record := rec.Fields[3].(*dynamic.Struct)
+	record.Fields[14] = uint64(4)
+	require.NoError(t, d.Write(rec))
+	require.NoError(t, d.Close())
+	_, err = f(bad.Bytes())
+	require.NoError(t, err)
+	out, err = f(bad.Bytes(), annotate.WithRecords())
+	require.ErrorIs(t, err, dynamic.ErrCorrupt)
+	require.Contains(t, out, "# plain records\n# r1: {}\n\n# error: stef: offset 23, frame 1, record 2: corrupt stream: the CompactForm 4\n")
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/otelstef/stef/stef-go/dynamic"
+	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // printer converts events into lines. It prints headers at once, and columns when
@@ -36,6 +37,18 @@ type printer struct {
 	room, limit int
 	entries     map[*dynamic.Struct]string
 	line        []byte
+
+	// records has the records of the frame, below a heading, if they are printed. number
+	// is that of the last record in the stream.
+	records recordText
+	number  uint64
+	heading string
+}
+
+// recordText is the lines about the records of a frame.
+type recordText struct {
+	bytes.Buffer
+	hidden int // records without a line
 }
 
 // columnText is the lines about one column of a frame.
@@ -154,6 +167,27 @@ func (p *printer) endFrame() {
 		}
 	}
 	p.columns, p.text = nil, nil
+	if p.records.Len() > 0 || p.records.hidden > 0 {
+		p.print([]byte(p.heading))
+		p.print(p.records.Bytes())
+		if p.records.hidden > 0 {
+			p.print(fmt.Appendf(nil, "# %d records are not shown\n", p.records.hidden))
+		}
+		p.records = recordText{}
+	}
+}
+
+// record adds a line about a record of the frame.
+func (p *printer) record(root *schema.Struct, rec *dynamic.Struct) {
+	p.number++
+	if p.room <= 0 {
+		p.records.hidden++
+		return
+	}
+	p.line = fmt.Appendf(p.line[:0], "# r%d: ", p.number)
+	p.line = append(dynamic.AppendPlainJSON(p.line, root, rec), '\n')
+	p.records.Write(p.line)
+	p.room -= len(p.line)
 }
 
 // finish prints the remaining lines and the error of the stream, if there is one.

@@ -83,11 +83,10 @@ func (c *cat) file(env *Env, name string) error {
 	}
 	defer in.Close()
 	out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
-	r, stop, err := in.root.PlainRecords(in.src)
+	r, err := in.root.PlainRecords(in.src)
 	if err != nil {
 		return in.blame(err)
 	}
-	defer stop()
 	err = c.records(out, r, in.root)
 	if e := out.Flush(); e != nil {
 		return e
@@ -104,9 +103,9 @@ func (c *cat) records(out *bufio.Writer, r *stream.PlainReader, root *stream.Roo
 	var line []byte
 	for (c.limit == 0 || r.Records() < c.limit) && r.Next() {
 		if c.canonical {
-			line, err = dynamic.AppendJSON(line[:0], root.Struct, root.Published, r.Record())
+			line, err = dynamic.AppendJSON(line[:0], r.Root(), root.Published, r.Record())
 		} else {
-			line = dynamic.AppendPlainJSON(line[:0], root.Struct, root.Readable(r.Record()))
+			line = dynamic.AppendPlainJSON(line[:0], r.Root(), root.Readable(r.Record()))
 		}
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -21,6 +22,7 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // pairsOfForms are streams of the same records in the compact form and in the full
@@ -80,6 +82,47 @@ func TestFormsPrintTheSame(t *testing.T) {
 	}
 }
 
+// inspect --plain prints the records that cat prints, below the columns of their frame.
+func TestInspectPlain(t *testing.T) {
+	records := regexp.MustCompile(`(?m)^# r\d+: (.*\n)`)
+	for name, pair := range pairsOfForms(t) {
+		for i, heading := range []string{"# plain records\n", "# records\n"} {
+			stream := []byte(pair[i])
+			want, _ := mustRun(t, stream, "cat", "-")
+			bare, _ := mustRun(t, stream, "inspect", "-")
+			require.Empty(t, records.FindString(bare))
+			inspected, _ := mustRun(t, stream, "inspect", "--plain", "-")
+			require.Contains(t, inspected, heading, name)
+			got, frames := "", strings.Count(inspected, heading)
+			for _, line := range records.FindAllStringSubmatch(inspected, -1) {
+				got += line[1]
+			}
+			if !strings.HasSuffix(name, "logs") { // cat prints texts where the stream has templates
+				require.True(t, want == got, name)
+			}
+			require.Equal(t, strings.Count(want, "\n"), strings.Count(got, "\n"), name)
+			require.Equal(t, bare, strings.ReplaceAll(records.ReplaceAllString(inspected, ""), heading, ""), name)
+			require.Equal(t, strings.Count(bare, "\n# frame "), frames, name)
+		}
+	}
+}
+
+// Streams in the first version of the compact form have fewer fields. cat reads them too.
+func TestCatFirstForm(t *testing.T) {
+	for name, f := range map[string]struct {
+		write func(*testing.T, ...stef.WriterOption) []byte
+		first schema.WireSchema
+		now   stef.WriterOption
+	}{
+		"metrics": {metrics, schema.WireSchema{8, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 6}, otelstef.CompactMetrics()},
+		"logs":    {logs, schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2}, otelstef.CompactLogs()},
+	} {
+		want, _ := mustRun(t, f.write(t, f.now), "cat", "--canonical", "-")
+		got, _ := mustRun(t, f.write(t, stef.WithSchema(f.first), stef.WithSchemaHeader()), "cat", "--canonical", "-")
+		require.Equal(t, want, got, name)
+	}
+}
+
 // stat and inspect show the columns as they are sent, and explain those that only the
 // compact form has.
 func TestFormsAreExplained(t *testing.T) {
@@ -123,7 +166,7 @@ func TestFormsDamaged(t *testing.T) {
 	code, stdout, stderr := run(more, "cat", "-")
 	require.Equal(t, cli.ExitData, code)
 	require.Equal(t, whole, stdout)
-	require.Regexp(t, fmt.Sprintf(`^stef cat: standard input: frame \d+ at offset %d: `, len(compact)), stderr)
+	require.Regexp(t, fmt.Sprintf(`^stef cat: standard input: offset %d, frame \d+: `, len(compact)), stderr)
 	require.NoError(t, os.WriteFile(in, more, 0o666))
 	mustRun(t, nil, "repair", in, out)
 	kept, err := os.ReadFile(out)

@@ -14,7 +14,6 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/figure"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
-	"github.com/otelstef/stef/stef-go/annotate"
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
@@ -52,10 +51,10 @@ func (s *opened) eachMessage(f func(m *streamMessage) error) error {
 
 // inspectMessages prints each message under a line that says where it is. Offsets in it
 // count from its start.
-func (s *opened) inspectMessages(out io.Writer) error {
+func (s *opened) inspectMessages(out io.Writer, plain bool) error {
 	return s.eachMessage(func(m *streamMessage) error {
 		fmt.Fprintf(out, "# message %d at offset %d: 4 bytes of length, %d bytes of %s\n", m.number, m.offset, len(m.data), m.root.Name)
-		return annotate.Stream(out, m.src, m.root.Wire, annotate.WithReaderOptions(m.root.ReaderOptions()...), annotate.WithColumnNotes(m.root.Meaning))
+		return inspect(out, m.src, m.root, plain)
 	})
 }
 

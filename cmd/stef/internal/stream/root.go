@@ -15,7 +15,6 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 	spec "github.com/otelstef/stef/stef-spec"
 
-	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/idl"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -44,8 +43,7 @@ type Root struct {
 
 	limits Limits
 
-	plain    func(in io.Reader, out io.Writer, limits stef.Limits) error // converts a stream to the full schema
-	meanings map[string]string                                           // comments by the path of the column
+	meanings map[string]string // comments by the path of the column
 }
 
 // Meaning explains a column that only streams in the compact form have. It returns ""
@@ -122,9 +120,9 @@ var roots = sync.OnceValue(func() List {
 		{Name: "spans", Struct: s.Root(otelstef.SpansRootName), Base: otelstef.SpansBaseSchema(), Signal: otlpfile.Traces},
 		{Name: "logs", Struct: s.Root(otelstef.LogsRootName), Base: otelstef.LogsBaseSchema(), Signal: otlpfile.Logs},
 	}
-	list[0].Wire, list[0].plain = otelstef.MetricsCompactRoot(), plain(otelstef.NewMetricsReader, otelstef.NewMetricsWriter)
-	list[1].Wire, list[1].plain = otelstef.SpansCompactRoot(), plain(otelstef.NewSpansReader, otelstef.NewSpansWriter)
-	list[2].Wire, list[2].plain = otelstef.LogsCompactRoot(), plain(otelstef.NewLogsReader, otelstef.NewLogsWriter)
+	list[0].Wire = otelstef.MetricsCompactRoot()
+	list[1].Wire = otelstef.SpansCompactRoot()
+	list[2].Wire = otelstef.LogsCompactRoot()
 	form, err := idl.Parse("compact.stef", []byte(spec.CompactSchema))
 	if err != nil {
 		panic(err)
