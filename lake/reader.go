@@ -280,9 +280,9 @@ func (r *Reader) Next() (b Batch, err error) {
 }
 
 // NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The
-// batch is valid until the next call. Its columns are those of the file; if Next was called
-// before, those of a Parquet file are the ones that Next reads. Any other error ends the
-// file.
+// batch is valid until the next call. Its columns are those of the file, unless Next
+// was called before for a Parquet file: then they are those that Next reads. Any other
+// error ends the file.
 func (r *Reader) NextRecordBatch() (batch arrow.RecordBatch, err error) {
 	if r.err != nil {
 		return nil, r.err

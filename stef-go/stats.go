@@ -43,10 +43,9 @@ type ReaderStats struct {
 	// HeldBytes estimates the memory that the reader holds between two frames:
 	// the dictionaries, the buffers of the last frame, and with zstd the window.
 	HeldBytes int
-	// AddedBytes is the memory that records needed beyond what they had, and that of
-	// all entries of dictionaries, summed over the stream: also what a restart of the
-	// dictionaries discarded. It includes an eighth of what was copied, hashed or
-	// compared for records without bytes in the stream: entries of dictionaries, and state
-	// of the compact form.
+	// AddedBytes is the memory that was allocated for records and entries of dictionaries,
+	// summed over the stream: a restart of the dictionaries does not decrease it. It
+	// includes an eighth of the bytes that were copied, hashed or compared for records
+	// without bytes in the stream: entries of dictionaries, and state of the compact form.
 	AddedBytes int64
 }

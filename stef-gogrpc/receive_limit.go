@@ -49,9 +49,9 @@ func NewReceiveLimit(bytes int64, ended func(client net.Addr, bytes int64)) *Rec
 // decompresses at a time; zstd alone may take 512 MiB for each. A handler can bound both.
 //
 // Handlers must then decompress: the name of the compression is what RecvCompress of
-// grpc.ServerTransportStreamFromContext returns. A message that the client did not compress
-// comes as before, also on a call that names a compression, so handlers must tell the
-// two apart by their first bytes.
+// grpc.ServerTransportStreamFromContext returns. On a call that names a compression, a
+// client may also send messages that are not compressed, which arrive unchanged. Handlers
+// must tell the two apart by their first bytes.
 //
 // Call it before Credentials.
 func (l *ReceiveLimit) WithoutDecompression() *ReceiveLimit {
@@ -236,7 +236,7 @@ type messageBytes struct {
 }
 
 // receive counts a part of the data, and the cost of its frame if a message is
-// incomplete behind it. It returns by how much held changes.
+// incomplete after it. It returns the change of the held bytes.
 func (m *messageBytes) receive(b []byte, cost int64) int64 {
 	before := m.held
 	for len(b) > 0 {

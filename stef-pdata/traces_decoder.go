@@ -55,7 +55,7 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	err := d.decode(d.add, d.dropLast)
 	d.build.EndBatch(d.detaches())
 	batch := d.batch
-	d.batch, d.inResource, d.spans = ptrace.Traces{}, ptrace.ResourceSpans{}, ptrace.SpanSlice{} // the caller's
+	d.batch, d.inResource, d.spans = ptrace.Traces{}, ptrace.ResourceSpans{}, ptrace.SpanSlice{} // the caller owns them now
 	return batch, err
 }
 

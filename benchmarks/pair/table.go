@@ -97,9 +97,8 @@ var groups = []struct {
 	{"sets of STEF_DATA, not in the repository", func(r dataset.Ref) bool { return !r.Bundled }},
 }
 
-// speed returns Speed of sets together, as if each had the same number of items.
-// It is that of the set if there is one, and never below the worst of them in
-// every round.
+// speed returns Speed of several sets together, weighted as if each had the same
+// number of items. For a single set it returns Speed of this set.
 func speed(in []*Result, than Variant) float64 {
 	rounds := math.MaxInt
 	for _, r := range in {

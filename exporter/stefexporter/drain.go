@@ -19,9 +19,9 @@ type drainTime struct {
 	refs int // signals that are started and not shut down
 }
 
-// reserved is the part of the total that each signal which is still running keeps
-// for itself: a signal whose peer does not answer cannot use all of the time.
-const reserved = 10
+// reservedShare is the divisor of the total for the time that is reserved for each other
+// signal that still runs: a signal whose peer does not answer cannot use all of the time.
+const reservedShare = 10
 
 // drainTimes contains the time of every configuration in use.
 var drainTimes = struct {
@@ -48,7 +48,7 @@ func joinDrain(c *Config) *drainTime {
 func (d *drainTime) share() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	part := d.total / reserved
+	part := d.total / reservedShare
 	return max(d.total-d.used-time.Duration(d.refs-1)*part, part)
 }
 

@@ -151,7 +151,7 @@ func TestShutdownShares(t *testing.T) {
 	for _, x := range all {
 		alone := time.Now()
 		_ = x.Shutdown(context.Background())
-		require.GreaterOrEqual(t, time.Since(alone), drain/reserved)
+		require.GreaterOrEqual(t, time.Since(alone), drain/reservedShare)
 	}
 	require.Less(t, time.Since(began), drain*3/2)
 	drainTimes.Lock()

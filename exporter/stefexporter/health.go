@@ -85,7 +85,7 @@ func (h *health) newCause(err error) bool {
 	return h.status == componentstatus.StatusRecoverableError && causeOf(err) != h.cause && time.Since(h.warned) >= logPeriod
 }
 
-// known records a failure, or its end if err is nil, that the caller logs.
+// known records a failure that the caller logs; a nil err records its end.
 func (h *health) known(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

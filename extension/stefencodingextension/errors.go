@@ -82,8 +82,8 @@ func limitKeys(err error) string {
 	return "max_frame_mib, max_record_alloc_mib or max_dict_mib"
 }
 
-// mistake returns an error for what begins as no stream of this signal does, and nil for
-// anything else. message may be the beginning of a stream.
+// mistake returns an error if the first bytes of message show that it is not a stream of
+// this signal, otherwise nil. message may be the beginning of a stream.
 func (x *codec[B]) mistake(message []byte, err error) error {
 	head := message[:min(len(message), len(signature))]
 	switch {

@@ -115,7 +115,7 @@ func unknownKey(sections []Section, in Section, key string) error {
 	return fmt.Errorf("unknown key %q: remove it, the keys %s are %s", at, where, strings.Join(keys, ", "))
 }
 
-// known reports whether a path ends at a key of its section.
+// known reports whether a section has the key that a path names.
 func known(sections []Section, path string) bool {
 	section, key := split(path)
 	return slices.ContainsFunc(sections, func(s Section) bool {

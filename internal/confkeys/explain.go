@@ -150,8 +150,8 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
-	// The method of the Collector's configoptional.Optional, which this package
-	// does not import.
+	// Optional of the Collector's package configoptional, which this package does not
+	// import, has this method.
 	if get, ok := reflect.PointerTo(t).MethodByName("GetOrInsertDefault"); ok && get.Type.NumOut() == 1 {
 		fields := fieldsOf(get.Type.Out(0))
 		if fields != nil {

@@ -71,9 +71,9 @@ func requestOf(item *shape) *shape {
 }
 
 // memory returns about how many bytes an encoded request needs as pdata. It counts each
-// byte of the request once, for texts, and its messages. The error says that the request
-// is not to be decoded: it is ErrNested, or the request is no protobuf, or has groups or
-// numbers of fields that protobuf does not have, behind which pdata would see other fields.
+// byte of the request once, for texts, and its messages. It returns an error for a request
+// that must not be decoded: ErrNested, or the error of its encoding. Groups and invalid
+// field numbers are such errors: pdata would read the bytes after them as other fields.
 func (s *shape) memory(request []byte) (int64, error) {
 	n, err := s.contents(request, 0)
 	return n + int64(len(request)), err

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// smallRequest is the largest request after decompression that one of the many places
-	// decompresses: what receivers of OTLP accept at most if they use gRPC's default.
+	// smallRequest is the maximum decompressed size of a request in a small place. It is
+	// the default limit of gRPC servers for a message.
 	smallRequest = 4 * mib
 	// requestWindow is the largest window of zstd in a request. RFC 8878 advises senders
 	// not to exceed it. A frame of a few bytes can announce 512 MiB, which a decoder
@@ -35,11 +35,11 @@ const (
 // itself would decompress each request when its last byte arrives, however many there are.
 //
 // A request takes a small place. If it turns out to be larger than smallRequest, or than
-// its client can afford, it gives up what it has and waits for one of the few large places,
-// without a small one, so that small requests do not wait for large ones. Connections share
-// the places fairly. Half as many large places as processors also means that half of the
-// processors remain for other clients. Requests that wait are held as they were sent, and
-// admitted as such.
+// its client can afford, its decompressed bytes are dropped, and it waits for one of the
+// few large places. It holds no small place meanwhile, so that small requests do not wait
+// for large ones. Connections share the places fairly. Half as many large places as
+// processors also means that half of the processors remain for other clients. Requests
+// that wait are held as they were sent, and admitted as such.
 type decompression struct {
 	small, large gate
 	lanes        *lanes // for expensive requests
@@ -76,7 +76,7 @@ type place struct {
 	of   *account
 }
 
-// release gives the place back. It may be called more than once.
+// release returns the place. It may be called more than once.
 func (p *place) release() {
 	if p.gate != nil {
 		p.gate.release(p.of, 1)

@@ -107,9 +107,9 @@ func (c *credit) add(received, cost int64) int64 {
 	return c.left
 }
 
-// batchCost returns what a client is charged for a batch: its weight for admission, or
-// its records, or the frame that it begins with, or its part of the memory that the
-// stream newly holds or that decoding added, if that is more. Memory that was added
+// batchCost returns what a client is charged for a batch: the largest of its weight for
+// admission, the cost of its records, the frame that begins with it, and its share of the
+// memory that the stream newly holds and of the memory that decoding added. Added memory
 // need not be held: a stream can restart its dictionaries in each frame.
 func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 	return max(weight, recordCost*int64(records), plain, held/heldCost, added/addedCost)

@@ -115,9 +115,9 @@ func (p *pipe[T]) process(ctx context.Context, request *otlpRequest) error {
 
 // admit admits a request, and returns the weight that the caller must release. A request is
 // admitted as it was sent, then decompressed, then admitted by its size and its memory as
-// pdata, like a batch of a stream. It holds nothing of the admission while it waits for
-// more, or requests could wait for each other. For the same reason, it waits for admission
-// without a place or a lane.
+// pdata, like a batch of a stream. It releases what was admitted before it waits for
+// more: requests that hold some and wait for more could block each other. For the same
+// reason, it waits for admission without a place or a lane.
 func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, at *place) (int64, error) {
 	admission := &p.core.admission
 	sent := admission.weight(int64(request.data.Len()))

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// peek waits for data, and returns how many bytes of it are in p. They remain to be
-// read: wrapping the connection instead would cost gRPC its reads without a buffer.
+// peek waits for data, copies its first bytes to p without consuming them, and returns
+// their number. Wrapping the connection instead would make gRPC read through a buffer.
 func peek(conn net.Conn, p []byte) (n int) {
 	c, ok := conn.(syscall.Conn)
 	if !ok {

@@ -196,7 +196,8 @@ func (e *StringDictEncoder) encode(v string) Ref {
 	return ref
 }
 
-// lookup is encode without the remembered long texts. It does not keep v.
+// lookup encodes v without comparing it with the remembered long texts. It does not
+// keep v.
 func (e *StringDictEncoder) lookup(v string) Ref {
 	if len(v) < MinEntry {
 		e.direct(v)
@@ -304,13 +305,15 @@ type DictLimit struct {
 	Used int
 	// Max is the most that Used may be.
 	Max int
-	// Extra is what entries take beyond what they count: see StructTable.Append of
-	// package stefrt, and tablePiece.
+	// Extra is the memory of entries beyond the size that they count: see
+	// StructTable.Append of package stefrt, and tablePiece.
 	Extra int
-	// Added is what all entries took, also those that were dropped by a restart.
+	// Added is the memory of all entries of the stream, including those that a restart
+	// dropped.
 	Added int64
-	// Work is the size of what the values of records refer to, if that is copied or
-	// compared for each record. A reference takes a byte, whatever the entry has.
+	// Work is the size of the entries that values of records refer to, if they are copied
+	// or compared for each record. A reference takes one byte in the stream, however
+	// large its entry is.
 	Work int64
 }
 
@@ -338,9 +341,9 @@ type StringDictDecoder struct {
 type tablePiece struct {
 	text string
 	from int // offset in the column
-	// room is how much larger the next pieces may be than their first entries: twice what
-	// all entries so far count. So the pieces of a frame together have at most two thirds
-	// of their memory beside entries.
+	// room bounds the bytes of the next pieces beyond their first entries: twice what all
+	// entries so far count. So at most two thirds of the memory of the pieces of a frame
+	// are not used by entries.
 	room int
 }
 

@@ -55,8 +55,8 @@ type exemplarCopy struct {
 	spanID      [8]byte
 }
 
-// codeOf returns the code for n exemplars, of which those with a bit in kept are those of
-// the series.
+// codeOf returns the code of n exemplars. A bit in kept says that the exemplar at its
+// place is the one of the series.
 func (x *seriesExemplars) codeOf(kept uint64, n int) int64 {
 	if n == len(x.list) && (n > 0 && kept != 0 || n == 0 && x.shares) {
 		return int64(^kept & (1<<n - 1))
@@ -148,7 +148,7 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 		from, work := 0, 0
 		for i := range n {
 			if kept>>i&1 != 0 {
-				x.list[i].give(list.At(i))
+				x.list[i].copyTo(list.At(i))
 				work += x.list[i].counts()
 			} else {
 				e, src := list.At(i), sent.At(from)
@@ -309,8 +309,8 @@ func (x *exemplarCopy) setTexts(pairs []*attributesPair, size int) {
 	}
 }
 
-// give makes an exemplar equal to the copy, and its marks those of the changes.
-func (x *exemplarCopy) give(e *Exemplar) {
+// copyTo makes an exemplar equal to the copy, and marks only what changes.
+func (x *exemplarCopy) copyTo(e *Exemplar) {
 	e.node.SetModified(0)
 	mask := uint64(0)
 	if e.timestamp != x.time {
@@ -332,10 +332,10 @@ func (x *exemplarCopy) give(e *Exemplar) {
 	if mask != 0 {
 		e.node.Mark(mask)
 	}
-	x.givePairs(&e.filteredAttributes)
+	x.copyPairsTo(&e.filteredAttributes)
 }
 
-func (x *exemplarCopy) givePairs(a *Attributes) {
+func (x *exemplarCopy) copyPairsTo(a *Attributes) {
 	a.clean()
 	a.SetLen(len(x.pairs))
 	for i := range x.pairs {

@@ -144,8 +144,9 @@ type changedText struct{ param, from, to int }
 
 func (f *references) reset() { f.sent, f.found = f.sent[:0], 0 }
 
-// undo replaces the references in the body of a record that was decoded.
-// total is the length of the texts of other references of the record.
+// undo replaces the references in the body of a decoded record by their texts. total is
+// the length of the texts of the other references of the record. It returns false if
+// the texts of all of them are too long.
 func (f *references) undo(r *LogRecord, total int) bool {
 	body := &r.body
 	if body.typ != LogBodyTypeTemplate {
@@ -198,7 +199,7 @@ func (f *references) keepOne(m *BodyParams, i int) {
 	}
 }
 
-// replace gives all references their text, in at most one allocation.
+// replace replaces all references by their texts, in at most one allocation.
 func (f *references) replace(r *LogRecord, m *BodyParams, total int) bool {
 	f.text, f.changed = f.text[:0], f.changed[:0]
 	for i, sent := range f.sent {

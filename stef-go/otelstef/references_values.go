@@ -13,8 +13,8 @@ import "github.com/otelstef/stef/stef-go/stefrt"
 const BodyPairs = 256
 
 // valueReferences replaces the references in the attributes and in the structured body
-// of a record by their text. The next record is decoded on top of what was sent, so that
-// is put back before.
+// of a record by their texts. The next record is decoded on top of the references that
+// were sent, so restore sets them again before that.
 type valueReferences struct {
 	replaced []replacedText
 	made     []madeText
@@ -43,7 +43,7 @@ func (f *valueReferences) forget() {
 	f.replaced, f.made, f.text, f.restored = f.replaced[:0], f.made[:0], f.text[:0], false
 }
 
-// restore puts back the references.
+// restore replaces the texts by the references that were sent.
 func (f *valueReferences) restore() {
 	f.restored = len(f.replaced) > 0
 	for i := range f.replaced {
@@ -54,12 +54,13 @@ func (f *valueReferences) restore() {
 	f.replaced = f.replaced[:0]
 }
 
-// undo replaces the references of a record in which they count if on is true. It returns
-// the total length of their texts, and stops when that is more than the maximum.
+// undo replaces the references of a record by their texts, if on says that the record has
+// references. It returns the total length of the texts, and stops when that exceeds the
+// maximum.
 func (f *valueReferences) undo(r *LogRecord, on bool) int {
 	f.total = 0
 	if f.restored {
-		// What was put back differs from the previous record.
+		// The restored references differ from the texts of the previous record.
 		r.node.Mark(LogRecordFieldAttributes)
 		r.attributes.node.SetModified(stefrt.FullBit)
 		if r.body.typ == LogBodyTypeValue { // any other body was sent again

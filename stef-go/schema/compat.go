@@ -70,10 +70,9 @@ var (
 	errCut           = errors.New("fields were cut off")
 )
 
-// mayExtend walks root and other in parallel while each entry certainly belongs to a
-// known struct: until it has walked the known fields of a struct that has more
-// fields in other. After that, entries of types that root does not have may be
-// anywhere, and only covers can check the rest.
+// mayExtend walks root and other in parallel as long as each entry of other belongs to a
+// known struct. That ends after the known fields of a struct with more fields in other:
+// their types may add entries that root does not have, so covers checks the rest.
 func mayExtend(root *Struct, own, other WireSchema) bool {
 	next := 0
 	extended := map[*Struct]bool{}

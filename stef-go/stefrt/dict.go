@@ -142,10 +142,10 @@ func (t *StructTable[T]) Entry(d *codec.BitsIn) *T {
 	return e.value
 }
 
-// Append makes v the next entry. The rule of the specification counts what the entry says.
-// In memory, values of lists are larger than that, nested lists have objects of their own,
-// and an entry that began as a copy of a larger one has room for more. So readers count
-// that in addition, and half of the size for texts.
+// Append makes v the next entry. The rule of the specification counts the content of an
+// entry. Its memory is larger: lists have objects of their own, and an entry that began as
+// a copy of a larger one has spare capacity. Readers count this memory in addition, and
+// half of the size for texts.
 func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
 	if !t.limit.Take(size + StructOverhead) {
 		d.Fail(bitio.FaultDictSize)

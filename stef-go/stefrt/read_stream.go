@@ -211,7 +211,8 @@ func (s *ReadStream) heldState() int {
 // smallRecord is the memory of a record that is not counted.
 const smallRecord = 1 << 20
 
-// measure counts what the last record added, and measures the record if that is enough.
+// measure counts the memory that the last record added. It measures the record again if
+// enough was added since the last measurement.
 func (s *ReadStream) measure() {
 	added := s.alloc.Max - s.alloc.Left
 	s.alloc.Left = s.alloc.Max

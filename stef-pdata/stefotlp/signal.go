@@ -75,7 +75,7 @@ func (s *signal) foreign(b []byte) error {
 	return nil
 }
 
-// formats are the beginnings of what is often given to an encoder instead of a message.
+// formats are the beginnings of data that is often passed to an encoder by mistake.
 var formats = []struct{ start, hint string }{
 	{"{", "it looks like JSON, but only the protobuf encoding is read"},
 	{"\x1f\x8b", "it is compressed with gzip: decompress it first"},

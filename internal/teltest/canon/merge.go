@@ -11,8 +11,8 @@ type container struct {
 	open bool
 }
 
-// same reports whether the container with a text is the open one, and opens it
-// if not.
+// same reports whether the open container has this text. If not, it opens the
+// container with the text.
 func (c *container) same(text []byte) bool {
 	if c.open && c.text == string(text) {
 		return true

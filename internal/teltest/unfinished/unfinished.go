@@ -42,8 +42,8 @@ func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 			}
 		}
 	}()
-	// A message is not compressed (0), then has its length in 4 bytes. The prefix stands
-	// at the beginning of each part, which only the first one needs.
+	// A message begins with a prefix: 0 for no compression, then its length in 4 bytes. Each
+	// part begins with the prefix, although only the first one needs it.
 	part := make([]byte, partBytes)
 	copy(part, []byte{0, MessageBytes >> 24, MessageBytes >> 16 & 0xff, MessageBytes >> 8 & 0xff, MessageBytes & 0xff})
 	for sent := 0; sent < bytesEach; sent += len(part) {

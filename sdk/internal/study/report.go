@@ -172,8 +172,8 @@ func (s *Study) rows(exporters []string, config func(exporter string) Config) {
 	}
 }
 
-// others measures the other scenarios of the original, with the exporters whose peer is
-// near: how far it is does not depend on what is in a span.
+// others measures the other scenarios of the original study. It omits exporters whose
+// peer is delayed, because the delay has the same effect in each scenario.
 func (s *Study) others() {
 	s.line("\n## The other scenarios\n\nNanoseconds and bytes for a run, batch processor, %d runs a second. A run of scenario 6 makes two spans; its time is that of the inner one.", s.Rate)
 	for _, scenario := range Scenarios[1:6] {

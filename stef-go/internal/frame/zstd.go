@@ -83,8 +83,8 @@ type zstdDecoder struct {
 	window int
 }
 
-// need notes the windows that zstd data may need. first says that a zstd frame begins with
-// it. It needs the largest allowed window if it does not state it.
+// need records the largest window that zstd data needs. first says that data begins with
+// a zstd frame. A frame that does not state its window counts as the largest allowed one.
 func (d *zstdDecoder) need(data []byte, first bool, limit int) {
 	at := 0
 	if !first {
@@ -103,7 +103,8 @@ func (d *zstdDecoder) need(data []byte, first bool, limit int) {
 		if d.window = max(d.window, window); d.window >= limit {
 			return
 		}
-		// Writers put one zstd frame into data. A hostile one could let it grow in the next.
+		// Our writers put one zstd frame into data; a hostile one could add a frame with a
+		// larger window.
 		next := bytes.Index(data[at+1:], zstdMagic)
 		if next < 0 {
 			return

@@ -96,7 +96,8 @@ func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, er
 	return id, nil
 }
 
-// slot returns the slot of the set that followed a set in a given way.
+// slot returns the slot for the set that follows another one. way is the context, or the
+// place and the hash of the attribute that differs.
 func (p *Sets) slot(set, way uint32) *uint32 {
 	return &p.recall[codec.HashPair(uint64(set), uint64(way))&uint64(len(p.recall)-1)]
 }

@@ -115,7 +115,7 @@ func (j *Joiner) Flush() {
 	j.buffer, j.waiting = j.buffer[:0], j.waiting[:0]
 }
 
-// Renew makes the joiner refer to no earlier batch.
+// Renew drops all references of the joiner to earlier batches.
 func (j *Joiner) Renew() { j.values.Renew() }
 
 // Reset forgets the templates of a stream.

@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// scales estimates what zstd makes of bodies as texts, and as templates and parameters.
-// It fills the columns of both with the same sample of bodies, and looks for repetitions
-// in them and in those of earlier samples. The estimate is an integer computation on the
+// scales estimates the compressed sizes of bodies written as texts, and written as
+// templates and parameters. It fills the columns of both with the same sample of bodies,
+// and looks for repetitions in these columns and in those of earlier samples. The estimate is an integer computation on the
 // bodies alone, so that a stream has the same bytes each time.
 type scales struct {
 	text, split meter
@@ -24,9 +24,9 @@ type scales struct {
 
 const knownTemplates = 1 << 8
 
-// Sizes of what zstd writes, in bits. The offset of a match takes most of it; if it is
-// that of the match before, it is a few bits. They are rough averages: an estimate need
-// only have the right sign where templates save or cost some per cent.
+// Sizes in the output of zstd, in bits. Most bits of a match are its offset, which takes
+// only a few if it is the offset of the previous match. These are rough averages: an
+// estimate only has to be right where templates save or cost some per cent.
 const (
 	matchBits  = 22
 	repeatBits = 10
@@ -88,8 +88,8 @@ func (x *scales) appendTemplate(column []byte, template string) []byte {
 	return appendText(column, template)
 }
 
-// appendParams appends the parameters that differ from those of the body before, and a
-// byte for which these are.
+// appendParams appends the parameters that differ from those of the previous body, and a
+// byte that says which ones differ.
 func (x *scales) appendParams(values []byte, b *Body, params []Span) []byte {
 	changed := byte(0)
 	if len(params) != len(x.words) {

@@ -7,8 +7,8 @@ package template
 // smaller. It is reached by samples, which are weighed as texts and as templates. If it is
 // off, only the bodies of samples are split.
 //
-// A change of the verdict makes the next bodies larger, because what the stream has said
-// before is of no use to them. So it needs several samples.
+// A change of the verdict makes the next bodies larger, because they cannot refer to
+// earlier bodies of the stream. So it needs several samples.
 type verdict struct {
 	off   bool
 	rest  int // size of the texts before the next sample, each at least minText
@@ -35,8 +35,8 @@ const (
 	memory = 4
 	whole  = 1 << 10
 	// Templates are given up if they lose maxLoss, and used again if they save minGain. In
-	// large frames, they save more than was weighed. If they save clearGain, the next
-	// sample is not soon.
+	// large frames, they save more than was weighed. If they save clearGain, the
+	// rest before the next sample is long.
 	maxLoss      = whole / 16
 	maxLossLarge = whole / 8
 	minGain      = whole / 16

@@ -57,7 +57,7 @@ func CheckName(name string) error {
 	return o.checkGrowing()
 }
 
-// checkGrowing refuses an output that batches cannot be added to one by one.
+// checkGrowing returns an error if batches cannot be appended to the output one by one.
 func (o *Options) checkGrowing() error {
 	if o.To.table() || o.To == STEFParts {
 		return refuse("a file of format %s cannot be written while telemetry arrives: write stef and convert it", o.To)
