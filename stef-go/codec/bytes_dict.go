@@ -35,7 +35,7 @@ func (e *BytesDictEncoder) Init(dict *BytesDict) { e.StringDictEncoder.Init(&dic
 
 // Encode appends v.
 func (e *BytesDictEncoder) Encode(v []byte) {
-	e.lookup(unsafe.String(unsafe.SliceData(v), len(v))) // look does not keep the string
+	e.lookup(unsafe.String(unsafe.SliceData(v), len(v))) // lookup does not keep the string
 }
 
 // BytesTable is the reading side of a dictionary of bytes.

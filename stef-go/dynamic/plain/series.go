@@ -10,7 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// The limits of the tables. A record that begins a series empties them at these.
+// The limits of the tables. A record that begins a series empties the tables when a
+// limit is reached.
 //
 // spec: #compact-series
 const (

@@ -101,7 +101,7 @@ func structOf(s *schema.Struct, name string) *schema.Struct { return fieldType(s
 // oneofs.
 func elemOf(s *schema.Struct, name string) *schema.Struct { return fieldType(s, name).Elem.Struct }
 
-// valueOf returns the oneof that is the value of a field of s that is a multimap.
+// valueOf returns the oneof of the values in a multimap field of s.
 func valueOf(s *schema.Struct, name string) *schema.Struct {
 	return fieldType(s, name).Multimap.Value.Struct
 }
