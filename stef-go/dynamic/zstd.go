@@ -6,6 +6,7 @@ package dynamic
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
@@ -28,6 +29,9 @@ const maxCarry = 1 << 10
 type inflater struct {
 	dec *zstd.Decoder
 	in  compressed
+	// ended is true after a frame with a verified checksum. The decoder is then at its
+	// end, and needs a reset before it reads the next zstd frame.
+	ended bool
 }
 
 // compressed is the source of the decoder: the compressed bytes that the previous
@@ -36,6 +40,8 @@ type compressed struct {
 	carry []byte
 	src   io.Reader
 	left  int
+	// head is the start of the zstd stream, as far as its header may need.
+	head []byte
 	// fresh is true once bytes of the current frame were read.
 	fresh bool
 	// err is the failure of src, if it failed.
@@ -55,6 +61,7 @@ func (c *compressed) Read(p []byte) (int, error) {
 	c.fresh = true
 	n, err := c.src.Read(p[:min(len(p), c.left)])
 	c.left -= n
+	c.head = append(c.head, p[:min(n, zstd.HeaderMaxSize-len(c.head))]...)
 	switch {
 	case err == io.EOF && c.left > 0:
 		err = io.ErrUnexpectedEOF
@@ -70,6 +77,8 @@ func (z *inflater) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
 		if err := z.finish(); err != nil {
 			return nil, err
 		}
+	}
+	if restart || z.ended {
 		if err := z.restart(); err != nil {
 			return nil, err
 		}
@@ -90,11 +99,30 @@ func (z *inflater) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
 	}
 	z.in.carry, err = readExactly(src, z.in.carry, z.in.left, "compressed content")
 	z.in.left = 0
+	if err == nil && restart && z.in.checksumLeft() {
+		z.ended = true
+		err = z.finish()
+	}
 	return content, err
 }
 
+// checksumLeft reports whether the carry completes a zstd frame that has a checksum:
+// the decoder can verify it now, before the records of the frame are used.
+//
+// spec: #compression
+func (c *compressed) checksumLeft() bool {
+	var h zstd.Header
+	if h.Decode(c.head) != nil || h.Skippable || !h.HasCheckSum {
+		return false
+	}
+	// A writer ends its zstd frame with an empty last block. RFC 8878, section 3.1.1.2.
+	const checksum = 4
+	rest, ok := bytes.CutPrefix(c.carry, []byte{1, 0, 0})
+	return ok && len(rest) == checksum
+}
+
 func (z *inflater) restart() error {
-	z.in = compressed{}
+	z.in, z.ended = compressed{}, false
 	if z.dec != nil {
 		return z.dec.Reset(&z.in)
 	}
@@ -135,6 +163,8 @@ func (z *inflater) kind(err error) error {
 		return ErrZstdDict
 	case z.in.err != nil, errors.Is(err, ErrCorrupt):
 		return err
+	case errors.Is(err, zstd.ErrCRCMismatch):
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return fault(ErrLimit, "%v", err)
 	}

@@ -188,3 +188,46 @@ func TestZstdBad(t *testing.T) {
 		return out.Bytes()
 	}))
 }
+
+// TestZstdChecksumBeforeRecords changes the checksum of a frame whose zstd data are
+// flushed and then ended, as writers with checksums end them: the reader returns no
+// record of the frame, and reads on behind a frame whose checksum is right.
+func TestZstdChecksumBeforeRecords(t *testing.T) {
+	c := newZstdCase(t)
+	f := func(bad int, later dynamic.FrameFlags) *dynamic.Reader {
+		t.Helper()
+		stream := c.build(func(i int, content []byte) (dynamic.FrameFlags, int, []byte) {
+			var out bytes.Buffer
+			enc := encoder(t, zstd.WithEncoderCRC(true))
+			enc.Reset(&out)
+			_, err := enc.Write(content)
+			require.NoError(t, err)
+			require.NoError(t, enc.Flush())
+			require.NoError(t, enc.Close())
+			data := out.Bytes()
+			flags := dynamic.RestartCompression
+			if i == bad {
+				data[len(data)-1] ^= 1
+			} else if i > 1 {
+				flags = later
+			}
+			return flags, len(content), data
+		})
+		r, err := dynamic.NewReader(bytes.NewReader(stream), c.root)
+		require.NoError(t, err)
+		for r.Next() {
+		}
+		return r
+	}
+	for bad := 1; bad < len(c.contents); bad++ {
+		r := f(bad, dynamic.RestartCompression)
+		require.ErrorIs(t, r.Err(), dynamic.ErrCorrupt)
+		require.ErrorContains(t, r.Err(), "CRC check failed")
+		require.EqualValues(t, bad-1, r.Records(), "frame %d", bad)
+	}
+	for _, later := range []dynamic.FrameFlags{0, dynamic.RestartCompression} {
+		r := f(-1, later)
+		require.NoError(t, r.Err())
+		require.EqualValues(t, len(c.recs), r.Records())
+	}
+}

@@ -35,6 +35,7 @@ type Reader struct {
 	header      VarHeader
 
 	zstd    *zstdDecoder // nil until the first frame with data
+	ended   bool         // whether zstd is at its end, after a checksum
 	input   zstdInput
 	payload []byte
 	coded   []byte
@@ -255,7 +256,7 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 			}
 		}
 		r.headerCoded = nil
-	case restart:
+	case restart || r.ended:
 		if err := r.endZstd(r.frame - 1); err != nil {
 			return err
 		}
@@ -264,11 +265,13 @@ func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 			return err
 		}
 	}
+	r.ended = false
 	r.input.add(r.coded)
 	r.zstd.need(r.input.pending, restart, r.limits.WindowBytes)
 	if err := r.decode(r.zstd, size); err != nil || !restart || !checksummed(r.coded) {
 		return err
 	}
+	r.ended = true
 	return r.endZstd(r.frame)
 }
 
@@ -290,7 +293,7 @@ func checksummed(coded []byte) bool {
 			return false
 		}
 		if rest = rest[head+size:]; last {
-			return len(rest) >= checksum
+			return len(rest) == checksum
 		}
 	}
 	return false

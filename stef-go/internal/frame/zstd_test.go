@@ -95,6 +95,19 @@ func TestZstdAcrossFrames(t *testing.T) {
 	}
 }
 
+// TestZstdNextFrameWithoutRestart: a zstd frame that ended with its STEF frame is followed
+// by another one, which the next STEF frame need not announce.
+func TestZstdNextFrameWithoutRestart(t *testing.T) {
+	for _, checksum := range []bool{false, true} {
+		for _, first := range []func(c *coder, flags byte, s string) []byte{(*coder).complete, (*coder).flushedAndComplete} {
+			c := newCoder(t, zstd.WithEncoderCRC(checksum))
+			parts, err := read(join(unhex(t, zstdHead), c.complete(0, "\x00\x00"), first(c, 2, "first"), first(c, 0, "second"), first(c, 2, "third"), first(c, 0, "fourth")))
+			require.NoError(t, err, "checksum %t", checksum)
+			require.Equal(t, []part{{2, "first"}, {0, "second"}, {2, "third"}, {0, "fourth"}}, parts)
+		}
+	}
+}
+
 // TestZstdHistory: a frame that goes on needs what came before it.
 func TestZstdHistory(t *testing.T) {
 	c := newCoder(t)
