@@ -5,6 +5,7 @@ package cli_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
@@ -103,6 +105,67 @@ func TestConvertChecksums(t *testing.T) {
 		require.True(t, out == want, "byte %d: other records", i)
 	}
 	require.Greater(t, noticed, 250)
+}
+
+// TestRepairChecksums changes bytes of a file with checksums: repair keeps no frame with
+// other records, and its output reads to its end.
+func TestRepairChecksums(t *testing.T) {
+	dir, recording := folder(t)
+	file := filepath.Join(dir, "checked.stef")
+	mustRun(t, nil, "convert", "--checksums", recording, file)
+	stream, err := os.ReadFile(file)
+	require.NoError(t, err)
+	want, _ := mustRun(t, stream, "cat", "-")
+	repaired := 0
+	for i := 500; i < 12<<10; i += 397 {
+		damaged := append([]byte(nil), stream...)
+		damaged[i] ^= 1 << (i % 8)
+		out, stderr := mustRun(t, damaged, "repair", "-", "-")
+		require.NotContains(t, stderr, "when the file was cut")
+		kept, _ := mustRun(t, []byte(out), "cat", "-")
+		require.True(t, strings.HasPrefix(want, kept), "byte %d: other records", i)
+		if kept != "" && kept != want {
+			repaired++
+		}
+	}
+	require.Greater(t, repaired, 10)
+}
+
+// A checksum that covers several frames does not tell which of them is damaged.
+func TestRepairChecksumOfAll(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.stef"), filepath.Join(dir, "out.stef")
+	// Two frames in one zstd frame, and its end behind them, in the second.
+	require.NoError(t, os.WriteFile(in, endedOnce(t), 0o666))
+	code, _, stderr := run(nil, "repair", "--root", "metrics", in, out)
+	require.Equal(t, cli.ExitData, code, stderr)
+	require.Contains(t, stderr, "CRC check failed; the damage is in a frame before this place, repair cannot tell which, and writes nothing\n")
+	require.NoFileExists(t, out)
+}
+
+// endedOnce returns a stream in one zstd frame with a wrong checksum.
+func endedOnce(t *testing.T) []byte {
+	plain := metrics(t, stef.WithSchemaHeader())
+	var out bytes.Buffer
+	enc, err := zstd.NewWriter(&out, zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1))
+	require.NoError(t, err)
+	stream := append(bytes.Clone(plain[:6]), 1)
+	for rest := plain[7:]; len(rest) > 0; {
+		size, n := binary.Uvarint(rest[1:])
+		content := rest[1+n:][:size]
+		rest = rest[1+n+int(size):]
+		_, err := enc.Write(content)
+		require.NoError(t, err)
+		require.NoError(t, enc.Flush())
+		if len(rest) == 0 {
+			require.NoError(t, enc.Close())
+			out.Bytes()[out.Len()-1] ^= 1
+		}
+		stream = binary.AppendUvarint(append(stream, 0), size)
+		stream = append(binary.AppendUvarint(stream, uint64(out.Len())), out.Bytes()...)
+		out.Reset()
+	}
+	return stream
 }
 
 // The summary of Parquet input has the size of the file, and there is no ratio to

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
@@ -126,7 +128,7 @@ func (s *opened) explain(err error) error {
 			s.o.schema, counts(s.candidates()), err)
 	case misfit:
 		return fmt.Errorf("%w; the schema is that of %s", err, s.o.schema)
-	case s.head != nil && s.head.Wire != nil && atStart(err) && !cutOff(err):
+	case s.head != nil && s.head.Wire != nil && atStart(err) && !cutOff(err) && !errors.Is(err, zstd.ErrCRCMismatch):
 		return fmt.Errorf("%w; if the file is not damaged, it was written with another schema than %s: "+
 			"fields may only be appended, never inserted, moved, removed or given another type", err, s.o.schema)
 	}

@@ -82,6 +82,9 @@ func repair(env *Env, o *opener, inName, outName string) error {
 	if whole.OverLimit {
 		return in.blame(whole.Damage)
 	}
+	if whole.Damage != nil && whole.Lost == 0 {
+		return in.blame(fmt.Errorf("%w; the damage is in a frame before this place, repair cannot tell which, and writes nothing", whole.Damage))
+	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
