@@ -77,6 +77,17 @@ func compactMetricsVectors() []vector {
 				}
 			}
 		}),
+		metricsVector("compact_homes", "three resources: the first series of the third one has the time of tick 0, which is the tick of a home that is not known.", withCompact, func(s *metrics) {
+			for _, p := range []struct {
+				resource string
+				time     uint64
+			}{{"a", start}, {"b", start + 20*second}, {"c", start}, {"a", start + 30*second}, {"b", start + 45*second}, {"c", start + 30*second}} {
+				s.write(func(rec *otelstef.Metrics) {
+					rec.EditResource().SetSchemaURL(p.resource)
+					rec.Point().SetTimestamp(p.time)
+				})
+			}
+		}),
 		metricsVector("compact_histogram", "histograms: the same again, other counts, more and fewer buckets, sum, minimum and maximum that come and go, a far time.", withCompact, func(s *metrics) {
 			write := func(time uint64, change func(h *otelstef.HistogramValue)) {
 				s.write(func(rec *otelstef.Metrics) {

@@ -47,6 +47,8 @@ const (
 	FaultDictSize
 	// FaultForm is a record in the compact form that represents no valid record.
 	FaultForm
+	// FaultState is a record with which the state of the compact form exceeds its limit.
+	FaultState
 )
 
 // Fault is the first failure of the readers that share it. Its zero value means "no

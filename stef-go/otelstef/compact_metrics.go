@@ -137,7 +137,11 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	s.point.node.SetModified(0)
 	s.point.value.node.SetModified(0)
 	f.take(&s.point)
-	f.index.grow(x, f.points.Put(&x.Series, &f.point, &f.fields))
+	words := f.points.Put(&x.Series, &f.point, &f.fields)
+	f.index.grow(x, words)
+	if words != 0 && f.index.words > writtenWords {
+		stefrt.RestartNext(&w.WriteStream)
+	}
 	f.set()
 	if f.wire.node.Modified() != 0 {
 		mask |= MetricsFieldCompact
@@ -234,24 +238,33 @@ func presence(sum, least, most bool) uint64 {
 	return stefrt.BoolBits(sum) | stefrt.BoolBits(least)<<1 | stefrt.BoolBits(most)<<2
 }
 
+// presentBits returns the bits of an optional double, 0 if it is absent: what the record
+// had before is not part of it.
+func presentBits(v float64, present bool) uint64 {
+	if !present {
+		return 0
+	}
+	return math.Float64bits(v)
+}
+
 func (f *metricsForm) takeHistogram(h *HistogramValue) {
 	p := &f.point
 	counts := h.bucketCounts.Values()
-	p.Kind, p.Scalar = compact.Histogram, math.Float64bits(h.Sum())
+	p.Kind, p.Scalar = compact.Histogram, presentBits(h.Sum(), h.HasSum())
 	p.Words = append(p.Words, presence(h.HasSum(), h.HasMin(), h.HasMax()), uint64(h.count)-total(counts))
 	p.Words = append(p.Words, counts...)
-	p.Floats = append(p.Floats, math.Float64bits(h.Min()), math.Float64bits(h.Max()))
+	p.Floats = append(p.Floats, presentBits(h.Min(), h.HasMin()), presentBits(h.Max(), h.HasMax()))
 }
 
 func (f *metricsForm) takeExponential(h *ExpHistogramValue) {
 	p := &f.point
 	above, below := h.positiveBuckets.bucketCounts.Values(), h.negativeBuckets.bucketCounts.Values()
-	p.Kind, p.Scalar = compact.Exponential, math.Float64bits(h.Sum())
+	p.Kind, p.Scalar = compact.Exponential, presentBits(h.Sum(), h.HasSum())
 	p.Words = append(p.Words, presence(h.HasSum(), h.HasMin(), h.HasMax()),
 		h.count-h.zeroCount-total(above)-total(below), uint64(h.scale), h.zeroCount,
 		uint64(h.positiveBuckets.offset), uint64(h.negativeBuckets.offset), uint64(len(below)))
 	p.Words = append(append(p.Words, below...), above...)
-	p.Floats = append(p.Floats, math.Float64bits(h.Min()), math.Float64bits(h.Max()), math.Float64bits(h.zeroThreshold))
+	p.Floats = append(p.Floats, presentBits(h.Min(), h.HasMin()), presentBits(h.Max(), h.HasMax()), math.Float64bits(h.zeroThreshold))
 }
 
 func (f *metricsForm) takeSummary(s *SummaryValue) {
@@ -385,6 +398,10 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64) {
 	}
 	words, ok := f.points.Take(&x.Series, &f.fields, &f.point)
 	f.index.grow(x, words)
+	if words != 0 && f.index.words > readWords {
+		d.head.TooMuchState()
+		return
+	}
 	if !ok || !f.restore(s) ||
 		f.shares && (f.plain.node.Modified() != 0 || f.sharing(&s.point, x)) && !f.unshare(s, x) {
 		d.head.NoSuchForm()

@@ -20,6 +20,11 @@ const (
 	// integers and doubles of histograms and summaries.
 	maxSeriesPairs = 1 << 19
 	maxSeriesWords = 1 << 21
+	// writtenWords is the number of these integers and doubles above which a writer
+	// restarts dictionaries: series that exist can grow beyond maxSeriesWords. readWords
+	// is the number that a reader accepts.
+	writtenWords = 1 << 24
+	readWords    = 1 << 25
 )
 
 // container identifies a metric, a resource and a scope: by their references in the

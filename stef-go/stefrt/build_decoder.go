@@ -27,6 +27,9 @@ type StructDecoder struct {
 // NoSuchForm latches that a record in the compact form represents no valid record.
 func (d *StructDecoder) NoSuchForm() { d.Fail(bitio.FaultForm) }
 
+// TooMuchState latches that the state of the compact form exceeds its limit.
+func (d *StructDecoder) TooMuchState() { d.Fail(bitio.FaultState) }
+
 // Room returns an upper bound of the values that the unread data can hold.
 func (d *StructDecoder) Room() int {
 	if d.Fields == 0 {

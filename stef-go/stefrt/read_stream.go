@@ -464,6 +464,8 @@ func (s *ReadStream) faultError(code bitio.FaultCode) error {
 		kind, what = stef.ErrLimit, fmt.Sprintf("a value is nested deeper than %d (Limits.Depth, see stef.WithLimits)", s.limits.Depth)
 	case bitio.FaultRecordSize:
 		kind, what = stef.ErrLimit, fmt.Sprintf("the record needs more memory than %d bytes (Limits.RecordBytes, see stef.WithLimits)", s.limits.RecordBytes)
+	case bitio.FaultState:
+		kind, what = stef.ErrLimit, "the state of the compact form exceeds its limit"
 	case bitio.FaultDictSize:
 		kind, what = stef.ErrLimit, fmt.Sprintf("the dictionaries need more memory than %d bytes (Limits.DictBytes, see stef.WithLimits)", s.limits.DictBytes)
 	}

@@ -199,6 +199,10 @@ func AtRestart(s *WriteStream, f interface {
 	s.dicts = append(s.dicts, f)
 }
 
+// RestartNext makes the frame end with the record that is being encoded. The next frame
+// restarts the dictionaries, as if they had reached their limit.
+func RestartNext(s *WriteStream) { s.usage.Dict = max(s.usage.Dict, s.config.DictBytes) }
+
 // EndRecord counts an encoded record and ends the frame if it is large enough.
 func EndRecord(s *WriteStream) error {
 	s.pending++

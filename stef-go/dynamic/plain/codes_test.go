@@ -405,3 +405,24 @@ func TestRandomCodes(t *testing.T) {
 		require.NotZero(t, read)
 	}
 }
+
+// TestAbsentBits reads a histogram without Sum, Min and Max that has bits of them, as
+// writers have sent when an earlier record had them.
+func TestAbsentBits(t *testing.T) {
+	c := &codes{root: compactRoot("Metrics"), residuals: map[string]*[2]uint64{}}
+	rec := dynamic.NewStruct(c.root)
+	c.set(rec, c.value("Form", 14*3+1), "Compact", "Form")
+	c.set(rec, c.value("Number", 125), "Number")
+	c.set(rec, &dynamic.Array{Elems: []any{uint64(0), uint64(0)}}, "Compact", "Words")
+	c.set(rec, &dynamic.Array{Elems: []any{1.5, 2.5}}, "Compact", "Floats")
+	c.set(rec, c.value("CompactExemplars", 0), "Point", "CompactExemplars")
+	stream := c.stream(t, []*dynamic.Struct{rec})
+	n, err := requireSame(t, fastOf("Metrics"), stream)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
+	r, err := open(bytes.NewReader(stream), "Metrics")
+	require.NoError(t, err)
+	all, err := lines(r)
+	require.NoError(t, err)
+	require.Contains(t, all[0], `"histogram":{"count":"0","sum":null,"min":null,"max":null,`)
+}

@@ -30,7 +30,8 @@
 // # Limits
 //
 // A Reader refuses what the form requires it to refuse, with dynamic.ErrCorrupt, and
-// content that no writer sends, with ErrUndefined. Its state has the limits of the form.
+// content that no writer sends, with ErrUndefined. Its state has the limits of the form;
+// beyond those that a writer has to keep the error is dynamic.ErrLimit.
 // It has no options of its own: those of the dynamic.Reader limit the records as they are
 // sent.
 //

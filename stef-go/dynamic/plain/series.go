@@ -18,6 +18,8 @@ const (
 	maxSeries   = 65_536
 	maxSets     = 524_288
 	maxElements = 2_097_152
+	// maxHeld is how many words and floats series may have that grow while none begins.
+	maxHeld = 33_554_432
 )
 
 // tables are the tables of the series of a stream.
