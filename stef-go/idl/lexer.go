@@ -244,9 +244,18 @@ func (l *lexer) skipUnknown(r rune) {
 			l.list.errorf(at, "unexpected %q: a package name has letters, digits and _, and dots between its parts", r)
 			return
 		}
+		if before, _ := utf8.DecodeLastRune(l.src[:l.offset-1]); unicode.IsLetter(before) {
+			l.list.errorf(at, "unexpected %q: a name has letters, digits and _", r)
+			return
+		}
 		l.list.errorf(at, "unexpected %q: numbers have no sign", r)
 	case '<':
 		l.list.errorf(at, "unexpected %q: an array is written \"[]Type\", a map is a multimap defined outside", r)
+	case '#':
+		l.list.errorf(at, "unexpected %q: a comment starts with //", r)
+		for r, _ := l.peek(); r != eof && r != '\n' && r != '\r'; r, _ = l.peek() {
+			l.advance()
+		}
 	case '"', '\'', '`':
 		l.list.errorf(at, "unexpected character %q: names have no quotes", r)
 	case '?':

@@ -212,12 +212,19 @@ func (p *parser) structModifier(s *schema.Struct) bool {
 // next line.
 func (p *parser) body(keyword, name token, entry func() bool) bool {
 	what := string(keyword.kind) + " " + quoted(name.text)
+	if strings.EqualFold(p.tok.text, "root") && p.tok.kind == identifier {
+		return p.fail(p.tok.span, "expected \"{\" to open %s, found %s, did you mean \"root\"?", what, p.tok.describe())
+	}
 	if !p.expect("{", "to open "+what) {
 		return false
 	}
 	p.suspect, p.foreign = token{}, token{}
 	defer func() { p.suspect, p.foreign = token{}, token{} }()
 	for !p.accept("}") {
+		if p.tok.kind.startsDefinition() && p.tok.pos.Column > keyword.pos.Column && p.tok.pos.Line > keyword.pos.Line && p.suspect.text == "" {
+			p.nested(keyword)
+			continue
+		}
 		if p.tok.kind == endOfFile || p.tok.first && p.tok.kind.startsDefinition() {
 			return p.fail(p.tok.span, "expected \"}\" to close %s of line %d, found %s",
 				what, name.pos.Line, p.tok.describe())
@@ -228,6 +235,16 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 		}
 	}
 	return true
+}
+
+// nested reports a definition inside the body of another one, and parses it.
+func (p *parser) nested(outer token) {
+	p.fail(p.tok.span, "a %s cannot hold a definition: define the %s outside, and give the %s a field with its name as the type",
+		outer.kind, p.tok.kind, outer.kind)
+	start := p.count
+	if !p.definition() {
+		p.skipEntry(start)
+	}
 }
 
 // skipEntry skips to the next line or the end of the body. start is p.count at
@@ -271,6 +288,9 @@ func (p *parser) field(s *schema.Struct) bool {
 	f := &schema.Field{Name: name.text, Doc: name.doc, Pos: name.pos}
 	s.Fields = append(s.Fields, f)
 	typeName := p.tok
+	if name.text == "reserved" && typeName.kind == number {
+		return p.fail(name.span, "fields have no numbers to reserve: keep a field that is no longer used, and rename it")
+	}
 	if !p.typeOf(&f.Type, "field "+quoted(name.text), name.span) {
 		return false
 	}
@@ -292,6 +312,9 @@ func (p *parser) field(s *schema.Struct) bool {
 		}
 	}
 	if p.tok.kind == "dict" {
+		if !f.Optional {
+			return p.fail(p.tok.span, "a type has one dictionary")
+		}
 		return p.fail(p.tok.span, "dict belongs to the type: it comes before optional")
 	}
 	return true
@@ -378,6 +401,9 @@ func (p *parser) enumDef(keyword, name token) bool {
 // are linked to definitions later.
 func (p *parser) typeOf(t *schema.Type, owner string, ownerAt span) bool {
 	if p.accept("[") {
+		if p.tok.kind == number {
+			return p.fail(p.tok.span, "an array has no fixed length: write \"[]Type\"")
+		}
 		if !p.expect("]", "after \"[\"") {
 			return false
 		}
@@ -427,10 +453,11 @@ func (p *parser) dictOf(t *schema.Type) bool {
 
 // dict parses "dict" , "(" , Ident , ")" and returns the identifier.
 func (p *parser) dict() (name string, at span, ok bool) {
-	p.next()
-	if !p.expect("(", "after dict") {
-		return "", span{}, false
+	at = p.next().span
+	if p.tok.kind != "(" {
+		return "", span{}, p.fail(at, "dict needs a name: write dict(Name)")
 	}
+	p.next()
 	t, ok := p.name("the name of a dictionary")
 	if !ok {
 		return "", span{}, false

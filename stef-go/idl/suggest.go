@@ -95,14 +95,23 @@ func (c *checker) defined() []string {
 // with, and the keyword to write instead.
 var foreignDefinitions = map[string]string{
 	"message": "struct", "record": "struct", "table": "struct", "class": "struct", "type": "struct",
-	"union": "oneof", "map": "multimap", "root": "struct",
+	"union": "oneof", "map": "multimap",
 }
 
 // definitionHint returns what to write instead of word at the start of a definition, as
 // the end of a message, or "".
 func definitionHint(word string) string {
-	if word == "import" || word == "include" {
+	switch word {
+	case "import", "include":
 		return ": a schema is one file"
+	case "root":
+		return `: "root" comes after the name, as in "struct Order root {"`
+	case "typedef", "using", "alias":
+		return ": types have no second names, use the type itself"
+	case "service", "rpc":
+		return ": a schema describes records only"
+	case "option", "syntax", "namespace", "reserved":
+		return ": remove the line, it has no meaning here"
 	}
 	if keyword := foreignDefinitions[word]; keyword != "" {
 		return ", did you mean " + quoted(keyword) + "?"
@@ -128,6 +137,8 @@ func fieldHint(kind tokenKind) string {
 	switch {
 	case kind == "optional":
 		return `: "optional" comes after the type`
+	case kind == "=":
+		return ": fields have no numbers and no default values, their order is the format"
 	case kind == "[":
 		return `: an array is written "Name []Type"`
 	case primitives[kind] != schema.KindInvalid:
