@@ -18,10 +18,14 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/otelstef/stef/internal/netfault"
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
+
+// The first line of the output of benchmarks names their data.
+var _ = benchdata.Name("synthetic: records of the test")
 
 // The benchmarks run both ends and the network between them in this process:
 // records are written, sent over gRPC on an in-memory connection with an injected

@@ -19,6 +19,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
+// The first line of the output of benchmarks names their data.
+var _ = teltest.BenchSets("recordings of the repository")
+
 // The real sets of metrics.
 const (
 	hipstershop      = "hipstershop-otelmetrics"

@@ -22,6 +22,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
+// The first line of the output of benchmarks names their data.
+var _ = teltest.BenchSets("recordings of the repository")
+
 // messageItems are the sizes of messages that are measured.
 var messageItems = []int{1, 10, 100, 1000, 8192}
 

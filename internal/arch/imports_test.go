@@ -84,7 +84,8 @@ internal/confkeys             ->
 internal/streamconf           -> stef-go internal/confkeys stef-pdata
 internal/signal               -> internal/streamconf stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/signal/anysignal     -> internal/signal internal/otlpfile stef-go stef-pdata pdata grpc
-internal/teltest              -> zstd
+internal/teltest              -> zstd internal/teltest/benchdata
+internal/teltest/benchdata    ->
 internal/teltest/canon        -> pdata
 internal/teltest/randtel      -> pdata
 internal/teltest/compressed   -> xnet

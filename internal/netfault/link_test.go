@@ -14,7 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 )
+
+// The first line of the output of benchmarks names their data.
+var _ = benchdata.Name("synthetic: blocks of bytes")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -9,7 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/internal/fixtures/recordings"
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 )
+
+// The first line of the output of benchmarks names their data.
+var _ = benchdata.Name("recordings of the repository")
 
 // BenchmarkOTLP compares the two steps of the receiver with an OTLP request after it is
 // decompressed: counting the memory that it takes as pdata, and decoding it. An operation is

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 )
 
 // RequireEnv turns a missing set into a failure instead of a skip when it is
@@ -81,24 +83,50 @@ func note(file, test string) error {
 // Root returns the folder of the root module.
 func Root(tb testing.TB) string {
 	tb.Helper()
-	dir, err := os.Getwd()
+	dir, err := root()
 	if err != nil {
 		tb.Fatal(err)
+	}
+	return dir
+}
+
+func root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
 	}
 	for {
 		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 		if err == nil {
 			first, _, _ := strings.Cut(string(mod), "\n")
 			if strings.TrimSpace(first) == rootModule {
-				return dir
+				return dir, nil
 			}
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			tb.Fatal("the folder of the root module is not above the working directory")
+			return "", errors.New("the folder of the root module is not above the working directory")
 		}
 		dir = parent
 	}
+}
+
+// BenchSets makes a test program say on its first line which sets its benchmarks use,
+// see package benchdata. Each benchmark has the name of its set in its own name. others
+// are the sets beside the large real ones.
+func BenchSets(others string) bool {
+	dir := os.Getenv("STEF_DATA")
+	if dir == "" {
+		top, err := root()
+		if err != nil {
+			return false
+		}
+		dir = filepath.Join(filepath.Dir(top), "shared", "data")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "metrics")); err != nil {
+		return benchdata.Name(others + "; the large real sets are not here (STEF_DATA names their folder)")
+	}
+	return benchdata.Name(others + "; the large real sets")
 }
 
 // Parts reads a file of length-prefixed parts under zstd: each part is a

@@ -20,10 +20,14 @@ import (
 
 	"github.com/otelstef/stef/internal/fixtures/recordings"
 	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 	stef "github.com/otelstef/stef/stef-go"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
+
+// The first line of the output of benchmarks names their data.
+var _ = benchdata.Name("synthetic: streams that are made for the test")
 
 // uncounted is a reader that holds nothing as far as the receiver knows.
 type uncounted struct{ signal.Reader }

@@ -14,10 +14,14 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 	stefsdk "github.com/otelstef/stef/sdk"
 	"github.com/otelstef/stef/sdk/steftrace"
 	stef "github.com/otelstef/stef/stef-go"
 )
+
+// The first line of the output of benchmarks names their data.
+var _ = benchdata.Name("synthetic: spans of the test")
 
 // keep is an exporter that keeps the spans of the SDK.
 type keep struct{ spans []sdktrace.ReadOnlySpan }

@@ -11,8 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 	"github.com/otelstef/stef/stef-go/codec"
 )
+
+// The first line of the output of benchmarks names their data.
+var _ = benchdata.Name("synthetic: texts of the test")
 
 // someText returns one of not too many texts, which differ in single bytes and in
 // length only: first and last bytes are the same in most of them.

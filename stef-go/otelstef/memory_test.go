@@ -11,9 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
+
+// The first line of the output of benchmarks names their data.
+var _ = benchdata.Name("synthetic: records of the test")
 
 // idleBytes is the most that a stream may hold that was opened and is not used.
 const idleBytes = 128 << 10

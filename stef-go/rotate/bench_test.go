@@ -8,8 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
+
+// The first line of the output of benchmarks names their data.
+var _ = benchdata.Name("synthetic: records of the test")
 
 // BenchmarkWrite writes and flushes one record at a time, the most expensive way.
 func BenchmarkWrite(b *testing.B) {

@@ -15,6 +15,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
+// The first line of the output of benchmarks names their data.
+var _ = teltest.BenchSets("no recordings")
+
 // fixture returns the messages of one of the fixtures.
 func fixture(tb testing.TB, file []byte) [][]byte {
 	tb.Helper()

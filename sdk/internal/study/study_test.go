@@ -19,7 +19,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 )
+
+// The first line of the output of benchmarks names their data.
+var _ = benchdata.Name("synthetic: what the SDK records of the test")
 
 // role makes the test binary a receiver, or a process that is measured.
 const role = "STEF_STUDY_ROLE"

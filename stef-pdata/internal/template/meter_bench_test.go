@@ -7,7 +7,12 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/otelstef/stef/internal/teltest/benchdata"
 )
+
+// The first line of the output of benchmarks names their data.
+var _ = benchdata.Name("synthetic: texts of the test")
 
 // BenchmarkMeter estimates the size of a column of texts that repeat in part.
 func BenchmarkMeter(b *testing.B) {
