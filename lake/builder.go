@@ -38,7 +38,7 @@ func NewBuilder(f Format, s Signal, columns []string) (*Builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newBuilder(s, schema, chosen), nil
+	return newBuilder(s, schema, chosen, false), nil
 }
 
 // checkedSchema is schemaOf, and refuses chosen columns that exist already.
@@ -54,8 +54,9 @@ func checkedSchema(s Signal, f Format, chosen []chosenKey) (*arrow.Schema, error
 	return schema, nil
 }
 
-func newBuilder(s Signal, schema *arrow.Schema, chosen []chosenKey) *Builder {
-	b := &Builder{signal: s, rows: newRows(schema, chosen)}
+// newBuilder returns a builder; see newRows for runs.
+func newBuilder(s Signal, schema *arrow.Schema, chosen []chosenKey, runs bool) *Builder {
+	b := &Builder{signal: s, rows: newRows(schema, chosen, runs)}
 	switch s {
 	case Metrics:
 		b.points = newPointRows(b.rows)
@@ -71,14 +72,14 @@ func newBuilder(s Signal, schema *arrow.Schema, chosen []chosenKey) *Builder {
 func (b *Builder) Schema() *arrow.Schema { return b.rows.schema }
 
 // Release frees the memory of the builder, which cannot be used afterwards.
-func (b *Builder) Release() { b.rows.b.Release() }
+func (b *Builder) Release() { b.rows.release() }
 
 // RecordBatches returns the rows of items, as batches of up to 8,192 rows or 4 MiB. The
 // caller releases them.
 func (b *Builder) RecordBatches(items Batch) (batches []arrow.RecordBatch, err error) {
 	take := func() {
 		if b.rows.n > 0 {
-			batches = append(batches, b.rows.batch())
+			batches = append(batches, b.rows.batch().rows)
 		}
 	}
 	err = guard(func() error {

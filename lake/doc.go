@@ -14,7 +14,8 @@
 // OTLP, such as text that is not UTF-8, equal keys in one map, and times after the year
 // 2262. An item with such content is in the column otlp as well, as OTLP protobuf.
 //
-// A [Writer] holds one record batch or one row group in memory, whatever the size
-// of the input. A [Reader] holds one record batch, and rejects files that need
+// A [Writer] holds up to two record batches and one row group in memory, whatever the
+// size of the input. It encodes Parquet in several goroutines, which end with
+// [Writer.Close]; the bytes do not depend on them. A [Reader] holds one record batch, and rejects files that need
 // more memory than [Limits] allow. Damaged files cause errors, see [ErrCorrupt].
 package lake

@@ -125,8 +125,18 @@ type rows struct {
 	schema *arrow.Schema
 	b      *array.RecordBuilder
 	at     map[string]int
-	chosen []chosenKey
-	dicts  []*array.BinaryDictionaryBuilder
+	// shared builds the columns of resources and scopes with one row for each run of rows
+	// that have the same, and runs are their lengths. It is nil if b builds these columns
+	// as well, with each row.
+	shared *array.RecordBuilder
+	runs   []int
+	// changed is set if the next row has another resource or scope than the last.
+	changed bool
+	// sharedBytes and sharedInexact are those of the last row of shared.
+	sharedBytes   int
+	sharedInexact bool
+	chosen        []chosenKey
+	dicts         []*array.BinaryDictionaryBuilder
 
 	inexact bool
 	bytes   int // estimated size of the rows since the last batch
@@ -152,11 +162,22 @@ type resourceTexts struct {
 	exact               bool
 }
 
-func newRows(schema *arrow.Schema, chosen []chosenKey) *rows {
-	r := &rows{schema: schema, b: array.NewRecordBuilder(memory.DefaultAllocator, schema), at: map[string]int{}, chosen: chosen}
-	for i, f := range schema.Fields() {
+// newRows returns a builder of rows. With runs, columns of resources and scopes have a
+// row for each run of rows.
+func newRows(schema *arrow.Schema, chosen []chosenKey, runs bool) *rows {
+	r := &rows{schema: schema, at: map[string]int{}, chosen: chosen, changed: true}
+	fields := schema.Fields()
+	for i, f := range fields {
 		r.at[f.Name] = i
-		r.dicts = dictionariesOf(r.b.Field(i), r.dicts)
+	}
+	if runs {
+		r.shared = array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema(fields[:len(containers)], nil))
+		fields = fields[len(containers):]
+		schema = arrow.NewSchema(fields, nil)
+	}
+	r.b = array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for _, f := range r.schema.Fields() {
+		r.dicts = dictionariesOf(r.col(f.Name), r.dicts)
 	}
 	r.service, r.resourceURL, r.entityRefs = r.text("service_name"), r.text("resource_schema_url"), r.text("resource_entity_refs")
 	r.scopeName, r.scopeVersion, r.scopeURL = r.text("scope_name"), r.text("scope_version"), r.text("scope_schema_url")
@@ -171,7 +192,18 @@ func newRows(schema *arrow.Schema, chosen []chosenKey) *rows {
 	return r
 }
 
-func (r *rows) col(name string) array.Builder        { return r.b.Field(r.at[name]) }
+// col returns the builder of a column.
+func (r *rows) col(name string) array.Builder {
+	i := r.at[name]
+	if r.shared == nil {
+		return r.b.Field(i)
+	}
+	if i < len(containers) {
+		return r.shared.Field(i)
+	}
+	return r.b.Field(i - len(containers))
+}
+
 func (r *rows) text(name string) textColumn          { return textOfBuilder(r.col(name)) }
 func (r *rows) u32(name string) *array.Uint32Builder { return r.col(name).(*array.Uint32Builder) }
 func (r *rows) time(name string) *array.TimestampBuilder {
@@ -278,7 +310,7 @@ func (r *rows) putAttributes(c *attributesColumn, m pcommon.Map) {
 
 // setResource sets the resource of the rows that follow.
 func (r *rows) setResource(res pcommon.Resource, url string) {
-	r.resource, r.resourceSchemaURL = res, url
+	r.resource, r.resourceSchemaURL, r.changed = res, url, true
 	t := resourceTexts{exact: true}
 	if v, ok := res.Attributes().Get("service.name"); ok {
 		t.service, _, _ = textOf(v)
@@ -291,22 +323,25 @@ func (r *rows) setResource(res pcommon.Resource, url string) {
 
 // setScope sets the scope of the rows that follow.
 func (r *rows) setScope(s pcommon.InstrumentationScope, url string) {
-	r.scope, r.scopeSchemaURL = s, url
+	r.scope, r.scopeSchemaURL, r.changed = s, url, true
 }
 
 // begin begins a row, with its containers and the attributes of its item.
 func (r *rows) begin(attributes pcommon.Map) {
-	r.inexact = !r.resourceText.exact
-	r.put(r.service, r.resourceText.service)
-	r.put(r.entityRefs, r.resourceText.entityRefs)
-	r.putAttributes(r.resourceAttributes, r.resource.Attributes())
-	putCount(r.resourceDropped, r.resource.DroppedAttributesCount())
-	r.put(r.resourceURL, r.resourceSchemaURL)
-	r.put(r.scopeName, r.scope.Name())
-	r.put(r.scopeVersion, r.scope.Version())
-	r.putAttributes(r.scopeAttributes, r.scope.Attributes())
-	putCount(r.scopeDropped, r.scope.DroppedAttributesCount())
-	r.put(r.scopeURL, r.scopeSchemaURL)
+	r.inexact = false
+	switch {
+	case r.shared == nil:
+		r.putContainers()
+	case r.changed:
+		before := r.bytes
+		r.putContainers()
+		r.runs = append(r.runs, 1)
+		r.changed, r.sharedBytes, r.sharedInexact = false, r.bytes-before, r.inexact
+	default:
+		r.runs[len(r.runs)-1]++
+		r.bytes += r.sharedBytes
+		r.inexact = r.sharedInexact
+	}
 	r.putAttributes(r.itemAttributes, attributes)
 	for i, c := range r.chosen {
 		m := attributes
@@ -326,6 +361,21 @@ func (r *rows) begin(attributes pcommon.Map) {
 	}
 }
 
+// putContainers appends the columns of the resource and the scope.
+func (r *rows) putContainers() {
+	r.inexact = !r.resourceText.exact
+	r.put(r.service, r.resourceText.service)
+	r.put(r.entityRefs, r.resourceText.entityRefs)
+	r.putAttributes(r.resourceAttributes, r.resource.Attributes())
+	putCount(r.resourceDropped, r.resource.DroppedAttributesCount())
+	r.put(r.resourceURL, r.resourceSchemaURL)
+	r.put(r.scopeName, r.scope.Name())
+	r.put(r.scopeVersion, r.scope.Version())
+	r.putAttributes(r.scopeAttributes, r.scope.Attributes())
+	putCount(r.scopeDropped, r.scope.DroppedAttributesCount())
+	r.put(r.scopeURL, r.scopeSchemaURL)
+}
+
 // end ends a row. otlp returns the item as OTLP.
 func (r *rows) end(otlp func() ([]byte, error)) error {
 	r.n++
@@ -340,13 +390,33 @@ func (r *rows) end(otlp func() ([]byte, error)) error {
 	return err
 }
 
+// built are the rows of a batch.
+type built struct {
+	rows arrow.RecordBatch
+	// shared and runs are the columns of containers, if rows does not have them.
+	shared arrow.RecordBatch
+	runs   []int
+	bytes  int // estimated size before the batch is encoded
+}
+
 // batch returns the rows since the last call.
-func (r *rows) batch() arrow.RecordBatch {
-	r.n, r.bytes = 0, 0
-	batch := r.b.NewRecordBatch()
+func (r *rows) batch() built {
+	made := built{rows: r.b.NewRecordBatch(), bytes: r.bytes}
+	if r.shared != nil {
+		made.shared, made.runs = r.shared.NewRecordBatch(), r.runs
+	}
+	r.n, r.bytes, r.runs, r.changed = 0, 0, nil, true
 	// Each batch has dictionaries of its own, so that their memory is bounded.
 	for _, d := range r.dicts {
 		d.ResetFull()
 	}
-	return batch
+	return made
+}
+
+// release frees the memory of the builders.
+func (r *rows) release() {
+	r.b.Release()
+	if r.shared != nil {
+		r.shared.Release()
+	}
 }

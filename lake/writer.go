@@ -9,12 +9,11 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/otelstef/stef/lake/internal/columnfile"
 )
 
 // Format is the format of a file.
@@ -65,10 +64,9 @@ type Writer struct {
 	err     error
 }
 
-// sink writes record batches to a file. bytes estimates the size of a batch before it is
-// encoded.
+// sink writes rows to a file. It takes over the batches and releases them.
 type sink interface {
-	write(batch arrow.RecordBatch, bytes int) error
+	write(b built) error
 	close() error
 }
 
@@ -128,7 +126,13 @@ func (w *Writer) Write(items Batch) error {
 		return fmt.Errorf("%w: %s cannot be written to a table of %s", ErrSignal, items.Signal, w.signal)
 	}
 	if w.builder == nil {
-		w.builder = newBuilder(w.signal, w.schema, w.chosen)
+		// Parquet is written from dictionaries too, and without the copies of containers.
+		_, parquet := w.sink.(*parquetSink)
+		schema := w.schema
+		if parquet {
+			schema = schemaOf(w.signal, Arrow, w.chosen)
+		}
+		w.builder = newBuilder(w.signal, schema, w.chosen, parquet)
 	}
 	w.err = guard(func() error { return w.builder.add(items, w.added) })
 	return w.err
@@ -152,7 +156,8 @@ func (w *Writer) WriteRecordBatch(batch arrow.RecordBatch) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	w.err = guard(func() error { return w.sink.write(batch, recordSize(batch)) })
+	batch.Retain()
+	w.err = guard(func() error { return w.sink.write(built{rows: batch, bytes: recordSize(batch)}) })
 	if w.err == nil {
 		w.count += uint64(batch.NumRows())
 	}
@@ -192,10 +197,7 @@ func (w *Writer) flush() error {
 	if w.builder == nil || w.builder.rows.n == 0 {
 		return nil
 	}
-	bytes := w.builder.rows.bytes
-	batch := w.builder.rows.batch()
-	defer batch.Release()
-	return w.sink.write(batch, bytes)
+	return w.sink.write(w.builder.rows.batch())
 }
 
 // Close completes the file.
@@ -218,12 +220,16 @@ func newArrowSink(dst io.Writer, schema *arrow.Schema, o WriterOptions) *arrowSi
 	return &arrowSink{ipc.NewWriter(struct{ io.Writer }{dst}, options...)}
 }
 
-func (s *arrowSink) write(batch arrow.RecordBatch, _ int) error { return s.w.Write(batch) }
-func (s *arrowSink) close() error                               { return s.w.Close() }
+func (s *arrowSink) write(b built) error {
+	defer b.rows.Release()
+	return s.w.Write(b.rows)
+}
+
+func (s *arrowSink) close() error { return s.w.Close() }
 
 // parquetSink writes a Parquet file.
 type parquetSink struct {
-	w           *pqarrow.FileWriter
+	w           *columnfile.Writer
 	rows, bytes int // size of the row group
 	o           WriterOptions
 }
@@ -235,42 +241,32 @@ func newParquetSink(dst io.Writer, schema *arrow.Schema, o WriterOptions) (*parq
 	if o.RowGroupBytes <= 0 {
 		o.RowGroupBytes = DefaultRowGroupBytes
 	}
-	codec := compress.Codecs.Zstd
-	if o.Uncompressed {
-		codec = compress.Codecs.Uncompressed
-	}
-	properties := []parquet.WriterProperty{
-		parquet.WithCompression(codec),
-		parquet.WithVersion(parquet.V2_LATEST), // unsigned integers and nanoseconds
-		parquet.WithCreatedBy("github.com/otelstef/stef/lake"),
-		// Only the rules in this file end a row group.
-		parquet.WithMaxRowGroupLength(int64(o.RowGroupRows) + batchRows),
-	}
-	// Columns whose values do not repeat have no dictionary. Doubles have none either,
-	// because a dictionary stores all NaNs as one.
-	for _, name := range []string{"time", "start_time", "end_time", "observed_time", "span_id", "parent_span_id", "duration_ns", "otlp",
-		"double_value", "sum", "min", "max", "zero_threshold", "explicit_bounds.list.element",
-		"quantiles.list.element.quantile", "quantiles.list.element.value", "exemplars.list.element.double_value"} {
-		properties = append(properties, parquet.WithDictionaryFor(name, false))
-	}
-	w, err := pqarrow.NewFileWriter(schema, struct{ io.Writer }{dst}, parquet.NewWriterProperties(properties...),
-		pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
+	w, err := columnfile.NewWriter(dst, schema, columnfile.Options{
+		Uncompressed: o.Uncompressed,
+		CreatedBy:    "github.com/otelstef/stef/lake",
+		// Columns whose values do not repeat have no dictionary. Doubles have none either,
+		// because equal NaNs may have different bits.
+		Plain: []string{"time", "start_time", "end_time", "observed_time", "span_id", "parent_span_id", "duration_ns", "otlp",
+			"double_value", "sum", "min", "max", "zero_threshold", "explicit_bounds.list.element",
+			"quantiles.list.element.quantile", "quantiles.list.element.value", "exemplars.list.element.double_value"},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("lake: %w", err)
 	}
 	return &parquetSink{w: w, o: o}, nil
 }
 
-func (s *parquetSink) write(batch arrow.RecordBatch, bytes int) error {
-	if s.rows > 0 && (s.rows+int(batch.NumRows()) > s.o.RowGroupRows || s.bytes+bytes > s.o.RowGroupBytes) {
-		if err := s.w.NewBufferedRowGroupChecked(); err != nil {
+func (s *parquetSink) write(b built) error {
+	rows := int(b.rows.NumRows())
+	if s.rows > 0 && (s.rows+rows > s.o.RowGroupRows || s.bytes+b.bytes > s.o.RowGroupBytes) {
+		if err := s.w.EndRowGroup(); err != nil {
 			return err
 		}
 		s.rows, s.bytes = 0, 0
 	}
-	s.rows += int(batch.NumRows())
-	s.bytes += bytes
-	return s.w.WriteBuffered(batch)
+	s.rows += rows
+	s.bytes += b.bytes
+	return s.w.Write(columnfile.Table{Rows: b.rows, Shared: b.shared, Runs: b.runs})
 }
 
 func (s *parquetSink) close() error { return s.w.Close() }

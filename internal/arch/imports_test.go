@@ -76,7 +76,8 @@ sdk/internal/study            -> *
 sdk/internal/records          -> stef-go stef-go/list stef-go/otelstef otel
 sdk/...                       -> stef-go stef-go/otelstef stef-go/rotate stef-go/schema stef-gogrpc grpc otel autoexport
 
-lake                          -> pdata arrow
+lake                          -> lake/internal/columnfile pdata arrow
+lake/internal/columnfile      -> arrow zstd
 internal/enginetest           ->
 internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema

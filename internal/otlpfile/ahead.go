@@ -11,12 +11,11 @@ import (
 // errReaderClosed is the error of Next after Close.
 var errReaderClosed = errors.New("otlpfile: the reader is closed")
 
-// maxAhead bounds the pieces that are read ahead together, in bytes. A larger piece is
-// read alone.
-const maxAhead = 16 << 20
+// maxAhead bounds the pieces in memory, in bytes: no piece is read while they have more.
+const maxAhead = 8 << 20
 
-// maxSpare is the largest piece whose memory is reused, in bytes.
-const maxSpare = 4 << 20
+// maxSpare is the largest piece whose memory is kept beside that of others, in bytes.
+const maxSpare = 1 << 20
 
 // ahead reads pieces in one goroutine and decodes them in several. Results are returned
 // in the order of the file.
@@ -72,9 +71,7 @@ func (a *ahead) read() {
 		if err != nil {
 			close(j.ready)
 		}
-		if !a.enter(len(p.body)) {
-			return
-		}
+		a.enter(p)
 		select {
 		case a.ordered <- j:
 		case <-a.done:
@@ -87,36 +84,34 @@ func (a *ahead) read() {
 	}
 }
 
-// buffer returns memory for a piece, and false after close.
-func (a *ahead) buffer() ([]byte, bool) {
+// buffer returns memory for a piece, once those in memory leave room for it. It returns
+// false after close.
+func (a *ahead) buffer() (buf []byte, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n := len(a.spare); n > 0 {
-		buf := a.spare[n-1]
-		a.spare = a.spare[:n-1]
-		return buf, !a.closed
-	}
-	return nil, !a.closed
-}
-
-// enter counts a piece, once the pieces in memory leave room for it. It returns false
-// after close.
-func (a *ahead) enter(n int) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for !a.closed && a.bytes > 0 && a.bytes+n > maxAhead {
+	for !a.closed && a.bytes > maxAhead {
 		a.free.Wait()
 	}
-	a.bytes += n
-	return !a.closed
+	if n := len(a.spare); n > 0 {
+		buf = a.spare[n-1]
+		a.spare = a.spare[:n-1]
+	}
+	return buf, !a.closed
 }
 
-// leave releases the memory of a piece for another one.
+// enter counts a piece.
+func (a *ahead) enter(p piece) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bytes += len(p.body)
+}
+
+// leave keeps the memory of a piece for another one.
 func (a *ahead) leave(p piece) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.bytes -= len(p.body)
-	if cap(p.buf) <= maxSpare {
+	if cap(p.buf) <= maxSpare || len(a.spare) == 0 {
 		a.spare = append(a.spare, p.buf)
 	}
 	a.free.Signal()

@@ -44,7 +44,8 @@ func WithoutPdata(of func(Signal) bool) ReaderOption { return func(r *Reader) { 
 
 // WithConcurrency makes the reader read ahead and build batches in n goroutines. The
 // batches and errors are the same, in the same order. Up to 2n batches are built before
-// they are asked for, of at most 16 MiB in the file together, or one larger one. Close waits
+// they are asked for, and none is read while those in memory have more than 8 MiB in the
+// file. Close waits
 // until reading the source returns, so do not use it for a source that may block, such
 // as a pipe. Without this option, and with n of 1 or less, the reader reads a batch when
 // it is asked for.

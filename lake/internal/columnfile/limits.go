@@ -1,0 +1,99 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package columnfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// maxLimit is the largest value that is written as a limit of a column, in bytes.
+const maxLimit = 256
+
+// order is how values are compared.
+type order uint8
+
+const (
+	orderNone order = iota // the column has no limits
+	orderBytes
+	orderSigned
+	orderUnsigned
+	orderDouble
+)
+
+// orderOf returns how values of a type are compared.
+func orderOf(t arrow.DataType) order {
+	switch t.ID() {
+	case arrow.STRING, arrow.FIXED_SIZE_BINARY:
+		return orderBytes
+	case arrow.INT32, arrow.INT64, arrow.TIMESTAMP:
+		return orderSigned
+	case arrow.UINT32, arrow.UINT64:
+		return orderUnsigned
+	case arrow.FLOAT64:
+		return orderDouble
+	}
+	return orderNone
+}
+
+// limits are the smallest and the largest value of a column in a row group.
+type limits struct {
+	of       order
+	min, max []byte // nil until there is a value
+}
+
+func (l *limits) reset() { l.min, l.max = nil, nil }
+
+// add includes a value. Doubles that are not a number have no place in the order.
+func (l *limits) add(v []byte) {
+	if l.of == orderNone || l.of == orderDouble && math.IsNaN(double(v)) {
+		return
+	}
+	if l.min == nil || l.less(v, l.min) {
+		l.min = append(l.min[:0], v...)
+	}
+	if l.max == nil || l.less(l.max, v) {
+		l.max = append(l.max[:0], v...)
+	}
+}
+
+// less compares values.
+func (l *limits) less(a, b []byte) bool {
+	switch l.of {
+	case orderSigned:
+		if len(a) == 4 {
+			return int32(binary.LittleEndian.Uint32(a)) < int32(binary.LittleEndian.Uint32(b))
+		}
+		return int64(binary.LittleEndian.Uint64(a)) < int64(binary.LittleEndian.Uint64(b))
+	case orderUnsigned:
+		if len(a) == 4 {
+			return binary.LittleEndian.Uint32(a) < binary.LittleEndian.Uint32(b)
+		}
+		return binary.LittleEndian.Uint64(a) < binary.LittleEndian.Uint64(b)
+	case orderDouble:
+		return double(a) < double(b)
+	}
+	return bytes.Compare(a, b) < 0
+}
+
+func double(v []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(v)) }
+
+// get returns the limits as the format wants them, and false if there are none. A limit
+// that is zero includes the zero of the other sign.
+func (l *limits) get() (low, high []byte, ok bool) {
+	if l.min == nil || len(l.min) > maxLimit || len(l.max) > maxLimit {
+		return nil, nil, false
+	}
+	low, high = l.min, l.max
+	if l.of == orderDouble && double(low) == 0 {
+		low = binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.Copysign(0, -1)))
+	}
+	if l.of == orderDouble && double(high) == 0 {
+		high = make([]byte, 8)
+	}
+	return low, high, true
+}
