@@ -206,33 +206,73 @@ func TestArchive(t *testing.T) {
 	began := time.Now()
 	p := start(t, binary, "archive", address, append(objects, "GATEWAY="+address, "ARCHIVE="+dir)...)
 	from := startSenders(t, address)
-	require.NoError(t, from.logs.ConsumeLogs(t.Context(), numberedLogs(0, 1000)))
-	require.NoError(t, from.traces.ConsumeTraces(t.Context(), numberedTraces(0, 1000)))
+	from.send(t, 0, 1000)
 	from.stop(t)
 	p.stop(t)
-	printCost(t, []*process{p}, map[string]int{"archive": 2000})
+	printCost(t, []*process{p}, map[string]int{"archive": 3000})
 
-	tool := stefBinary(t)
-	l := newLedger()
-	tool.readTraces(t, l, saveObjects(t, backend)...)
-	require.Zero(t, l.missing(1000))
-	l = newLedger()
-	tool.readLogs(t, l, filepath.Join(dir, "logs.stef"))
-	require.Zero(t, l.missing(1000))
+	tool, archived := stefBinary(t), saveObjects(t, backend)
+	require.Len(t, archived, 2)
+	archived["logs"], archived["metrics in a file"] = []string{filepath.Join(dir, "logs.stef")}, []string{filepath.Join(dir, "metrics.stef")}
+	for name, files := range archived {
+		signal, _, _ := strings.Cut(name, " ")
+		l := newLedger()
+		tool.read(t, signal, l, files...)
+		requireOnce(t, l, 1000, name)
+	}
 
 	to := newSink(t)
 	follower := start(t, binary, "follower", "", "ARCHIVE="+dir, "BACKEND="+to.address)
-	restore := start(t, binary, "restore", "", append(objects, "BACKEND="+to.address,
-		"FROM="+began.Truncate(time.Minute).Format(time.RFC3339), "TO="+time.Now().Add(time.Minute).Format(time.RFC3339))...)
-	for _, signal := range []string{"logs", "traces"} {
+	for _, signal := range []string{"logs", "metrics"} {
 		require.Eventually(t, func() bool { return to.ledgers[signal].missing(1000) == 0 }, time.Minute, 50*time.Millisecond, signal)
 	}
 	follower.stop(t)
-	restore.stop(t)
-	for _, signal := range []string{"logs", "traces"} {
-		_, duplicates := to.ledgers[signal].distinct()
-		require.Zero(t, duplicates, signal)
+	for _, signal := range []string{"logs", "metrics"} {
+		requireOnce(t, to.ledgers[signal], 1000, signal)
 	}
+
+	to = newSink(t)
+	restore := start(t, binary, "restore", "", append(objects, "BACKEND="+to.address,
+		"FROM="+began.Truncate(time.Minute).Format(time.RFC3339), "TO="+time.Now().Add(time.Minute).Format(time.RFC3339))...)
+	for _, signal := range []string{"traces", "metrics"} {
+		require.Eventually(t, func() bool { return to.ledgers[signal].missing(1000) == 0 }, time.Minute, 50*time.Millisecond, signal)
+	}
+	restore.stop(t)
+	for _, signal := range []string{"traces", "metrics"} {
+		requireOnce(t, to.ledgers[signal], 1000, signal)
+	}
+}
+
+// TestReadmeConfigurations loads the configurations of the extension's README, whole, as a
+// Collector with their components does, and builds their pipelines.
+func TestReadmeConfigurations(t *testing.T) {
+	binary := collectorBinary(t)
+	readme, err := os.ReadFile("../../extension/stefencodingextension/README.md")
+	require.NoError(t, err)
+	validate := func(text string) (string, error) {
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		out, err := exec.Command(binary, "validate", "--config", file).CombinedOutput()
+		return string(out), err
+	}
+	loaded := 0
+	for _, block := range strings.Split(string(readme), "```yaml\n")[1:] {
+		text, _, _ := strings.Cut(block, "```")
+		if strings.Contains(text, "gomod:") {
+			continue // a manifest, which internal/docs checks
+		}
+		out, err := validate(text)
+		require.NoError(t, err, "%s\n%s", text, out)
+		// The whole text counts: a misspelt key of any component is found.
+		for _, key := range []string{"encoding: stef_encoding", "on_permanent_error", "s3uploader", "encodings", "format: proto"} {
+			if strings.Contains(text, key) {
+				_, err := validate(strings.Replace(text, key, "x"+key, 1))
+				require.Error(t, err, key)
+				loaded++
+			}
+		}
+	}
+	require.Equal(t, 6, loaded, "two blocks, with their keys")
 }
 
 // TestDeployment runs the reference deployment in small, each part a process: two agents,

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,7 +30,9 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.uber.org/zap"
@@ -45,141 +48,211 @@ type (
 	marshalTraces interface{ ptrace.Marshaler }
 )
 
-// TestFileExporter writes messages to a file, which the file exporter puts
+var signals = []string{"logs", "traces", "metrics"}
+
+// otlpProto unmarshals OTLP.
+type otlpProto struct{}
+
+func (otlpProto) UnmarshalLogs(b []byte) (plog.Logs, error) {
+	return (&plog.ProtoUnmarshaler{}).UnmarshalLogs(b)
+}
+
+func (otlpProto) UnmarshalTraces(b []byte) (ptrace.Traces, error) {
+	return (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(b)
+}
+
+func (otlpProto) UnmarshalMetrics(b []byte) (pmetric.Metrics, error) {
+	return (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(b)
+}
+
+// unmarshal counts the items of a message of a signal.
+func (l *ledger) unmarshal(t *testing.T, signal string, unmarshaler any, message []byte) {
+	t.Helper()
+	switch signal {
+	case "logs":
+		ld, err := unmarshaler.(plog.Unmarshaler).UnmarshalLogs(message)
+		require.NoError(t, err)
+		require.NoError(t, l.logs(t).ConsumeLogs(t.Context(), ld))
+	case "traces":
+		td, err := unmarshaler.(ptrace.Unmarshaler).UnmarshalTraces(message)
+		require.NoError(t, err)
+		require.NoError(t, l.traces(t).ConsumeTraces(t.Context(), td))
+	default:
+		md, err := unmarshaler.(pmetric.Unmarshaler).UnmarshalMetrics(message)
+		require.NoError(t, err)
+		require.NoError(t, l.metrics(t).ConsumeMetrics(t.Context(), md))
+	}
+}
+
+// sendNoise sends numbered items of each signal that do not compress.
+func (p *producers) sendNoise(t *testing.T, first, n int, noise *rand.Rand) {
+	t.Helper()
+	add := func(attributes pcommon.Map) {
+		value := make([]byte, 400)
+		for k := range value {
+			value[k] = byte(noise.Uint32())
+		}
+		attributes.PutEmptyBytes("noise").FromRaw(value)
+	}
+	ld, td, md := numberedLogs(first, n), numberedTraces(first, n), numberedMetrics(first, n)
+	for i := range n {
+		add(ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(i).Attributes())
+		add(td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(i).Attributes())
+		add(md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(i).Attributes())
+	}
+	require.NoError(t, p.logs.ConsumeLogs(t.Context(), ld))
+	require.NoError(t, p.traces.ConsumeTraces(t.Context(), td))
+	require.NoError(t, p.metrics.ConsumeMetrics(t.Context(), md))
+}
+
+// TestFileExporter writes messages to files, which the file exporter puts
 // behind their lengths, and reads them back; a file that lost its end has all
 // messages before that.
 func TestFileExporter(t *testing.T) {
-	h, path := newHost(t), filepath.Join(t.TempDir(), "logs.stef")
-	f := fileexporter.NewFactory()
-	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf("{path: %q, format: proto, encoding: stef_encoding}", path))
-	logs, err := f.CreateLogs(t.Context(), exportertest.NewNopSettings(f.Type()), config)
-	require.NoError(t, err)
-	require.NoError(t, logs.Start(t.Context(), h))
+	h, dir := newHost(t), t.TempDir()
+	p := rotatingFiles(t, h, dir)
 	const batches, size = 20, 300
 	for i := range batches {
-		require.NoError(t, logs.ConsumeLogs(t.Context(), numberedLogs(i*size, size)))
+		p.send(t, i*size, size)
 	}
-	require.NoError(t, logs.Shutdown(context.Background()))
-	file, err := os.ReadFile(path)
-	require.NoError(t, err)
-
-	read := func(file []byte) (items int) {
-		l := newLedger()
-		readMessages(t, h, file, l)
-		distinct, duplicates := l.distinct()
-		require.Zero(t, duplicates)
-		return distinct
+	p.stop(t)
+	for _, signal := range signals {
+		file, err := os.ReadFile(filepath.Join(dir, signal, "items.stef"))
+		require.NoError(t, err)
+		read := func(file []byte) (items int) {
+			l := newLedger()
+			readMessages(t, h, signal, file, l)
+			distinct, duplicates := l.distinct()
+			require.Zero(t, duplicates)
+			return distinct
+		}
+		require.Equal(t, batches*size, read(file), signal)
+		last := 0
+		for cut := 0; cut < len(file); cut += 41 {
+			got := read(file[:cut])
+			require.GreaterOrEqual(t, got, last)
+			require.Zero(t, got%size)
+			last = got
+		}
+		require.Equal(t, (batches-1)*size, last, signal)
 	}
-	require.Equal(t, batches*size, read(file))
-	last := 0
-	for cut := 0; cut < len(file); cut += 41 {
-		got := read(file[:cut])
-		require.GreaterOrEqual(t, got, last)
-		require.Zero(t, got%size)
-		last = got
-	}
-	require.Equal(t, (batches-1)*size, last)
 }
 
 // readMessages reads a file of the file exporter. Each message follows its length.
 // It stops at an incomplete message.
-func readMessages(t *testing.T, h host, file []byte, to *ledger) {
+func readMessages(t *testing.T, h host, signal string, file []byte, to *ledger) {
 	t.Helper()
-	unmarshaler := h[component.MustNewID("stef_encoding")].(plog.Unmarshaler)
 	for len(file) >= 4 {
 		length := int(binary.BigEndian.Uint32(file))
 		if len(file) < 4+length {
 			return
 		}
-		ld, err := unmarshaler.UnmarshalLogs(file[4 : 4+length])
-		require.NoError(t, err)
-		require.NoError(t, to.logs(t).ConsumeLogs(t.Context(), ld))
+		to.unmarshal(t, signal, h[component.MustNewID("stef_encoding")], file[4:4+length])
 		file = file[4+length:]
 	}
 }
 
+// rotatingFiles starts a file exporter for each signal, whose file rotates in a folder of
+// its own below dir.
+func rotatingFiles(t *testing.T, h host, dir string) *producers {
+	t.Helper()
+	f, p := fileexporter.NewFactory(), new(producers)
+	settings := exportertest.NewNopSettings(f.Type())
+	config := func(signal string) component.Config {
+		return configure(t, f.CreateDefaultConfig(), fmt.Sprintf(
+			"{path: %q, create_directory: true, format: proto, encoding: stef_encoding, rotation: {max_megabytes: 1, max_backups: 100}}",
+			filepath.Join(dir, signal, "items.stef")))
+	}
+	var err error
+	p.logs, err = f.CreateLogs(t.Context(), settings, config("logs"))
+	require.NoError(t, err)
+	p.traces, err = f.CreateTraces(t.Context(), settings, config("traces"))
+	require.NoError(t, err)
+	p.metrics, err = f.CreateMetrics(t.Context(), settings, config("metrics"))
+	require.NoError(t, err)
+	p.start(t, h)
+	return p
+}
+
+// requireOnce requires that each of n items arrived once.
+func requireOnce(t *testing.T, l *ledger, n int, signal string) {
+	t.Helper()
+	_, duplicates := l.distinct()
+	require.Zero(t, duplicates, signal)
+	require.Zero(t, l.missing(n), signal)
+}
+
 // TestFileExporterRotates: messages are never split between files, so each file
-// of a rotation can be read, and all together have every item once.
+// of a rotation can be read, by the extension and by the file tool, and all together
+// have every item once.
 func TestFileExporterRotates(t *testing.T) {
 	h, dir := newHost(t), t.TempDir()
-	f := fileexporter.NewFactory()
-	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf(
-		"{path: %q, format: proto, encoding: stef_encoding, rotation: {max_megabytes: 1, max_backups: 100}}", filepath.Join(dir, "logs.stef")))
-	logs, err := f.CreateLogs(t.Context(), exportertest.NewNopSettings(f.Type()), config)
-	require.NoError(t, err)
-	require.NoError(t, logs.Start(t.Context(), h))
+	p := rotatingFiles(t, h, dir)
 	const batches, size = 400, 20
 	noise := rand.New(rand.NewPCG(1, 2))
 	for i := range batches {
-		require.NoError(t, logs.ConsumeLogs(t.Context(), incompressible(i*size, size, noise)))
+		p.sendNoise(t, i*size, size, noise)
 	}
-	require.NoError(t, logs.Shutdown(context.Background()))
-	files, err := filepath.Glob(filepath.Join(dir, "*.stef"))
-	require.NoError(t, err)
-	require.Greater(t, len(files), 2)
-	l := newLedger()
-	for _, name := range files {
-		file, err := os.ReadFile(name)
+	p.stop(t)
+	tool := stefBinary(t)
+	for _, signal := range signals {
+		files, err := filepath.Glob(filepath.Join(dir, signal, "*.stef"))
 		require.NoError(t, err)
-		readMessages(t, h, file, l)
-	}
-	_, duplicates := l.distinct()
-	require.Zero(t, duplicates)
-	require.Zero(t, l.missing(batches*size))
+		require.Greater(t, len(files), 2, signal)
+		l := newLedger()
+		for _, name := range files {
+			file, err := os.ReadFile(name)
+			require.NoError(t, err)
+			readMessages(t, h, signal, file, l)
+		}
+		requireOnce(t, l, batches*size, signal)
 
-	l = newLedger()
-	stefBinary(t).readLogs(t, l, files...)
-	_, duplicates = l.distinct()
-	require.Zero(t, duplicates)
-	require.Zero(t, l.missing(batches*size))
+		l = newLedger()
+		tool.read(t, signal, l, files...)
+		requireOnce(t, l, batches*size, signal)
+	}
 }
 
 // TestFollowFileExporter: the steffile receiver follows the files of the file exporter
-// through their rotation, and delivers each record once.
+// through their rotation, and delivers each item of each signal once.
 func TestFollowFileExporter(t *testing.T) {
 	h, dir := newHost(t), t.TempDir()
-	got := newLedger()
-	rf := steffilereceiver.NewFactory()
-	follower, err := rf.CreateLogs(t.Context(), receivertest.NewNopSettings(rf.Type()), configure(t, rf.CreateDefaultConfig(), fmt.Sprintf(
-		"{include: [%q], poll_interval: 10ms}", filepath.Join(dir, "*.stef"))), got.logs(t))
+	got, rf := newLedgers(), steffilereceiver.NewFactory()
+	settings := receivertest.NewNopSettings(rf.Type())
+	config := configure(t, rf.CreateDefaultConfig(), fmt.Sprintf("{include: [%q], poll_interval: 10ms}", filepath.Join(dir, "*", "*.stef")))
+	logs, err := rf.CreateLogs(t.Context(), settings, config, got["logs"].logs(t))
 	require.NoError(t, err)
-	require.NoError(t, follower.Start(t.Context(), h))
+	traces, err := rf.CreateTraces(t.Context(), settings, config, got["traces"].traces(t))
+	require.NoError(t, err)
+	metrics, err := rf.CreateMetrics(t.Context(), settings, config, got["metrics"].metrics(t))
+	require.NoError(t, err)
+	follower := []component.Component{logs, traces, metrics}
+	for _, c := range follower {
+		require.NoError(t, c.Start(t.Context(), h))
+	}
 
-	f := fileexporter.NewFactory()
-	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf(
-		"{path: %q, format: proto, encoding: stef_encoding, rotation: {max_megabytes: 1, max_backups: 100}}", filepath.Join(dir, "logs.stef")))
-	logs, err := f.CreateLogs(t.Context(), exportertest.NewNopSettings(f.Type()), config)
-	require.NoError(t, err)
-	require.NoError(t, logs.Start(t.Context(), h))
+	p := rotatingFiles(t, h, dir)
 	const batches, size = 400, 20
 	noise := rand.New(rand.NewPCG(1, 2))
 	for i := range batches {
-		require.NoError(t, logs.ConsumeLogs(t.Context(), incompressible(i*size, size, noise)))
+		p.sendNoise(t, i*size, size, noise)
 		if i%20 == 0 {
 			time.Sleep(20 * time.Millisecond) // so that the follower sees files before they rotate
 		}
 	}
-	require.NoError(t, logs.Shutdown(context.Background()))
-	require.Eventually(t, func() bool { return got.missing(batches*size) == 0 }, time.Minute, 20*time.Millisecond)
-	require.NoError(t, follower.Shutdown(context.Background()))
-	_, duplicates := got.distinct()
-	require.Zero(t, duplicates)
-	files, err := filepath.Glob(filepath.Join(dir, "*.stef"))
-	require.NoError(t, err)
-	require.Greater(t, len(files), 2)
-}
-
-// incompressible returns numbered log records with bodies of random bytes.
-func incompressible(first, n int, noise *rand.Rand) plog.Logs {
-	ld := numberedLogs(first, n)
-	for _, r := range ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
-		body := make([]byte, 400)
-		for k := range body {
-			body[k] = byte(noise.Uint32())
-		}
-		r.Body().SetEmptyBytes().FromRaw(body)
+	p.stop(t)
+	for _, signal := range signals {
+		require.Eventually(t, func() bool { return got[signal].missing(batches*size) == 0 }, time.Minute, 20*time.Millisecond, signal)
 	}
-	return ld
+	for _, c := range follower {
+		require.NoError(t, c.Shutdown(context.Background()))
+	}
+	for _, signal := range signals {
+		requireOnce(t, got[signal], batches*size, signal)
+		files, err := filepath.Glob(filepath.Join(dir, signal, "*.stef"))
+		require.NoError(t, err)
+		require.Greater(t, len(files), 2, signal)
+	}
 }
 
 // TestFileSizes prints the size of the recordings in files of the file exporter:
@@ -289,8 +362,8 @@ s3uploader: {region: us-east-1, s3_bucket: telemetry, s3_prefix: %s, compression
 	return objects, items
 }
 
-// TestS3Exporter writes messages to a bucket of a server in this process, and
-// reads each object back.
+// TestS3Exporter writes messages of all signals to a bucket of a server in this process, and
+// reads each object back, with the extension, with the file tool and with the S3 receiver.
 func TestS3Exporter(t *testing.T) {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("telemetry"))
@@ -299,40 +372,76 @@ func TestS3Exporter(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 
-	h, f := newHost(t), awss3exporter.NewFactory()
+	h, f, p := newHost(t), awss3exporter.NewFactory(), new(producers)
+	settings := exportertest.NewNopSettings(f.Type())
 	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf(`
 encoding: stef_encoding
 encoding_file_extension: stef
 sending_queue: {enabled: false}
-s3uploader: {region: us-east-1, s3_bucket: telemetry, s3_prefix: traces, endpoint: %q, s3_force_path_style: true, disable_ssl: true}
+s3uploader: {region: us-east-1, s3_bucket: telemetry, s3_prefix: items, s3_partition_timezone: UTC, endpoint: %q, s3_force_path_style: true, disable_ssl: true}
 `, server.URL))
-	traces, err := f.CreateTraces(t.Context(), exportertest.NewNopSettings(f.Type()), config)
+	var err error
+	p.logs, err = f.CreateLogs(t.Context(), settings, config)
 	require.NoError(t, err)
-	require.NoError(t, traces.Start(t.Context(), h))
+	p.traces, err = f.CreateTraces(t.Context(), settings, config)
+	require.NoError(t, err)
+	p.metrics, err = f.CreateMetrics(t.Context(), settings, config)
+	require.NoError(t, err)
+	p.start(t, h)
 	const batches, size = 5, 200
+	began := time.Now()
 	for i := range batches {
-		require.NoError(t, traces.ConsumeTraces(t.Context(), numberedTraces(i*size, size)))
+		p.send(t, i*size, size)
 	}
-	require.NoError(t, traces.Shutdown(context.Background()))
+	p.stop(t)
 
-	names := saveObjects(t, backend)
-	require.Len(t, names, batches)
-	l := newLedger()
-	for _, name := range names {
-		require.Equal(t, ".stef", filepath.Ext(name))
-		message, err := os.ReadFile(name)
-		require.NoError(t, err)
-		td, err := h[component.MustNewID("stef_encoding")].(ptrace.Unmarshaler).UnmarshalTraces(message)
-		require.NoError(t, err)
-		require.NoError(t, l.traces(t).ConsumeTraces(t.Context(), td))
+	objects, tool := saveObjects(t, backend), stefBinary(t)
+	for _, signal := range signals {
+		names := objects[signal]
+		require.Len(t, names, batches, signal)
+		l := newLedger()
+		for _, name := range names {
+			require.Equal(t, ".stef", filepath.Ext(name))
+			message, err := os.ReadFile(name)
+			require.NoError(t, err)
+			l.unmarshal(t, signal, h[component.MustNewID("stef_encoding")], message)
+		}
+		requireOnce(t, l, batches*size, signal)
+
+		l = newLedger()
+		tool.read(t, signal, l, names...)
+		requireOnce(t, l, batches*size, signal)
 	}
-	require.Zero(t, l.missing(batches*size))
+	readBucket(t, h, server.URL, began, batches*size)
+}
 
-	l = newLedger()
-	stefBinary(t).readTraces(t, l, names...)
-	_, duplicates := l.distinct()
-	require.Zero(t, duplicates)
-	require.Zero(t, l.missing(batches*size))
+// readBucket reads the objects of a bucket that were written since began with the S3
+// receiver, and requires n items of each signal, each once.
+func readBucket(t *testing.T, h host, url string, began time.Time, n int) {
+	t.Helper()
+	f, got := awss3receiver.NewFactory(), newLedgers()
+	settings := receivertest.NewNopSettings(f.Type())
+	config := configure(t, f.CreateDefaultConfig(), fmt.Sprintf(`
+starttime: %q
+endtime: %q
+s3downloader: {region: us-east-1, s3_bucket: telemetry, s3_prefix: items, s3_partition_timezone: UTC, endpoint: %q, s3_force_path_style: true}
+encodings: [{extension: stef_encoding, suffix: .stef}]
+`, began.UTC().Truncate(time.Minute).Format(time.RFC3339), time.Now().UTC().Add(time.Minute).Format(time.RFC3339), url))
+	logs, err := f.CreateLogs(t.Context(), settings, config, got["logs"].logs(t))
+	require.NoError(t, err)
+	traces, err := f.CreateTraces(t.Context(), settings, config, got["traces"].traces(t))
+	require.NoError(t, err)
+	metrics, err := f.CreateMetrics(t.Context(), settings, config, got["metrics"].metrics(t))
+	require.NoError(t, err)
+	receivers := map[string]component.Component{"logs": logs, "traces": traces, "metrics": metrics}
+	for _, c := range receivers {
+		require.NoError(t, c.Start(t.Context(), h))
+	}
+	for _, signal := range signals {
+		require.Eventually(t, func() bool { return got[signal].missing(n) == 0 }, time.Minute, 20*time.Millisecond, signal)
+		require.NoError(t, receivers[signal].Shutdown(context.Background()))
+		requireOnce(t, got[signal], n, signal)
+	}
 }
 
 // TestS3BadObject: the awss3 receiver delivers the objects before one that cannot be decoded,
@@ -378,10 +487,11 @@ encodings: [{extension: stef_encoding, suffix: .stef}]
 	require.EqualValues(t, 1, refused(t, telemetry, "corrupt"))
 }
 
-// saveObjects writes the objects of the bucket telemetry to files, and returns their names.
-func saveObjects(t *testing.T, backend *s3mem.Backend) (names []string) {
+// saveObjects writes the objects of the bucket telemetry to files, and returns their names
+// by signal, with which the names of objects begin.
+func saveObjects(t *testing.T, backend *s3mem.Backend) map[string][]string {
 	t.Helper()
-	dir := t.TempDir()
+	dir, names := t.TempDir(), map[string][]string{}
 	objects, err := backend.ListBucket("telemetry", nil, gofakes3.ListBucketPage{})
 	require.NoError(t, err)
 	for i, entry := range objects.Contents {
@@ -391,7 +501,8 @@ func saveObjects(t *testing.T, backend *s3mem.Backend) (names []string) {
 		require.NoError(t, err)
 		name := filepath.Join(dir, strconv.Itoa(i)+filepath.Ext(entry.Key))
 		require.NoError(t, os.WriteFile(name, content, 0o600))
-		names = append(names, name)
+		signal, _, _ := strings.Cut(path.Base(entry.Key), "_")
+		names[signal] = append(names[signal], name)
 	}
 	return names
 }
@@ -427,20 +538,10 @@ func (f fileTool) parts(t *testing.T, files []string) [][]byte {
 	return parts
 }
 
-func (f fileTool) readLogs(t *testing.T, to *ledger, files ...string) {
+// read counts the items of files in a ledger.
+func (f fileTool) read(t *testing.T, signal string, to *ledger, files ...string) {
 	t.Helper()
 	for _, part := range f.parts(t, files) {
-		ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(part)
-		require.NoError(t, err)
-		require.NoError(t, to.logs(t).ConsumeLogs(t.Context(), ld))
-	}
-}
-
-func (f fileTool) readTraces(t *testing.T, to *ledger, files ...string) {
-	t.Helper()
-	for _, part := range f.parts(t, files) {
-		td, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(part)
-		require.NoError(t, err)
-		require.NoError(t, to.traces(t).ConsumeTraces(t.Context(), td))
+		to.unmarshal(t, signal, otlpProto{}, part)
 	}
 }
