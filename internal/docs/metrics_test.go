@@ -62,10 +62,12 @@ var onlyReceiver = map[string]string{
 	"batches":                   "the exporter counts frames",
 	"buffered_bytes":            "what was received and waits to be decoded",
 	"bytes_as_otlp":             "the size as uncompressed OTLP; the exporter has otlp_bytes_estimated, with compression",
+	"connections_closed":        "only a receiver bounds what others do not finish",
 	"consume_duration":          "only a receiver has a next consumer; the exporter has ack_latency",
 	"decompression_waiting":     "requests that wait at the receiver",
 	"dict_bytes":                "memory that a client causes; the exporter sets its own bound",
 	"panics":                    "caught while data of others was decoded",
+	"requests_refused":          "for the exporter these are failed_attempts",
 	"stream_memory_bytes":       "memory that clients cause",
 	"streams_handshaking":       "a client names its signal at once",
 	"streams_refused":           "for the exporter these are failed_attempts",
@@ -81,7 +83,7 @@ var morePerMetric = map[string]string{
 // withoutSignal has the metrics of what all signals share.
 var withoutSignal = []string{
 	"receiver_stef_admission_in_flight_bytes", "receiver_stef_admission_waiting_bytes", "receiver_stef_buffered_bytes",
-	"receiver_stef_decompression_waiting", "receiver_stef_stream_memory_bytes", "receiver_stef_streams_handshaking", "receiver_stef_streams_refused",
+	"receiver_stef_connections_closed", "receiver_stef_decompression_waiting", "receiver_stef_stream_memory_bytes", "receiver_stef_streams_handshaking", "receiver_stef_streams_refused",
 }
 
 // metricFacts are what two sides of a pair must have in common.

@@ -5,11 +5,15 @@ package docs
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,6 +22,7 @@ import (
 	"github.com/otelstef/stef/receiver/steffilereceiver"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 	stef "github.com/otelstef/stef/stef-go"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
 const threatModel = "docs/threat-model.md"
@@ -102,18 +107,9 @@ func limits(t *testing.T, root string) (names []string) {
 
 // missing lists limits without a row, and rows without a test.
 func missing(text string, names []string, tests map[string]bool) (problems []string) {
-	first, ofLimits := map[string]bool{}, false
-	for line := range strings.Lines(text) {
-		row := strings.TrimSpace(line)
-		cells := strings.Split(strings.Trim(row, "|"), "|")
-		switch resource := strings.TrimSpace(cells[0]); {
-		case !strings.HasPrefix(row, "| ") || resource == "Resource":
-			ofLimits = resource == "Resource" || ofLimits && strings.HasPrefix(row, "|")
-			continue
-		case !ofLimits || len(cells) < 6:
-			continue
-		}
-		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
+	first := map[string]bool{}
+	for _, cells := range rowsOfLimits(text) {
+		for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
 			first[m[1]] = true
 		}
 		named := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`").FindAllStringSubmatch(cells[5], -1)
@@ -134,11 +130,187 @@ func missing(text string, names []string, tests map[string]bool) (problems []str
 	return problems
 }
 
-// TestThreatModel compares the threat model page with the limits in the code.
+// rowsOfLimits returns the cells of the tables of limits.
+func rowsOfLimits(text string) (rows [][]string) {
+	ofLimits := false
+	for line := range strings.Lines(text) {
+		row := strings.TrimSpace(line)
+		cells := strings.Split(strings.Trim(row, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		switch {
+		case !strings.HasPrefix(row, "| ") || cells[0] == "Resource":
+			ofLimits = cells[0] == "Resource" || ofLimits && strings.HasPrefix(row, "|")
+		case ofLimits && len(cells) >= 6:
+			rows = append(rows, cells)
+		}
+	}
+	return rows
+}
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// wrongMetrics lists rows whose metric is not in the metadata of a component, and rows without
+// a metric that do not say why.
+func wrongMetrics(text string, metrics map[string]bool) (problems []string) {
+	for _, cells := range rowsOfLimits(text) {
+		if why, none := strings.CutPrefix(cells[4], "none: "); none {
+			if len(strings.Fields(why)) < 4 {
+				problems = append(problems, cells[0]+": why is there no metric?")
+			}
+			continue
+		}
+		names := quoted.FindAllStringSubmatch(cells[4], -1)
+		if len(names) == 0 {
+			problems = append(problems, cells[0]+" has neither a metric nor a reason for none")
+		}
+		for _, m := range names {
+			if !metrics[m[1]] {
+				problems = append(problems, fmt.Sprintf("%s: there is no metric %s", cells[0], m[1]))
+			}
+		}
+	}
+	return problems
+}
+
+// wrongDefaults lists limits whose default is in no row that names them.
+func wrongDefaults(text string, defaults map[string][]string) (problems []string) {
+	rows := rowsOfLimits(text)
+	for _, name := range slices.Sorted(maps.Keys(defaults)) {
+		for _, value := range defaults[name] {
+			if !slices.ContainsFunc(rows, func(cells []string) bool {
+				return strings.Contains(cells[1], "`"+name+"`") && states(cells[2], value)
+			}) {
+				problems = append(problems, fmt.Sprintf("no row with %s has its default, %s", name, value))
+			}
+		}
+	}
+	return problems
+}
+
+// states reports whether a cell has a value that is not part of another one. Units may stand
+// once at the end of a list: 8, 32, 16 MiB.
+func states(cell, value string) bool {
+	number, unit, _ := strings.Cut(value, " ")
+	pattern := `(^|[^\d,.])` + regexp.QuoteMeta(number) + `($|[^\d,.]|[,.] )`
+	return regexp.MustCompile(pattern).MatchString(cell) && strings.Contains(cell, unit)
+}
+
+// shown returns a default as the page writes it.
+func shown(name string, value int64, isTime bool) string {
+	switch {
+	case value == 0:
+		return "no bound"
+	case isTime && value%int64(time.Minute) == 0:
+		return fmt.Sprintf("%d min", value/int64(time.Minute))
+	case isTime:
+		return fmt.Sprintf("%d s", value/int64(time.Second))
+	}
+	switch {
+	case strings.HasSuffix(name, "_kib"):
+		value <<= 10
+	case strings.Contains(name, "_mib"):
+		value <<= 20
+	}
+	if mib := float64(value) / (1 << 20); mib >= 1 && mib == float64(int64(mib)) {
+		if mib >= 1024 {
+			return fmt.Sprintf("%d GiB", int64(mib)>>10)
+		}
+		return fmt.Sprintf("%d MiB", int64(mib))
+	}
+	if value >= 1000 {
+		return fmt.Sprintf("%d,%03d", value/1000, value%1000)
+	}
+	return strconv.FormatInt(value, 10)
+}
+
+// defaultsOf adds the defaults of a configuration, by key.
+func defaultsOf(defaults map[string][]string, config reflect.Value, prefix string) {
+	for i := range config.NumField() {
+		f := config.Type().Field(i)
+		key, options, _ := strings.Cut(f.Tag.Get("mapstructure"), ",")
+		if !f.IsExported() || strings.Contains(options, "squash") || key == "" {
+			continue
+		}
+		name, value := prefix+key, config.Field(i)
+		switch {
+		case f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == config.Type().PkgPath():
+			defaultsOf(defaults, value, name+"::")
+		case value.CanInt() && limitName.MatchString(name) && !notALimit[name]:
+			defaults[name] = append(defaults[name], shown(name, value.Int(), f.Type == reflect.TypeFor[time.Duration]()))
+		}
+	}
+}
+
+// defaultsOfCode returns the defaults of all limits.
+func defaultsOfCode(t *testing.T, root string) map[string][]string {
+	defaults := map[string][]string{
+		"MaxPairs": {shown("", stef.MaxPairs, false)}, "MaxFrameBytes": {shown("", stef.MaxFrameBytes, false)},
+		"MaxHeaderBytes": {shown("", stef.MaxHeaderBytes, false)}, "MaxUserDataPairs": {shown("", stef.MaxUserDataPairs, false)},
+		"MaxUserDataBytes": {shown("", stef.MaxUserDataBytes, false)}, "lake.Limits.MemoryBytes": {"1 GiB"},
+		"WithMaxChunkBytes": {shown("", stefgrpc.DefaultMaxChunkBytes, false)}, "WithMaxBufferedBytes": {shown("", stefgrpc.DefaultMaxBufferedBytes, false)},
+		"WithMaxDictBytes": {shown("", stefgrpc.DefaultMaxDictBytes, false)}, "WithWindowMemoryBytes": {shown("", stefgrpc.DefaultWindowMemoryBytes, false)},
+		"WithMaxStreams": {"no bound"}, "WithMaxStreamLifetime": {"no bound"}, "WithMaxUnackedRecords": {"no bound"},
+		"WithMaxMessageBytes": {shown("", stefgrpc.DefaultMaxMessageBytes, false)}, "WithMaxUnackedBytes": {shown("", stefgrpc.DefaultMaxUnackedBytes, false)},
+		"WithDictBytes":           {shown("", stef.DefaultDictBytes, false)},
+		"WithHandshakeTimeout":    {shown("", int64(stefgrpc.DefaultHandshakeTimeout), true)},
+		"WithFirstMessageTimeout": {shown("", int64(stefgrpc.DefaultFirstMessageTimeout), true)},
+		"WithHeaderTimeout":       {shown("", int64(stefgrpc.DefaultHeaderTimeout), true)}, "WithChunkTimeout": {shown("", int64(stefgrpc.DefaultChunkTimeout), true)},
+		"WithIdleTimeout": {shown("", int64(stefgrpc.DefaultIdleTimeout), true)},
+	}
+	require.Contains(t, read(t, root, "lake/reader.go"), "1 << 30")
+	ofReaders := reflect.ValueOf(stef.DefaultLimits())
+	for i := range ofReaders.NumField() {
+		defaults["Limits."+ofReaders.Type().Field(i).Name] = []string{shown("", ofReaders.Field(i).Int(), false)}
+	}
+	for _, config := range []any{stefreceiver.NewFactory().CreateDefaultConfig(), stefexporter.NewFactory().CreateDefaultConfig(), steffilereceiver.NewFactory().CreateDefaultConfig()} {
+		defaultsOf(defaults, reflect.ValueOf(config).Elem(), "")
+	}
+	// The extension has a module of its own.
+	code := read(t, root, "extension/stefencodingextension/config.go")
+	for _, m := range regexp.MustCompile("(?m)^\t(Max[A-Za-z]+MiB) int `mapstructure:\"([a-z_]+)\"`").FindAllStringSubmatch(code, -1) {
+		value := regexp.MustCompile(m[1] + `: +(\d+),`).FindStringSubmatch(code)
+		require.NotNil(t, value, m[1])
+		n, err := strconv.ParseInt(value[1], 10, 64)
+		require.NoError(t, err)
+		defaults[m[2]] = append(defaults[m[2]], shown(m[2], n, false))
+	}
+	return defaults
+}
+
+// metricsOf returns the short names of the metrics of all components.
+func metricsOf(t *testing.T, root string) map[string]bool {
+	metrics := map[string]bool{}
+	for file, prefix := range map[string]string{
+		"receiver/stefreceiver/metadata.yaml":           "receiver_stef_",
+		"exporter/stefexporter/metadata.yaml":           "exporter_stef_",
+		"receiver/steffilereceiver/metadata.yaml":       "receiver_steffile_",
+		"extension/stefencodingextension/metadata.yaml": "extension_stef_encoding_",
+	} {
+		found := regexp.MustCompile(`(?m)^    `+prefix+`([a-z_]+):$`).FindAllStringSubmatch(read(t, root, file), -1)
+		require.NotEmpty(t, found, file)
+		for _, m := range found {
+			metrics[m[1]] = true
+		}
+	}
+	return metrics
+}
+
+// TestThreatModel compares the threat model page with the limits in the code, their defaults
+// and the metrics of the components.
 func TestThreatModel(t *testing.T) {
 	root := teltest.Root(t)
-	names := limits(t, root)
-	require.Empty(t, strings.Join(missing(read(t, root, threatModel), names, learn(t, root).tests), "\n"))
+	names, page, defaults := limits(t, root), read(t, root, threatModel), defaultsOfCode(t, root)
+	problems := missing(page, names, learn(t, root).tests)
+	problems = append(problems, wrongMetrics(page, metricsOf(t, root))...)
+	problems = append(problems, wrongDefaults(page, defaults)...)
+	for _, name := range names {
+		if defaults[name] == nil {
+			problems = append(problems, "the default of "+name+" is not compared")
+		}
+	}
+	require.Empty(t, strings.Join(problems, "\n"))
 	t.Logf("%d limits have a row: %s", len(names), strings.Join(names, " "))
 }
 
@@ -149,4 +321,19 @@ func TestThreatModelBites(t *testing.T) {
 	require.Len(t, missing(head+"| a | `x` | 1 | e | m | `TestA` |\n", []string{"x", "y"}, tests), 1)
 	require.Len(t, missing(head+"| a | `x` | 1 | e | m | none |\n", []string{"x"}, tests), 1)
 	require.Len(t, missing(head+"| a | `x` | 1 | e | m | `TestB` |\n", []string{"x"}, tests), 1)
+
+	metrics := map[string]bool{"m": true}
+	require.Empty(t, wrongMetrics(head+"| a | `x` | 1 | e | `m` | `TestA` |\n", metrics))
+	require.Empty(t, wrongMetrics(head+"| a | `x` | 1 | e | none: the caller gets the error | `TestA` |\n", metrics))
+	require.Len(t, wrongMetrics(head+"| a | `x` | 1 | e | | `TestA` |\n| a | `x` | 1 | e | `n` | `TestA` |\n| a | `x` | 1 | e | none: | `TestA` |\n", metrics), 3)
+	f := func(cell string, want int, values ...string) {
+		t.Helper()
+		require.Len(t, wrongDefaults(head+"| a | `x` | "+cell+" | e | `m` | `TestA` |\n", map[string][]string{"x": values}), want)
+	}
+	f("64 MiB; receiver 32 MiB", 0, "64 MiB", "32 MiB")
+	f("64 MiB; receiver 32 MiB", 2, "16 MiB", "6 MiB")
+	f("8, 32, 16 MiB", 0, "8 MiB", "16 MiB")
+	f("1,024 pairs", 1, "24")
+	f("no bound", 0, "no bound")
+	f("64 KiB", 1, "64 MiB")
 }

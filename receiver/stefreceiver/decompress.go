@@ -15,20 +15,18 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/status"
 )
 
 const (
 	// smallRequest is the maximum decompressed size of a request in a small place. It is
 	// the default limit of gRPC servers for a message.
 	smallRequest = 4 * mib
-	// requestWindow is the largest window of zstd in a request. RFC 8878 advises senders
+	// maxRequestWindow is the largest window of zstd in a request. RFC 8878 advises senders
 	// not to exceed it. A frame of a few bytes can announce 512 MiB, which a decoder
 	// allocates before it reads a byte of the data.
-	requestWindow = 8 * mib
+	maxRequestWindow = 8 * mib
 )
 
 // decompression bounds the memory of OTLP requests that are being decompressed. gRPC
@@ -143,11 +141,11 @@ var errLarger = errors.New("larger than allowed")
 func (d *decompression) refusal(err error) error {
 	switch {
 	case errors.Is(err, errLarger):
-		return status.Errorf(codes.ResourceExhausted, "the request is larger than %d bytes after decompression (max_recv_msg_size_mib): send smaller batches", d.most)
+		return exceeds(requestSize, "the request is larger than %d bytes after decompression (max_recv_msg_size_mib): send smaller batches", d.most)
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return status.Errorf(codes.ResourceExhausted, "the request needs a window of zstd of more than %d bytes: use a smaller window or a lower level", requestWindow)
+		return exceeds(requestWindow, "the request needs a window of zstd of more than %d bytes: use a smaller window or a lower level", maxRequestWindow)
 	}
-	return undecodable(fmt.Errorf("cannot decompress it: %w", err)).Err()
+	return invalid(fmt.Errorf("cannot decompress it: %w", err))
 }
 
 // inflate returns the decompressed bytes of a request, at most most of them. The request
@@ -205,7 +203,7 @@ func zstdDecoder(wire io.Reader) (*zstd.Decoder, error) {
 	if d, ok := zstdDecoders.Get().(*zstd.Decoder); ok {
 		return d, d.Reset(wire)
 	}
-	return zstd.NewReader(wire, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(requestWindow))
+	return zstd.NewReader(wire, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxRequestWindow))
 }
 
 // compressionOf returns the compression of a request, or "". The limit of the connections

@@ -141,7 +141,7 @@ func TestCompressedRequestsTogether(t *testing.T) {
 			require.Equal(t, 16, sendCompressed(t, r, x.name, message, 2, 8))
 		})
 		t.Logf("%d bytes of %s that become %d MiB, 16 times: heap %d MiB", len(message), x.name, len(x.body)/mib, heap/mib)
-		most := decodingPlaces()*(smallRequest+requestWindow) + largePlaces()*(64*mib+requestWindow) + 3*128*mib
+		most := decodingPlaces()*(smallRequest+maxRequestWindow) + largePlaces()*(64*mib+maxRequestWindow) + 3*128*mib
 		require.Less(t, heap, 2*most, "GOGC doubles it")
 		r.requireIdle()
 		require.NoError(t, r.stop(t.Context()))
@@ -167,6 +167,7 @@ func TestRequestOfManyMessages(t *testing.T) {
 	_, again := retryInfo(st)
 	require.False(t, again)
 	require.Zero(t, metrics.DataPointCount())
+	require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_requests_refused", "reason", requestMemory))
 	r.requireIdle()
 }
 
@@ -185,6 +186,7 @@ func TestNestedRequest(t *testing.T) {
 	}
 	st := rawExport(t, r.dial(), body)
 	require.Equal(t, codes.ResourceExhausted, st.Code(), st.Message())
+	require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_requests_refused", "reason", requestNesting))
 	r.requireIdle()
 }
 
@@ -192,7 +194,7 @@ func TestCompressedRequestErrors(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
 	d := r.shared.decompression
-	f := func(name string, message []byte, code codes.Code, text string) {
+	f := func(name string, message []byte, code codes.Code, text, reason string) {
 		t.Helper()
 		var at place
 		defer at.release()
@@ -201,15 +203,16 @@ func TestCompressedRequestErrors(t *testing.T) {
 		err := d.run(t.Context(), request, &at)
 		require.Equal(t, code, status.Code(err), "%v", err)
 		require.ErrorContains(t, err, text)
+		require.Equal(t, reason, err.(*badRequest).reason)
 	}
 	body := marshal(t, textOf(65*mib))
-	f("gzip", compress(t, "gzip", body[:57*mib])[:100], codes.InvalidArgument, "cannot decompress")
-	f("gzip", []byte("no gzip"), codes.InvalidArgument, "cannot decompress")
-	f("zstd", []byte("no zstd"), codes.InvalidArgument, "cannot decompress")
-	f("snappy", []byte("no snappy"), codes.InvalidArgument, "cannot decompress")
-	f("unknown", []byte("text"), codes.InvalidArgument, "unknown compression")
-	f("zstd", compress(t, "zstd", body), codes.ResourceExhausted, "max_recv_msg_size_mib")
-	f("zstd", compress(t, "zstd", body[:mib], zstd.WithWindowSize(2*requestWindow), zstd.WithSingleSegment(false)), codes.ResourceExhausted, "window")
+	f("gzip", compress(t, "gzip", body[:57*mib])[:100], codes.InvalidArgument, "cannot decompress", requestInvalid)
+	f("gzip", []byte("no gzip"), codes.InvalidArgument, "cannot decompress", requestInvalid)
+	f("zstd", []byte("no zstd"), codes.InvalidArgument, "cannot decompress", requestInvalid)
+	f("snappy", []byte("no snappy"), codes.InvalidArgument, "cannot decompress", requestInvalid)
+	f("unknown", []byte("text"), codes.InvalidArgument, "unknown compression", requestInvalid)
+	f("zstd", compress(t, "zstd", body), codes.ResourceExhausted, "max_recv_msg_size_mib", requestSize)
+	f("zstd", compress(t, "zstd", body[:mib], zstd.WithWindowSize(2*maxRequestWindow), zstd.WithSingleSegment(false)), codes.ResourceExhausted, "window", requestWindow)
 	r.requireIdle()
 }
 

@@ -31,6 +31,13 @@ const (
 	// for rejected records
 	badForPipeline = "pipeline"   // the pipeline refuses them permanently
 	badForOTLP     = "conversion" // OTLP cannot represent them
+
+	// for refused requests
+	requestSize    = "size"    // it is too large after decompression
+	requestWindow  = "window"  // it needs too large a window of zstd
+	requestMemory  = "memory"  // its pdata would take more than admission allows
+	requestNesting = "nesting" // its values are nested too deep
+	requestInvalid = "invalid" // it cannot be decompressed or decoded
 )
 
 // meter records the metrics of one signal.
@@ -54,7 +61,7 @@ func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signa
 		telemetry: telemetry,
 		signal:    metric.WithAttributeSet(attribute.NewSet(own...)),
 		reasons: with("reason", endClosed, endServer, endLost, endTimeout, endRefused, endMemory, endPressure, endInvalid, endLimit, endPanic,
-			badForPipeline, badForOTLP),
+			badForPipeline, badForOTLP, requestSize, requestWindow, requestMemory, requestNesting, requestInvalid),
 		protocols: with("protocol", "stef", "otlp"),
 	}
 }
@@ -107,6 +114,11 @@ func (m *meter) rejected(records uint64, reason string) {
 
 func (m *meter) notAdmitted(protocol string) {
 	m.telemetry.ReceiverStefAdmissionRefused.Add(context.Background(), 1, m.protocols[protocol])
+}
+
+// refused counts an OTLP request that exceeds a limit or cannot be decoded.
+func (m *meter) refused(reason string) {
+	m.telemetry.ReceiverStefRequestsRefused.Add(context.Background(), 1, m.reasons[reason])
 }
 
 func (m *meter) panicked() {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
@@ -97,6 +96,7 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 func (p *pipe[T]) process(ctx context.Context, request *otlpRequest) error {
 	batch, err := p.decodeOTLP(request)
 	if err != nil {
+		p.meter.refused(requestInvalid)
 		p.refuse(ctx, p.obs.otlp, formatOTLP, 0, err)
 		return undecodable(err).Err()
 	}
@@ -127,7 +127,8 @@ func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, a
 	weight, err := p.weigh(ctx, request, at)
 	if err == nil {
 		request.toll.settle(weight)
-	} else if _, final := status.FromError(err); final {
+	} else if bad := (*badRequest)(nil); errors.As(err, &bad) {
+		p.meter.refused(bad.reason)
 		request.toll.refuse(ctx)
 	}
 	if err != nil || weight <= sent {
@@ -157,14 +158,14 @@ func (p *pipe[T]) weigh(ctx context.Context, request *otlpRequest, at *place) (i
 	request.data = mem.BufferSlice{body}
 	memory, err := p.OTLP.Memory(body.ReadOnlyData())
 	if errors.Is(err, signal.ErrNested) {
-		return 0, status.Error(codes.ResourceExhausted, err.Error())
+		return 0, exceeds(requestNesting, "%v", err)
 	} else if err != nil {
-		return 0, undecodable(err).Err()
+		return 0, invalid(err)
 	}
 	size, limit := int64(body.Len()), p.core.admission.limit
 	weight := requestWeight(size, memory)
 	if limit > 0 && weight > limit && memory > size*memoryPerRequest {
-		return 0, status.Errorf(codes.ResourceExhausted, "the request of %d bytes would take %d bytes of memory, more than admission::request_limit_mib allows: send smaller batches", size, memory)
+		return 0, exceeds(requestMemory, "the request of %d bytes would take %d bytes of memory, more than admission::request_limit_mib allows: send smaller batches", size, memory)
 	}
 	return p.core.admission.weight(weight), nil
 }

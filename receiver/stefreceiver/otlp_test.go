@@ -124,6 +124,7 @@ func TestOTLPUndecodable(t *testing.T) {
 	require.Len(t, st.Details(), 1)
 	require.IsType(t, &errdetails.BadRequest{}, st.Details()[0])
 	require.Zero(t, metrics.DataPointCount())
+	require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_requests_refused", "reason", requestInvalid))
 	r.requireIdle()
 }
 

@@ -109,6 +109,23 @@ func undecodable(err error) *status.Status {
 		&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{violation}})
 }
 
+// badRequest refuses a request that exceeds a limit or cannot be decoded.
+type badRequest struct {
+	error         // of the status
+	reason string // of the metric
+}
+
+// GRPCStatus returns the status of the answer.
+func (b *badRequest) GRPCStatus() *status.Status { return status.Convert(b.error) }
+
+// exceeds refuses a request that exceeds a limit.
+func exceeds(reason, format string, args ...any) error {
+	return &badRequest{status.Errorf(codes.ResourceExhausted, format, args...), reason}
+}
+
+// invalid refuses a request that cannot be decoded.
+func invalid(err error) error { return &badRequest{undecodable(err).Err(), requestInvalid} }
+
 func detailed(code codes.Code, message string, detail protoadapt.MessageV1) *status.Status {
 	st := status.New(code, message)
 	if with, err := st.WithDetails(detail); err == nil {

@@ -78,7 +78,9 @@ func newShared(config *Config, settings receiver.Settings) (*shared, error) {
 		return nil, err
 	}
 	s := &shared{core: c, settings: settings}
+	own := metric.WithAttributes(attribute.String("receiver", settings.ID.String()))
 	s.receiving = stefgrpc.NewReceiveLimit(config.receiving(), func(client net.Addr, bytes int64) {
+		s.telemetry.ReceiverStefConnectionsClosed.Add(context.Background(), 1, own)
 		if skipped, ok := s.closed.due(); ok {
 			s.logger.Warn("A connection was closed: of all clients, this one held the most bytes of messages that it did not finish. If it is an honest one, raise limits::memory_limit_mib.",
 				zap.Stringer("client", client), zap.Int64("bytes", bytes), zap.Int64("not_logged", skipped))

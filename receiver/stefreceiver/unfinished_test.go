@@ -54,6 +54,9 @@ func TestUnfinishedMessages(t *testing.T) {
 		require.Greater(t, largest, int64(most/4), "the messages were not counted")
 		require.LessOrEqual(t, largest, int64(most))
 		require.Less(t, heap, int64(most+256*mib))
+		require.Eventually(t, func() bool {
+			return sumOf(t, r.telemetry, "otelcol_receiver_stef_connections_closed", "receiver", "stef") > 0
+		}, 20*time.Second, 10*time.Millisecond)
 		require.NoError(t, honest.deliver(points(3)))
 		require.NoError(t, r.stop(t.Context()))
 	}

@@ -36,12 +36,14 @@ type TelemetryBuilder struct {
 	ReceiverStefBytesAsOtlp            metric.Int64Counter
 	ReceiverStefBytesCompressed        metric.Int64Counter
 	ReceiverStefBytesEncoded           metric.Int64Counter
+	ReceiverStefConnectionsClosed      metric.Int64Counter
 	ReceiverStefConsumeDuration        metric.Float64Histogram
 	ReceiverStefDecompressionWaiting   metric.Int64ObservableUpDownCounter
 	ReceiverStefDictBytes              metric.Int64UpDownCounter
 	ReceiverStefDictResets             metric.Int64Counter
 	ReceiverStefPanics                 metric.Int64Counter
 	ReceiverStefRecordsRejected        metric.Int64Counter
+	ReceiverStefRequestsRefused        metric.Int64Counter
 	ReceiverStefStreamMemoryBytes      metric.Int64ObservableUpDownCounter
 	ReceiverStefStreamsActive          metric.Int64UpDownCounter
 	ReceiverStefStreamsClosed          metric.Int64Counter
@@ -243,6 +245,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ReceiverStefConnectionsClosed, err = builder.meter.Int64Counter(
+		"otelcol_receiver_stef_connections_closed",
+		metric.WithDescription("Connections that were closed because they held the most bytes of messages that their clients did not finish. [Alpha]"),
+		metric.WithUnit("{connections}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ReceiverStefConsumeDuration, err = builder.meter.Float64Histogram(
 		"otelcol_receiver_stef_consume_duration",
 		metric.WithDescription("Time from a decoded batch of a STEF stream to the answer of the pipeline, with the wait for a free consumer. [Alpha]"),
@@ -278,6 +286,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_stef_records_rejected",
 		metric.WithDescription("Records of STEF streams reported bad to the client, which does not send them again. [Alpha]"),
 		metric.WithUnit("{records}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverStefRequestsRefused, err = builder.meter.Int64Counter(
+		"otelcol_receiver_stef_requests_refused",
+		metric.WithDescription("OTLP requests that exceed a limit or cannot be decoded, by reason. Their clients do not send them again. [Alpha]"),
+		metric.WithUnit("{requests}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefStreamMemoryBytes, err = builder.meter.Int64ObservableUpDownCounter(

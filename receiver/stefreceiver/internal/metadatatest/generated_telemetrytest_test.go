@@ -53,11 +53,13 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverStefBytesAsOtlp.Add(context.Background(), 1)
 	tb.ReceiverStefBytesCompressed.Add(context.Background(), 1)
 	tb.ReceiverStefBytesEncoded.Add(context.Background(), 1)
+	tb.ReceiverStefConnectionsClosed.Add(context.Background(), 1)
 	tb.ReceiverStefConsumeDuration.Record(context.Background(), 1)
 	tb.ReceiverStefDictBytes.Add(context.Background(), 1)
 	tb.ReceiverStefDictResets.Add(context.Background(), 1)
 	tb.ReceiverStefPanics.Add(context.Background(), 1)
 	tb.ReceiverStefRecordsRejected.Add(context.Background(), 1)
+	tb.ReceiverStefRequestsRefused.Add(context.Background(), 1)
 	tb.ReceiverStefStreamsActive.Add(context.Background(), 1)
 	tb.ReceiverStefStreamsClosed.Add(context.Background(), 1)
 	tb.ReceiverStefStreamsOpened.Add(context.Background(), 1)
@@ -86,6 +88,9 @@ func TestSetupTelemetry(t *testing.T) {
 	AssertEqualReceiverStefBytesEncoded(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverStefConnectionsClosed(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefConsumeDuration(t, testTel,
 		[]metricdata.HistogramDataPoint[float64]{{}}, metricdatatest.IgnoreValue(),
 		metricdatatest.IgnoreTimestamp())
@@ -102,6 +107,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefRecordsRejected(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverStefRequestsRefused(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverStefStreamMemoryBytes(t, testTel,
