@@ -31,7 +31,7 @@ import (
 )
 
 func export(conn *grpc.ClientConn, md pmetric.Metrics, options ...grpc.CallOption) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, err := pmetricotlp.NewGRPCClient(conn).Export(ctx, pmetricotlp.NewExportRequestFromMetrics(md), options...)
 	return err
