@@ -225,7 +225,7 @@ func statusCode(code codes.Code) uint64 {
 // time and times before 1970.
 func unixNano(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
 
-func clamp(n int) uint64 { return uint64(min(max(n, 0), math.MaxUint32)) }
+func clamp(n int) uint64 { return uint64(min(max(int64(n), 0), math.MaxUint32)) }
 
 // truncate returns the beginning of a text, for errors.
 func truncate(s string) string {

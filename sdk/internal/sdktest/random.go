@@ -72,7 +72,7 @@ func (r *Random) time() time.Time {
 	return pick(r, []time.Time{{}, time.Unix(-5, 0), time.Unix(0, 0), time.Unix(1_700_000_000+r.Int64N(1000), r.Int64N(1e9))})
 }
 
-func (r *Random) count() int { return pick(r, []int{0, 0, 1, 7, -3, math.MaxUint32, math.MaxInt}) }
+func (r *Random) count() int { return pick(r, []int{0, 0, 1, 7, -3, math.MaxInt32, math.MaxInt}) }
 
 func list[T any](r *Random, next func() T) []T {
 	values := make([]T, r.IntN(4))
