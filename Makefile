@@ -81,8 +81,11 @@ hostile: ## Search for the streams that cost a receiver most, and save them (HOS
 race: ## Run the tests under the race detector (RACE=packages; needs a C compiler)
 	$(GO) test -race -short $(RACE)
 
-fuzz: ## Run every fuzz target, one after another (FUZZTIME=30s each)
-	@tools/fuzz.sh -fuzztime $(FUZZTIME)
+FUZZ ?= all
+SHARD ?= 1/1
+
+fuzz: ## Run the fuzz targets, one after another (FUZZTIME=30s each; FUZZ=network or rest; SHARD=2/4)
+	@FUZZ_PART=$(FUZZ) FUZZ_SHARD=$(SHARD) tools/fuzz.sh -fuzztime $(FUZZTIME)
 
 bench: ## Run the benchmarks at GOMAXPROCS=1 (BENCH=regexp BENCHTIME=1s COUNT=1)
 	$(call each,$(TESTED),GOMAXPROCS=1 $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem ./...)
@@ -143,9 +146,11 @@ walks: ## Count the functions that run on the walks of docs/architecture.md (VER
 # The unit tests of the core also run as 386 on an amd64 machine with Linux.
 CROSS ?= linux/arm64 linux/386 darwin/arm64 windows/amd64
 CORE := ./stef-go/... ./stef-spec/...
+# The modules that are released.
+CROSSED := . cmd/stef sdk lake extension/stefencodingextension
 
 cross: ## Compile and vet for other platforms (CROSS=os/arch...); run the core's tests as 386
-	@set -e; for p in $(CROSS); do echo "-- $$p"; GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...; (cd cmd/stef && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...); done
+	@set -e; for p in $(CROSS); do for m in $(CROSSED); do echo "-- $$p $$m"; (cd $$m && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./...); done; done
 	@case "$$($(GO) env GOHOSTOS)/$$($(GO) env GOHOSTARCH)" in linux/amd64) echo "-- tests as linux/386"; GOARCH=386 CGO_ENABLED=0 $(GO) test -short $(CORE) ;; esac
 
 # Without the network govulncheck needs a copy of the database: VULNDB=file:///...

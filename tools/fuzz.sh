@@ -13,8 +13,32 @@
 # of inputs, such as -fuzztime 100x, which is a quick check, they are built as for go
 # test. So few inputs find no new coverage, and the instrumentation compiles all
 # packages again.
+#
+# FUZZ_PART=network selects the ten targets that read what arrives over the network,
+# FUZZ_PART=rest the others. FUZZ_SHARD=2/4 selects the second, sixth, ... of these.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+# The targets that face the network, as folder and name.
+network='stef-gogrpc FuzzServer
+stef-gogrpc FuzzClient
+receiver/stefreceiver FuzzStream
+internal/signal FuzzMemory
+stef-go/otelstef FuzzMetricsReader
+stef-go/otelstef FuzzSpansReader
+stef-go/otelstef FuzzLogsReader
+stef-go/otelstef FuzzSplice
+stef-go/internal/frame FuzzStream
+extension/stefencodingextension FuzzUnmarshal'
+part=${FUZZ_PART:-all}
+shard=${FUZZ_SHARD:-1/1}
+case $part in all | network | rest) ;; *) echo "FUZZ_PART is $part, not all, network or rest" >&2; exit 2 ;; esac
+
+# selected DIR TARGET reports whether a target is in the part.
+selected() {
+  [ "$part" = all ] && return
+  if grep -qxF "${1#./} $2" <<<"$network"; then [ "$part" = network ]; else [ "$part" = rest ]; fi
+}
 
 flags=()
 build=(-vet=off -fuzz '^Fuzz')
@@ -29,26 +53,33 @@ trap 'rm -rf "$built"' EXIT
 cache=$(go env GOCACHE)/fuzz
 
 # The packages with targets, by module.
+# With part network, only packages with its targets are built.
 declare -A packages
 while IFS= read -r dir; do
+  if [ "$part" = network ] && ! grep -q "^${dir#./} " <<<"$network"; then continue; fi
   module=$dir
   until [ -f "$module/go.mod" ]; do module=$(dirname "$module"); done
   packages[$module]+=" .${dir#"$module"}"
 done < <(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r -n 1 dirname | sort -u)
 
 found=0
-for module in "${!packages[@]}"; do
+chosen=0
+for module in $(printf '%s\n' "${!packages[@]}" | sort); do
   # One program of each package, named after its folder; go fails if two have one name.
   out=$(mktemp -d "$built/XXXXXX")
   # shellcheck disable=SC2086 # the packages are words
   (cd "$module" && go test -c "${build[@]}" -o "$out/" ${packages[$module]})
   for package in ${packages[$module]}; do
-    dir=$module/$package
+    dir=$module/${package#./}
+    dir=${dir%/.}
     path=$(cd "$dir" && go list .)
     program=$out/$(basename "$path").test
     # "|| true" is for grep alone.
     listing=$(cd "$dir" && "$program" -test.list '^Fuzz')
     for target in $(grep '^Fuzz' <<<"$listing" || true); do
+      selected "$dir" "$target" || continue
+      chosen=$((chosen + 1))
+      [ $((chosen % ${shard#*/})) -eq $((${shard%/*} % ${shard#*/})) ] || continue
       printf '== %s %s\n' "$path" "$target"
       (cd "$dir" && "$program" -test.paniconexit0 -test.run '^$' -test.fuzz "^$target\$" \
         -test.fuzzcachedir "$cache/$path" -test.fuzzminimizetime 10x "${flags[@]}")
@@ -57,3 +88,7 @@ for module in "${!packages[@]}"; do
   done
 done
 printf '%d fuzz targets\n' "$found"
+if [ "$part" = network ] && [ "$chosen" -ne "$(wc -l <<<"$network")" ]; then
+  echo "$chosen targets face the network, not those that this script lists" >&2
+  exit 1
+fi
