@@ -11,10 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
@@ -294,41 +292,4 @@ func (f *fakeTransport) Ack(from, to uint64) {
 	for id := from; id <= to; id++ {
 		f.settled[id]++
 	}
-}
-
-// For any input, each decoded record is settled once, nothing stays admitted, and
-// nothing panics.
-func FuzzStream(f *testing.F) {
-	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.PublishedMetrics()}} {
-		f.Add(bytes.Join(chunksOf(f, []pmetric.Metrics{points(3), points(1)}, options...), nil))
-		f.Add(bytes.Join(chunksOf(f, []pmetric.Metrics{nested(3)}, options...), nil))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		settings := receivertest.NewNopSettings(metadata.Type)
-		settings.ID = component.NewID(metadata.Type)
-		s, err := newShared(testConfig(func(c *Config) {
-			c.Limits.MaxFrameMiB, c.Limits.MaxRecordAllocMiB = 1, 1
-		}), settings)
-		require.NoError(t, err)
-		p, err := newPipe(signal.Metrics, metricsOperation, s.core, settings, consumertest.NewNop().ConsumeMetrics)
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		transport := &fakeTransport{Reader: bytes.NewReader(data), ctx: ctx, settled: map[uint64]int{}}
-		st := newStream(p, transport)
-		err = st.serve()
-		if err != nil {
-			require.NotContains(t, err.Error(), "panicked")
-		}
-		inFlight, waiting := s.admission.state()
-		require.Zero(t, inFlight)
-		require.Zero(t, waiting)
-		decoding, _ := s.decoding.state()
-		require.Zero(t, decoding)
-		require.Zero(t, st.unacked.Load())
-		require.Len(t, transport.settled, int(st.records))
-		for id, n := range transport.settled {
-			require.Equal(t, 1, n, "record %d", id)
-		}
-	})
 }

@@ -1,0 +1,63 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux && !race
+
+package stefreceiver
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+)
+
+// served is a receiver with the default configuration, and clients that attack it over gRPC.
+type served struct {
+	*rig
+	hostile, honest *grpc.ClientConn
+}
+
+func newServed(t testing.TB) *served {
+	nop := consumertest.NewNop()
+	r := startRig(t, testConfig(patient), sinks{nop, nop, nop})
+	return &served{rig: r, hostile: r.dial(), honest: r.dial()}
+}
+
+// suffer sends a stream to the receiver and measures what the process allocates, the client
+// included. The receiver must answer in order, serve an honest client afterwards, and
+// hold nothing.
+func (s *served) suffer(root string, stream []byte) outcome {
+	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // for the charge
+	allocated := allocatedBytes()
+	p := rawOpenOn(s.t, s.hostile, timeout(s.t), root)
+	for rest := stream; len(rest) > 0; {
+		part := rest[:min(len(rest), mib)]
+		rest = rest[len(part):]
+		p.data(part, len(rest) == 0)
+	}
+	require.NoError(s.t, p.stream.CloseSend())
+	st := p.end()
+	out.allocated = allocatedBytes() - allocated
+	require.NotContains(s.t, []codes.Code{codes.Internal, codes.Unknown, codes.DeadlineExceeded, codes.Canceled}, st.Code(), "%v", st)
+	honest := metricKind.mustOpen(s.t, s.honest) // one that waits for long would end
+	require.NoError(s.t, honest.deliver(points(1)))
+	honest.stream.Close()
+	s.requireIdle()
+	return out
+}
+
+// TestServedIsMeasured: what a receiver allocates over gRPC is at least what it allocates to
+// decode the stream.
+func TestServedIsMeasured(t *testing.T) {
+	notShort(t)
+	r := parseRecipe(t, knownRecipes(t)[0].Recipe)
+	stream := r.cook(t)
+	inside := sufferUpTo(t, r.root(), stream, false, math.MaxInt64)
+	over := newServed(t).suffer(r.root(), stream)
+	require.Greater(t, over.allocated, inside.allocated/2)
+	require.Equal(t, inside.charged, over.charged)
+}
