@@ -177,10 +177,14 @@ func options(uncompressed bool) Options {
 // depend on the number of goroutines.
 func TestRandomTables(t *testing.T) {
 	schema := arrow.NewSchema(append(sharedFields(text), rowFields(text)...), nil)
-	for seed := range 12 {
+	seeds := 12
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
 		m := &maker{rand.New(rand.NewPCG(uint64(seed), 1)), []int{1, 2, 30, 3000}[seed%4]}
 		of := []arrow.DataType{text, words}[seed%2]
-		uncompressed := seed >= 6
+		uncompressed := seed%3 == 2
 		var tables []Table
 		want := make([][]string, schema.NumFields())
 		for range 3 {
