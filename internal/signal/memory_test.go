@@ -134,7 +134,7 @@ func obvious(s *shape, b []byte, depth int) (n int64, err error) {
 	}
 	for len(b) > 0 {
 		field, kind, head := protowire.ConsumeTag(b)
-		if head < 0 || kind == protowire.StartGroupType || kind == protowire.EndGroupType {
+		if head < 0 || field > maxFieldNumber || kind == protowire.StartGroupType || kind == protowire.EndGroupType {
 			return 0, errNoProtobuf
 		}
 		size := protowire.ConsumeFieldValue(field, kind, b[head:])
