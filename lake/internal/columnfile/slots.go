@@ -22,28 +22,28 @@ type slots struct {
 type arena []slots
 
 // get returns empty slots with room for n.
-func (a *arena) get(n int) (s slots) {
-	if last := len(*a) - 1; last >= 0 {
-		s = (*a)[last]
-		*a = (*a)[:last]
+func (m *arena) get(n int) (s slots) {
+	if last := len(*m) - 1; last >= 0 {
+		s = (*m)[last]
+		*m = (*m)[:last]
 	}
 	return slots{slices.Grow(s.rep[:0], n), slices.Grow(s.def[:0], n), slices.Grow(s.at[:0], n)}
 }
 
 // put takes the memory of slots that are not needed any more.
-func (a *arena) put(s slots) { *a = append(*a, s) }
+func (m *arena) put(s slots) { *m = append(*m, s) }
 
 // rows returns the slots of rows.
-func (a *arena) rows(rows int) slots {
-	s := a.get(rows)
+func (m *arena) rows(rows int) slots {
+	s := m.get(rows)
 	for i := range rows {
 		s.rep, s.def, s.at = append(s.rep, 0), append(s.def, 0), append(s.at, int32(i))
 	}
 	return s
 }
 
-func (a *arena) clone(s slots) slots {
-	c := a.get(len(s.at))
+func (m *arena) clone(s slots) slots {
+	c := m.get(len(s.at))
 	return slots{append(c.rep, s.rep...), append(c.def, s.def...), append(c.at, s.at...)}
 }
 
