@@ -198,10 +198,10 @@ func TestDamaged(t *testing.T) {
 	}, 10*time.Second, time.Millisecond)
 
 	// No STEF at all, and an empty file.
-	require.NoError(t, os.WriteFile(path, []byte("no stream"), 0o600))
+	appear(t, path, []byte("no stream"))
 	r.requireFinished(damaged, 2)
 	require.Len(t, names(t, dir), 2)
-	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	appear(t, path, nil)
 	r.requireFinished(complete, 1)
 	require.Len(t, names(t, dir), 2)
 }

@@ -166,7 +166,7 @@ func TestMessagesEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			to := &collected{t: t}
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "x.stef"), c.file, 0o600))
+			appear(t, filepath.Join(dir, "x.stef"), c.file)
 			r := start(t, testConfig(dir), to, nil)
 			r.requireFinished(c.outcome, 1)
 			to.requireOnce(c.records)
@@ -189,8 +189,8 @@ func TestMessagesDictionaries(t *testing.T) {
 
 	dir, store := t.TempDir(), &memory{}
 	path, shared := filepath.Join(dir, "x.stef"), filepath.Join(t.TempDir(), "dictionary")
-	require.NoError(t, os.WriteFile(path, append(message(t, numbered(1, 3)), framed(second.Bytes())...), 0o600))
-	require.NoError(t, os.WriteFile(shared, content, 0o600))
+	appear(t, path, append(message(t, numbered(1, 3)), framed(second.Bytes())...))
+	appear(t, shared, content)
 	to := &collected{t: t}
 	with := func(files ...string) *Config {
 		return testConfig(dir, func(c *Config) { c.OnFinished, c.ReadDictionaries = Delete, files })
@@ -241,7 +241,7 @@ func FuzzMessages(f *testing.F) {
 			return n
 		}
 		for _, part := range [][]byte{b[:min(int(at), len(b))], b} {
-			require.NoError(t, os.WriteFile(path, part, 0o600))
+			appear(t, path, part)
 			r.look()
 			require.LessOrEqual(t, len(r.open), 1)
 		}

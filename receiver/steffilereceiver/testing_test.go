@@ -343,3 +343,12 @@ func names(t testing.TB, dir string) (list []string) {
 	}
 	return list
 }
+
+// appear makes a file that has its content from the beginning: a receiver could finish an
+// empty one before it is written.
+func appear(t testing.TB, path string, content []byte) {
+	t.Helper()
+	written := filepath.Join(t.TempDir(), "written")
+	require.NoError(t, os.WriteFile(written, content, 0o600))
+	require.NoError(t, os.Rename(written, path))
+}
