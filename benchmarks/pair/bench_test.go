@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/internal/confkeys"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/streamconf"
 	"github.com/otelstef/stef/internal/teltest/canon"
@@ -24,7 +25,7 @@ import (
 // only selects variants, for heap profiles, which have no labels.
 var only = flag.String("variants", "", "measure the variants whose names contain this")
 
-var schema = flag.String("schema", "", "stef::schema of the exporter: compact (default), full")
+var schema = flag.String("schema", "", "stef::schema of the exporter: compact (default), full, reference")
 
 var level = flag.String("level", "", "stef::compression_level of the exporter: auto (default), fastest, default, better, best")
 
@@ -37,12 +38,10 @@ var results Results
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	streamSchema = streamconf.Schema(*schema)
-	if err := streamSchema.Validate(); *schema != "" && err != nil {
-		fmt.Fprintln(os.Stderr, "-schema:", err)
+	if err := setFlags(*schema, *level); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	streamLevel = *level
 	ballast = make([]byte, *ballastMiB<<20)
 	if len(selected()) == 0 {
 		fmt.Fprintf(os.Stderr, "-variants %s is in no name of a variant; these are %s, %s and %s\n", *only, STEF.Name, OTLP.Name, OTLPGzip.Name)
@@ -65,6 +64,30 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// setFlags sets the schema and the level of all exporters. The factory of the exporter
+// does not validate its configuration, so an unknown level would block the benchmark.
+func setFlags(schema, level string) error {
+	streamSchema = streamconf.Schema(schema)
+	if err := streamSchema.Validate(); schema != "" && err != nil {
+		return fmt.Errorf("-schema: %w", err)
+	}
+	streamLevel = level
+	if err := confkeys.OneOf("level", level, "", "auto", "fastest", "default", "better", "best"); err != nil {
+		return fmt.Errorf("-level: %w", err)
+	}
+	return nil
+}
+
+// TestSetFlags checks that values which the exporter does not know are refused.
+func TestSetFlags(t *testing.T) {
+	defer func(s streamconf.Schema, l string) { streamSchema, streamLevel = s, l }(streamSchema, streamLevel)
+	require.NoError(t, setFlags("", ""))
+	require.NoError(t, setFlags("full", "best"))
+	require.Equal(t, "best", streamLevel)
+	require.ErrorContains(t, setFlags("", "huge"), "-level: ")
+	require.ErrorContains(t, setFlags("ful", ""), "-schema: ")
 }
 
 // selected returns the variants of -variants.
