@@ -52,7 +52,8 @@ func TestUnfinishedMessages(t *testing.T) {
 		})
 		t.Logf("%s: at most %d MiB counted, heap %d MiB", path, largest/mib, heap/mib)
 		require.Greater(t, largest, int64(most/4), "the messages were not counted")
-		require.LessOrEqual(t, largest, int64(most))
+		// What exceeds the limit is counted until a connection is closed for it.
+		require.LessOrEqual(t, largest, int64(most+4*mib))
 		require.Less(t, heap, int64(most+256*mib))
 		require.Eventually(t, func() bool {
 			return sumOf(t, r.telemetry, "otelcol_receiver_stef_connections_closed", "receiver", "stef") > 0

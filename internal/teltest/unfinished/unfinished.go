@@ -7,7 +7,10 @@ package unfinished
 
 import (
 	"bytes"
+	"errors"
 	"net"
+	"sync"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -19,10 +22,17 @@ const (
 	partBytes    = 16 << 10 // the largest frame that every server accepts
 )
 
+// stalled is how long Begin waits for a server that takes no more data.
+const stalled = 2 * time.Second
+
+// ErrStalled is the error of Begin if the server takes no more data.
+var ErrStalled = errors.New("unfinished: the server takes no more data")
+
 // Begin opens streams of a method on a connection, such as /STEFDestination/Stream. On
 // each it begins a message and sends at least a number of bytes of it, a frame for each
-// stream in turn. It ignores what the server sends. The error is that of the connection:
-// the server may have closed it.
+// stream in turn, as the windows of the server allow: a server closes connections that
+// send more. It ignores what else the server sends. The error is that of the connection,
+// which the server may have closed, or ErrStalled.
 func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 	headers, err := headersOf(method)
 	if err != nil {
@@ -35,13 +45,8 @@ func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 	if err := framer.WriteSettings(); err != nil {
 		return err
 	}
-	go func() {
-		for {
-			if _, err := framer.ReadFrame(); err != nil {
-				return
-			}
-		}
-	}()
+	w := newWindows()
+	go w.read(framer)
 	// A message begins with a prefix: 0 for no compression, then its length in 4 bytes. Each
 	// part begins with the prefix, although only the first one needs it.
 	part := make([]byte, partBytes)
@@ -54,12 +59,78 @@ func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 					return err
 				}
 			}
+			if err := w.take(stream, len(part)); err != nil {
+				return err
+			}
 			if err := framer.WriteData(stream, false, part); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// windows are what a server allows to send: on the connection, which is stream 0, and on
+// each stream.
+type windows struct {
+	mu      sync.Mutex
+	initial int            // of a stream
+	granted map[uint32]int // beyond the initial window, minus what was sent
+	err     error          // of the connection
+	change  chan struct{}  // has an element after a change
+}
+
+const initialWindow = 1<<16 - 1 // RFC 9113, section 6.9.2
+
+func newWindows() *windows {
+	return &windows{initial: initialWindow, granted: map[uint32]int{0: initialWindow}, change: make(chan struct{}, 1)}
+}
+
+// read reads what the server sends until the connection ends.
+func (w *windows) read(framer *http2.Framer) {
+	for {
+		frame, err := framer.ReadFrame()
+		w.mu.Lock()
+		switch f := frame.(type) {
+		case *http2.SettingsFrame:
+			if size, ok := f.Value(http2.SettingInitialWindowSize); ok {
+				w.initial = int(size)
+			}
+		case *http2.WindowUpdateFrame:
+			w.granted[f.StreamID] += int(f.Increment)
+		}
+		w.err = err
+		w.mu.Unlock()
+		select {
+		case w.change <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// take waits until n bytes may be sent on a stream.
+func (w *windows) take(stream uint32, n int) error {
+	for {
+		w.mu.Lock()
+		err := w.err
+		ok := w.granted[0] >= n && w.initial+w.granted[stream] >= n
+		if ok {
+			w.granted[0] -= n
+			w.granted[stream] -= n
+		}
+		w.mu.Unlock()
+		if err != nil || ok {
+			return err
+		}
+		select {
+		case <-w.change:
+		case <-time.After(stalled):
+			return ErrStalled
+		}
+	}
 }
 
 // headersOf returns the headers with which a client of gRPC calls a method.

@@ -26,7 +26,15 @@ func TestBegin(t *testing.T) {
 	_, err := io.ReadFull(server, preface)
 	require.NoError(t, err)
 	require.Equal(t, http2.ClientPreface, string(preface))
-	framer := http2.NewFramer(nil, server)
+	framer := http2.NewFramer(server, server)
+	go func() { // a pipe has no buffer
+		_ = framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 20 << 10})
+		for stream, n := range []uint32{64 << 10, 28 << 10, 0, 28 << 10} {
+			if n > 0 {
+				_ = framer.WriteWindowUpdate(uint32(stream), n)
+			}
+		}
+	}()
 	headers, bytes := map[uint32]int{}, map[uint32]int{}
 	for bytes[1] < 48<<10 || bytes[3] < 48<<10 {
 		frame, err := framer.ReadFrame()
@@ -55,4 +63,31 @@ func TestBeginClosed(t *testing.T) {
 	require.NoError(t, server.Close())
 	require.Error(t, Begin(client, "/service/Method", 1, 1))
 	require.NoError(t, client.Close())
+}
+
+// TestBeginStalls: a server that grants no window gets no more than it allows.
+func TestBeginStalls(t *testing.T) {
+	client, server := net.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- Begin(client, "/service/Method", 1, 128<<10) }()
+	total := make(chan int, 1)
+	go func() {
+		sum := 0
+		_, _ = io.ReadFull(server, make([]byte, len(http2.ClientPreface)))
+		framer := http2.NewFramer(nil, server)
+		for {
+			frame, err := framer.ReadFrame()
+			if err != nil {
+				break
+			}
+			if f, ok := frame.(*http2.DataFrame); ok {
+				sum += len(f.Data())
+			}
+		}
+		total <- sum
+	}()
+	require.ErrorIs(t, <-done, ErrStalled)
+	require.NoError(t, client.Close())
+	require.Equal(t, 48<<10, <-total)
+	require.NoError(t, server.Close())
 }
