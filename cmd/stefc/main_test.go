@@ -173,6 +173,52 @@ func TestRunWarns(t *testing.T) {
 	require.Contains(t, list(t, "."), "r.stef.go")
 }
 
+func TestRunWarnsOfChanges(t *testing.T) {
+	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Empty(t, stderr)
+	f := func(schema, want string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile("shop.stef", []byte(schema), 0o644))
+		code, stderr := again("-out", "gen", "shop.stef")
+		require.Equal(t, 0, code, stderr)
+		require.Equal(t, want, stderr)
+		code, stderr = again("-out", "gen", "shop.stef")
+		require.Equal(t, 0, code, stderr)
+		require.Empty(t, stderr, "the folder has the new schema now")
+	}
+	const (
+		warning = "shop.stef: warning: the new code cannot read the streams that the code in gen has written so far:\n"
+		advice  = "     | Append to structs and oneofs instead. If there are no such streams, ignore this.\n"
+	)
+	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
+	f(appended, "")
+	f(strings.ReplaceAll(appended, "Item", "Line"), "")
+	f(strings.Replace(appended, "ID uint64", "ID int64", 1), warning+"     | Order.ID: was of type uint64 and is of type int64\n"+advice)
+	f(appended, warning+"     | Order.ID: was of type int64 and is of type uint64\n"+advice)
+	f(strings.Replace(appended, "ID uint64", "Time uint64 ID uint64", 1), warning+
+		"     | Order.ID: was field 1 and is field 2; new fields go to the end\n"+
+		"     | Order.Items: was field 2 and is field 3; new fields go to the end\n"+
+		"     | Order.Color: was field 3 and is field 4; new fields go to the end\n"+
+		"     | and 1 more\n"+advice)
+}
+
+// TestRunWarnsOfChangedForms changes a schema below the fields of its other form.
+func TestRunWarnsOfChangedForms(t *testing.T) {
+	_, code, stderr := stefc(t, shop, "-version")
+	require.Equal(t, 0, code, stderr)
+	const form = "package com.example.shop\nstruct Order root { Packed uint64 }\n"
+	require.NoError(t, os.WriteFile("form.stef", []byte(form), 0o644))
+	code, stderr = again("-form", "form.stef", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Empty(t, stderr)
+	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
+	require.NoError(t, os.WriteFile("shop.stef", []byte(appended), 0o644))
+	code, stderr = again("-form", "form.stef", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Contains(t, stderr, "     | Order.Packed: was field 4 and is field 5; new fields go to the end\n")
+}
+
 func TestRunKeepsCurrentFiles(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "shop.stef")
 	require.Equal(t, 0, code, stderr)

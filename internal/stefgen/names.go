@@ -71,6 +71,10 @@ func fileName(typ string) string {
 
 const fileEnding = ".stef.go"
 
+// SchemaFile is the name of the generated file with the text of the schema, in the
+// constant schemaText, and of its other form, if there is one, in formText.
+const SchemaFile = "schema_text" + fileEnding
+
 // everywhere reports whether Go compiles a file of that name on every platform.
 func everywhere(name string) bool {
 	nowhere := build.Context{

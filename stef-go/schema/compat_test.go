@@ -139,6 +139,13 @@ func TestCompatibleSchemas(t *testing.T) {
 	f("Zero = 0", "One = 1 Two = 2")
 	f("struct S dict(S) { X ", "struct Unused { X bool } struct S dict(S) { Renamed ")
 	f("struct R root", "struct Other root { X bool } struct R root")
+	// New names of definitions, in all places.
+	all := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(old) }
+	f(old, all("B S", "B T", "struct S dict(S)", "struct T dict(T)", "[]S", "[]T"))
+	f(old, all("D M", "D N", "multimap M", "multimap N"))
+	f(old, all("dict(W)", "dict(V)"))
+	f(old, all("struct R", "struct Q", "Y R", "Y Q"))
+	f("E E }", "E uint64 }")
 
 	f("A bool ", "", "R: had 5 fields and has 4; fields cannot be removed")
 	f("A bool ", "New bool A bool ",
@@ -156,10 +163,21 @@ func TestCompatibleSchemas(t *testing.T) {
 	f("C []O", "C O", "R.C: was of type array of oneof O and is of type oneof O")
 	f("dict(W)", "", "S.X: was of type string dict(W) and is of type string")
 	f("dict(S)", "", "S: the dictionary was S and is none")
-	f("oneof O", "struct O", "R.C: was of type oneof O and is of type struct O")
+	f("oneof O", "struct O", "R.C: was of type array of oneof O and is of type array of struct O")
 	f("key string", "key bytes", "M.key: was of type string and is of type bytes")
 	f("value []S", "value []O", "M.value: was of type array of struct S and is of type array of oneof O")
 	f("enum E { Zero = 0 }", "struct E { X bool }", "R.E: was of type enum E and is of type struct E")
 	f("Y R }", "}", "O: had 2 choices and has 1; choices cannot be removed")
-	f("struct R root", "struct Z root { X bool } struct R", "R: is no root any more")
+	f("struct R root", "struct Z root { X bool } struct Y root { X bool } struct R", "R: is no root any more")
+	// One type becomes two, or two become one: the wire schema counts each once.
+	f("[]S }", "[]T } struct T dict(T) { X string dict(W) Y string }",
+		"M.value: was of type struct S and is of type struct T")
+	const two = `package a
+		struct R root { A S B T C string dict(C) D string dict(D) }
+		struct S { X bool }
+		struct T { X bool }`
+	one := strings.NewReplacer("B T", "B S", "dict(D)", "dict(C)").Replace(two)
+	require.EqualError(t, schema.CompatibleSchemas(parse(t, two), parse(t, one)),
+		"R.B: was of type struct T and is of type struct S\n"+
+			"R.D: was of type string dict(D) and is of type string dict(C)")
 }

@@ -21,14 +21,21 @@ func (e *ChangeError) Error() string { return e.Where + ": " + e.Reason }
 
 // CompatibleSchemas checks that streams written in old can be read with new: that
 // new only appends fields to structs and choices to oneofs. It compares everything
-// that the roots of old reach. Field names may change as long as no name moves to
-// another position. The error joins one *ChangeError per breaking change.
+// that the roots of old reach. Fields, types, dictionaries and roots may have new names,
+// as long as no field's name moves to another position and what was one type or
+// dictionary still is one. An enum is a uint64. The error joins one *ChangeError per
+// breaking change.
 //
 // spec: #evolution
 func CompatibleSchemas(old, new *Schema) error {
-	c := comparison{compared: map[string]bool{}}
-	for _, root := range old.Roots() {
-		if other := new.Root(root.Name); other != nil {
+	c := comparison{
+		compared: map[string]bool{},
+		types:    renames{to: map[string]string{}, from: map[string]string{}},
+		dicts:    renames{to: map[string]string{}, from: map[string]string{}},
+	}
+	for i, root := range old.Roots() {
+		if other := successor(old, new, i); other != nil {
+			c.types.pair(root.Name, other.Name)
 			c.structs(root, other)
 		} else {
 			c.report(root.Name, "is no root any more")
@@ -37,11 +44,53 @@ func CompatibleSchemas(old, new *Schema) error {
 	return errors.Join(c.errs...)
 }
 
+// successor returns the root of new that old's root number i has become: that of the
+// same name, or the only one with a new name if this root is the only one that is gone.
+func successor(old, new *Schema, i int) *Struct {
+	roots := old.Roots()
+	if same := new.Root(roots[i].Name); same != nil {
+		return same
+	}
+	var found *Struct
+	for j, root := range roots {
+		if j != i && new.Root(root.Name) == nil {
+			return nil
+		}
+	}
+	for _, root := range new.Roots() {
+		if old.Root(root.Name) != nil {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = root
+	}
+	return found
+}
+
 // comparison walks two schemas side by side.
 type comparison struct {
-	// compared has the names of the definitions that were or are being compared.
-	compared map[string]bool
-	errs     []error
+	// compared has the names of the old definitions that were or are being compared.
+	compared     map[string]bool
+	types, dicts renames
+	errs         []error
+}
+
+// renames maps names of the old schema to those of the new one. Wire schemas count each
+// struct once, and values with one dictionary share its numbers, so a name must not
+// become two, nor two names one.
+type renames struct{ to, from map[string]string }
+
+// pair reports whether old can be new everywhere, and notes the pair if both are new.
+func (r renames) pair(old, new string) bool {
+	to, known := r.to[old]
+	from, taken := r.from[new]
+	if !known && !taken {
+		r.to[old], r.from[new] = new, old
+		return true
+	}
+	return to == new && from == old
 }
 
 func (c *comparison) report(where, format string, args ...any) {
@@ -53,7 +102,7 @@ func (c *comparison) structs(old, new *Struct) {
 		return
 	}
 	c.compared[old.Name] = true
-	if old.Dict != new.Dict {
+	if !c.sameDict(old.Dict, new.Dict) {
 		c.report(old.Name, "the dictionary was %s and is %s", dictOrNone(old.Dict), dictOrNone(new.Dict))
 	}
 	if len(new.Fields) < len(old.Fields) {
@@ -77,28 +126,56 @@ func (c *comparison) structs(old, new *Struct) {
 		if was.Optional != is.Optional {
 			c.report(where, "was %s and is %s", optionality(was), optionality(is))
 		}
-		c.types(where, &was.Type, &is.Type)
+		c.compare(where, &was.Type, &is.Type)
 	}
 }
 
-func (c *comparison) types(where string, old, new *Type) {
-	if old.Kind != new.Kind || old.String() != new.String() {
+// compare compares the types of a field, an element, a key or a value.
+func (c *comparison) compare(where string, old, new *Type) {
+	if old.shape() != new.shape() || !c.sameDict(old.Dict, new.Dict) {
 		c.report(where, "was of type %s and is of type %s", old.describe(), new.describe())
 		return
+	}
+	switch old.Kind {
+	case KindStruct, KindOneof, KindMultimap:
+		if !c.types.pair(old.Name, new.Name) {
+			c.report(where, "was of type %s and is of type %s", old.describe(), new.describe())
+			return
+		}
 	}
 	switch old.Kind {
 	case KindStruct, KindOneof:
 		c.structs(old.Struct, new.Struct)
 	case KindArray:
-		c.types(where, old.Elem, new.Elem)
+		if old.Elem.shape() != new.Elem.shape() {
+			c.report(where, "was of type %s and is of type %s", old.describe(), new.describe())
+			return
+		}
+		c.compare(where, old.Elem, new.Elem)
 	case KindMultimap:
 		if c.compared[old.Name] {
 			return
 		}
 		c.compared[old.Name] = true
-		c.types(old.Name+".key", &old.Multimap.Key, &new.Multimap.Key)
-		c.types(old.Name+".value", &old.Multimap.Value, &new.Multimap.Value)
+		c.compare(old.Name+".key", &old.Multimap.Key, &new.Multimap.Key)
+		c.compare(old.Name+".value", &old.Multimap.Value, &new.Multimap.Value)
 	}
+}
+
+// shape returns the kind as it is on the wire.
+func (t *Type) shape() Kind {
+	if t.Kind == KindEnum {
+		return KindUint64
+	}
+	return t.Kind
+}
+
+// sameDict reports whether a dictionary, or none, is the same one under its new name.
+func (c *comparison) sameDict(old, new string) bool {
+	if old == "" || new == "" {
+		return old == new
+	}
+	return c.dicts.pair(old, new)
 }
 
 // describe distinguishes types that String does not: a name that was a struct and is
