@@ -20,7 +20,8 @@ import (
 )
 
 // STEF is one stream for all batches with a flush after each batch, in the
-// compact form, which two ends of this project use by default.
+// compact form, which two ends of this project use by default, at the level of zstd
+// that the exporter selects for it.
 func STEF(order Order) Format { return stefFormat{order: order, compact: true} }
 
 // STEFFull is STEF in the full schema, whose fields hold the values of the items
@@ -75,8 +76,12 @@ func (f stefFormat) plain() stefFormat {
 	return f
 }
 
-func (stefFormat) Own() string {
-	return "zstd (level default, window 1 MiB), one context over the stream"
+func (f stefFormat) Own() string {
+	level := "default"
+	if f.compact {
+		level = "of the exporter: fastest for traces, auto for metrics and logs"
+	}
+	return "zstd (level " + level + "; window 1 MiB), one context over the stream"
 }
 func (stefFormat) Drops() string  { return "resources, scopes and metrics without items" }
 func (stefFormat) Stateful() bool { return true }
@@ -111,6 +116,9 @@ func newSTEFEncoder[N, W any](f stefFormat, of otlpfile.Signal, own bool, prepar
 	}
 	if own {
 		options = append(options, stef.WithCompression(stef.Zstd))
+		if f.compact {
+			options = append(options, stef.WithCompressionLevel(d.CompactLevel))
+		}
 		options = append(options, f.writer...)
 	}
 	out := new(bytes.Buffer)
