@@ -32,8 +32,9 @@ import (
 // does not decode what it receives. They are processes of their own, since attacks take time
 // in the process of the test.
 const (
-	honestEnv  = "STEF_E2E_HONEST"
-	backendEnv = "STEF_E2E_BACKEND"
+	honestEnv   = "STEF_E2E_HONEST"
+	backendEnv  = "STEF_E2E_BACKEND"
+	attackerEnv = "STEF_E2E_ATTACKER"
 )
 
 func TestMain(m *testing.M) {
@@ -123,9 +124,13 @@ func discard(address string) error {
 		})).Serve(l)
 }
 
-// again starts the program of the tests with a variable, until the test ends.
-func again(t *testing.T, variable string) *exec.Cmd {
-	c := exec.Command(os.Args[0])
+// again runs the program of the tests, or another command, with a variable. It is killed when
+// the test ends.
+func again(t *testing.T, variable string, command ...string) *exec.Cmd {
+	if command == nil {
+		command = []string{os.Args[0]}
+	}
+	c := exec.Command(command[0], command[1:]...)
 	c.Env = append(os.Environ(), variable)
 	c.Stderr = os.Stderr
 	t.Cleanup(func() {

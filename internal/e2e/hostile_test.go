@@ -4,14 +4,18 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	stdgzip "compress/gzip"
 	"context"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,26 +41,91 @@ const receiverSum = 2952
 // default of ack_interval. Other processes of a machine delay a process by some 10 ms at a time.
 const honestFloor = 100 * time.Millisecond
 
-// attack is what hostile clients do to a Collector. It is prepared before the time begins.
+// attack is what hostile clients do to a Collector.
 type attack struct {
 	name string
-	run  func(t testing.TB, address string)
+	// prepare makes what the clients send, and returns the function that sends it once.
+	prepare func(t testing.TB) func(t testing.TB, address string)
 }
 
-func attacks(t testing.TB) []attack {
-	gzipped, zipped := compressedRequest(t, gzip.Name), compressedRequest(t, "zstd")
-	windows := compressedRequest(t, "zstd", zstd.WithWindowSize(512<<20))
-	text, attributes, dictionaries := hostileChunks(t, sharedText), hostileChunks(t, manyAttributes), hostileChunks(t, largeDictionaries)
-	return []attack{
-		{"messages that gRPC compresses, 64 streams", compressedMessages},
-		{"requests of 59 KB of gzip that become 57 MiB, 8 connections of 100 streams", func(t testing.TB, address string) { compressedRequests(t, address, gzip.Name, gzipped) }},
-		{"requests of 6 KB of zstd that become 57 MiB, 8 connections of 100 streams", func(t testing.TB, address string) { compressedRequests(t, address, "zstd", zipped) }},
-		{"requests of zstd with windows of 512 MiB, 8 connections of 100 streams", func(t testing.TB, address string) { compressedRequests(t, address, "zstd", windows) }},
-		{"messages that are not finished, 60 connections", unfinishedMessages},
-		{"one text of 7 MiB in 8,192 records, 24 streams", func(t testing.TB, address string) { hostileStreams(t, address, 24, text) }},
-		{"1,000 attributes in 8,000 records, 24 streams", func(t testing.TB, address string) { hostileStreams(t, address, 24, attributes) }},
-		{"150 MiB of texts for dictionaries, 24 streams", func(t testing.TB, address string) { hostileStreams(t, address, 24, dictionaries) }},
+var attacks = []attack{
+	{"messages that gRPC compresses, 64 streams", func(testing.TB) func(testing.TB, string) { return compressedMessages }},
+	{"requests of 59 KB of gzip that become 57 MiB, 8 connections of 100 streams", requests(gzip.Name)},
+	{"requests of 6 KB of zstd that become 57 MiB, 8 connections of 100 streams", requests("zstd")},
+	{"requests of zstd with windows of 512 MiB, 8 connections of 100 streams", requests("zstd", zstd.WithWindowSize(512<<20))},
+	{"messages that are not finished, 60 connections", func(testing.TB) func(testing.TB, string) { return unfinishedMessages }},
+	{"one text of 7 MiB in 8,192 records, 24 streams", streams(sharedText)},
+	{"1,000 attributes in 8,000 records, 24 streams", streams(manyAttributes)},
+	{"150 MiB of texts for dictionaries, 24 streams", streams(largeDictionaries)},
+}
+
+// requests returns an attack with compressed requests of OTLP.
+func requests(encoding string, options ...zstd.EOption) func(testing.TB) func(testing.TB, string) {
+	return func(t testing.TB) func(testing.TB, string) {
+		message := compressedRequest(t, encoding, options...)
+		return func(t testing.TB, address string) { compressedRequests(t, address, encoding, message) }
 	}
+}
+
+// streams returns an attack with 24 streams of the same records.
+func streams(write func(w *otelstef.MetricsWriter) error) func(testing.TB) func(testing.TB, string) {
+	return func(t testing.TB) func(testing.TB, string) {
+		list := hostileChunks(t, write)
+		return func(t testing.TB, address string) { hostileStreams(t, address, 24, list) }
+	}
+}
+
+// TestAttacker is not a test: TestHostile runs it in a process of its own, whose standard
+// input it holds. It prints a line when the attack is prepared, then repeats it until the
+// input ends.
+func TestAttacker(t *testing.T) {
+	var i int
+	var address string
+	if _, err := fmt.Sscan(os.Getenv(attackerEnv), &i, &address); err != nil {
+		t.Skip("for TestHostile")
+	}
+	run := attacks[i].prepare(t)
+	fmt.Println(attackerReady)
+	var over atomic.Bool
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		over.Store(true)
+	}()
+	for !over.Load() {
+		run(t, address)
+	}
+}
+
+// An attacker is a process that attacks a Collector.
+type attacker struct {
+	command *exec.Cmd
+	input   io.Closer
+}
+
+// attackerReady is the line that an attacker prints before it begins.
+const attackerReady = "ready"
+
+// startAttacker starts an attack. Attackers have machines of their own, not the processors of
+// those they attack: the process has the lowest priority, so that it delays only the Collector's
+// own work on what it sends.
+func startAttacker(t *testing.T, i int, address string) *attacker {
+	c := again(t, fmt.Sprintf("%s=%d %s", attackerEnv, i, address), "nice", "-n", "19", os.Args[0], "-test.run=^TestAttacker$")
+	input, err := c.StdinPipe()
+	require.NoError(t, err)
+	output, err := c.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.Start())
+	lines := bufio.NewScanner(output)
+	require.True(t, lines.Scan(), "the attacker has ended")
+	require.Equal(t, attackerReady, lines.Text())
+	go func() { _, _ = io.Copy(io.Discard, output) }()
+	return &attacker{c, input}
+}
+
+// stop waits until the attack has ended.
+func (a *attacker) stop(t *testing.T) {
+	require.NoError(t, a.input.Close())
+	require.NoError(t, a.command.Wait(), "the attacker")
 }
 
 // TestHostile attacks a Collector with the default configuration, which sends what it
@@ -77,15 +146,14 @@ exporters:
     tls: {insecure: true}
     sending_queue: {enabled: false} # the receiver waits for the backend
 `, entry, startBackend(t)), pipelines("stef", "otlp"))
-	list := attacks(t)
 	honest := startHonest(t, entry)
 	_ = honest.await(t, 20)
-	for _, attack := range list {
+	for i, attack := range attacks {
 		// Other processes of the machine delay both. So the quieter of some measurements
 		// counts.
 		for attempt := 1; ; attempt++ {
 			alone := p99(honest.await(t, 300))
-			most, took := c.besiege(t, attack, entry, honest)
+			most, took := c.besiege(t, i, entry, honest)
 			beside := p99(took)
 			t.Logf("%s: at most %.0f MiB resident, %d honest batches beside it, p99 %v, alone %v", attack.name, most, len(took), beside, alone)
 			require.Less(t, most, float64(receiverSum), attack.name)
@@ -101,20 +169,8 @@ exporters:
 // besiege repeats an attack for some seconds, until the honest client has sent 300 batches
 // beside it. It returns the largest resident memory of the Collector in MiB, and how long the
 // batches of the honest client took.
-func (c *collector) besiege(t *testing.T, attack attack, address string, honest *honestClient) (most float64, took []time.Duration) {
-	over := make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			attack.run(t, address)
-			select {
-			case <-over:
-				return
-			default:
-			}
-		}
-	}()
+func (c *collector) besiege(t *testing.T, attack int, address string, honest *honestClient) (most float64, took []time.Duration) {
+	attacker := startAttacker(t, attack, address)
 	_ = honest.take(t)
 	for begin := time.Now(); ; time.Sleep(honestPause) {
 		took = append(took, honest.take(t)...)
@@ -125,9 +181,8 @@ func (c *collector) besiege(t *testing.T, attack attack, address string, honest 
 			break
 		}
 	}
-	close(over)
-	<-ended
-	require.Greater(t, len(took), 100, "batches beside %s", attack.name)
+	attacker.stop(t)
+	require.Greater(t, len(took), 100, "batches beside %s", attacks[attack].name)
 	return most, took
 }
 
