@@ -35,6 +35,7 @@
 //	*OmittedError            items over the limits of STEF; all others were sent
 //	*stefgrpc.RejectedError  items that the peer rejected permanently; it accepted all others
 //	*stefgrpc.UnsentError    the batch was not sent; wraps a *stefgrpc.Error
+//	*stefgrpc.Error          no stream could be opened before the timeout
 //	*rotate.Error            a fault of the file system
 //
 // # Environment variables

@@ -44,7 +44,7 @@ func WithRotation(maxBytes int64, maxAge time.Duration) FileOption {
 func WithRetention(maxFiles int, maxTotalBytes int64) FileOption {
 	return fileOption(func(r *rotate.Options) error {
 		if maxFiles < 0 || maxTotalBytes < 0 {
-			return errors.New("WithRetention: a limit is below 0")
+			return fmt.Errorf("WithRetention(%d, %d): a limit is below 0", maxFiles, maxTotalBytes)
 		}
 		r.MaxFiles, r.MaxTotalBytes = maxFiles, maxTotalBytes
 		return nil

@@ -91,7 +91,7 @@ func TestErrorsWithoutFields(t *testing.T) {
 	require.EqualError(t, &BatchError{}, "stefgrpc: batch cannot be encoded: <nil>")
 	require.EqualError(t, &RejectedError{Records: 3}, "stefgrpc: 3 records rejected by the destination")
 	require.EqualError(t, &RejectedError{Records: 3, Ranges: []IDRange{{From: 1, To: 2}, {From: 4, To: 4}}},
-		"stefgrpc: 3 records rejected by the destination: records 1 to 2 of the batch and 1 more ranges")
+		"stefgrpc: 3 records rejected by the destination: records 1 to 2 of the batch and 1 more range")
 	unsent := &UnsentError{}
 	require.EqualError(t, unsent, "stefgrpc: batch handed back (not sent): <nil>")
 	require.NoError(t, errors.Unwrap(unsent))

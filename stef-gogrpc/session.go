@@ -62,7 +62,7 @@ type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 //
 // Per stream, a session keeps the unanswered batches, at most MaxUnackedBatches,
 // and one batch that waits to be encoded. The stream holds their encoded form,
-// bounded by WithMaxUnackedBytes of the client, and the writer holds the current
+// bounded by SessionConfig.MaxUnackedBytes, and the writer holds the current
 // frame, bounded by its frame size. Everything else is a few words per active call
 // of Send. The session releases a batch when its Send returns.
 type Session[B any] struct {

@@ -142,6 +142,9 @@ func (c SessionConfig) Validate() error {
 		{"Backoff.Max", c.Backoff.Max, c.Backoff.Initial},
 	}
 	for _, d := range durations {
+		if d.value < 0 {
+			return fmt.Errorf("stefgrpc: session: %s is %v, must not be negative", d.name, d.value)
+		}
 		if d.value < d.least {
 			return fmt.Errorf("stefgrpc: session: %s is %v, must be at least %v", d.name, d.value, d.least)
 		}
@@ -159,7 +162,11 @@ func (c SessionConfig) Validate() error {
 	}
 	for _, f := range fractions {
 		if !(f.value >= f.least && f.value <= f.most) {
-			return fmt.Errorf("stefgrpc: session: %s is %v, must be from %v to %v", f.name, f.value, f.least, f.most)
+			bound, limit := "at least", f.least
+			if f.value > f.most || math.IsInf(f.least, -1) {
+				bound, limit = "at most", f.most
+			}
+			return fmt.Errorf("stefgrpc: session: %s is %v, must be %s %.0f", f.name, f.value, bound, limit)
 		}
 	}
 	return nil

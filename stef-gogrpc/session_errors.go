@@ -28,14 +28,27 @@ type RejectedError struct {
 
 // Error implements error.
 func (e *RejectedError) Error() string {
-	text := fmt.Sprintf("stefgrpc: %d records rejected by the destination", e.Records)
+	text := fmt.Sprintf("stefgrpc: %s rejected by the destination", count(e.Records, "record"))
 	if len(e.Ranges) > 0 {
-		text += fmt.Sprintf(": records %d to %d of the batch", e.Ranges[0].From, e.Ranges[0].To)
+		first := e.Ranges[0]
+		if first.To == first.From {
+			text += fmt.Sprintf(": record %d of the batch", first.From)
+		} else {
+			text += fmt.Sprintf(": records %d to %d of the batch", first.From, first.To)
+		}
 	}
 	if len(e.Ranges) > 1 {
-		text += fmt.Sprintf(" and %d more ranges", len(e.Ranges)-1)
+		text += " and " + count(uint64(len(e.Ranges)-1), "more range")
 	}
 	return text
+}
+
+// count returns a number of things, in the plural unless it is 1.
+func count(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // BatchError is the error of a batch that cannot be encoded. It is permanent for
@@ -55,7 +68,8 @@ func (e *BatchError) Unwrap() error { return e.Err }
 
 // UnsentError is the error of a batch that the session returned to its caller: the
 // session does not use it any more. Cause.Retryable reports whether to send it
-// again.
+// again. It is true, too, when the context of Send ended or the session was shut down:
+// leave a loop of retries if ctx.Err() is not nil or the error wraps ErrSessionClosed.
 type UnsentError struct {
 	// Cause is the reason. It wraps the error of the context if the context of
 	// Send ended, and ErrSessionClosed if the session was shut down.

@@ -159,8 +159,9 @@ type SessionStats struct {
 	Acknowledged, Rejected, BatchErrors, HandedBack uint64
 	// Redispatched counts how often a batch was moved to another stream.
 	Redispatched uint64
-	// RejectedRecords counts the records that were reported bad before they were
-	// acknowledged, LateRejectedRecords those after, see
+	// RejectedRecords counts the records of delivered batches that were reported bad
+	// before they were acknowledged; those of a batch that was not delivered are in
+	// its UnsentError. LateRejectedRecords counts those reported later, see
 	// SessionEvents.LateRejection.
 	RejectedRecords, LateRejectedRecords uint64
 }

@@ -21,13 +21,13 @@ func TestSessionConfig(t *testing.T) {
 		_, err := startSession[load](nil, nil, c)
 		require.ErrorContains(t, err, want)
 	}
-	f("Streams is -1", func(c *SessionConfig) { c.Streams = -1 })
-	f("Streams is 1025", func(c *SessionConfig) { c.Streams = 1025 })
-	f("LifetimeJitter is 1.5", func(c *SessionConfig) { c.LifetimeJitter = 1.5 })
+	f("Streams is -1, must be at least 1", func(c *SessionConfig) { c.Streams = -1 })
+	f("Streams is 1025, must be at most 1024", func(c *SessionConfig) { c.Streams = 1025 })
+	f("LifetimeJitter is 1.5, must be at most 1", func(c *SessionConfig) { c.LifetimeJitter = 1.5 })
 	f("LifetimeJitter is NaN", func(c *SessionConfig) { c.LifetimeJitter = math.NaN() })
 	f("Senders", func(c *SessionConfig) { c.Senders = -1 })
 	f("MaxUnackedBatches", func(c *SessionConfig) { c.MaxUnackedBatches = -1 })
-	f("AckTimeout", func(c *SessionConfig) { c.AckTimeout = -1 })
+	f("AckTimeout is -1ns, must not be negative", func(c *SessionConfig) { c.AckTimeout = -1 })
 	f("DrainTimeout", func(c *SessionConfig) { c.DrainTimeout = -1 })
 	f("Backoff.Initial", func(c *SessionConfig) { c.Backoff.Initial = -1 })
 	f("Backoff.Max is 1ms, must be at least 100ms", func(c *SessionConfig) { c.Backoff.Max = time.Millisecond })
@@ -54,6 +54,8 @@ func TestSessionNames(t *testing.T) {
 	require.Equal(t, "ack timeout", CloseAckTimeout.String())
 	require.Equal(t, "close reason 99", CloseReason(99).String())
 	require.Equal(t, "stefgrpc: batch cannot be encoded: EOF", (&BatchError{io.EOF}).Error())
-	require.Equal(t, "stefgrpc: 3 records rejected by the destination: records 1 to 2 of the batch and 1 more ranges",
+	require.Equal(t, "stefgrpc: 3 records rejected by the destination: records 1 to 2 of the batch and 1 more range",
 		(&RejectedError{Ranges: []IDRange{{From: 1, To: 2}, {From: 9, To: 9}}, Records: 3}).Error())
+	require.Equal(t, "stefgrpc: 1 record rejected by the destination: record 3 of the batch",
+		(&RejectedError{Ranges: []IDRange{{From: 3, To: 3}}, Records: 1}).Error())
 }

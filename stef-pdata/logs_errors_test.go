@@ -95,7 +95,7 @@ func TestPlaceOfBadLogRecord(t *testing.T) {
 		w, err := otelstef.NewLogsWriter(new(bytes.Buffer))
 		require.NoError(t, err)
 		err = stefpdata.NewLogsEncoder(w, stefpdata.WithMode(mode)).Encode(ld)
-		require.ErrorContains(t, err, "1 items were not written, the first: resource 1, scope 0, item 1234: body: ")
+		require.ErrorContains(t, err, "1 item was not written, the first: resource 1, scope 0, item 1234: body: ")
 	}
 }
 

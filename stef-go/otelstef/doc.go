@@ -3,7 +3,41 @@
 
 // Package otelstef has the OpenTelemetry records of STEF, Metrics, Spans and
 // Logs, with their writers and readers. The files that end in .stef.go are
-// generated from stef-spec/otel.stef.
+// generated from stef-spec/otel.stef. A writer embeds a stefrt.WriteStream and a reader a
+// stefrt.ReadStream, which have Flush, Close, Stats, Schema and Err:
+// go doc github.com/otelstef/stef/stef-go/stefrt.WriteStream.
+//
+// # Schemas
+//
+// A writer writes one of three schemas. Readers of this package read all of them.
+//
+//   - The full schema, without an option: any reader that follows the schema file reads the
+//     fields as they are.
+//   - The compact form, with [CompactMetrics], [CompactSpans] or [CompactLogs]: the smallest,
+//     for two ends that know it. It is the default of the Collector exporter and of
+//     stef convert.
+//   - The published schema, with [PublishedMetrics] or [PublishedSpans], for the reference
+//     implementation. It has no logs and lacks some fields.
+//
+// The last of several such options counts. Over gRPC the options of the stream choose the
+// newest schema that both ends know.
+//
+// The structs Compact and the fields CompactExemplars, Start, Duration, Trace, ID and Known
+// of a root belong to the compact form. Programs neither set nor get them.
+//
+// # Records keep their content
+//
+// A record keeps its content from one Write to the next, also its lists and maps: Append
+// adds to the pairs of the record before. Call Reset of the map first.
+//
+// # Ids
+//
+// Ids of traces and spans are bytes, 16 and 8, or empty. Writers do not check the length;
+// readers that make OTLP of them reject other lengths. In the published schema ids of spans
+// and of links are lower-case hexadecimal text instead, of 32 and 16 characters
+// (specification 11.3): a program that writes records in it sets them so, and a program
+// that reads records gets them as they were written. Schema of a reader or writer tells the
+// schemas apart. Package stef-pdata converts ids.
 //
 // # Reading logs of others
 //

@@ -212,8 +212,8 @@ func ExamplePublishedSpans() {
 }
 
 // A cut stream ends in an error that says where, after all records of the frames
-// before. A changed byte is an error only if the bytes are no stream any more: the
-// format has no checksum.
+// before. A changed byte is an error only if the bytes are no stream any more: there
+// are no checksums unless stef.WithChecksums adds them.
 func Example_errors() {
 	var stream bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&stream)

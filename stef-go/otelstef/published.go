@@ -13,7 +13,8 @@ import (
 func PublishedMetrics() stef.WriterOption { return stef.WithSchema(MetricsBaseSchema()) }
 
 // PublishedSpans is PublishedMetrics for spans. It leaves out dropped event
-// and link counts and entity references.
+// and link counts and entity references. Ids of spans and links must be set as lower-case
+// hexadecimal text, of 32 characters for traces and 16 for spans.
 func PublishedSpans() stef.WriterOption { return stef.WithSchema(SpansBaseSchema()) }
 
 // CompactMetrics makes a writer of metrics write in the compact form: it sends times and

@@ -88,7 +88,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("rotate: Options.Sync is %d: use SyncInterval, SyncFlush or SyncNone", o.Sync)
 	}
 	if o.MaxFiles < 0 || o.MaxTotalBytes < 0 || o.FlushInterval < 0 || o.SyncEvery < 0 {
-		return o, fmt.Errorf("rotate: Options.MaxFiles, MaxTotalBytes, FlushInterval and SyncEvery must not be negative")
+		return o, fmt.Errorf("rotate: Options.MaxFiles (%d), MaxTotalBytes (%d), FlushInterval (%v) and SyncEvery (%v) must not be negative",
+			o.MaxFiles, o.MaxTotalBytes, o.FlushInterval, o.SyncEvery)
 	}
 	setDefault(&o.MaxBytes, defaultMaxBytes)
 	setDefault(&o.MaxAge, defaultMaxAge)

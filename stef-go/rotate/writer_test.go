@@ -233,13 +233,13 @@ func TestManyGoroutinesAndWriters(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for want, o := range map[string]Options{
-		"Options.Dir is empty":                   {Signal: "logs"},
-		"Options.Signal is \"\"":                 {Dir: "x"},
-		"must not contain '-'":                   {Dir: "x", Signal: "a-b"},
-		"Options.Prefix is \"a/b\"":              {Dir: "x", Signal: "logs", Prefix: "a/b"},
-		"Options.Prefix is \"..\"":               {Dir: "x", Signal: "logs", Prefix: ".."},
-		"Options.Sync is 3":                      {Dir: "x", Signal: "logs", Sync: 3},
-		"Options.MaxFiles, MaxTotalBytes, Flush": {Dir: "x", Signal: "logs", MaxFiles: -1},
+		"Options.Dir is empty":                 {Signal: "logs"},
+		"Options.Signal is \"\"":               {Dir: "x"},
+		"must not contain '-'":                 {Dir: "x", Signal: "a-b"},
+		"Options.Prefix is \"a/b\"":            {Dir: "x", Signal: "logs", Prefix: "a/b"},
+		"Options.Prefix is \"..\"":             {Dir: "x", Signal: "logs", Prefix: ".."},
+		"Options.Sync is 3":                    {Dir: "x", Signal: "logs", Sync: 3},
+		"Options.MaxFiles (-1), MaxTotalBytes": {Dir: "x", Signal: "logs", MaxFiles: -1},
 	} {
 		_, err := New(o, startLogs)
 		require.ErrorContains(t, err, want)

@@ -146,7 +146,7 @@ func (r *Reader) readFixedHeader() error {
 		return fmt.Errorf("%w: size is %d, at least %d", stef.ErrCorrupt, size, fixedSize)
 	}
 	if size > uint64(r.limits.HeaderBytes) {
-		return fmt.Errorf("%w: size is %d, at most %d", stef.ErrLimit, size, r.limits.HeaderBytes)
+		return fmt.Errorf("%w: size is %d, at most %d (Limits.HeaderBytes, see stef.WithLimits)", stef.ErrLimit, size, r.limits.HeaderBytes)
 	}
 	var rest [fixedSize]byte
 	if err := r.readFull(rest[:]); err != nil {

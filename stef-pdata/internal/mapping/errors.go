@@ -87,7 +87,7 @@ func (e ItemErrors) Items() int {
 
 // Error describes the first item and counts the others.
 func (e ItemErrors) Error() string {
-	return listText(e.Items(), "items were not written", e)
+	return listText(e.Items(), "item", "not written", e)
 }
 
 // Unwrap returns the errors.
@@ -144,15 +144,18 @@ func (e RecordErrors) Records() uint64 {
 
 // Error describes the first range and counts the others.
 func (e RecordErrors) Error() string {
-	return listText(e.Records(), "records were not converted", e)
+	return listText(e.Records(), "record", "not converted", e)
 }
 
 // Unwrap returns the errors.
 func (e RecordErrors) Unwrap() []error { return unwrap(e) }
 
 // listText describes a list of errors by a count and the first one.
-func listText[N int | uint64, E error](n N, what string, list []E) string {
-	text := fmt.Sprintf("stef: %d %s", n, what)
+func listText[N int | uint64, E error](n N, thing, what string, list []E) string {
+	text := fmt.Sprintf("stef: %d %ss were %s", n, thing, what)
+	if n == 1 {
+		text = fmt.Sprintf("stef: 1 %s was %s", thing, what)
+	}
 	if len(list) > 0 {
 		text += fmt.Sprintf(", the first: %v", list[0])
 	}

@@ -249,9 +249,9 @@ func TestConvertSkips(t *testing.T) {
 	data := metrics(t) // its second record is a histogram of a sum
 	code, _, stderr := run(data, "convert", "--to", "otlp", "-", "-")
 	require.Equal(t, cli.ExitData, code)
-	require.Contains(t, stderr, "stef convert: standard input: 1 records were not converted, the first: record 2: ")
+	require.Contains(t, stderr, "stef convert: standard input: 1 record was not converted, the first: record 2: ")
 	_, stderr = mustRun(t, data, "convert", "--skip", "--quiet", "--to", "otlp", "-", "-")
-	require.Regexp(t, "^left out: 1 data points\n  1 records were not converted, the first: record 2: .*\n$", stderr)
+	require.Regexp(t, "^left out: 1 data points\n  1 record was not converted, the first: record 2: .*\n$", stderr)
 }
 
 // After any error, the output name has no file, or its previous one.
