@@ -104,9 +104,18 @@ func sharedPart(t *schema.Type) bool {
 // and generated code use themselves.
 func checkTypeName(name string, pos schema.Pos) error {
 	if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
-		return refuse(name, pos, "%s does not begin with an upper-case letter, as types do in generated code", name)
+		return refuse(name, pos, "%s does not begin with an upper-case letter, as types do in generated code%s", name, upperHint(name))
 	}
 	return nil
+}
+
+// upperHint returns the name to write instead, as the end of a message, or "" if its
+// first letter has no upper case.
+func upperHint(name string) string {
+	if upper := exported(name); upper != name {
+		return fmt.Sprintf(": write %q", upper)
+	}
+	return ""
 }
 
 // endless reports whether an initial value of s contains another one of s.

@@ -63,7 +63,7 @@ func TestGenerateRefuses(t *testing.T) {
 	f("RFieldA twice", "struct R root { A RField }", "enum RField { A = 1 }")
 
 	// Types that are not exported.
-	f("3:8: point does not begin with an upper-case letter", "struct R root { A point }", "struct point { A uint64 }")
+	f("3:8: point does not begin with an upper-case letter, as types do in generated code: write \"Point\"", "struct R root { A point }", "struct point { A uint64 }")
 	f("3:7: string_ does not begin", "struct R root { A string_ }", "oneof string_ { A uint64 }")
 	f("3:10: map does not begin", "struct R root { A map }", "multimap map { key string value string }")
 	f("3:6: len does not begin", "struct R root { A len }", "enum len { A = 1 }")

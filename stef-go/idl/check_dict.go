@@ -33,6 +33,9 @@ func (c *checker) dictionaries() {
 	})
 }
 
+// whatCan is the end of a message about a dictionary in the wrong place.
+const whatCan = ": string and bytes can, and a struct where it is defined, as in \"struct S dict(S) {\""
+
 type dictUse struct {
 	holds string
 	line  int
@@ -46,7 +49,7 @@ func (c *checker) stringDict(t *schema.Type) bool {
 	case schema.KindString, schema.KindBytes:
 		return true
 	case schema.KindEnum:
-		c.list.errorf(at, "enum %s cannot have a dictionary; string and bytes can", quoted(t.Name))
+		c.list.errorf(at, "enum %s cannot have a dictionary%s", quoted(t.Name), whatCan)
 	case schema.KindStruct:
 		c.list.warnf(at, "the dictionary here has no effect: that of a struct is named where struct %s is defined",
 			quoted(t.Name))

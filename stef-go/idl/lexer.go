@@ -25,6 +25,9 @@ type lexer struct {
 	// fresh says that no token was found on the current line yet.
 	fresh   bool
 	comment commentBlock
+	// quote is the last quotation mark that opened text, or 0; quoteLine is its line.
+	quote     rune
+	quoteLine int
 }
 
 func newLexer(src []byte, list *reports) *lexer {
@@ -231,6 +234,17 @@ func (l *lexer) inPackage() bool {
 	return bytes.HasPrefix(bytes.TrimSpace(line), []byte("package "))
 }
 
+// closes reports whether the quote that was just read is the second one of a pair on
+// its line. One error for each pair is enough.
+func (l *lexer) closes(quote rune) bool {
+	if l.quote == quote && l.quoteLine == l.pos.Line {
+		l.quote = 0
+		return true
+	}
+	l.quote, l.quoteLine = quote, l.pos.Line
+	return false
+}
+
 func (l *lexer) skipUnknown(r rune) {
 	at := span{l.pos, 1}
 	l.advance()
@@ -257,7 +271,9 @@ func (l *lexer) skipUnknown(r rune) {
 			l.advance()
 		}
 	case '"', '\'', '`':
-		l.list.errorf(at, "unexpected character %q: names have no quotes", r)
+		if !l.closes(r) {
+			l.list.errorf(at, "unexpected character %q: names have no quotes", r)
+		}
 	case '?':
 		l.list.errorf(at, "unexpected character %q: a field that may be absent is written \"Name Type optional\"", r)
 	case '*':

@@ -90,7 +90,7 @@ func (p *parser) name(what string) (token, bool) {
 		return p.next(), true
 	}
 	if isKeyword(p.tok.text) {
-		return p.tok, p.fail(p.tok.span, "expected %s, found %s, which cannot be a name%s", what, p.tok.describe(), p.nameHint(what))
+		return p.tok, p.fail(p.tok.span, "expected %s, found %s, which cannot be a name%s", what, p.tok.describe(), p.keywordHint(what))
 	}
 	return p.tok, p.fail(p.tok.span, "expected %s, found %s%s", what, p.tok.describe(), p.nameHint(what))
 }
@@ -104,29 +104,53 @@ func (p *parser) nameHint(what string) string {
 	return fieldHint(p.tok.kind)
 }
 
+// keywordHint returns what to write instead of the next token, a keyword, where a name
+// is expected, or "".
+func (p *parser) keywordHint(what string) string {
+	hint := p.nameHint(what)
+	modifier := p.tok.kind == "root" && !p.tok.first
+	if hint != "" || modifier || p.tok.kind.startsDefinition() || what == packageName {
+		return hint
+	}
+	text := string(p.tok.kind)
+	return ": write " + quoted(strings.ToUpper(text[:1])+text[1:])
+}
+
 // file parses Package , Definition , { Definition }.
 func (p *parser) file() {
 	if !p.packageClause() {
+		if foreignFile(p.tok.text) || definitionHint(p.tok.text) != "" && p.tok.kind == identifier {
+			return // the rest is another language, one error says so
+		}
 		p.skipToDefinition()
 	}
 	if p.tok.kind == endOfFile && !p.list.failed() {
 		p.fail(p.tok.span, "the file has no definition")
 	}
 	for p.tok.kind != endOfFile {
-		if !p.definition() {
-			p.skipToDefinition()
+		other := foreignFile(p.tok.text)
+		if p.definition() {
+			continue
 		}
+		if other {
+			return
+		}
+		p.skipToDefinition()
 	}
 }
 
 func (p *parser) packageClause() bool {
 	p.schema.Doc = p.tok.doc
 	if !p.accept("package") {
-		return p.fail(p.tok.span, "a schema file starts with its package, such as \"package com.example.shop\", found %s", p.tok.describe())
+		hint := ""
+		if foreignFile(p.tok.text) {
+			hint = definitionHint(p.tok.text)
+		}
+		return p.fail(p.tok.span, "a schema file starts with its package, such as \"package com.example.shop\", found %s%s", p.tok.describe(), hint)
 	}
 	var names []string
 	for {
-		t, ok := p.name("a package name")
+		t, ok := p.name(packageName)
 		if !ok {
 			return false
 		}
@@ -154,7 +178,11 @@ func (p *parser) definition() bool {
 		}
 		return p.fail(p.tok.span, "expected struct, oneof, multimap or enum, found %s%s", p.tok.describe(), hint)
 	}
-	keyword := p.next()
+	return p.definitionOf(p.next())
+}
+
+// definitionOf parses a definition behind its keyword.
+func (p *parser) definitionOf(keyword token) bool {
 	name, ok := p.name("the name of the " + string(keyword.kind))
 	if !ok {
 		return false
@@ -221,7 +249,7 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 	p.suspect, p.foreign = token{}, token{}
 	defer func() { p.suspect, p.foreign = token{}, token{} }()
 	for !p.accept("}") {
-		if p.tok.kind.startsDefinition() && p.tok.pos.Column > keyword.pos.Column && p.tok.pos.Line > keyword.pos.Line && p.suspect.text == "" {
+		if p.tok.kind.startsDefinition() && p.suspect.text == "" && (!p.tok.first || p.tok.pos.Column > keyword.pos.Column) {
 			p.nested(keyword)
 			continue
 		}
@@ -239,10 +267,25 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 
 // nested reports a definition inside the body of another one, and parses it.
 func (p *parser) nested(outer token) {
-	p.fail(p.tok.span, "a %s cannot hold a definition: define the %s outside, and give the %s a field with its name as the type",
-		outer.kind, p.tok.kind, outer.kind)
 	start := p.count
-	if !p.definition() {
+	keyword := p.next()
+	part := "field"
+	if outer.kind == "oneof" {
+		part = "choice"
+	}
+	switch name := p.tok; {
+	case outer.kind == "enum" || outer.kind == "multimap":
+		p.fail(keyword.span, "a definition cannot be inside another one: define the %s outside", keyword.kind)
+	case name.kind == identifier:
+		p.fail(keyword.span, "a definition cannot be inside another one: define the %s outside, then write the %s %s",
+			keyword.kind, part, quoted(name.text+" "+name.text))
+	default:
+		p.fail(keyword.span, "a definition cannot be inside another one: define the %s outside, with a name, and use the name as the type of a %s",
+			keyword.kind, part)
+		p.skipEntry(start)
+		return
+	}
+	if !p.definitionOf(keyword) {
 		p.skipEntry(start)
 	}
 }
@@ -275,6 +318,9 @@ const (
 	choiceName = "the name of a choice"
 )
 
+// packageName is how messages refer to a part of the package's name.
+const packageName = "a package name"
+
 // field parses Ident , Type , { "optional" }.
 func (p *parser) field(s *schema.Struct) bool {
 	what := fieldName
@@ -290,6 +336,10 @@ func (p *parser) field(s *schema.Struct) bool {
 	typeName := p.tok
 	if name.text == "reserved" && typeName.kind == number {
 		return p.fail(name.span, "fields have no numbers to reserve: keep a field that is no longer used, and rename it")
+	}
+	if name.text == "default" && !name.first && !typeName.first && literal(typeName) {
+		return p.fail(name.span, "fields have no default values: remove %q; a field that was not set is zero or empty, an optional one is absent",
+			"default "+typeName.text)
 	}
 	if !p.typeOf(&f.Type, "field "+quoted(name.text), name.span) {
 		return false
@@ -381,8 +431,13 @@ func (p *parser) enumDef(keyword, name token) bool {
 		if !ok {
 			return false
 		}
-		if p.tok.kind == "}" || p.tok.first {
-			return p.fail(name.span, "enum value %s has no number", quoted(name.text))
+		if p.tok.kind == "}" || p.tok.kind == identifier || p.tok.first {
+			next := uint64(0)
+			for _, v := range e.Values {
+				next = max(next, v.Value+1)
+			}
+			e.Values = append(e.Values, schema.EnumValue{Name: name.text, Value: next, Pos: name.pos})
+			return p.fail(name.span, "enum value %s has no number: write \"%s = %d\"", quoted(name.text), name.text, next)
 		}
 		if !p.expect("=", "after "+quoted(name.text)) {
 			return false
@@ -443,7 +498,7 @@ func (p *parser) dictOf(t *schema.Type) bool {
 	}
 	switch t.Kind {
 	case schema.KindBool, schema.KindInt64, schema.KindUint64, schema.KindFloat64:
-		p.list.errorf(at, "%s cannot have a dictionary; string and bytes can", t.Kind)
+		p.list.errorf(at, "%s cannot have a dictionary%s", t.Kind, whatCan)
 		return true
 	}
 	t.Dict = dict

@@ -110,13 +110,30 @@ func definitionHint(word string) string {
 		return ": types have no second names, use the type itself"
 	case "service", "rpc":
 		return ": a schema describes records only"
-	case "option", "syntax", "namespace", "reserved":
+	case "syntax", "edition":
+		return ": stefc does not read proto files"
+	case "option", "namespace", "reserved":
 		return ": remove the line, it has no meaning here"
 	}
 	if keyword := foreignDefinitions[word]; keyword != "" {
 		return ", did you mean " + quoted(keyword) + "?"
 	}
 	return ""
+}
+
+// foreignFile reports whether a line with this first word is of another language, whose
+// syntax would only cause more errors.
+func foreignFile(word string) bool {
+	switch word {
+	case "import", "include", "syntax", "edition":
+		return true
+	}
+	return false
+}
+
+// literal reports whether t is a value in other languages.
+func literal(t token) bool {
+	return t.kind == number || t.text == "true" || t.text == "false"
 }
 
 // typeHint returns what to write instead of kind in the place of a type, as the
