@@ -23,40 +23,76 @@ import (
 // inserted at the front moves all others.
 const maxChanges = 3
 
-// warnOfChanges warns if the generated files cannot read the streams that the package in
+// warnOfChanges warns if the generated files misread the streams that the package in
 // the folder writes. It is the only moment at which both schemas are known: a stream
-// has the number of fields, not their types, so readers cannot tell all such streams.
+// has the number of fields, not their types nor the names of enum values, so readers
+// cannot tell all such streams.
 func warnOfChanges(stderr io.Writer, path, dir string, files []stefgen.File) {
 	at := slices.IndexFunc(files, func(f stefgen.File) bool { return f.Name == stefgen.SchemaFile })
-	before, err := os.ReadFile(filepath.Join(dir, stefgen.SchemaFile))
-	if err != nil || at < 0 {
-		return // the first run in this folder
-	}
-	old, now := schemaIn(before), schemaIn(files[at].Content)
-	if old == nil || now == nil {
-		return // a file of another hand
-	}
-	changes := schema.CompatibleSchemas(old, now)
-	if changes == nil {
+	old := generatedSchema(dir)
+	if old == nil || at < 0 {
 		return
 	}
-	list := changes.(interface{ Unwrap() []error }).Unwrap()
-	fmt.Fprintf(stderr, "%s: warning: the new code cannot read the streams that the code in %s has written so far:\n", path, filepath.Clean(dir))
-	for _, change := range list[:min(len(list), maxChanges)] {
-		fmt.Fprintf(stderr, "     | %v\n", change)
+	_, now := schemasIn(files[at].Content)
+	if now == nil {
+		return
 	}
-	if n := len(list) - maxChanges; n > 0 {
-		fmt.Fprintf(stderr, "     | and %d more\n", n)
+	warn := func(what string, list []error, advice string) {
+		if len(list) == 0 {
+			return
+		}
+		fmt.Fprintf(stderr, "%s: warning: the new code reads streams of the code in %s %s:\n", path, filepath.Clean(dir), what)
+		for _, change := range list[:min(len(list), maxChanges)] {
+			fmt.Fprintf(stderr, "     | %v\n", change)
+		}
+		if n := len(list) - maxChanges; n > 0 {
+			fmt.Fprintf(stderr, "     | and %d more\n", n)
+		}
+		fmt.Fprintf(stderr, "     | %s If there are no such streams, ignore this.\n", advice)
 	}
-	fmt.Fprintln(stderr, "     | Append to structs and oneofs instead. If there are no such streams, ignore this.")
+	if changes := schema.CompatibleSchemas(old.whole, now); changes != nil {
+		warn("wrongly or not at all", changes.(interface{ Unwrap() []error }).Unwrap(), "Append to structs and oneofs instead.")
+	}
+	warn("with other names of enum values", enumChanges(old.whole, now), "Keep the number of each value, and give new values new numbers.")
 }
 
-// schemaIn returns the schema, with that of the other form if there is one, that the
-// constants of a generated file hold, or nil.
-func schemaIn(content []byte) *schema.Schema {
-	file, err := parser.ParseFile(token.NewFileSet(), "", content, parser.SkipObjectResolution)
+// generated is the schema of generated code: without the fields of the other form, and
+// with them.
+type generated struct{ plain, whole *schema.Schema }
+
+// generatedSchema returns the schema of the generated code in a folder, or nil if there
+// is none.
+func generatedSchema(dir string) *generated {
+	content, err := os.ReadFile(filepath.Join(dir, stefgen.SchemaFile))
 	if err != nil {
 		return nil
+	}
+	if plain, whole := schemasIn(content); whole != nil {
+		return &generated{plain, whole}
+	}
+	return nil // a file of another hand
+}
+
+// generatedBase returns the wire schema of a root in the generated code in a folder, as
+// the end of a message, or "" if it is that of now.
+func generatedBase(dir string, now *schema.Struct) string {
+	old := generatedSchema(dir)
+	if old == nil {
+		return ""
+	}
+	root := old.plain.Root(now.Name)
+	if root == nil || slices.Equal(schema.WireOf(root), schema.WireOf(now)) {
+		return ""
+	}
+	return fmt.Sprintf(", that of the code in %s is %s=%s", filepath.Clean(dir), root.Name, schema.WireOf(root).Text())
+}
+
+// schemasIn returns the schema that the constants of a generated file hold, without and
+// with the fields of the other form, or nil.
+func schemasIn(content []byte) (plain, whole *schema.Schema) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", content, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, nil
 	}
 	texts := map[string]string{}
 	for _, d := range file.Decls {
@@ -76,17 +112,17 @@ func schemaIn(content []byte) *schema.Schema {
 			}
 		}
 	}
-	plain, err := idl.Parse("", []byte(texts["schemaText"]))
+	plain, err = idl.Parse("", []byte(texts["schemaText"]))
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	text, ok := texts["formText"]
 	if !ok {
-		return plain
+		return plain, plain
 	}
 	form, err := idl.Parse("", []byte(text))
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	return schema.Extend(plain, form)
+	return plain, schema.Extend(plain, form)
 }

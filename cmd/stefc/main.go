@@ -53,7 +53,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
 func run(args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("stefc", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+	flags.SetOutput(io.Discard)
 	out := flags.String("out", ".", "`folder` to write to")
 	pkg := flags.String("package", "", "Go package `name`; default the last part of the schema's package")
 	base := baseFlag{}
@@ -61,15 +61,14 @@ func run(args []string, stderr io.Writer) int {
 	more := flags.String("form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
 	version := flags.Bool("version", false, "print the version and end")
 	header := flags.String("header", "", "text `file` with the licence text for the top of each file; default none")
-	flags.Usage = func() {
-		fmt.Fprintln(stderr, "usage: stefc [FLAG]... FILE.stef")
-		flags.PrintDefaults()
-	}
+	flags.Usage = func() {} // errors of flags are a line each
 	paths, err := parseFlags(flags, args)
+	if errors.Is(err, flag.ErrHelp) {
+		usage(stderr, flags)
+		return 0
+	}
 	if err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
+		fmt.Fprintf(stderr, "stefc: %s; stefc -help lists the flags\n", flagText(err))
 		return exitUsage
 	}
 	if *version || len(paths) == 1 && paths[0] == "version" {
@@ -82,7 +81,7 @@ func run(args []string, stderr io.Writer) int {
 			fmt.Fprintf(stderr, ": %s", strings.Join(paths, " "))
 		}
 		fmt.Fprintln(stderr)
-		flags.Usage()
+		usage(stderr, flags)
 		return exitUsage
 	}
 	if *pkg != "" && !token.IsIdentifier(*pkg) {
@@ -114,7 +113,7 @@ func run(args []string, stderr io.Writer) int {
 			return code
 		}
 	}
-	files, code := compile(path, src, options, stderr)
+	files, code := compile(path, *out, src, options, stderr)
 	if code != 0 {
 		return code
 	}
@@ -130,6 +129,12 @@ func run(args []string, stderr io.Writer) int {
 	return 0
 }
 
+func usage(stderr io.Writer, flags *flag.FlagSet) {
+	fmt.Fprintln(stderr, "usage: stefc [FLAG]... FILE.stef")
+	flags.SetOutput(stderr)
+	flags.PrintDefaults()
+}
+
 // parseFlags parses flags and arguments in any order, and returns the arguments. All
 // that follows -- are arguments.
 func parseFlags(flags *flag.FlagSet, args []string) (rest []string, err error) {
@@ -143,6 +148,24 @@ func parseFlags(flags *flag.FlagSet, args []string) (rest []string, err error) {
 		}
 		rest, args = append(rest, args[0]), args[1:]
 	}
+}
+
+// otherFlags are the names that users try first, and what they are here.
+var otherFlags = map[string]string{
+	"o": "out", "output": "out", "output-dir": "out", "outdir": "out", "dir": "out", "d": "out",
+	"p": "package", "pkg": "package", "licence": "header", "license": "header", "v": "version",
+}
+
+// flagText is the text of an error of package flag, with the flag that was meant.
+func flagText(err error) string {
+	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !ok {
+		return err.Error()
+	}
+	if meant := otherFlags[strings.TrimPrefix(name, "-")]; meant != "" {
+		return fmt.Sprintf("there is no flag -%s, did you mean -%s?", name, meant)
+	}
+	return "there is no flag -" + name
 }
 
 // baseFlag collects the values of -base by root.
@@ -180,9 +203,9 @@ func parse(path string, stderr io.Writer) (*schema.Schema, int) {
 	return s, 0
 }
 
-// compile generates files from the text of a schema. On failure it reports the
-// error and returns the exit code.
-func compile(path string, src []byte, options stefgen.Options, stderr io.Writer) ([]stefgen.File, int) {
+// compile generates files for the folder out from the text of a schema. On failure it
+// reports the error and returns the exit code.
+func compile(path, out string, src []byte, options stefgen.Options, stderr io.Writer) ([]stefgen.File, int) {
 	s, warnings, err := idl.ParseWithWarnings(path, src)
 	noRoot := err == nil && len(s.Roots()) == 0
 	if noRoot {
@@ -205,7 +228,7 @@ func compile(path string, src []byte, options stefgen.Options, stderr io.Writer)
 			return nil, exitUsage
 		}
 		if _, err := schema.Keep(r, options.Base[root]); err != nil {
-			fmt.Fprintf(stderr, "stefc: -base of %s: %v; the whole schema is %s=%s\n", root, err, root, schema.WireOf(r).Text())
+			fmt.Fprintf(stderr, "stefc: -base of %s: %v; the whole schema is %s=%s%s\n", root, err, root, schema.WireOf(r).Text(), generatedBase(out, r))
 			return nil, exitUsage
 		}
 	}

@@ -103,8 +103,9 @@ func TestRunErrors(t *testing.T) {
 	f(exitUsage, "stefc: one schema file is needed, found 0 arguments\n"+usage, shop)
 	f(exitUsage, "stefc: one schema file is needed, found 2 arguments: shop.stef other.stef\n"+usage, shop, "shop.stef", "-out", "x", "other.stef")
 	f(exitUsage, "found 2 arguments: shop.stef -out\n", shop, "shop.stef", "--", "-out")
-	f(exitUsage, "flag needs an argument: -out", shop, "shop.stef", "-out")
-	f(exitUsage, "flag provided but not defined: -color", shop, "-color", "shop.stef")
+	f(exitUsage, "stefc: flag needs an argument: -out; stefc -help lists the flags\n", shop, "shop.stef", "-out")
+	f(exitUsage, "stefc: there is no flag -color; stefc -help lists the flags\n", shop, "-color", "shop.stef")
+	f(exitUsage, "stefc: there is no flag -o, did you mean -out?; stefc -help lists the flags\n", shop, "-o", "fleet", "shop.stef")
 	f(exitUsage, `-package: "a-b" is not a Go package name`, shop, "-package", "a-b", "shop.stef")
 	f(exitUsage, `-package: "func" is not a Go package name`, shop, "-package", "func", "shop.stef")
 
@@ -188,7 +189,7 @@ func TestRunWarnsOfChanges(t *testing.T) {
 		require.Empty(t, stderr, "the folder has the new schema now")
 	}
 	const (
-		warning = "shop.stef: warning: the new code cannot read the streams that the code in gen has written so far:\n"
+		warning = "shop.stef: warning: the new code reads streams of the code in gen wrongly or not at all:\n"
 		advice  = "     | Append to structs and oneofs instead. If there are no such streams, ignore this.\n"
 	)
 	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
@@ -201,6 +202,62 @@ func TestRunWarnsOfChanges(t *testing.T) {
 		"     | Order.Items: was field 2 and is field 3; new fields go to the end\n"+
 		"     | Order.Color: was field 3 and is field 4; new fields go to the end\n"+
 		"     | and 1 more\n"+advice)
+}
+
+// TestRunWarnsOfEnums changes the numbers and the names of enum values.
+func TestRunWarnsOfEnums(t *testing.T) {
+	const values = "Good = 1 Bad = 2 Ugly = 3"
+	const quality = "package a\nstruct R root { Q []Quality }\nenum Quality { " + values + " }\n"
+	_, code, stderr := stefc(t, quality, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Empty(t, stderr)
+	const (
+		warning = "shop.stef: warning: the new code reads streams of the code in gen with other names of enum values:\n"
+		advice  = "     | Keep the number of each value, and give new values new numbers. If there are no such streams, ignore this.\n"
+	)
+	f := func(now, want string) {
+		t.Helper()
+		if want != "" {
+			want = warning + want + advice
+		}
+		require.NoError(t, os.WriteFile("shop.stef", []byte(now), 0o644))
+		code, stderr := again("-out", "gen", "shop.stef")
+		require.Equal(t, 0, code, stderr)
+		require.Equal(t, want, stderr)
+		require.NoError(t, os.WriteFile("shop.stef", []byte(quality), 0o644))
+		code, _ = again("-out", "gen", "shop.stef")
+		require.Equal(t, 0, code)
+	}
+	change := func(now string) string { return strings.Replace(quality, values, now, 1) }
+	f(change("Zero = 0 "+values+" More = 4"), "")
+	f(change("Fine = 1 Bad = 2 Ugly = 3"), "")
+	f(strings.ReplaceAll(quality, "Quality", "Grade"), "")
+	f(change("Bad = 1 Good = 2 Ugly = 3"),
+		"     | Quality.Good: was 1 and is 2: old streams are read with the wrong names\n"+
+			"     | Quality.Bad: was 2 and is 1: old streams are read with the wrong names\n")
+	f(change("Good = 1 Bad = 2 Ugly = 4"), "     | Quality.Ugly: was 3 and is 4: old streams have a value without a name\n")
+	f(change("Good = 1 Ugly = 3"), "     | Quality.Bad: was 2 and is removed: old streams have a value without a name\n")
+	f(strings.ReplaceAll(change("Good = 1 Ugly = 3"), "Quality", "Grade"),
+		"     | Quality.Bad: was 2 and is removed: old streams have a value without a name\n")
+	f(change("Good = 4 Bad = 5 Ugly = 6 More = 1 Most = 2"),
+		"     | Quality.Good: was 1 and is 4: old streams are read with the wrong names\n"+
+			"     | Quality.Bad: was 2 and is 5: old streams are read with the wrong names\n"+
+			"     | Quality.Ugly: was 3 and is 6: old streams have a value without a name\n")
+}
+
+// TestRunNamesGeneratedBase: the numbers that are needed are those of the code before
+// the change.
+func TestRunNamesGeneratedBase(t *testing.T) {
+	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
+	require.NoError(t, os.WriteFile("shop.stef", []byte(appended), 0o644))
+	code, stderr = again("-out", "gen", "-base", "Order=3", "shop.stef")
+	require.Equal(t, exitUsage, code)
+	require.Equal(t, "stefc: -base of Order: wire schema: entry 1 (Item): is missing; the whole schema is Order=4,1, that of the code in gen is Order=3,1\n", stderr)
+	code, stderr = again("-out", "other", "-base", "Order=3", "shop.stef")
+	require.Equal(t, exitUsage, code)
+	require.Equal(t, "stefc: -base of Order: wire schema: entry 1 (Item): is missing; the whole schema is Order=4,1\n", stderr)
 }
 
 // TestRunWarnsOfChangedForms changes a schema below the fields of its other form.
