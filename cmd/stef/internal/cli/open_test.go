@@ -143,7 +143,7 @@ func TestSchemaVersions(t *testing.T) {
 		fails(cli.ExitData, "--base", old, command, "--schema", newer, "-")
 		fails(cli.ExitData, "the stream is newer than "+older, announced, command, "--schema", older, "-")
 		fails(cli.ExitUsage, "--base needs --schema", old, command, "--base", "Order=2", "-")
-		fails(cli.ExitUsage, "--base Order: wire schema: entry 0 (Order): has 4 fields, this schema has 3", old,
+		fails(cli.ExitUsage, "--base Order: wire schema: entry 0 (Order): has 4 fields, this schema has 3; the whole schema is Order=3,2\n", old,
 			command, "--schema", newer, "--base", "Order=4", "-")
 		fails(cli.ExitUsage, "--base Sale: no such root", old, command, "--schema", newer, "--base", "Sale=4", "-")
 		fails(cli.ExitUsage, `"x" is not a number of fields`, old, command, "--schema", newer, "--base", "Order=x", "-")

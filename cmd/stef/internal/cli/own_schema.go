@@ -48,7 +48,7 @@ func (o *opener) loadRoots() (stream.List, error) {
 			return nil, usagef("--base %s: %v", name, err)
 		}
 		if _, err := schema.Keep(root.Struct, o.base[name]); err != nil {
-			return nil, usagef("--base %s: %v", name, err)
+			return nil, usagef("--base %s: %v; the whole schema is %s", name, err, counts(stream.List{root}))
 		}
 		root.Base = o.base[name]
 	}
