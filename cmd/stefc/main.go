@@ -10,7 +10,7 @@
 // It writes one file per type. The file is named after the type and ends in
 // .stef.go. It removes files with that ending that an earlier run generated and
 // this run did not, and does not touch files that would not change. It prints
-// only warnings and errors: also where the new code cannot read what the code in the
+// only warnings and errors: also where the new code misreads what the code in the
 // folder has written. Exit codes: 0 done, 1 the schema is wrong, 2 the
 // flags are wrong, 3 a file cannot be read or written.
 package main

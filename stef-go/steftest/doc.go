@@ -7,14 +7,18 @@
 // A Root connects a root struct with its generated code. The properties receive a
 // Root and a seed, which determines everything random:
 //
-//	metrics := steftest.NewRoot(root, nil, otelstef.NewMetricsWriter, otelstef.NewMetricsReader,
-//		otelstef.NewMetrics, otelstef.NewMetric, otelstef.NewResource, otelstef.NewScope)
+//	orders := steftest.NewRoot(shop.OrderRoot(), shop.OrderBaseSchema(), shop.NewOrderWriter, shop.NewOrderReader,
+//		shop.NewOrder, shop.NewLine, shop.NewLabels)
 //	for seed := range uint64(100) {
-//		steftest.RoundTrip(t, metrics, seed)
-//		steftest.Evolve(t, metrics, seed)
-//		steftest.Mutate(t, metrics, seed)
-//		steftest.SelfContained(t, metrics, seed)
+//		steftest.RoundTrip(t, orders, seed)
+//		steftest.Evolve(t, orders, seed)
+//		steftest.Mutate(t, orders, seed)
+//		steftest.SelfContained(t, orders, seed)
 //	}
+//
+// Package shop is what stefc generated; cmd/stefc/README.md has its schema and this
+// test. Generated code has a constructor for each struct, oneof and multimap: pass them
+// all. ExampleRoundTrip is a test function.
 //
 // Generated records are Go types; everything else works with a schema. Reflection on
 // getters and setters connects the two: Value reads a record into a value of package
