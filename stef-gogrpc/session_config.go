@@ -32,21 +32,24 @@ type SessionConfig struct {
 	LifetimeJitter float64
 
 	// FlushInterval is how long encoded batches may wait for more batches in their
-	// frame. Default 50 ms; negative: a frame ends as soon as no batch waits to be
-	// encoded.
+	// frame. A frame waits that long while batches are sent one after another. At the
+	// end of a burst it ends earlier: when no batch was sent for ten times the mean time
+	// between two batches, and for at least a 50th of FlushInterval. Where that would be
+	// more than a quarter of FlushInterval, a frame waits for all of it. Default 50 ms;
+	// negative: a frame ends as soon as no batch waits to be encoded.
 	FlushInterval time.Duration
 	// FlushBytes ends the wait when that many bytes are buffered. Default 1 MiB;
 	// negative: only FlushInterval and the frame size of the writer end it.
 	FlushBytes int
-	// EarlyFrames is the number of frames that do not wait after a pause, which is four
-	// times FlushInterval without a batch: where batches are rare, waiting only delays
+	// EarlyFrames is the number of frames that do not wait at all after a pause, which is
+	// four times FlushInterval without a batch: where batches are rare, waiting only delays
 	// them. While earlier batches of the stream are unanswered, a frame waits all the
 	// same, so that the batches of a burst share a frame; after such a frame all frames
 	// wait until the next pause. Default 4; negative: none.
 	EarlyFrames int
 	// Senders is the maximum number of concurrent calls of Send. When that many
 	// wait for the same frame, no further batch can join it, and the session
-	// flushes it: a few callers with small batches do not wait for FlushInterval.
+	// flushes it: a few callers with small batches do not wait for others.
 	// Default 0, which means unknown. If fewer callers send, each of them again as
 	// soon as its batch is answered, the session notices that after three frames.
 	Senders int

@@ -108,7 +108,7 @@ type StefConfig struct {
 	// IdleTimeout is how long a stream stays open while nothing is sent, 0 for no
 	// limit.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
-	// FlushInterval is how long a batch waits for other batches to share its
+	// FlushInterval is how long a batch waits at most for other batches to share its
 	// frame.
 	FlushInterval time.Duration `mapstructure:"flush_interval"`
 	// MaxFrameSizeKiB is the uncompressed size at which a frame is sent.

@@ -6,21 +6,15 @@ package session
 import "time"
 
 // callers estimates how many callers of Send send their next batch only when the last
-// one is answered. Once all of them wait for the same frame, waiting for FlushInterval
-// only delays them.
+// one is answered. Once all of them wait for the same frame, no further batch can join it.
 //
-// The evidence is a frame that ended because FlushInterval was over, if its batches were
-// submitted soon after an answer, and none in the second half of the interval: the
-// callers that wait then are those that the answers released. Callers that do not wait
-// for answers rarely leave this evidence several times in a row.
+// The evidence is a frame that waited for further batches in vain, if its batches were
+// submitted soon after an answer, and no others are in flight: the callers that wait then
+// are those that the answers released. Callers that do not wait for answers rarely leave
+// this evidence several times in a row, each time with the same number of batches.
 type callers struct {
-	answered  time.Time // when a batch was last answered
-	submitted time.Time // when a batch was last submitted
-	released  bool      // a batch was answered since then
-	prompt    bool      // the first batch after the last answer was submitted soon after it
-
-	frames   int // consecutive frames that are evidence
-	fewest   int // fewest callers that waited for one of them
+	waited   int // callers that waited for the last frame that is evidence
+	frames   int // consecutive frames with that number
 	estimate int // 0: none
 	measured time.Time
 }
@@ -28,44 +22,37 @@ type callers struct {
 const (
 	// framesOfEvidence is the number of consecutive frames that the first estimate needs.
 	framesOfEvidence = 3
-	// promptly is the fraction of the interval within which a caller that was released
-	// by an answer submits its next batch.
-	promptly = 10
 	// measureEvery is the number of intervals after which a frame waits for a whole
 	// interval, to measure the number of callers again. It costs 1 % of the time.
 	measureEvery = 100
 )
 
-func (c *callers) answer(now time.Time) { c.answered, c.released = now, true }
-
-func (c *callers) submit(interval time.Duration, now time.Time) {
-	c.submitted = now
-	if c.released {
-		c.prompt, c.released = now.Sub(c.answered) <= interval/promptly, false
+// measure processes a frame that waited, and ended while n callers waited for it and for
+// the frames of other streams.
+func (c *callers) measure(n int, evidence bool, now time.Time) {
+	c.measured = now
+	switch {
+	case n == 0 || !evidence:
+		c.waited, c.frames, c.estimate = 0, 0, 0
+		return
+	case n != c.waited:
+		c.waited, c.frames = n, 0
+	}
+	c.frames++
+	if c.frames >= framesOfEvidence || c.estimate > 0 {
+		c.estimate = n
 	}
 }
 
-// measure processes a frame that ended because the interval was over while n callers
-// waited.
-func (c *callers) measure(n int, interval time.Duration, now time.Time) {
-	c.measured = now
-	if n == 0 || !c.prompt || now.Sub(c.submitted) < interval/2 {
-		c.frames, c.estimate = 0, 0
-		return
-	}
-	if c.frames++; c.frames == 1 || c.estimate > 0 {
-		c.fewest = n
-	}
-	c.fewest = min(c.fewest, n)
-	if c.frames >= framesOfEvidence {
-		c.estimate = c.fewest
-	}
+// due reports whether a frame must wait for a whole interval, to measure again.
+func (c *callers) due(interval time.Duration, now time.Time) bool {
+	return c.estimate > 0 && now.Sub(c.measured) >= measureEvery*interval
 }
 
 // all returns the number of callers that wait when no further batch can join a frame,
 // or 0 if that is not known.
 func (c *callers) all(interval time.Duration, now time.Time) int {
-	if now.Sub(c.measured) >= measureEvery*interval {
+	if c.due(interval, now) {
 		return 0
 	}
 	return c.estimate

@@ -125,7 +125,7 @@ func (m *Machine) returnBatch(b *Batch, s *Stream, cause *Fault, maybe bool, now
 
 // deliver settles a batch whose records are all answered.
 func (m *Machine) deliver(b *Batch, s *Stream, a ledger.Answer, now time.Time, out *Decisions) {
-	m.callers.answer(now)
+	m.arrivals.answer(now)
 	d := Decision{Kind: Delivered, Stream: s, Answer: a, Bytes: b.bytes, Latency: now.Sub(b.since)}
 	if b.last != 0 {
 		d.Records = b.last - b.first + 1

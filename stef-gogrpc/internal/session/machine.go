@@ -23,18 +23,19 @@ type Config struct {
 // Machine is the state of a session. Only one goroutine at a time may call its
 // methods. The caller must carry out the resulting decisions afterwards, in order.
 type Machine struct {
-	config  Config
-	queue   list
-	streams []*Stream // all that have not ended
-	live    int       // number of live streams
-	turn    uint64
-	closing bool
-	forced  bool
-	dormant bool   // a slot waits for a batch before it opens a stream again
-	refused *Fault // the last attempt to open a stream was refused
-	callers callers
-	pause   pause
-	counts  Counts
+	config   Config
+	queue    list
+	streams  []*Stream // all that have not ended
+	live     int       // number of live streams
+	turn     uint64
+	closing  bool
+	forced   bool
+	dormant  bool   // a slot waits for a batch before it opens a stream again
+	refused  *Fault // the last attempt to open a stream was refused
+	arrivals arrivals
+	callers  callers
+	pause    pause
+	counts   Counts
 }
 
 // New returns a machine without streams.
@@ -88,8 +89,8 @@ func (m *Machine) Submit(b *Batch, gaveUp bool, now time.Time, out *Decisions) {
 		m.handBack(b, nil, &Fault{Class: GaveUp}, out)
 		return
 	}
-	m.callers.submit(m.config.FlushInterval, now)
-	m.pause.submit(&m.config, now)
+	m.pause.submit(&m.config, now.Sub(m.arrivals.submitted))
+	m.arrivals.submit(m.config.FlushInterval, m.inFlight(), now)
 	m.queue.pushBack(b)
 	m.fill(now, out)
 }

@@ -3,7 +3,10 @@
 
 package session
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // pauseIntervals is how many times FlushInterval passes without a batch before that
 // counts as a pause.
@@ -13,15 +16,14 @@ const pauseIntervals = 4
 // batches are likely to join the frame. After a pause it only delays the batch and costs
 // CPU time, because by the end of the interval the caches of the CPU hold other data.
 type pause struct {
-	submitted time.Time // when a batch was last submitted; zero: never
-	early     int       // frames that need not wait
+	early int // frames that need not wait
 }
 
-func (p *pause) submit(c *Config, now time.Time) {
-	if now.Sub(p.submitted) >= pauseIntervals*c.FlushInterval {
+// submit processes a batch that was submitted after a gap.
+func (p *pause) submit(c *Config, gap time.Duration) {
+	if gap >= pauseIntervals*c.FlushInterval {
 		p.early = c.EarlyFrames
 	}
-	p.submitted = now
 }
 
 // frame processes the end of a frame for which n callers waited. If several did, batches
@@ -48,3 +50,6 @@ func (s *Stream) unanswered() bool {
 	b := s.pending.head
 	return b != nil && b.last > 0 && b.last <= s.flushedTo
 }
+
+// inFlight reports whether any stream has batches in frames that have ended.
+func (m *Machine) inFlight() bool { return slices.ContainsFunc(m.streams, (*Stream).unanswered) }

@@ -138,11 +138,22 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 	if idle && (m.allWait(s, now, out) || m.pause.endsEarly(s)) {
 		return 0, true
 	}
-	if wait = c.FlushInterval - now.Sub(s.dirty); wait > 0 {
+	wait = c.FlushInterval - now.Sub(s.dirty)
+	if !idle {
+		return wait, wait <= 0
+	}
+	quiet := m.arrivals.quiet(c.FlushInterval)
+	if m.callers.due(c.FlushInterval, now) {
+		quiet = c.FlushInterval
+	}
+	silent := now.Sub(m.arrivals.submitted)
+	if wait = min(wait, quiet-silent); wait > 0 {
 		return wait, false
 	}
-	if idle {
-		m.callers.measure(m.waitingCallers(), c.FlushInterval, now)
+	if !m.callers.measured.After(m.arrivals.submitted) { // not measured with the frame of another stream
+		n := m.waitingCallers()
+		inVain := silent >= min(quiet, c.FlushInterval/2)
+		m.callers.measure(n, inVain && !m.inFlight() && m.arrivals.released(n, c.FlushInterval), now)
 	}
 	return wait, true
 }
