@@ -11,7 +11,8 @@ import "time"
 type arrivals struct {
 	submitted time.Time     // when a batch was last submitted; zero: never
 	answered  time.Time     // when a batch was last answered
-	gap       time.Duration // mean time between batches; 0: not known
+	gap       time.Duration // mean time between batches
+	gaps      int           // over so many gaps, at most gapWeight; 0: not known
 	late      bool          // the last frame that did not wait for the interval ended too early
 	reply     time.Duration // from the last answer to the first batch after it
 	prompt    bool          // that is a small part of the gap
@@ -28,11 +29,11 @@ const (
 	// maxQuiet is the largest part, one in four. If more would be necessary, the frame waits
 	// for the whole interval: the batches of the next burst are then likely to join it.
 	maxQuiet = 4
-	// gapWeight is the number of gaps over which the mean is taken.
+	// gapWeight is the number of gaps over which the mean is taken, about.
 	gapWeight = 16
 	// promptGap is the part of a gap, and promptInterval that of FlushInterval, within which
 	// a caller that an answer released submits its next batch.
-	promptGap, promptInterval = 4, 10
+	promptGap, promptInterval = 8, 10
 )
 
 func (a *arrivals) answer(now time.Time) { a.answered = now }
@@ -50,17 +51,18 @@ func (a *arrivals) submit(interval time.Duration, inFlight bool, now time.Time) 
 	a.late = false
 	switch {
 	case gap >= pauseIntervals*interval:
-		a.gap = 0
+		a.gap, a.gaps = 0, 0
 	case gap >= interval:
 		// No batch could have joined a frame in that time.
 	case first && a.prompt && !inFlight:
 		// All callers waited for the answer: the gap is the time to the answer.
-	case a.gap == 0 || late && gap > a.quiet(interval):
-		a.gap = gap
+	case a.gaps == 0 || late && gap > a.quiet(interval):
+		a.gap, a.gaps = gap, 1
 	case gap > a.quiet(interval):
 		a.late = true // a single long gap does not count
 	default:
-		a.gap += (gap - a.gap) / gapWeight
+		a.gaps = min(a.gaps+1, gapWeight)
+		a.gap += (gap - a.gap) / time.Duration(a.gaps)
 		a.late = late
 	}
 }
