@@ -34,7 +34,7 @@ type SessionConfig struct {
 	// FlushInterval is how long encoded batches may wait for more batches in their
 	// frame. A frame waits that long while batches are sent one after another. At the
 	// end of a burst it ends earlier: when no batch was sent for ten times the mean time
-	// between two batches, and for at least a 50th of FlushInterval. Where that would be
+	// between two batches, and for at least a 250th of FlushInterval. Where that would be
 	// more than a quarter of FlushInterval, a frame waits for all of it. Default 50 ms;
 	// negative: a frame ends as soon as no batch waits to be encoded.
 	FlushInterval time.Duration

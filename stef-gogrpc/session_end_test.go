@@ -87,7 +87,7 @@ func TestSessionStreamLost(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "twice before sending", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 2 * time.Minute // a single batch waits for a 50th of it
+		r.config.FlushInterval = 10 * time.Minute // a single batch waits for a 250th of it
 		r.start()
 		a := r.send(load{})
 		r.stream(0).end(unavailable())

@@ -148,7 +148,7 @@ func TestSessionDraining(t *testing.T) {
 // without an error, but still counts as failed.
 func TestSessionAckTimeoutUnsent(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = time.Hour
+		r.config.FlushInterval = 10 * time.Hour // a single batch waits for a 250th of it
 		r.config.MaxLifetime = -1
 		r.start()
 		a := r.send(load{})

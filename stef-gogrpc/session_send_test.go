@@ -16,30 +16,31 @@ import (
 
 func TestSessionFlush(t *testing.T) {
 	bubble(t, "by time", func(t *testing.T, r *rig) {
+		r.config.MaxUnackedBatches = 1000
 		r.start()
-		const gap = 900 * time.Microsecond
-		for id := range 55 { // within 49.5 ms
+		const gap = 180 * time.Microsecond
+		for id := range 275 { // within 49.5 ms
 			r.send(load{id: id})
 			time.Sleep(gap)
 		}
 		synctest.Wait()
 		require.Empty(t, frames(r.stream(0)))
-		time.Sleep(r.config.FlushInterval - 55*gap)
+		time.Sleep(r.config.FlushInterval - 275*gap)
 		synctest.Wait()
 		require.Len(t, frames(r.stream(0)), 1)
-		require.EqualValues(t, 550, r.stream(0).Sent())
+		require.EqualValues(t, 2750, r.stream(0).Sent())
 		r.stream(0).ackAll()
 		r.stop()
 	})
 	bubble(t, "at the end of a burst", func(t *testing.T, r *rig) {
 		r.start()
 		a := r.send(load{id: 1})
-		time.Sleep(900 * time.Microsecond)
+		time.Sleep(180 * time.Microsecond)
 		b := r.send(load{id: 2})
-		time.Sleep(8 * time.Millisecond)
+		time.Sleep(1700 * time.Microsecond)
 		synctest.Wait()
 		require.Empty(t, frames(r.stream(0)))
-		time.Sleep(time.Millisecond)
+		time.Sleep(100 * time.Microsecond)
 		synctest.Wait()
 		require.Equal(t, []string{"to 20: 1 2"}, frames(r.stream(0)))
 		a.waits()

@@ -23,9 +23,10 @@ const (
 	// Batches that are submitted at random times leave such a gap once in some ten thousand
 	// batches.
 	quietGaps = 10
-	// minQuiet is the smallest part of FlushInterval after which a burst is over: one in 50,
-	// which is a millisecond by default. Timers are not more exact.
-	minQuiet = 50
+	// minQuiet is the smallest part of FlushInterval after which a burst is over: one in 250,
+	// which is 0.2 ms by default. A timer may take a millisecond, but often a stream needs
+	// that long to encode a burst, and then its frame ends without a timer.
+	minQuiet = 250
 	// maxQuiet is the largest part, one in four. If more would be necessary, the frame waits
 	// for the whole interval: the batches of the next burst are then likely to join it.
 	maxQuiet = 4

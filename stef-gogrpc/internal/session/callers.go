@@ -17,19 +17,22 @@ type callers struct {
 	frames   int // consecutive frames with that number
 	estimate int // 0: none
 	measured time.Time
+	valid    time.Duration // after that time, a frame waits for a whole interval to measure again
 }
 
 const (
 	// framesOfEvidence is the number of consecutive frames that the first estimate needs.
 	framesOfEvidence = 3
-	// measureEvery is the number of intervals after which a frame waits for a whole
-	// interval, to measure the number of callers again. It costs 1 % of the time.
-	measureEvery = 100
+	// An estimate is valid for minValid intervals, and for twice as long each time that
+	// waiting for a whole interval confirms it, at most for maxValid intervals: that costs
+	// 1 % of the time.
+	minValid, maxValid = 8, 100
 )
 
 // measure processes a frame that waited, and ended while n callers waited for it and for
 // the frames of other streams.
-func (c *callers) measure(n int, evidence bool, now time.Time) {
+func (c *callers) measure(n int, evidence bool, interval time.Duration, now time.Time) {
+	due := c.due(now)
 	c.measured = now
 	switch {
 	case n == 0 || !evidence:
@@ -39,20 +42,24 @@ func (c *callers) measure(n int, evidence bool, now time.Time) {
 		c.waited, c.frames = n, 0
 	}
 	c.frames++
+	switch {
+	case due:
+		c.valid = min(2*c.valid, maxValid*interval)
+	case c.estimate == 0:
+		c.valid = minValid * interval
+	}
 	if c.frames >= framesOfEvidence || c.estimate > 0 {
 		c.estimate = n
 	}
 }
 
 // due reports whether a frame must wait for a whole interval, to measure again.
-func (c *callers) due(interval time.Duration, now time.Time) bool {
-	return c.estimate > 0 && now.Sub(c.measured) >= measureEvery*interval
-}
+func (c *callers) due(now time.Time) bool { return c.estimate > 0 && now.Sub(c.measured) >= c.valid }
 
 // all returns the number of callers that wait when no further batch can join a frame,
 // or 0 if that is not known.
-func (c *callers) all(interval time.Duration, now time.Time) int {
-	if c.due(interval, now) {
+func (c *callers) all(now time.Time) int {
+	if c.due(now) {
 		return 0
 	}
 	return c.estimate

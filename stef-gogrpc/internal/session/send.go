@@ -143,7 +143,7 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 		return wait, wait <= 0
 	}
 	quiet := m.arrivals.quiet(c.FlushInterval)
-	if m.callers.due(c.FlushInterval, now) {
+	if m.callers.due(now) {
 		quiet = c.FlushInterval
 	}
 	silent := now.Sub(m.arrivals.submitted)
@@ -153,7 +153,8 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 	if !m.callers.measured.After(m.arrivals.submitted) { // not measured with the frame of another stream
 		n := m.waitingCallers()
 		inVain := silent >= min(quiet, c.FlushInterval/2)
-		m.callers.measure(n, inVain && !m.inFlight() && m.arrivals.released(n, c.FlushInterval), now)
+		evidence := inVain && !m.inFlight() && m.arrivals.released(n, c.FlushInterval)
+		m.callers.measure(n, evidence, c.FlushInterval, now)
 	}
 	return wait, true
 }
@@ -166,7 +167,7 @@ func (m *Machine) allWait(s *Stream, now time.Time, out *Decisions) bool {
 		return true
 	}
 	known := m.config.Senders
-	if all := m.callers.all(m.config.FlushInterval, now); all > 0 && (known == 0 || all < known) {
+	if all := m.callers.all(now); all > 0 && (known == 0 || all < known) {
 		known = all
 	}
 	if known == 0 || m.waitingCallers() < known {
