@@ -38,6 +38,10 @@ const (
 	// columnBits is the size of the columns of templates and parameters beside their
 	// values, for each batch.
 	columnBits = 32
+	// splitBits is what the CPU time of splitting a body is worth, 150 to 300 ns: templates
+	// that save less are not used. It does not count in large frames, where templates save
+	// more than is weighed.
+	splitBits = 8
 )
 
 // weigh returns the sizes of bodies as texts and as templates, in bits. large says
@@ -72,7 +76,11 @@ func (x *scales) weigh(bodies []Body, params []Span, large bool) (text, split in
 	if large {
 		size = ownBits
 	}
-	return text, columnBits + x.split.bits(templates, literalBits) + x.split.bits(values, size)
+	cost := columnBits
+	if !large {
+		cost += splitBits * len(bodies)
+	}
+	return text, cost + x.split.bits(templates, literalBits) + x.split.bits(values, size)
 }
 
 // weighed reports whether a body is split and not too long for a sample.

@@ -4,8 +4,8 @@
 package template
 
 // verdict says whether templates make the compressed bodies of one resource and scope
-// smaller. It is reached by samples, which are weighed as texts and as templates. If it is
-// off, only the bodies of samples are split.
+// so much smaller that splitting them is worth its time. It is reached by samples, which are
+// weighed as texts and as templates. If it is off, only the bodies of samples are split.
 //
 // A change of the verdict makes the next bodies larger, because they cannot refer to
 // earlier bodies of the stream. So it needs several samples.
@@ -28,19 +28,23 @@ const (
 	// While the verdict stays the same, each rest is twice as long as the one before it, up
 	// to maxRest samples.
 	maxRest = 32
-	// minSamples is the number of samples before templates are given up. The first of them
-	// teaches templates, and is not counted.
+	// minSamples is the number of samples before templates are given up, and fewSamples if
+	// they lose clearLoss. The first of them teaches templates, and is not counted.
 	minSamples = 6
-	// A sample makes up 1/memory of the average.
-	memory = 4
-	whole  = 1 << 10
+	fewSamples = 3
+	// A sample makes up 1/memory of the average, and 1/offMemory while templates are off:
+	// then most bodies are not in samples.
+	memory    = 4
+	offMemory = 2
+	whole     = 1 << 10
 	// Templates are given up if they lose maxLoss, and used again if they save minGain. In
 	// large frames, they save more than was weighed. If they save clearGain, the
 	// rest before the next sample is long.
 	maxLoss      = whole / 16
 	maxLossLarge = whole / 8
 	minGain      = whole / 16
-	clearGain    = whole / 4
+	clearGain    = whole / 8
+	clearLoss    = whole / 6
 )
 
 // samples counts a text and reports whether it belongs to a sample.
@@ -70,9 +74,12 @@ func (v *verdict) judge(text, split int, large bool) {
 	share := min(max(whole*v.gain/max(v.spent, 1), -whole), whole)
 	v.size, v.gain, v.spent = 0, 0, 0
 	v.count++
-	if v.count <= 2 && !v.off {
+	switch {
+	case v.off:
+		v.share += (share - v.share) / offMemory
+	case v.count <= 2:
 		v.share = share
-	} else {
+	default:
 		v.share += (share - v.share) / memory
 	}
 	loss := maxLoss
@@ -82,9 +89,9 @@ func (v *verdict) judge(text, split int, large bool) {
 	switch {
 	case v.off && v.share > minGain:
 		*v = verdict{share: v.share}
-	case !v.off && v.count >= minSamples && v.share < -loss:
+	case !v.off && (v.count >= minSamples && v.share < -loss || v.count >= fewSamples && v.share < -clearLoss):
 		*v = verdict{off: true, share: v.share}
-		v.pause(minSamples)
+		v.pause(fewSamples)
 	case v.off && share > minGain, !v.off && share < -loss:
 		v.pause(0) // the data may have changed
 	case !v.off && v.count > 1 && v.share > clearGain:
