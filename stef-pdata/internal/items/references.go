@@ -5,6 +5,7 @@ package items
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -59,6 +60,7 @@ type habit struct {
 type habitTable struct {
 	recent [64]*habit // by the position of the pair
 	keys   map[string]*habit
+	refers []*habit // those with a reference
 }
 
 const (
@@ -73,6 +75,9 @@ const (
 	// examined.
 	searchFirst = 64
 	searchEvery = 32
+	// mostCompared is the maximum number of keys with references with which a key is
+	// compared.
+	mostCompared = 4
 	// someMisses is how many values may differ before a habit has matched often.
 	someMisses = 4
 )
@@ -98,6 +103,31 @@ func (t *habitTable) of(i int, key string) *habit {
 	}
 	*slot = h
 	return h
+}
+
+// hasReference reports whether the habit of a key is a reference.
+func (t *habitTable) hasReference(key string) bool {
+	if len(t.refers) > mostCompared {
+		return true // perhaps: the habit says it
+	}
+	for _, h := range t.refers {
+		if h.key == key {
+			return true
+		}
+	}
+	return false
+}
+
+// refer makes a reference the habit of a key.
+func (t *habitTable) refer(h *habit, ref string) {
+	h.ref = ref
+	t.refers = append(t.refers, h)
+}
+
+// stop ends the habit of a key.
+func (t *habitTable) stop(h *habit) {
+	h.ref, h.hits, h.misses, h.next = "", 0, 0, 2*h.seen
+	t.refers = slices.DeleteFunc(t.refers, func(x *habit) bool { return x == h })
 }
 
 // reset prepares for another stream.
@@ -159,6 +189,9 @@ func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) 
 		r.clash = true
 		return text
 	}
+	if (!toBody || len(r.pairs) == 0) && !mayRepeat(text) && !t.hasReference(key) {
+		return text
+	}
 	h := t.of(i, key)
 	if h == nil {
 		return text
@@ -169,16 +202,19 @@ func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) 
 		h.hits++
 	case h.ref != "":
 		if h.misses++; h.misses > someMisses+h.hits {
-			h.ref, h.hits, h.misses, h.next = "", 0, 0, 2*h.seen
+			t.stop(h)
 			r.known--
 		}
 		return text
 	case h.seen < h.next:
 		return text
 	default:
-		if h.next = 2 * h.seen; !r.search(h, text, toBody) {
+		h.next = 2 * h.seen
+		ref := r.search(text, toBody)
+		if ref == "" {
 			return text
 		}
+		t.refer(h, ref)
 		r.known++
 	}
 	r.wrote = true
@@ -235,28 +271,31 @@ var timesByLength = [...]struct {
 	{30, otelstef.TimeNanoseconds}, {26, otelstef.TimeCommonLog},
 }
 
-// search finds what a text repeats, and keeps it as the habit.
-func (r *references) search(h *habit, text string, toBody bool) bool {
+// repeatLengths has a bit for each length of the text of an id or a time.
+const repeatLengths = 1<<16 | 1<<32 | 1<<20 | 1<<24 | 1<<27 | 1<<30 | 1<<26
+
+// mayRepeat reports whether a text is as long as an id or a time.
+func mayRepeat(text string) bool { return repeatLengths>>uint(min(len(text), 63))&1 != 0 }
+
+// search returns the reference to what a text repeats, or "".
+func (r *references) search(text string, toBody bool) string {
 	for _, ref := range [...]string{otelstef.ReferenceTrace, otelstef.ReferenceSpan} {
 		if r.matches(ref, text) {
-			h.ref = ref
-			return true
+			return ref
 		}
 	}
 	for _, x := range timesByLength {
 		if len(text) == x.length && r.matches(otelstef.ReferenceTime+string(x.format), text) {
-			h.ref = otelstef.ReferenceTime + string(x.format)
-			return true
+			return otelstef.ReferenceTime + string(x.format)
 		}
 	}
 	if !toBody {
-		return false
+		return ""
 	}
 	for _, p := range r.pairs {
 		if p.text == text && r.first(p.key) == text {
-			h.ref = otelstef.ReferenceKey + p.key
-			return true
+			return otelstef.ReferenceKey + p.key
 		}
 	}
-	return false
+	return ""
 }
