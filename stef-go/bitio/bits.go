@@ -127,10 +127,7 @@ func (r *BitReader) readSlow(n uint) uint64 {
 		word = binary.BigEndian.Uint64(r.rest)
 		r.rest = r.rest[8:]
 	} else {
-		have = 8 * uint(len(r.rest))
-		for _, b := range r.rest {
-			word = word<<8 | uint64(b)
-		}
+		word, have = lastWord(r.rest)
 		r.rest = nil
 	}
 	high := r.acc &^ (^uint64(0) << r.avail)
@@ -144,6 +141,9 @@ func (r *BitReader) readSlow(n uint) uint64 {
 		}
 		r.slack -= need - have
 		r.short = true
+		if r.fault != nil {
+			r.fault.Short = true
+		}
 		word <<= need - have
 		have = need
 	}
@@ -151,11 +151,39 @@ func (r *BitReader) readSlow(n uint) uint64 {
 	return high<<need | word>>r.avail
 }
 
+// lastWord returns the bytes at the end of a column, fewer than 8, as one number, and
+// the number of its bits. Most columns of small frames have only these bytes, so it
+// loads them without a loop, in two parts that overlap.
+func lastWord(b []byte) (word uint64, size uint) {
+	n := uint(len(b))
+	switch {
+	case n >= 4:
+		word = uint64(binary.BigEndian.Uint32(b))<<(8*n-32) | uint64(binary.BigEndian.Uint32(b[n-4:]))
+	case n >= 2:
+		word = uint64(binary.BigEndian.Uint16(b))<<(8*n-16) | uint64(binary.BigEndian.Uint16(b[n-2:]))
+	case n == 1:
+		word = uint64(b[0])
+	}
+	return word, 8 * n
+}
+
 // ReadCompact reads a number in the prefix code for sizes, lengths and references.
 // Eight leading zero bits are invalid and latch FaultBadCode.
 //
 // spec: #uvarint-compact
 func (r *BitReader) ReadCompact() uint64 {
+	// Nearly all numbers are loaded as a whole.
+	if class := uint(bits.LeadingZeros64(r.acc << (64 - r.avail))); class < uint(len(compactClasses)) {
+		payload := uint(compactClasses[class].payload)
+		if size := class + 1 + payload; size <= r.avail {
+			r.avail -= size
+			return r.acc >> r.avail &^ (^uint64(0) << payload)
+		}
+	}
+	return r.readCompactSlow()
+}
+
+func (r *BitReader) readCompactSlow() uint64 {
 	for class := range compactClasses {
 		if r.Read(1) != 0 {
 			return r.Read(uint(compactClasses[class].payload))

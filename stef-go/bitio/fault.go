@@ -57,6 +57,8 @@ type Fault struct {
 	Code FaultCode
 	// Column is the number of the column that failed, in column order.
 	Column int
+	// Short says that a reader used bits of Grant, which is no failure.
+	Short bool
 }
 
 // Source connects a reader to its column number and to the Fault that it shares with

@@ -46,6 +46,24 @@ func (d *Uint64Decoder) Decode() uint64 {
 	return d.last
 }
 
+// decodeAll sets all of dst to the next values.
+func (d *Uint64Decoder) decodeAll(dst []uint64) {
+	last, delta := d.last, d.delta
+	for i := range dst {
+		var u uint64
+		if p := d.Pos; p < len(d.Buf) && d.Buf[p] < 0x80 {
+			u = uint64(d.Buf[p])
+			d.Pos = p + 1
+		} else {
+			u = d.UvarintLong()
+		}
+		delta += uint64(bitio.Unzigzag(u))
+		last += delta
+		dst[i] = last
+	}
+	d.last, d.delta = last, delta
+}
+
 // Restart forgets the last value and difference.
 func (d *Uint64Decoder) Restart() { d.last, d.delta = 0, 0 }
 

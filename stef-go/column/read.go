@@ -109,9 +109,12 @@ func (t *ReadTree) Split(payload []byte) (column int, err error) {
 			node.codec.Reset(nil)
 		}
 	}
-	for _, n := range t.lacking { // an empty column may have been read nevertheless
-		if node := &t.nodes[n]; node.frame != t.frames && node.codec.(shorter).Short() {
-			node.codec.Reset(nil)
+	if t.fault.Short {
+		t.fault.Short = false
+		for _, n := range t.lacking { // an empty column may have been read nevertheless
+			if node := &t.nodes[n]; node.frame != t.frames && node.codec.(shorter).Short() {
+				node.codec.Reset(nil)
+			}
 		}
 	}
 	return 0, nil
