@@ -226,7 +226,7 @@ func (f *logsReaderForm) start(r *LogsReader) {
 	f.sent.time, f.sent.observed, f.sent.ids = 0, 0, [2][]byte{}
 	f.log.IDs = compact.NoIDs
 	f.values.forget()
-	f.references.reset()
+	f.references.forget()
 	if f.on {
 		f.measured = measuredLogs{&r.record, &f.sent.ids, &f.values, &f.references}
 		stefrt.Measure(&r.ReadStream, &f.measured)
@@ -268,7 +268,7 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 	if stefrt.Faulty(&r.ReadStream) {
 		return
 	}
-	if !f.undo(&s.record) {
+	if !f.undo(s) {
 		d.head.NoSuchForm()
 	}
 }
@@ -305,37 +305,62 @@ func (f *logsReaderForm) decodeRecord(d *logsDecoder, s *LogRecord) {
 }
 
 // undo sets the ids and times of a log record.
-func (f *logsReaderForm) undo(dst *LogRecord) bool {
+func (f *logsReaderForm) undo(s *Logs) bool {
+	dst := &s.record
 	x, in, h := &f.log, &f.fields, &f.held
-	*in = compact.LogFields{Time: h.time, Observed: h.observed, Trace: h.trace, Known: h.known, ID: h.id,
-		High: math.Float64bits(f.wire.traceHigh), Low: math.Float64bits(f.wire.traceLow)}
-	same := x.IDs == compact.OtherIDs && dst.node.Modified()&logIDs == 0
+	// One by one: a literal would be built on the stack and copied.
+	in.Time, in.Observed, in.Trace, in.Known, in.ID = h.time, h.observed, h.trace, h.known, h.id
+	in.High, in.Low = math.Float64bits(f.wire.traceHigh), math.Float64bits(f.wire.traceLow)
+	marks := dst.node.Modified()
+	same := x.IDs == compact.OtherIDs && marks&logIDs == 0
 	x.Time, x.Observed, x.IDs = f.sent.time, f.sent.observed, h.ids
 	if x.IDs > compact.OtherIDs || !f.logs.Take(in, x) {
 		return false
 	}
-	dst.SetTime(x.Time)
-	dst.SetObservedTime(x.Observed)
-	var id [16]byte
-	binary.BigEndian.PutUint64(id[:], x.High)
-	binary.BigEndian.PutUint64(id[8:], x.Low)
+	if dst.time != x.Time {
+		dst.time = x.Time
+		marks |= LogRecordFieldTime
+	}
+	if dst.observedTime != x.Observed {
+		dst.observedTime = x.Observed
+		marks |= LogRecordFieldObservedTime
+	}
 	switch x.IDs {
+	case compact.TraceAndSpan:
+		if setTraceID(&dst.traceID, x.High, x.Low) {
+			marks |= LogRecordFieldTraceID
+		}
+		if setID(&dst.spanID, x.ID) {
+			marks |= LogRecordFieldSpanID
+		}
+	case compact.OnlyTrace:
+		if setTraceID(&dst.traceID, x.High, x.Low) {
+			marks |= LogRecordFieldTraceID
+		}
+		if len(dst.spanID) > 0 {
+			dst.spanID = dst.spanID[:0]
+			marks |= LogRecordFieldSpanID
+		}
 	case compact.NoIDs:
-		dst.SetTraceID(nil)
-		dst.SetSpanID(nil)
+		if len(dst.traceID) > 0 {
+			dst.traceID = dst.traceID[:0]
+			marks |= LogRecordFieldTraceID
+		}
+		if len(dst.spanID) > 0 {
+			dst.spanID = dst.spanID[:0]
+			marks |= LogRecordFieldSpanID
+		}
 	case compact.OtherIDs:
 		if !same { // they can be long, so they are not compared if the record has them
+			dst.node.SetModified(marks)
 			dst.SetTraceID(f.sent.ids[0])
 			dst.SetSpanID(f.sent.ids[1])
+			marks = dst.node.Modified()
 		}
-	default:
-		dst.SetTraceID(id[:])
-		n := 0
-		if x.IDs == compact.TraceAndSpan {
-			n = 8
-		}
-		binary.BigEndian.PutUint64(id[:], x.ID)
-		dst.SetSpanID(id[:n])
+	}
+	dst.node.SetModified(marks)
+	if marks != 0 {
+		s.node.SetModified(s.node.Modified() | LogsFieldRecord)
 	}
 	total := 0
 	if f.wire.refers || f.values.restored {

@@ -295,8 +295,8 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 		dst.SetParentSpanID(f.held[2])
 		marks = dst.node.Modified()
 	} else {
-		if !x.SameTrace || wasApart || changed&SpanFieldTraceID != 0 {
-			marks |= f.restoreTrace(dst)
+		if (!x.SameTrace || wasApart || changed&SpanFieldTraceID != 0) && setTraceID(&dst.traceID, x.High, x.Low) {
+			marks |= SpanFieldTraceID
 		}
 		if setID(&dst.spanID, x.ID) {
 			marks |= SpanFieldSpanID
@@ -317,14 +317,19 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 	return true
 }
 
-// restoreTrace sets the TraceID, and returns its mark if it differs.
-func (f *spansReaderForm) restoreTrace(dst *Span) uint64 {
-	x, id := &f.span, dst.traceID
-	if len(id) == 16 && binary.BigEndian.Uint64(id[8:]) == x.Low && binary.BigEndian.Uint64(id) == x.High {
-		return 0
+// setTraceID sets an id of 16 bytes, and reports whether it differed.
+func setTraceID(dst *[]byte, high, low uint64) bool {
+	id := *dst
+	if len(id) == 16 {
+		if binary.BigEndian.Uint64(id[8:]) == low && binary.BigEndian.Uint64(id) == high {
+			return false
+		}
+		binary.BigEndian.PutUint64(id, high)
+		binary.BigEndian.PutUint64(id[8:], low)
+		return true
 	}
-	dst.traceID = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(id[:0], x.High), x.Low)
-	return SpanFieldTraceID
+	*dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(id[:0], high), low)
+	return true
 }
 
 // setID sets an id of 8 bytes, and reports whether it differed.

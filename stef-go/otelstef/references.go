@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"math/bits"
 	"strconv"
+	"strings"
 
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -137,12 +138,45 @@ type references struct {
 	found   int      // number of references in sent
 	text    []byte
 	changed []changedText
+	texts   textChunk
+}
+
+// textChunk makes texts of bytes. Short ones share an allocation.
+type textChunk struct{ chunk strings.Builder }
+
+// chunkTexts is the size of the largest chunk, and firstTexts that of the first one; each
+// further chunk has twice as much. A text that is kept keeps its chunk in memory, so texts
+// over a quarter of a chunk have their own memory.
+const (
+	chunkTexts = 4 << 10
+	firstTexts = 512
+)
+
+func (t *textChunk) text(b []byte) string {
+	if len(b) > chunkTexts/4 {
+		return string(b)
+	}
+	from := t.chunk.Len()
+	if t.chunk.Cap()-from < len(b) {
+		next := min(max(2*t.chunk.Cap(), firstTexts, len(b)), chunkTexts)
+		t.chunk.Reset()
+		t.chunk.Grow(next)
+		from = 0
+	}
+	t.chunk.Write(b)
+	return t.chunk.String()[from:]
 }
 
 // changedText is a parameter whose text changes, and where its text is.
 type changedText struct{ param, from, to int }
 
 func (f *references) reset() { f.sent, f.found = f.sent[:0], 0 }
+
+// forget is reset for a stream that ended: the next one does not share memory with it.
+func (f *references) forget() {
+	f.reset()
+	f.texts = textChunk{}
+}
 
 // undo replaces the references in the body of a decoded record by their texts. total is
 // the length of the texts of the other references of the record. It returns false if
@@ -199,7 +233,7 @@ func (f *references) keepOne(m *BodyParams, i int) {
 	}
 }
 
-// replace replaces all references by their texts, in at most one allocation.
+// replace replaces all references by their texts.
 func (f *references) replace(r *LogRecord, m *BodyParams, total int) bool {
 	f.text, f.changed = f.text[:0], f.changed[:0]
 	for i, sent := range f.sent {
@@ -227,7 +261,7 @@ func (f *references) replace(r *LogRecord, m *BodyParams, total int) bool {
 	if len(f.changed) == 0 {
 		return true
 	}
-	text := string(f.text)
+	text := f.texts.text(f.text)
 	for _, c := range f.changed {
 		m.SetValue(c.param, text[c.from:c.to])
 	}

@@ -19,6 +19,7 @@ type valueReferences struct {
 	replaced []replacedText
 	made     []madeText
 	text     []byte
+	texts    textChunk
 	left     int // number of further pairs of the body to visit
 	total    int // length of the texts of the references of the record
 	restored bool
@@ -41,6 +42,7 @@ func (f *valueReferences) forget() {
 	clear(f.replaced)
 	clear(f.made[:cap(f.made)])
 	f.replaced, f.made, f.text, f.restored = f.replaced[:0], f.made[:0], f.text[:0], false
+	f.texts = textChunk{}
 }
 
 // restore replaces the texts by the references that were sent.
@@ -181,12 +183,12 @@ func (f *valueReferences) find(m *BodyMap, key string) *string {
 	return nil
 }
 
-// setMade sets the texts that were prepared, in one allocation.
+// setMade sets the texts that were prepared.
 func (f *valueReferences) setMade() {
 	if len(f.made) == 0 {
 		return
 	}
-	text := string(f.text)
+	text := f.texts.text(f.text)
 	for _, x := range f.made {
 		*x.text = text[x.from:x.to]
 	}
