@@ -51,6 +51,7 @@ type exemplarCopy struct {
 	pairs       []pairCopy
 	typ         ExemplarValueType
 	trace, span uint8 // lengths
+	counted     uint32
 	traceID     [16]byte
 	spanID      [8]byte
 }
@@ -190,6 +191,10 @@ func (x *seriesIndex) keep(s *series, p *Point, kept uint64, code int64, tempora
 	}
 	counted, ok := 0, n <= maxSharedExemplars && !delta
 	for i := 0; ok && i < n; i++ {
+		if kept>>i&1 != 0 {
+			counted += int(e.list[i].counted)
+			continue
+		}
 		var c int
 		c, ok = countExemplar(p.exemplars.At(i))
 		counted += c
@@ -285,6 +290,7 @@ func (x *exemplarCopy) set(e *Exemplar) {
 	if !same {
 		x.setTexts(pairs, size)
 	}
+	x.counted = uint32(exemplarBytes + exemplarPairBytes*len(pairs) + size)
 }
 
 // setTexts copies all texts of pairs, in one piece.
@@ -321,18 +327,40 @@ func (x *exemplarCopy) copyTo(e *Exemplar) {
 	e.value.typ, e.value.num = x.typ, x.num
 	e.value.node.SetModified(changed)
 	mask |= changed * ExemplarFieldValue
-	if string(e.traceID) != string(x.traceID[:x.trace]) {
-		e.traceID = append(e.traceID[:0], x.traceID[:x.trace]...)
-		mask |= ExemplarFieldTraceID
-	}
-	if string(e.spanID) != string(x.spanID[:x.span]) {
-		e.spanID = append(e.spanID[:0], x.spanID[:x.span]...)
-		mask |= ExemplarFieldSpanID
+	if x.trace|x.span != 0 || len(e.traceID)|len(e.spanID) != 0 {
+		mask |= x.copyIDsTo(e)
 	}
 	if mask != 0 {
 		e.node.Mark(mask)
 	}
-	x.copyPairsTo(&e.filteredAttributes)
+	if len(x.pairs)|len(e.filteredAttributes.pairs) == 0 {
+		e.filteredAttributes.node.SetModified(0)
+	} else {
+		x.copyPairsTo(&e.filteredAttributes)
+	}
+}
+
+// copyIDsTo sets the ids, and returns the marks of those that differ.
+func (x *exemplarCopy) copyIDsTo(e *Exemplar) (mask uint64) {
+	if len(e.traceID) == 16 && x.trace == 16 {
+		if id := (*[16]byte)(e.traceID); *id != x.traceID {
+			*id = x.traceID
+			mask = ExemplarFieldTraceID
+		}
+	} else if string(e.traceID) != string(x.traceID[:x.trace]) {
+		e.traceID = append(e.traceID[:0], x.traceID[:x.trace]...)
+		mask = ExemplarFieldTraceID
+	}
+	if len(e.spanID) == 8 && x.span == 8 {
+		if id := (*[8]byte)(e.spanID); *id != x.spanID {
+			*id = x.spanID
+			mask |= ExemplarFieldSpanID
+		}
+	} else if string(e.spanID) != string(x.spanID[:x.span]) {
+		e.spanID = append(e.spanID[:0], x.spanID[:x.span]...)
+		mask |= ExemplarFieldSpanID
+	}
+	return mask
 }
 
 func (x *exemplarCopy) copyPairsTo(a *Attributes) {

@@ -122,6 +122,7 @@ type Points struct {
 	firstTick uint32
 	interval  uint64 // interval of the series that got its second point last
 	far       [2]uint64
+	none      rest // stays empty: the words of a series that has none
 	clock     []tick
 	hand      uint32
 	series    bool // the series predicts the time better than the previous point
@@ -162,11 +163,22 @@ func (s *Points) newTick(time uint64) uint32 {
 	s.hand = (s.hand + 1) % maxTicks
 	s.hop.from = noTick
 	if n == uint32(len(s.clock)) {
+		if len(s.clock) == cap(s.clock) {
+			s.growClock()
+		}
 		s.clock = append(s.clock, tick{time: time})
 	} else {
 		s.clock[n] = tick{time: time}
 	}
 	return n
+}
+
+// growClock doubles the capacity. append would grow by a quarter: streams in which each
+// point has a time of its own would copy each tick several times.
+func (s *Points) growClock() {
+	grown := make([]tick, len(s.clock), min(max(64, 2*len(s.clock)), maxTicks))
+	copy(grown, s.clock)
+	s.clock = grown
 }
 
 // next returns the number of the predicted next tick of a series, plus one. It is 0 if
@@ -299,7 +311,11 @@ func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 	}
 	f.Bits = s.bits
 	s.putWords(x, p, far[:nfar], f)
-	return s.learn(x, p, now, m, own, next)
+	s.learn(x, p, now, m, own, next)
+	if p.Kind >= Histogram || x.rest != nil {
+		words = x.keep(p)
+	}
+	return words
 }
 
 // putSteady is Put for a point of a steady series with the codes 0 and the hop of the
@@ -439,9 +455,9 @@ func (s *Points) choose(x *Series, p *Point) (form, int64) {
 	return f, 0
 }
 
-// learn updates the state with a point. own and next are the results of forecast and
-// next.
-func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64, next uint32) (words int) {
+// learn updates the state with a point, but for its words and floats. own and next are the
+// results of forecast and next.
+func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64, next uint32) {
 	if own != s.last.time {
 		s.series = p.Time == own
 	}
@@ -468,11 +484,7 @@ func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64, next 
 	x.time, x.start, x.form = p.Time, p.Start, now
 	x.points = min(x.points+1, 2)
 	x.steady = x.points == 2 && x.rest == nil && now.decimal > 0 && now.kind <= Double
-	if p.Kind >= Histogram || x.rest != nil {
-		words = x.keep(p)
-	}
 	s.last.time, s.last.start, s.last.form, s.last.tick = p.Time, p.Start, now, x.tick
-	return words
 }
 
 // learnFirst updates the times of a series with its first or second point.

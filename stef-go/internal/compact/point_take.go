@@ -53,7 +53,7 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 		p.Scalar = 0
 	}
 	if far > 0 || now.kind >= Histogram || x.rest != nil {
-		if !s.takeWords(x, f, p, far) {
+		if words, ok = s.takeWords(x, f, p, far); !ok {
 			return 0, false
 		}
 		if timeCode == codeFar {
@@ -72,7 +72,8 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	default:
 		p.Start = p.Time + takeUnit(startCode)
 	}
-	return s.learn(x, p, now, m, own, next), true
+	s.learn(x, p, now, m, own, next)
+	return words, true
 }
 
 // takeSteady is Take for a steady series and the codes 0: the time is the better one of
@@ -118,35 +119,57 @@ func (s *Points) takeSteady(x *Series, number uint64, p *Point) {
 	s.last.time, s.last.start, s.last.form, s.last.tick = time, p.Start, x.form, x.tick
 }
 
-// takeWords is the inverse of putWords.
-func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) bool {
-	p.Words, p.Floats = p.Words[:0], p.Floats[:0]
+// takeWords is the inverse of putWords. It changes the words and floats of the series in
+// place: those of p are these until the next point. It returns by how many they grew.
+func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) (grown int, ok bool) {
 	complex := p.Kind >= Histogram
-	was := x.last()
+	r := x.rest
+	if r == nil {
+		if r = &s.none; complex {
+			r = new(rest)
+			x.rest = r
+		}
+	}
+	before := len(r.words) + len(r.floats)
+	if !complex {
+		r.words, r.floats = r.words[:0], r.floats[:0]
+	}
 	if far > 0 || complex && len(f.Words) > 0 {
 		n := len(f.Words) - far
 		if n < 0 || !complex && n > 0 {
-			return false
+			return 0, false
 		}
-		for i, w := range f.Words[:n] {
-			p.Words = append(p.Words, s.words.Take(w)+at(was.words, i))
+		r.words = roomFor(r.words[:min(len(r.words), n)], n)
+		for i, w := range f.Words[:len(r.words)] {
+			r.words[i] += s.words.Take(w)
+		}
+		for _, w := range f.Words[len(r.words):n] {
+			r.words = append(r.words, s.words.Take(w))
 		}
 		for i, w := range f.Words[n:] {
 			s.far[i] = s.words.Take(w)
 		}
-	} else if complex {
-		p.Words = append(p.Words, was.words...)
 	}
-	if !complex {
-		return true
-	}
-	if len(f.Floats) > 0 {
+	if complex && len(f.Floats) > 0 {
+		r.floats = roomFor(r.floats[:min(len(r.floats), len(f.Floats))], len(f.Floats))
 		for i, w := range f.Floats {
-			p.Floats = append(p.Floats, s.floats^w^at(was.floats, i))
+			bits := s.floats ^ w
 			s.floats = w
+			if i < len(r.floats) {
+				r.floats[i] ^= bits
+			} else {
+				r.floats = append(r.floats, bits)
+			}
 		}
-	} else {
-		p.Floats = append(p.Floats, was.floats...)
 	}
-	return true
+	p.Words, p.Floats = r.words, r.floats
+	return len(r.words) + len(r.floats) - before, true
+}
+
+// roomFor returns v with capacity for n elements, and not for more: series are many.
+func roomFor(v []uint64, n int) []uint64 {
+	if n <= cap(v) {
+		return v
+	}
+	return append(make([]uint64, 0, n), v...)
 }
