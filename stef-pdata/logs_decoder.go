@@ -97,7 +97,6 @@ func (d *LogsDecoder) open(room int) {
 
 // dropLast removes the last log record, and its containers if they have no other.
 func (d *LogsDecoder) dropLast() {
-	d.build.Flush()
 	build.DropLast(d.logs.Len(), d.logs.RemoveIf)
 	if scopes := d.inResource.ScopeLogs(); d.logs.Len() == 0 {
 		build.DropLast(scopes.Len(), scopes.RemoveIf)

@@ -57,7 +57,7 @@ stef-pdata/internal/values     -> stef-go stef-go/otelstef stef-pdata/internal/m
 stef-pdata/internal/order      -> stef-go/codec stef-go/otelstef pdata
 stef-pdata/internal/intern     -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/mapping stef-pdata/internal/order stef-pdata/internal/values pdata
 stef-pdata/internal/slab       -> pdata
-stef-pdata/internal/template   -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/mapping stef-pdata/internal/slab pdata
+stef-pdata/internal/template   -> stef-go stef-go/codec stef-go/otelstef stef-pdata/internal/mapping pdata
 stef-pdata/internal/items      -> stef-go stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping stef-pdata/internal/values stef-pdata/internal/intern stef-pdata/internal/template pdata
 stef-pdata/internal/build      -> stef-go stef-go/otelstef stef-pdata/internal/features stef-pdata/internal/mapping stef-pdata/internal/slab stef-pdata/internal/template pdata
 stef-pdata                    -> stef-go stef-go/otelstef stef-pdata/internal/... pdata

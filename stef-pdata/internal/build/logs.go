@@ -22,10 +22,9 @@ type Logs struct {
 	Records slab.Items[plog.LogRecordSlice, plog.LogRecord]
 }
 
-// EndBatch sets the bodies that are not set yet, and drops the references of the builder to
-// the batch. With renew, later batches do not share memory with it, either.
+// EndBatch drops the references of the builder to the batch. With renew, later batches do
+// not share memory with it, either.
 func (b *Logs) EndBatch(renew bool) {
-	b.Flush()
 	b.Values.EndBatch()
 	if !renew {
 		return
@@ -36,7 +35,7 @@ func (b *Logs) EndBatch(renew bool) {
 }
 
 // CheckRecord checks a log record. If the body is a template, it joins the text.
-func (b *Logs) CheckRecord(r *otelstef.LogRecord) (text template.Text, err error) {
+func (b *Logs) CheckRecord(r *otelstef.LogRecord) (text string, err error) {
 	if err := mapping.CheckLogRecord(r); err != nil {
 		return text, err
 	}
@@ -52,8 +51,8 @@ func (b *Logs) CheckRecord(r *otelstef.LogRecord) (text template.Text, err error
 // template.
 //
 // spec: #otlp-logs
-func (b *Logs) Record(dst plog.LogRecord, src *otelstef.LogRecord, text template.Text) {
-	b.Spent += builtLogBytes + text.Len()
+func (b *Logs) Record(dst plog.LogRecord, src *otelstef.LogRecord, text string) {
+	b.Spent += builtLogBytes + len(text)
 	dst.SetTimestamp(pcommon.Timestamp(src.Time()))
 	dst.SetObservedTimestamp(pcommon.Timestamp(src.Observed()))
 	dst.SetSeverityNumber(plog.SeverityNumber(int32(src.SeverityNumber())))
@@ -73,7 +72,7 @@ func (b *Logs) Record(dst plog.LogRecord, src *otelstef.LogRecord, text template
 	case otelstef.LogBodyTypeString:
 		b.SetStr(dst.Body(), b.Text(body.Str()))
 	case otelstef.LogBodyTypeTemplate:
-		b.Set(dst.Body(), text)
+		b.SetNewStr(dst.Body(), text)
 	case otelstef.LogBodyTypeValue:
 		b.body(dst.Body(), body.Value())
 	}

@@ -51,8 +51,36 @@ type layout struct {
 	data                          uintptr // offset of the data in a metric
 	gauge, sum, histogram         box
 	gauges, sums, histograms      chunk
-	shares                        bool          // values can share the box of a text
-	texts                         *[256]*string // texts in boxes of the batch; nil: none
+	shares                        bool   // values can share the box of a text
+	texts                         *boxed // texts in boxes of the batch; nil: none
+}
+
+// boxed finds texts in the boxes of a batch by their addresses.
+type boxed struct {
+	boxes [256]*string
+	// set are the first places in boxes that were set. Small batches need few, and
+	// clearing all of boxes would take a good part of the time for one.
+	set [32]uint8
+	n   int // number of places that were set
+}
+
+func (b *boxed) put(at uint64, text *string) {
+	b.boxes[at] = text
+	if b.n < len(b.set) {
+		b.set[b.n] = uint8(at)
+	}
+	b.n++
+}
+
+func (b *boxed) clear() {
+	if b.n > len(b.set) {
+		clear(b.boxes[:])
+	} else {
+		for _, at := range b.set[:b.n] {
+			b.boxes[at] = nil
+		}
+	}
+	b.n = 0
 }
 
 // theLayout is the layout of the linked version of pdata.
@@ -74,7 +102,7 @@ var theLayout = func() (l layout) {
 	}
 	l.pair, l.key, l.value = chunkOf(pairs.Type().Elem()), key.Offset, value.Offset
 	all := true
-	boxed := func(v any, field string, kind reflect.Kind) (b box) {
+	boxOfField := func(v any, field string, kind reflect.Kind) (b box) {
 		object := sample(v)
 		if f := object.FieldByName(field); f.IsValid() {
 			if b, ok = boxOf(f, kind); ok {
@@ -84,18 +112,18 @@ var theLayout = func() (l layout) {
 		all = false
 		return b
 	}
-	l.strings = boxed(pcommon.NewValueStr("text"), "Value", reflect.String)
-	l.ints = boxed(pcommon.NewValueInt(1), "Value", reflect.Int64)
-	l.doubles = boxed(pcommon.NewValueDouble(1), "Value", reflect.Float64)
-	l.bools = boxed(pcommon.NewValueBool(true), "Value", reflect.Bool)
+	l.strings = boxOfField(pcommon.NewValueStr("text"), "Value", reflect.String)
+	l.ints = boxOfField(pcommon.NewValueInt(1), "Value", reflect.Int64)
+	l.doubles = boxOfField(pcommon.NewValueDouble(1), "Value", reflect.Float64)
+	l.bools = boxOfField(pcommon.NewValueBool(true), "Value", reflect.Bool)
 	p := pmetric.NewNumberDataPoint()
 	p.SetIntValue(1)
 	if inside(reflect.TypeOf(p)) == nil {
 		return l
 	}
-	l.pointInts = boxed(p, "Value", reflect.Int64)
+	l.pointInts = boxOfField(p, "Value", reflect.Int64)
 	p.SetDoubleValue(1)
-	l.pointDoubles = boxed(p, "Value", reflect.Float64)
+	l.pointDoubles = boxOfField(p, "Value", reflect.Float64)
 	if number, ok := inside(reflect.TypeOf(p)).FieldByName("Value"); ok {
 		l.number = number.Offset
 	}
@@ -104,9 +132,9 @@ var theLayout = func() (l layout) {
 	if inside(reflect.TypeOf(x)) == nil {
 		return l
 	}
-	l.exemplarInts = boxed(x, "Value", reflect.Int64)
+	l.exemplarInts = boxOfField(x, "Value", reflect.Int64)
 	x.SetDoubleValue(1)
-	l.exemplarDoubles = boxed(x, "Value", reflect.Float64)
+	l.exemplarDoubles = boxOfField(x, "Value", reflect.Float64)
 	if value, ok := inside(reflect.TypeOf(x)).FieldByName("Value"); ok {
 		l.exemplar = value.Offset
 	}
@@ -115,7 +143,7 @@ var theLayout = func() (l layout) {
 		return l
 	}
 	data := func() (b box, c chunk) {
-		b = boxed(metric, "Data", reflect.Pointer)
+		b = boxOfField(metric, "Data", reflect.Pointer)
 		if all {
 			c = chunkOf(b.slice.Elem().Field(0).Type.Elem())
 		}
@@ -189,7 +217,7 @@ func (v *Values) Renew() { v.layout = nil }
 // batches do not refer to them.
 func (v *Values) EndBatch() {
 	if v.layout != nil && v.texts != nil {
-		clear(v.texts[:])
+		v.texts.clear()
 	}
 }
 
@@ -206,17 +234,18 @@ func (v *Values) SetStr(dst pcommon.Value, text string) {
 		return
 	}
 	if l.texts == nil {
-		l.texts = new([256]*string)
+		l.texts = new(boxed)
 	}
 	p := (*wrapper)(unsafe.Pointer(&dst)).orig
 	const goldenRatio = 0x9e3779b97f4a7c15 // as in package codec: it spreads addresses over the high bits
 	at := uint64(uintptr(unsafe.Pointer(unsafe.StringData(text)))) * goldenRatio >> 56
-	if s := l.texts[at]; s != nil && len(*s) == len(text) && unsafe.StringData(*s) == unsafe.StringData(text) {
+	if s := l.texts.boxes[at]; s != nil && len(*s) == len(text) && unsafe.StringData(*s) == unsafe.StringData(text) {
 		(*dynamic)(p).typ, (*dynamic)(p).data = l.strings.typ, unsafe.Pointer(s)
 		return
 	}
 	s := (*string)(l.strings.set(p))
-	*s, l.texts[at] = text, s
+	*s = text
+	l.texts.put(at, s)
 }
 
 // SetNewStr is SetStr for a text that no other value has.

@@ -4,38 +4,19 @@
 package template
 
 import (
-	"slices"
 	"strings"
-
-	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
-	"github.com/otelstef/stef/stef-pdata/internal/slab"
 )
 
 // Joiner joins templates and parameters. It caches the places of the placeholders of
-// some templates. Texts are written to a buffer and assigned to bodies in groups, so
-// that several texts share an allocation.
+// some templates. Several texts share an allocation.
 type Joiner struct {
-	slots   []joinSlot // allocated at the first template
-	last    *joinSlot  // slot of the last template
-	buffer  []byte
-	waiting []joinedBody
-	values  slab.Values
-}
-
-// Text is a text, or its place in the buffer.
-type Text struct {
-	text string
-	Span
-}
-
-// joinedBody is a body whose text is still in the buffer.
-type joinedBody struct {
-	dst pcommon.Value
-	Span
+	slots []joinSlot // allocated at the first template
+	last  *joinSlot  // slot of the last template
+	chunk strings.Builder
 }
 
 type joinSlot struct {
@@ -45,78 +26,53 @@ type joinSlot struct {
 
 const (
 	joinSlots = 64
-	// joinedBytes is the size of the text that shares an allocation. A body that is
-	// kept keeps all of it in memory. Bodies larger than a quarter of it have their
-	// own memory.
+	// joinedBytes is the size of the largest chunk of texts, and firstJoined that of the
+	// first one; each further chunk has twice as much. A text that is kept keeps all of its
+	// chunk in memory. Texts larger than a quarter of joinedBytes have their own memory.
 	joinedBytes = 8 << 10
+	firstJoined = 1 << 10
 )
 
 // Join returns the text of a template and parameters.
 //
 // spec: #otlp-logs
-func (j *Joiner) Join(template string, params *otelstef.BodyParams) (Text, error) {
+func (j *Joiner) Join(template string, params *otelstef.BodyParams) (string, error) {
 	n := params.Len()
 	slot, places := j.slot(template)
 	size, err := mapping.CheckTemplate(template, places, params)
 	if err != nil {
-		return Text{}, err
+		return "", err
 	}
 	if n == 0 {
-		return Text{text: template}, nil
+		return template, nil
 	}
 	if size > joinedBytes/4 {
-		return Text{text: slot.join(params, size)}, nil
+		var own strings.Builder
+		own.Grow(size)
+		return slot.join(&own, params), nil
 	}
-	if len(j.buffer)+size > joinedBytes {
-		j.Flush()
+	if j.chunk.Cap()-j.chunk.Len() < size {
+		bytes := min(max(2*j.chunk.Cap(), firstJoined, size), joinedBytes)
+		j.chunk.Reset()
+		j.chunk.Grow(bytes)
 	}
-	text := slices.Grow(j.buffer, size)
-	for i, piece := range slot.pieces[:n] {
-		text = append(text, piece...)
-		text = append(text, params.Value(i)...)
-	}
-	text = append(text, slot.pieces[n]...)
-	from := len(j.buffer)
-	j.buffer = text
-	return Text{Span: Span{uint32(from), uint32(len(text))}}, nil
+	return slot.join(&j.chunk, params), nil
 }
 
-// join returns the text, which has size bytes, in its own memory.
-func (s *joinSlot) join(params *otelstef.BodyParams, size int) string {
-	var text strings.Builder
-	text.Grow(size)
-	for i, piece := range s.pieces[:params.Len()] {
-		text.WriteString(piece)
-		text.WriteString(params.Value(i))
+// join appends the text to a builder, which has enough capacity, and returns it. A builder
+// never changes what it has, so the text stays valid while others follow.
+func (s *joinSlot) join(b *strings.Builder, params *otelstef.BodyParams) string {
+	from, n := b.Len(), params.Len()
+	for i, piece := range s.pieces[:n] {
+		b.WriteString(piece)
+		b.WriteString(params.Value(i))
 	}
-	text.WriteString(s.pieces[params.Len()])
-	return text.String()
+	b.WriteString(s.pieces[n])
+	return b.String()[from:]
 }
 
-// Len returns the length of the text.
-func (t *Text) Len() int { return len(t.text) + int(t.To-t.From) }
-
-// Set sets a body to its text, at the latest at the next flush.
-func (j *Joiner) Set(dst pcommon.Value, t Text) {
-	if t.To == 0 {
-		j.values.SetNewStr(dst, t.text)
-		return
-	}
-	j.waiting = append(j.waiting, joinedBody{dst, t.Span})
-}
-
-// Flush sets all bodies in the buffer to their texts, and empties the buffer.
-func (j *Joiner) Flush() {
-	text := string(j.buffer)
-	for _, body := range j.waiting {
-		j.values.SetNewStr(body.dst, text[body.From:body.To])
-	}
-	clear(j.waiting)
-	j.buffer, j.waiting = j.buffer[:0], j.waiting[:0]
-}
-
-// Renew drops all references of the joiner to earlier batches.
-func (j *Joiner) Renew() { j.values.Renew() }
+// Renew begins a new chunk, so that later texts do not share memory with earlier ones.
+func (j *Joiner) Renew() { j.chunk.Reset() }
 
 // Reset forgets the templates of a stream.
 func (j *Joiner) Reset() {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	stef "github.com/otelstef/stef/stef-go"
@@ -69,11 +68,7 @@ func joinWith(t *testing.T, j *Joiner, template string, params *otelstef.BodyPar
 	t.Helper()
 	text, err := j.Join(template, params)
 	require.NoError(t, err)
-	body := pcommon.NewValueEmpty()
-	j.Set(body, text)
-	j.Flush()
-	require.Len(t, body.Str(), text.Len())
-	return body.Str()
+	return text
 }
 
 // A joiner distinguishes templates, and rejects those that do not match the
@@ -103,32 +98,42 @@ func TestJoiner(t *testing.T) {
 	require.ErrorContains(t, err, "0 parameters for 1048576 places")
 }
 
-// Bodies that are joined in one group are separate, and a body that is kept keeps
-// little memory of the others.
-func TestJoinedBodies(t *testing.T) {
+// Texts that share an allocation are separate, and a text that is kept keeps little
+// memory of the others.
+func TestJoinedTexts(t *testing.T) {
 	var j Joiner
 	r := rand.New(rand.NewPCG(5, 6))
-	var bodies []pcommon.Value
-	var want []string
-	for range 2000 {
+	var texts, want []string
+	for i := range 2000 {
 		params := otelstef.NewBodyParams()
 		params.SetLen(1)
 		params.SetValue(0, strings.Repeat("7", r.IntN(1<<r.IntN(15))))
 		text, err := j.Join("<\x00>", params)
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(j.buffer), joinedBytes)
-		bodies, want = append(bodies, pcommon.NewValueEmpty()), append(want, "<"+params.Value(0)+">")
-		j.Set(bodies[len(bodies)-1], text)
+		require.LessOrEqual(t, j.chunk.Cap(), joinedBytes)
+		texts, want = append(texts, text), append(want, "<"+params.Value(0)+">")
+		if i%100 == 99 {
+			j.Renew()
+			require.Zero(t, j.chunk.Cap(), "later texts share no memory with earlier ones")
+		}
 	}
-	j.Flush()
-	require.Empty(t, j.buffer)
-	require.LessOrEqual(t, cap(j.buffer), 2*joinedBytes)
-	for i, body := range bodies {
-		require.Equal(t, want[i], body.Str())
+	require.Equal(t, want, texts)
+}
+
+// The first texts of a stream do not allocate as much as those of a long one.
+func TestJoinedTextsGrow(t *testing.T) {
+	var j Joiner
+	params := otelstef.NewBodyParams()
+	params.SetLen(1)
+	params.SetValue(0, strings.Repeat("7", 200))
+	sizes := []int{}
+	for range 200 {
+		joinWith(t, &j, "<\x00>", params)
+		if n := j.chunk.Cap(); len(sizes) == 0 || sizes[len(sizes)-1] != n {
+			sizes = append(sizes, n)
+		}
 	}
-	for _, b := range j.waiting[:cap(j.waiting)] {
-		require.Equal(t, joinedBody{}, b)
-	}
+	require.Equal(t, []int{firstJoined, 2 * firstJoined, 4 * firstJoined, joinedBytes}, sizes)
 }
 
 // A few bytes of a stream cannot create a body that is far larger than items are.
@@ -142,7 +147,7 @@ func TestJoinedBodiesAreBounded(t *testing.T) {
 	_, err := j.Join(strings.Repeat("\x00", 9), params)
 	require.ErrorIs(t, err, mapping.ErrRecord)
 	require.ErrorContains(t, err, "a body of 9437184 bytes, at most 8388608")
-	require.Empty(t, j.buffer)
+	require.Zero(t, j.chunk.Cap())
 }
 
 // FuzzTemplate: joining a split text always restores it, and a learned template finds
