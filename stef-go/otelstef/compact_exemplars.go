@@ -186,7 +186,7 @@ func (x *seriesIndex) keep(s *series, p *Point, kept uint64, code int64, tempora
 	if len(e.list) > 0 {
 		e.shares = kept != 0
 	}
-	if code == 0 {
+	if code == 0 || n|len(e.list) == 0 {
 		return
 	}
 	counted, ok := 0, n <= maxSharedExemplars && !delta
