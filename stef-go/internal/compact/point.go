@@ -318,23 +318,30 @@ func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 	return words
 }
 
-// putSteady is Put for a point of a steady series with the codes 0 and the hop of the
-// last one: the fields of times and of the form stay as they are. It returns false and
-// changes nothing if the point is another one.
+// putSteady is Put for a point of a steady series with the codes 0: the fields of times
+// and of the form stay as they are. It returns false and changes nothing if the point is
+// another one. It is the inverse of takeSteady.
 func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	start := x.start
 	if x.startIsTime {
 		start = x.time
 	}
-	// After a point with code 0, the better prediction stays the better one.
-	h := &s.hop
-	if p.Kind != x.form.kind || p.Start != start || x.tick != h.from || x.time != h.fromTime ||
-		p.Time != h.toTime || !s.series && s.last.time != p.Time {
+	if p.Kind != x.form.kind || p.Start != start || !s.series && p.Time != s.last.time {
 		return false
 	}
 	m, ok := x.sameForm(p)
 	if !ok {
 		return false
+	}
+	// After a point with code 0, the better prediction stays the better one.
+	if h := &s.hop; x.tick == h.from && x.time == h.fromTime && p.Time == h.toTime {
+		x.tick = h.to
+	} else {
+		next := s.next(x)
+		if s.series && p.Time != s.forecast(x, next) {
+			return false
+		}
+		s.learnTick(x, p.Time, next)
 	}
 	r := m - x.number
 	if x.second > 1 {
@@ -343,7 +350,6 @@ func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	f.Time, f.Start, f.Form, f.Bits = s.time.value, s.start.value, s.form.value, s.bits
 	f.Number = s.number.Put(uint64(r))
 	s.last.known, s.last.before = true, x.time
-	x.tick = h.to
 	x.startIsTime = p.Start == x.time && p.Start != x.start
 	x.interval = p.Time - x.time
 	x.learnStep(m - x.number)
