@@ -124,7 +124,7 @@ func (c *spanChunk) add(keys *intern.KeySorter, span ptrace.Span, list, index in
 	x.Span, x.start, x.list, x.index = span, uint64(span.StartTimestamp()), uint32(list), uint32(index)
 	x.trace, x.name = c.traces.Find(span.TraceID()), c.names.ID(span.Name())
 	if attributes := span.Attributes(); attributes.Len() > 0 {
-		keys.Find(&x.attributes, attributes, &c.pairs)
+		keys.Find(&x.attributes, attributes, &c.pairs, x.name)
 	}
 }
 

@@ -72,7 +72,7 @@ func TestKeySorter(t *testing.T) {
 		}
 		var found SortedPairs
 		store := PairStore{make([]stef.Text, 1), make([]otelstef.AnyValueType, 1), make([]uint8, 1)}
-		s.Find(&found, m, &store)
+		s.Find(&found, m, &store, uint32(r.IntN(2)))
 		want := slices.Sorted(slices.Values(keys))
 		if distinct := len(slices.Compact(slices.Clone(want))) == len(want); !distinct || len(keys) > MaxSetKeys {
 			require.Nil(t, found.Set)
@@ -91,6 +91,63 @@ func TestKeySorter(t *testing.T) {
 		}
 		require.LessOrEqual(t, s.Keys(), MaxKeys+MaxSetKeys)
 	}
+}
+
+// What a sorter finds does not depend on its guesses: not on the order of the keys before,
+// and not on the growth and the restarts of the dictionaries.
+func TestKeySorterGuesses(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	keys, values := newDictionary(), newDictionary()
+	var s KeySorter
+	s.Init(keys.view(), values.view())
+	guessed := 0
+	for n := range 20_000 {
+		names := []string{"k", "key", "key10", "key.of.more.than.16", "key.of.more.then.16", "other"}[:1+r.IntN(6)]
+		if n/1000%2 == 1 { // otherwise most maps have the same order
+			r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		}
+		if r.IntN(10) == 0 {
+			names[r.IntN(len(names))] += someText(r)
+		}
+		m := pcommon.NewMap()
+		for _, name := range names {
+			switch r.IntN(5) {
+			case 0:
+				m.PutInt(name, r.Int64())
+			case 1:
+				m.PutEmptySlice(name)
+			default:
+				m.PutStr(name, someText(r))
+			}
+		}
+		var found, want SortedPairs
+		var store, plain PairStore
+		if s.last[7] != nil && s.last[7].order.epoch != 0 && s.last[7].order.matches(m) {
+			guessed++
+		}
+		s.Find(&found, m, &store, 7)
+		fresh := KeySorter{}
+		fresh.Init(keys.view(), values.view())
+		fresh.findAny(&want, m, &plain)
+		require.Equal(t, plain, store)
+		require.Equal(t, want.Set.Keys, found.Set.Keys)
+		require.Equal(t, want.Set.Bytes, found.Set.Bytes)
+		found.Set, want.Set = nil, nil
+		require.Equal(t, want, found)
+		for k, v := range m.All() {
+			if r.IntN(2) == 0 {
+				keys.column.Encode(k)
+				values.column.Encode(v.Str())
+			}
+		}
+		if r.IntN(500) == 0 {
+			keys.dict.Restart()
+		}
+		if r.IntN(500) == 0 {
+			values.dict.Restart()
+		}
+	}
+	require.Greater(t, guessed, 1000)
 }
 
 // Each name has its own number, as long as numbers are available.

@@ -22,7 +22,8 @@ import (
 type KeySorter struct {
 	PairCache
 	sets  [256]*KeySet
-	pairs []Pair // current pairs, in their original order
+	last  [guesses]*KeySet // the sets that were found last, by context
+	pairs []Pair           // current pairs, in their original order
 }
 
 // KeySet is a set of keys.
@@ -30,6 +31,7 @@ type KeySet struct {
 	Keys  []stef.Text // in order
 	place []uint8     // for each key number: the place of the key, counted from 1
 	Bytes int         // total length of the keys
+	order keyOrder
 }
 
 const (
@@ -79,8 +81,19 @@ func (p *PairStore) extend(n int) {
 }
 
 // Find adds the pairs of m, which is not empty, to the store. It reads everything of
-// m that writing needs, in the order in which m most likely is in memory.
-func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore) {
+// m that writing needs, in the order in which m most likely is in memory. Maps of one
+// context, such as the name of a span, are likely to have the same keys; the result does
+// not depend on it.
+func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore, context uint32) {
+	last := &s.last[context%guesses]
+	if *last == nil || !s.findGuessed(found, *last, m, store) {
+		s.findAny(found, m, store)
+		*last = found.Set
+	}
+}
+
+// findAny is Find without a guess.
+func (s *KeySorter) findAny(found *SortedPairs, m pcommon.Map, store *PairStore) {
 	n := m.Len()
 	if n > MaxSetKeys {
 		found.Set = nil
@@ -111,6 +124,7 @@ func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore) {
 		}
 	}
 	found.Kinds = kinds
+	s.learnOrder(found.Set, pairs, places)
 }
 
 // Collect returns the pairs of m.
@@ -186,6 +200,7 @@ func (s *KeySorter) Reset() {
 func (s *KeySorter) forget() {
 	s.Forget()
 	clear(s.sets[:])
+	clear(s.last[:])
 }
 
 // fits reports whether pairs have all keys of the set, each once.

@@ -89,7 +89,7 @@ func (c *PairCache) clear() {
 // Resolve sets the numbers and the references of pairs. A reference is 0 if the text
 // is not in its dictionary or is a value of more than 256 bytes.
 func (c *PairCache) Resolve(pairs []Pair) {
-	if c.slots == nil || c.epochs != [2]uint64{c.keys.Epoch(), c.values.Epoch()} {
+	if !c.current() {
 		c.begin()
 	}
 	slots := c.slots

@@ -90,13 +90,17 @@ func (w *Spans) dropped(dst *otelstef.Span, s ptrace.Span) {
 
 // traceID returns the form in which the stream holds an id, in the memory of text.
 func (w *Spans) traceID(text *mapping.IDText, id pcommon.TraceID) []byte {
-	return mapping.EncodeID(text, id[:], w.features.RawIDs)
+	return mapping.EncodeTraceID(text, id, w.features.RawIDs)
 }
 
 // spanID is traceID for span ids.
 func (w *Spans) spanID(text *mapping.IDText, id pcommon.SpanID) []byte {
-	return mapping.EncodeID(text, id[:], w.features.RawIDs)
+	return mapping.EncodeSpanID(text, id, w.features.RawIDs)
 }
+
+// partContext is the context of the attributes of events and links for KeySorter.Find.
+// Names of spans count from 1.
+const partContext = 0
 
 // AttributesOf sets dst to the attributes of a span, event or link in the order of
 // the mode.
@@ -105,7 +109,7 @@ func (w *Spans) AttributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
 	if w.ByKey && n > 0 {
 		var found intern.SortedPairs
 		w.store.Reset()
-		w.Keys.Find(&found, src, &w.store)
+		w.Keys.Find(&found, src, &w.store, partContext)
 		return w.placed(dst, src, &found, &w.store, false)
 	}
 	if n < 2 || n > intern.MaxSetKeys || dst.Len() > 0 && dst.Key(0) == firstKey(src) {

@@ -28,6 +28,24 @@ func EncodeID(text *IDText, id []byte, raw bool) []byte {
 	return text[:hex.Encode(text[:], id)]
 }
 
+// EncodeTraceID is EncodeID for the id of a trace.
+func EncodeTraceID(text *IDText, id [TraceIDBytes]byte, raw bool) []byte {
+	if raw && id != [TraceIDBytes]byte{} {
+		*(*[TraceIDBytes]byte)(text[:]) = id
+		return text[:TraceIDBytes]
+	}
+	return EncodeID(text, id[:], raw)
+}
+
+// EncodeSpanID is EncodeID for the id of a span.
+func EncodeSpanID(text *IDText, id [SpanIDBytes]byte, raw bool) []byte {
+	if raw && id != [SpanIDBytes]byte{} {
+		*(*[SpanIDBytes]byte)(text[:]) = id
+		return text[:SpanIDBytes]
+	}
+	return EncodeID(text, id[:], raw)
+}
+
 // Unset reports whether an id consists of zeros.
 func Unset(id []byte) bool {
 	for _, c := range id {

@@ -1,0 +1,169 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package intern
+
+import (
+	"math/bits"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// Spans of one name mostly have the same keys in the same order. KeySorter remembers for
+// each name the set of the last span, and each set remembers the order of its keys in the
+// last map. If a map has these keys, its values are added in one step: only texts are
+// looked up, one lookup for each.
+
+const (
+	// guesses is the number of names for which a set is remembered. More names share.
+	guesses = 1 << 8
+	// A set whose order did not match for orderTries maps in a row is not tried for
+	// orderPause maps: some producers send keys in random order.
+	orderTries = 4
+	orderPause = 60
+)
+
+// orderedKey is a key of a set at its place in the order of a map.
+type orderedKey struct {
+	text         string
+	word0, word1 uint64 // see codec.Words
+	number       uint64 // counted from 1, as in pairSlot
+	place        uint8  // in the order of keys
+}
+
+// keyOrder is the order of the keys of a set in a map. All keys are in the dictionary of
+// this epoch, so that their references in the set are valid.
+type keyOrder struct {
+	keys  []orderedKey
+	epoch uint64
+	fails uint8 // maps in a row that did not match
+}
+
+// worthwhile reports whether the next map should be compared with the order.
+func (o *keyOrder) worthwhile() bool {
+	if o.fails < orderTries {
+		return true
+	}
+	if o.fails++; o.fails == orderTries+orderPause {
+		o.fails = 0
+	}
+	return false
+}
+
+// learnOrder remembers the order of the keys of pairs in set. places are their places.
+func (s *KeySorter) learnOrder(set *KeySet, pairs []Pair, places []uint8) {
+	o := &set.order
+	epoch := s.PairCache.keys.Epoch()
+	if o.fails >= orderTries && o.epoch == epoch {
+		return
+	}
+	for i := range set.Keys {
+		if k := &set.Keys[i]; len(k.Text) >= codec.MinEntry && !s.PairCache.keys.Holds(k.Ref) {
+			return // not in the dictionary yet
+		}
+	}
+	o.keys, o.epoch = o.keys[:0], epoch
+	for i := range pairs {
+		p := &pairs[i]
+		k := orderedKey{text: set.Keys[places[i]].Text, number: uint64(p.Number) + 1, place: places[i]}
+		k.word0, k.word1 = codec.Words(k.text)
+		o.keys = append(o.keys, k)
+	}
+}
+
+// matches reports whether m has the keys in this order.
+func (o *keyOrder) matches(m pcommon.Map) bool {
+	if m.Len() != len(o.keys) {
+		return false
+	}
+	i := 0
+	for k := range m.All() {
+		key := &o.keys[i]
+		n := len(k)
+		if n != len(key.text) {
+			return false
+		}
+		if n >= 8 {
+			if codec.Word64(k) != key.word0 || codec.Word64(k[n-8:]) != key.word1 || n > codec.ShortText && k != key.text {
+				return false
+			}
+		} else if k != key.text {
+			return false
+		}
+		i++
+	}
+	return true
+}
+
+// findGuessed is Find for a map that has the keys of a set in their last order. It returns
+// false and changes nothing if it has not.
+func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, store *PairStore) bool {
+	c, o := &s.PairCache, &set.order
+	if !o.worthwhile() || !c.current() || o.epoch != c.epochs[0] {
+		return false
+	}
+	if !o.matches(m) {
+		o.fails++
+		return false
+	}
+	o.fails = 0
+	from := len(store.Values)
+	store.extend(len(o.keys))
+	sorted, types, places := store.Values[from:], store.Types[from:], store.Places[from:]
+	kinds, size := Kinds(0), 0
+	i := 0
+	for _, v := range m.All() {
+		key := &o.keys[i]
+		place := key.place
+		places[i] = place
+		i++
+		text, typ := v.Str(), otelstef.AnyValueTypeString
+		if text == "" {
+			var p Pair
+			p.Type = typ
+			p.scalar(v)
+			if p.Type != otelstef.AnyValueTypeString {
+				sorted[place] = stef.Text{Ref: stef.TextRef(p.Bits)}
+				types[place] = p.Type
+				kinds |= 1 << p.Type
+				continue
+			}
+		}
+		sorted[place] = stef.Text{Text: text, Ref: c.value(key, text)}
+		types[place] = typ
+		kinds |= Text
+		size += len(text)
+	}
+	*found = SortedPairs{Set: set, Kinds: kinds, From: uint32(from), Bytes: size}
+	return true
+}
+
+// value returns the reference to a value, as Resolve sets it.
+func (c *PairCache) value(key *orderedKey, text string) stef.TextRef {
+	var word0, word1 uint64
+	if len(text) >= 8 {
+		word0, word1 = codec.Word64(text), codec.Word64(text[len(text)-8:])
+	} else {
+		word0, word1 = codec.Words(text)
+	}
+	lengths := uint64(len(key.text))<<32 | uint64(len(text))
+	h := codec.HashPair(key.word0^bits.RotateLeft64(word1, 32), word0^bits.RotateLeft64(key.word1, 32))
+	s := &c.slots[h>>(64-pairBits)&uint64(len(c.slots)-1)]
+	// A number belongs to one key.
+	if (s.number^key.number)|(s.value0^word0)|(s.value1^word1)|(s.lengths^lengths) == 0 &&
+		(len(text) <= codec.ShortText || c.values.Is(s.value, text)) {
+		return s.value
+	}
+	p := Pair{Key: stef.Text{Text: key.text}, Value: stef.Text{Text: text}}
+	c.miss(&p, s, &pairSlot{key0: key.word0, key1: key.word1, value0: word0, value1: word1, lengths: lengths})
+	return p.Value.Ref
+}
+
+// current reports whether the slots refer to the dictionaries as they are now.
+func (c *PairCache) current() bool {
+	return c.slots != nil && c.epochs == [2]uint64{c.keys.Epoch(), c.values.Epoch()}
+}
