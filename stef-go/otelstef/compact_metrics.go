@@ -142,7 +142,9 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	if words != 0 && f.index.words > writtenWords {
 		stefrt.RestartNext(&w.WriteStream)
 	}
-	f.set()
+	if !f.fields.Steady { // otherwise wire has the fields
+		f.set()
+	}
 	if f.wire.node.Modified() != 0 {
 		mask |= MetricsFieldCompact
 		e.compact.Encode(&f.wire)

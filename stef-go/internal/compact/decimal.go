@@ -31,6 +31,31 @@ func toDecimal(f float64, e uint) (m int64, ok bool) {
 	return m, math.Float64bits(fromDecimal(m, e)) == math.Float64bits(f)
 }
 
+// firstDecimal returns the decimal with the smallest exponent of at least from.
+func firstDecimal(f float64, from uint) (m int64, e uint, ok bool) {
+	if m, ok = toDecimal(f, from); ok {
+		return m, from, true
+	}
+	// A decimal is also one with more decimals, as long as the mantissa has a few bits to
+	// spare: the product then rounds to the exact mantissa. So one check is enough for
+	// most doubles that are no decimals.
+	most := uint(maxExponent)
+	for most > from && !(math.Abs(f*powers[most]) < maxMantissa/8) {
+		most--
+	}
+	if most > from {
+		if _, ok = toDecimal(f, most); !ok {
+			from = most
+		}
+	}
+	for e = from + 1; e <= maxExponent; e++ {
+		if m, ok = toDecimal(f, e); ok {
+			return m, e, true
+		}
+	}
+	return 0, 0, false
+}
+
 // fromDecimal is the inverse of toDecimal: a division, which IEEE 754 rounds
 // correctly.
 func fromDecimal(m int64, e uint) float64 { return float64(m) / powers[e] }

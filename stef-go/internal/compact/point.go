@@ -62,6 +62,8 @@ type Fields struct {
 	Known bool
 	// Listed says that the last Put set Words and Floats. Take does not use it.
 	Listed bool
+	// Steady says that the last Put changed only Number. Take does not use it.
+	Steady bool
 }
 
 // Home is the state that all series of a resource share: the time of the first
@@ -260,7 +262,7 @@ func (s *Points) bitsOf(x *Series) uint64 {
 // spec: #compact-points
 func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 	f.Listed = false
-	if x.steady && s.putSteady(x, p, f) {
+	if f.Steady = x.steady && s.putSteady(x, p, f); f.Steady {
 		return 0
 	}
 	far := [2]uint64{}
@@ -347,7 +349,6 @@ func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	if x.second > 1 {
 		r -= x.step
 	}
-	f.Time, f.Start, f.Form, f.Bits = s.time.value, s.start.value, s.form.value, s.bits
 	f.Number = s.number.Put(uint64(r))
 	s.last.known, s.last.before = true, x.time
 	x.startIsTime = p.Start == x.time && p.Start != x.start
@@ -442,23 +443,20 @@ func (s *Points) choose(x *Series, p *Point) (form, int64) {
 	if was.kind == p.Kind && was.decimal > 0 {
 		from = uint(was.decimal - 1)
 	}
-	for e := from; e <= maxExponent; e++ {
-		m, ok := toDecimal(v, e)
-		if !ok {
-			continue
-		}
-		f.decimal = uint8(e + 1)
-		r := m - s.numberOf(x, f)
-		if n := bits.Len64(uint64(r<<1 ^ r>>63)); n > maxPlain {
-			z := p.Scalar ^ s.bitsOf(x)
-			if xor := 64 - bits.LeadingZeros64(z) - bits.TrailingZeros64(z) + 4; xor < n {
-				break
-			}
-		}
-		return f, m
+	m, e, ok := firstDecimal(v, from)
+	if !ok {
+		return f, 0
 	}
-	f.decimal = 0
-	return f, 0
+	f.decimal = uint8(e + 1)
+	r := m - s.numberOf(x, f)
+	if n := bits.Len64(uint64(r<<1 ^ r>>63)); n > maxPlain {
+		z := p.Scalar ^ s.bitsOf(x)
+		if xor := 64 - bits.LeadingZeros64(z) - bits.TrailingZeros64(z) + 4; xor < n {
+			f.decimal = 0
+			return f, 0
+		}
+	}
+	return f, m
 }
 
 // learn updates the state with a point, but for its words and floats. own and next are the
