@@ -23,6 +23,8 @@ const (
 	// Fewer keys are sorted by comparison.
 	fewBits = 6
 	fewKeys = 1 << fewBits
+	// Of wide keys only so many digits are sorted by radix.
+	topDigits = 2
 )
 
 // Sort sorts keys, which have no bits above width; equal keys keep their order. It
@@ -44,10 +46,21 @@ func Sort(keys, spare []Key, width int) (sorted, other []Key) {
 	if len(keys) < manyKeys {
 		digit = shortDigitBits
 	}
-	passes := (width + digit - 1) / digit
-	digit = (width + passes - 1) / passes
+	if width > topDigits*digit {
+		// The highest bits separate most keys, and insertion orders the rest.
+		if keys, spare = radix(keys, spare, width-topDigits*digit, width, digit); insert(keys) {
+			return keys, spare
+		}
+	}
+	return radix(keys, spare, 0, width, digit)
+}
+
+// radix sorts keys by the bits from to width.
+func radix(keys, spare []Key, from, width, digit int) (sorted, other []Key) {
+	passes := (width - from + digit - 1) / digit
+	digit = (width - from + passes - 1) / passes
 	var counts [1 << keyDigitBits]uint32
-	for shift := 0; shift < width; shift += digit {
+	for shift := from; shift < width; shift += digit {
 		starts := counts[:1<<digit]
 		clear(starts)
 		mask := uint64(len(starts) - 1)
@@ -70,6 +83,24 @@ func Sort(keys, spare []Key, width int) (sorted, other []Key) {
 		keys, spare = spare, keys
 	}
 	return keys, spare
+}
+
+// insert sorts keys that are nearly in order. It returns false, and leaves equal keys in
+// their order, if that takes too many steps.
+func insert(keys []Key) bool {
+	left := 4 * len(keys)
+	for i := 1; i < len(keys); i++ {
+		k := keys[i]
+		at := i
+		for ; at > 0 && keys[at-1].Key > k.Key; at-- {
+			keys[at] = keys[at-1]
+		}
+		keys[at] = k
+		if left -= i - at; left < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func inOrder(keys []Key) bool {
