@@ -23,6 +23,7 @@ const mib = 1 << 20
 // Config is the configuration of the receiver.
 type Config struct {
 	// Include are patterns of the files to follow, as of filepath.Match. Required.
+	// Files whose names end in ".damaged" are never followed.
 	Include []string `mapstructure:"include"`
 	// Exclude are patterns of files to ignore.
 	Exclude []string `mapstructure:"exclude"`
@@ -161,6 +162,11 @@ func (c *Config) Validate() error {
 	}
 	if (c.OnFinished == Move) != (c.MoveTo != "") {
 		fail("on_finished is %q and move_to is %q: set move_to to a folder if, and only if, on_finished is move", string(c.OnFinished), c.MoveTo)
+	}
+	for _, p := range c.Include {
+		if ok, _ := filepath.Match(filepath.Dir(p), filepath.Clean(c.MoveTo)); ok && c.MoveTo != "" {
+			fail("move_to is %q, whose files the pattern %q of include may match: they would be delivered again; use another folder", c.MoveTo, p)
+		}
 	}
 	return errors.Join(errs...)
 }

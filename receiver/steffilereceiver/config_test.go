@@ -93,6 +93,7 @@ func TestConfigMistakes(t *testing.T) {
 	f("limits.max_frame_mib: 3", `unknown key "limits.max_frame_mib": write it as "limits::max_frame_mib"`)
 	f("on_finished: move", "set move_to to a folder")
 	f("move_to: x", "set move_to to a folder if, and only if, on_finished is move")
+	f("{include: ['/var/t*/*.stef*'], on_finished: move, move_to: /var/telemetry/}", `move_to is "/var/telemetry/"`, `pattern "/var/t*/*.stef*"`, "use another folder")
 	f("assume_signal: profiles", "set it to traces, metrics or logs")
 	f("max_batch_items: 0", "max_batch_items is 0")
 	f("max_batch_mib: 0", "max_batch_mib is 0")

@@ -16,8 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// damagedSuffix is added to the names of files that cannot be read further, if
-// finished files are not kept.
+// damagedSuffix ends the names of files that cannot be read further, if finished files
+// are not kept. The receiver never follows such files: their records would be delivered
+// again.
 const damagedSuffix = ".damaged"
 
 // atEnd reports whether nothing more will be written to a file that was read up to
@@ -108,19 +109,20 @@ func (f *follower[T]) dispose(c candidate, p *place) {
 
 // move renames a file and does not overwrite another one.
 func move(from, to string, isDamaged bool) error {
+	suffix := ""
 	if isDamaged {
-		to += damagedSuffix
+		suffix = damagedSuffix
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
 		return err
 	}
-	name := to
+	name := to + suffix
 	for i := 1; ; i++ {
 		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 			return os.Rename(from, name)
 		} else if err != nil {
 			return err
 		}
-		name = fmt.Sprintf("%s.%d", to, i)
+		name = fmt.Sprintf("%s.%d%s", to, i, suffix)
 	}
 }

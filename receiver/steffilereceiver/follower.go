@@ -190,8 +190,8 @@ type candidate struct {
 	info   fs.FileInfo
 }
 
-// list returns the files that match the patterns. If their names contain times, the
-// oldest is first.
+// list returns the files that match the patterns, without damaged ones. If their names
+// contain times, the oldest is first.
 func (f *follower[T]) list() []candidate {
 	found := map[string]candidate{}
 	for _, pattern := range f.config.Include {
@@ -200,7 +200,7 @@ func (f *follower[T]) list() []candidate {
 			f.warn("", "list", err)
 		}
 		for _, path := range paths {
-			if slices.ContainsFunc(f.config.Exclude, func(p string) bool { ok, _ := filepath.Match(p, path); return ok }) {
+			if strings.HasSuffix(path, damagedSuffix) || slices.ContainsFunc(f.config.Exclude, func(p string) bool { ok, _ := filepath.Match(p, path); return ok }) {
 				continue
 			}
 			info, err := os.Stat(path)

@@ -1,0 +1,100 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/rotate"
+)
+
+// A damaged file is delivered once: the receiver does not follow it under its new name,
+// although the pattern matches that, nor after a restart.
+func TestDamagedOnce(t *testing.T) {
+	for on, folder := range map[OnFinished]string{Delete: ".", Move: "done"} {
+		for _, store := range []*memory{nil, {}} {
+			dir := t.TempDir()
+			to := &collected{t: t}
+			config := func() *Config {
+				return testConfig(dir, func(c *Config) {
+					c.OnFinished, c.AssumeSignal = on, "logs"
+					if on == Move {
+						c.MoveTo = filepath.Join(dir, folder)
+					}
+				})
+			}
+			// The first name is one of package rotate, the second one has no signal.
+			files := []string{rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String(), "y.stef"}
+			for i, name := range files {
+				damagedFile(t, filepath.Join(dir, name), uint64(10*i))
+			}
+			r := start(t, config(), to, store)
+			want := []string{files[0] + damagedSuffix, files[1] + damagedSuffix}
+			requireNames(t, filepath.Join(dir, folder), want)
+			r.idle()
+			r.requireFinished(damaged, 2)
+			to.requireOnce(20)
+			r.stop()
+
+			// Another damaged file of the same name does not replace the first one.
+			damagedFile(t, filepath.Join(dir, files[1]), 20)
+			r = start(t, config(), to, store)
+			want = append(want, files[1]+".1"+damagedSuffix)
+			requireNames(t, filepath.Join(dir, folder), want)
+			r.idle()
+			r.requireFinished(damaged, 1)
+			to.requireOnce(30)
+			r.stop()
+			requireNames(t, filepath.Join(dir, folder), want)
+		}
+	}
+}
+
+// A file whose name ends in ".damaged" is not followed, also if it is kept and if the
+// pattern names it.
+func TestDamagedIncluded(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	growing(t, filepath.Join(dir, "a.stef.damaged")).put(numbered(1, 10))
+	r := start(t, testConfig(dir, func(c *Config) {
+		c.Include, c.AssumeSignal = []string{filepath.Join(dir, "a.stef.damaged")}, "logs"
+	}), to, nil)
+	r.idle()
+	time.Sleep(60 * time.Millisecond) // longer than settle_time
+	r.idle()
+	to.requireOnce(0)
+}
+
+// damagedFile makes a file with ten whole records, and a damaged frame behind them.
+func damagedFile(t *testing.T, path string, n uint64) {
+	t.Helper()
+	written := filepath.Join(t.TempDir(), "written")
+	file := growing(t, written)
+	file.put(numbered(n+1, n+10))
+	chunk := file.encode(numbered(n+11, n+20))
+	for i := 5; i < len(chunk); i++ {
+		chunk[i] ^= 0x5a
+	}
+	file.write(chunk)
+	require.NoError(t, os.Rename(written, path))
+}
+
+// requireNames waits until a folder has exactly these files.
+func requireNames(t *testing.T, dir string, want []string) {
+	t.Helper()
+	slices.Sort(want)
+	require.Eventually(t, func() bool {
+		files, err := filepath.Glob(filepath.Join(dir, "*.*"))
+		for i := range files {
+			files[i] = filepath.Base(files[i])
+		}
+		return err == nil && slices.Equal(files, want)
+	}, 10*time.Second, time.Millisecond)
+}
