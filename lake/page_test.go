@@ -38,7 +38,7 @@ func typeName(t arrow.DataType) string {
 }
 
 // TestPage: docs/data-lake.md has the columns of each table with their types, no others,
-// and the queries of queries.sql.
+// the queries of queries.sql, and part.py.
 func TestPage(t *testing.T) {
 	content, err := os.ReadFile("../docs/data-lake.md")
 	require.NoError(t, err)
@@ -47,6 +47,10 @@ func TestPage(t *testing.T) {
 	require.NoError(t, err)
 	_, text, _ := strings.Cut(string(queries), "\n\n")
 	require.Contains(t, page, "```sql\n"+text+"```\n")
+	part, err := os.ReadFile("engines/part.py")
+	require.NoError(t, err)
+	_, text, _ = strings.Cut(string(part), "\n\n")
+	require.Contains(t, page, "```python\n"+text+"```\n")
 
 	_, tables, _ := strings.Cut(page, "Columns of all tables:")
 	tables, _, _ = strings.Cut(tables, "\nTimestamps have")

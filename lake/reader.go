@@ -72,6 +72,9 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	properties := parquet.NewReaderProperties(mem)
 	properties.BufferedStreamEnabled = true // a page at a time, not a column of a row group
 	f, err := file.NewParquetReader(src, file.WithReadProps(properties))
+	if err != nil && !ended(src) {
+		return nil, corrupt("the file is cut or not complete: Parquet has its index at the end")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +115,22 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	return r, nil
 }
 
+// ended reports whether a file ends as a Parquet file does, or cannot be read.
+func ended(src io.ReaderAt) bool {
+	const magic = "PAR1"
+	var end [len(magic)]byte
+	s, ok := src.(io.Seeker)
+	if !ok {
+		return true
+	}
+	size, err := s.Seek(0, io.SeekEnd)
+	if err != nil || size < int64(len(end)) {
+		return err != nil
+	}
+	_, err = src.ReadAt(end[:], size-int64(len(end)))
+	return err != nil || string(end[:]) == magic
+}
+
 // neededLeaves returns the leaf columns of a Parquet file that hold items. It omits
 // columns that are derived from others and columns that this package does not know.
 func neededLeaves(f *file.Reader, s Signal) (leaves []int) {
@@ -141,7 +160,7 @@ func (r *Reader) begin(all bool) error {
 func checkStoredSchema(f *file.Reader) error {
 	stored := f.MetaData().KeyValueMetadata().FindValue(storedSchema)
 	if stored == nil {
-		return fmt.Errorf("%w: the file has no Arrow schema, so stef did not write it", ErrSchema)
+		return fmt.Errorf("%w: the file has no Arrow schema: stef did not write it, or another program dropped its metadata (pyarrow keeps it)", ErrSchema)
 	}
 	_, err := io.Copy(io.Discard, &checkedStream{src: base64.NewDecoder(base64.StdEncoding, strings.NewReader(*stored))})
 	return err
@@ -220,7 +239,7 @@ func nextRecord(r records) (arrow.RecordBatch, error) {
 func (r *Reader) check(schema *arrow.Schema) error {
 	name, ok := schema.Metadata().GetValue(signalKey)
 	if !ok {
-		return fmt.Errorf("%w: its metadata has no %s, so stef did not write it", ErrSchema, signalKey)
+		return fmt.Errorf("%w: its metadata has no %s: stef did not write it, or another program dropped its metadata (pyarrow keeps it)", ErrSchema, signalKey)
 	}
 	switch name {
 	case Metrics.String():

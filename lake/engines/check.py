@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import subprocess
 import sys
 
 import duckdb
@@ -20,6 +21,8 @@ import pyarrow
 import pyarrow.compute
 import pyarrow.ipc
 import pyarrow.parquet
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def text(value):
@@ -64,7 +67,7 @@ def equal(what, want, got):
 
 
 def queries():
-    source = open(os.path.join(os.path.dirname(__file__), "queries.sql")).read()
+    source = open(os.path.join(HERE, "queries.sql")).read()
     return dict(re.findall(r"-- name: (.*)\n((?:(?!-- name:)[^\0])*)", source))
 
 
@@ -169,6 +172,11 @@ def main(folder):
     got = duckdb.sql("SELECT count(\"http.route\"), count(\"resource.process.runtime.name\") FROM 'traces.parquet'").fetchall()[0]
     equal("chosen columns", (sum("http.route" in attributes(s) for _, _, s in spans),
                              sum("process.runtime.name" in attributes(r) for r, _, _ in spans)), got)
+
+    # A part that pyarrow writes can be converted back.
+    exec(open(os.path.join(HERE, "part.py")).read(), {})
+    subprocess.run(["./stef", "convert", "--quiet", "--force", "part.parquet", "part.json"], check=True)
+    equal("spans of the part", sum(s.get("kind") == 2 for _, _, s in spans), len(list(items("part.json", "resourceSpans", "scopeSpans", "spans"))))
     print("all queries agree")
 
 
