@@ -171,13 +171,16 @@ func Nearest(keys []string, key string) string {
 	return best
 }
 
-// edits returns the Levenshtein distance.
+// edits returns the Levenshtein distance, in which two neighbouring letters that are
+// swapped count as one edit.
 func edits(a, b string) int {
-	row := make([]int, len(b)+1)
+	row, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
+		before := last // the row before the last one
+		last = slices.Clone(row)
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
@@ -187,6 +190,9 @@ func edits(a, b string) int {
 			}
 			diagonal = row[j+1]
 			row[j+1] = min(cost, row[j]+1, diagonal+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]
