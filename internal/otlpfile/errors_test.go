@@ -92,7 +92,7 @@ func TestErrorText(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 	f(join(good, []byte{0, 0}), otlpfile.Parts, otlpfile.Traces, io.ErrUnexpectedEOF,
-		"otlp-parts traces part 2, byte 8: the file ends after 2 of the 4 bytes of a length: unexpected EOF")
+		"otlp-parts traces part 2, byte 8: the file ends after 2 of the 4 bytes of a length (head -c 8 of the uncompressed file keeps the parts before it): unexpected EOF")
 	f(join(good, []byte{0, 0, 0, 9, 1, 2, 3}), otlpfile.Parts, otlpfile.Traces, io.ErrUnexpectedEOF,
 		"otlp-parts traces part 2, byte 12: the file ends after 3 of the 9 bytes of a part: unexpected EOF")
 	f(join(good, []byte{0xff, 0, 0, 0, 1}), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrTooLarge,

@@ -16,6 +16,7 @@ const headSize = 64 << 10
 // content. If the content is empty, it guesses from the end of the file name.
 // It returns FormatUnknown if neither decides. Name may be empty.
 func GuessFormat(name string, head []byte) Format {
+	head = bytes.TrimPrefix(head, byteOrderMark)
 	c := firstVisible(head)
 	if len(head) == 0 || c == 0 && len(bytes.TrimSpace(head)) == 0 {
 		return formatOfName(name)

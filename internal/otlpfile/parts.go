@@ -5,6 +5,7 @@ package otlpfile
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -27,7 +28,7 @@ func (d *partsDecoder) next(buf []byte) (piece, error) {
 		return p, io.EOF
 	}
 	if len(head) < 4 {
-		return p, fmt.Errorf("the file ends after %d of the 4 bytes of a length: %w", len(head), io.ErrUnexpectedEOF)
+		return p, fmt.Errorf("the file ends after %d of the 4 bytes of a length%s: %w", len(head), d.rest(p.offset), io.ErrUnexpectedEOF)
 	}
 	size := binary.BigEndian.Uint32(head)
 	if uint64(size) > uint64(d.limit) {
@@ -37,8 +38,16 @@ func (d *partsDecoder) next(buf []byte) (piece, error) {
 	p.offset = d.src.offset
 	p.buf, err = d.src.read(p.buf, int(size))
 	p.body = p.buf
-	if err == io.ErrUnexpectedEOF {
-		err = fmt.Errorf("the file ends after %d of the %d bytes of a part: %w", len(p.buf), size, err)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("the file ends after %d of the %d bytes of a part%s: %w", len(p.buf), size, d.rest(p.offset-4), err)
 	}
 	return p, err
+}
+
+// rest says how to recover the parts before a part that begins at an offset.
+func (d *partsDecoder) rest(offset int64) string {
+	if d.part == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (head -c %d of the uncompressed file keeps the parts before it)", offset)
 }

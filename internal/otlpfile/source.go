@@ -21,6 +21,8 @@ const maxWindow = 128 << 20
 var (
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 	gzipMagic = []byte{0x1f, 0x8b}
+	// byteOrderMark is what some editors write before JSON. No other format begins with it.
+	byteOrderMark = []byte("\xef\xbb\xbf")
 )
 
 // A source is the uncompressed content of a file. It knows how many bytes were
@@ -41,7 +43,7 @@ type failing struct {
 
 func (f *failing) Read(b []byte) (int, error) {
 	n, err := f.r.Read(b)
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { // the latter is a cut, which the caller decompresses
 		f.err = err
 	}
 	return n, err
@@ -75,6 +77,9 @@ func openSource(r io.Reader) (*source, error) {
 		content = z
 	}
 	s.Reader = bufio.NewReaderSize(content, headSize)
+	if head, _ := s.Peek(len(byteOrderMark)); bytes.Equal(head, byteOrderMark) {
+		s.skip(len(byteOrderMark))
+	}
 	return s, nil
 }
 
