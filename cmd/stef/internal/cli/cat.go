@@ -51,7 +51,7 @@ all fields.
 		c := &cat{opener: opener{otlp: true}}
 		c.define(flags)
 		flags.BoolVar(&c.canonical, "canonical", false, "print canonical JSON")
-		flags.Uint64Var(&c.limit, "n", 0, "`N` print the first records only")
+		flags.Uint64Var(&c.limit, "n", 0, "`N` print the first records only (default: 0, all)")
 		return func(env *Env, args []string) error {
 			if len(args) == 0 {
 				return usagef("FILE is missing%s", standardInput("FILE"))

@@ -191,8 +191,7 @@ func TestCatFiles(t *testing.T) {
 
 	code, _, stderr := run(nil, "cat", "--root", "logs", a)
 	require.Equal(t, cli.ExitData, code)
-	require.Contains(t, stderr, "stef cat: "+a+": offset 7: schema mismatch: ")
-	require.Contains(t, stderr, "; --root or --signal says what the stream holds if it is not logs\n")
+	require.Equal(t, "stef cat: "+a+": it holds metrics, not logs: leave --root out\n", stderr)
 }
 
 // Records before the damage are printed, and the damage is reported.

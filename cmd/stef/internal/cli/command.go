@@ -37,14 +37,29 @@ type command struct {
 
 func (c *command) run(env *Env, args []string) error {
 	flags, do := c.flags()
+	given := args
 	args, err := parse(flags, args)
 	if errors.Is(err, flag.ErrHelp) {
 		return write(env.Stdout, c.text())
 	}
 	if err != nil {
-		return usagef("%s%s", flagText(err), c.flagMeant(flags, err))
+		return usagef("%s%s", asGiven(flagText(err), given), c.flagMeant(flags, err))
 	}
 	return do(env, args)
+}
+
+// asGiven spells the flag in an error as it was given, if that was with one dash.
+func asGiven(text string, args []string) string {
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		if short, ok := strings.CutPrefix(name, "-"); ok && short != "" && short[0] != '-' {
+			for _, end := range []string{"", ":"} {
+				text = strings.ReplaceAll(text+" ", " --"+short+end+" ", " "+name+end+" ")
+				text = strings.TrimSuffix(text, " ")
+			}
+		}
+	}
+	return text
 }
 
 // flagText is the text of an error of package flag, with flags spelled as this
@@ -76,7 +91,11 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	name = strings.TrimPrefix(name, "-")
 	var names []string
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if near := confkeys.Nearest(names, name); near != "" {
+	switch near := confkeys.Nearest(names, name); len(near) {
+	case 0:
+	case 1:
+		return fmt.Sprintf(", did you mean -%s %s?", near, strings.TrimPrefix(name, near))
+	default:
 		return fmt.Sprintf(", did you mean --%s?", near)
 	}
 	return ""
@@ -130,6 +149,9 @@ func files(args []string, names ...string) error {
 	expected := "none"
 	if len(names) > 0 {
 		expected = "only " + strings.Join(names, " and ")
+	}
+	if len(names) == 1 && names[0] == "FILE" {
+		expected += "; stef convert FILE... all.stef makes one of them"
 	}
 	switch {
 	case len(args) < len(names):

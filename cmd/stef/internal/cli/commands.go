@@ -44,7 +44,7 @@ func didYouMean(name string) string {
 // overview is the text of stef help.
 func overview() string {
 	var b strings.Builder
-	b.WriteString("Stef converts telemetry between OTLP and STEF, and shows what is in STEF streams.\n\nusage: stef COMMAND [FLAG]... [FILE]...\n\n")
+	b.WriteString("Stef converts telemetry between OTLP, STEF, Parquet and Arrow, and shows what is in STEF streams.\n\nusage: stef COMMAND [FLAG]... [FILE]...\n\n")
 	for _, c := range commands() {
 		fmt.Fprintf(&b, "  %-10s %s\n", c.name, c.summary)
 	}

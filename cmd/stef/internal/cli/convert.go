@@ -90,20 +90,16 @@ type conversion struct {
 }
 
 func (c *conversion) define(flags *flag.FlagSet) {
-	format := func(name, usage string, to *convert.Format) {
+	format := func(name, usage string, to *convert.Format, output bool) {
 		flags.Func(name, "`FORMAT` format of "+usage, func(s string) (err error) {
-			*to, err = convert.ParseFormat(s)
+			*to, err = convert.ParseFormat(s, output)
 			return err
 		})
 	}
 	o := &c.options
-	format("from", "IN", &o.From)
-	format("to", "OUT", &o.To)
-	flags.Func("signal", "`metrics|traces|logs` what IN holds (default: found out)", func(name string) error {
-		s, err := otlpfile.ParseSignal(name)
-		c.signal = stream.RootOf(s)
-		return err
-	})
+	format("from", "IN", &o.From, false)
+	format("to", "OUT", &o.To, true)
+	signalFlag(flags, "what IN holds (default: found out)", &c.signal)
 	rootFlag(flags, &c.root)
 	flags.Func("mode", "`ordered|sorted` order of items in OUT, if it is stef; sorted puts items\n"+
 		"and attributes in an order that makes the stream small\n"+
@@ -132,7 +128,12 @@ func (c *conversion) define(flags *flag.FlagSet) {
 	})
 	flags.Func("columns", "`KEY,...` attributes that get columns of their own in a table:\n"+
 		"http.request.method, resource:host.name, scope:name", func(keys string) error {
-		o.Columns = append(o.Columns, strings.Split(keys, ",")...)
+		for key := range strings.SplitSeq(keys, ",") {
+			if key = strings.TrimSpace(key); key == "" {
+				return errors.New("a name between the commas is empty")
+			}
+			o.Columns = append(o.Columns, key)
+		}
 		return nil
 	})
 	flags.Func("dictionary", "`FILE` a shared dictionary that messages of IN refer to, the one that their\n"+
@@ -141,14 +142,22 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		if err != nil {
 			return err
 		}
+		if n := len(content); n < minDictionary || n > stef.MaxZstdDictBytes {
+			return fmt.Errorf("it is no dictionary: it has %s bytes, at least %d and at most %s are possible",
+				figure.Grouped(n), minDictionary, figure.Grouped(stef.MaxZstdDictBytes))
+		}
 		d, err := stef.NewZstdDict(content)
 		o.Dictionaries = append(o.Dictionaries, d)
 		return err
 	})
-	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted, and say so, instead of failing")
+	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted, and say so, instead of failing; of\n"+
+		"several INs also those that are empty, and the end of those that are cut")
 	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")
 	flags.BoolVar(&c.quiet, "quiet", false, "print no summary and no progress, only what was lost or left out")
 }
+
+// minDictionary is the minimum size of a shared dictionary.
+const minDictionary = 8
 
 // given records the flags that apply to streams only.
 func (c *conversion) given(f *flag.Flag) {
@@ -165,9 +174,11 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	o.Root = c.root
 	if c.signal != nil {
 		if o.Root != nil && o.Root != c.signal {
-			return usagef("--signal %s and --root %s do not go together", c.signal.Signal, o.Root.Name)
+			return contradict(o.Root, c.signal)
 		}
 		o.Root = c.signal
+	} else {
+		o.RootFlag = "--root"
 	}
 	if o.Level != 0 && o.Compression == stef.None {
 		return usagef("--level is for --compression zstd")
@@ -224,6 +235,7 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 		return err
 	}
 	if res.Root == nil {
+		warn(env.Stderr, res)
 		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}
 	}
 	if err := out.Commit(); err != nil {
@@ -233,7 +245,7 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(content))
 		fmt.Fprintf(env.Stderr, "%s: %s, %s, %s bytes\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()))
 		asRequests(env.Stderr, out.Name, out.Written(), res)
-		fmt.Fprintf(env.Stderr, "%s %s in %s\n", figure.Grouped(res.Items), convert.ItemsOf(res.Root.Signal), figure.Seconds(time.Since(begin)))
+		fmt.Fprintf(env.Stderr, "%s in %s\n", items(res.Items, res.Root.Signal), figure.Seconds(time.Since(begin)))
 	}
 	skippedSignals(env.Stderr, res)
 	warn(env.Stderr, res)
@@ -350,7 +362,7 @@ func (c *conversion) overwrite(name string) error {
 // skippedSignals prints what --signal excluded.
 func skippedSignals(w io.Writer, res *convert.Result) {
 	for _, other := range res.Others {
-		fmt.Fprintf(w, "skipped: %s %s, which --signal %s excludes\n", figure.Grouped(other.Items), convert.ItemsOf(other.Signal), res.Root.Signal)
+		fmt.Fprintf(w, "skipped: %s, which --signal %s excludes\n", items(other.Items, other.Signal), res.Root.Signal)
 	}
 }
 
@@ -376,7 +388,12 @@ func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Resul
 	} else {
 		asRequests(w, in.Name, in.Content(), res)
 	}
-	fmt.Fprintf(w, "%s %s in %s\n", figure.Grouped(res.Items), convert.ItemsOf(res.Root.Signal), figure.Seconds(took))
+	fmt.Fprintf(w, "%s in %s\n", items(res.Items, res.Root.Signal), figure.Seconds(took))
+}
+
+// items returns a number of items of a signal as text: 3 spans.
+func items(n uint64, s otlpfile.Signal) string {
+	return figure.Count(n, strings.TrimSuffix(convert.ItemsOf(s), "s"))
 }
 
 // asRequests prints what OTLP takes on the wire, beside the size of a stream.
@@ -389,6 +406,9 @@ func asRequests(w io.Writer, name string, size int64, res *convert.Result) {
 
 // warn prints what the output lacks.
 func warn(w io.Writer, res *convert.Result) {
+	for _, note := range res.Files {
+		fmt.Fprintf(w, "not complete: %s\n", message(note))
+	}
 	for _, key := range res.EmptyColumns {
 		fmt.Fprintf(w, "empty column: no item has the attribute %s%s\n", key, elsewhere(key))
 	}
@@ -396,7 +416,7 @@ func warn(w io.Writer, res *convert.Result) {
 		fmt.Fprintf(w, "not kept: %s\n", loss)
 	}
 	if res.Skipped > 0 {
-		fmt.Fprintf(w, "left out: %s %s\n", figure.Grouped(res.Skipped), convert.ItemsOf(res.Root.Signal))
+		fmt.Fprintf(w, "left out: %s\n", items(res.Skipped, res.Root.Signal))
 	}
 	for _, reason := range res.Reasons {
 		fmt.Fprintf(w, "  %s\n", message(reason))

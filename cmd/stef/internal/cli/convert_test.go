@@ -251,7 +251,7 @@ func TestConvertSkips(t *testing.T) {
 	require.Equal(t, cli.ExitData, code)
 	require.Contains(t, stderr, "stef convert: standard input: 1 record was not converted, the first: record 2: ")
 	_, stderr = mustRun(t, data, "convert", "--skip", "--quiet", "--to", "otlp", "-", "-")
-	require.Regexp(t, "^left out: 1 data points\n  1 record was not converted, the first: record 2: .*\n$", stderr)
+	require.Regexp(t, "^left out: 1 data point\n  1 record was not converted, the first: record 2: .*\n$", stderr)
 }
 
 // After any error, the output name has no file, or its previous one.
@@ -285,7 +285,7 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitUsage, "--schema works only for an output of format stef", "--schema", "reference", recording, filepath.Join(dir, "out.json"))
 	f(cli.ExitUsage, "cannot tell the format", recording, filepath.Join(dir, "out.otlp"))
 	f(cli.ExitIO, "none: open: no such file", filepath.Join(dir, "none"), out)
-	f(cli.ExitIO, dir+": read: is a directory", dir, out)
+	f(cli.ExitIO, dir+": is a folder; name its files: ", dir, out)
 	f(cli.ExitIO, dir+": is a folder", recording, dir)
 	f(cli.ExitIO, "none/out: open: no such file", recording, filepath.Join(dir, "none", "out"))
 	f(cli.ExitUsage, "x.avro: add --to stef", recording, filepath.Join(dir, "x.avro"))
@@ -310,7 +310,7 @@ func TestConvertSignals(t *testing.T) {
 		"or put {signal} into the name of OUT for one file per signal\n")
 
 	_, stderr = mustRun(t, nil, "convert", "--signal", "traces", mixed, one)
-	require.Contains(t, stderr, "1 spans in ")
+	require.Contains(t, stderr, "1 span in ")
 	require.Contains(t, stderr, "skipped: 4 data points, which --signal traces excludes\n")
 
 	each := filepath.Join(dir, "each-{signal}.stef")

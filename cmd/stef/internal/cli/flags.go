@@ -4,12 +4,30 @@
 package cli
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 )
+
+// signalFlag declares --signal, which sets root.
+func signalFlag(flags *flag.FlagSet, usage string, root **stream.Root) {
+	flags.Func("signal", "`metrics|traces|logs` "+usage, func(name string) error {
+		r, err := stream.ParseRoot(name)
+		if err != nil {
+			return errors.New("must be one of metrics, traces, logs")
+		}
+		*root = r
+		return nil
+	})
+}
+
+// contradict is the error of --root and --signal that name different records.
+func contradict(root, signal *stream.Root) error {
+	return usagef("--root %s and --signal %s contradict each other: leave one out", root.Name, signal.Signal)
+}
 
 // rootFlag declares --root, which sets root.
 func rootFlag(flags *flag.FlagSet, root **stream.Root) {

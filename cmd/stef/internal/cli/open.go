@@ -31,6 +31,7 @@ const (
 // opener opens the streams of a command. Its flags describe their content.
 type opener struct {
 	root   string
+	signal *stream.Root
 	schema string
 	base   baseFlag
 	memory uint
@@ -58,7 +59,7 @@ func (o *opener) define(flags *flag.FlagSet) {
 		fmt.Sprintf("(default: %d)", stream.DefaultLimits.MemoryBytes>>20))
 	flags.UintVar(&o.depth, "depth", uint(stream.DefaultLimits.Depth), "`N` how deep values may be nested, at most 100000 "+fmt.Sprintf("(default: %d)", stream.DefaultLimits.Depth))
 	if o.otlp {
-		flags.StringVar(&o.root, "signal", "", "`metrics|traces|logs` the same as --root; of a JSON file of several signals, the one to read")
+		signalFlag(flags, "the same as --root; of a JSON file of several signals, the one to read", &o.signal)
 	}
 }
 
@@ -82,7 +83,13 @@ func (o *opener) prepare() error {
 	if l := (stream.Limits{MemoryBytes: int(o.memory) << 20, Depth: int(o.depth)}); l != stream.DefaultLimits {
 		o.roots = o.roots.WithLimits(l)
 	}
+	if o.signal != nil && o.schema != "" {
+		return usagef("--signal is for records of OpenTelemetry, and those of --schema have a --root")
+	}
 	if o.root == "" {
+		if o.signal != nil {
+			o.only, _ = o.roots.Parse(o.signal.Name)
+		}
 		return nil
 	}
 	var err error
@@ -92,7 +99,18 @@ func (o *opener) prepare() error {
 		}
 		return usagef("invalid value %q for --root: %v", o.root, err)
 	}
+	if o.signal != nil && o.signal.Name != o.only.Name {
+		return contradict(o.only, o.signal)
+	}
 	return nil
+}
+
+// rootFlag is the flag that says what the records are.
+func (o *opener) rootFlag() string {
+	if o.root == "" {
+		return "--signal"
+	}
+	return "--root"
 }
 
 func readSchema(name string) ([]byte, error) {
@@ -168,6 +186,12 @@ func (s *opened) begin(options convert.Options) error {
 		format, err := options.Guess(s.Input)
 		s.framed = err == nil && format == convert.STEFParts
 	}
+	if s.root != nil && !s.framed && s.converted == nil && s.o.schema == "" {
+		var other *stream.Root
+		if other, s.src = s.o.roots.Other(s.src, s.root); other != nil {
+			return fmt.Errorf("it holds %s, not %s: leave %s out", other.Signal, s.root.Signal, s.o.rootFlag())
+		}
+	}
 	if s.root != nil || s.framed {
 		return nil
 	}
@@ -180,7 +204,7 @@ func (s *opened) begin(options convert.Options) error {
 func (s *opened) convert(options convert.Options) {
 	options.To = convert.STEF
 	if s.root != nil {
-		options.Root = stream.RootOf(s.root.Signal)
+		options.Root, options.RootFlag = stream.RootOf(s.root.Signal), s.o.rootFlag()
 	}
 	r, w := io.Pipe()
 	c := &conversionOf{out: r, done: make(chan struct{})}

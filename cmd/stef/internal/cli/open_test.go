@@ -204,7 +204,7 @@ func TestOTLPFiles(t *testing.T) {
 	require.Contains(t, stderr, "say --signal traces")
 	out, stderr := mustRun(t, []byte(mixed), "cat", "--signal", "logs", "-")
 	require.Contains(t, out, `"event_name":"x"`)
-	require.Equal(t, "skipped: 1 spans, which --signal logs excludes\n", stderr)
+	require.Equal(t, "skipped: 1 span, which --signal logs excludes\n", stderr)
 
 	cut := filepath.Join(dir, "cut.zst")
 	require.NoError(t, os.WriteFile(cut, fixtures.Logs()[:20_000], 0o666))

@@ -113,6 +113,13 @@ func (s *opened) explain(err error) error {
 		return fmt.Errorf("%w; this is a limit of the tool, and the file may be undamaged: raise --memory-mib or --depth", err)
 	}
 	misfit := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot)
+	if s.o.schema != "" && s.head != nil && s.head.Wire != nil {
+		for _, r := range stream.Roots() {
+			if slices.Equal(s.head.Wire, schema.WireOf(r.Wire)) || slices.Equal(s.head.Wire, schema.WireOf(r.Struct)) {
+				return fmt.Errorf("it announces the schema of OpenTelemetry %s: leave --schema out", r.Name)
+			}
+		}
+	}
 	switch {
 	case s.o.schema == "" && misfit && s.o.only != nil:
 		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, s.o.only.Name)

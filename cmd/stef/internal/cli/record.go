@@ -8,17 +8,18 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
-	"github.com/otelstef/stef/cmd/stef/internal/figure"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
@@ -89,6 +90,10 @@ type tape struct {
 var errEnough = errors.New("the recording has ended")
 
 func (c *recorder) run(env *Env, out string) error {
+	// A name without a known format is refused before any data arrives.
+	if err := convert.CheckName(out); err != nil {
+		return err
+	}
 	if !strings.Contains(out, convert.SignalMark) {
 		end := filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(out, ".zst"), ".gz"))
 		at := strings.LastIndex(out, end)
@@ -96,13 +101,15 @@ func (c *recorder) run(env *Env, out string) error {
 	}
 	c.out, c.tapes = out, map[otlpfile.Signal]*tape{}
 	for _, root := range stream.Roots() {
-		if name := c.name(root.Signal); !c.force && exists(name) {
+		name := c.name(root.Signal)
+		if info, err := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
+			return usagef("the folder %s does not exist", filepath.Dir(name))
+		} else if err == nil && !info.IsDir() {
+			return usagef("%s is not a folder", filepath.Dir(name))
+		}
+		if !c.force && exists(name) {
 			return usagef("%s exists; --force overwrites it", name)
 		}
-	}
-	// A name without a known format is refused before any data arrives.
-	if err := convert.CheckName(out); err != nil {
-		return err
 	}
 	ctx, stop := env.interruptible()
 	defer stop()
@@ -118,7 +125,7 @@ func (c *recorder) run(env *Env, out string) error {
 	}
 	listener, err := net.Listen("tcp", c.listen)
 	if err != nil {
-		return &file.Error{Name: c.listen, Err: err}
+		return &file.Error{Name: c.listen, Err: listening(err)}
 	}
 	if err := registerZstd(); err != nil {
 		return err
@@ -138,6 +145,17 @@ func (c *recorder) run(env *Env, out string) error {
 	}
 	c.summarise(env)
 	return nil
+}
+
+// listening adds what to do to an error of listening.
+func listening(err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: end the program that listens there, or choose another port", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w: this machine does not have the address; :4317 listens at all that it has", err)
+	}
+	return err
 }
 
 // maxClosing bounds the time for the last acknowledgements.
@@ -276,9 +294,9 @@ func (c *recorder) summarise(env *Env) {
 	}
 	for _, root := range stream.Roots() {
 		if t := c.tapes[root.Signal]; t != nil {
-			fmt.Fprintf(env.Stderr, "%s: %s %s\n", t.name, figure.Grouped(t.items-t.w.Skipped), convert.ItemsOf(root.Signal))
+			fmt.Fprintf(env.Stderr, "%s: %s\n", t.name, items(t.items-t.w.Skipped, root.Signal))
 			if t.w.Skipped > 0 {
-				fmt.Fprintf(env.Stderr, "left out: %s %s that the format cannot hold\n", figure.Grouped(t.w.Skipped), convert.ItemsOf(root.Signal))
+				fmt.Fprintf(env.Stderr, "left out: %s that the format cannot hold\n", items(t.w.Skipped, root.Signal))
 			}
 		}
 	}

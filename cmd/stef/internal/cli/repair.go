@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/figure"
@@ -54,6 +55,9 @@ func repair(env *Env, o *opener, inName, outName string) error {
 	in, err := o.open(env, inName, convert.Options{})
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("%w; the file is cut before its first frame, so there is nothing to keep", err)
+		if strings.Contains(err.Error(), "zstd: ") {
+			err = fmt.Errorf("%w; %s", err, zstdMore(inName))
+		}
 	}
 	if err != nil {
 		return err
@@ -92,7 +96,16 @@ func repair(env *Env, o *opener, inName, outName string) error {
 		fmt.Fprintf(env.Stderr, "%s: %s\n", in.Name, message(in.explain(whole.Damage)))
 	}
 	fmt.Fprintln(env.Stderr, lossOf(in.Name, whole))
+	if whole.Cut && in.Packed == "zstd" && !in.Each {
+		fmt.Fprintln(env.Stderr, zstdMore(in.Name))
+	}
 	return nil
+}
+
+// zstdMore says how to read the last block of a cut file: the zstd command returns the
+// bytes of a block that is stored and not complete, which this tool does not.
+func zstdMore(name string) string {
+	return fmt.Sprintf("zstd may return more of the file: zstd -dc %s | stef repair - OUT", name)
 }
 
 // lossOf describes which part of a stream is undamaged and which part is lost.

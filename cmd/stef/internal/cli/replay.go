@@ -108,16 +108,17 @@ func (c *replayer) define(flags *flag.FlagSet) {
 	flags.IntVar(&c.retries, "retries", replay.DefaultRetries, "`N` send a batch again so often if the endpoint cannot accept it yet, and try so\noften again to open a stream (default: 7)")
 	flags.BoolVar(&c.newIDs, "new-ids", false, "replace the ids of traces and spans; those that were equal stay equal")
 	flags.BoolVar(&c.now, "now", false, "shift all times so that the recording begins now")
-	flags.Func("signal", "`metrics|traces|logs` of a JSON file of several signals, the one to send", func(name string) error {
-		s, err := otlpfile.ParseSignal(name)
-		c.signal = stream.RootOf(s)
-		return err
-	})
+	signalFlag(flags, "of a JSON file of several signals, the one to send", &c.signal)
 }
 
 func (c *replayer) run(env *Env, names []string) error {
 	if c.rounds < 1 || c.inFlight < 0 || c.retries < 0 {
 		return usagef("--rounds is at least 1, --in-flight and --retries at least 0")
+	}
+	for _, name := range names {
+		if err := c.check(name); err != nil {
+			return err
+		}
 	}
 	conn, sender, err := c.connect()
 	if err != nil {
@@ -144,12 +145,36 @@ func (c *replayer) run(env *Env, names []string) error {
 	if e := sender.Close(closing); err == nil {
 		err = e
 	}
-	fmt.Fprintf(env.Stderr, "sent %s items in %s batches to %s over %s in %s: %s items a second\n", figure.Grouped(counts.Items),
-		figure.Grouped(counts.Batches), c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(float64(counts.Items)/max(took.Seconds(), 1e-9))))
+	if err == nil || counts.Items > 0 {
+		fmt.Fprintf(env.Stderr, "sent %s items in %s batches to %s over %s in %s: %s items a second\n", figure.Grouped(counts.Items),
+			figure.Grouped(counts.Batches), c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(float64(counts.Items)/max(took.Seconds(), 1e-9))))
+	}
 	if n := sender.Rejected(); n > 0 {
 		fmt.Fprintf(env.Stderr, "the endpoint permanently rejected %s of them\n", figure.Grouped(n))
 	}
 	return sendError(c.endpoint, err)
+}
+
+// check refuses a file that cannot be opened, and a JSON file of several signals, before
+// anything is sent. The sender reports what else is bad, at its place.
+func (c *replayer) check(name string) error {
+	in, err := file.Open(name, nil)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if c.signal != nil {
+		return nil
+	}
+	found, _ := convert.Signals(in)
+	if len(found) < 2 {
+		return nil
+	}
+	var names []string
+	for _, s := range found {
+		names = append(names, s.String())
+	}
+	return usagef("%s holds %s: say --signal; run replay once for each", name, strings.Join(names[:len(names)-1], ", ")+" and "+names[len(names)-1])
 }
 
 // sendError adds the endpoint to an error of sending. It returns errors of

@@ -157,5 +157,5 @@ func TestFirstMistakes(t *testing.T) {
 	mustRun(t, nil, "convert", recording, out)
 	code, _, stderr := run(nil, "convert", "--signal", "metrics", out, filepath.Join(dir, "m.json"))
 	require.Equal(t, cli.ExitData, code)
-	require.Contains(t, stderr, "; --root or --signal says what the stream holds if it is not metrics")
+	require.Contains(t, stderr, ": it holds logs, not metrics: leave --signal out\n")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
@@ -67,7 +68,11 @@ func Run(args []string, env Env) int {
 	}
 	c := commandOf(name)
 	if c == nil {
-		fmt.Fprintf(env.Stderr, "stef: there is no command %q%s; stef help lists them\n", name, didYouMean(name))
+		meant := didYouMean(name)
+		if exists(name) {
+			meant = ", did you mean stef stat " + name + "?"
+		}
+		fmt.Fprintf(env.Stderr, "stef: there is no command %q%s; stef help lists them\n", name, meant)
 		return ExitUsage
 	}
 	return env.report(c, c.run(&env, args))
@@ -80,6 +85,9 @@ func (env *Env) report(c *command, err error) int {
 	}
 	var usage *usageError
 	var failed *file.Error
+	if errors.As(err, &failed) && errors.Is(failed.Err, syscall.EPIPE) {
+		return ExitIO // the reader of a pipe has ended, such as head: that is no error to report
+	}
 	fmt.Fprintf(env.Stderr, "stef %s: %s\n", c.name, message(err))
 	switch {
 	case errors.As(err, &usage), errors.Is(err, convert.ErrUnsupported):

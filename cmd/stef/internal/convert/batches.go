@@ -43,14 +43,60 @@ func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, er
 	}
 	b, err := openBatches(in, o)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, advised(o, err)
 	}
-	return b.next, b.end, nil
+	return func() (otlpfile.Batch, error) {
+		batch, err := b.next()
+		if err != nil && err != io.EOF {
+			err = advised(o, err)
+		}
+		return batch, err
+	}, b.end, nil
+}
+
+// Signals returns the signals of a JSON file that have items. For other formats, whose
+// files have one signal, it returns none.
+func Signals(in *file.Input) ([]otlpfile.Signal, error) {
+	o := &Options{}
+	var err error
+	if o.From, err = o.Guess(in); err != nil || o.From != OTLPJSON {
+		return nil, err
+	}
+	o.Root = stream.RootOf(otlpfile.Metrics) // any signal: Skipped counts the others
+	b, err := openBatches(in, o)
+	if err != nil {
+		return nil, in.Blame(err)
+	}
+	defer b.end()
+	items := 0
+	for {
+		batch, err := b.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, in.Blame(err)
+		}
+		items += batch.Items()
+	}
+	var found []otlpfile.Signal
+	if items > 0 {
+		found = append(found, otlpfile.Metrics)
+	}
+	res := &Result{}
+	b.others(res)
+	for _, other := range res.Others {
+		found = append(found, other.Signal)
+	}
+	return found, nil
 }
 
 // CheckName refuses an output name that does not imply a format.
 func CheckName(name string) error {
 	o := Options{From: OTLP, OutName: name}
+	if formatOfName(name) == Unknown {
+		return refuse("cannot tell the format from the name %s: end it in .stef, .parts, .pb or .json; .zst or .gz may follow", name)
+	}
 	if err := o.output(); err != nil {
 		return err
 	}

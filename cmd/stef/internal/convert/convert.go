@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,8 +35,10 @@ func refuse(format string, args ...any) error {
 // value means that the content, the names or the signal decide.
 type Options struct {
 	From, To Format
-	// Root is the root of the records and implies the signal; nil detects it.
-	Root *stream.Root
+	// Root is the root of the records and implies the signal; nil detects it. RootFlag is
+	// the flag that named it.
+	Root     *stream.Root
+	RootFlag string
 	// OutName is the name of the output. It is used to guess To and the
 	// compression.
 	OutName string
@@ -61,6 +64,8 @@ type Options struct {
 	// Requests makes a conversion between OTLP and a stream measure the OTLP
 	// side, request by request.
 	Requests bool
+
+	looks Format // of the content, if From says otherwise
 }
 
 // Result describes a finished conversion.
@@ -81,6 +86,8 @@ type Result struct {
 	EmptyColumns []string
 	// Losses describe what the schema of the output could not hold.
 	Losses []string
+	// Files are notes about inputs without content, or that were read in part.
+	Files []error
 	// Requests are the sizes of the OTLP side if Options.Requests is set and one
 	// side is OTLP and the other a stream; otherwise nil.
 	Requests *Requests
@@ -126,7 +133,7 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 		return nil, err
 	}
 	if o.inBatches() {
-		return RunAll(func(i int) (*file.Input, bool, error) { return in, i == 0, nil }, out, o)
+		return runAll(func(i int) (*file.Input, bool, error) { return in, i == 0, nil }, out, o, false)
 	}
 	packed := newPacker(out, o.OutName)
 	var res *Result
@@ -155,6 +162,15 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 
 // advised adds to an error what to do about it, if that is known.
 func advised(o *Options, err error) error {
+	if o.looks != Unknown {
+		return fmt.Errorf("%w; the file looks like %s: leave --from out", err, o.looks)
+	}
+	if errors.Is(err, otlpfile.ErrSignal) && o.Root != nil && o.From != OTLPJSON {
+		return fmt.Errorf("%w: leave %s out", err, cmp.Or(o.RootFlag, "--signal"))
+	}
+	if o.Skip && o.From.otlp() && errors.Is(err, otlpfile.ErrCorrupt) {
+		return fmt.Errorf("%w; --skip omits items that cannot be converted, not damaged %ss", err, partNoun(o.From))
+	}
 	misfit := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot) || errors.Is(err, stef.ErrSchema)
 	if o.From == STEF && o.Root == nil && misfit {
 		return fmt.Errorf("convert knows records of OpenTelemetry only; print records of your own with stef cat --schema FILE.stef: %w", err)
@@ -175,18 +191,24 @@ func repairable(f Format, err error) error {
 	return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
 }
 
+var errEmpty = errors.New("the file is empty")
+
 // Guess returns the format of the input: From, or the format of its content.
 func (o *Options) Guess(in *file.Input) (Format, error) {
+	head, err := in.Peek(peeked)
 	if o.From != Unknown {
+		o.looks = Unknown
+		if f := guessInput(in.ContentName(), head); f != o.From && len(head) > 0 {
+			o.looks = f
+		}
 		return o.From, nil
 	}
-	head, err := in.Peek(peeked)
 	if err != nil {
 		return Unknown, in.Blame(err)
 	}
 	f := guessInput(in.ContentName(), head)
 	if len(head) == 0 && (f == Unknown || f == STEF) {
-		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("the file is empty")}
+		return Unknown, &file.ContentError{Name: in.Name, Err: errEmpty}
 	}
 	if f == Unknown {
 		return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("the content has none of the formats %s; %s", FormatNames, file.Likeness(head))}

@@ -238,7 +238,7 @@ func TestBadContent(t *testing.T) {
 	f(parts, convert.Options{From: convert.STEF, To: convert.OTLP}, "is not the signature of a STEF stream")
 	f(packed, convert.Options{From: convert.OTLPParts, To: convert.OTLP}, "otlp-parts")
 	f(parts, convert.Options{Root: stream.RootOf(otlpfile.Logs)}, "it holds metrics")
-	f(packed, convert.Options{To: convert.OTLP, Root: stream.RootOf(otlpfile.Logs)}, "incompatible schema")
+	f(packed, convert.Options{To: convert.OTLP, Root: stream.RootOf(otlpfile.Logs)}, "it holds metrics, not logs: leave --signal out")
 	f([]byte("{\"resourceMetrics\":[{]}\n"), convert.Options{}, "line 1")
 }
 
@@ -357,11 +357,13 @@ func TestLargePart(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for _, name := range []string{"stef", "otlp-parts", "otlp", "otlp-json"} {
-		f, err := convert.ParseFormat(name)
+		f, err := convert.ParseFormat(name, false)
 		require.NoError(t, err)
 		require.Equal(t, name, f.String())
 	}
-	_, err := convert.ParseFormat("unknown")
+	_, err := convert.ParseFormat("unknown", true)
+	require.EqualError(t, err, `must be one of stef, otlp-parts, otlp, otlp-json, parquet or arrow`)
+	_, err = convert.ParseFormat("unknown", false)
 	require.EqualError(t, err, `must be one of stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow`)
 	for _, name := range []string{"ordered", "sorted"} {
 		m, err := convert.ParseMode(name)

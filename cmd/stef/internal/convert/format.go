@@ -43,17 +43,21 @@ var otlpFormats = [...]otlpfile.Format{OTLPParts: otlpfile.Parts, OTLP: otlpfile
 // String returns the name of the format.
 func (f Format) String() string { return formatNames[f] }
 
-// ParseFormat returns the format with a name.
-func ParseFormat(name string) (Format, error) {
+// ParseFormat returns the format with a name, of an input or of an output.
+func ParseFormat(name string, output bool) (Format, error) {
 	for f := STEF; f <= Arrow; f++ {
 		if name == formatNames[f] {
 			return f, nil
 		}
 	}
-	if name == "json" || name == "jsonl" || name == "ndjson" {
-		return Unknown, fmt.Errorf("must be one of %s; for OTLP in JSON write %s", FormatNames, OTLPJSON)
+	names := FormatNames
+	if output {
+		names = writtenNames
 	}
-	return Unknown, fmt.Errorf("must be one of %s", FormatNames)
+	if name == "json" || name == "jsonl" || name == "ndjson" {
+		return Unknown, fmt.Errorf("must be one of %s; for OTLP in JSON write %s", names, OTLPJSON)
+	}
+	return Unknown, fmt.Errorf("must be one of %s", names)
 }
 
 // peeked is how much of the content guessInput examines.

@@ -106,8 +106,15 @@ func (o *Options) newSink(out io.Writer, s otlpfile.Signal) (sink, error) {
 
 // RunAll converts several inputs of one signal into one output, or one input of a format
 // that is read in batches. open opens input i and reports false after the last.
+//
+// With Options.Skip it omits inputs without content, and of inputs that are cut what
+// follows their last whole frame or part; Result.Files names them.
 func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer, o Options) (*Result, error) {
-	c := &joined{Options: o, out: out, res: &Result{To: o.To, Root: o.Root}}
+	return runAll(open, out, o, true)
+}
+
+func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer, o Options, several bool) (*Result, error) {
+	c := &joined{Options: o, out: out, res: &Result{To: o.To, Root: o.Root}, several: several}
 	for i := 0; ; i++ {
 		in, ok, err := open(i)
 		if err != nil {
@@ -121,9 +128,12 @@ func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 		if errors.Is(err, ErrUnsupported) {
 			return nil, err
 		}
-		if err != nil {
-			return nil, in.Blame(advised(&Options{From: c.res.From, Root: o.Root}, err))
+		if err != nil && !c.omit(in, err) {
+			return nil, in.Blame(advised(c.now, err))
 		}
+	}
+	if c.unmeasured {
+		c.res.Requests = nil
 	}
 	if c.sink == nil {
 		return c.res, nil
@@ -143,18 +153,45 @@ func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 // joined is a conversion of several inputs.
 type joined struct {
 	Options
-	out    io.Writer
-	packed *packer
-	sink   sink
-	res    *Result
+	out        io.Writer
+	packed     *packer
+	sink       sink
+	res        *Result
+	first      string // the first input with items
+	unmeasured bool   // an input is not OTLP, so the requests are not those of all items
+
+	several bool     // the command has several inputs
+	now     *Options // those of the input that is read
+}
+
+// omit reports whether an error ends an input only, not the conversion.
+func (c *joined) omit(in *file.Input, err error) bool {
+	if !c.several || !c.Skip {
+		return false
+	}
+	switch {
+	case errors.Is(err, errEmpty):
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = fmt.Errorf("%w; what is whole before that was converted", err)
+	default:
+		return false
+	}
+	c.res.Files = append(c.res.Files, in.Blame(err))
+	return true
 }
 
 func (c *joined) add(in *file.Input) error {
 	o := c.Options
+	c.now = &o
 	var err error
 	if o.From, err = o.Guess(in); err != nil {
 		return err
 	}
+	if head, err := in.Peek(1); err == nil && len(head) == 0 && c.several {
+		c.res.Files = append(c.res.Files, in.Blame(errEmpty))
+		return nil
+	}
+	c.unmeasured = c.unmeasured || !o.From.otlp()
 	if err := o.output(); err != nil {
 		return err
 	}
@@ -168,7 +205,7 @@ func (c *joined) add(in *file.Input) error {
 	}
 	defer b.end()
 	if b.root != nil {
-		if err := c.of(&o, b.root); err != nil {
+		if err := c.of(in, &o, b.root); err != nil {
 			return err
 		}
 	}
@@ -184,7 +221,7 @@ func (c *joined) add(in *file.Input) error {
 		if batch.Items() == 0 {
 			continue
 		}
-		if err := c.of(&o, stream.RootOf(batch.Signal)); err != nil {
+		if err := c.of(in, &o, stream.RootOf(batch.Signal)); err != nil {
 			return err
 		}
 		c.res.PartsIn++
@@ -206,17 +243,20 @@ func (c *joined) add(in *file.Input) error {
 }
 
 // of starts the output with the first signal, and refuses any other signal.
-func (c *joined) of(o *Options, root *stream.Root) (err error) {
-	if c.sink != nil {
-		if c.res.Root != root {
-			return refuse("an output has one signal, but the input has %s, then %s: add --signal, or convert each on its own", c.res.Root.Signal, root.Signal)
-		}
-		return nil
-	}
+func (c *joined) of(in *file.Input, o *Options, root *stream.Root) (err error) {
 	if o.Root != nil && o.Root != root {
-		return refuse("the input has %s, not %s", root.Signal, o.Root.Signal)
+		return otherSignal(in.Name, root, o)
 	}
-	c.res.Root = root
+	if c.sink != nil {
+		switch {
+		case c.res.Root == root:
+			return nil
+		case c.first == in.Name:
+			return refuse("an output has one signal, but %s has %s, then %s: add --signal", in.Name, c.res.Root.Signal, root.Signal)
+		}
+		return refuse("an output has one signal, but %s has %s and %s has %s: convert each on its own", c.first, c.res.Root.Signal, in.Name, root.Signal)
+	}
+	c.res.Root, c.first = root, in.Name
 	c.packed = newPacker(c.out, o.OutName)
 	if c.sink, err = o.newSink(c.packed, root.Signal); err != nil {
 		return err

@@ -61,10 +61,22 @@ func (m *Messages) Next() ([]byte, error) {
 // at returns an error about the next message.
 func (m *Messages) at(text string, err error) error {
 	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("offset %d, message %d: %w: %s", m.offset, m.n, stef.ErrCorrupt, text)
+		bad := fmt.Errorf("offset %d, message %d: %w: %s", m.offset, m.n, stef.ErrCorrupt, text)
+		if err != nil {
+			return &cutError{bad}
+		}
+		return bad
 	}
 	return fmt.Errorf("offset %d, message %d: %w", m.offset, m.n, err)
 }
+
+// cutError is the error of a file that ends within a message.
+type cutError struct{ error }
+
+func (e *cutError) Unwrap() error { return e.error }
+
+// Is reports that the file ends too early.
+func (e *cutError) Is(target error) bool { return target == io.ErrUnexpectedEOF }
 
 // framed reports whether content begins with a message of format stef-parts.
 func framed(head []byte) bool { return len(head) >= 8 && string(head[4:8]) == "STEF" }

@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -18,10 +19,19 @@ import (
 // recognise finds the root of a stream, or returns the requested one: the
 // caller may know more than the data show.
 func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
-	if o.Root != nil {
-		return o.Root, in, nil
+	if o.Root == nil {
+		return stream.Recognise(in)
 	}
-	return stream.Recognise(in)
+	other, src := stream.Roots().Other(in, o.Root)
+	if other != nil {
+		return nil, nil, otherSignal(in.Name, other, o)
+	}
+	return o.Root, src, nil
+}
+
+// otherSignal is the error of an input that is of another root than the flags say.
+func otherSignal(name string, root *stream.Root, o *Options) error {
+	return &file.ContentError{Name: name, Err: fmt.Errorf("it holds %s, not %s: leave %s out", root.Signal, o.Root.Signal, cmp.Or(o.RootFlag, "--signal"))}
 }
 
 // recode converts STEF to STEF.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 
@@ -66,6 +67,10 @@ func Open(name string, stdin io.Reader) (*Input, error) {
 		if err != nil {
 			return nil, &Error{name, err}
 		}
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			f.Close()
+			return nil, &Error{name, fmt.Errorf("is a folder; name its files: %s", filepath.Join(name, "*"))}
+		}
 		in.raw.r = f
 		in.close = append(in.close, func() { f.Close() })
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
@@ -99,14 +104,14 @@ func (in *Input) unpack() error {
 			return err
 		}
 		in.close = append(in.close, z.Close)
-		in.content = bufio.NewReaderSize(&unpacker{"zstd", z}, 64<<10)
+		in.content = bufio.NewReaderSize(&unpacker{name: "zstd", r: z}, 64<<10)
 	case bytes.HasPrefix(head, gzipMagic):
 		in.Packed = "gzip"
 		z, err := gzip.NewReader(raw)
 		if err != nil {
 			return fmt.Errorf("gzip: %w", unexpected(err))
 		}
-		in.content = bufio.NewReaderSize(&unpacker{"gzip", z}, 64<<10)
+		in.content = bufio.NewReaderSize(&unpacker{name: "gzip", r: z}, 64<<10)
 	case eachPacked(head):
 		in.Packed, in.Each = "zstd", true
 		z, err := newEachUnpacker(raw)
@@ -114,24 +119,30 @@ func (in *Input) unpack() error {
 			return err
 		}
 		in.close = append(in.close, z.zstd.Close)
-		in.content = bufio.NewReaderSize(z, 64<<10)
+		in.content = bufio.NewReaderSize(&unpacker{r: z}, 64<<10)
 	default:
 		in.content = raw
 	}
 	return nil
 }
 
-// unpacker returns the name of the compression that an error is about.
+// unpacker returns the name of the compression that an error is about. It repeats its
+// first error: buffers above it drop an error after the bytes before it.
 type unpacker struct {
-	name string
+	name string // "" if errors already say it
 	r    io.Reader
+	err  error
 }
 
 func (u *unpacker) Read(b []byte) (int, error) {
+	if u.err != nil {
+		return 0, u.err
+	}
 	n, err := u.r.Read(b)
 	if err != nil && err != io.EOF && !strings.HasPrefix(err.Error(), u.name) {
 		err = fmt.Errorf("%s: %w", u.name, err)
 	}
+	u.err = err
 	return n, err
 }
 
@@ -154,7 +165,7 @@ func (in *Input) Read(b []byte) (int, error) {
 func (in *Input) Random() (*Random, error) {
 	f, ok := in.raw.r.(*os.File)
 	if !ok || in.Size < 0 || in.Packed != "" {
-		return nil, errors.New("this format can only be read from a file, not from a pipe or a compressed file")
+		return nil, errors.New("Parquet input must be a file, not a pipe and not compressed: its index is at the end")
 	}
 	in.raw.taken.Store(0)
 	in.unpacked = in.Size
@@ -175,10 +186,11 @@ func (r *Random) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // Peek returns the next n bytes of the content without consuming them, or fewer
-// at the end. n is at most 64 KiB.
+// at the end. n is at most 64 KiB. Where decompression fails behind the first byte, it
+// returns the bytes before, and reading reports the error.
 func (in *Input) Peek(n int) ([]byte, error) {
 	head, err := in.content.Peek(n)
-	if err == io.EOF {
+	if err == io.EOF || len(head) > 0 && in.raw.err == nil {
 		err = nil
 	}
 	return head, err

@@ -69,6 +69,21 @@ func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
 	return nil, nil, fmt.Errorf("%w: they can be read as %s", ErrRoot, list(left))
 }
 
+// Other returns the only root that a stream can be of if it is not of root, otherwise
+// nil, and a reader of the whole stream that replaces src. It examines the headers and
+// the first frame.
+func (roots List) Other(src io.Reader, root *Root) (*Root, io.Reader) {
+	p := prefix{src: bufio.NewReaderSize(src, 64<<10), roots: roots}
+	if zstd := p.headers(); p.failed == nil {
+		p.frame(zstd)
+	}
+	all := io.MultiReader(bytes.NewReader(p.seen), p.src)
+	if left, _ := p.fitting(roots); p.failed == nil && len(left) == 1 && left[0].Struct != root.Struct {
+		return left[0], all
+	}
+	return nil, all
+}
+
 // prefix is the beginning of a stream, up to the end of a frame.
 type prefix struct {
 	src     *bufio.Reader
@@ -218,7 +233,7 @@ func (p *prefix) take(n int) bool {
 	buf := bytes.NewBuffer(p.seen)
 	got, err := io.CopyN(buf, p.src, int64(n))
 	p.seen = buf.Bytes()
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { // of a compressed file that is cut, the frames before that count
 		p.failed = err
 	}
 	return got == int64(n)

@@ -1,0 +1,224 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// mistakes is a folder with files of two signals.
+type mistakes struct {
+	t                                *testing.T
+	dir                              string
+	metrics, spans, json, both, tape string
+	parquet                          string
+}
+
+func newMistakes(t *testing.T) *mistakes {
+	m := &mistakes{t: t, dir: t.TempDir()}
+	m.metrics = m.path("metrics.stef")
+	mustRun(t, fixtures.Metrics(), "convert", "-", m.metrics)
+	m.spans = m.file("spans.stef", spans(t))
+	m.json = m.file("logs.json", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}}]}]}]}`+"\n"))
+	m.both = m.file("both.json", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}`+"\n"+
+		`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}}]}]}]}`))
+	m.tape = m.file("traces.otlp", fixtures.Traces())
+	m.parquet = m.path("metrics.parquet")
+	mustRun(t, nil, "convert", m.metrics, m.parquet)
+	return m
+}
+
+func (m *mistakes) path(name string) string { return filepath.Join(m.dir, name) }
+
+func (m *mistakes) file(name string, content []byte) string {
+	m.t.Helper()
+	require.NoError(m.t, os.WriteFile(m.path(name), content, 0o666))
+	return m.path(name)
+}
+
+// fails runs a command line whose first line of errors is want, without the folder. out
+// in args is a file that does not exist, also afterwards.
+func (m *mistakes) fails(code int, want string, args ...string) {
+	m.t.Helper()
+	got, _, stderr := run(nil, args...)
+	require.Equal(m.t, code, got, stderr)
+	first, _, _ := strings.Cut(stderr, "\n")
+	require.Equal(m.t, "stef "+args[0]+": "+want, strings.ReplaceAll(first, m.dir+string(filepath.Separator), ""))
+	require.NoFileExists(m.t, m.path("out.stef"))
+}
+
+func TestMistakesOfSignals(t *testing.T) {
+	m := newMistakes(t)
+	out := m.path("out.stef")
+	m.fails(cli.ExitUsage, "an output has one signal, but metrics.stef has metrics and spans.stef has traces: convert each on its own", "convert", m.metrics, m.spans, out)
+	for _, in := range []string{m.metrics, m.parquet} {
+		m.fails(cli.ExitData, filepath.Base(in)+": it holds metrics, not traces: leave --signal out", "convert", "--signal", "traces", in, out)
+		m.fails(cli.ExitData, filepath.Base(in)+": it holds metrics, not logs: leave --root out", "stat", "--root", "logs", in)
+	}
+	m.fails(cli.ExitData, "metrics.stef: it holds metrics, not traces: leave --root out", "convert", "--root", "spans", m.metrics, m.path("out.json"))
+	m.fails(cli.ExitData, "traces.otlp: otlp-parts metrics part 1, byte 4: signal: it holds traces: leave --signal out", "convert", "--signal", "metrics", m.tape, out)
+	m.fails(cli.ExitUsage, "--root metrics and --signal traces contradict each other: leave one out", "cat", "--root", "metrics", "--signal", "spans", m.spans)
+	m.fails(cli.ExitUsage, "--signal is for records of OpenTelemetry, and those of --schema have a --root", "cat", "--schema", m.file("shop.stef", []byte(shopSchema)), "--signal", "spans", m.spans)
+	m.fails(cli.ExitData, "metrics.stef: it announces the schema of OpenTelemetry metrics: leave --schema out", "cat", "--schema", m.path("shop.stef"), m.metrics)
+	for _, flags := range [][]string{{"--root", "traces"}, {"--signal", "spans"}, {"--root", "spans", "--signal", "traces"}} {
+		mustRun(t, nil, append([]string{"cat", m.spans}, flags...)...)
+		mustRun(t, nil, append([]string{"convert", "--force", m.spans, out}, flags...)...)
+		require.NoError(t, os.Remove(out))
+	}
+	m.fails(cli.ExitUsage, "both.json holds traces and logs: say --signal; run replay once for each", "replay", m.both)
+}
+
+func TestMistakesOfFiles(t *testing.T) {
+	m := newMistakes(t)
+	out := m.path("out.stef")
+	m.fails(cli.ExitIO, "tele: is a folder; name its files: tele"+string(filepath.Separator)+"*", "convert", m.folder("tele"), out)
+	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef makes one of them`, "stat", m.metrics, "b")
+	m.fails(cli.ExitData, "metrics.stef: otlp-json metrics message 1, line 1, byte 0: corrupt: 'S' is not the start of a message; the file looks like stef: leave --from out", "convert", "--from", "otlp-json", m.metrics, out)
+	m.fails(cli.ExitUsage, `invalid value "x" for --dictionary: it is no dictionary: it has 1,048,577 bytes, at least 8 and at most 1,048,576 are possible`,
+		"convert", "--dictionary", m.inDir("x", make([]byte, stef.MaxZstdDictBytes+1)), m.metrics, out)
+	m.fails(cli.ExitUsage, `invalid value "a, ,b" for --columns: a name between the commas is empty`, "convert", "--columns", "a, ,b", m.spans, out)
+	_, stderr := mustRun(t, nil, "convert", "--columns", " a, resource:b", m.spans, m.path("x.parquet"))
+	require.Contains(t, stderr, "no item has the attribute a;")
+	require.Contains(t, stderr, "no item has the attribute resource:b\n")
+
+	content, err := os.ReadFile(m.parquet)
+	require.NoError(t, err)
+	m.fails(cli.ExitData, "cut.parquet: lake: corrupt file: the file is cut or not complete: Parquet has its index at the end", "convert", m.file("cut.parquet", content[:len(content)-9]), out)
+	code, _, stderr := run(content, "convert", "-", out)
+	require.Equal(t, cli.ExitData, code)
+	require.Equal(t, "stef convert: standard input: Parquet input must be a file, not a pipe and not compressed: its index is at the end\n", stderr)
+
+	bad := m.file("bad.json", []byte(`{"resourceLogs":[{"scopeLogs":x}]}`+"\n"))
+	code, _, stderr = run(nil, "convert", "--skip", bad, out)
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "; --skip omits items that cannot be converted, not damaged messages\n")
+	mustRun(t, append([]byte("\xef\xbb\xbf"), `{"resourceLogs":[]}`...), "convert", "--from", "otlp-json", "-", m.path("bom.stef"))
+	mustRun(t, append([]byte("\xef\xbb\xbf"), `{"resourceLogs":[]}`...), "cat", "-")
+
+	code, _, stderr = run(nil, m.metrics)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, ", did you mean stef stat "+m.metrics+"?; stef help lists them\n")
+	m.fails(cli.ExitUsage, "there is no flag -q", "convert", "-q", m.metrics, out)
+	m.fails(cli.ExitUsage, "there is no flag -n1, did you mean -n 1?", "cat", "-n1", m.metrics)
+	m.fails(cli.ExitUsage, "there is no flag --forec, did you mean --force?", "convert", "--forec", m.metrics, out)
+
+	for _, name := range []string{"none.stef", filepath.Base(m.file("empty.stef", nil))} {
+		_, _, stderr := run(nil, "replay", m.path(name))
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		require.Contains(t, stderr, name+": ")
+	}
+}
+
+// inDir makes a file in the current folder, which is then that of the test.
+func (m *mistakes) inDir(name string, content []byte) string {
+	m.t.Chdir(m.dir)
+	m.file(name, content)
+	return name
+}
+
+func (m *mistakes) folder(name string) string {
+	require.NoError(m.t, os.Mkdir(m.path(name), 0o777))
+	return m.path(name)
+}
+
+// With --skip, empty and cut inputs do not end the conversion of several.
+func TestSkipFiles(t *testing.T) {
+	m := newMistakes(t)
+	whole, err := os.ReadFile(m.metrics)
+	require.NoError(t, err)
+	cut, empty, none := m.file("cut.stef", whole[:len(whole)-1]), m.file("empty.stef", nil), m.file("none.json", nil)
+	out := m.path("out.stef")
+	m.fails(cli.ExitData, "empty.stef: the file is empty", "convert", m.metrics, empty, out)
+	code, _, stderr := run(nil, "convert", m.metrics, cut, out)
+	require.Equal(t, cli.ExitData, code, stderr)
+	_, stderr = mustRun(t, nil, "convert", "--skip", m.metrics, cut, empty, none, out)
+	require.Contains(t, stderr, "not complete: "+cut+": ")
+	require.Contains(t, stderr, "; what is whole before that was converted\n")
+	require.Contains(t, stderr, "not complete: "+empty+": the file is empty\nnot complete: "+none+": the file is empty\n")
+	_, stderr = mustRun(t, nil, "convert", m.metrics, none, m.path("x.stef"))
+	require.Contains(t, stderr, "not complete: "+none+": the file is empty\n")
+}
+
+// The size as OTLP is printed only if it is that of all items.
+func TestRequestsOfAllInputs(t *testing.T) {
+	m := newMistakes(t)
+	json := m.path("metrics.json")
+	mustRun(t, nil, "convert", m.metrics, json)
+	_, stderr := mustRun(t, nil, "convert", json, json, m.path("a.stef"))
+	require.Contains(t, stderr, "on the wire as OTLP")
+	for _, args := range [][]string{{m.metrics, json}, {json, m.metrics}} {
+		_, stderr = mustRun(t, nil, append([]string{"convert", "--force"}, append(args, m.path("b.stef"))...)...)
+		require.NotContains(t, stderr, "on the wire as OTLP")
+	}
+}
+
+// Of a compressed file that is cut, the frames before the cut are read and repaired.
+func TestCutCompressed(t *testing.T) {
+	dir, recording := folder(t)
+	path := filepath.Join(dir, "whole.stef")
+	mustRun(t, nil, "convert", "--compression", "none", recording, path)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err = w.Write(whole)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	zst := filepath.Join(dir, "whole.stef.zst")
+	mustRun(t, nil, "convert", "--compression", "none", recording, zst)
+	zipped, err := os.ReadFile(zst)
+	require.NoError(t, err)
+	for name, content := range map[string][]byte{"cut.gz": packed.Bytes(), "cut.zst": zipped} {
+		cut, out := filepath.Join(dir, name), filepath.Join(dir, name+".stef")
+		require.NoError(t, os.WriteFile(cut, content[:len(content)*3/4], 0o666))
+		_, stderr := mustRun(t, nil, "repair", cut, out)
+		require.Contains(t, stderr, "lost: the frame that was being written when the file was cut")
+		require.Equal(t, name == "cut.zst", strings.Contains(stderr, "zstd may return more of the file: zstd -dc "+cut+" | stef repair - OUT\n"))
+		want, _ := mustRun(t, nil, "cat", out)
+		require.NotEmpty(t, want)
+		code, got, _ := run(nil, "cat", cut)
+		require.Equal(t, cli.ExitData, code)
+		require.True(t, got == want)
+	}
+}
+
+func TestRecordMistakes(t *testing.T) {
+	m := newMistakes(t)
+	m.fails(cli.ExitUsage, "the folder nodir does not exist", "record", filepath.Join(m.dir, "nodir", "x-{signal}.stef"))
+	m.fails(cli.ExitUsage, "cannot tell the format from the name x-{signal}.foo: end it in .stef, .parts, .pb or .json; .zst or .gz may follow", "record", m.path("x-{signal}.foo"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, _, stderr := run(nil, "record", "--listen", l.Addr().String(), m.path("x-{signal}.stef"))
+	require.Contains(t, stderr, ": end the program that listens there, or choose another port\n")
+	_, _, stderr = run(nil, "record", "--listen", "192.0.2.1:4317", m.path("x-{signal}.stef"))
+	require.Contains(t, stderr, ": this machine does not have the address; :4317 listens at all that it has\n")
+}
+
+// brokenPipe is a device whose reader has ended.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// The end of the reader of a pipe is no error to report.
+func TestBrokenPipe(t *testing.T) {
+	m := newMistakes(t)
+	var stderr bytes.Buffer
+	code := cli.Run([]string{"convert", "--quiet", "--to", "otlp-json", m.metrics, "-"}, cli.Env{Stdout: brokenPipe{}, Stderr: &stderr})
+	require.Equal(t, cli.ExitIO, code)
+	require.Empty(t, stderr.String())
+}
