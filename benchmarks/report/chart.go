@@ -5,14 +5,12 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"html"
 	"image/color"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -31,18 +29,26 @@ type Chart struct {
 	// Labels are the groups of bars; each series has a Y for each of them.
 	Labels []string
 	Series []Series
+	// Base names the line at 1, for bars that are ratios.
+	Base string
+	// Clip is the height at which bars are cut; a cut bar shows its value. 0 cuts none.
+	Clip float64
 	// Picture makes the report write the chart as a PNG too.
 	Picture bool
 }
 
-// Series is the data drawn in one colour.
+// Series is the data drawn in one colour: see colourOf.
 type Series struct {
 	Name   string
 	Points []Point
 }
 
 // Point is a position in a chart. Bars use Y only.
-type Point struct{ X, Y float64 }
+type Point struct {
+	X, Y float64
+	// Label is written beside the point.
+	Label string
+}
 
 // Bars makes a series of bars.
 func Bars(name string, values ...float64) Series {
@@ -53,18 +59,13 @@ func Bars(name string, values ...float64) Series {
 	return s
 }
 
-// colours are Okabe and Ito's, which people with any colour vision can
-// distinguish.
-var colours = []color.Color{
-	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xcc, 0x79, 0xa7, 0xff},
-	color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x56, 0xb4, 0xe9, 0xff}, color.RGBA{0x00, 0x00, 0x00, 0xff}, color.RGBA{0xf0, 0xe4, 0x42, 0xff},
-}
-
 const (
-	chartWidth  = 24 * vg.Centimeter
-	chartHeight = 12 * vg.Centimeter
+	chartWidth  = 34 * vg.Centimeter
+	chartHeight = 15 * vg.Centimeter
+	// namedHeight is the height of charts with names at their points.
+	namedHeight = 20 * vg.Centimeter
 	margin      = 12 // points
-	// chartDots is the resolution of pictures.
+	// chartDots is the resolution of pictures: they are 1,204 pixels wide.
 	chartDots = 90
 )
 
@@ -73,18 +74,45 @@ var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
 var errEmptyChart = errors.New("report: the chart has no points")
 
-// plot draws the chart. On a logarithmic axis it omits values that are not
-// above zero.
-func (c *Chart) plot() (*plot.Plot, error) {
+// height is the height of the chart.
+func (c *Chart) height() vg.Length {
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			if p.Label != "" {
+				return namedHeight
+			}
+		}
+	}
+	return chartHeight
+}
+
+// draw draws the title, below it the legend, and below both the plot.
+func (c *Chart) draw(canvas draw.Canvas) error {
+	l := newLegend()
+	p, err := c.plot(l)
+	if err != nil {
+		return err
+	}
+	area := draw.Crop(canvas, margin/2, -margin, margin, -margin/2)
+	title := p.Title.TextStyle
+	area.FillText(title, vg.Point{X: area.Center().X, Y: area.Max.Y}, c.Title)
+	area.Max.Y -= title.Rectangle(c.Title).Size().Y + margin/2
+	area.Max.Y -= l.draw(area) + margin/2
+	p.Draw(area)
+	return nil
+}
+
+// plot draws all but the title and the legend. On a logarithmic axis it omits values that
+// are not above zero.
+func (c *Chart) plot(l *legend) (*plot.Plot, error) {
 	p := plot.New()
 	for _, style := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,
-		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font, &p.Legend.TextStyle.Font} {
+		&p.X.Tick.Label.Font, &p.Y.Tick.Label.Font} {
 		*style = font.From(sans, style.Size)
 	}
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
-	p.Title.TextStyle.Font.Size, p.Title.Padding = 13, vg.Points(6)
-	p.Legend.Top, p.Legend.Padding, p.Legend.ThumbnailWidth = true, vg.Points(3), vg.Points(18)
-	p.X.Tick.Label.Font.Size = 9
+	p.X.Label.Text, p.Y.Label.Text = c.X, c.Y
+	p.Title.TextStyle.Font.Size = 13
+	p.Title.TextStyle.YAlign = draw.YTop
 	p.Add(plotter.NewGrid())
 	p.X.Tick.Marker, p.Y.Tick.Marker = ticks{}, ticks{}
 	if c.LogX {
@@ -93,89 +121,33 @@ func (c *Chart) plot() (*plot.Plot, error) {
 	if c.LogY {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	}
-	var err error
 	if len(c.Labels) > 0 {
-		err = c.bars(p)
-	} else {
-		err = c.lines(p)
+		return p, c.bars(p, l)
 	}
-	if err != nil {
+	if err := c.lines(p, l); err != nil {
 		return nil, err
 	}
-	// Space for the legend.
-	if c.LogY {
-		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, 0.25)
-	} else {
+	if !c.LogY {
 		p.Y.Min = math.Min(0, p.Y.Min)
-		p.Y.Max += (p.Y.Max - p.Y.Min) * 0.06 * float64(len(c.Series)+1)
 	}
 	return p, nil
 }
 
-// ticks are plot's ticks with readable labels. If there would be few labels,
-// small ticks are labelled too.
-type ticks struct{}
-
-const fewLabels, manyTicks = 4, 12
-
-func (ticks) Ticks(least, most float64) []plot.Tick {
-	all := plot.DefaultTicks{}.Ticks(least, most)
-	labels, inside := 0, 0
-	for _, t := range all {
-		if t.Value < least || t.Value > most {
-			continue
-		}
-		inside++
-		if t.Label != "" {
-			labels++
-		}
-	}
-	for i, t := range all {
-		if t.Label != "" || labels < fewLabels && inside <= manyTicks {
-			all[i].Label = tickLabel(t.Value)
-		}
-	}
-	slices.SortFunc(all, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
-	return all
+// visible reports whether a point can be drawn.
+func (c *Chart) visible(p Point) bool {
+	return !math.IsNaN(p.Y) && (!c.LogY || p.Y > 0) && (!c.LogX || p.X > 0)
 }
 
-// tickLabel writes large numbers in groups of digits, and small ones unchanged.
-func tickLabel(v float64) string {
-	if math.Abs(v) >= 1000 {
-		return Whole(v)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-// logTicks are the ticks of plot.LogTicks, with labels at 2 and 5 too if there
-// is space.
-type logTicks struct{}
-
-func (logTicks) Ticks(least, most float64) []plot.Tick {
-	// Below 1, plot begins above the smallest value: it rounds towards 1.
-	ticks := plot.LogTicks{Prec: -1}.Ticks(least/10, most)
-	narrow := math.Log10(most/least) <= 4
-	for i, t := range ticks {
-		if t.Label != "" {
-			ticks[i].Label = tickLabel(t.Value)
-		}
-		first := math.Round(t.Value / math.Pow(10, math.Floor(math.Log10(t.Value)+1e-9)))
-		if narrow && t.Label == "" && (first == 2 || first == 5) {
-			ticks[i].Label = tickLabel(t.Value)
-		}
-	}
-	return ticks
-}
-
-func (c *Chart) lines(p *plot.Plot) error {
-	drawn := 0
+func (c *Chart) lines(p *plot.Plot, l *legend) error {
+	names := &pointNames{}
+	styles := stylesOf(c.Series)
 	for i, s := range c.Series {
 		var xys plotter.XYs
 		for _, point := range s.Points {
-			if math.IsNaN(point.Y) || c.LogY && point.Y <= 0 || c.LogX && point.X <= 0 {
-				continue
+			if c.visible(point) {
+				xys = append(xys, plotter.XY{X: point.X, Y: point.Y})
+				names.add(point, styles[i].line, len(xys) > 1)
 			}
-			xys = append(xys, plotter.XY(point))
 		}
 		if len(xys) == 0 {
 			continue
@@ -184,63 +156,97 @@ func (c *Chart) lines(p *plot.Plot) error {
 		if err != nil {
 			return err
 		}
-		line.Color, line.Width = colours[i%len(colours)], vg.Points(1.5)
-		marks.Color, marks.Radius = line.Color, vg.Points(2)
+		line.Color, line.Width, line.Dashes = styles[i].line, vg.Points(1.5), styles[i].dashes
+		marks.Color, marks.Radius = line.Color, vg.Points(2.2)
 		marks.Shape = draw.CircleGlyph{}
 		if len(xys) > 50 {
 			p.Add(line)
-			p.Legend.Add(s.Name, line)
+			l.add(s.Name, line)
 		} else {
 			p.Add(line, marks)
-			p.Legend.Add(s.Name, line, marks)
+			l.add(s.Name, line, marks)
 		}
-		drawn += len(xys)
 	}
-	if drawn == 0 {
+	if len(names.points) == 0 {
 		return errEmptyChart
+	}
+	if names.labelled() { // space for the names of the outer points
+		p.X.Min, p.X.Max = wider(p.X.Min, p.X.Max, c.LogX)
+		p.Y.Min, p.Y.Max = wider(p.Y.Min, p.Y.Max, c.LogY)
+		p.Add(names)
 	}
 	return nil
 }
 
-func (c *Chart) bars(p *plot.Plot) error {
-	room := float64(chartWidth) * 0.8 / float64(len(c.Labels))
+// wider returns a range with space at both ends.
+func wider(least, most float64, logarithmic bool) (float64, float64) {
+	const space = 0.06
+	if logarithmic {
+		f := math.Pow(most/least, space)
+		return least / f, most * f
+	}
+	return least - space*(most-least), most + space*(most-least)
+}
+
+func (c *Chart) bars(p *plot.Plot, l *legend) error {
+	room := float64(chartWidth) * 0.9 / float64(len(c.Labels))
 	width := vg.Length(room / float64(len(c.Series)+1))
-	least := math.Inf(1)
+	cut := &cutBars{style: p.X.Tick.Label, at: c.Clip}
+	cut.style.Font.Size, cut.style.Rotation = 8, math.Pi/2
+	cut.style.XAlign, cut.style.YAlign = draw.XLeft, draw.YCenter
+	drawn := false
+	styles := stylesOf(c.Series)
 	for i, s := range c.Series {
+		offset := width * vg.Length(float64(i)-float64(len(c.Series)-1)/2)
 		values := make(plotter.Values, len(c.Labels))
 		for j := range values {
-			if j < len(s.Points) && !math.IsNaN(s.Points[j].Y) {
-				values[j] = s.Points[j].Y
-				if values[j] > 0 {
-					least = math.Min(least, values[j])
-				}
+			if j >= len(s.Points) || math.IsNaN(s.Points[j].Y) {
+				continue
+			}
+			values[j] = s.Points[j].Y
+			drawn = drawn || values[j] > 0
+			if c.Clip > 0 && values[j] > c.Clip {
+				cut.bars = append(cut.bars, cutBar{float64(j), offset, values[j]})
+				values[j] = c.Clip
 			}
 		}
 		bars, err := plotter.NewBarChart(values, width)
 		if err != nil {
 			return err
 		}
-		bars.Color, bars.LineStyle.Width = colours[i%len(colours)], 0
-		bars.Offset = width * vg.Length(float64(i)-float64(len(c.Series)-1)/2)
+		bars.Color, bars.LineStyle.Width, bars.Offset = styles[i].bar, 0, offset
 		p.Add(bars)
-		p.Legend.Add(s.Name, bars)
+		l.add(s.Name, bars)
 	}
-	if math.IsInf(least, 1) {
+	if !drawn {
 		return errEmptyChart
 	}
 	p.NominalX(c.Labels...)
+	p.X.Tick.Label.Rotation = math.Pi / 4
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
 	p.X.Min, p.X.Max = -0.6, float64(len(c.Labels))-0.4
+	if c.Base != "" {
+		base, err := plotter.NewLine(plotter.XYs{{X: p.X.Min, Y: 1}, {X: p.X.Max, Y: 1}})
+		if err != nil {
+			return err
+		}
+		base.Color, base.Width = colourOf(c.Base), vg.Points(1)
+		p.Add(base)
+		l.add(c.Base, base)
+	}
+	if len(cut.bars) > 0 {
+		p.Add(cut)
+		p.Y.Max = c.Clip * 1.08 // space for the values
+	}
 	return nil
 }
 
 // SVG returns the chart for embedding in a page.
 func (c *Chart) SVG() ([]byte, error) {
-	p, err := c.plot()
-	if err != nil {
+	canvas := vgsvg.New(chartWidth, c.height())
+	if err := c.draw(draw.New(canvas)); err != nil {
 		return nil, err
 	}
-	canvas := vgsvg.New(chartWidth, chartHeight)
-	p.Draw(draw.Crop(draw.New(canvas), margin/2, -margin, margin, -margin/2))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, err
@@ -273,13 +279,11 @@ func fitText(svg []byte) []byte {
 
 // PNG returns the chart as a picture.
 func (c *Chart) PNG() ([]byte, error) {
-	p, err := c.plot()
-	if err != nil {
+	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, c.height()), vgimg.UseDPI(chartDots), vgimg.UseBackgroundColor(color.White))
+	if err := c.draw(draw.New(canvas)); err != nil {
 		return nil, err
 	}
-	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, chartHeight), vgimg.UseDPI(chartDots), vgimg.UseBackgroundColor(color.White))
-	p.Draw(draw.Crop(draw.New(canvas), margin/2, -margin, margin, -margin/2))
 	var b bytes.Buffer
-	_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(&b)
+	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(&b)
 	return b.Bytes(), err
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gonum.org/v1/plot/vg"
 )
 
 func sample() *Table {
@@ -75,7 +76,7 @@ func TestAddPanics(t *testing.T) {
 func charts() []*Chart {
 	return []*Chart{
 		{Name: "bars", Title: "Bars", Labels: []string{"a", "b"}, Series: []Series{Bars("x", 1, 2), Bars("y", 3, math.NaN())}, Picture: true},
-		{Name: "lines", Title: "Lines", LogX: true, LogY: true, Series: []Series{{"x", []Point{{1, 10}, {10, 1}, {0, 0}}}, {"nothing", nil}}},
+		{Name: "lines", Title: "Lines", LogX: true, LogY: true, Series: []Series{{"x", []Point{{X: 1, Y: 10, Label: "ten"}, {X: 10, Y: 1, Label: "one"}, {}}}, {"nothing", nil}}},
 	}
 }
 
@@ -91,11 +92,56 @@ func TestCharts(t *testing.T) {
 		decoded, err := png.Decode(bytes.NewReader(picture))
 		require.NoError(t, err)
 		require.Greater(t, decoded.Bounds().Dx(), 400)
+		require.LessOrEqual(t, decoded.Bounds().Dx(), 1300)
 	}
 	for _, c := range []*Chart{{Series: []Series{{Name: "x"}}}, {Labels: []string{"a"}, Series: []Series{Bars("x", math.NaN())}}} {
 		_, err := c.SVG()
 		require.ErrorIs(t, err, errEmptyChart)
 	}
+}
+
+// TestCutBars checks that a bar that is cut shows its value.
+func TestCutBars(t *testing.T) {
+	c := &Chart{Labels: []string{"a", "b"}, Series: []Series{Bars("OTLP", 0.5, 5.9), Bars("Parquet sorted", 1, 12.34)}, Base: "OTLP", Clip: 1.6}
+	svg, err := c.SVG()
+	require.NoError(t, err)
+	for _, text := range []string{">5.9<", ">12<"} {
+		require.Contains(t, string(svg), text)
+	}
+	require.NotContains(t, string(svg), ">0.50<")
+}
+
+// TestColours checks that a format has one colour in all charts.
+func TestColours(t *testing.T) {
+	one := stylesOf([]Series{{Name: "OTLP"}, {Name: "STEF sorted"}, {Name: "agent"}})
+	other := stylesOf([]Series{{Name: "STEF reference ordered"}, {Name: "STEF sorted"}, {Name: "STEF sorted, templates"}, {Name: "OTLP unary, 20 concurrent"}})
+	require.Equal(t, one[0].line, other[3].line)
+	require.Equal(t, one[1], other[1])
+	require.Equal(t, other[1].line, other[2].line)
+	require.NotEqual(t, other[1].dashes, other[2].dashes)
+	require.NotEqual(t, other[1].bar, other[2].bar)
+	seen := map[any]string{}
+	for _, f := range families {
+		require.Empty(t, seen[f.colour], f.name)
+		seen[f.colour] = f.name
+	}
+}
+
+// TestPlace checks that the names of crowded points cover neither each other nor points.
+func TestPlace(t *testing.T) {
+	within := vg.Rectangle{Max: vg.Point{X: 500, Y: 300}}
+	var taken []vg.Rectangle
+	for i := range 12 {
+		taken = append(taken, boxAt(vg.Point{X: vg.Length(240 + 2*i), Y: 150}, vg.Point{X: 6, Y: 6}))
+	}
+	line := []vg.Rectangle{{Min: vg.Point{Y: 155}, Max: vg.Point{X: 500, Y: 160}}}
+	for i := range 12 {
+		box := place(vg.Point{X: vg.Length(240 + 2*i), Y: 150}, vg.Point{X: 50, Y: 9}, within, taken, line)
+		require.True(t, free(box, taken) && free(box, line), "name %d", i)
+		taken = append(taken, box)
+	}
+	all := []vg.Rectangle{within}
+	require.Equal(t, boxAt(vg.Point{X: 39, Y: 10}, vg.Point{X: 50, Y: 9}), place(vg.Point{X: 10, Y: 10}, vg.Point{X: 50, Y: 9}, within, all, nil))
 }
 
 // TestLogTicks checks that the shortest and the longest round trip are

@@ -110,6 +110,17 @@ func picture(chart *report.Chart) string {
 // shownFormats are the formats in charts and in the tables of the README.
 var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF full sorted", "STEF reference ordered", "Otel Arrow", "Arrow IPC", "Parquet sorted"}
 
+// inCharts is the position of a format in charts, the same in all; the order of Parquet
+// does not matter.
+func inCharts(name string) int {
+	for i, shown := range shownFormats {
+		if name == shown || strings.HasPrefix(name, "Parquet") && strings.HasPrefix(shown, "Parquet") {
+			return i
+		}
+	}
+	return len(shownFormats)
+}
+
 // markdown returns a table for the README.
 func markdown(t *report.Table) string {
 	var b strings.Builder
@@ -187,11 +198,12 @@ func (f *Figures) speedBlock() string {
 	return markdown(t)
 }
 
-// speedCharts are bars of ns per item for what exporters and receivers do.
+// speedCharts are bars of times relative to OTLP for what exporters and receivers do.
 func (f *Figures) speedCharts() []*report.Chart {
 	var charts []*report.Chart
 	for _, operation := range []string{SerializeFromPdata, DeserializeToPdata} {
-		chart := &report.Chart{Name: "speed-" + strings.ToLower(operation), Title: operation + ", zstd", Y: "ns per item", Picture: true}
+		chart := &report.Chart{Name: "speed-" + strings.ToLower(operation), Title: operation + ", zstd, relative to OTLP",
+			Y: "time / time of OTLP" + cutNote, Base: "OTLP", Clip: maxRatio, Picture: true}
 		var names []string
 		bars := map[string][]float64{}
 		for _, x := range f.Times {
@@ -199,7 +211,8 @@ func (f *Figures) speedCharts() []*report.Chart {
 				continue
 			}
 			if x.Format == "OTLP" {
-				chart.Labels = append(chart.Labels, x.Ref.Name+"\n"+x.Ref.Signal.String()+"\n"+x.Batches)
+				chart.Labels = append(chart.Labels, x.Ref.Title()+", "+x.Batches)
+				continue
 			}
 			if bars[x.Format] == nil {
 				names = append(names, x.Format)
@@ -207,8 +220,9 @@ func (f *Figures) speedCharts() []*report.Chart {
 			for len(bars[x.Format]) < len(chart.Labels)-1 { // sets without this format
 				bars[x.Format] = append(bars[x.Format], math.NaN())
 			}
-			bars[x.Format] = append(bars[x.Format], x.PerItem)
+			bars[x.Format] = append(bars[x.Format], x.Ratio)
 		}
+		slices.SortStableFunc(names, func(a, b string) int { return inCharts(a) - inCharts(b) })
 		for _, name := range names {
 			chart.Series = append(chart.Series, report.Bars(name, bars[name]...))
 		}

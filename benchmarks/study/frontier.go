@@ -40,7 +40,7 @@ func choices(signal otlpfile.Signal) (all []choice, err error) {
 	}
 	if signal == otlpfile.Metrics { // it cannot convert spans to pdata
 		for _, c := range []format.Compression{format.None, format.Own} {
-			all = append(all, choice{"STEF reference", "STEF reference ordered " + string(c), format.Reference(format.Ordered), c})
+			all = append(all, choice{"STEF reference ordered", "STEF reference ordered " + string(c), format.Reference(format.Ordered), c})
 		}
 	}
 	templates := []stefpdata.Templates{stefpdata.TemplatesOff}
@@ -61,7 +61,7 @@ func choices(signal otlpfile.Signal) (all []choice, err error) {
 	}
 	for _, order := range []format.Order{format.Ordered, format.Sorted} {
 		f := format.STEFFull(order)
-		all = append(all, choice{"STEF full", f.Name() + " none", f, format.None}, choice{"STEF full", f.Name() + " zstd", f, format.Own})
+		all = append(all, choice{f.Name(), f.Name() + " none", f, format.None}, choice{f.Name(), f.Name() + " zstd", f, format.Own})
 	}
 	for _, o := range Optimizations {
 		f, err := format.STEFOptimized(signal, o)
@@ -211,12 +211,22 @@ func frontierChart(signal otlpfile.Signal, points []FrontierPoint) *report.Chart
 			i = len(chart.Series)
 			chart.Series = append(chart.Series, report.Series{Name: p.Family})
 		}
-		chart.Series[i].Points = append(chart.Series[i].Points, report.Point{X: p.CPU, Y: p.Bytes})
+		chart.Series[i].Points = append(chart.Series[i].Points, report.Point{X: p.CPU, Y: p.Bytes, Label: pointName(p)})
 	}
 	for _, s := range chart.Series {
 		slices.SortFunc(s.Points, func(a, b report.Point) int { return cmpFloat(a.X, b.X) })
 	}
 	return chart
+}
+
+// pointName is the setting of a point: the colour shows its family. A stream is compressed
+// by zstd unless the name says otherwise, so a level is enough.
+func pointName(p FrontierPoint) string {
+	name := strings.TrimSpace(strings.TrimPrefix(p.Name, p.Family))
+	if level, ok := strings.CutPrefix(name, "zstd "); ok {
+		return level
+	}
+	return strings.TrimPrefix(name, "zstd-")
 }
 
 // frontierRule names the choices of other formats that no setting of STEF

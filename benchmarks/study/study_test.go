@@ -238,27 +238,42 @@ func TestTimedOperations(t *testing.T) {
 }
 
 // TestSpeedCharts checks that the bars of a set are in one place, also where sets lack a
-// format.
+// format, and that they are relative to OTLP, which is the line at 1.
 func TestSpeedCharts(t *testing.T) {
 	var f Figures
 	refs := dataset.Bundled()
 	for i, ref := range refs[:3] {
-		f.time(ref, "one", "zstd", SerializeFromPdata, "OTLP", float64(10+i), 1)
-		if i != 0 {
-			f.time(ref, "one", "zstd", SerializeFromPdata, "Otel Arrow", float64(20+i), 2)
-		}
+		f.time(ref, "one", "zstd", SerializeFromPdata, "OTLP", 100, 1)
 		if i == 2 {
-			f.time(ref, "one", "zstd", SerializeFromPdata, "Parquet ordered", float64(30+i), 3)
+			f.time(ref, "one", "zstd", SerializeFromPdata, "Parquet ordered", 100, float64(30+i))
+		}
+		if i != 0 {
+			f.time(ref, "one", "zstd", SerializeFromPdata, "Otel Arrow", 100, float64(20+i))
 		}
 	}
 	chart := f.speedCharts()[0]
-	require.Len(t, chart.Labels, 3)
-	require.Len(t, chart.Series, 3)
-	for _, s := range chart.Series {
+	require.Equal(t, "OTLP", chart.Base)
+	require.Equal(t, []string{"shop metrics, one", "shop traces, one", "shop logs, one"}, chart.Labels)
+	require.Len(t, chart.Series, 2)
+	for k, name := range []string{"Otel Arrow", "Parquet ordered"} {
+		s := chart.Series[k]
+		require.Equal(t, name, s.Name, "the order of the charts of size")
 		for i, p := range s.Points {
-			want := map[string]float64{"OTLP": 10, "Otel Arrow": 20, "Parquet ordered": 30}[s.Name] + float64(i)
-			require.True(t, math.IsNaN(p.Y) || p.Y == want, "%s: bar %d is %v", s.Name, i, p.Y)
+			require.True(t, math.IsNaN(p.Y) || p.Y == float64([]int{20, 30}[k]+i), "%s: bar %d is %v", s.Name, i, p.Y)
 		}
 	}
-	require.Equal(t, 32.0, chart.Series[2].Points[2].Y)
+	require.Equal(t, 32.0, chart.Series[1].Points[2].Y)
+}
+
+// TestPointNames checks the names of the points of the frontier.
+func TestPointNames(t *testing.T) {
+	f := func(want, family, name string) {
+		t.Helper()
+		require.Equal(t, want, pointName(FrontierPoint{Family: family, Name: name}))
+	}
+	f("fastest", "OTLP", "OTLP zstd-fastest")
+	f("snappy", "OTLP", "OTLP snappy")
+	f("best", "STEF sorted", "STEF sorted zstd best")
+	f("zstd", "STEF full sorted", "STEF full sorted zstd")
+	f("cpu", "STEF optimize_for", "STEF optimize_for cpu")
 }

@@ -1,0 +1,188 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"image/color"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// textStyle is the style of the text of a chart.
+func textStyle(size vg.Length) text.Style {
+	return text.Style{Color: color.Black, Font: font.From(sans, size), Handler: plot.DefaultTextHandler, XAlign: draw.XLeft, YAlign: draw.YCenter}
+}
+
+// legend has the names of the series, in rows above the plot.
+type legend struct {
+	style   text.Style
+	entries []legendEntry
+}
+
+type legendEntry struct {
+	name   string
+	thumbs []plot.Thumbnailer
+}
+
+func newLegend() *legend { return &legend{style: textStyle(11)} }
+
+func (l *legend) add(name string, thumbs ...plot.Thumbnailer) {
+	l.entries = append(l.entries, legendEntry{name, thumbs})
+}
+
+const (
+	legendRow   = 15 // points, like the others
+	legendThumb = 20
+	legendGap   = 16
+	legendTop   = 10
+)
+
+// draw draws the rows, each in the middle, and returns their height.
+func (l *legend) draw(c draw.Canvas) vg.Length {
+	width := func(e legendEntry) vg.Length { return legendThumb + 4 + l.style.Width(e.name) }
+	y := c.Max.Y
+	for rest := l.entries; len(rest) > 0; {
+		n, used := 1, width(rest[0])
+		for n < len(rest) && used+legendGap+width(rest[n]) <= c.Max.X-c.Min.X {
+			used += legendGap + width(rest[n])
+			n++
+		}
+		x := c.Center().X - used/2
+		for _, e := range rest[:n] {
+			box := draw.Canvas{Canvas: c.Canvas, Rectangle: vg.Rectangle{
+				Min: vg.Point{X: x, Y: y - legendTop - 2}, Max: vg.Point{X: x + legendThumb, Y: y - 2}}}
+			for _, t := range e.thumbs {
+				t.Thumbnail(&box)
+			}
+			c.FillText(l.style, vg.Point{X: x + legendThumb + 4, Y: box.Center().Y}, e.name)
+			x += width(e) + legendGap
+		}
+		y -= legendRow
+		rest = rest[n:]
+	}
+	return c.Max.Y - y
+}
+
+// cutBars writes the values of the bars that are cut.
+type cutBars struct {
+	style text.Style
+	at    float64
+	bars  []cutBar
+}
+
+type cutBar struct {
+	x      float64
+	offset vg.Length
+	value  float64
+}
+
+// Plot implements plot.Plotter.
+func (b *cutBars) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	for _, bar := range b.bars {
+		c.FillText(b.style, vg.Point{X: toX(bar.x) + bar.offset, Y: toY(b.at) + 2}, Significant(2)(bar.value))
+	}
+}
+
+// pointNames writes the labels of points, each where it covers no other, no point, and if
+// possible no line.
+type pointNames struct {
+	points []namedPoint
+}
+
+type namedPoint struct {
+	Point
+	colour color.Color
+	// joined is set if a line connects the point with the one before it.
+	joined bool
+}
+
+func (n *pointNames) add(p Point, colour color.Color, joined bool) {
+	n.points = append(n.points, namedPoint{p, colour, joined})
+}
+
+func (n *pointNames) labelled() bool {
+	return slices.ContainsFunc(n.points, func(p namedPoint) bool { return p.Label != "" })
+}
+
+// Plot implements plot.Plotter.
+func (n *pointNames) Plot(c draw.Canvas, p *plot.Plot) {
+	toX, toY := p.Transforms(&c)
+	at := func(p namedPoint) vg.Point { return vg.Point{X: toX(p.X), Y: toY(p.Y)} }
+	var taken, lines []vg.Rectangle
+	for i, point := range n.points {
+		taken = append(taken, boxAt(at(point), vg.Point{X: 6, Y: 6}))
+		if !point.joined {
+			continue
+		}
+		from, to := at(n.points[i-1]), at(point)
+		steps := int(distance(from, to)/4) + 1
+		for k := range steps {
+			share := vg.Length(k) / vg.Length(steps)
+			lines = append(lines, boxAt(vg.Point{X: from.X + share*(to.X-from.X), Y: from.Y + share*(to.Y-from.Y)}, vg.Point{X: 4, Y: 4}))
+		}
+	}
+	for _, point := range n.points {
+		if point.Label == "" {
+			continue
+		}
+		style := textStyle(9)
+		style.Color = point.colour
+		size := vg.Point{X: style.Width(point.Label), Y: 9}
+		box := place(at(point), size, c.Rectangle, taken, lines)
+		taken = append(taken, box)
+		if end := nearest(box, at(point)); distance(end, at(point)) > 8 {
+			c.StrokeLine2(draw.LineStyle{Color: point.colour, Width: vg.Points(0.4)}, at(point).X, at(point).Y, end.X, end.Y)
+		}
+		c.FillText(style, vg.Point{X: box.Min.X, Y: (box.Min.Y + box.Max.Y) / 2}, point.Label)
+	}
+}
+
+// boxAt returns the box of a size around a point.
+func boxAt(p, size vg.Point) vg.Rectangle {
+	return vg.Rectangle{Min: vg.Point{X: p.X - size.X/2, Y: p.Y - size.Y/2}, Max: vg.Point{X: p.X + size.X/2, Y: p.Y + size.Y/2}}
+}
+
+// place returns the place of a text of a size near a point: the nearest one that overlaps
+// nothing, else the nearest one that overlaps lines only, else one beside the point.
+func place(p, size vg.Point, within vg.Rectangle, taken, lines []vg.Rectangle) vg.Rectangle {
+	const directions, steps = 24, 25
+	for _, avoid := range [][]vg.Rectangle{slices.Concat(taken, lines), taken} {
+		for step := range steps {
+			for direction := range directions {
+				sin, cos := math.Sincos(2 * math.Pi * float64(direction) / directions)
+				gap := vg.Length(4 + 3*step)
+				box := boxAt(vg.Point{X: p.X + vg.Length(cos)*(gap+size.X/2), Y: p.Y + vg.Length(sin)*(gap+size.Y/2)}, size)
+				inside := box.Min.X >= within.Min.X && box.Max.X <= within.Max.X && box.Min.Y >= within.Min.Y && box.Max.Y <= within.Max.Y
+				if inside && free(box, avoid) {
+					return box
+				}
+			}
+		}
+	}
+	return boxAt(vg.Point{X: p.X + size.X/2 + 4, Y: p.Y}, size)
+}
+
+// free reports whether a box overlaps none of others.
+func free(box vg.Rectangle, others []vg.Rectangle) bool {
+	for _, o := range others {
+		if box.Min.X < o.Max.X && o.Min.X < box.Max.X && box.Min.Y < o.Max.Y && o.Min.Y < box.Max.Y {
+			return false
+		}
+	}
+	return true
+}
+
+// nearest returns the point of a box that is nearest to a point.
+func nearest(box vg.Rectangle, p vg.Point) vg.Point {
+	return vg.Point{X: max(box.Min.X, min(p.X, box.Max.X)), Y: max(box.Min.Y, min(p.Y, box.Max.Y))}
+}
+
+func distance(a, b vg.Point) float64 { return math.Hypot(float64(a.X-b.X), float64(a.Y-b.Y)) }
