@@ -134,7 +134,7 @@ func (f *Figures) parquetRule() string {
 }
 
 // transportRules describe the effect of concurrency and streams at each round
-// trip.
+// trip, if the effects exceed the spread.
 func (f *Figures) transportRules() []string {
 	var rules []string
 	for _, trip := range Latencies {
@@ -146,15 +146,20 @@ func (f *Figures) transportRules() []string {
 		if math.IsNaN(one.Wall) || math.IsNaN(stef.Wall) {
 			continue
 		}
+		if !apart(one, many) || !apart(one, stef) || !apart(many, stef) {
+			continue
+		}
+		spread := max(one.Spread, many.Spread, stef.Spread, one.CPUSpread, many.CPUSpread, stef.CPUSpread)
 		rules = append(rules, fmt.Sprintf("At a round trip of %s (500 spans a batch, zstd): sequential OTLP %.0f batches/s, %d concurrent requests %.0f, one STEF stream %.0f; "+
-			"batches per CPU second %.0f, %.0f and %.0f; bytes on the wire of STEF by those of OTLP %.0f %%.",
+			"batches per CPU second %.0f, %.0f and %.0f (spread at most %.0f %%); bytes on the wire of STEF by those of OTLP %.0f %%.",
 			millis(trip), one.PerSecond, concurrent, many.PerSecond, stef.PerSecond,
-			one.PerCPUSecond, many.PerCPUSecond, stef.PerCPUSecond, 100*stef.PerBatch/one.PerBatch))
+			one.PerCPUSecond, many.PerCPUSecond, stef.PerCPUSecond, 100*spread, 100*stef.PerBatch/one.PerBatch))
 	}
 	return rules
 }
 
-// compressionRules describe the cost and the gain of compression.
+// compressionRules describe the cost and the gain of compression, if the cost exceeds the
+// spread.
 func (f *Figures) compressionRules() []string {
 	var rules []string
 	for _, p := range []transport.Protocol{transport.OTLP, transport.STEF} {
@@ -163,26 +168,33 @@ func (f *Figures) compressionRules() []string {
 			clients = concurrent
 		}
 		plain, ok := f.find("latency", Latencies[0], 500, p, clients, transport.None)
-		packed, _ := f.find("latency", Latencies[0], 500, p, clients, transport.Zstd)
-		gzip, _ := f.find("latency", Latencies[0], 500, p, clients, transport.Gzip)
-		if !ok || math.IsNaN(gzip.Wall) {
+		if !ok {
 			continue
 		}
-		rules = append(rules, fmt.Sprintf("Without latency, zstd leaves %.0f %% of the throughput of %s and gzip %.0f %%, for %.0f %% and %.0f %% of the bytes. "+
-			"Compress where bytes cost or the link is the limit; leave it out on a fast local link where the processor is.",
-			100*packed.PerSecond/plain.PerSecond, plain.way(), 100*gzip.PerSecond/plain.PerSecond,
-			100*packed.PerBatch/plain.PerBatch, 100*gzip.PerBatch/plain.PerBatch))
+		var costs []string
+		for _, c := range []transport.Compression{transport.Zstd, transport.Gzip} {
+			packed, ok := f.find("latency", Latencies[0], 500, p, clients, c)
+			if !ok || !apart(plain, packed) {
+				continue
+			}
+			costs = append(costs, fmt.Sprintf("%s leaves %.0f %% of the throughput for %.0f %% of the bytes (spread %.0f %%)",
+				c, 100*packed.PerSecond/plain.PerSecond, 100*packed.PerBatch/plain.PerBatch, 100*(plain.Spread+packed.Spread)))
+		}
+		if len(costs) > 0 {
+			rules = append(rules, plain.way()+", without latency: "+strings.Join(costs, ", ")+". "+
+				"Compress where bytes cost or the link is the limit; leave it out on a fast local link where the processor is.")
+		}
 	}
 	return rules
 }
 
 // transportBlock is the table of transport for the README.
 func (f *Figures) transportBlock() string {
-	t := &report.Table{Columns: append(report.Text("round trip", "way"), report.Column{Name: "batches/s", Format: report.Fixed(1)},
-		report.Column{Name: "batches/CPU s", Format: report.Fixed(1)}, report.Column{Name: "wire B/batch", Format: report.Whole})}
+	t := &report.Table{Columns: append(report.Text("round trip", "way"), report.Column{Name: "batches/s", Format: report.Fixed(1)}, report.Column{Name: "spread", Format: report.Percent},
+		report.Column{Name: "batches/CPU s", Format: report.Fixed(1)}, report.Column{Name: "spread", Format: report.Percent}, report.Column{Name: "wire B/batch", Format: report.Whole})}
 	for _, r := range f.Runs {
 		if r.Study == "latency" && r.Compression == transport.Zstd && r.Items == 500 {
-			t.Add(millis(r.RoundTrip), r.way(), r.PerSecond, r.PerCPUSecond, r.PerBatch)
+			t.Add(millis(r.RoundTrip), r.way(), r.PerSecond, r.Spread, r.PerCPUSecond, r.CPUSpread, r.PerBatch)
 		}
 	}
 	return markdown(t)

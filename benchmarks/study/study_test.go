@@ -5,6 +5,7 @@ package study
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,44 @@ func TestRules(t *testing.T) {
 	c.addRules(&o, c.rules(plan))
 	require.Equal(t, report.Heading("Rules of thumb: when to use which"), o.Parts[0])
 	require.Len(t, c.Figures.Rules, guiding)
+}
+
+// TestNoRuleInSpread checks that no rule is derived from a difference within the spread.
+func TestNoRuleInSpread(t *testing.T) {
+	plan := sweepPlan{records: 200, clients: []int{1, 4}, workers: []int{2}, longTrips: []time.Duration{0, time.Second}}
+	c := runsOf(plan, []float64{1000, 300}, []float64{900, 310})
+	require.Contains(t, strings.Join(c.rules(plan), "\n"), "zstd leaves 90 % of the events per second, for 100 % of the bytes; it wins from a round trip of 1000 ms")
+	for i := range c.Figures.Runs {
+		c.Figures.Runs[i].Spread = 0.06
+	}
+	rules := strings.Join(c.rules(plan), "\n")
+	require.NotContains(t, rules, "zstd leaves")
+	require.NotContains(t, rules, "most is")
+
+	run := func(c transport.Compression, perSecond, spread float64) RunFigure {
+		return RunFigure{Study: "latency", Items: 500, PerSecond: perSecond, Spread: spread, PerBatch: 10,
+			Config: transport.Config{Protocol: transport.STEF, Compression: c, Clients: 1, RoundTrip: Latencies[0]}}
+	}
+	f := &Figures{Runs: []RunFigure{run(transport.None, 100, 0.05), run(transport.Zstd, 95, 0.05), run(transport.Gzip, 50, 0.05)}}
+	require.Len(t, f.compressionRules(), 1)
+	require.Contains(t, f.compressionRules()[0], "STEF, 1 stream, without latency: gzip leaves 50 % of the throughput for 100 % of the bytes (spread 10 %).")
+	f.Runs = f.Runs[:2]
+	require.Empty(t, f.compressionRules())
+}
+
+// TestEnough checks how long a row of the tables of transport is measured.
+func TestEnough(t *testing.T) {
+	run := func(n int, cpu time.Duration) []transport.Result {
+		return slices.Repeat([]transport.Result{{CPU: cpu}}, n)
+	}
+	c := &Context{}
+	require.False(t, c.enough(0, run(4, time.Second)))
+	require.False(t, c.enough(0, run(5, 100*time.Millisecond)))
+	require.True(t, c.enough(0, run(10, 100*time.Millisecond)))
+	require.True(t, c.enough(0, run(mostRounds, time.Millisecond)))
+	require.False(t, c.enough(longTrip, run(2, time.Second)))
+	require.True(t, c.enough(longTrip, run(3, time.Millisecond)))
+	require.True(t, (&Context{Tiny: true}).enough(0, run(1, 0)))
 }
 
 func TestPlateau(t *testing.T) {

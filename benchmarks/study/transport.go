@@ -37,9 +37,8 @@ type RunFigure struct {
 	Items     int
 	Batches   float64
 	Wall, CPU float64 // seconds
-	// PerSecond and PerCPUSecond count batches; Spread is the spread of
-	// PerSecond.
-	PerSecond, PerCPUSecond, Spread float64
+	// PerSecond and PerCPUSecond count batches; Spread and CPUSpread are their spreads.
+	PerSecond, PerCPUSecond, Spread, CPUSpread float64
 	// PerBatch is the bytes on the network, in both directions.
 	PerBatch float64
 }
@@ -47,7 +46,12 @@ type RunFigure struct {
 // none is the figure of a missing measurement.
 func none() RunFigure {
 	nan := math.NaN()
-	return RunFigure{Items: 1, Batches: nan, Wall: nan, CPU: nan, PerSecond: nan, PerCPUSecond: nan, Spread: nan, PerBatch: nan}
+	return RunFigure{Items: 1, Batches: nan, Wall: nan, CPU: nan, PerSecond: nan, PerCPUSecond: nan, Spread: nan, CPUSpread: nan, PerBatch: nan}
+}
+
+// apart reports whether the throughputs of two ways differ by more than their spreads.
+func apart(a, b RunFigure) bool {
+	return math.Abs(a.itemsPerSecond()-b.itemsPerSecond()) > a.Spread*a.itemsPerSecond()+b.Spread*b.itemsPerSecond()
 }
 
 func (r RunFigure) itemsPerSecond() float64    { return r.PerSecond * float64(r.Items) }
@@ -86,17 +90,41 @@ func (c *Context) lasting(trip time.Duration) time.Duration {
 	case c.Full:
 		return max(time.Second, 5*trip)
 	}
-	return max(300*time.Millisecond, 5*trip)
+	return max(600*time.Millisecond, 5*trip)
+}
+
+// A row without a long round trip has at least rowCPU of CPU time, in at most mostRounds.
+const (
+	rowCPU     = time.Second
+	mostRounds = 20
+)
+
+// enough reports whether a configuration was run often enough.
+func (c *Context) enough(trip time.Duration, results []transport.Result) bool {
+	n := len(results)
+	if n < c.rounds(trip) || n >= mostRounds || trip >= longTrip || c.Tiny {
+		return n >= c.rounds(trip)
+	}
+	var cpu time.Duration
+	for _, r := range results {
+		cpu += r.CPU
+	}
+	return cpu >= rowCPU
 }
 
 // runs sends a load with each configuration, in rounds: each round runs every
-// configuration once.
+// configuration once that was not run often enough.
 func (c *Context) runs(study, load string, configs []transport.Config, batches []otlpfile.Batch) ([]RunFigure, error) {
 	all := make([][]transport.Result, len(configs))
-	for round := range c.rounds(configs[0].RoundTrip) {
+	for round, ran := 0, true; ran; round++ {
+		ran = false
 		for k := range configs {
 			i := (k + round) % len(configs)
 			config := configs[i]
+			if c.enough(config.RoundTrip, all[i]) {
+				continue
+			}
+			ran = true
 			config.For = c.lasting(config.RoundTrip)
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			r, err := transport.Run(ctx, config, batches)
@@ -124,30 +152,28 @@ func runFigure(study, load string, config transport.Config, results []transport.
 		}
 		return all
 	}
-	perSecond := values(transport.Result.BatchesPerSecond)
+	perSecond, perCPUSecond := values(transport.Result.BatchesPerSecond), values(transport.Result.BatchesPerCPUSecond)
 	return RunFigure{
 		Study: study, Load: load, Config: config, Items: results[0].Items / max(1, results[0].Batches),
 		Batches:   measure.Median(values(func(r transport.Result) float64 { return float64(r.Batches) })),
 		Wall:      measure.Median(values(func(r transport.Result) float64 { return r.Wall.Seconds() })),
 		CPU:       measure.Median(values(func(r transport.Result) float64 { return r.CPU.Seconds() })),
 		PerSecond: measure.Median(perSecond), Spread: measure.Spread(perSecond),
-		PerCPUSecond: measure.Median(values(transport.Result.BatchesPerCPUSecond)),
-		PerBatch:     measure.Median(values(func(r transport.Result) float64 { return float64(r.Up+r.Down) / float64(r.Batches) })),
+		PerCPUSecond: measure.Median(perCPUSecond), CPUSpread: measure.Spread(perCPUSecond),
+		PerBatch: measure.Median(values(func(r transport.Result) float64 { return float64(r.Up+r.Down) / float64(r.Batches) })),
 	}
 }
 
-// rounds is how often each way to send is measured. A quick report uses long
-// links as rarely as possible.
+// rounds is how often each way to send is measured at least: less on long links, whose
+// runs last.
 func (c *Context) rounds(trip time.Duration) int {
 	switch {
 	case c.Tiny:
 		return 1
-	case c.Full && trip < longTrip:
-		return 5
-	case !c.Full && trip >= longTrip:
-		return 2
+	case trip >= longTrip:
+		return 3
 	}
-	return 3
+	return 5
 }
 
 // spans generates batches of spans.
@@ -167,19 +193,23 @@ type load struct {
 }
 
 // loads are those of OTEP 0035 with fewer batches: small ones without latency,
-// large ones at every latency.
+// large ones at every latency. Runs that send laps need fewer: each stream has copies.
 func (c *Context) loads() []load {
-	small, large := 400, 60
+	small, large, lapped := 1600, 240, 60
 	switch {
 	case c.Tiny:
-		small, large = 4, 3
+		small, large, lapped = 4, 3, 3
 	case c.Full:
-		small, large = 2000, 200
+		small, large, lapped = 2000, 240, 200
 	}
 	list := []load{{"100 spans, 4 attributes", Latencies[0], spans(small, 100, 4)}}
 	most := spans(large, 500, 10)
 	for _, trip := range c.latencies() {
-		list = append(list, load{"500 spans, 10 attributes", trip, most})
+		n := large
+		if c.lasting(trip) > 0 {
+			n = lapped
+		}
+		list = append(list, load{"500 spans, 10 attributes", trip, most[:n]})
 	}
 	return list
 }
@@ -205,7 +235,7 @@ func millis(d time.Duration) string { return fmt.Sprintf("%g ms", float64(d)/1e6
 func transportNotes(more ...string) []string {
 	return append(more, fmt.Sprintf("Client and server in one process, real gRPC over an in-memory connection with the injected round trip; flow control windows of %d MiB "+
 		"(InitialWindowSize, InitialConnWindowSize) at both ends. CPU is that of both ends and of the network between them. The server deserialises to pdata and looks at each item. "+
-		"zstd and gzip of OTLP are those of gRPC (each message, compressors of the Collector's configgrpc and of grpc-go); zstd of STEF is that of the format, gzip that of gRPC. Batches are sent once each; from a round trip of %s on, in laps for some round trips. Every lap has new ids and later times; changing them is part of the CPU of both protocols.", transport.DefaultWindow>>20, millis(longTrip)))
+		"zstd and gzip of OTLP are those of gRPC (each message, compressors of the Collector's configgrpc and of grpc-go); zstd of STEF is that of the format, gzip that of gRPC. Batches are sent once each in a run, and a row has at least 5 runs and %v of CPU in all, in at most %d runs; from a round trip of %s on, 3 runs send them in laps for some round trips. Every lap has new ids and later times; changing them is part of the CPU of both protocols.", transport.DefaultWindow>>20, rowCPU, mostRounds, millis(longTrip)))
 }
 
 // latency is the counterpart of appendix B of OTEP 0035.
@@ -351,19 +381,19 @@ func (c *Context) latencyChart() *report.Chart {
 // concurrency is throughput by number of concurrent requests and of streams.
 func concurrency(c *Context) (*Outcome, error) {
 	requests, lines := []int{1, 4, 16, 64}, []int{1, 4, 16}
-	batches := 64
+	batches := 128
 	switch {
 	case c.Tiny:
 		requests, lines, batches = []int{1, 4}, []int{1, 2}, 4
 	case c.Full:
-		requests, lines, batches = []int{1, 2, 4, 8, 16, 32, 64}, []int{1, 2, 4, 8, 16}, 128
+		requests, lines, batches = []int{1, 2, 4, 8, 16, 32, 64}, []int{1, 2, 4, 8, 16}, 256
 	}
 	compressions := []transport.Compression{transport.Zstd}
 	if c.Full {
 		compressions = c.compressions(0)
 	}
 	load := spans(batches, 500, 10)
-	t := c.table("concurrency", "Throughput by concurrency", transportNotes(fmt.Sprintf("%d batches of 500 spans with 10 attributes.", batches))...)
+	t := c.table("concurrency", "Throughput by concurrency", transportNotes(fmt.Sprintf("%d batches of 500 spans with 10 attributes, half of them where they are sent in laps.", batches))...)
 	t.Columns = append(report.Text("round trip", "compression", "way"), report.Column{Name: "batches/s", Format: report.Fixed(1)}, report.Column{Name: "spread", Format: report.Percent},
 		report.Column{Name: "batches/CPU s", Format: report.Fixed(1)}, report.Column{Name: "wire B/batch", Format: report.Whole})
 	o := &Outcome{}
@@ -382,7 +412,11 @@ func concurrency(c *Context) (*Outcome, error) {
 			for _, n := range lines {
 				configs = append(configs, transport.Config{Protocol: transport.STEF, Compression: p, Clients: n, RoundTrip: trip, Window: transport.DefaultWindow})
 			}
-			figures, err := c.runs("concurrency", "spans", configs, load)
+			sent := load
+			if c.lasting(trip) > 0 {
+				sent = load[:len(load)/2]
+			}
+			figures, err := c.runs("concurrency", "spans", configs, sent)
 			if err != nil {
 				return nil, err
 			}

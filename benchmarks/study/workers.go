@@ -170,17 +170,22 @@ func claims(c *Context, p sweepPlan) *report.Table {
 const untried = "none that was tried"
 
 // crossing returns the shortest measured round trip such that compression wins there
-// and at all longer ones.
+// and at all longer ones, by more than the spread.
 func (c *Context) crossing(p sweepPlan, protocol transport.Protocol, get func(transport.Protocol, time.Duration, transport.Compression) RunFigure) string {
 	from := untried
 	for _, trip := range slices.Backward(p.longTrips) {
-		wins := get(protocol, trip, transport.Zstd).itemsPerSecond() > get(protocol, trip, transport.None).itemsPerSecond()
-		if !wins {
+		packed, plain := get(protocol, trip, transport.Zstd), get(protocol, trip, transport.None)
+		if !apart(packed, plain) || packed.itemsPerSecond() < plain.itemsPerSecond() {
 			break
 		}
 		from = millis(trip)
 	}
 	return from
+}
+
+// onPlateau reports whether a run counts for the plateau of a protocol.
+func (r RunFigure) onPlateau(protocol transport.Protocol) bool {
+	return r.Study == "workers" && r.Protocol == protocol && r.RoundTrip == 0 && r.Compression == transport.None
 }
 
 // plateau returns the smallest numbers of workers whose throughput without
@@ -189,14 +194,14 @@ func (c *Context) plateau(p sweepPlan, protocol transport.Protocol) string {
 	best := 0.0
 	var all []RunFigure
 	for _, f := range c.Figures.Runs {
-		if f.Study == "workers" && f.Protocol == protocol && f.RoundTrip == 0 && f.Compression == transport.None {
+		if f.onPlateau(protocol) {
 			all = append(all, f)
 			best = max(best, f.itemsPerSecond())
 		}
 	}
 	slices.SortFunc(all, func(a, b RunFigure) int { return a.Clients*1000 + a.Workers - b.Clients*1000 - b.Workers })
 	for _, f := range all {
-		if f.itemsPerSecond() >= 0.9*best {
+		if f.itemsPerSecond() >= plateauShare*best {
 			return fmt.Sprintf("%d server, %d client, of those tried on %d cores", f.Workers, f.Clients, runtime.NumCPU())
 		}
 	}

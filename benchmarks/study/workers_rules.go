@@ -58,7 +58,7 @@ func (c *Context) sent(p sweepPlan, protocol transport.Protocol, trip time.Durat
 func (c *Context) compressRule(p sweepPlan, protocol transport.Protocol) string {
 	plain, ok := c.sent(p, protocol, 0, transport.None)
 	packed, _ := c.sent(p, protocol, 0, transport.Zstd)
-	if !ok {
+	if !ok || !apart(plain, packed) {
 		return ""
 	}
 	rule := fmt.Sprintf("%s: without latency zstd leaves %.0f %% of the events per second, for %.0f %% of the bytes", plain.way(),
@@ -78,10 +78,24 @@ func (c *Context) compressRule(p sweepPlan, protocol transport.Protocol) string 
 
 func (c *Context) workersRule(p sweepPlan) string {
 	plateau := c.plateau(p, transport.OTLP)
-	if plateau == "-" {
+	if plateau == "-" || c.noisy() {
 		return ""
 	}
 	return "Workers: without latency, " + plateau + ", reach nine tenths of the best throughput of OTLP. More of them wait for processors; with latency, more requests under way are what fills the link."
+}
+
+// plateauShare is the share of the best throughput that is a plateau.
+const plateauShare = 0.9
+
+// noisy reports whether the spread of the best setting hides the edge of a plateau.
+func (c *Context) noisy() bool {
+	var best RunFigure
+	for _, f := range c.Figures.Runs {
+		if f.onPlateau(transport.OTLP) && f.itemsPerSecond() > best.itemsPerSecond() {
+			best = f
+		}
+	}
+	return best.Spread > 1-plateauShare
 }
 
 // requestsRule is OTEP 0035's formula for the greatest throughput, with our figures.
@@ -98,7 +112,7 @@ func (c *Context) requestsRule(p sweepPlan) string {
 }
 
 // fastestRule names the setting with the highest throughput at a round trip,
-// and the best of OTLP.
+// and the best of OTLP, if it is faster than all others by more than the spread.
 func (c *Context) fastestRule(trip time.Duration) string {
 	var best, otlp RunFigure
 	for _, f := range c.Figures.Runs {
@@ -114,6 +128,11 @@ func (c *Context) fastestRule(trip time.Duration) string {
 	}
 	if best.Items == 0 || otlp.Items == 0 {
 		return ""
+	}
+	for _, f := range c.Figures.Runs {
+		if f.Study == "workers-latency" && f.RoundTrip == trip && f.Config != best.Config && !apart(f, best) {
+			return ""
+		}
 	}
 	describe := func(f RunFigure) string {
 		return fmt.Sprintf("%s with compression %s, %s events/s and %s per CPU second", f.way(), f.Compression, report.Whole(f.itemsPerSecond()), report.Whole(f.itemsPerCPUSecond()))
