@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -33,10 +34,12 @@ const (
 // one table can be reproduced alone.
 func TestReport(t *testing.T) {
 	if *reportDir == "" {
-		t.Skip("the report is written by make report")
+		t.Skip("the report is written by make report, or with -report again into the folder again")
 	}
+	run := flag.Lookup("test.run").Value.String()
+	require.NoError(t, checkPart(run))
 	inPublished := isPublished(*reportDir)
-	if inPublished && isPart(flag.Lookup("test.run").Value.String(), flag.Lookup("test.skip").Value.String()) {
+	if inPublished && isPart(run, flag.Lookup("test.skip").Value.String()) {
 		t.Fatalf("a part of the report would replace the published one: choose another folder than -report %s", *reportDir)
 	}
 	c := &study.Context{TB: t, Full: *fullFlag, Refs: dataset.Refs(t)}
@@ -47,7 +50,11 @@ func TestReport(t *testing.T) {
 	r, blocks, whole := makeReport(t, c, *reportDir, command)
 	require.True(t, whole || !inPublished, "studies are missing, so the published report stays as it is")
 	require.NoError(t, r.Write())
-	t.Logf("written: %s", strings.TrimSuffix(*reportDir, "/")+"/index.html")
+	if len(r.Written) == 0 {
+		t.Fatal("nothing was written: no part was measured")
+	}
+	t.Logf("written: %s", strings.Join(r.Written, ", "))
+	t.Logf("in the folder %s", *reportDir)
 	if !whole {
 		t.Log("only a part was measured, so the README stays as it is")
 		return
@@ -65,6 +72,34 @@ func TestReport(t *testing.T) {
 
 // isPart reports whether the flags -run and -skip of go test select some of the studies.
 func isPart(run, skip string) bool { return strings.Contains(run, "/") || skip != "" }
+
+// checkPart reports a part of -run TestReport/PART that does not exist.
+func checkPart(run string) error {
+	_, part, ok := strings.Cut(run, "/")
+	if !ok {
+		return nil
+	}
+	pattern, err := regexp.Compile(part)
+	if err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
+	var names []string
+	for _, s := range study.All() {
+		if pattern.MatchString(s.Name) {
+			return nil
+		}
+		names = append(names, s.Name)
+	}
+	return fmt.Errorf("no part %q; parts: %s", strings.Trim(part, "^$"), strings.Join(names, ", "))
+}
+
+// TestCheckPart checks that a part that does not exist is an error.
+func TestCheckPart(t *testing.T) {
+	for _, run := range []string{"^TestReport$", "^TestReport$/^formats$", "TestReport/(ages|speed)"} {
+		require.NoError(t, checkPart(run))
+	}
+	require.ErrorContains(t, checkPart("^TestReport$/^frmats$"), `no part "frmats"; parts: frontier, formats, size-big, `)
+}
 
 // isPublished reports whether a folder is that of the published report.
 func isPublished(dir string) bool {
@@ -95,13 +130,17 @@ func TestPublishedIsKept(t *testing.T) {
 // whether all of them ran.
 func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.Report, blocks map[string]string, whole bool) {
 	t.Helper()
+	c.TB = t
 	mod, err := os.ReadFile("go.mod")
 	require.NoError(t, err)
 	pages := map[string]*report.Page{}
 	r, blocks, whole = &report.Report{Dir: dir}, map[string]string{}, true
 	for _, p := range study.Pages {
-		pages[p.Name] = &report.Page{Name: p.Name, Title: p.Title}
+		env, err := c.Env(p)
+		require.NoError(t, err)
+		pages[p.Name] = &report.Page{Name: p.Name, Title: p.Title, Data: p.Data, Env: env}
 	}
+	data := map[string]string{}
 	var ran []string
 	for _, s := range study.All() {
 		done := false
@@ -113,6 +152,9 @@ func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.
 			pages[s.Page].Add(outcome.Parts...)
 			for name, text := range outcome.Blocks {
 				blocks[name] = text
+				if data[name] = pages[s.Page].Data; data[name] == "" {
+					data[name] = dataset.Counts(c.Refs) + ", see [the data](#the-data)"
+				}
 			}
 			done = true
 		})
@@ -132,7 +174,7 @@ func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.
 		}
 	}
 	for name, text := range blocks {
-		blocks[name] = fmt.Sprintf("%s\n\n%s, %s, %s; %s, see [the data](#the-data); `%s`.", strings.TrimRight(text, "\n"), r.Env.Date, r.Env.Machine, r.Env.Go, dataset.Counts(c.Refs), command)
+		blocks[name] = fmt.Sprintf("%s\n\n%s, %s, %s; %s; `%s`.", strings.TrimRight(text, "\n"), r.Env.Date, r.Env.Machine, r.Env.Go, data[name], command)
 	}
 	return r, blocks, whole && !t.Failed()
 }

@@ -134,8 +134,11 @@ func loader(parts func() ([][]byte, error)) func(testing.TB) [][]byte {
 
 // Reporting reports whether the set is for reporting only: such sets are not
 // used to tune the product. A hash of the name decides, so it is about half of
-// all sets.
+// the sets of the tables; a set of the user is none of them.
 func (r Ref) Reporting() bool {
+	if r.own() {
+		return false
+	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(r.Title())) // a hash accepts everything
 	return h.Sum32()>>7&1 == 1
@@ -180,7 +183,9 @@ func (r Ref) Load(tb testing.TB) *Set {
 	set := &Set{Ref: r}
 	for _, part := range r.parts(tb) {
 		b, err := Unmarshal(r.Signal, part)
-		require.NoError(tb, err, "%s: the file holds other data than OTLP %s, each message after its length", r.Title(), r.Signal)
+		if err != nil {
+			tb.Fatalf("%s: the file holds other data than OTLP %s, each message after its length: %v", r.Title(), r.Signal, err)
+		}
 		set.Parts = append(set.Parts, b)
 		set.Items += b.Items()
 		set.Bytes += int64(len(part))
@@ -199,37 +204,55 @@ func (s *Set) Whole() otlpfile.Batch {
 // Line says which data a benchmark uses. It is the first line of the output of
 // every benchmark.
 func Line(refs []Ref) string {
-	var large, recorded, reporting []string
-	for _, r := range refs {
-		if r.Bundled {
-			recorded = append(recorded, r.Title())
+	titles := func(has func(Ref) bool) string {
+		var all []string
+		for _, r := range refs {
+			if has(r) {
+				all = append(all, r.Title())
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+	line := "recordings of the repository: " + titles(func(r Ref) bool { return r.Bundled })
+	large, own := titles(func(r Ref) bool { return !r.Bundled && !r.own() }), titles(Ref.own)
+	if large != "" {
+		line += "; large real sets, which are not in the repository: " + large
+	}
+	if own != "" {
+		line += "; sets of STEF_DATA: " + own
+	}
+	if large == "" && own == "" {
+		if dir := os.Getenv("STEF_DATA"); dir != "" {
+			line += "; STEF_DATA is " + dir + ", in which no metrics/*.zst, traces/*.zst or logs/*.zst were found"
 		} else {
-			large = append(large, r.Title())
-		}
-		if r.Reporting() {
-			reporting = append(reporting, r.Title())
+			line += "; the large real sets are not here (STEF_DATA names their folder)"
 		}
 	}
-	line := "recordings of the repository: " + strings.Join(recorded, ", ")
-	if len(large) > 0 {
-		line += "; large real sets, which are not in the repository: " + strings.Join(large, ", ")
-	} else if dir := os.Getenv("STEF_DATA"); dir != "" {
-		line += "; STEF_DATA is " + dir + ", in which no metrics/*.zst, traces/*.zst or logs/*.zst were found"
-	} else {
-		line += "; the large real sets are not here (STEF_DATA names their folder)"
+	if reporting := titles(Ref.Reporting); reporting != "" {
+		line += "; for reporting only: " + reporting
 	}
-	return line + "; for reporting only: " + strings.Join(reporting, ", ")
+	return line
 }
 
 // Counts is a short form of Line, for the places that a table of sets is near.
 func Counts(refs []Ref) string {
-	large := 0
+	recorded, own := 0, 0
 	for _, r := range refs {
-		if !r.Bundled {
-			large++
+		switch {
+		case r.Bundled:
+			recorded++
+		case r.own():
+			own++
 		}
 	}
-	return fmt.Sprintf("%d recordings of the repository and %d large real sets", len(refs)-large, large)
+	text := fmt.Sprintf("%d recordings of the repository", recorded)
+	if large := len(refs) - recorded - own; large > 0 {
+		text += fmt.Sprintf(" and %d large real sets", large)
+	}
+	if own > 0 {
+		text += fmt.Sprintf(" and %d sets of STEF_DATA", own)
+	}
+	return text
 }
 
 // noted is a testing.TB that records the reason for a skip.
@@ -257,13 +280,39 @@ func folder(tb testing.TB) string {
 	return dir
 }
 
-// Main runs the tests of a package. It prints Line first if benchmarks run.
+// Main runs the tests of a package. If benchmarks run, it prints Line first and the sets
+// that -bench chooses. It fails if -bench chooses a set that does not exist, or is nearly
+// the name of a benchmark; other packages may have those of other names.
 func Main(m *testing.M) int {
 	if !flag.Parsed() {
 		flag.Parse()
 	}
-	if f := flag.Lookup("test.bench"); f != nil && f.Value.String() != "" {
-		fmt.Println("data: " + Line(Refs(&noted{})))
+	f := flag.Lookup("test.bench")
+	if f == nil || f.Value.String() == "" {
+		return m.Run()
+	}
+	bench, refs := f.Value.String(), Refs(&noted{})
+	chosen := choiceOf(bench)
+	fmt.Println("data: " + Line(refs) + ofThese(chosen, refs))
+	problem := chosen.problem(bench, refs, benchmarksOf(m))
+	if problem != "" {
+		fmt.Fprintln(os.Stderr, problem)
+	}
+	if strings.Contains(problem, "no set") || strings.Contains(problem, "did you mean") {
+		return 1
 	}
 	return m.Run()
+}
+
+// ofThese names the sets that a flag chooses, unless they are all.
+func ofThese(c choice, refs []Ref) string {
+	chosen := c.of(refs)
+	if len(chosen) == 0 || len(chosen) == len(refs) {
+		return ""
+	}
+	var titles []string
+	for _, r := range chosen {
+		titles = append(titles, r.Title())
+	}
+	return "; of these: " + strings.Join(titles, ", ")
 }

@@ -4,8 +4,12 @@
 package dataset
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -96,5 +100,74 @@ func TestOwnSets(t *testing.T) {
 		names = append(names, ref.Title())
 	}
 	require.Equal(t, []string{"mine metrics", "mine metrics", "shop metrics", "yours metrics"}, names)
-	require.NotContains(t, Line(Refs(t)), "STEF_DATA is")
+	line := Line(Refs(t))
+	require.NotContains(t, line, "STEF_DATA is")
+	require.Contains(t, line, "; sets of STEF_DATA: mine metrics, mine metrics, shop metrics, yours metrics; for reporting only: ")
+	require.NotContains(t, line, "large real sets")
+	for _, ref := range Large(t) {
+		require.Equal(t, ref.Title(), ref.Label(), "a set of the user is not for reporting only")
+	}
+	require.Equal(t, "14 recordings of the repository and 4 sets of STEF_DATA", Counts(Refs(t)))
+	require.Equal(t, "14 recordings of the repository", Counts(Recorded()))
+}
+
+// TestChoice checks which sets a -bench flag chooses, and what is said if there are none.
+func TestChoice(t *testing.T) {
+	refs := Recorded()
+	benchmarks := []string{"BenchmarkWindow", "BenchmarkSize"}
+	f := func(bench, these, problem string) {
+		t.Helper()
+		c := choiceOf(bench)
+		require.Equal(t, these, ofThese(c, refs))
+		require.Equal(t, problem, c.problem(bench, refs, slices.Clone(benchmarks)))
+	}
+	f(".", "", "")
+	f("Size", "", "")
+	f("Size/set=node", "; of these: node metrics, node traces, node logs", "")
+	f("Size/set=node/signal=metrics", "; of these: node metrics", "")
+	f("Size/set=(node|go)$/signal=logs", "; of these: go logs, node logs", "")
+	f("Size/signal=logs", "; of these: go logs, java logs, node logs, python logs", "")
+	const form = " Names have this form: Pair/set=node/signal=metrics"
+	f("Size/set=ndoe", "", "-bench Size/set=ndoe matches no set. There is no set ndoe: did you mean node?"+form)
+	f("Size/set=hipstershop", "", "-bench Size/set=hipstershop matches no set. hipstershop is not found: it is not in the repository (STEF_DATA names the folder of such sets)."+form)
+	f("Size/set=collector/signal=logs", "", "-bench Size/set=collector/signal=logs matches no set. There is no set of collector with signal=logs."+form)
+	f("Size/set=nothing", "", "-bench Size/set=nothing matches no set. There is no set nothing; the sets are collector, go, java, node, python."+form)
+	f("Windw", "", "-bench Windw matches no benchmark of this package: did you mean Window? They are Window, Size")
+	f("Encode", "", "-bench Encode matches no benchmark of this package. They are Window, Size")
+	f("(", "", "") // package testing reports it
+}
+
+// messages is a testing.TB that records the text of a failure.
+type messages struct {
+	testing.TB
+	text string
+}
+
+func (m *messages) Helper() {}
+func (m *messages) Fatalf(format string, args ...any) {
+	m.text = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// TestOtherSignal checks the sentence about a file of another signal.
+func TestOtherSignal(t *testing.T) {
+	ref := Bundled()[2]
+	ref.Signal = otlpfile.Metrics
+	m := &messages{TB: t}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ref.Load(m)
+	}()
+	<-done
+	require.Contains(t, m.text, "shop metrics: the file holds other data than OTLP metrics, each message after its length: ")
+}
+
+// TestBenchmarksOf checks that package testing has the layout that benchmarksOf reads.
+func TestBenchmarksOf(t *testing.T) {
+	field, ok := reflect.TypeFor[testing.M]().FieldByName("benchmarks")
+	require.True(t, ok)
+	require.Equal(t, reflect.TypeFor[[]testing.InternalBenchmark](), field.Type)
+	require.Equal(t, "Name", field.Type.Elem().Field(0).Name)
+	require.Empty(t, benchmarksOf(&testing.M{}))
 }

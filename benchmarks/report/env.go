@@ -111,5 +111,8 @@ func (e Env) Lines() []string {
 	if e.Revision != "" {
 		lines = append(lines, "revision: "+e.Revision)
 	}
-	return append(lines, "versions: "+strings.Join(e.Versions, ", "), "data:     "+e.Data, "command:  "+e.Command)
+	if len(e.Versions) > 0 {
+		lines = append(lines, "versions: "+strings.Join(e.Versions, ", "))
+	}
+	return append(lines, "data:     "+e.Data, "command:  "+e.Command)
 }

@@ -18,6 +18,22 @@ import (
 type Page struct {
 	Name, Title string
 	Parts       []Part
+	// Data says which telemetry the page has, if it is other than that of the report.
+	Data string
+	// Env describes the measurement of a page that was not measured with the report.
+	Env *Env
+}
+
+// env describes the measurement of a page.
+func (r *Report) env(p *Page) Env {
+	env := r.Env
+	if p.Env != nil {
+		env = *p.Env
+	}
+	if p.Data != "" {
+		env.Data = p.Data
+	}
+	return env
 }
 
 // Part is a Prose, a Heading, a *Table or a *Chart.
@@ -43,6 +59,8 @@ type Report struct {
 	Env Env
 	// Pages are the written pages, for the list at their top.
 	Pages []*Page
+	// Written are the names of the files that Write wrote.
+	Written []string
 }
 
 //go:embed page.html.tmpl
@@ -71,7 +89,7 @@ func (r *Report) Write() error {
 			return err
 		}
 		for _, part := range p.Parts {
-			if err := r.extras(part); err != nil {
+			if err := r.extras(p, part); err != nil {
 				return fmt.Errorf("page %s: %w", p.Name, err)
 			}
 		}
@@ -80,11 +98,12 @@ func (r *Report) Write() error {
 }
 
 func (r *Report) file(name string, content []byte) error {
+	r.Written = append(r.Written, name)
 	return os.WriteFile(filepath.Join(r.Dir, name), content, 0o666)
 }
 
 // extras writes the separate files of a table or a chart.
-func (r *Report) extras(part Part) error {
+func (r *Report) extras(p *Page, part Part) error {
 	switch part := part.(type) {
 	case *Table:
 		var b bytes.Buffer
@@ -97,7 +116,7 @@ func (r *Report) extras(part Part) error {
 		if len(part.Bench) == 0 {
 			return nil
 		}
-		return r.file(part.Name+".bench.txt", []byte(r.benchHead()+strings.Join(part.Bench, "\n")+"\n"))
+		return r.file(part.Name+".bench.txt", []byte(r.benchHead(p)+strings.Join(part.Bench, "\n")+"\n"))
 	case *Chart:
 		if !part.Picture {
 			return nil
@@ -113,9 +132,9 @@ func (r *Report) extras(part Part) error {
 
 // benchHead is the environment as header lines, which benchstat uses to group
 // results or ignores.
-func (r *Report) benchHead() string {
+func (r *Report) benchHead(p *Page) string {
 	var b strings.Builder
-	for _, line := range r.Env.Lines() {
+	for _, line := range r.env(p).Lines() {
 		b.WriteString(line + "\n")
 	}
 	return b.String() + "\n"
@@ -123,7 +142,7 @@ func (r *Report) benchHead() string {
 
 func (r *Report) text(p *Page) ([]byte, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\n%s\n\n%s\n", p.Title, strings.Repeat("=", len(p.Title)), strings.Join(r.Env.Lines(), "\n"))
+	fmt.Fprintf(&b, "%s\n%s\n\n%s\n", p.Title, strings.Repeat("=", len(p.Title)), strings.Join(r.env(p).Lines(), "\n"))
 	for _, part := range p.Parts {
 		b.WriteByte('\n')
 		switch part := part.(type) {
@@ -223,7 +242,7 @@ func (r *Report) html(p *Page) ([]byte, error) {
 		}
 	}
 	var b bytes.Buffer
-	err := pages.Execute(&b, map[string]any{"Page": p, "Pages": r.Pages, "Env": r.Env.Lines(), "Parts": views})
+	err := pages.Execute(&b, map[string]any{"Page": p, "Pages": r.Pages, "Env": r.env(p).Lines(), "Parts": views})
 	return b.Bytes(), err
 }
 

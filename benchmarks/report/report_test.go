@@ -194,6 +194,7 @@ func TestWrite(t *testing.T) {
 	env := NewEnv([]byte("require google.golang.org/grpc v1.2.3\n\tgolang.org/x/sys v0.1.0\n"), "make report", "none")
 	r := &Report{Dir: dir, Env: env, Pages: []*Page{page, {Name: "two", Title: "Two"}}}
 	require.NoError(t, r.Write())
+	require.Equal(t, []string{"one.txt", "one.html", "sizes.csv", "sizes.bench.txt", "published.csv", "bars.png", "two.txt", "two.html"}, r.Written)
 	read := func(name string) string {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
@@ -216,6 +217,30 @@ func TestWrite(t *testing.T) {
 	read("sizes.csv")
 	read("bars.png")
 	require.NoFileExists(t, filepath.Join(dir, "lines.png"))
+}
+
+// TestOwnEnv checks that a page can have other data than the report, and that a page that
+// was measured before has its own date and command.
+func TestOwnEnv(t *testing.T) {
+	dir := t.TempDir()
+	table := sample()
+	table.Bench = []string{"BenchmarkX 1 2 ns/op"}
+	copied := Env{Machine: "2 cores", Go: "go1", Date: "2026-11-23", Data: "spans", Command: "make study"}
+	r := &Report{Dir: dir, Env: NewEnv(nil, "make report", "recordings"), Pages: []*Page{
+		{Name: "one", Data: "generated spans", Parts: []Part{table}}, {Name: "two", Env: &copied}}}
+	require.NoError(t, r.Write())
+	for name, lines := range map[string][]string{
+		"one.txt":         {"\ndata:     generated spans\n", "\ncommand:  make report\n"},
+		"one.html":        {"\ndata:     generated spans\n"},
+		"sizes.bench.txt": {"\ndata:     generated spans\n"},
+		"two.txt":         {"machine:  2 cores\ngo:       go1\ndate:     2026-11-23\ndata:     spans\ncommand:  make study\n"},
+	} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		for _, line := range lines {
+			require.Contains(t, string(content), line, name)
+		}
+	}
 }
 
 func TestEnvIsNobodys(t *testing.T) {

@@ -25,15 +25,36 @@ func (c *Context) studyFile(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(teltest.Root(c.TB), "docs", "studies", name))
 }
 
-// document returns the study that shows a page of docs/studies. command reproduces its
-// tables.
-func document(name, command string, charts func(*Context) ([]report.Part, error)) func(*Context) (*Outcome, error) {
+// Env describes the measurement of a page that is copied from docs/studies, or returns nil
+// for other pages. The page says on which machine.
+func (c *Context) Env(p Page) (*report.Env, error) {
+	if p.Copied == "" {
+		return nil, nil
+	}
+	text, err := c.studyFile(p.Name + ".md")
+	if err != nil {
+		return nil, err
+	}
+	where := "see the text; copied from docs/studies/" + p.Name + ".md"
+	return &report.Env{Machine: where, Go: where, Date: dates.FindString(string(text)), Data: p.Data, Command: p.Copied}, nil
+}
+
+// dates match the date of a measurement: the first one of a page.
+var dates = regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
+
+// document returns the study that shows a page of docs/studies.
+func document(name string, charts func(*Context) ([]report.Part, error)) func(*Context) (*Outcome, error) {
 	return func(c *Context) (*Outcome, error) {
 		text, err := c.studyFile(name + ".md")
 		if err != nil {
 			return nil, err
 		}
-		o := &Outcome{Parts: parseDocument(name, command, string(text))}
+		o := &Outcome{}
+		for _, p := range Pages {
+			if p.Name == name {
+				o.add(parseDocument(name, p.Copied, string(text))...)
+			}
+		}
 		if charts == nil {
 			return o, nil
 		}

@@ -99,7 +99,7 @@ func span(values []float64, format func(float64) string) string {
 	if len(values) == 1 {
 		return format(values[0])
 	}
-	return fmt.Sprintf("%s (from %s to %s over %d sets)", format(measure.Median(values)), format(slices.Min(values)), format(slices.Max(values)), len(values))
+	return fmt.Sprintf("median %s (from %s to %s over %d sets)", format(measure.Median(values)), format(slices.Min(values)), format(slices.Max(values)), len(values))
 }
 
 // picture is a chart in the README, which is beside the folder of results.

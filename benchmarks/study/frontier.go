@@ -235,11 +235,12 @@ func frontierRule(points []FrontierPoint) string {
 	var left []string
 	for _, p := range points {
 		if !p.Ours && p.beatenBy(points) == "none" {
-			left = append(left, fmt.Sprintf("%s (%s: %.2f of the bytes, %.2f of the CPU)", p.Name, p.Signal, p.Bytes, p.CPU))
+			left = append(left, fmt.Sprintf("%s with %s: %.2f of the bytes, %.2f of the CPU", p.Name, p.Signal, p.Bytes, p.CPU))
 		}
 	}
+	rule := "For each other choice a setting of STEF is both smaller and faster (sets for reporting)"
 	if len(left) == 0 {
-		return "For every choice of OTLP, Otel Arrow and the reference implementation, a setting of STEF is both smaller and faster, on the sets for reporting."
+		return rule + "."
 	}
-	return "No setting of STEF is both smaller and faster, on the sets for reporting, than: " + strings.Join(left, "; ") + "."
+	return rule + ", except: " + strings.Join(left, "; ") + "."
 }

@@ -96,7 +96,7 @@ func TestOneContext(t *testing.T) {
 func TestSpan(t *testing.T) {
 	require.Equal(t, "not measured", span(nil, percents))
 	require.Equal(t, "50 %", span([]float64{0.5}, percents))
-	require.Equal(t, "20 % (from 10 % to 90 % over 3 sets)", span([]float64{0.9, 0.1, 0.2}, percents))
+	require.Equal(t, "median 20 % (from 10 % to 90 % over 3 sets)", span([]float64{0.9, 0.1, 0.2}, percents))
 }
 
 // runsOf makes figures of runs with logs: events a second by round trip, without
@@ -302,6 +302,18 @@ func TestSpeedCharts(t *testing.T) {
 		}
 	}
 	require.Equal(t, 32.0, chart.Series[1].Points[2].Y)
+}
+
+// TestFrontierRule checks the sentence about the choices that STEF does not beat.
+func TestFrontierRule(t *testing.T) {
+	points := []FrontierPoint{
+		{Signal: otlpfile.Logs, Name: "OTLP snappy", Bytes: 1.49, CPU: 0.45},
+		{Signal: otlpfile.Logs, Name: "STEF sorted", Ours: true, Bytes: 0.39, CPU: 0.72},
+	}
+	require.Equal(t, "For each other choice a setting of STEF is both smaller and faster (sets for reporting), except: "+
+		"OTLP snappy with logs: 1.49 of the bytes, 0.45 of the CPU.", frontierRule(points))
+	points[0].CPU = 0.8
+	require.Equal(t, "For each other choice a setting of STEF is both smaller and faster (sets for reporting).", frontierRule(points))
 }
 
 // TestPointNames checks the names of the points of the frontier.
