@@ -88,3 +88,8 @@ func TestUsage(t *testing.T) {
 	require.Error(t, guard([]string{"-nonsense"}, &bytes.Buffer{}))
 	require.ErrorContains(t, guard([]string{"-base", "no-such-revision"}, &bytes.Buffer{}), "no-such-revision")
 }
+
+// TestNoRevision checks the error for a revision that does not exist.
+func TestNoRevision(t *testing.T) {
+	require.EqualError(t, checkout("nope", t.TempDir()), "BASE=nope: no such revision; see git branch -a")
+}

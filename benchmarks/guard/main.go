@@ -91,6 +91,11 @@ func checkout(revision, folder string) error {
 	if err != nil {
 		return fmt.Errorf("finding the repository: %w", err)
 	}
+	find := exec.Command("git", "rev-parse", "--verify", "--quiet", revision+"^{commit}")
+	find.Dir = strings.TrimSpace(string(top))
+	if err := find.Run(); err != nil {
+		return fmt.Errorf("BASE=%s: no such revision; see git branch -a", revision)
+	}
 	archive := exec.Command("git", "archive", "--format=tar", revision)
 	archive.Dir, archive.Stderr = strings.TrimSpace(string(top)), os.Stderr
 	unpack := exec.Command("tar", "-x", "-C", folder)
