@@ -215,6 +215,9 @@ func TestConfigMistakes(t *testing.T) {
 	f("endpoint: dns:///backend", `endpoint is "dns:///backend": write host:port without a path, such as "dns:///backend:4320"`)
 	f("endpoint: http://backend/v1", `such as "http://backend:4320"`)
 	f("endpoint: 'unix://'", `endpoint is "unix://": write the path of the socket`)
+	f("endpoint: dns://localhost:4320", `endpoint is "dns://localhost:4320": write dns:///localhost:4320, with three slashes`)
+	f("endpoint: dns://localhost:4320/", `write dns:///localhost:4320, with three slashes`)
+	f("routing_key: traceID\nendpoints: ['dns://a:4320', 'b:4320']", `endpoints is "dns://a:4320": write dns:///a:4320, with three slashes`)
 	f("endpoint: grpc://localhost:4320", "endpoint has the scheme grpc://: write host:port")
 	f(endpoint+"otlp_fallback: {endpoint: 'grpcs://a:4317'}", "otlp_fallback: endpoint has the scheme grpcs://: write host:port")
 	f("routing_key: traceID\nendpoints: [localhost, 'localhost:24320']",
@@ -244,14 +247,15 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"stef.mode.logs: sorted", `unknown key "stef.mode.logs": write it as "stef::mode::logs"`)
 	f(endpoint+"protokol: stef", `unknown key "protokol": did you mean "protocol"?`)
 	f(endpoint+"retry: {enabled: false}", `unknown key "retry"`, "retry_on_failure")
-	f(endpoint+"stef: {wings: 2}", `unknown key "stef::wings": remove it, the keys in stef are checksums, compression, compression_level`)
-	f(endpoint+"stef: {mode: {spans: sorted}}", `unknown key "stef::mode::spans"`, "logs, metrics, traces")
+	f(endpoint+"stef: {wings: 2}", `unknown key "stef::wings": remove it, or use a version that has it; the keys in stef are checksums, compression, compression_level`)
+	f(endpoint+"stef: {mode: {spans: sorted}}", `unknown key "stef::mode::spans": did you mean "stef::mode::traces"?`)
+	f(endpoint+"stef: {mode: {wings: sorted}}", `unknown key "stef::mode::wings"`, "logs, metrics, traces")
 	f(endpoint+"protocols: {grpc: {endpoint: a}}", `unknown key "protocols": an exporter has one address`)
 	f(endpoint+"insecure: true", `unknown key "insecure": write it as tls::insecure`)
 	f(endpoint+"sending_queue: {queue_sizes: 3}", `unknown key "sending_queue::queue_sizes": did you mean "sending_queue::queue_size"?`)
-	f(endpoint+"sending_queue: {batch: {wings: 3}}", `unknown key "sending_queue::batch::wings": remove it, the keys in sending_queue::batch are`, "max_size")
+	f(endpoint+"sending_queue: {batch: {wings: 3}}", `unknown key "sending_queue::batch::wings": remove it, or use a version that has it; the keys in sending_queue::batch are`, "max_size")
 	f(endpoint+"retry_on_failure: {max_elapsed: 3s}", `unknown key "retry_on_failure::max_elapsed": did you mean "retry_on_failure::max_elapsed_time"?`)
-	f(endpoint+"tls: {ca: a.crt}", `unknown key "tls::ca": remove it, the keys in tls are`, "ca_file")
+	f(endpoint+"tls: {ca: a.crt}", `unknown key "tls::ca": remove it, or use a version that has it; the keys in tls are`, "ca_file")
 	f(endpoint+"headers: x", "headers is x: write names with values below it")
 	f(endpoint+"sending_queue: false", "sending_queue is false: write sending_queue::enabled: false")
 	f(endpoint+"retry_on_failure: false", "retry_on_failure is false: write retry_on_failure::enabled: false")
@@ -304,6 +308,33 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"metadata_keys: [a]\nmetadata_cardinality_limit: 0", "metadata_cardinality_limit is 0")
 	f(endpoint+"metadata_keys: [tenant]\nsending_queue: {batch: {}}",
 		`add "tenant" to sending_queue::batch::partition::metadata_keys`)
+}
+
+// TestConfigStorage requires that a valid storage is not called wrong beside another mistake,
+// and that the mistake is named.
+func TestConfigStorage(t *testing.T) {
+	const storage = "endpoint: localhost:4320\nsending_queue: {storage: file_storage"
+	f := func(rest, want string) {
+		t.Helper()
+		_, err := load(t, storage+rest)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "storage")
+	}
+	f("}\nheaders: [a]", "headers is a list: write name: value pairs, such as {tenant: a}")
+	f(", queue_size: many}", `sending_queue::queue_size is "many": set it to a whole number`)
+	f("}\nmetadata_cardinality_limit: many", `metadata_cardinality_limit is "many": set it to a whole number`)
+	f("}\ntls: {insecure: yes please}", "tls::insecure is yes please: set it to true or false")
+	f("}\nretry_on_failure: {enabled: maybe}", "retry_on_failure::enabled is maybe: set it to true or false")
+	f(", batch: {send_batch_size: 3}}", `unknown key "sending_queue::batch::send_batch_size"`)
+	f("}\nauth: {authenticator: bearertokenauth}\nmiddlewares: [{id: tap}]\nheaders: 5", "headers is 5")
+
+	wrong := func(value, want string) {
+		t.Helper()
+		_, err := load(t, "endpoint: localhost:4320\nsending_queue: {storage: "+value+"}")
+		require.ErrorContains(t, err, "sending_queue::storage "+want+": write the name of an extension, such as file_storage; set its directory under extensions")
+	}
+	wrong("true", "is true")
+	wrong("{directory: /var/x}", "is a section")
 }
 
 func TestConfigPartition(t *testing.T) {

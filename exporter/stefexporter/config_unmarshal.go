@@ -31,6 +31,10 @@ var configKeys = confkeys.Keys{
 		"traces_endpoint": "write endpoint as host:port, without a path; it is the address of all signals",
 		"insecure":        "write it as tls::insecure",
 		"ca_file":         "write it as tls::ca_file",
+
+		"stef::mode::spans":       `did you mean "stef::mode::traces"?`,
+		"stef::mode::points":      `did you mean "stef::mode::metrics"?`,
+		"stef::mode::log_records": `did you mean "stef::mode::logs"?`,
 	},
 	Choices: map[string]string{
 		"protocol":                   "auto, stef or otlp",

@@ -144,7 +144,13 @@ func validateBackend(endpoint string) error {
 
 // validateScheme rejects schemes that neither gRPC nor the Collector knows.
 func validateScheme(key, endpoint string) error {
-	scheme, _, ok := strings.Cut(endpoint, "://")
+	scheme, rest, ok := strings.Cut(endpoint, "://")
+	if ok && strings.EqualFold(scheme, "dns") {
+		// What follows two slashes is a DNS server.
+		if _, host, _ := strings.Cut(rest, "/"); host == "" {
+			return fmt.Errorf("%s is %q: write dns:///%s, with three slashes", key, endpoint, strings.Trim(rest, "/"))
+		}
+	}
 	if !ok || scheme == "http" || scheme == "https" || resolver.Get(strings.ToLower(scheme)) != nil {
 		return nil
 	}

@@ -112,7 +112,7 @@ func unknownKey(sections []Section, in Section, key string) error {
 	if path != "" {
 		where = "in " + path
 	}
-	return fmt.Errorf("unknown key %q: remove it, the keys %s are %s", at, where, strings.Join(keys, ", "))
+	return fmt.Errorf("unknown key %q: remove it, or use a version that has it; the keys %s are %s", at, where, strings.Join(keys, ", "))
 }
 
 // known reports whether a section has the key that a path names.

@@ -36,11 +36,11 @@ func TestUnknown(t *testing.T) {
 	f("", map[string]any{"endpoint": "a:1", "timeout": 1, "inner": map[string]any{"num_streams": 1}})
 	f(`unknown key "endpont": did you mean "endpoint"?`, map[string]any{"endpont": "a:1"})
 	f(`unknown key "num_streams": write it as "inner::num_streams"`, map[string]any{"num_streams": 1})
-	f(`unknown key "inner::x": remove it, the keys in inner are num_streams`, map[string]any{"inner": map[string]any{"x": 1}})
-	f(`unknown key "wings": remove it, the keys at the top level are endpoint, inner, timeout`, map[string]any{"wings": 1})
+	f(`unknown key "inner::x": remove it, or use a version that has it; the keys in inner are num_streams`, map[string]any{"inner": map[string]any{"x": 1}})
+	f(`unknown key "wings": remove it, or use a version that has it; the keys at the top level are endpoint, inner, timeout`, map[string]any{"wings": 1})
 	f(`unknown key "protocols": write its keys here`, map[string]any{"protocols": nil})
 	f(`unknown key "inner.num_streams": write it as "inner::num_streams"`, map[string]any{"inner.num_streams": 1})
-	f(`unknown key "wings.x": remove it, the keys at the top level are endpoint, inner, timeout`, map[string]any{"wings.x": 1})
+	f(`unknown key "wings.x": remove it, or use a version that has it; the keys at the top level are endpoint, inner, timeout`, map[string]any{"wings.x": 1})
 	f("", map[string]any{"inner": "not a map"})
 }
 

@@ -76,6 +76,9 @@ func (f *entry) mistake() error {
 	if keys := sectionKeys(f.typ); keys != nil {
 		return f.notSection(keys)
 	}
+	if isExtension(f.typ) {
+		return f.notExtension()
+	}
 	value := reflect.ValueOf(f.value)
 	switch kind := f.typ.Kind(); {
 	case kind == reflect.Bool && value.Kind() != reflect.Bool:
@@ -88,6 +91,8 @@ func (f *entry) mistake() error {
 		return fmt.Errorf("%s has several values: set it to one text", f.path)
 	case (kind == reflect.Map || pairs(f.typ)) && value.Kind() != reflect.Map && value.Kind() != reflect.Slice:
 		return fmt.Errorf("%s is %v: write names with values below it, such as name: value", f.path, f.value)
+	case pairs(f.typ) && value.Kind() == reflect.Slice && !sections(value):
+		return fmt.Errorf("%s is a list: write name: value pairs, such as {tenant: a}", f.path)
 	case kind == reflect.String && (value.CanInt() || value.CanFloat() || value.Kind() == reflect.Bool):
 		return fmt.Errorf("%s is %v: set it to a text, in quotation marks if it looks like a number", f.path, f.value)
 	}
@@ -99,6 +104,40 @@ func (f *entry) mistake() error {
 func pairs(t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && t.Elem().NumField() >= 2 &&
 		t.Elem().Field(0).Type.Kind() == reflect.String && t.Elem().Field(1).Type.Kind() == reflect.String
+}
+
+// sections reports whether all elements of a list are sections.
+func sections(list reflect.Value) bool {
+	for i := range list.Len() {
+		if _, ok := list.Index(i).Interface().(map[string]any); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// isExtension reports whether a key is the name of an extension, or a pointer to one. Names
+// have the type ID of the Collector's package component, which this package does not import.
+func isExtension(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Name() == "ID" && strings.HasSuffix(t.PkgPath(), "/component")
+}
+
+// notExtension returns an error for the name of an extension that is no text.
+func (f *entry) notExtension() error {
+	if _, ok := f.value.(string); ok {
+		return nil
+	}
+	what := "is a section"
+	if _, ok := f.value.(map[string]any); !ok {
+		what = fmt.Sprintf("is %v", f.value)
+	}
+	if strings.HasSuffix(f.path, "storage") {
+		return fmt.Errorf("%s %s: write the name of an extension, such as file_storage; set its directory under extensions", f.path, what)
+	}
+	return fmt.Errorf("%s %s: write the name of an extension, and configure it under extensions", f.path, what)
 }
 
 // notSection returns an error for a section that has a single value.
@@ -166,7 +205,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 		switch {
 		case options == "squash":
 			maps.Copy(fields, fieldsOf(field.Type))
-		case name != "":
+		case name != "" && name != "-":
 			fields[name] = field.Type
 		}
 	}

@@ -54,7 +54,7 @@ func TestExplain(t *testing.T) {
 	f("cannot be read", section("inner", "queue_size", "100"))
 	f("cannot be read", map[string]any{"order": "sorted", "labels": map[string]any{"a": "b"}, "queue": nil})
 	f(`unknown key "queue::queue_sizes": did you mean "queue::queue_size"?`, section("queue", "queue_sizes", 1))
-	f(`unknown key "inner::x": remove it, the keys in inner are block, interval, queue_size`, section("inner", "x", 1))
+	f(`unknown key "inner::x": remove it, or use a version that has it; the keys in inner are block, interval, queue_size`, section("inner", "x", 1))
 	f(`inner::queue_size is "64MiB": set it to a whole number`, section("inner", "queue_size", "64MiB"))
 	f(`queue::block is maybe: set it to true or false`, section("queue", "block", "maybe"))
 	f(`endpoint is 4320: set it to a text, in quotation marks if it looks like a number`, map[string]any{"endpoint": 4320})
@@ -63,8 +63,10 @@ func TestExplain(t *testing.T) {
 	f(`order is 5: it is a section, its keys are logs`, map[string]any{"order": 5})
 	f("headers is x: write names with values below it, such as name: value", map[string]any{"headers": "x"})
 	f("labels is 5: write names with values below it, such as name: value", map[string]any{"labels": 5})
+	f("headers is a list: write name: value pairs, such as {tenant: a}", map[string]any{"headers": []any{"a"}})
+	f("cannot be read", map[string]any{"headers": []any{map[string]any{"name": "a", "value": "b"}}})
 	f("endpoint has several values: set it to one text", map[string]any{"endpoint": []any{"a"}})
-	f("unknown key \"inner::x\": remove it, the keys in inner are block, interval, queue_size\nqueue is 1: it is a section, its keys are block, enabled, interval, queue_size",
+	f("unknown key \"inner::x\": remove it, or use a version that has it; the keys in inner are block, interval, queue_size\nqueue is 1: it is a section, its keys are block, enabled, interval, queue_size",
 		map[string]any{"inner": map[string]any{"x": 1}, "queue": 1})
 }
 
