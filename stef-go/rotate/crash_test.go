@@ -127,3 +127,42 @@ func TestAbandoned(t *testing.T) {
 	_, err = Abandoned(filepath.Join(dir, "none"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
+
+// TestTornFrame cuts a file at each byte of its last frame and of all that is before its
+// first records, as a crash of the machine may. What the next writer finishes is a whole
+// stream of the frames before the cut.
+func TestTornFrame(t *testing.T) {
+	if !renamesOpenFiles {
+		t.Skip("without locks a file counts as in use for StaleAfter")
+	}
+	source := t.TempDir()
+	w := open(t, Options{Dir: source})
+	var ends []int64 // of the frames
+	path := ""
+	for n := uint64(1); n <= 3; n++ {
+		require.NoError(t, writeLogs(w, n, n))
+		path = filepath.Join(source, names(t, source)[0])
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		ends = append(ends, info.Size())
+	}
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	left := Name{Prefix: "telemetry", PID: 1, Sequence: 1, Signal: "logs", Active: true}
+	f := func(size int64, want uint64) {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, left.String()), b[:size], 0o600))
+		w := open(t, Options{Dir: dir})
+		require.NoError(t, w.Close())
+		require.Empty(t, w.Stats().Errors)
+		require.Equal(t, want > 0, w.Stats().Recovered == 1)
+		require.Equal(t, upTo(want), readAll(t, dir), "cut at %d", size)
+	}
+	for size := range ends[0] {
+		f(size, 0)
+	}
+	for size := ends[1]; size < ends[2]; size++ {
+		f(size, 2)
+	}
+	f(ends[2], 3)
+}

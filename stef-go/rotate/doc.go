@@ -27,7 +27,10 @@
 // Rotate and by Close. A program that writes nothing creates no file.
 //
 // A killed process leaves an active file. The next New with the same folder, prefix
-// and signal finishes it. Other readers ask Abandoned. Where the system has flock, a
+// and signal finishes it. If a crash of the machine left a part of the last frame, New
+// cuts the file back to its last whole frame. It removes a file without whole frames of
+// records. New does not decode frames: data that the disk did not store in the middle of
+// a file shows when the file is read. Other readers ask Abandoned. Where the system has flock, a
 // lock tells at once whether a process still writes a file; elsewhere a file counts
 // as abandoned when it was not modified for StaleAfter.
 //

@@ -5,6 +5,7 @@ package rotate
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -69,6 +70,7 @@ func recoverFile(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	end, records := wholeFrames(f, info.Size())
 	if !renamesOpenFiles {
 		_ = f.Close()
 	}
@@ -76,11 +78,32 @@ func recoverFile(path string) (bool, error) {
 	if named, err := os.Stat(path); err != nil || !os.SameFile(named, info) {
 		return false, ignoreMissing(err)
 	}
-	if info.Size() == 0 {
+	if !records {
 		return false, ignoreMissing(os.Remove(path))
 	}
-	err = os.Rename(path, finalName(path))
-	return err == nil, ignoreMissing(err)
+	if end < info.Size() {
+		err = os.Truncate(path, end)
+	}
+	if renameErr := os.Rename(path, finalName(path)); renameErr != nil {
+		return false, errors.Join(err, ignoreMissing(renameErr))
+	}
+	return true, err
+}
+
+// wholeFrames returns the end of the last whole frame of a file, and whether the file may
+// hold records. A crash of the machine leaves a part of the frame that it interrupts. A
+// file whose frames cannot be found stays as it is.
+func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool) {
+	var frames Frames
+	for {
+		more, err := frames.Next(f, size)
+		if err != nil {
+			return size, true
+		}
+		if !more {
+			return frames.End(), frames.Count() > 0
+		}
+	}
 }
 
 // list returns the active or the finished files of this prefix and signal, the oldest

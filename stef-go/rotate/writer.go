@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"reflect"
 	"sync"
 	"time"
 
@@ -60,7 +61,7 @@ type Stats struct {
 
 // New returns a Writer, and finishes the active files of killed processes. start begins
 // the stream of each file. New also calls start once with io.Discard, and returns its
-// error. New does not return faults of the file system: see Stats. The Writer runs one
+// error, or one if start returns no stream. New does not return faults of the file system: see Stats. The Writer runs one
 // goroutine until Close.
 func New[S Stream](options Options, start func(dst io.Writer) (S, error)) (*Writer[S], error) {
 	return newWriter(options, start, osDisk{})
@@ -74,14 +75,21 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 	if start == nil {
 		return nil, errors.New("rotate: New: the function that begins streams is nil")
 	}
-	probe, err := start(io.Discard)
+	begin := func(dst io.Writer) (S, error) {
+		stream, err := start(dst)
+		if v := reflect.ValueOf(stream); err == nil && (!v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()) {
+			err = errors.New("rotate: start returned no stream")
+		}
+		return stream, err
+	}
+	probe, err := begin(io.Discard)
 	if err != nil {
 		return nil, err
 	}
 	if err := probe.Close(); err != nil {
 		return nil, err
 	}
-	w := &Writer[S]{options: options, start: start, disk: d, done: make(chan struct{}), ended: make(chan struct{})}
+	w := &Writer[S]{options: options, start: begin, disk: d, done: make(chan struct{}), ended: make(chan struct{})}
 	w.stats.Recovered = options.recover(w.report)
 	w.stats.Removed = options.retain(w.report)
 	go w.background()
