@@ -158,6 +158,7 @@ func TestConfigMistakes(t *testing.T) {
 	f("soon", "ack_interval", `ack_interval is "soon": write numbers with units`)
 	f(60, "keepalive::server_parameters::max_connection_age", "keepalive::server_parameters::max_connection_age is 60ns: write it with a unit, such as 60s")
 	f("a.crt", "tls::cert", `unknown key "tls::cert": remove it, or use a version that has it; the keys in tls are`, "cert_file")
+	f("ca.crt", "tls::ca_file", "do not make this receiver check certificates of clients: write client_ca_file")
 	f(false, "otlp", "otlp is false: write otlp::enabled: false")
 	f("0.0.0.0:4317", "otlp::endpoint", "OTLP is served at the address of endpoint at the top level")
 	f("-1s", "ack_interval", "is -1s", "set it to 0s or more", "10ms")
