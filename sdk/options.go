@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/resolver"
 
 	"github.com/otelstef/stef/sdk/internal/settings"
 	stef "github.com/otelstef/stef/stef-go"
@@ -36,11 +39,15 @@ func (o streamOption) ApplyEndpoint(c *settings.Endpoint) error { return o(&c.St
 func (o streamOption) ApplyFile(c *settings.File) error         { return o(&c.Stream) }
 
 // WithEndpoint sets the address of the peer as host:port, or as a target of gRPC
-// such as dns:///collector:4320. The default is localhost:4320.
+// such as dns:///collector:4320. The default is localhost:4320. A target without a port
+// has port 443. Use WithEndpointURL for a URL.
 func WithEndpoint(target string) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
 		if target == "" {
 			return errors.New("WithEndpoint: the address is empty")
+		}
+		if scheme, _, ok := strings.Cut(target, "://"); ok && isHTTP(scheme) {
+			return fmt.Errorf("WithEndpoint: %q has a scheme: use WithEndpointURL", target)
 		}
 		c.Target = target
 		return nil
@@ -48,14 +55,23 @@ func WithEndpoint(target string) Option {
 }
 
 // WithEndpointURL sets the address of the peer as a URL. The scheme http means no
-// transport security, https transport security.
+// transport security, https transport security. A URL without a port has port 443, also
+// with http. A text without a scheme is a target of gRPC, with transport security unless
+// WithInsecure is set.
 func WithEndpointURL(url string) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
+		if scheme, _, ok := strings.Cut(url, "://"); ok && !isHTTP(scheme) && resolver.Get(strings.ToLower(scheme)) == nil {
+			return fmt.Errorf("WithEndpointURL: the scheme of %q must be http or https", url)
+		}
 		if err := settings.SetURL(c, url); err != nil {
 			return fmt.Errorf("WithEndpointURL: %w", err)
 		}
 		return nil
 	})
+}
+
+func isHTTP(scheme string) bool {
+	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
 }
 
 // WithInsecure switches transport security off. The default is TLS with the
@@ -82,6 +98,11 @@ func WithTLSCredentials(creds credentials.TransportCredentials) Option {
 // OTLP request. A stream keeps its headers for its life, see WithStreamLifetime.
 func WithHeaders(headers map[string]string) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
+		for _, key := range slices.Sorted(maps.Keys(headers)) {
+			if err := settings.CheckHeader(key, headers[key]); err != nil {
+				return fmt.Errorf("WithHeaders: %w", err)
+			}
+		}
 		c.Headers = maps.Clone(headers)
 		return nil
 	})

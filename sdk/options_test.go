@@ -37,6 +37,11 @@ func TestBadOptions(t *testing.T) {
 	f("WithEndpoint: the address is empty", stefsdk.WithEndpoint(""))
 	f("WithEndpointURL", stefsdk.WithEndpointURL("http://"))
 	f("WithEndpointURL", stefsdk.WithEndpointURL("http://%zz"))
+	f(`WithEndpoint: "http://localhost:4320" has a scheme: use WithEndpointURL`, stefsdk.WithEndpoint("http://localhost:4320"))
+	f(`WithEndpointURL: the scheme of "ftp://localhost:4320" must be http or https`, stefsdk.WithEndpointURL("ftp://localhost:4320"))
+	f(`WithHeaders: the header "Bad Header" is not valid`, stefsdk.WithHeaders(map[string]string{"Bad Header": "x"}))
+	f(`WithHeaders: the header "grpc-timeout" is not valid`, stefsdk.WithHeaders(map[string]string{"grpc-timeout": "x"}))
+	f(`WithHeaders: the value of the header "key" is not valid`, stefsdk.WithHeaders(map[string]string{"key": "a\n"}))
 	f("WithTLSCredentials", stefsdk.WithTLSCredentials(nil))
 	f("WithTimeout: 0s is not above 0", stefsdk.WithTimeout(0))
 	f("WithRetry", stefsdk.WithRetry(stefsdk.RetryConfig{InitialInterval: -1}))
@@ -60,6 +65,16 @@ func TestBadOptions(t *testing.T) {
 	g("an option of metrics", stefmetric.WithAggregationSelector(sdkmetric.DefaultAggregationSelector))
 	_, err := stefmetric.NewFile(t.TempDir(), stefmetric.WithTemporalitySelector(nil))
 	require.ErrorContains(t, err, "nil")
+}
+
+// The error of a bad prefix names its variable.
+func TestBadPrefix(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_STEF_FILE_PREFIX", "a/b")
+	_, err := steflog.NewFile(t.TempDir())
+	require.ErrorContains(t, err, `OTEL_EXPORTER_STEF_FILE_PREFIX is "a/b": use 1 to 100 letters, digits, '.', '_' and '-'`)
+	_, err = steflog.NewFile(t.TempDir(), stefsdk.WithPrefix("c/d"))
+	require.ErrorContains(t, err, `Prefix is "c/d"`)
+	require.NotContains(t, err.Error(), "OTEL_")
 }
 
 // A prefix and permissions that are set are those of the file.

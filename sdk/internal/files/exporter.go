@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 
 	"github.com/otelstef/stef/sdk/internal/endpoint"
@@ -63,6 +64,9 @@ func New[B any](c *settings.File, signal *endpoint.Signal[B], compact stef.Write
 		return stream[B]{e.Writer, e.Encode}, err
 	})
 	if err != nil {
+		if _, rest, ok := strings.Cut(err.Error(), "Options.Prefix is "); ok && c.PrefixVariable != "" {
+			return nil, fmt.Errorf("stef: %s is %s", c.PrefixVariable, rest)
+		}
 		return nil, fmt.Errorf("stef: %w", err)
 	}
 	return x, nil

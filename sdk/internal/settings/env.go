@@ -208,7 +208,7 @@ func (e *env) headers(value, name string) map[string]string {
 		key, text, ok := strings.Cut(pair, "=")
 		key = strings.ToLower(strings.TrimSpace(key))
 		text, err := url.PathUnescape(strings.TrimSpace(text))
-		if !ok || key == "" || err != nil {
+		if !ok || err != nil || CheckHeader(key, text) != nil {
 			// The value may be a secret, so the report does not repeat it.
 			e.ignore(name, key+"=…", "key=value pairs, separated by commas")
 			continue
@@ -216,6 +216,23 @@ func (e *env) headers(value, name string) map[string]string {
 		headers[key] = text
 	}
 	return headers
+}
+
+// CheckHeader returns an error for a header that gRPC does not send. The value may be a
+// secret, so the error does not repeat it.
+func CheckHeader(key, value string) error {
+	bad := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
+	}
+	switch lower := strings.ToLower(key); {
+	case key == "" || strings.ContainsFunc(key, bad):
+		return fmt.Errorf("the header %q is not valid: use letters, digits, '-', '_' and '.'", key)
+	case strings.HasPrefix(lower, "grpc-"):
+		return fmt.Errorf("the header %q is not valid: gRPC reserves names that begin with grpc-", key)
+	case !strings.HasSuffix(lower, "-bin") && strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
+		return fmt.Errorf("the value of the header %q is not valid: use printable ASCII, or a name that ends in -bin", key)
+	}
+	return nil
 }
 
 // credentials returns transport security with the certificates of the environment. A

@@ -20,6 +20,8 @@ type File struct {
 	Stream
 	Signal Signal
 	Rotate rotate.Options
+	// PrefixVariable is the environment variable that sets the prefix, or "".
+	PrefixVariable string
 }
 
 // DefaultDir is the folder of files if none is set.
@@ -35,6 +37,7 @@ func ForFiles(signal Signal, dir string, options []FileOption) (*File, error) {
 	}
 	env := env{signal: signal}
 	env.file(c)
+	prefix := c.Rotate.Prefix
 	if dir != "" {
 		c.Rotate.Dir = dir
 	}
@@ -49,6 +52,9 @@ func ForFiles(signal Signal, dir string, options []FileOption) (*File, error) {
 	if err := c.checkExtra(signal); err != nil {
 		return nil, err
 	}
+	if c.Rotate.Prefix != prefix {
+		c.PrefixVariable = ""
+	}
 	// Errors in the background reach the application only through the error handler.
 	c.Rotate.OnError = func(err error) { otel.Handle(fmt.Errorf("stef: %w", err)) }
 	env.report()
@@ -61,8 +67,8 @@ func (e *env) file(c *File) {
 	if v, _ := e.lookup("FILE_DIRECTORY", false); v != "" {
 		r.Dir = v
 	}
-	if v, _ := e.lookup("FILE_PREFIX", false); v != "" {
-		r.Prefix = v
+	if v, name := e.lookup("FILE_PREFIX", false); v != "" {
+		r.Prefix, c.PrefixVariable = v, name
 	}
 	e.count("FILE_MAX_BYTES", &r.MaxBytes)
 	e.count("FILE_MAX_TOTAL_BYTES", &r.MaxTotalBytes)

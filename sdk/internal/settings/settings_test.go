@@ -121,6 +121,7 @@ func TestIgnoredVariables(t *testing.T) {
 	f(`OTEL_EXPORTER_OTLP_ENDPOINT is ignored, because OTEL_EXPORTER_OTLP_PROTOCOL is http/protobuf`,
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://a:4318", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
 	f(`OTEL_EXPORTER_OTLP_HEADERS is "a=…"`, "OTEL_EXPORTER_OTLP_HEADERS=a=%zz,b=1")
+	f(`OTEL_EXPORTER_OTLP_HEADERS is "bad header=…"`, "OTEL_EXPORTER_OTLP_HEADERS=bad header=1,b=1")
 }
 
 func TestVariables(t *testing.T) {
