@@ -67,10 +67,19 @@ func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenO
 	}
 	if err != nil {
 		cancel()
-		return nil, FromStatus(err).at("opening a stream of %s", root.Name)
+		return nil, FromStatus(err).at("opening a stream of %s%s", root.Name, c.target())
 	}
 	s.start(cancel, config)
 	return s, nil
+}
+
+// target returns the target of the connection for error texts, if it is known.
+func (c *Client) target() string {
+	conn, ok := c.conn.(interface{ Target() string })
+	if !ok {
+		return ""
+	}
+	return " to " + conn.Target()
 }
 
 // late returns the error of an opening that took too long. It includes the last

@@ -614,3 +614,14 @@ func TestOptions(t *testing.T) {
 	_, err = client.Open(within(t), otelstef.MetricsRoot(), func(*openConfig) error { return io.ErrShortWrite })
 	require.ErrorIs(t, err, io.ErrShortWrite)
 }
+
+// An error of Open names the target of the connection.
+func TestOpenNamesTarget(t *testing.T) {
+	conn, err := grpc.NewClient("127.0.0.1:1", grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	client, err := NewClient(conn)
+	require.NoError(t, err)
+	_, err = client.Open(context.Background(), otelstef.MetricsRoot())
+	require.ErrorContains(t, err, "stefgrpc: unavailable: opening a stream of Metrics to 127.0.0.1:1: ")
+}

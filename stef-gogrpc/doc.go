@@ -118,8 +118,8 @@
 // they are mistakes in the program. Error.Retryable implements the retry table of
 // OTLP. There is no other retry table; the exporter uses this one, too.
 //
-// The text of an error of Open ends with that of gRPC, which tells mistakes about the
-// connection apart:
+// The text of an error of Open names the target of the connection and ends with the
+// text of gRPC, which tells mistakes about the connection apart:
 //
 //	connection refused                     nothing listens there: check host and port;
 //	                                       a target without a port has 443
@@ -127,6 +127,8 @@
 //	                                       insecure.NewCredentials
 //	error reading server preface: EOF      the server uses TLS and the client does not:
 //	                                       credentials.NewTLS
+//	broken pipe, certificate required      the server wants a client certificate:
+//	                                       tls.Config.Certificates
 //	http2: frame too large                 a server of HTTP/1 listens there
 //	produced zero addresses                the host has no address
 //	too many colons in address             the target has http:// before the host

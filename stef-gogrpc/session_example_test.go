@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,4 +120,63 @@ func describe(err error) string {
 			unsent.Cause.RetryDelay, unsent.Acknowledged+1, unsent.Rejected, unsent.MaybeDelivered)
 	}
 	return fmt.Sprint("to be dropped: ", err)
+}
+
+// Send a batch until it is delivered. The loop leaves out the records that the peer has
+// answered, and ends when the context ends or the session is shut down.
+func ExampleUnsentError() {
+	ctx := context.Background()
+	batch := []reading{{"a", 1}, {"b", 2}, {"", 3}, {"d", 4}, {"e", 5}}
+	attempts := 0
+	send := func(_ context.Context, batch []reading) error { // in a program: session.Send
+		fmt.Println("send", batch)
+		if attempts++; attempts > 1 {
+			return nil
+		}
+		// The stream broke after the peer had answered the first three of five records.
+		return &stefgrpc.UnsentError{
+			Cause:        &stefgrpc.Error{Kind: stefgrpc.KindUnavailable, Err: errors.New("the connection was lost")},
+			Acknowledged: 2,
+			Rejected:     []stefgrpc.IDRange{{From: 3, To: 3}},
+		}
+	}
+	fmt.Println(sendUntilDelivered(ctx, send, batch))
+	// Output:
+	// send [{a 1} {b 2} { 3} {d 4} {e 5}]
+	// send [{d 4} {e 5}]
+	// <nil>
+}
+
+// sendUntilDelivered sends a batch of which each element is one record.
+func sendUntilDelivered(ctx context.Context, send func(context.Context, []reading) error, batch []reading) error {
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
+		err := send(ctx, batch)
+		var unsent *stefgrpc.UnsentError
+		if !errors.As(err, &unsent) || !unsent.Cause.Retryable() {
+			return err // nil, or a *RejectedError or *BatchError: nothing to send again
+		}
+		if ctx.Err() != nil || errors.Is(err, stefgrpc.ErrSessionClosed) {
+			return err
+		}
+		if batch = unanswered(batch, unsent); len(batch) == 0 {
+			return nil // all that is not acknowledged is rejected
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(max(wait, unsent.Cause.RetryDelay)):
+		}
+	}
+}
+
+// unanswered returns the records to send again. Records are counted from 1.
+func unanswered(batch []reading, unsent *stefgrpc.UnsentError) (rest []reading) {
+	for i, x := range batch {
+		n := uint64(i) + 1
+		rejected := slices.ContainsFunc(unsent.Rejected, func(r stefgrpc.IDRange) bool { return r.From <= n && n <= r.To })
+		if n > unsent.Acknowledged && !rejected {
+			rest = append(rest, x)
+		}
+	}
+	return rest
 }

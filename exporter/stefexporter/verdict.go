@@ -230,7 +230,7 @@ var (
 	grpcPrefix      = regexp.MustCompile(`stefgrpc: |batch handed back \(not sent\): |rpc error: code = \w+ desc = |transport: Error while dialing: |transport: authentication handshake failed: |name resolver error: `)
 	connectionError = regexp.MustCompile(`connection error: desc = "((?:[^"\\]|\\.)*)"`)
 	// openingStream is what STEF says of a stream that cannot be opened.
-	openingStream = regexp.MustCompile(`(?:unavailable: )?opening a stream of \w+: `)
+	openingStream = regexp.MustCompile(`(?:unavailable: )?opening a stream of \w+(?: to \S+)?: `)
 	// tlsChain is what crypto/tls and gRPC say before the cause, and tlsDoubt after it.
 	tlsChain = regexp.MustCompile(`tls: failed to verify certificate: x509: `)
 	tlsAlert = regexp.MustCompile(`(?:error reading server preface: )?remote error: tls: `)

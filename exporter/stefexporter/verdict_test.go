@@ -170,6 +170,7 @@ func TestPlain(t *testing.T) {
 	f(`rpc error: code = Unavailable desc = connection error: desc = "transport: authentication handshake failed: tls: \"x\" is bad"; more`,
 		`tls: "x" is bad; more`)
 	f("unavailable: opening a stream of Spans: dial tcp: no", "no STEF stream: dial tcp: no")
+	f("unavailable: opening a stream of Spans to dns:///a:4320: dial tcp: no", "no STEF stream: dial tcp: no")
 	f("auth: opening a stream of Logs: who?", "auth: no STEF stream: who?")
 	f(`tls: failed to verify certificate: x509: certificate signed by unknown authority (possibly because of "x509: bad" while trying to verify candidate authority certificate "ours")`,
 		"certificate signed by unknown authority")
