@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func TestExamples(t *testing.T) {
 	binary(t)
 	files, err := filepath.Glob(examples + "/*.yaml")
 	require.NoError(t, err)
-	require.Len(t, files, 4, "each example is to be started here; TestFilesKilled starts files.yaml")
+	require.Len(t, files, 5, "each example is to be started here; TestFilesKilled starts files.yaml")
 	for _, file := range files {
 		out, err := exec.Command(binary(t), "validate", "--config", file).CombinedOutput()
 		require.NoError(t, err, "%s: %s", file, out)
@@ -51,4 +52,13 @@ func TestExamples(t *testing.T) {
 			c.stop(t, 20*time.Second)
 		})
 	}
+	t.Run("backend", func(t *testing.T) {
+		entry, exit := address(t), address(t)
+		backend := begin("backend", "GATEWAY="+exit)
+		begin("agent", "OTLP_GRPC="+entry, "OTLP_HTTP="+address(t), "GATEWAY="+exit)
+		l := startLoad(t, entry, 20, 2)
+		require.Eventually(t, func() bool { return strings.Contains(backend.output.String(), `"log records": 100`) },
+			20*time.Second, 50*time.Millisecond)
+		l.stop()
+	})
 }
