@@ -37,6 +37,9 @@ TURNS ?= 12
 # $(call each,MODULES,COMMAND) runs a command in the folder of every module.
 each = @set -e; for m in $(1); do echo "-- $$m"; (cd $$m; $(2)); done
 
+# $(call every,MODULES,COMMAND) does so even if it fails in some, and names these at the end.
+every = @failed=; for m in $(1); do echo "-- $$m"; (cd $$m && $(2)) || failed="$$failed $$m"; done; if [ -n "$$failed" ]; then echo "failed in:$$failed"; exit 1; fi
+
 # USERS lists the packages of a module whose tests reach internal/teltest, the
 # one way to the large sets.
 TELTEST := github.com/otelstef/stef/internal/teltest
@@ -55,7 +58,7 @@ build: ## Compile every module; put the programs into bin/
 	cd cmd/stef && $(GO) build -o $(CURDIR)/bin/ .
 
 test: ## Run the tests of every module
-	$(call each,$(TESTED),$(GO) test $(TESTFLAGS) ./...)
+	$(call every,$(TESTED),$(GO) test $(TESTFLAGS) ./...)
 	$(call each,$(filter $(RECORD),$(MODULES)),$(GO) build -o /dev/null ./...)
 
 # -count=1: the go command does not notice changed files outside the module. SETS
