@@ -33,7 +33,7 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *Met
 	config := newEncoderConfig(Sorted, options)
 	e := &MetricsEncoder{w: w, rec: w.Record()}
 	e.init(config.mode, features.OfMetrics(w.Fields()))
-	e.write.Init(e.features, &e.losses)
+	e.initWrite()
 	e.write.ByKey = config.mode == Sorted
 	return e
 }
@@ -43,9 +43,16 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *Met
 // memory is kept, no content. Losses counts from 0 again.
 func (e *MetricsEncoder) Reset() {
 	e.reset(features.OfMetrics(e.w.Fields()))
-	e.write.Init(e.features, &e.losses)
+	e.initWrite()
 	e.metrics.Reset()
 	e.sorter.reset()
+}
+
+// initWrite sets the features and the dictionaries of the stream.
+func (e *MetricsEncoder) initWrite() {
+	e.write.Init(e.features, &e.losses)
+	dicts := e.w.Dicts()
+	e.sorter.sets.Init(dicts.AttributeKey, dicts.AnyValueString)
 }
 
 // Encode writes all points of md and does not change md. It does not flush the

@@ -88,26 +88,22 @@ func compareAttrs(a, b *attr) int {
 }
 
 // writeSet sets dst to the attributes of a set.
-func writeSet(dst *otelstef.Attributes, set []attr) {
+func (p *Sets) writeSet(dst *otelstef.Attributes, set []attr) {
 	dst.SetLen(len(set))
 	for i := range set {
 		a := &set[i]
-		if a.typ == otelstef.AnyValueTypeString {
-			dst.SetString(i, a.key, a.text)
-			continue
-		}
-		dst.SetKey(i, a.key)
-		a.write(dst.Value(i))
+		dst.SetKeyRef(i, a.key, p.keys.of(a.keyNumber, a.key))
+		p.write(dst.Value(i), a)
 	}
 }
 
-// write sets dst to the value of the attribute.
-func (a *attr) write(dst *otelstef.AnyValue) {
+// write sets dst to the value of an attribute.
+func (p *Sets) write(dst *otelstef.AnyValue, a *attr) {
 	switch a.typ {
 	case otelstef.AnyValueTypeNone:
 		dst.SetType(a.typ)
 	case otelstef.AnyValueTypeString:
-		dst.SetString(a.text)
+		dst.SetStringRef(a.text, p.values.of(uint32(a.num), a.text))
 	case otelstef.AnyValueTypeInt64:
 		dst.SetInt64(int64(a.num))
 	case otelstef.AnyValueTypeFloat64:

@@ -12,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
@@ -25,15 +26,36 @@ type Sets struct {
 	order.Ranking
 	entries []attrSet // indexed by id
 	texts   codec.TextIndex
-	shared  []string        // indexed by number in texts
-	shapes  codec.TextIndex // lists of the numbers of keys
-	scratch []byte
+	shared  []string // indexed by number in texts
+	// keys and values are the references to the texts in the dictionaries of the stream,
+	// indexed as shared. They are looked up when they are 0 or from before a restart.
+	keys, values dictRefs
+	shapes       codec.TextIndex // lists of the numbers of keys
+	scratch      []byte
 
 	// recall holds the set that was last used in each context. Different contexts may
 	// share a slot; such collisions only cost time.
 	recall []uint32
 	last   uint32
 }
+
+// dictRefs are references to texts in a dictionary, which may be nil.
+type dictRefs struct {
+	dict *stef.TextDict
+	refs []stef.TextRef
+}
+
+// of returns the reference to a text with a number, or 0.
+func (d *dictRefs) of(number uint32, text string) stef.TextRef {
+	ref := &d.refs[number]
+	if !d.dict.Holds(*ref) {
+		*ref = d.dict.Ref(text)
+	}
+	return *ref
+}
+
+// Init sets the dictionaries of the stream, which may be nil.
+func (p *Sets) Init(keys, values *stef.TextDict) { p.keys.dict, p.values.dict = keys, values }
 
 // RankByValue ranks all ids.
 func (p *Sets) RankByValue() {
@@ -53,6 +75,7 @@ func (p *Sets) Reset() {
 	}
 	clear(p.recall)
 	p.entries, p.shared, p.last = p.entries[:0], p.shared[:0], 0
+	p.keys.refs, p.values.refs = p.keys.refs[:0], p.values.refs[:0]
 }
 
 const (
@@ -154,6 +177,7 @@ func (p *Sets) share(s string) (shared string, number uint32) {
 	number, fresh := p.texts.Number(s)
 	if fresh {
 		p.shared = append(p.shared, s)
+		p.keys.refs, p.values.refs = append(p.keys.refs, 0), append(p.values.refs, 0)
 	}
 	return p.shared[number], number
 }
@@ -230,13 +254,13 @@ var empty = pcommon.NewValueEmpty()
 func (p *Sets) Change(dst *otelstef.Attributes, from, to uint32) {
 	set := &p.entries[to]
 	if from == 0 || p.entries[from].shape != set.shape {
-		writeSet(dst, set.byKey)
+		p.writeSet(dst, set.byKey)
 		return
 	}
 	held := p.entries[from].byKey
 	for i := range set.byKey {
 		if a, b := &set.byKey[i], &held[i]; a.num != b.num || a.typ != b.typ || a.deep != b.deep {
-			a.write(dst.Value(i))
+			p.write(dst.Value(i), a)
 		}
 	}
 }
