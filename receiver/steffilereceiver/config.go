@@ -57,6 +57,8 @@ type Config struct {
 	// Limits bound the resources that files may use.
 	Limits LimitsConfig `mapstructure:"limits"`
 
+	told *told // what the receivers of all signals said; nil without createDefaultConfig
+
 	_ struct{}
 }
 
@@ -96,6 +98,7 @@ func createDefaultConfig() component.Config {
 		MaxBatchMiB:     8,
 		RetryConfig:     retry,
 		ShutdownTimeout: 5 * time.Second,
+		told:            &told{at: map[string]time.Time{}},
 		Limits: LimitsConfig{
 			MaxFrameMiB:       32,
 			MaxRecordAllocMiB: 16,

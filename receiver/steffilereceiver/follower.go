@@ -173,6 +173,7 @@ func (f *follower[T]) run() {
 			f.close(key)
 		}
 	}()
+	f.checkPatterns()
 	for {
 		f.look()
 		f.passes.Add(1)
@@ -400,6 +401,12 @@ func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	if (errors.Is(err, errUnknownSignal) || errors.Is(err, errDamaged)) && f.config.AssumeSignal != "" {
 		return f.config.AssumeSignal, nil
 	}
+	if errors.Is(err, errDamaged) {
+		if other := otherFormat(file); other != nil {
+			f.warnAs(c.key, "open", other)
+			return "", nil
+		}
+	}
 	if errors.Is(err, errUnknownSignal) {
 		f.warnAs(c.key, "signal", err)
 		return "", nil
@@ -461,6 +468,9 @@ func (f *follower[T]) warn(key, operation string, err error) {
 		return
 	}
 	f.warned[key] = text
+	if shared[operation] && !f.config.told.first(key+" "+text) {
+		return
+	}
 	f.log.Warn("Cannot "+phrases[operation], zap.String("file", key), zap.Error(err))
 }
 
@@ -470,6 +480,9 @@ func (f *follower[T]) warnAs(key, operation string, err error) {
 		f.warn(key, operation, err)
 	}
 }
+
+// shared are the operations whose errors do not depend on the signal.
+var shared = map[string]bool{"list": true, "open": true, "signal": true}
 
 var phrases = map[string]string{
 	"list":    "list files",

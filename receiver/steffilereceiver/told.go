@@ -1,0 +1,95 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// told remembers what was logged, since the receiver has a follower for each signal and
+// each of them sees the same files.
+type told struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// The followers look at a file at about the same time. A file that appears later under
+// the same name is reported again.
+const (
+	toldFor = time.Minute
+	maxTold = 1000
+)
+
+// first reports whether a text was not logged by the follower of another signal.
+func (t *told) first(text string) bool {
+	if t == nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last, ok := t.at[text]
+	if ok && time.Since(last) < toldFor {
+		return false
+	}
+	if len(t.at) >= maxTold {
+		clear(t.at)
+	}
+	t.at[text] = time.Now()
+	return true
+}
+
+// checkPatterns warns about patterns of include that match no file, which may be typing
+// errors. The files may appear later.
+func (f *follower[T]) checkPatterns() {
+	for _, pattern := range f.config.Include {
+		paths, _ := filepath.Glob(pattern)
+		text, advice := "No file matches a pattern of include yet", ""
+		if len(paths) == 1 {
+			if info, err := os.Stat(paths[0]); err == nil && info.IsDir() {
+				text, advice = "A pattern of include names a folder", filepath.Join(paths[0], "*.stef*")
+			}
+		}
+		if len(paths) > 0 && advice == "" || !f.config.told.first(text+" "+pattern) {
+			continue
+		}
+		fields := []zap.Field{zap.String("pattern", pattern)}
+		if advice != "" {
+			fields = append(fields, zap.String("write", advice))
+		}
+		f.log.Warn(text, fields...)
+	}
+}
+
+// otherFormats are the beginnings of files that are not STEF, and what to do with them.
+var otherFormats = []struct{ head, what string }{
+	{"\x1f\x8b", "compressed with gzip: decompress it"},
+	{"\x28\xb5\x2f\xfd", "compressed with zstd as a whole: decompress it"},
+	{"PAR1", "Parquet: stef convert makes STEF of it"},
+	{"{", "JSON: stef convert makes STEF of OTLP JSON"},
+}
+
+// errNotSTEF means that a file has another format.
+var errNotSTEF = errors.New("the file is not STEF")
+
+// otherFormat returns an error that wraps errNotSTEF if a file has a format that is
+// known and not STEF.
+func otherFormat(file io.ReaderAt) error {
+	var head [4]byte
+	n, _ := file.ReadAt(head[:], 0)
+	for _, format := range otherFormats {
+		if bytes.HasPrefix(head[:n], []byte(format.head)) {
+			return fmt.Errorf("%w but %s", errNotSTEF, format.what)
+		}
+	}
+	return nil
+}

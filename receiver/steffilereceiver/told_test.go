@@ -1,0 +1,79 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
+)
+
+// The receivers of three signals warn once about a file that is not STEF, and about a
+// pattern that matches no file.
+func TestWarnsOnceForAllSignals(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "folder")
+	require.NoError(t, os.Mkdir(folder, 0o777))
+	for name, content := range map[string]string{"json.stef": `{"resourceLogs":[]}`, "gzip.stef": "\x1f\x8b\x08rest", "text.stef": "some text"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	core, logs := observer.New(zap.WarnLevel)
+	settings := receivertest.NewNopSettings(metadata.Type)
+	settings.Logger = zap.New(core)
+	config := testConfig(dir, func(c *Config) {
+		c.Include = append(c.Include, filepath.Join(dir, "none-*.stef"), folder)
+	})
+	sink := consumertest.NewNop()
+	factory := NewFactory()
+	tr, err := factory.CreateTraces(context.Background(), settings, config, sink)
+	require.NoError(t, err)
+	me, err := factory.CreateMetrics(context.Background(), settings, config, sink)
+	require.NoError(t, err)
+	lo, err := factory.CreateLogs(context.Background(), settings, config, sink)
+	require.NoError(t, err)
+	for _, part := range []component.Component{tr, me, lo} {
+		require.NoError(t, part.Start(context.Background(), componenttest.NewNopHost()))
+		defer func() { require.NoError(t, part.Shutdown(context.Background())) }()
+	}
+	for _, part := range []component.Component{tr, me, lo} {
+		f := part.(interface{ count() uint64 })
+		require.Eventually(t, func() bool { return f.count() > 3 }, 10*time.Second, time.Millisecond)
+	}
+	got := map[string]int{}
+	for _, entry := range logs.All() {
+		fields := entry.ContextMap()
+		text := entry.Message
+		for _, key := range []string{"file", "pattern", "write", "error"} {
+			if v, ok := fields[key].(string); ok {
+				if rel, err := filepath.Rel(dir, v); err == nil && filepath.IsAbs(v) {
+					v = rel
+				}
+				text += ", " + v
+			}
+		}
+		got[text]++
+	}
+	for _, want := range []string{
+		"No file matches a pattern of include yet, none-*.stef",
+		"A pattern of include names a folder, folder, " + filepath.Join("folder", "*.stef*"),
+		"Cannot open a file, json.stef, the file is not STEF but JSON: stef convert makes STEF of OTLP JSON",
+		"Cannot open a file, gzip.stef, the file is not STEF but compressed with gzip: decompress it",
+	} {
+		require.Equal(t, 1, got[want], "%v", got)
+	}
+	require.Len(t, got, 5) // one for text.stef
+	require.Len(t, logs.All(), 5)
+}
