@@ -61,6 +61,19 @@ func TestVerdictFollowsTheData(t *testing.T) {
 	}
 }
 
+// Short bodies that recur are not split: a template saves less than its CPU is worth.
+func TestVerdictCountsCPU(t *testing.T) {
+	var s Splitter
+	few := func(r *rand.Rand, n int) (bodies []string) {
+		for range n {
+			bodies = append(bodies, fmt.Sprintf("shard %d is ready", r.IntN(9)))
+		}
+		return bodies
+	}
+	_, last := lastSplit(&s, rand.New(rand.NewPCG(7, 8)), 200, 20, few)
+	require.LessOrEqual(t, last, 200/8, "samples only")
+}
+
 // Bodies whose templates save much are split without a break.
 func TestVerdictStaysOn(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
