@@ -100,7 +100,7 @@ func TestMistakesOfFiles(t *testing.T) {
 	m.fails(cli.ExitData, "cut.parquet: lake: corrupt file: the file is cut or not complete: Parquet has its index at the end", "convert", m.file("cut.parquet", content[:len(content)-9]), out)
 	code, _, stderr := run(content, "convert", "-", out)
 	require.Equal(t, cli.ExitData, code)
-	require.Equal(t, "stef convert: standard input: Parquet input must be a file, not a pipe and not compressed: its index is at the end\n", stderr)
+	require.Equal(t, "stef convert: standard input: input of format parquet must be a file, not a pipe and not compressed: its index is at the end\n", stderr)
 
 	bad := m.file("bad.json", []byte(`{"resourceLogs":[{"scopeLogs":x}]}`+"\n"))
 	code, _, stderr = run(nil, "convert", "--skip", bad, out)

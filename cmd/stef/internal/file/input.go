@@ -165,7 +165,7 @@ func (in *Input) Read(b []byte) (int, error) {
 func (in *Input) Random() (*Random, error) {
 	f, ok := in.raw.r.(*os.File)
 	if !ok || in.Size < 0 || in.Packed != "" {
-		return nil, errors.New("Parquet input must be a file, not a pipe and not compressed: its index is at the end")
+		return nil, errors.New("input of format parquet must be a file, not a pipe and not compressed: its index is at the end")
 	}
 	in.raw.taken.Store(0)
 	in.unpacked = in.Size
