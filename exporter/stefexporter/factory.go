@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
@@ -47,7 +48,7 @@ func createTraces(ctx context.Context, settings exporter.Settings, config compon
 	return struct {
 		consumer.Traces
 		*lifecycle
-	}{helped, &lifecycle{Component: helped, beginStop: x.beginStop}}, nil
+	}{helped, x.lifecycle(helped)}, nil
 }
 
 func createMetrics(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Metrics, error) {
@@ -62,7 +63,7 @@ func createMetrics(ctx context.Context, settings exporter.Settings, config compo
 	return struct {
 		consumer.Metrics
 		*lifecycle
-	}{helped, &lifecycle{Component: helped, beginStop: x.beginStop}}, nil
+	}{helped, x.lifecycle(helped)}, nil
 }
 
 func createLogs(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Logs, error) {
@@ -77,7 +78,7 @@ func createLogs(ctx context.Context, settings exporter.Settings, config componen
 	return struct {
 		consumer.Logs
 		*lifecycle
-	}{helped, &lifecycle{Component: helped, beginStop: x.beginStop}}, nil
+	}{helped, x.lifecycle(helped)}, nil
 }
 
 func (x *stefExporter[B]) options() []exporterhelper.Option {
@@ -91,13 +92,29 @@ func (x *stefExporter[B]) options() []exporterhelper.Option {
 	}
 }
 
-// lifecycle wraps the component of exporterhelper. It signals the start of
-// Shutdown, and allows Shutdown to be called more than once.
+func (x *stefExporter[B]) lifecycle(helped component.Component) *lifecycle {
+	queue := x.config.QueueConfig
+	return &lifecycle{Component: helped, beginStop: x.beginStop, stored: queue.HasValue() && queue.Get().StorageID != nil}
+}
+
+// lifecycle wraps the component of exporterhelper. It explains an error of Start, signals
+// the start of Shutdown, and allows Shutdown to be called more than once.
 type lifecycle struct {
 	component.Component
 	beginStop func(context.Context)
+	stored    bool // the queue has a storage
 	once      sync.Once
 	err       error
+}
+
+// Start starts the exporter. The storage waits for the lock of its file, and its error has
+// no other text than "timeout".
+func (l *lifecycle) Start(ctx context.Context, host component.Host) error {
+	err := l.Component.Start(ctx, host)
+	if err != nil && l.stored && err.Error() == "timeout" {
+		return fmt.Errorf("the storage of sending_queue cannot be opened: is another Collector using this storage directory? (%w)", err)
+	}
+	return err
 }
 
 // Shutdown ends the exporter.

@@ -152,8 +152,14 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	if panicked != nil {
 		v = verdict{retry: true, code: codes.Unavailable} // another batch caused the failure
 	}
-	x.telemetry.failed(ctx, ProtocolSTEF, v.code)
-	if state := x.session.Stats(); ctx.Err() != nil && state.Live == 0 && state.LastError != nil {
+	state := x.session.Stats()
+	without := ctx.Err() != nil && state.Live == 0 && state.LastError != nil
+	code := v.code
+	if without && code == codes.DeadlineExceeded {
+		code = codes.Unavailable // the batch waited for a stream, not for an acknowledgement
+	}
+	x.telemetry.failed(ctx, ProtocolSTEF, code)
+	if without {
 		err = noStreamTo(x.config.ClientConfig.Endpoint, state.LastError)
 		return &failure{verdict: v, reason: dropPermanent, err: err}
 	}

@@ -347,3 +347,14 @@ func TestSTEFOlderSchema(t *testing.T) {
 	require.Equal(t, map[string]int64{"": 1}, counted(t, x, "schema_losses", ""))
 	require.Equal(t, []string{"a"}, p.bySTEF)
 }
+
+// A batch that waited for a stream in vain counts as UNAVAILABLE, not as one whose
+// acknowledgement took too long.
+func TestNoStreamCode(t *testing.T) {
+	c := testConfig("127.0.0.1:1")
+	c.Protocol = ProtocolSTEF
+	c.TimeoutConfig.Timeout = 500 * time.Millisecond
+	x := start(t, c)
+	require.ErrorContains(t, x.send("a"), "no STEF stream to 127.0.0.1:1: ")
+	require.Equal(t, map[string]int64{"UNAVAILABLE": 1}, counted(t, x, "failed_attempts", "code"))
+}

@@ -224,7 +224,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefBytesCompressed, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_bytes_compressed",
-		metric.WithDescription("Bytes of sent frames, after compression. [Alpha]"),
+		metric.WithDescription("Bytes of sent frames, after compression, without the headers of streams. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

@@ -87,7 +87,7 @@ func AssertEqualExporterStefBackendUp(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualExporterStefBytesCompressed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_bytes_compressed",
-		Description: "Bytes of sent frames, after compression. [Alpha]",
+		Description: "Bytes of sent frames, after compression, without the headers of streams. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
