@@ -145,7 +145,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	if e := sender.Close(closing); err == nil {
 		err = e
 	}
-	if err == nil || counts.Items > 0 {
+	if counts.Items > 0 || !ofFile(err) {
 		fmt.Fprintf(env.Stderr, "sent %s items in %s batches to %s over %s in %s: %s items a second\n", figure.Grouped(counts.Items),
 			figure.Grouped(counts.Batches), c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(float64(counts.Items)/max(took.Seconds(), 1e-9))))
 	}
@@ -180,12 +180,17 @@ func (c *replayer) check(name string) error {
 // sendError adds the endpoint to an error of sending. It returns errors of
 // files and interrupts unchanged.
 func sendError(endpoint string, err error) error {
-	var bad *file.ContentError
-	var failed *file.Error
-	if err == nil || errors.Is(err, errInterrupted) || errors.As(err, &bad) || errors.As(err, &failed) || errors.Is(err, convert.ErrUnsupported) {
+	if err == nil || errors.Is(err, errInterrupted) || ofFile(err) || errors.Is(err, convert.ErrUnsupported) {
 		return err
 	}
 	return &file.Error{Name: endpoint, Err: plainly(err)}
+}
+
+// ofFile reports whether an error is about a file.
+func ofFile(err error) bool {
+	var bad *file.ContentError
+	var failed *file.Error
+	return errors.As(err, &bad) || errors.As(err, &failed)
 }
 
 // patience prints why batches wait, each cause once.
