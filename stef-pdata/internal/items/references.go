@@ -272,7 +272,7 @@ var timesByLength = [...]struct {
 }
 
 // repeatLengths has a bit for each length of the text of an id or a time.
-const repeatLengths = 1<<16 | 1<<32 | 1<<20 | 1<<24 | 1<<27 | 1<<30 | 1<<26
+const repeatLengths uint64 = 1<<16 | 1<<32 | 1<<20 | 1<<24 | 1<<27 | 1<<30 | 1<<26
 
 // mayRepeat reports whether a text is as long as an id or a time.
 func mayRepeat(text string) bool { return repeatLengths>>uint(min(len(text), 63))&1 != 0 }
