@@ -39,13 +39,22 @@ func binary(t *testing.T) string {
 // long reports whether tests run at full length.
 func long() bool { return os.Getenv("STEF_LONG") != "" }
 
-// freePort returns an unused port of the loopback interface.
+// given has the ports that freePort returned: the system can give a port that nobody listens
+// on again.
+var given sync.Map
+
+// freePort returns an unused port of the loopback interface, a new one each time.
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		port := l.Addr().(*net.TCPAddr).Port
+		require.NoError(t, l.Close())
+		if _, again := given.LoadOrStore(port, true); !again {
+			return port
+		}
+	}
 }
 
 // address returns an unused address.

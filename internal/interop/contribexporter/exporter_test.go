@@ -27,12 +27,22 @@ import (
 	"google.golang.org/grpc"
 )
 
+// given has the addresses that freeAddress returned: the system can give a port that nobody
+// listens on again.
+var given sync.Map
+
+// freeAddress returns an unused address, a new one each time.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	for {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		address := l.Addr().String()
+		require.NoError(t, l.Close())
+		if _, again := given.LoadOrStore(address, true); !again {
+			return address
+		}
+	}
 }
 
 // sink is the OTLP server behind our Collector. It counts points by their number
