@@ -15,8 +15,8 @@ import (
 
 // Spans of one name mostly have the same keys in the same order. KeySorter remembers for
 // each name the set of the last span, and each set remembers the order of its keys in the
-// last map. If a map has these keys, its values are added in one step: only texts are
-// looked up, one lookup for each.
+// last map. If a map has these keys, its values are added in one step: only texts of values
+// are looked up.
 
 const (
 	// guesses is the number of names for which a set is remembered. More names share.
