@@ -213,7 +213,7 @@ func (d *dicts) record(rec *dynamic.Struct) {
 
 // value examines a value and the value before it, nil if there is none.
 func (d *dicts) value(t *schema.Type, v, last any) {
-	if v == last || !d.reaches(t) {
+	if !d.reaches(t) || v == last { // values that it reaches are pointers
 		return
 	}
 	switch v := v.(type) {

@@ -215,6 +215,40 @@ struct Tree { Left Tree optional At City }
 	require.NotContains(t, print(t, r, stat.Options{}), "dictionaries without entries")
 }
 
+// TestPrimitives measures records of equal and of different values of all primitive types,
+// beside a struct with a dictionary.
+func TestPrimitives(t *testing.T) {
+	const text = `package a
+struct Rec root {
+  B bytes O bytes optional D bytes dict(D) L []bytes M Map C Choice S Shared
+  Bool bool Int int64 Uint uint64 Float float64 String string
+}
+oneof Choice { B bytes S Shared }
+multimap Map { key bytes value bytes }
+struct Shared dict(Shared) { B bytes S string }
+`
+	roots, err := stream.Load("a.stef", []byte(text))
+	require.NoError(t, err)
+	root := roots[0]
+	var buf bytes.Buffer
+	w, err := dynamic.NewWriter(&buf, root.Struct)
+	require.NoError(t, err)
+	for _, b := range []string{"x", "x", "y", "", "x"} {
+		rec := dynamic.NewStruct(root.Struct)
+		rec.Fields[0], rec.Fields[1], rec.Present[1], rec.Fields[2] = []byte(b), []byte(b), b != "", []byte(b)
+		rec.Fields[3] = &dynamic.Array{Elems: []any{[]byte(b), []byte("z")}}
+		rec.Fields[4] = &dynamic.Multimap{Pairs: []dynamic.Pair{{Key: []byte(b), Value: []byte(b)}}}
+		rec.Fields[5] = &dynamic.Oneof{Choice: 1, Value: []byte(b)}
+		rec.Fields[6].(*dynamic.Struct).Fields[0] = []byte(b)
+		require.NoError(t, w.Write(rec))
+	}
+	require.NoError(t, w.Close())
+	r, err := stat.Measure(&buf, root)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, r.Records)
+	require.NotEmpty(t, print(t, r, stat.Options{}))
+}
+
 // counts returns what is exported of a dictionary.
 func counts(d *stat.Dict) stat.Dict {
 	return stat.Dict{Name: d.Name, Struct: d.Struct, Entries: d.Entries, Most: d.Most, Bytes: d.Bytes, Refs: d.Refs}
