@@ -35,7 +35,10 @@
 //     value is changed; the pointer stays the same for the life of the record.
 //     In a oneof that is so for the chosen value: the getters of the other choices
 //     return nil, or zero;
-//   - optional: also HasF, UnsetF and SetOptionalF, or AddF for composites;
+//   - optional: also HasF and UnsetF. A primitive has SetOptionalF too, and F returns
+//     the zero value if it is absent. A composite value has AddF, which makes it
+//     present; if it is absent, F may return the value of an earlier record, or nil if
+//     the type contains itself, and changes of it are not written;
 //   - a dictionary struct: see below.
 //
 // A record keeps the text that a setter receives until other text replaces it. The

@@ -148,6 +148,16 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	pr.Doc(getterDoc(getter(f), f.Name, f.Doc))
 	f.formDoc(pr)
 	switch {
+	case f.present == "":
+	case f.class == classNode:
+		pr.P("// If it is absent, use Add%s to set it: this value is not written then, and may", f.name)
+		pr.P("// be that of an earlier record.")
+	case f.class == classShared:
+		pr.P("// If it is absent, this value may be that of an earlier record.")
+	default:
+		pr.P("// It is the zero value if it is absent.")
+	}
+	switch value := "s." + f.priv; {
 	case f.class == classNode && f.lazy:
 		pr.P("// It is nil before it is present for the first time.")
 		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), getterType(f.t), view(f.t, "s."+f.priv))
@@ -155,12 +165,12 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), getterType(f.t), view(f.t, "&s."+f.priv))
 	case f.class == classBytes:
 		pr.P("// It belongs to the record; copy it to keep it.")
-		pr.P("func (s *%s) %s() []byte { return s.%s }", s.Name, getter(f), f.priv)
+		pr.P("func (s *%s) %s() []byte { return %s }", s.Name, getter(f), f.ifPresent(value))
 	case f.class == classShared:
 		pr.P("// It must not be changed once it is shared: see Edit%s and Set%s.", f.name, f.name)
 		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, getter(f), getterType(f.t), f.priv)
 	default:
-		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, getter(f), getterType(f.t), f.priv)
+		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), getterType(f.t), f.ifPresent(value))
 	}
 	if f.present != "" {
 		pr.P("")
@@ -183,6 +193,15 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 		pr.P("func (s *%s) Unset%s() {", s.Name, f.name)
 		pr.P("if s.present&(%s) != 0 {\ns.node.Mark(%s)\ns.present &^= %s\n}\n}", f.present, f.bit, f.present)
 	}
+}
+
+// ifPresent returns the expression of the value of a field, or the zero value if the
+// field is absent. Readers keep the value of an absent field for the records that follow.
+func (f *field) ifPresent(value string) string {
+	if f.present == "" {
+		return value
+	}
+	return fmt.Sprintf("stefrt.IfPresent(s.present&(%s), %s)", f.present, value)
 }
 
 func (p *plan) printSetter(pr *printer, s *schema.Struct, f *field) {

@@ -30,6 +30,8 @@ func printJSONOf(t *schema.Type, on, v, ref string) string {
 		return fmt.Sprintf("stefrt.PrintArray(%s, %s, (*%s).json)", on, ref, t.Elem.Name)
 	case t.Kind == schema.KindArray && t.Elem.Kind == schema.KindBytes:
 		return fmt.Sprintf("%s.Any(%s.Decoding())", on, v)
+	case t.Kind == schema.KindArray && t.Elem.Kind == schema.KindEnum && len(t.Elem.Enum.Values) > 0:
+		return fmt.Sprintf("stefrt.PrintNames[%s](%s, %s.Values())", t.Elem.Enum.Name, on, v)
 	case t.Kind == schema.KindArray:
 		return fmt.Sprintf("%s.Any(%s.Values())", on, v)
 	case t.Kind.Composite():

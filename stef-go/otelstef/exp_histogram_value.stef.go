@@ -51,7 +51,8 @@ func (s *ExpHistogramValue) SetCount(v uint64) {
 }
 
 // Sum is the sum of the values.
-func (s *ExpHistogramValue) Sum() float64 { return s.sum }
+// It is the zero value if it is absent.
+func (s *ExpHistogramValue) Sum() float64 { return stefrt.IfPresent(s.present&(1<<0), s.sum) }
 
 // HasSum reports whether Sum is present.
 func (s *ExpHistogramValue) HasSum() bool { return s.present&(1<<0) != 0 }
@@ -83,7 +84,8 @@ func (s *ExpHistogramValue) UnsetSum() {
 }
 
 // Min is the least value.
-func (s *ExpHistogramValue) Min() float64 { return s.min }
+// It is the zero value if it is absent.
+func (s *ExpHistogramValue) Min() float64 { return stefrt.IfPresent(s.present&(1<<1), s.min) }
 
 // HasMin reports whether Min is present.
 func (s *ExpHistogramValue) HasMin() bool { return s.present&(1<<1) != 0 }
@@ -115,7 +117,8 @@ func (s *ExpHistogramValue) UnsetMin() {
 }
 
 // Max is the greatest value.
-func (s *ExpHistogramValue) Max() float64 { return s.max }
+// It is the zero value if it is absent.
+func (s *ExpHistogramValue) Max() float64 { return stefrt.IfPresent(s.present&(1<<2), s.max) }
 
 // HasMax reports whether Max is present.
 func (s *ExpHistogramValue) HasMax() bool { return s.present&(1<<2) != 0 }

@@ -45,7 +45,8 @@ func (s *HistogramValue) SetCount(v int64) {
 }
 
 // Sum is the sum of the values.
-func (s *HistogramValue) Sum() float64 { return s.sum }
+// It is the zero value if it is absent.
+func (s *HistogramValue) Sum() float64 { return stefrt.IfPresent(s.present&(1<<0), s.sum) }
 
 // HasSum reports whether Sum is present.
 func (s *HistogramValue) HasSum() bool { return s.present&(1<<0) != 0 }
@@ -77,7 +78,8 @@ func (s *HistogramValue) UnsetSum() {
 }
 
 // Min is the least value.
-func (s *HistogramValue) Min() float64 { return s.min }
+// It is the zero value if it is absent.
+func (s *HistogramValue) Min() float64 { return stefrt.IfPresent(s.present&(1<<1), s.min) }
 
 // HasMin reports whether Min is present.
 func (s *HistogramValue) HasMin() bool { return s.present&(1<<1) != 0 }
@@ -109,7 +111,8 @@ func (s *HistogramValue) UnsetMin() {
 }
 
 // Max is the greatest value.
-func (s *HistogramValue) Max() float64 { return s.max }
+// It is the zero value if it is absent.
+func (s *HistogramValue) Max() float64 { return stefrt.IfPresent(s.present&(1<<2), s.max) }
 
 // HasMax reports whether Max is present.
 func (s *HistogramValue) HasMax() bool { return s.present&(1<<2) != 0 }

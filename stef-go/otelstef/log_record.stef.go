@@ -74,7 +74,8 @@ func (s *LogRecord) SetObservedTime(v uint64) {
 
 // ObservedDelta returns the field: ObservedDelta, if present, replaces ObservedTime: observed at Time plus
 // ObservedDelta nanoseconds, in wrapping arithmetic.
-func (s *LogRecord) ObservedDelta() int64 { return s.observedDelta }
+// It is the zero value if it is absent.
+func (s *LogRecord) ObservedDelta() int64 { return stefrt.IfPresent(s.present&(1<<0), s.observedDelta) }
 
 // HasObservedDelta reports whether ObservedDelta is present.
 func (s *LogRecord) HasObservedDelta() bool { return s.present&(1<<0) != 0 }

@@ -115,6 +115,19 @@ func PrintArray[T any](j *JSON, a *Array[T], print func(v *T, j *JSON)) {
 	j.Close(']')
 }
 
+// PrintNames prints an array of an enum.
+func PrintNames[E interface {
+	~uint64
+	String() string
+}](j *JSON, values []uint64) {
+	j.Open('[')
+	for _, v := range values {
+		j.Item()
+		j.Text(E(v).String())
+	}
+	j.Close(']')
+}
+
 // Plain returns a primitive value in readable form, without quotes.
 func Plain(v any) string {
 	switch v := v.(type) {

@@ -242,6 +242,14 @@ func (a *Float64s) Hash(h *codec.Hash) {
 // generated code.
 func (a *Float64s) Size() int { return 8 * len(a.v) }
 
+// IfPresent returns v, or the zero value if no bit is set.
+func IfPresent[T any](bits uint64, v T) (value T) {
+	if bits != 0 {
+		value = v
+	}
+	return value
+}
+
 // SameFloat says whether two floats have the same bits.
 func SameFloat(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 

@@ -41,7 +41,8 @@ func (s *Point) SetX(v float64) {
 }
 
 // Y returns the field.
-func (s *Point) Y() float64 { return s.y }
+// It is the zero value if it is absent.
+func (s *Point) Y() float64 { return stefrt.IfPresent(s.present&(1<<0), s.y) }
 
 // HasY reports whether Y is present.
 func (s *Point) HasY() bool { return s.present&(1<<0) != 0 }

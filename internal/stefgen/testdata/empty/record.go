@@ -51,6 +51,8 @@ func (s *Record) Empty() *Empty { return &s.empty }
 func (s *Record) Nothing() *Nothing { return &s.nothing }
 
 // Maybe returns the field.
+// If it is absent, use AddMaybe to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Record) Maybe() *Empty { return &s.maybe }
 
 // HasMaybe reports whether Maybe is present.
@@ -80,6 +82,8 @@ func (s *Record) UnsetMaybe() {
 }
 
 // MaybeNothing returns the field.
+// If it is absent, use AddMaybeNothing to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Record) MaybeNothing() *Nothing { return &s.maybeNothing }
 
 // HasMaybeNothing reports whether MaybeNothing is present.

@@ -40,7 +40,8 @@ func (s *Point) SetX(v int64) {
 }
 
 // Y returns the field.
-func (s *Point) Y() string { return s.y }
+// It is the zero value if it is absent.
+func (s *Point) Y() string { return stefrt.IfPresent(s.present&(1<<0), s.y) }
 
 // HasY reports whether Y is present.
 func (s *Point) HasY() bool { return s.present&(1<<0) != 0 }

@@ -51,7 +51,8 @@ func (s *Head) SetPresent(v uint64) {
 }
 
 // Optional returns the field.
-func (s *Head) Optional() uint64 { return s.optional }
+// It is the zero value if it is absent.
+func (s *Head) Optional() uint64 { return stefrt.IfPresent(s.present&(1<<0), s.optional) }
 
 // HasOptional reports whether Optional is present.
 func (s *Head) HasOptional() bool { return s.present&(1<<0) != 0 }

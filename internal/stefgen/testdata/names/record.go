@@ -88,7 +88,8 @@ func (s *Record) SetNode(v uint64) {
 }
 
 // Present returns the field.
-func (s *Record) Present() uint64 { return s.presentField }
+// It is the zero value if it is absent.
+func (s *Record) Present() uint64 { return stefrt.IfPresent(s.present&(1<<0), s.presentField) }
 
 // HasPresent reports whether Present is present.
 func (s *Record) HasPresent() bool { return s.present&(1<<0) != 0 }
@@ -120,7 +121,8 @@ func (s *Record) UnsetPresent() {
 }
 
 // SentPresent returns the field.
-func (s *Record) SentPresent() uint64 { return s.sentPresentField }
+// It is the zero value if it is absent.
+func (s *Record) SentPresent() uint64 { return stefrt.IfPresent(s.present&(1<<1), s.sentPresentField) }
 
 // HasSentPresent reports whether SentPresent is present.
 func (s *Record) HasSentPresent() bool { return s.present&(1<<1) != 0 }
@@ -277,7 +279,8 @@ func (s *Record) SetMask(v uint64) {
 }
 
 // Was returns the field.
-func (s *Record) Was() uint64 { return s.was }
+// It is the zero value if it is absent.
+func (s *Record) Was() uint64 { return stefrt.IfPresent(s.present&(1<<2), s.was) }
 
 // HasWas reports whether Was is present.
 func (s *Record) HasWas() bool { return s.present&(1<<2) != 0 }
@@ -409,6 +412,8 @@ func (s *Record) SetÜber(v uint64) {
 }
 
 // Record returns the field.
+// If it is absent, use AddRecord to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Record) Record() *Inner { return &s.record }
 
 // HasRecord reports whether Record is present.

@@ -117,7 +117,8 @@ func (s *Slot) SetDict(v uint64) {
 }
 
 // Node returns the field.
-func (s *Slot) Node() uint64 { return s.nodeField }
+// It is the zero value if it is absent.
+func (s *Slot) Node() uint64 { return stefrt.IfPresent(s.present&(1<<0), s.nodeField) }
 
 // HasNode reports whether Node is present.
 func (s *Slot) HasNode() bool { return s.present&(1<<0) != 0 }

@@ -42,6 +42,8 @@ func (s *Chain) SetValue(v int64) {
 }
 
 // Next returns the field.
+// If it is absent, use AddNext to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Chain) Next() *Chain { return s.next }
 

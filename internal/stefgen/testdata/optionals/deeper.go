@@ -32,7 +32,8 @@ const (
 func NewDeeper() *Deeper { return stefrt.New((*Deeper).init) }
 
 // C returns the field.
-func (s *Deeper) C() int64 { return s.c }
+// It is the zero value if it is absent.
+func (s *Deeper) C() int64 { return stefrt.IfPresent(s.present&(1<<0), s.c) }
 
 // HasC reports whether C is present.
 func (s *Deeper) HasC() bool { return s.present&(1<<0) != 0 }
@@ -67,6 +68,7 @@ func (s *Deeper) UnsetC() {
 func (s *Deeper) D() *list.Values[string] { return (*list.Values[string])(&s.d) }
 
 // E returns the field.
+// If it is absent, this value may be that of an earlier record.
 // It must not be changed once it is shared: see EditE and SetE.
 func (s *Deeper) E() *Shared { return s.e }
 

@@ -44,7 +44,8 @@ func (s *Inner) SetA(v uint64) {
 }
 
 // B returns the field.
-func (s *Inner) B() string { return s.b }
+// It is the zero value if it is absent.
+func (s *Inner) B() string { return stefrt.IfPresent(s.present&(1<<0), s.b) }
 
 // HasB reports whether B is present.
 func (s *Inner) HasB() bool { return s.present&(1<<0) != 0 }
@@ -79,6 +80,8 @@ func (s *Inner) UnsetB() {
 }
 
 // Deeper returns the field.
+// If it is absent, use AddDeeper to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Inner) Deeper() *Deeper { return s.deeper }
 

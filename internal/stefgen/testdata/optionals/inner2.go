@@ -31,7 +31,8 @@ const (
 func NewInner2() *Inner2 { return stefrt.New((*Inner2).init) }
 
 // X returns the field.
-func (s *Inner2) X() uint64 { return s.x }
+// It is the zero value if it is absent.
+func (s *Inner2) X() uint64 { return stefrt.IfPresent(s.present&(1<<0), s.x) }
 
 // HasX reports whether X is present.
 func (s *Inner2) HasX() bool { return s.present&(1<<0) != 0 }
@@ -63,8 +64,9 @@ func (s *Inner2) UnsetX() {
 }
 
 // Y returns the field.
+// It is the zero value if it is absent.
 // It belongs to the record; copy it to keep it.
-func (s *Inner2) Y() []byte { return s.y }
+func (s *Inner2) Y() []byte { return stefrt.IfPresent(s.present&(1<<1), s.y) }
 
 // HasY reports whether Y is present.
 func (s *Inner2) HasY() bool { return s.present&(1<<1) != 0 }

@@ -60,6 +60,8 @@ func (s *Record) SetID(v uint64) {
 }
 
 // Inner returns the field.
+// If it is absent, use AddInner to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Inner() *Inner { return s.inner }
 
@@ -94,6 +96,8 @@ func (s *Record) UnsetInner() {
 }
 
 // Choice returns the field.
+// If it is absent, use AddChoice to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Record) Choice() *Choice { return &s.choice }
 
 // HasChoice reports whether Choice is present.
@@ -123,6 +127,8 @@ func (s *Record) UnsetChoice() {
 }
 
 // Tags returns the field.
+// If it is absent, use AddTags to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Tags() *Tags { return s.tags }
 
@@ -157,6 +163,8 @@ func (s *Record) UnsetTags() {
 }
 
 // Inners returns the field.
+// If it is absent, use AddInners to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Record) Inners() *list.Of[Inner] { return (*list.Of[Inner])(&s.inners) }
 
 // HasInners reports whether Inners is present.
@@ -186,6 +194,8 @@ func (s *Record) UnsetInners() {
 }
 
 // Numbers returns the field.
+// If it is absent, use AddNumbers to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Record) Numbers() *list.Values[uint64] { return (*list.Values[uint64])(&s.numbers) }
 
 // HasNumbers reports whether Numbers is present.
@@ -215,6 +225,8 @@ func (s *Record) UnsetNumbers() {
 }
 
 // Choices returns the field.
+// If it is absent, use AddChoices to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Record) Choices() *list.Of[Choice] { return (*list.Of[Choice])(&s.choices) }
 
 // HasChoices reports whether Choices is present.
@@ -244,6 +256,8 @@ func (s *Record) UnsetChoices() {
 }
 
 // TagLists returns the field.
+// If it is absent, use AddTagLists to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Record) TagLists() *list.Of[Tags] { return (*list.Of[Tags])(&s.tagLists) }
 
 // HasTagLists reports whether TagLists is present.
@@ -273,6 +287,8 @@ func (s *Record) UnsetTagLists() {
 }
 
 // Chain returns the field.
+// If it is absent, use AddChain to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Chain() *Chain { return s.chain }
 
@@ -307,6 +323,7 @@ func (s *Record) UnsetChain() {
 }
 
 // Shared returns the field.
+// If it is absent, this value may be that of an earlier record.
 // It must not be changed once it is shared: see EditShared and SetShared.
 func (s *Record) Shared() *Shared { return s.shared }
 
@@ -355,6 +372,8 @@ func (s *Record) UnsetShared() {
 }
 
 // Tree returns the field.
+// If it is absent, use AddTree to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Tree() *Tree { return s.tree }
 
@@ -389,6 +408,8 @@ func (s *Record) UnsetTree() {
 }
 
 // Forest returns the field.
+// If it is absent, use AddForest to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Forest() *list.Of[Tree] { return (*list.Of[Tree])(s.forest) }
 

@@ -41,7 +41,8 @@ const (
 func NewShared() *Shared { return stefrt.New((*Shared).init) }
 
 // N returns the field.
-func (s *Shared) N() uint64 { return s.n }
+// It is the zero value if it is absent.
+func (s *Shared) N() uint64 { return stefrt.IfPresent(s.present&(1<<0), s.n) }
 
 // HasN reports whether N is present.
 func (s *Shared) HasN() bool { return s.present&(1<<0) != 0 }
@@ -73,7 +74,8 @@ func (s *Shared) UnsetN() {
 }
 
 // S returns the field.
-func (s *Shared) S() string { return s.s }
+// It is the zero value if it is absent.
+func (s *Shared) S() string { return stefrt.IfPresent(s.present&(1<<1), s.s) }
 
 // HasS reports whether S is present.
 func (s *Shared) HasS() bool { return s.present&(1<<1) != 0 }
@@ -108,6 +110,8 @@ func (s *Shared) UnsetS() {
 }
 
 // M returns the field.
+// If it is absent, use AddM to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Shared) M() *Tags { return s.m }
 
@@ -142,6 +146,8 @@ func (s *Shared) UnsetM() {
 }
 
 // Inner returns the field.
+// If it is absent, use AddInner to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Shared) Inner() *Inner2 { return &s.inner }
 
 // HasInner reports whether Inner is present.
@@ -171,6 +177,8 @@ func (s *Shared) UnsetInner() {
 }
 
 // L returns the field.
+// If it is absent, use AddL to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Shared) L() *list.Values[uint64] { return (*list.Values[uint64])(&s.l) }
 
 // HasL reports whether L is present.
@@ -200,6 +208,7 @@ func (s *Shared) UnsetL() {
 }
 
 // Sub returns the field.
+// If it is absent, this value may be that of an earlier record.
 // It must not be changed once it is shared: see EditSub and SetSub.
 func (s *Shared) Sub() *Sub { return s.sub }
 

@@ -30,7 +30,8 @@ const (
 func NewSub() *Sub { return stefrt.New((*Sub).init) }
 
 // V returns the field.
-func (s *Sub) V() float64 { return s.v }
+// It is the zero value if it is absent.
+func (s *Sub) V() float64 { return stefrt.IfPresent(s.present&(1<<0), s.v) }
 
 // HasV reports whether V is present.
 func (s *Sub) HasV() bool { return s.present&(1<<0) != 0 }

@@ -35,7 +35,8 @@ const (
 func NewTree() *Tree { return stefrt.New((*Tree).init) }
 
 // Name returns the field.
-func (s *Tree) Name() string { return s.name }
+// It is the zero value if it is absent.
+func (s *Tree) Name() string { return stefrt.IfPresent(s.present&(1<<0), s.name) }
 
 // HasName reports whether Name is present.
 func (s *Tree) HasName() bool { return s.present&(1<<0) != 0 }
@@ -70,6 +71,8 @@ func (s *Tree) UnsetName() {
 }
 
 // Left returns the field.
+// If it is absent, use AddLeft to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Tree) Left() *Tree { return s.left }
 
@@ -104,6 +107,8 @@ func (s *Tree) UnsetLeft() {
 }
 
 // Kids returns the field.
+// If it is absent, use AddKids to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Tree) Kids() *list.Of[Tree] { return (*list.Of[Tree])(s.kids) }
 
@@ -138,6 +143,8 @@ func (s *Tree) UnsetKids() {
 }
 
 // Branch returns the field.
+// If it is absent, use AddBranch to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Tree) Branch() *Branch { return s.branch }
 
@@ -172,6 +179,8 @@ func (s *Tree) UnsetBranch() {
 }
 
 // ByName returns the field.
+// If it is absent, use AddByName to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Tree) ByName() *TreeMap { return s.byName }
 

@@ -32,7 +32,8 @@ func NewBox() *Box { return stefrt.New((*Box).init) }
 func (s *Box) Value() *Value { return &s.value }
 
 // Note returns the field.
-func (s *Box) Note() string { return s.note }
+// It is the zero value if it is absent.
+func (s *Box) Note() string { return stefrt.IfPresent(s.present&(1<<0), s.note) }
 
 // HasNote reports whether Note is present.
 func (s *Box) HasNote() bool { return s.present&(1<<0) != 0 }

@@ -42,6 +42,8 @@ func (s *First) SetN(v uint64) {
 }
 
 // Second returns the field.
+// If it is absent, use AddSecond to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *First) Second() *Second { return s.second }
 

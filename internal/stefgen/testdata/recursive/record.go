@@ -77,6 +77,8 @@ func (s *Record) EditShared() *Shared {
 }
 
 // Parent returns the field.
+// If it is absent, use AddParent to set it: this value is not written then, and may
+// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Parent() *Record { return s.parent }
 

@@ -76,6 +76,8 @@ func (s *Lists) Blobs() *list.Bytes { return (*list.Bytes)(&s.blobs) }
 func (s *Lists) Colors() *list.Values[uint64] { return (*list.Values[uint64])(&s.colors) }
 
 // MaybeFlags returns the field.
+// If it is absent, use AddMaybeFlags to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Lists) MaybeFlags() *list.Values[bool] { return (*list.Values[bool])(&s.maybeFlags) }
 
 // HasMaybeFlags reports whether MaybeFlags is present.
@@ -105,6 +107,8 @@ func (s *Lists) UnsetMaybeFlags() {
 }
 
 // MaybeWords returns the field.
+// If it is absent, use AddMaybeWords to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Lists) MaybeWords() *list.Values[string] { return (*list.Values[string])(&s.maybeWords) }
 
 // HasMaybeWords reports whether MaybeWords is present.
@@ -134,6 +138,8 @@ func (s *Lists) UnsetMaybeWords() {
 }
 
 // MaybeBlobs returns the field.
+// If it is absent, use AddMaybeBlobs to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Lists) MaybeBlobs() *list.Bytes { return (*list.Bytes)(&s.maybeBlobs) }
 
 // HasMaybeBlobs reports whether MaybeBlobs is present.
@@ -163,6 +169,8 @@ func (s *Lists) UnsetMaybeBlobs() {
 }
 
 // MaybeRatios returns the field.
+// If it is absent, use AddMaybeRatios to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Lists) MaybeRatios() *list.Floats { return (*list.Floats)(&s.maybeRatios) }
 
 // HasMaybeRatios reports whether MaybeRatios is present.
@@ -204,7 +212,7 @@ func (s *Lists) json(j *stefrt.JSON) {
 	j.Field("Words").Any(s.words.Values())
 	j.Field("Raws").Any(s.raws.Decoding())
 	j.Field("Blobs").Any(s.blobs.Decoding())
-	j.Field("Colors").Any(s.colors.Values())
+	stefrt.PrintNames[Color](j.Field("Colors"), s.colors.Values())
 	if s.present&(1<<0) != 0 {
 		j.Field("MaybeFlags").Any(s.maybeFlags.Values())
 	}

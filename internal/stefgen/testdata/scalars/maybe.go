@@ -42,7 +42,8 @@ const (
 func NewMaybe() *Maybe { return stefrt.New((*Maybe).init) }
 
 // Flag returns the field.
-func (s *Maybe) Flag() bool { return s.flag }
+// It is the zero value if it is absent.
+func (s *Maybe) Flag() bool { return stefrt.IfPresent(s.present&(1<<0), s.flag) }
 
 // HasFlag reports whether Flag is present.
 func (s *Maybe) HasFlag() bool { return s.present&(1<<0) != 0 }
@@ -74,7 +75,8 @@ func (s *Maybe) UnsetFlag() {
 }
 
 // Signed returns the field.
-func (s *Maybe) Signed() int64 { return s.signed }
+// It is the zero value if it is absent.
+func (s *Maybe) Signed() int64 { return stefrt.IfPresent(s.present&(1<<1), s.signed) }
 
 // HasSigned reports whether Signed is present.
 func (s *Maybe) HasSigned() bool { return s.present&(1<<1) != 0 }
@@ -106,7 +108,8 @@ func (s *Maybe) UnsetSigned() {
 }
 
 // Count returns the field.
-func (s *Maybe) Count() uint64 { return s.count }
+// It is the zero value if it is absent.
+func (s *Maybe) Count() uint64 { return stefrt.IfPresent(s.present&(1<<2), s.count) }
 
 // HasCount reports whether Count is present.
 func (s *Maybe) HasCount() bool { return s.present&(1<<2) != 0 }
@@ -138,7 +141,8 @@ func (s *Maybe) UnsetCount() {
 }
 
 // Ratio returns the field.
-func (s *Maybe) Ratio() float64 { return s.ratio }
+// It is the zero value if it is absent.
+func (s *Maybe) Ratio() float64 { return stefrt.IfPresent(s.present&(1<<3), s.ratio) }
 
 // HasRatio reports whether Ratio is present.
 func (s *Maybe) HasRatio() bool { return s.present&(1<<3) != 0 }
@@ -170,7 +174,8 @@ func (s *Maybe) UnsetRatio() {
 }
 
 // Text returns the field.
-func (s *Maybe) Text() string { return s.text }
+// It is the zero value if it is absent.
+func (s *Maybe) Text() string { return stefrt.IfPresent(s.present&(1<<4), s.text) }
 
 // HasText reports whether Text is present.
 func (s *Maybe) HasText() bool { return s.present&(1<<4) != 0 }
@@ -205,7 +210,8 @@ func (s *Maybe) UnsetText() {
 }
 
 // Word returns the field.
-func (s *Maybe) Word() string { return s.word }
+// It is the zero value if it is absent.
+func (s *Maybe) Word() string { return stefrt.IfPresent(s.present&(1<<5), s.word) }
 
 // HasWord reports whether Word is present.
 func (s *Maybe) HasWord() bool { return s.present&(1<<5) != 0 }
@@ -240,8 +246,9 @@ func (s *Maybe) UnsetWord() {
 }
 
 // Raw returns the field.
+// It is the zero value if it is absent.
 // It belongs to the record; copy it to keep it.
-func (s *Maybe) Raw() []byte { return s.raw }
+func (s *Maybe) Raw() []byte { return stefrt.IfPresent(s.present&(1<<6), s.raw) }
 
 // HasRaw reports whether Raw is present.
 func (s *Maybe) HasRaw() bool { return s.present&(1<<6) != 0 }
@@ -276,8 +283,9 @@ func (s *Maybe) UnsetRaw() {
 }
 
 // Blob returns the field.
+// It is the zero value if it is absent.
 // It belongs to the record; copy it to keep it.
-func (s *Maybe) Blob() []byte { return s.blob }
+func (s *Maybe) Blob() []byte { return stefrt.IfPresent(s.present&(1<<7), s.blob) }
 
 // HasBlob reports whether Blob is present.
 func (s *Maybe) HasBlob() bool { return s.present&(1<<7) != 0 }
@@ -312,7 +320,8 @@ func (s *Maybe) UnsetBlob() {
 }
 
 // Color returns the field.
-func (s *Maybe) Color() Color { return s.color }
+// It is the zero value if it is absent.
+func (s *Maybe) Color() Color { return stefrt.IfPresent(s.present&(1<<8), s.color) }
 
 // HasColor reports whether Color is present.
 func (s *Maybe) HasColor() bool { return s.present&(1<<8) != 0 }

@@ -67,6 +67,7 @@ func (s *Holder) SetN(v int64) {
 }
 
 // Outer returns the field.
+// If it is absent, this value may be that of an earlier record.
 // It must not be changed once it is shared: see EditOuter and SetOuter.
 func (s *Holder) Outer() *Outer { return s.outer }
 

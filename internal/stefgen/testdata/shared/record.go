@@ -151,6 +151,7 @@ func (s *Record) Choice() *Choice { return &s.choice }
 func (s *Record) Tags() *Tags { return &s.tags }
 
 // Maybe returns the field.
+// If it is absent, this value may be that of an earlier record.
 // It must not be changed once it is shared: see EditMaybe and SetMaybe.
 func (s *Record) Maybe() *Outer { return s.maybe }
 
@@ -199,6 +200,8 @@ func (s *Record) UnsetMaybe() {
 }
 
 // Holder returns the field.
+// If it is absent, use AddHolder to set it: this value is not written then, and may
+// be that of an earlier record.
 func (s *Record) Holder() *Holder { return &s.holder }
 
 // HasHolder reports whether Holder is present.

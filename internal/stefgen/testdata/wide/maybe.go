@@ -91,7 +91,8 @@ const (
 func NewMaybe() *Maybe { return stefrt.New((*Maybe).init) }
 
 // F0 returns the field.
-func (s *Maybe) F0() uint64 { return s.f0 }
+// It is the zero value if it is absent.
+func (s *Maybe) F0() uint64 { return stefrt.IfPresent(s.present&(1<<0), s.f0) }
 
 // HasF0 reports whether F0 is present.
 func (s *Maybe) HasF0() bool { return s.present&(1<<0) != 0 }
@@ -123,7 +124,8 @@ func (s *Maybe) UnsetF0() {
 }
 
 // F1 returns the field.
-func (s *Maybe) F1() uint64 { return s.f1 }
+// It is the zero value if it is absent.
+func (s *Maybe) F1() uint64 { return stefrt.IfPresent(s.present&(1<<1), s.f1) }
 
 // HasF1 reports whether F1 is present.
 func (s *Maybe) HasF1() bool { return s.present&(1<<1) != 0 }
@@ -155,7 +157,8 @@ func (s *Maybe) UnsetF1() {
 }
 
 // F2 returns the field.
-func (s *Maybe) F2() uint64 { return s.f2 }
+// It is the zero value if it is absent.
+func (s *Maybe) F2() uint64 { return stefrt.IfPresent(s.present&(1<<2), s.f2) }
 
 // HasF2 reports whether F2 is present.
 func (s *Maybe) HasF2() bool { return s.present&(1<<2) != 0 }
@@ -187,7 +190,8 @@ func (s *Maybe) UnsetF2() {
 }
 
 // F3 returns the field.
-func (s *Maybe) F3() uint64 { return s.f3 }
+// It is the zero value if it is absent.
+func (s *Maybe) F3() uint64 { return stefrt.IfPresent(s.present&(1<<3), s.f3) }
 
 // HasF3 reports whether F3 is present.
 func (s *Maybe) HasF3() bool { return s.present&(1<<3) != 0 }
@@ -219,7 +223,8 @@ func (s *Maybe) UnsetF3() {
 }
 
 // F4 returns the field.
-func (s *Maybe) F4() uint64 { return s.f4 }
+// It is the zero value if it is absent.
+func (s *Maybe) F4() uint64 { return stefrt.IfPresent(s.present&(1<<4), s.f4) }
 
 // HasF4 reports whether F4 is present.
 func (s *Maybe) HasF4() bool { return s.present&(1<<4) != 0 }
@@ -251,7 +256,8 @@ func (s *Maybe) UnsetF4() {
 }
 
 // F5 returns the field.
-func (s *Maybe) F5() uint64 { return s.f5 }
+// It is the zero value if it is absent.
+func (s *Maybe) F5() uint64 { return stefrt.IfPresent(s.present&(1<<5), s.f5) }
 
 // HasF5 reports whether F5 is present.
 func (s *Maybe) HasF5() bool { return s.present&(1<<5) != 0 }
@@ -283,7 +289,8 @@ func (s *Maybe) UnsetF5() {
 }
 
 // F6 returns the field.
-func (s *Maybe) F6() uint64 { return s.f6 }
+// It is the zero value if it is absent.
+func (s *Maybe) F6() uint64 { return stefrt.IfPresent(s.present&(1<<6), s.f6) }
 
 // HasF6 reports whether F6 is present.
 func (s *Maybe) HasF6() bool { return s.present&(1<<6) != 0 }
@@ -315,7 +322,8 @@ func (s *Maybe) UnsetF6() {
 }
 
 // F7 returns the field.
-func (s *Maybe) F7() uint64 { return s.f7 }
+// It is the zero value if it is absent.
+func (s *Maybe) F7() uint64 { return stefrt.IfPresent(s.present&(1<<7), s.f7) }
 
 // HasF7 reports whether F7 is present.
 func (s *Maybe) HasF7() bool { return s.present&(1<<7) != 0 }
@@ -347,7 +355,8 @@ func (s *Maybe) UnsetF7() {
 }
 
 // F8 returns the field.
-func (s *Maybe) F8() uint64 { return s.f8 }
+// It is the zero value if it is absent.
+func (s *Maybe) F8() uint64 { return stefrt.IfPresent(s.present&(1<<8), s.f8) }
 
 // HasF8 reports whether F8 is present.
 func (s *Maybe) HasF8() bool { return s.present&(1<<8) != 0 }
@@ -379,7 +388,8 @@ func (s *Maybe) UnsetF8() {
 }
 
 // F9 returns the field.
-func (s *Maybe) F9() uint64 { return s.f9 }
+// It is the zero value if it is absent.
+func (s *Maybe) F9() uint64 { return stefrt.IfPresent(s.present&(1<<9), s.f9) }
 
 // HasF9 reports whether F9 is present.
 func (s *Maybe) HasF9() bool { return s.present&(1<<9) != 0 }
@@ -411,7 +421,8 @@ func (s *Maybe) UnsetF9() {
 }
 
 // F10 returns the field.
-func (s *Maybe) F10() uint64 { return s.f10 }
+// It is the zero value if it is absent.
+func (s *Maybe) F10() uint64 { return stefrt.IfPresent(s.present&(1<<10), s.f10) }
 
 // HasF10 reports whether F10 is present.
 func (s *Maybe) HasF10() bool { return s.present&(1<<10) != 0 }
@@ -443,7 +454,8 @@ func (s *Maybe) UnsetF10() {
 }
 
 // F11 returns the field.
-func (s *Maybe) F11() uint64 { return s.f11 }
+// It is the zero value if it is absent.
+func (s *Maybe) F11() uint64 { return stefrt.IfPresent(s.present&(1<<11), s.f11) }
 
 // HasF11 reports whether F11 is present.
 func (s *Maybe) HasF11() bool { return s.present&(1<<11) != 0 }
@@ -475,7 +487,8 @@ func (s *Maybe) UnsetF11() {
 }
 
 // F12 returns the field.
-func (s *Maybe) F12() uint64 { return s.f12 }
+// It is the zero value if it is absent.
+func (s *Maybe) F12() uint64 { return stefrt.IfPresent(s.present&(1<<12), s.f12) }
 
 // HasF12 reports whether F12 is present.
 func (s *Maybe) HasF12() bool { return s.present&(1<<12) != 0 }
@@ -507,7 +520,8 @@ func (s *Maybe) UnsetF12() {
 }
 
 // F13 returns the field.
-func (s *Maybe) F13() uint64 { return s.f13 }
+// It is the zero value if it is absent.
+func (s *Maybe) F13() uint64 { return stefrt.IfPresent(s.present&(1<<13), s.f13) }
 
 // HasF13 reports whether F13 is present.
 func (s *Maybe) HasF13() bool { return s.present&(1<<13) != 0 }
@@ -539,7 +553,8 @@ func (s *Maybe) UnsetF13() {
 }
 
 // F14 returns the field.
-func (s *Maybe) F14() uint64 { return s.f14 }
+// It is the zero value if it is absent.
+func (s *Maybe) F14() uint64 { return stefrt.IfPresent(s.present&(1<<14), s.f14) }
 
 // HasF14 reports whether F14 is present.
 func (s *Maybe) HasF14() bool { return s.present&(1<<14) != 0 }
@@ -571,7 +586,8 @@ func (s *Maybe) UnsetF14() {
 }
 
 // F15 returns the field.
-func (s *Maybe) F15() uint64 { return s.f15 }
+// It is the zero value if it is absent.
+func (s *Maybe) F15() uint64 { return stefrt.IfPresent(s.present&(1<<15), s.f15) }
 
 // HasF15 reports whether F15 is present.
 func (s *Maybe) HasF15() bool { return s.present&(1<<15) != 0 }
@@ -603,7 +619,8 @@ func (s *Maybe) UnsetF15() {
 }
 
 // F16 returns the field.
-func (s *Maybe) F16() uint64 { return s.f16 }
+// It is the zero value if it is absent.
+func (s *Maybe) F16() uint64 { return stefrt.IfPresent(s.present&(1<<16), s.f16) }
 
 // HasF16 reports whether F16 is present.
 func (s *Maybe) HasF16() bool { return s.present&(1<<16) != 0 }
@@ -635,7 +652,8 @@ func (s *Maybe) UnsetF16() {
 }
 
 // F17 returns the field.
-func (s *Maybe) F17() uint64 { return s.f17 }
+// It is the zero value if it is absent.
+func (s *Maybe) F17() uint64 { return stefrt.IfPresent(s.present&(1<<17), s.f17) }
 
 // HasF17 reports whether F17 is present.
 func (s *Maybe) HasF17() bool { return s.present&(1<<17) != 0 }
@@ -667,7 +685,8 @@ func (s *Maybe) UnsetF17() {
 }
 
 // F18 returns the field.
-func (s *Maybe) F18() uint64 { return s.f18 }
+// It is the zero value if it is absent.
+func (s *Maybe) F18() uint64 { return stefrt.IfPresent(s.present&(1<<18), s.f18) }
 
 // HasF18 reports whether F18 is present.
 func (s *Maybe) HasF18() bool { return s.present&(1<<18) != 0 }
@@ -699,7 +718,8 @@ func (s *Maybe) UnsetF18() {
 }
 
 // F19 returns the field.
-func (s *Maybe) F19() uint64 { return s.f19 }
+// It is the zero value if it is absent.
+func (s *Maybe) F19() uint64 { return stefrt.IfPresent(s.present&(1<<19), s.f19) }
 
 // HasF19 reports whether F19 is present.
 func (s *Maybe) HasF19() bool { return s.present&(1<<19) != 0 }
@@ -731,7 +751,8 @@ func (s *Maybe) UnsetF19() {
 }
 
 // F20 returns the field.
-func (s *Maybe) F20() uint64 { return s.f20 }
+// It is the zero value if it is absent.
+func (s *Maybe) F20() uint64 { return stefrt.IfPresent(s.present&(1<<20), s.f20) }
 
 // HasF20 reports whether F20 is present.
 func (s *Maybe) HasF20() bool { return s.present&(1<<20) != 0 }
@@ -763,7 +784,8 @@ func (s *Maybe) UnsetF20() {
 }
 
 // F21 returns the field.
-func (s *Maybe) F21() uint64 { return s.f21 }
+// It is the zero value if it is absent.
+func (s *Maybe) F21() uint64 { return stefrt.IfPresent(s.present&(1<<21), s.f21) }
 
 // HasF21 reports whether F21 is present.
 func (s *Maybe) HasF21() bool { return s.present&(1<<21) != 0 }
@@ -795,7 +817,8 @@ func (s *Maybe) UnsetF21() {
 }
 
 // F22 returns the field.
-func (s *Maybe) F22() uint64 { return s.f22 }
+// It is the zero value if it is absent.
+func (s *Maybe) F22() uint64 { return stefrt.IfPresent(s.present&(1<<22), s.f22) }
 
 // HasF22 reports whether F22 is present.
 func (s *Maybe) HasF22() bool { return s.present&(1<<22) != 0 }
@@ -827,7 +850,8 @@ func (s *Maybe) UnsetF22() {
 }
 
 // F23 returns the field.
-func (s *Maybe) F23() uint64 { return s.f23 }
+// It is the zero value if it is absent.
+func (s *Maybe) F23() uint64 { return stefrt.IfPresent(s.present&(1<<23), s.f23) }
 
 // HasF23 reports whether F23 is present.
 func (s *Maybe) HasF23() bool { return s.present&(1<<23) != 0 }
@@ -859,7 +883,8 @@ func (s *Maybe) UnsetF23() {
 }
 
 // F24 returns the field.
-func (s *Maybe) F24() uint64 { return s.f24 }
+// It is the zero value if it is absent.
+func (s *Maybe) F24() uint64 { return stefrt.IfPresent(s.present&(1<<24), s.f24) }
 
 // HasF24 reports whether F24 is present.
 func (s *Maybe) HasF24() bool { return s.present&(1<<24) != 0 }
@@ -891,7 +916,8 @@ func (s *Maybe) UnsetF24() {
 }
 
 // F25 returns the field.
-func (s *Maybe) F25() uint64 { return s.f25 }
+// It is the zero value if it is absent.
+func (s *Maybe) F25() uint64 { return stefrt.IfPresent(s.present&(1<<25), s.f25) }
 
 // HasF25 reports whether F25 is present.
 func (s *Maybe) HasF25() bool { return s.present&(1<<25) != 0 }
@@ -923,7 +949,8 @@ func (s *Maybe) UnsetF25() {
 }
 
 // F26 returns the field.
-func (s *Maybe) F26() uint64 { return s.f26 }
+// It is the zero value if it is absent.
+func (s *Maybe) F26() uint64 { return stefrt.IfPresent(s.present&(1<<26), s.f26) }
 
 // HasF26 reports whether F26 is present.
 func (s *Maybe) HasF26() bool { return s.present&(1<<26) != 0 }
@@ -955,7 +982,8 @@ func (s *Maybe) UnsetF26() {
 }
 
 // F27 returns the field.
-func (s *Maybe) F27() uint64 { return s.f27 }
+// It is the zero value if it is absent.
+func (s *Maybe) F27() uint64 { return stefrt.IfPresent(s.present&(1<<27), s.f27) }
 
 // HasF27 reports whether F27 is present.
 func (s *Maybe) HasF27() bool { return s.present&(1<<27) != 0 }
@@ -987,7 +1015,8 @@ func (s *Maybe) UnsetF27() {
 }
 
 // F28 returns the field.
-func (s *Maybe) F28() uint64 { return s.f28 }
+// It is the zero value if it is absent.
+func (s *Maybe) F28() uint64 { return stefrt.IfPresent(s.present&(1<<28), s.f28) }
 
 // HasF28 reports whether F28 is present.
 func (s *Maybe) HasF28() bool { return s.present&(1<<28) != 0 }
@@ -1019,7 +1048,8 @@ func (s *Maybe) UnsetF28() {
 }
 
 // F29 returns the field.
-func (s *Maybe) F29() uint64 { return s.f29 }
+// It is the zero value if it is absent.
+func (s *Maybe) F29() uint64 { return stefrt.IfPresent(s.present&(1<<29), s.f29) }
 
 // HasF29 reports whether F29 is present.
 func (s *Maybe) HasF29() bool { return s.present&(1<<29) != 0 }
@@ -1051,7 +1081,8 @@ func (s *Maybe) UnsetF29() {
 }
 
 // F30 returns the field.
-func (s *Maybe) F30() uint64 { return s.f30 }
+// It is the zero value if it is absent.
+func (s *Maybe) F30() uint64 { return stefrt.IfPresent(s.present&(1<<30), s.f30) }
 
 // HasF30 reports whether F30 is present.
 func (s *Maybe) HasF30() bool { return s.present&(1<<30) != 0 }
@@ -1083,7 +1114,8 @@ func (s *Maybe) UnsetF30() {
 }
 
 // F31 returns the field.
-func (s *Maybe) F31() uint64 { return s.f31 }
+// It is the zero value if it is absent.
+func (s *Maybe) F31() uint64 { return stefrt.IfPresent(s.present&(1<<31), s.f31) }
 
 // HasF31 reports whether F31 is present.
 func (s *Maybe) HasF31() bool { return s.present&(1<<31) != 0 }
@@ -1115,7 +1147,8 @@ func (s *Maybe) UnsetF31() {
 }
 
 // F32 returns the field.
-func (s *Maybe) F32() uint64 { return s.f32 }
+// It is the zero value if it is absent.
+func (s *Maybe) F32() uint64 { return stefrt.IfPresent(s.present&(1<<32), s.f32) }
 
 // HasF32 reports whether F32 is present.
 func (s *Maybe) HasF32() bool { return s.present&(1<<32) != 0 }
@@ -1147,7 +1180,8 @@ func (s *Maybe) UnsetF32() {
 }
 
 // F33 returns the field.
-func (s *Maybe) F33() uint64 { return s.f33 }
+// It is the zero value if it is absent.
+func (s *Maybe) F33() uint64 { return stefrt.IfPresent(s.present&(1<<33), s.f33) }
 
 // HasF33 reports whether F33 is present.
 func (s *Maybe) HasF33() bool { return s.present&(1<<33) != 0 }
@@ -1179,7 +1213,8 @@ func (s *Maybe) UnsetF33() {
 }
 
 // F34 returns the field.
-func (s *Maybe) F34() uint64 { return s.f34 }
+// It is the zero value if it is absent.
+func (s *Maybe) F34() uint64 { return stefrt.IfPresent(s.present&(1<<34), s.f34) }
 
 // HasF34 reports whether F34 is present.
 func (s *Maybe) HasF34() bool { return s.present&(1<<34) != 0 }
@@ -1211,7 +1246,8 @@ func (s *Maybe) UnsetF34() {
 }
 
 // F35 returns the field.
-func (s *Maybe) F35() uint64 { return s.f35 }
+// It is the zero value if it is absent.
+func (s *Maybe) F35() uint64 { return stefrt.IfPresent(s.present&(1<<35), s.f35) }
 
 // HasF35 reports whether F35 is present.
 func (s *Maybe) HasF35() bool { return s.present&(1<<35) != 0 }
@@ -1243,7 +1279,8 @@ func (s *Maybe) UnsetF35() {
 }
 
 // F36 returns the field.
-func (s *Maybe) F36() uint64 { return s.f36 }
+// It is the zero value if it is absent.
+func (s *Maybe) F36() uint64 { return stefrt.IfPresent(s.present&(1<<36), s.f36) }
 
 // HasF36 reports whether F36 is present.
 func (s *Maybe) HasF36() bool { return s.present&(1<<36) != 0 }
@@ -1275,7 +1312,8 @@ func (s *Maybe) UnsetF36() {
 }
 
 // F37 returns the field.
-func (s *Maybe) F37() uint64 { return s.f37 }
+// It is the zero value if it is absent.
+func (s *Maybe) F37() uint64 { return stefrt.IfPresent(s.present&(1<<37), s.f37) }
 
 // HasF37 reports whether F37 is present.
 func (s *Maybe) HasF37() bool { return s.present&(1<<37) != 0 }
@@ -1307,7 +1345,8 @@ func (s *Maybe) UnsetF37() {
 }
 
 // F38 returns the field.
-func (s *Maybe) F38() uint64 { return s.f38 }
+// It is the zero value if it is absent.
+func (s *Maybe) F38() uint64 { return stefrt.IfPresent(s.present&(1<<38), s.f38) }
 
 // HasF38 reports whether F38 is present.
 func (s *Maybe) HasF38() bool { return s.present&(1<<38) != 0 }
@@ -1339,7 +1378,8 @@ func (s *Maybe) UnsetF38() {
 }
 
 // F39 returns the field.
-func (s *Maybe) F39() uint64 { return s.f39 }
+// It is the zero value if it is absent.
+func (s *Maybe) F39() uint64 { return stefrt.IfPresent(s.present&(1<<39), s.f39) }
 
 // HasF39 reports whether F39 is present.
 func (s *Maybe) HasF39() bool { return s.present&(1<<39) != 0 }
@@ -1371,7 +1411,8 @@ func (s *Maybe) UnsetF39() {
 }
 
 // F40 returns the field.
-func (s *Maybe) F40() uint64 { return s.f40 }
+// It is the zero value if it is absent.
+func (s *Maybe) F40() uint64 { return stefrt.IfPresent(s.present&(1<<40), s.f40) }
 
 // HasF40 reports whether F40 is present.
 func (s *Maybe) HasF40() bool { return s.present&(1<<40) != 0 }
@@ -1403,7 +1444,8 @@ func (s *Maybe) UnsetF40() {
 }
 
 // F41 returns the field.
-func (s *Maybe) F41() uint64 { return s.f41 }
+// It is the zero value if it is absent.
+func (s *Maybe) F41() uint64 { return stefrt.IfPresent(s.present&(1<<41), s.f41) }
 
 // HasF41 reports whether F41 is present.
 func (s *Maybe) HasF41() bool { return s.present&(1<<41) != 0 }
@@ -1435,7 +1477,8 @@ func (s *Maybe) UnsetF41() {
 }
 
 // F42 returns the field.
-func (s *Maybe) F42() uint64 { return s.f42 }
+// It is the zero value if it is absent.
+func (s *Maybe) F42() uint64 { return stefrt.IfPresent(s.present&(1<<42), s.f42) }
 
 // HasF42 reports whether F42 is present.
 func (s *Maybe) HasF42() bool { return s.present&(1<<42) != 0 }
@@ -1467,7 +1510,8 @@ func (s *Maybe) UnsetF42() {
 }
 
 // F43 returns the field.
-func (s *Maybe) F43() uint64 { return s.f43 }
+// It is the zero value if it is absent.
+func (s *Maybe) F43() uint64 { return stefrt.IfPresent(s.present&(1<<43), s.f43) }
 
 // HasF43 reports whether F43 is present.
 func (s *Maybe) HasF43() bool { return s.present&(1<<43) != 0 }
@@ -1499,7 +1543,8 @@ func (s *Maybe) UnsetF43() {
 }
 
 // F44 returns the field.
-func (s *Maybe) F44() uint64 { return s.f44 }
+// It is the zero value if it is absent.
+func (s *Maybe) F44() uint64 { return stefrt.IfPresent(s.present&(1<<44), s.f44) }
 
 // HasF44 reports whether F44 is present.
 func (s *Maybe) HasF44() bool { return s.present&(1<<44) != 0 }
@@ -1531,7 +1576,8 @@ func (s *Maybe) UnsetF44() {
 }
 
 // F45 returns the field.
-func (s *Maybe) F45() uint64 { return s.f45 }
+// It is the zero value if it is absent.
+func (s *Maybe) F45() uint64 { return stefrt.IfPresent(s.present&(1<<45), s.f45) }
 
 // HasF45 reports whether F45 is present.
 func (s *Maybe) HasF45() bool { return s.present&(1<<45) != 0 }
@@ -1563,7 +1609,8 @@ func (s *Maybe) UnsetF45() {
 }
 
 // F46 returns the field.
-func (s *Maybe) F46() uint64 { return s.f46 }
+// It is the zero value if it is absent.
+func (s *Maybe) F46() uint64 { return stefrt.IfPresent(s.present&(1<<46), s.f46) }
 
 // HasF46 reports whether F46 is present.
 func (s *Maybe) HasF46() bool { return s.present&(1<<46) != 0 }
@@ -1595,7 +1642,8 @@ func (s *Maybe) UnsetF46() {
 }
 
 // F47 returns the field.
-func (s *Maybe) F47() uint64 { return s.f47 }
+// It is the zero value if it is absent.
+func (s *Maybe) F47() uint64 { return stefrt.IfPresent(s.present&(1<<47), s.f47) }
 
 // HasF47 reports whether F47 is present.
 func (s *Maybe) HasF47() bool { return s.present&(1<<47) != 0 }
@@ -1627,7 +1675,8 @@ func (s *Maybe) UnsetF47() {
 }
 
 // F48 returns the field.
-func (s *Maybe) F48() uint64 { return s.f48 }
+// It is the zero value if it is absent.
+func (s *Maybe) F48() uint64 { return stefrt.IfPresent(s.present&(1<<48), s.f48) }
 
 // HasF48 reports whether F48 is present.
 func (s *Maybe) HasF48() bool { return s.present&(1<<48) != 0 }
@@ -1659,7 +1708,8 @@ func (s *Maybe) UnsetF48() {
 }
 
 // F49 returns the field.
-func (s *Maybe) F49() uint64 { return s.f49 }
+// It is the zero value if it is absent.
+func (s *Maybe) F49() uint64 { return stefrt.IfPresent(s.present&(1<<49), s.f49) }
 
 // HasF49 reports whether F49 is present.
 func (s *Maybe) HasF49() bool { return s.present&(1<<49) != 0 }
@@ -1691,7 +1741,8 @@ func (s *Maybe) UnsetF49() {
 }
 
 // F50 returns the field.
-func (s *Maybe) F50() uint64 { return s.f50 }
+// It is the zero value if it is absent.
+func (s *Maybe) F50() uint64 { return stefrt.IfPresent(s.present&(1<<50), s.f50) }
 
 // HasF50 reports whether F50 is present.
 func (s *Maybe) HasF50() bool { return s.present&(1<<50) != 0 }
@@ -1723,7 +1774,8 @@ func (s *Maybe) UnsetF50() {
 }
 
 // F51 returns the field.
-func (s *Maybe) F51() uint64 { return s.f51 }
+// It is the zero value if it is absent.
+func (s *Maybe) F51() uint64 { return stefrt.IfPresent(s.present&(1<<51), s.f51) }
 
 // HasF51 reports whether F51 is present.
 func (s *Maybe) HasF51() bool { return s.present&(1<<51) != 0 }
@@ -1755,7 +1807,8 @@ func (s *Maybe) UnsetF51() {
 }
 
 // F52 returns the field.
-func (s *Maybe) F52() uint64 { return s.f52 }
+// It is the zero value if it is absent.
+func (s *Maybe) F52() uint64 { return stefrt.IfPresent(s.present&(1<<52), s.f52) }
 
 // HasF52 reports whether F52 is present.
 func (s *Maybe) HasF52() bool { return s.present&(1<<52) != 0 }
@@ -1787,7 +1840,8 @@ func (s *Maybe) UnsetF52() {
 }
 
 // F53 returns the field.
-func (s *Maybe) F53() uint64 { return s.f53 }
+// It is the zero value if it is absent.
+func (s *Maybe) F53() uint64 { return stefrt.IfPresent(s.present&(1<<53), s.f53) }
 
 // HasF53 reports whether F53 is present.
 func (s *Maybe) HasF53() bool { return s.present&(1<<53) != 0 }
@@ -1819,7 +1873,8 @@ func (s *Maybe) UnsetF53() {
 }
 
 // F54 returns the field.
-func (s *Maybe) F54() uint64 { return s.f54 }
+// It is the zero value if it is absent.
+func (s *Maybe) F54() uint64 { return stefrt.IfPresent(s.present&(1<<54), s.f54) }
 
 // HasF54 reports whether F54 is present.
 func (s *Maybe) HasF54() bool { return s.present&(1<<54) != 0 }
@@ -1851,7 +1906,8 @@ func (s *Maybe) UnsetF54() {
 }
 
 // F55 returns the field.
-func (s *Maybe) F55() uint64 { return s.f55 }
+// It is the zero value if it is absent.
+func (s *Maybe) F55() uint64 { return stefrt.IfPresent(s.present&(1<<55), s.f55) }
 
 // HasF55 reports whether F55 is present.
 func (s *Maybe) HasF55() bool { return s.present&(1<<55) != 0 }
@@ -1883,7 +1939,8 @@ func (s *Maybe) UnsetF55() {
 }
 
 // F56 returns the field.
-func (s *Maybe) F56() uint64 { return s.f56 }
+// It is the zero value if it is absent.
+func (s *Maybe) F56() uint64 { return stefrt.IfPresent(s.present&(1<<56), s.f56) }
 
 // HasF56 reports whether F56 is present.
 func (s *Maybe) HasF56() bool { return s.present&(1<<56) != 0 }
@@ -1915,7 +1972,8 @@ func (s *Maybe) UnsetF56() {
 }
 
 // F57 returns the field.
-func (s *Maybe) F57() uint64 { return s.f57 }
+// It is the zero value if it is absent.
+func (s *Maybe) F57() uint64 { return stefrt.IfPresent(s.present&(1<<57), s.f57) }
 
 // HasF57 reports whether F57 is present.
 func (s *Maybe) HasF57() bool { return s.present&(1<<57) != 0 }
@@ -1947,7 +2005,8 @@ func (s *Maybe) UnsetF57() {
 }
 
 // F58 returns the field.
-func (s *Maybe) F58() uint64 { return s.f58 }
+// It is the zero value if it is absent.
+func (s *Maybe) F58() uint64 { return stefrt.IfPresent(s.present&(1<<58), s.f58) }
 
 // HasF58 reports whether F58 is present.
 func (s *Maybe) HasF58() bool { return s.present&(1<<58) != 0 }
@@ -1979,7 +2038,8 @@ func (s *Maybe) UnsetF58() {
 }
 
 // F59 returns the field.
-func (s *Maybe) F59() uint64 { return s.f59 }
+// It is the zero value if it is absent.
+func (s *Maybe) F59() uint64 { return stefrt.IfPresent(s.present&(1<<59), s.f59) }
 
 // HasF59 reports whether F59 is present.
 func (s *Maybe) HasF59() bool { return s.present&(1<<59) != 0 }
@@ -2011,7 +2071,8 @@ func (s *Maybe) UnsetF59() {
 }
 
 // F60 returns the field.
-func (s *Maybe) F60() uint64 { return s.f60 }
+// It is the zero value if it is absent.
+func (s *Maybe) F60() uint64 { return stefrt.IfPresent(s.present&(1<<60), s.f60) }
 
 // HasF60 reports whether F60 is present.
 func (s *Maybe) HasF60() bool { return s.present&(1<<60) != 0 }
@@ -2043,7 +2104,8 @@ func (s *Maybe) UnsetF60() {
 }
 
 // F61 returns the field.
-func (s *Maybe) F61() uint64 { return s.f61 }
+// It is the zero value if it is absent.
+func (s *Maybe) F61() uint64 { return stefrt.IfPresent(s.present&(1<<61), s.f61) }
 
 // HasF61 reports whether F61 is present.
 func (s *Maybe) HasF61() bool { return s.present&(1<<61) != 0 }
@@ -2075,7 +2137,8 @@ func (s *Maybe) UnsetF61() {
 }
 
 // F62 returns the field.
-func (s *Maybe) F62() uint64 { return s.f62 }
+// It is the zero value if it is absent.
+func (s *Maybe) F62() uint64 { return stefrt.IfPresent(s.present&(1<<62), s.f62) }
 
 // HasF62 reports whether F62 is present.
 func (s *Maybe) HasF62() bool { return s.present&(1<<62) != 0 }
@@ -2107,7 +2170,8 @@ func (s *Maybe) UnsetF62() {
 }
 
 // F63 returns the field.
-func (s *Maybe) F63() uint64 { return s.f63 }
+// It is the zero value if it is absent.
+func (s *Maybe) F63() uint64 { return stefrt.IfPresent(s.present&(1<<63), s.f63) }
 
 // HasF63 reports whether F63 is present.
 func (s *Maybe) HasF63() bool { return s.present&(1<<63) != 0 }

@@ -1,0 +1,71 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package property_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/stefgen/testdata/optionals"
+	"github.com/otelstef/stef/internal/stefgen/testdata/scalars"
+)
+
+// TestNamesInLists prints a list of an enum with the names of its values.
+func TestNamesInLists(t *testing.T) {
+	lists := scalars.NewLists()
+	lists.Colors().SetValues([]uint64{uint64(scalars.ColorGreen), 99})
+	require.Contains(t, lists.String(), `"Colors":["Green","`+scalars.Color(99).String()+`"]`)
+}
+
+// TestAbsent reads a record without the optional values of the record before it: their
+// getters return zero. A value that is made present again begins as an initial one.
+func TestAbsent(t *testing.T) {
+	var buf bytes.Buffer
+	w, err := optionals.NewRecordWriter(&buf)
+	require.NoError(t, err)
+	rec := w.Record()
+	none := [4]any{"", int64(0), uint64(0), []byte(nil)}
+	set := func() {
+		inner, shared := rec.AddInner(), rec.EditShared()
+		deeper, inner2 := inner.AddDeeper(), shared.AddInner()
+		require.Equal(t, none, values(rec))
+		inner.SetB("b")
+		deeper.SetC(7)
+		shared.SetN(3)
+		inner2.SetY([]byte("y"))
+	}
+	unset := func() {
+		rec.Inner().UnsetB()
+		rec.Inner().Deeper().UnsetC()
+		rec.EditShared().UnsetN()
+		rec.EditShared().Inner().UnsetY()
+	}
+	var want [][4]any
+	for _, change := range []func(){set, unset, func() { rec.UnsetInner(); rec.UnsetShared(); set() }} {
+		change()
+		want = append(want, values(rec))
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	require.Equal(t, [4]any{"b", int64(7), uint64(3), []byte("y")}, want[0])
+	require.Equal(t, none, want[1])
+	require.Equal(t, want[0], want[2])
+
+	r, err := optionals.NewRecordReader(&buf)
+	require.NoError(t, err)
+	for _, v := range want {
+		require.True(t, r.Next())
+		require.Equal(t, v, values(r.Record()))
+	}
+	require.False(t, r.Next())
+	require.NoError(t, r.Err())
+}
+
+// values are optional values of a record, in structs that are present themselves.
+func values(rec *optionals.Record) [4]any {
+	shared := rec.Shared()
+	return [4]any{rec.Inner().B(), rec.Inner().Deeper().C(), shared.N(), shared.Inner().Y()}
+}
