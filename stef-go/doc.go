@@ -28,7 +28,9 @@
 // what changed is written. A reader also has one record, which Next changes; callers
 // must not change it. A field F of a record is one of these:
 //
-//   - a number, a boolean, text: F returns it and SetF sets it;
+//   - a number, a boolean, text: F returns it and SetF sets it. Text of a reader may be
+//     kept, except after NextBorrowing; it shares up to 16 KiB of memory with other
+//     texts, so clone what is kept for long (strings.Clone);
 //   - bytes: F returns memory of the record, valid until the field changes, and
 //     SetF copies;
 //   - a struct, oneof, multimap or array: F returns a pointer through which the

@@ -151,6 +151,13 @@ func WithSchemaHeader() WriterOption {
 	}
 }
 
+// SchemaChecker is implemented by destinations that accept some schemas only, such as the
+// stream of a transport. A writer that is created on one calls CheckSchema before it writes
+// anything, and fails with its error.
+type SchemaChecker interface {
+	CheckSchema(wire schema.WireSchema) error
+}
+
 // WithSchemaCheck makes the writer call check with the wire schema of the stream before
 // it writes anything; creating the writer fails with its error. Transports use it so
 // that a later option does not select a schema that their peer cannot read.

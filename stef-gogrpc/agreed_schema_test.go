@@ -37,7 +37,7 @@ func TestOptionsBeyondTheAgreement(t *testing.T) {
 		}
 		require.Nil(t, w)
 		require.ErrorIs(t, err, stef.ErrSchema)
-		require.ErrorContains(t, err, "Stream.Schema")
+		require.ErrorContains(t, err, "create it with the options Stream.WriterOptions()")
 		var e *stefgrpc.Error
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, stefgrpc.KindIncompatible, e.Kind)
@@ -53,6 +53,34 @@ func TestOptionsBeyondTheAgreement(t *testing.T) {
 	f(compact, full, true, otelstef.PublishedMetrics())
 	f(full, published, true, otelstef.PublishedMetrics())
 	f(full, published, true, stef.WithCompression(stef.Zstd))
+}
+
+// TestWithoutTheAgreement creates writers without WriterOptions: their schema is checked
+// as well.
+func TestWithoutTheAgreement(t *testing.T) {
+	f := func(sender, receiver *schema.Struct, allowed bool, options ...stef.WriterOption) {
+		t.Helper()
+		s := open(t, sender, receiver, func(s *stefgrpc.ServerStream) error {
+			<-s.Context().Done()
+			return nil
+		})
+		w, err := otelstef.NewMetricsWriter(s, options...)
+		if allowed {
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			return
+		}
+		require.Nil(t, w)
+		require.ErrorIs(t, err, stef.ErrSchema)
+		require.ErrorContains(t, err, "create it with the options Stream.WriterOptions()")
+	}
+	full := otelstef.MetricsRoot()
+	published, err := schema.Cut(full, otelstef.MetricsBaseSchema())
+	require.NoError(t, err)
+	f(full, full, true)
+	f(full, published, false)
+	f(full, published, true, otelstef.PublishedMetrics())
+	f(full, full, false, otelstef.CompactMetrics())
 }
 
 // uncounted is a batch writer that does not know how many bytes wait.

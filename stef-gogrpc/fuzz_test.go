@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -227,8 +228,8 @@ var hostileHandlers = []stefgrpc.HandlerFunc{
 		for {
 			n, err := s.Read(p)
 			if n > 0 {
-				s.Reject(uint64(p[0]), uint64(p[n-1]))
-				s.Ack(uint64(p[n-1])<<60, 1<<63)
+				s.Reject(1+uint64(min(p[0], p[n-1])), 1+uint64(max(p[0], p[n-1])))
+				s.Ack(max(1, uint64(p[n-1])<<60), math.MaxUint64)
 			}
 			if err == io.EOF {
 				return nil

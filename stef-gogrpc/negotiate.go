@@ -86,7 +86,7 @@ func (a *agreement) check(chosen schema.WireSchema) error {
 		return nil
 	}
 	return errorf(KindIncompatible,
-		"the options of the writer select more than Stream.Schema, the schema that both ends agreed on: %w", err)
+		"the writer has more fields than the schema that both ends agreed on; create it with the options Stream.WriterOptions(), without WithSchema or a compact form after them: %w", err)
 }
 
 func (a *agreement) covers(chosen schema.WireSchema) error {

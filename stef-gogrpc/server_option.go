@@ -234,7 +234,7 @@ func WithCompressedMessages() ServerOption {
 // stream. The memory of the old one, such as dictionaries and the state of the
 // compression, is released. To close connections without streams, configure the
 // gRPC server (keepalive.ServerParameters.MaxConnectionIdle). 0 sets no bound. The
-// default is DefaultIdleTimeout.
+// default is DefaultIdleTimeout (30 s).
 func WithIdleTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithIdleTimeout", limitIdle, d)
 }

@@ -148,6 +148,9 @@ func (s *ServerStream) status(err error, told bool) error {
 	// chunk was a frame. Otherwise, such as between the headers, it reports a
 	// truncated stream. The client causes neither.
 	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF)
+	if err == io.EOF && s.readErr == io.EOF {
+		err = nil // the handler returned what its decoder returned at the clean end
+	}
 	var cause *Error // why the server cancelled the context, if the client is the cause
 	errors.As(context.Cause(s.ctx), &cause)
 	switch {

@@ -6,6 +6,7 @@ package stefgrpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -225,15 +226,27 @@ func (s *ServerStream) AckUpTo(id uint64) {
 }
 
 // Ack accepts the records from from to to, both included. Use it when earlier
-// records are not finished yet.
+// records are not finished yet. Like Reject, it panics if from is 0 or after to: records
+// are counted from 1.
 func (s *ServerStream) Ack(from, to uint64) {
+	checkRange("Ack", from, to)
 	s.responses.note(func(l *ledger.Receiver) { l.Finish(IDRange{From: from, To: to}) })
 }
 
 // Reject reports the records from from to to, both included, as bad: the server
 // can never accept them, and the client must not send them again.
 func (s *ServerStream) Reject(from, to uint64) {
+	checkRange("Reject", from, to)
 	s.responses.note(func(l *ledger.Receiver) { l.Reject(IDRange{From: from, To: to}) })
+}
+
+func checkRange(method string, from, to uint64) {
+	if from == 0 {
+		panic(fmt.Sprintf("stefgrpc: %s(%d, %d): records are counted from 1", method, from, to))
+	}
+	if from > to {
+		panic(fmt.Sprintf("stefgrpc: %s(%d, %d): from is after to", method, from, to))
+	}
 }
 
 // Acked returns the id up to which all records are finished.

@@ -271,8 +271,10 @@ func TestServerCountsRecordsAndFailures(t *testing.T) {
 		require.Equal(t, []uint64{5, 2, 0}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
 		stats = play(errors.New("disk full"))
 		require.Equal(t, []uint64{10, 4, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
-		stats = play(context.Canceled) // the client disconnected
+		stats = play(io.EOF) // of its decoder: the client ended the stream in order
 		require.Equal(t, []uint64{15, 6, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
+		stats = play(context.Canceled) // the client disconnected
+		require.Equal(t, []uint64{20, 8, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
 		p := open(t, s, "Metrics")
 		require.NoError(t, s.Shutdown(t.Context()))
 		requireStatus(t, p.status(t), codes.Canceled, "")
@@ -307,6 +309,26 @@ func TestServerHandlerPanics(t *testing.T) {
 		open(t, s, "Metrics").cancel() // the server keeps running
 		synctest.Wait()
 	})
+}
+
+// TestServerRanges: ranges of records that cannot be are a mistake of the handler.
+func TestServerRanges(t *testing.T) {
+	for text, call := range map[string]func(s *ServerStream){
+		"Reject(5, 2): from is after to":           func(s *ServerStream) { s.Reject(5, 2) },
+		"Ack(5, 2): from is after to":              func(s *ServerStream) { s.Ack(5, 2) },
+		"Reject(0, 1): records are counted from 1": func(s *ServerStream) { s.Reject(0, 1) },
+		"Ack(0, 0): records are counted from 1":    func(s *ServerStream) { s.Ack(0, 0) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var value any
+			s := serving(t, func(s *ServerStream) error {
+				call(s)
+				return nil
+			}, WithOnPanic(func(_ *ServerStream, v any, _ []byte) { value = v }))
+			requireStatus(t, open(t, s, "Metrics").status(t), codes.Internal, "")
+			require.Equal(t, "stefgrpc: "+text, value)
+		})
+	}
 }
 
 func TestServerBoundsStreams(t *testing.T) {

@@ -165,7 +165,8 @@ func (x *sender[B]) flush() bool {
 	if sent, last := x.stream.sentAtMost(), x.state.Last(); err == nil && sent < last {
 		e.Miscounted = true
 		err = fmt.Errorf("WriteBatch returned %d, but Flush sent only the records up to %d: "+
-			"return the id of the last record of the stream, which is Stats().Records of the writer", last, sent)
+			"return the id of the last record of the stream, which is Stats().Records of the writer, "+
+			"and create the writer with the *Stream as its destination", last, sent)
 	}
 	if e.Lost, e.Broken, e.Unencodable = encodingFault(err); e.Unencodable != nil {
 		e.Broken = faultOf(FromStatus(err)) // no batch caused it

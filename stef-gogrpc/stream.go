@@ -92,8 +92,13 @@ func (s *Stream) start(cancel context.CancelFunc, config openConfig) {
 // writes in the schema that both ends agreed on, and keeps the server's dictionary
 // limit. Further options, such as compression, can be appended. Options that select a
 // schema with fewer fields are possible; with one beyond Schema, creating the writer
-// fails with an *Error of KindIncompatible that wraps stef.ErrSchema.
+// fails with an *Error of KindIncompatible that wraps stef.ErrSchema. A writer without
+// these options fails likewise if the server has an older schema.
 func (s *Stream) WriterOptions() []stef.WriterOption { return s.agreed.writerOptions() }
+
+// CheckSchema reports whether a writer of this stream may write in a schema: with an error
+// if it has more than Schema. Writers call it when they are created.
+func (s *Stream) CheckSchema(wire schema.WireSchema) error { return s.agreed.check(wire) }
 
 // Schema returns the schema that is written. The server has this schema or a newer
 // one.

@@ -154,8 +154,9 @@ func (p *plan) choicesOf(s *schema.Struct) []*field {
 
 func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool) {
 	pr.P("")
-	pr.P("// Type returns the choice. The getters of the other choices return zero or nil.")
-	pr.P("func (v *%s) Type() %sType { return v.typ }", n, n)
+	pr.P("// Type returns the choice. The getters of the other choices return zero or nil. A nil")
+	pr.P("// value, such as the result of a search without a match, has no choice.")
+	pr.P("func (v *%s) Type() %sType {\nif v == nil {\nreturn %sTypeNone\n}\nreturn v.typ\n}", n, n, n)
 	pr.P("")
 	pr.P("// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.")
 	pr.P("func (v *%s) SetType(typ %sType) {", n, n)
@@ -222,7 +223,7 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 	if f.class == classNode {
 		result = view(f.t, "&"+slot(f, "v"))
 	}
-	pr.P("if v.typ != %s {\nreturn %s\n}\nreturn %s\n}", f.bit, otherwise, result)
+	pr.P("if v == nil || v.typ != %s {\nreturn %s\n}\nreturn %s\n}", f.bit, otherwise, result)
 	if f.class == classNode {
 		pr.P("")
 		pr.P("// Set%s sets the choice to %s, as SetType does, and returns its value.", f.name, f.name)

@@ -58,7 +58,7 @@ func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
 	pr.P("// String returns the value for human readers: text unchanged, bytes as base64,")
 	pr.P("// composite values as JSON. It is empty without a value.")
 	pr.P("func (v *%s) String() string {", n)
-	pr.P("switch v.typ {\ncase %sTypeNone:\nreturn \"\"", n)
+	pr.P("switch v.Type() {\ncase %sTypeNone:\nreturn \"\"", n)
 	for _, f := range fields {
 		if f.class == classNode {
 			continue

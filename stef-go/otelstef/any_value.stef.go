@@ -81,8 +81,14 @@ func (t AnyValueType) String() string {
 // NewAnyValue returns an empty value that is not part of a record.
 func NewAnyValue() *AnyValue { return stefrt.New((*AnyValue).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *AnyValue) Type() AnyValueType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *AnyValue) Type() AnyValueType {
+	if v == nil {
+		return AnyValueTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *AnyValue) SetType(typ AnyValueType) {
@@ -127,7 +133,7 @@ func (v *AnyValue) open() {
 // Str returns the field: String is text; OTLP wants UTF-8, the format does not check it.
 // It is "" unless Type is AnyValueTypeString.
 func (v *AnyValue) Str() string {
-	if v.typ != AnyValueTypeString {
+	if v == nil || v.typ != AnyValueTypeString {
 		return ""
 	}
 	return v.str
@@ -155,7 +161,7 @@ func (v *AnyValue) SetStringRef(x string, ref stef.TextRef) {
 // Bool is a truth value.
 // It is false unless Type is AnyValueTypeBool.
 func (v *AnyValue) Bool() bool {
-	if v.typ != AnyValueTypeBool {
+	if v == nil || v.typ != AnyValueTypeBool {
 		return false
 	}
 	return v.num != 0
@@ -174,7 +180,7 @@ func (v *AnyValue) SetBool(x bool) {
 // Int64 is a signed integer.
 // It is 0 unless Type is AnyValueTypeInt64.
 func (v *AnyValue) Int64() int64 {
-	if v.typ != AnyValueTypeInt64 {
+	if v == nil || v.typ != AnyValueTypeInt64 {
 		return 0
 	}
 	return int64(v.num)
@@ -193,7 +199,7 @@ func (v *AnyValue) SetInt64(x int64) {
 // Float64 is a double.
 // It is 0 unless Type is AnyValueTypeFloat64.
 func (v *AnyValue) Float64() float64 {
-	if v.typ != AnyValueTypeFloat64 {
+	if v == nil || v.typ != AnyValueTypeFloat64 {
 		return 0
 	}
 	return math.Float64frombits(v.num)
@@ -212,7 +218,7 @@ func (v *AnyValue) SetFloat64(x float64) {
 // Array is a list of values.
 // It is nil unless Type is AnyValueTypeArray.
 func (v *AnyValue) Array() *list.Of[AnyValue] {
-	if v.typ != AnyValueTypeArray {
+	if v == nil || v.typ != AnyValueTypeArray {
 		return nil
 	}
 	return (*list.Of[AnyValue])(&v.box.array)
@@ -227,7 +233,7 @@ func (v *AnyValue) SetArray() *list.Of[AnyValue] {
 // KVList is a nested list of keys and values.
 // It is nil unless Type is AnyValueTypeKVList.
 func (v *AnyValue) KVList() *KeyValueList {
-	if v.typ != AnyValueTypeKVList {
+	if v == nil || v.typ != AnyValueTypeKVList {
 		return nil
 	}
 	return &v.box.kvList
@@ -242,7 +248,7 @@ func (v *AnyValue) SetKVList() *KeyValueList {
 // Bytes is opaque data.
 // It is nil unless Type is AnyValueTypeBytes.
 func (v *AnyValue) Bytes() []byte {
-	if v.typ != AnyValueTypeBytes {
+	if v == nil || v.typ != AnyValueTypeBytes {
 		return nil
 	}
 	return v.box.bytes
@@ -264,7 +270,7 @@ func (v *AnyValue) SetBytes(x []byte) {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *AnyValue) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case AnyValueTypeNone:
 		return ""
 	case AnyValueTypeString:

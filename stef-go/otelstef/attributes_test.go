@@ -67,7 +67,10 @@ func TestAttributesByKey(t *testing.T) {
 	m := someAttributes()
 	m.AppendString("text", "again")
 	require.Equal(t, `a "b"`, m.Get("text").Str(), "the first one")
-	require.Nil(t, m.Get("absent"))
+	absent := m.Get("absent")
+	require.Nil(t, absent)
+	require.Equal(t, [4]any{otelstef.AnyValueTypeNone, "", int64(0), ""}, [4]any{absent.Type(), absent.Str(), absent.Int64(), absent.String()})
+	require.Nil(t, absent.Array())
 	var keys []string
 	for k, v := range m.All() {
 		require.Same(t, m.Value(len(keys)), v)

@@ -81,8 +81,14 @@ func (t BodyValueType) String() string {
 // NewBodyValue returns an empty value that is not part of a record.
 func NewBodyValue() *BodyValue { return stefrt.New((*BodyValue).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *BodyValue) Type() BodyValueType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *BodyValue) Type() BodyValueType {
+	if v == nil {
+		return BodyValueTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *BodyValue) SetType(typ BodyValueType) {
@@ -127,7 +133,7 @@ func (v *BodyValue) open() {
 // Str returns the field: String is text.
 // It is "" unless Type is BodyValueTypeString.
 func (v *BodyValue) Str() string {
-	if v.typ != BodyValueTypeString {
+	if v == nil || v.typ != BodyValueTypeString {
 		return ""
 	}
 	return v.str
@@ -155,7 +161,7 @@ func (v *BodyValue) SetStringRef(x string, ref stef.TextRef) {
 // Bool is a truth value.
 // It is false unless Type is BodyValueTypeBool.
 func (v *BodyValue) Bool() bool {
-	if v.typ != BodyValueTypeBool {
+	if v == nil || v.typ != BodyValueTypeBool {
 		return false
 	}
 	return v.num != 0
@@ -174,7 +180,7 @@ func (v *BodyValue) SetBool(x bool) {
 // Int64 is a signed integer.
 // It is 0 unless Type is BodyValueTypeInt64.
 func (v *BodyValue) Int64() int64 {
-	if v.typ != BodyValueTypeInt64 {
+	if v == nil || v.typ != BodyValueTypeInt64 {
 		return 0
 	}
 	return int64(v.num)
@@ -193,7 +199,7 @@ func (v *BodyValue) SetInt64(x int64) {
 // Float64 is a double.
 // It is 0 unless Type is BodyValueTypeFloat64.
 func (v *BodyValue) Float64() float64 {
-	if v.typ != BodyValueTypeFloat64 {
+	if v == nil || v.typ != BodyValueTypeFloat64 {
 		return 0
 	}
 	return math.Float64frombits(v.num)
@@ -212,7 +218,7 @@ func (v *BodyValue) SetFloat64(x float64) {
 // Array is a list of values.
 // It is nil unless Type is BodyValueTypeArray.
 func (v *BodyValue) Array() *list.Of[BodyValue] {
-	if v.typ != BodyValueTypeArray {
+	if v == nil || v.typ != BodyValueTypeArray {
 		return nil
 	}
 	return (*list.Of[BodyValue])(&v.box.array)
@@ -227,7 +233,7 @@ func (v *BodyValue) SetArray() *list.Of[BodyValue] {
 // Map is a nested list of keys and values.
 // It is nil unless Type is BodyValueTypeMap.
 func (v *BodyValue) Map() *BodyMap {
-	if v.typ != BodyValueTypeMap {
+	if v == nil || v.typ != BodyValueTypeMap {
 		return nil
 	}
 	return &v.box.mapField
@@ -242,7 +248,7 @@ func (v *BodyValue) SetMap() *BodyMap {
 // Bytes is opaque data.
 // It is nil unless Type is BodyValueTypeBytes.
 func (v *BodyValue) Bytes() []byte {
-	if v.typ != BodyValueTypeBytes {
+	if v == nil || v.typ != BodyValueTypeBytes {
 		return nil
 	}
 	return v.box.bytes
@@ -264,7 +270,7 @@ func (v *BodyValue) SetBytes(x []byte) {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *BodyValue) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case BodyValueTypeNone:
 		return ""
 	case BodyValueTypeString:

@@ -49,8 +49,14 @@ func (t ExemplarValueType) String() string {
 // NewExemplarValue returns an empty value that is not part of a record.
 func NewExemplarValue() *ExemplarValue { return stefrt.New((*ExemplarValue).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *ExemplarValue) Type() ExemplarValueType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *ExemplarValue) Type() ExemplarValueType {
+	if v == nil {
+		return ExemplarValueTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *ExemplarValue) SetType(typ ExemplarValueType) {
@@ -65,7 +71,7 @@ func (v *ExemplarValue) SetType(typ ExemplarValueType) {
 // Int64 is an integer measurement.
 // It is 0 unless Type is ExemplarValueTypeInt64.
 func (v *ExemplarValue) Int64() int64 {
-	if v.typ != ExemplarValueTypeInt64 {
+	if v == nil || v.typ != ExemplarValueTypeInt64 {
 		return 0
 	}
 	return int64(v.num)
@@ -84,7 +90,7 @@ func (v *ExemplarValue) SetInt64(x int64) {
 // Float64 is a floating point measurement.
 // It is 0 unless Type is ExemplarValueTypeFloat64.
 func (v *ExemplarValue) Float64() float64 {
-	if v.typ != ExemplarValueTypeFloat64 {
+	if v == nil || v.typ != ExemplarValueTypeFloat64 {
 		return 0
 	}
 	return math.Float64frombits(v.num)
@@ -103,7 +109,7 @@ func (v *ExemplarValue) SetFloat64(x float64) {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *ExemplarValue) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case ExemplarValueTypeNone:
 		return ""
 	case ExemplarValueTypeInt64:

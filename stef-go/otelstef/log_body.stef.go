@@ -61,8 +61,14 @@ func (t LogBodyType) String() string {
 // NewLogBody returns an empty value that is not part of a record.
 func NewLogBody() *LogBody { return stefrt.New((*LogBody).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *LogBody) Type() LogBodyType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *LogBody) Type() LogBodyType {
+	if v == nil {
+		return LogBodyTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *LogBody) SetType(typ LogBodyType) {
@@ -104,7 +110,7 @@ func (v *LogBody) open() {
 // the same body again costs nothing.
 // It is "" unless Type is LogBodyTypeString.
 func (v *LogBody) Str() string {
-	if v.typ != LogBodyTypeString {
+	if v == nil || v.typ != LogBodyTypeString {
 		return ""
 	}
 	return v.str
@@ -125,7 +131,7 @@ func (v *LogBody) SetString(x string) {
 // Value is a body of any other kind.
 // It is nil unless Type is LogBodyTypeValue.
 func (v *LogBody) Value() *BodyValue {
-	if v.typ != LogBodyTypeValue {
+	if v == nil || v.typ != LogBodyTypeValue {
 		return nil
 	}
 	return &v.box.value
@@ -140,7 +146,7 @@ func (v *LogBody) SetValue() *BodyValue {
 // Template is a text body taken apart.
 // It is nil unless Type is LogBodyTypeTemplate.
 func (v *LogBody) Template() *BodyTemplate {
-	if v.typ != LogBodyTypeTemplate {
+	if v == nil || v.typ != LogBodyTypeTemplate {
 		return nil
 	}
 	return &v.box.template
@@ -155,7 +161,7 @@ func (v *LogBody) SetTemplate() *BodyTemplate {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *LogBody) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case LogBodyTypeNone:
 		return ""
 	case LogBodyTypeString:

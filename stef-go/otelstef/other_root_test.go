@@ -59,7 +59,7 @@ func TestOtherRoot(t *testing.T) {
 					continue
 				}
 				require.ErrorIs(t, err, stef.ErrSchema)
-				require.ErrorContains(t, err, "the records seem to be those of "+from.name+", not of "+to.name+": use a "+from.name+"Reader")
+				require.ErrorContains(t, err, "the records seem to be those of "+from.name+", not of "+to.name+": a "+from.name+"Reader reads them")
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func TestOtherRoot(t *testing.T) {
 func TestNewerSchema(t *testing.T) {
 	_, err := otelstef.NewMetricsReader(strings.NewReader("STEF\x02\x00\x00\x00\x04\x02\x01\x3f\x00"))
 	require.ErrorIs(t, err, stef.ErrSchema)
-	require.ErrorContains(t, err, "the stream is newer than this code, or its records are not those of Metrics")
+	require.ErrorContains(t, err, "the stream is newer than the reader, or its records are not those of Metrics")
 }
 
 // A writer with the schema of another root says so.

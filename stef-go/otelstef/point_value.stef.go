@@ -8,9 +8,7 @@ package otelstef
 import (
 	"math"
 	"strconv"
-	"unsafe"
 
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -70,8 +68,14 @@ func (t PointValueType) String() string {
 // NewPointValue returns an empty value that is not part of a record.
 func NewPointValue() *PointValue { return stefrt.New((*PointValue).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *PointValue) Type() PointValueType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *PointValue) Type() PointValueType {
+	if v == nil {
+		return PointValueTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *PointValue) SetType(typ PointValueType) {
@@ -120,7 +124,7 @@ func (v *PointValue) open() {
 // Int64 is the value of a number point.
 // It is 0 unless Type is PointValueTypeInt64.
 func (v *PointValue) Int64() int64 {
-	if v.typ != PointValueTypeInt64 {
+	if v == nil || v.typ != PointValueTypeInt64 {
 		return 0
 	}
 	return int64(v.num)
@@ -139,7 +143,7 @@ func (v *PointValue) SetInt64(x int64) {
 // Float64 is the value of a number point.
 // It is 0 unless Type is PointValueTypeFloat64.
 func (v *PointValue) Float64() float64 {
-	if v.typ != PointValueTypeFloat64 {
+	if v == nil || v.typ != PointValueTypeFloat64 {
 		return 0
 	}
 	return math.Float64frombits(v.num)
@@ -158,7 +162,7 @@ func (v *PointValue) SetFloat64(x float64) {
 // Histogram is the value of a histogram point.
 // It is nil unless Type is PointValueTypeHistogram.
 func (v *PointValue) Histogram() *HistogramValue {
-	if v.typ != PointValueTypeHistogram {
+	if v == nil || v.typ != PointValueTypeHistogram {
 		return nil
 	}
 	return &v.box.histogram
@@ -173,7 +177,7 @@ func (v *PointValue) SetHistogram() *HistogramValue {
 // ExpHistogram is the value of an exponential histogram point.
 // It is nil unless Type is PointValueTypeExpHistogram.
 func (v *PointValue) ExpHistogram() *ExpHistogramValue {
-	if v.typ != PointValueTypeExpHistogram {
+	if v == nil || v.typ != PointValueTypeExpHistogram {
 		return nil
 	}
 	return &v.box.expHistogram
@@ -188,7 +192,7 @@ func (v *PointValue) SetExpHistogram() *ExpHistogramValue {
 // Summary is the value of a summary point.
 // It is nil unless Type is PointValueTypeSummary.
 func (v *PointValue) Summary() *SummaryValue {
-	if v.typ != PointValueTypeSummary {
+	if v == nil || v.typ != PointValueTypeSummary {
 		return nil
 	}
 	return &v.box.summary
@@ -203,7 +207,7 @@ func (v *PointValue) SetSummary() *SummaryValue {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *PointValue) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case PointValueTypeNone:
 		return ""
 	case PointValueTypeInt64:
@@ -287,114 +291,4 @@ func (v *PointValue) markAll(c *stefrt.Check) {
 	case PointValueTypeSummary:
 		v.box.summary.markAll(c)
 	}
-}
-
-type pointValueEncoder struct {
-	head         stefrt.OneofEncoder
-	int64        codec.Int64Encoder
-	float64      codec.Float64Encoder
-	histogram    histogramValueEncoder
-	expHistogram expHistogramValueEncoder
-	summary      summaryValueEncoder
-}
-
-func (e *pointValueEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Oneof(name, "PointValue", &e.head,
-		stefrt.PrimitiveEncoder("Int64", &e.int64, ""),
-		stefrt.PrimitiveEncoder("Float64", &e.float64, ""),
-		stefrt.EncoderOf("Histogram", e.histogram.register),
-		stefrt.EncoderOf("ExpHistogram", e.expHistogram.register),
-		stefrt.EncoderOf("Summary", e.summary.register),
-	)
-}
-
-func (e *pointValueEncoder) Encode(v *PointValue) {
-	v.node.SetModified(0)
-	typ := v.typ
-	if uint64(typ) > e.head.Choices {
-		typ = PointValueTypeNone // the schema of the stream lacks the choice
-	}
-	v.sent = typ
-	e.head.Write(uint64(typ), e.head.Width)
-	switch typ {
-	case PointValueTypeInt64:
-		e.int64.Encode(int64(v.num))
-	case PointValueTypeFloat64:
-		e.float64.Encode(math.Float64frombits(v.num))
-	case PointValueTypeHistogram:
-		e.histogram.Encode(&v.box.histogram)
-	case PointValueTypeExpHistogram:
-		e.expHistogram.Encode(&v.box.expHistogram)
-	case PointValueTypeSummary:
-		e.summary.Encode(&v.box.summary)
-	}
-}
-
-type pointValueDecoder struct {
-	head         stefrt.OneofDecoder
-	int64        codec.Int64Decoder
-	float64      codec.Float64Decoder
-	histogram    histogramValueDecoder
-	expHistogram expHistogramValueDecoder
-	summary      summaryValueDecoder
-}
-
-func (d *pointValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Oneof(name, "PointValue", &d.head,
-		stefrt.PrimitiveDecoder("Int64", &d.int64, ""),
-		stefrt.PrimitiveDecoder("Float64", &d.float64, ""),
-		stefrt.DecoderOf("Histogram", d.histogram.register),
-		stefrt.DecoderOf("ExpHistogram", d.expHistogram.register),
-		stefrt.DecoderOf("Summary", d.summary.register),
-	)
-}
-
-func (d *pointValueDecoder) Decode(v *PointValue) {
-	typ := PointValueType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
-		d.head.NoSuchChoice()
-		return
-	}
-	switch typ {
-	case PointValueTypeInt64:
-		v.num = uint64(d.int64.Decode())
-	case PointValueTypeFloat64:
-		v.num = math.Float64bits(d.float64.Decode())
-	case PointValueTypeHistogram:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.histogram.clear()
-		}
-		d.histogram.Decode(&v.box.histogram)
-	case PointValueTypeExpHistogram:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.expHistogram.clear()
-		}
-		d.expHistogram.Decode(&v.box.expHistogram)
-	case PointValueTypeSummary:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.summary.clear()
-		}
-		d.summary.Decode(&v.box.summary)
-	}
-	v.typ = typ
-}
-
-// open allocates the box of v, if the record is within its memory limit.
-func (d *pointValueDecoder) open(v *PointValue) bool {
-	if v.box == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(pointValueBox{}))) {
-			return false
-		}
-		v.open()
-	}
-	return true
 }

@@ -32,7 +32,10 @@ type Error struct {
 // Error describes the error.
 func (e *Error) Error() string {
 	lost := ""
-	if e.Lost > 0 {
+	switch {
+	case e.Op == "create":
+		lost = " (the function of this Write was not called)"
+	case e.Lost > 0:
 		lost = fmt.Sprintf(" (%d records lost)", e.Lost)
 	}
 	err := e.Err

@@ -49,7 +49,7 @@ type Writer[S Stream] struct {
 // Stats are counts of what a Writer did.
 type Stats struct {
 	Records   uint64 // records that reached a file
-	Lost      uint64 // records that did not, because of an error
+	Lost      uint64 // records that did not, because of an error; without those of a Write that could not create a file, whose function was not called
 	Bytes     int64  // bytes of whole frames and headers that reached a file
 	Opened    uint64 // files
 	Finished  uint64 // files with their final name

@@ -149,12 +149,12 @@ func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 	if s.roots != nil {
 		for _, root := range s.roots().Roots() {
 			if _, no := schema.Keep(root, wire); no == nil && root.Name != own {
-				return fmt.Errorf("%w: the records seem to be those of %s, not of %s: use a %sReader; or the stream is newer than this code",
+				return fmt.Errorf("%w: the records seem to be those of %s, not of %s: a %sReader reads them; or the stream is newer than the reader",
 					err, root.Name, own, root.Name)
 			}
 		}
 	}
-	return fmt.Errorf("%w: the stream is newer than this code, or its records are not those of %s; a stream does not name its root", err, own)
+	return fmt.Errorf("%w: the stream is newer than the reader, or its records are not those of %s; a stream does not name its root", err, own)
 }
 
 // Schema returns the wire schema of the stream: the announced one, or the schema
@@ -461,13 +461,13 @@ func (s *ReadStream) faultError(code bitio.FaultCode) error {
 	case bitio.FaultPairs:
 		kind, what = stef.ErrLimit, fmt.Sprintf("a multimap has more than %d pairs", stef.MaxPairs)
 	case bitio.FaultDepth:
-		kind, what = stef.ErrLimit, fmt.Sprintf("a value is nested deeper than %d (Limits.Depth, see stef.WithLimits)", s.limits.Depth)
+		kind, what = stef.ErrLimit, fmt.Sprintf("a value is nested deeper than %d (Limits.Depth of the reader, see stef.WithLimits)", s.limits.Depth)
 	case bitio.FaultRecordSize:
-		kind, what = stef.ErrLimit, fmt.Sprintf("the record needs more memory than %d bytes (Limits.RecordBytes, see stef.WithLimits)", s.limits.RecordBytes)
+		kind, what = stef.ErrLimit, fmt.Sprintf("the record needs more memory than %d bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", s.limits.RecordBytes)
 	case bitio.FaultState:
 		kind, what = stef.ErrLimit, "the state of the compact form exceeds its limit"
 	case bitio.FaultDictSize:
-		kind, what = stef.ErrLimit, fmt.Sprintf("the dictionaries need more memory than %d bytes (Limits.DictBytes, see stef.WithLimits)", s.limits.DictBytes)
+		kind, what = stef.ErrLimit, fmt.Sprintf("the dictionaries need more memory than %d bytes (Limits.DictBytes of the reader, see stef.WithLimits)", s.limits.DictBytes)
 	}
 	return fmt.Errorf("%w: %s", kind, what)
 }

@@ -324,26 +324,26 @@ func TestReadLimits(t *testing.T) {
 	}
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	words := frameText{0, 2, map[string]string{"": "04 00 80", "Word": "08 61616161 08 62626262"}}
-	f(plain, stef.Limits{DictBytes: 39}, 2, ".Word", "the dictionaries need more memory than 39 bytes (Limits.DictBytes, see stef.WithLimits)", words)
-	f(plain, stef.Limits{DictBytes: 39}, 3, ".Word", "the dictionaries need more memory than 39 bytes (Limits.DictBytes, see stef.WithLimits)",
+	f(plain, stef.Limits{DictBytes: 39}, 2, ".Word", "the dictionaries need more memory than 39 bytes (Limits.DictBytes of the reader, see stef.WithLimits)", words)
+	f(plain, stef.Limits{DictBytes: 39}, 3, ".Word", "the dictionaries need more memory than 39 bytes (Limits.DictBytes of the reader, see stef.WithLimits)",
 		frameText{0, 1, map[string]string{"": "04 00", "Word": "08 61616161"}},
 		frameText{1, 2, map[string]string{"": "04 00 80", "Word": "08 61616161 08 62626262"}})
 
 	counts := frameText{0, 1, map[string]string{"": "80 00", "Lists": "00 20 00", "Lists.Counts": "70", "Lists.Counts[]": "02 02 02"}}
-	f(plain, stef.Limits{RecordBytes: 47}, 1, ".Lists.Counts", "the record needs more memory than 47 bytes (Limits.RecordBytes, see stef.WithLimits)", counts)
+	f(plain, stef.Limits{RecordBytes: 47}, 1, ".Lists.Counts", "the record needs more memory than 47 bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", counts)
 
 	pairs := kindOf(t, "maps", "Record", maps.NewRecordReader)
 	ints := frameText{0, 1, map[string]string{"": "00 04", "Ints": "07", "Ints.key": "00 00 00", "Ints.value": "00 00 00"}}
-	f(pairs, stef.Limits{RecordBytes: 47}, 1, ".Ints", "the record needs more memory than 47 bytes (Limits.RecordBytes, see stef.WithLimits)", ints)
+	f(pairs, stef.Limits{RecordBytes: 47}, 1, ".Ints", "the record needs more memory than 47 bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", ints)
 
 	// Chain in Chain: mask and presence, 3 bits a level.
 	deep := kindOf(t, "recursive", "Record", recursive.NewRecordReader)
 	chain := frameText{0, 1, map[string]string{"": "04", "Chain": "b6 db 6d b0"}}
-	f(deep, stef.Limits{Depth: 5}, 1, ".Chain", "a value is nested deeper than 5 (Limits.Depth, see stef.WithLimits)", chain)
-	f(deep, stef.Limits{RecordBytes: 200}, 1, ".Chain", "the record needs more memory than 200 bytes (Limits.RecordBytes, see stef.WithLimits)", chain)
+	f(deep, stef.Limits{Depth: 5}, 1, ".Chain", "a value is nested deeper than 5 (Limits.Depth of the reader, see stef.WithLimits)", chain)
+	f(deep, stef.Limits{RecordBytes: 200}, 1, ".Chain", "the record needs more memory than 200 bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", chain)
 
 	dict := kindOf(t, "shared", "Record", shared.NewRecordReader)
-	f(dict, stef.Limits{DictBytes: 2*(256+32) - 1}, 2, ".Inner", "the dictionaries need more memory than 575 bytes (Limits.DictBytes, see stef.WithLimits)",
+	f(dict, stef.Limits{DictBytes: 2*(256+32) - 1}, 2, ".Inner", "the dictionaries need more memory than 575 bytes (Limits.DictBytes of the reader, see stef.WithLimits)",
 		frameText{0, 2, map[string]string{"": "04 00 80", "Inner": "90"}})
 }
 

@@ -64,9 +64,14 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 	build(&b)
 	writeColumns.Store(int64(s.tree.Len()))
 	if err := b.Fields.done(); err != nil {
-		return fmt.Errorf("stef: %w: the schema of the options, or of the peer, is not one of %s, or newer than this code", err, s.tree.Path(0))
+		own := s.tree.Path(0)
+		return fmt.Errorf("stef: the schema of the options, or of the peer, is not one of %s, or newer than this code: a %sWriter needs the schema of %s: %w", own, own, own, err)
 	}
-	if check := config.CheckSchema; check != nil {
+	check := config.CheckSchema
+	if c, ok := w.(stef.SchemaChecker); ok && check == nil {
+		check = c.CheckSchema
+	}
+	if check != nil {
 		if err := check(slices.Clone(b.Fields.own)); err != nil {
 			return fmt.Errorf("stef: %w", err)
 		}

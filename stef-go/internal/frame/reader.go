@@ -146,7 +146,7 @@ func (r *Reader) readFixedHeader() error {
 		return fmt.Errorf("%w: size is %d, at least %d", stef.ErrCorrupt, size, fixedSize)
 	}
 	if size > uint64(r.limits.HeaderBytes) {
-		return fmt.Errorf("%w: size is %d, at most %d (Limits.HeaderBytes, see stef.WithLimits)", stef.ErrLimit, size, r.limits.HeaderBytes)
+		return fmt.Errorf("%w: size is %d, at most %d (Limits.HeaderBytes of the reader, see stef.WithLimits)", stef.ErrLimit, size, r.limits.HeaderBytes)
 	}
 	var rest [fixedSize]byte
 	if err := r.readFull(rest[:]); err != nil {
@@ -334,7 +334,7 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 		return 0, 0, err
 	}
 	if size == 0 {
-		return 0, 0, fmt.Errorf("%w: the frame has no content", stef.ErrCorrupt)
+		return 0, 0, fmt.Errorf("%w: the frame has no content: no frame begins here", stef.ErrCorrupt)
 	}
 	if r.compression == stef.None {
 		r.payload, err = r.content(r.payload[:0], size)
@@ -354,7 +354,11 @@ func (r *Reader) size(limit int) (int, error) {
 		return 0, err
 	}
 	if size > uint64(limit) {
-		return 0, fmt.Errorf("%w: frame of %d bytes, at most %d", stef.ErrLimit, size, limit)
+		option := ""
+		if limit == r.limits.FrameBytes {
+			option = " (Limits.FrameBytes of the reader of the reader, see stef.WithLimits)"
+		}
+		return 0, fmt.Errorf("%w: frame of %d bytes, at most %d%s", stef.ErrLimit, size, limit, option)
 	}
 	return int(size), nil
 }
@@ -470,7 +474,7 @@ func badFlags(b byte) error {
 	if b == signature[0] { // of a stream that was appended to a file
 		return fmt.Errorf("%w: unknown bits in the frame flags %#02x: a second stream may begin here, but a file holds one stream", stef.ErrCorrupt, b)
 	}
-	return fmt.Errorf("%w: unknown bits in the frame flags %#02x", stef.ErrCorrupt, b)
+	return fmt.Errorf("%w: unknown bits in the frame flags %#02x: no frame begins here", stef.ErrCorrupt, b)
 }
 
 // cut converts the end of the source inside an element into an error that names the

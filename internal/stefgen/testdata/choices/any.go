@@ -133,8 +133,14 @@ func (t AnyType) String() string {
 // NewAny returns an empty value that is not part of a record.
 func NewAny() *Any { return stefrt.New((*Any).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Any) Type() AnyType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Any) Type() AnyType {
+	if v == nil {
+		return AnyTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Any) SetType(typ AnyType) {
@@ -238,7 +244,7 @@ func (v *Any) open() {
 // Flag is a truth value.
 // It is false unless Type is AnyTypeFlag.
 func (v *Any) Flag() bool {
-	if v.typ != AnyTypeFlag {
+	if v == nil || v.typ != AnyTypeFlag {
 		return false
 	}
 	return v.num != 0
@@ -257,7 +263,7 @@ func (v *Any) SetFlag(x bool) {
 // Signed returns the field.
 // It is 0 unless Type is AnyTypeSigned.
 func (v *Any) Signed() int64 {
-	if v.typ != AnyTypeSigned {
+	if v == nil || v.typ != AnyTypeSigned {
 		return 0
 	}
 	return int64(v.num)
@@ -276,7 +282,7 @@ func (v *Any) SetSigned(x int64) {
 // Count returns the field.
 // It is 0 unless Type is AnyTypeCount.
 func (v *Any) Count() uint64 {
-	if v.typ != AnyTypeCount {
+	if v == nil || v.typ != AnyTypeCount {
 		return 0
 	}
 	return v.num
@@ -294,7 +300,7 @@ func (v *Any) SetCount(x uint64) {
 // Ratio returns the field.
 // It is 0 unless Type is AnyTypeRatio.
 func (v *Any) Ratio() float64 {
-	if v.typ != AnyTypeRatio {
+	if v == nil || v.typ != AnyTypeRatio {
 		return 0
 	}
 	return math.Float64frombits(v.num)
@@ -313,7 +319,7 @@ func (v *Any) SetRatio(x float64) {
 // Text returns the field.
 // It is "" unless Type is AnyTypeText.
 func (v *Any) Text() string {
-	if v.typ != AnyTypeText {
+	if v == nil || v.typ != AnyTypeText {
 		return ""
 	}
 	return v.str
@@ -334,7 +340,7 @@ func (v *Any) SetText(x string) {
 // Word returns the field.
 // It is "" unless Type is AnyTypeWord.
 func (v *Any) Word() string {
-	if v.typ != AnyTypeWord {
+	if v == nil || v.typ != AnyTypeWord {
 		return ""
 	}
 	return v.str
@@ -362,7 +368,7 @@ func (v *Any) SetWordRef(x string, ref stef.TextRef) {
 // Raw returns the field.
 // It is nil unless Type is AnyTypeRaw.
 func (v *Any) Raw() []byte {
-	if v.typ != AnyTypeRaw {
+	if v == nil || v.typ != AnyTypeRaw {
 		return nil
 	}
 	return v.box.raw
@@ -384,7 +390,7 @@ func (v *Any) SetRaw(x []byte) {
 // Blob returns the field.
 // It is nil unless Type is AnyTypeBlob.
 func (v *Any) Blob() []byte {
-	if v.typ != AnyTypeBlob {
+	if v == nil || v.typ != AnyTypeBlob {
 		return nil
 	}
 	return v.box.blob
@@ -406,7 +412,7 @@ func (v *Any) SetBlob(x []byte) {
 // Color returns the field.
 // It is 0 unless Type is AnyTypeColor.
 func (v *Any) Color() Color {
-	if v.typ != AnyTypeColor {
+	if v == nil || v.typ != AnyTypeColor {
 		return 0
 	}
 	return Color(v.num)
@@ -425,7 +431,7 @@ func (v *Any) SetColor(x Color) {
 // Point returns the field.
 // It is nil unless Type is AnyTypePoint.
 func (v *Any) Point() *Point {
-	if v.typ != AnyTypePoint {
+	if v == nil || v.typ != AnyTypePoint {
 		return nil
 	}
 	return &v.box.point
@@ -440,7 +446,7 @@ func (v *Any) SetPoint() *Point {
 // Nested returns the field.
 // It is nil unless Type is AnyTypeNested.
 func (v *Any) Nested() *Seven {
-	if v.typ != AnyTypeNested {
+	if v == nil || v.typ != AnyTypeNested {
 		return nil
 	}
 	return &v.box.nested
@@ -455,7 +461,7 @@ func (v *Any) SetNested() *Seven {
 // Tags returns the field.
 // It is nil unless Type is AnyTypeTags.
 func (v *Any) Tags() *Tags {
-	if v.typ != AnyTypeTags {
+	if v == nil || v.typ != AnyTypeTags {
 		return nil
 	}
 	return &v.box.tags
@@ -470,7 +476,7 @@ func (v *Any) SetTags() *Tags {
 // Points returns the field.
 // It is nil unless Type is AnyTypePoints.
 func (v *Any) Points() *list.Of[Point] {
-	if v.typ != AnyTypePoints {
+	if v == nil || v.typ != AnyTypePoints {
 		return nil
 	}
 	return (*list.Of[Point])(&v.box.points)
@@ -485,7 +491,7 @@ func (v *Any) SetPoints() *list.Of[Point] {
 // Longs returns the field.
 // It is nil unless Type is AnyTypeLongs.
 func (v *Any) Longs() *list.Values[int64] {
-	if v.typ != AnyTypeLongs {
+	if v == nil || v.typ != AnyTypeLongs {
 		return nil
 	}
 	return (*list.Values[int64])(&v.box.longs)
@@ -500,7 +506,7 @@ func (v *Any) SetLongs() *list.Values[int64] {
 // Doubles returns the field.
 // It is nil unless Type is AnyTypeDoubles.
 func (v *Any) Doubles() *list.Floats {
-	if v.typ != AnyTypeDoubles {
+	if v == nil || v.typ != AnyTypeDoubles {
 		return nil
 	}
 	return (*list.Floats)(&v.box.doubles)
@@ -515,7 +521,7 @@ func (v *Any) SetDoubles() *list.Floats {
 // Raws returns the field.
 // It is nil unless Type is AnyTypeRaws.
 func (v *Any) Raws() *list.Bytes {
-	if v.typ != AnyTypeRaws {
+	if v == nil || v.typ != AnyTypeRaws {
 		return nil
 	}
 	return (*list.Bytes)(&v.box.raws)
@@ -530,7 +536,7 @@ func (v *Any) SetRaws() *list.Bytes {
 // Ones returns the field.
 // It is nil unless Type is AnyTypeOnes.
 func (v *Any) Ones() *list.Of[One] {
-	if v.typ != AnyTypeOnes {
+	if v == nil || v.typ != AnyTypeOnes {
 		return nil
 	}
 	return (*list.Of[One])(&v.box.ones)
@@ -545,7 +551,7 @@ func (v *Any) SetOnes() *list.Of[One] {
 // TagLists returns the field.
 // It is nil unless Type is AnyTypeTagLists.
 func (v *Any) TagLists() *list.Of[Tags] {
-	if v.typ != AnyTypeTagLists {
+	if v == nil || v.typ != AnyTypeTagLists {
 		return nil
 	}
 	return (*list.Of[Tags])(&v.box.tagLists)
@@ -560,7 +566,7 @@ func (v *Any) SetTagLists() *list.Of[Tags] {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Any) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case AnyTypeNone:
 		return ""
 	case AnyTypeFlag:

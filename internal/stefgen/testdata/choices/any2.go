@@ -66,8 +66,14 @@ func (t Any2Type) String() string {
 // NewAny2 returns an empty value that is not part of a record.
 func NewAny2() *Any2 { return stefrt.New((*Any2).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Any2) Type() Any2Type { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Any2) Type() Any2Type {
+	if v == nil {
+		return Any2TypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Any2) SetType(typ Any2Type) {
@@ -104,7 +110,7 @@ func (v *Any2) open() {
 // Int returns the field.
 // It is 0 unless Type is Any2TypeInt.
 func (v *Any2) Int() int64 {
-	if v.typ != Any2TypeInt {
+	if v == nil || v.typ != Any2TypeInt {
 		return 0
 	}
 	return int64(v.num)
@@ -123,7 +129,7 @@ func (v *Any2) SetInt(x int64) {
 // Str returns the field.
 // It is "" unless Type is Any2TypeStr.
 func (v *Any2) Str() string {
-	if v.typ != Any2TypeStr {
+	if v == nil || v.typ != Any2TypeStr {
 		return ""
 	}
 	return v.str
@@ -151,7 +157,7 @@ func (v *Any2) SetStrRef(x string, ref stef.TextRef) {
 // Raw returns the field.
 // It is nil unless Type is Any2TypeRaw.
 func (v *Any2) Raw() []byte {
-	if v.typ != Any2TypeRaw {
+	if v == nil || v.typ != Any2TypeRaw {
 		return nil
 	}
 	return v.box.raw
@@ -173,7 +179,7 @@ func (v *Any2) SetRaw(x []byte) {
 // Point returns the field.
 // It is nil unless Type is Any2TypePoint.
 func (v *Any2) Point() *Point {
-	if v.typ != Any2TypePoint {
+	if v == nil || v.typ != Any2TypePoint {
 		return nil
 	}
 	return &v.box.point
@@ -188,7 +194,7 @@ func (v *Any2) SetPoint() *Point {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Any2) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case Any2TypeNone:
 		return ""
 	case Any2TypeInt:

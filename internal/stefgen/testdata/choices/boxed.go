@@ -62,8 +62,14 @@ func (t BoxedType) String() string {
 // NewBoxed returns an empty value that is not part of a record.
 func NewBoxed() *Boxed { return stefrt.New((*Boxed).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Boxed) Type() BoxedType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Boxed) Type() BoxedType {
+	if v == nil {
+		return BoxedTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Boxed) SetType(typ BoxedType) {
@@ -106,7 +112,7 @@ func (v *Boxed) open() {
 // A returns the field.
 // It is nil unless Type is BoxedTypeA.
 func (v *Boxed) A() []byte {
-	if v.typ != BoxedTypeA {
+	if v == nil || v.typ != BoxedTypeA {
 		return nil
 	}
 	return v.box.a
@@ -128,7 +134,7 @@ func (v *Boxed) SetA(x []byte) {
 // B returns the field.
 // It is nil unless Type is BoxedTypeB.
 func (v *Boxed) B() *Point {
-	if v.typ != BoxedTypeB {
+	if v == nil || v.typ != BoxedTypeB {
 		return nil
 	}
 	return &v.box.b
@@ -143,7 +149,7 @@ func (v *Boxed) SetB() *Point {
 // C returns the field.
 // It is nil unless Type is BoxedTypeC.
 func (v *Boxed) C() *list.Values[uint64] {
-	if v.typ != BoxedTypeC {
+	if v == nil || v.typ != BoxedTypeC {
 		return nil
 	}
 	return (*list.Values[uint64])(&v.box.c)
@@ -158,7 +164,7 @@ func (v *Boxed) SetC() *list.Values[uint64] {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Boxed) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case BoxedTypeNone:
 		return ""
 	case BoxedTypeA:

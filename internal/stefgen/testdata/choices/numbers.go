@@ -61,8 +61,14 @@ func (t NumbersType) String() string {
 // NewNumbers returns an empty value that is not part of a record.
 func NewNumbers() *Numbers { return stefrt.New((*Numbers).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Numbers) Type() NumbersType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Numbers) Type() NumbersType {
+	if v == nil {
+		return NumbersTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Numbers) SetType(typ NumbersType) {
@@ -77,7 +83,7 @@ func (v *Numbers) SetType(typ NumbersType) {
 // U returns the field.
 // It is 0 unless Type is NumbersTypeU.
 func (v *Numbers) U() uint64 {
-	if v.typ != NumbersTypeU {
+	if v == nil || v.typ != NumbersTypeU {
 		return 0
 	}
 	return v.num
@@ -95,7 +101,7 @@ func (v *Numbers) SetU(x uint64) {
 // I returns the field.
 // It is 0 unless Type is NumbersTypeI.
 func (v *Numbers) I() int64 {
-	if v.typ != NumbersTypeI {
+	if v == nil || v.typ != NumbersTypeI {
 		return 0
 	}
 	return int64(v.num)
@@ -114,7 +120,7 @@ func (v *Numbers) SetI(x int64) {
 // F returns the field.
 // It is 0 unless Type is NumbersTypeF.
 func (v *Numbers) F() float64 {
-	if v.typ != NumbersTypeF {
+	if v == nil || v.typ != NumbersTypeF {
 		return 0
 	}
 	return math.Float64frombits(v.num)
@@ -133,7 +139,7 @@ func (v *Numbers) SetF(x float64) {
 // B returns the field.
 // It is false unless Type is NumbersTypeB.
 func (v *Numbers) B() bool {
-	if v.typ != NumbersTypeB {
+	if v == nil || v.typ != NumbersTypeB {
 		return false
 	}
 	return v.num != 0
@@ -152,7 +158,7 @@ func (v *Numbers) SetB(x bool) {
 // C returns the field.
 // It is 0 unless Type is NumbersTypeC.
 func (v *Numbers) C() Color {
-	if v.typ != NumbersTypeC {
+	if v == nil || v.typ != NumbersTypeC {
 		return 0
 	}
 	return Color(v.num)
@@ -171,7 +177,7 @@ func (v *Numbers) SetC(x Color) {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Numbers) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case NumbersTypeNone:
 		return ""
 	case NumbersTypeU:

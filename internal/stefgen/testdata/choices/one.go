@@ -44,8 +44,14 @@ func (t OneType) String() string {
 // NewOne returns an empty value that is not part of a record.
 func NewOne() *One { return stefrt.New((*One).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *One) Type() OneType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *One) Type() OneType {
+	if v == nil {
+		return OneTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *One) SetType(typ OneType) {
@@ -60,7 +66,7 @@ func (v *One) SetType(typ OneType) {
 // A returns the field.
 // It is 0 unless Type is OneTypeA.
 func (v *One) A() uint64 {
-	if v.typ != OneTypeA {
+	if v == nil || v.typ != OneTypeA {
 		return 0
 	}
 	return v.num
@@ -78,7 +84,7 @@ func (v *One) SetA(x uint64) {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *One) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case OneTypeNone:
 		return ""
 	case OneTypeA:

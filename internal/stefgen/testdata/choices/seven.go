@@ -78,8 +78,14 @@ func (t SevenType) String() string {
 // NewSeven returns an empty value that is not part of a record.
 func NewSeven() *Seven { return stefrt.New((*Seven).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Seven) Type() SevenType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Seven) Type() SevenType {
+	if v == nil {
+		return SevenTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Seven) SetType(typ SevenType) {
@@ -119,7 +125,7 @@ func (v *Seven) open() {
 // A returns the field.
 // It is 0 unless Type is SevenTypeA.
 func (v *Seven) A() uint64 {
-	if v.typ != SevenTypeA {
+	if v == nil || v.typ != SevenTypeA {
 		return 0
 	}
 	return v.num
@@ -137,7 +143,7 @@ func (v *Seven) SetA(x uint64) {
 // B returns the field.
 // It is 0 unless Type is SevenTypeB.
 func (v *Seven) B() uint64 {
-	if v.typ != SevenTypeB {
+	if v == nil || v.typ != SevenTypeB {
 		return 0
 	}
 	return v.num
@@ -155,7 +161,7 @@ func (v *Seven) SetB(x uint64) {
 // C returns the field.
 // It is "" unless Type is SevenTypeC.
 func (v *Seven) C() string {
-	if v.typ != SevenTypeC {
+	if v == nil || v.typ != SevenTypeC {
 		return ""
 	}
 	return v.str
@@ -176,7 +182,7 @@ func (v *Seven) SetC(x string) {
 // D returns the field.
 // It is "" unless Type is SevenTypeD.
 func (v *Seven) D() string {
-	if v.typ != SevenTypeD {
+	if v == nil || v.typ != SevenTypeD {
 		return ""
 	}
 	return v.str
@@ -197,7 +203,7 @@ func (v *Seven) SetD(x string) {
 // E returns the field.
 // It is nil unless Type is SevenTypeE.
 func (v *Seven) E() []byte {
-	if v.typ != SevenTypeE {
+	if v == nil || v.typ != SevenTypeE {
 		return nil
 	}
 	return v.box.e
@@ -219,7 +225,7 @@ func (v *Seven) SetE(x []byte) {
 // F returns the field.
 // It is nil unless Type is SevenTypeF.
 func (v *Seven) F() []byte {
-	if v.typ != SevenTypeF {
+	if v == nil || v.typ != SevenTypeF {
 		return nil
 	}
 	return v.box.f
@@ -241,7 +247,7 @@ func (v *Seven) SetF(x []byte) {
 // G returns the field.
 // It is nil unless Type is SevenTypeG.
 func (v *Seven) G() *Point {
-	if v.typ != SevenTypeG {
+	if v == nil || v.typ != SevenTypeG {
 		return nil
 	}
 	return &v.box.g
@@ -256,7 +262,7 @@ func (v *Seven) SetG() *Point {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Seven) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case SevenTypeNone:
 		return ""
 	case SevenTypeA:

@@ -50,8 +50,14 @@ func (t TextsType) String() string {
 // NewTexts returns an empty value that is not part of a record.
 func NewTexts() *Texts { return stefrt.New((*Texts).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Texts) Type() TextsType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Texts) Type() TextsType {
+	if v == nil {
+		return TextsTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Texts) SetType(typ TextsType) {
@@ -67,7 +73,7 @@ func (v *Texts) SetType(typ TextsType) {
 // A returns the field.
 // It is "" unless Type is TextsTypeA.
 func (v *Texts) A() string {
-	if v.typ != TextsTypeA {
+	if v == nil || v.typ != TextsTypeA {
 		return ""
 	}
 	return v.str
@@ -88,7 +94,7 @@ func (v *Texts) SetA(x string) {
 // B returns the field.
 // It is "" unless Type is TextsTypeB.
 func (v *Texts) B() string {
-	if v.typ != TextsTypeB {
+	if v == nil || v.typ != TextsTypeB {
 		return ""
 	}
 	return v.str
@@ -116,7 +122,7 @@ func (v *Texts) SetBRef(x string, ref stef.TextRef) {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Texts) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case TextsTypeNone:
 		return ""
 	case TextsTypeA:

@@ -60,8 +60,14 @@ func (t ThreeType) String() string {
 // NewThree returns an empty value that is not part of a record.
 func NewThree() *Three { return stefrt.New((*Three).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Three) Type() ThreeType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Three) Type() ThreeType {
+	if v == nil {
+		return ThreeTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Three) SetType(typ ThreeType) {
@@ -95,7 +101,7 @@ func (v *Three) open() {
 // A returns the field.
 // It is 0 unless Type is ThreeTypeA.
 func (v *Three) A() uint64 {
-	if v.typ != ThreeTypeA {
+	if v == nil || v.typ != ThreeTypeA {
 		return 0
 	}
 	return v.num
@@ -113,7 +119,7 @@ func (v *Three) SetA(x uint64) {
 // B returns the field.
 // It is "" unless Type is ThreeTypeB.
 func (v *Three) B() string {
-	if v.typ != ThreeTypeB {
+	if v == nil || v.typ != ThreeTypeB {
 		return ""
 	}
 	return v.str
@@ -134,7 +140,7 @@ func (v *Three) SetB(x string) {
 // C returns the field.
 // It is nil unless Type is ThreeTypeC.
 func (v *Three) C() *Point {
-	if v.typ != ThreeTypeC {
+	if v == nil || v.typ != ThreeTypeC {
 		return nil
 	}
 	return &v.box.c
@@ -149,7 +155,7 @@ func (v *Three) SetC() *Point {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Three) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case ThreeTypeNone:
 		return ""
 	case ThreeTypeA:

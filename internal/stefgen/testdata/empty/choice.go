@@ -54,8 +54,14 @@ func (t ChoiceType) String() string {
 // NewChoice returns an empty value that is not part of a record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Choice) Type() ChoiceType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Choice) Type() ChoiceType {
+	if v == nil {
+		return ChoiceTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Choice) SetType(typ ChoiceType) {
@@ -95,7 +101,7 @@ func (v *Choice) open() {
 // Empty returns the field.
 // It is nil unless Type is ChoiceTypeEmpty.
 func (v *Choice) Empty() *Empty {
-	if v.typ != ChoiceTypeEmpty {
+	if v == nil || v.typ != ChoiceTypeEmpty {
 		return nil
 	}
 	return &v.box.empty
@@ -110,7 +116,7 @@ func (v *Choice) SetEmpty() *Empty {
 // Nothing returns the field.
 // It is nil unless Type is ChoiceTypeNothing.
 func (v *Choice) Nothing() *Nothing {
-	if v.typ != ChoiceTypeNothing {
+	if v == nil || v.typ != ChoiceTypeNothing {
 		return nil
 	}
 	return &v.box.nothing
@@ -125,7 +131,7 @@ func (v *Choice) SetNothing() *Nothing {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Choice) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case ChoiceTypeNone:
 		return ""
 	}

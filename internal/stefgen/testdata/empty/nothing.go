@@ -38,8 +38,14 @@ func (t NothingType) String() string {
 // NewNothing returns an empty value that is not part of a record.
 func NewNothing() *Nothing { return stefrt.New((*Nothing).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Nothing) Type() NothingType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Nothing) Type() NothingType {
+	if v == nil {
+		return NothingTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Nothing) SetType(typ NothingType) {
@@ -53,7 +59,7 @@ func (v *Nothing) SetType(typ NothingType) {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Nothing) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case NothingTypeNone:
 		return ""
 	}

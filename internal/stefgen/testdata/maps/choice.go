@@ -64,8 +64,14 @@ func (t ChoiceType) String() string {
 // NewChoice returns an empty value that is not part of a record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Choice) Type() ChoiceType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Choice) Type() ChoiceType {
+	if v == nil {
+		return ChoiceTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Choice) SetType(typ ChoiceType) {
@@ -107,7 +113,7 @@ func (v *Choice) open() {
 // N returns the field.
 // It is 0 unless Type is ChoiceTypeN.
 func (v *Choice) N() uint64 {
-	if v.typ != ChoiceTypeN {
+	if v == nil || v.typ != ChoiceTypeN {
 		return 0
 	}
 	return v.num
@@ -125,7 +131,7 @@ func (v *Choice) SetN(x uint64) {
 // S returns the field.
 // It is "" unless Type is ChoiceTypeS.
 func (v *Choice) S() string {
-	if v.typ != ChoiceTypeS {
+	if v == nil || v.typ != ChoiceTypeS {
 		return ""
 	}
 	return v.str
@@ -146,7 +152,7 @@ func (v *Choice) SetS(x string) {
 // P returns the field.
 // It is nil unless Type is ChoiceTypeP.
 func (v *Choice) P() *Point {
-	if v.typ != ChoiceTypeP {
+	if v == nil || v.typ != ChoiceTypeP {
 		return nil
 	}
 	return &v.box.p
@@ -161,7 +167,7 @@ func (v *Choice) SetP() *Point {
 // M returns the field.
 // It is nil unless Type is ChoiceTypeM.
 func (v *Choice) M() *Ints {
-	if v.typ != ChoiceTypeM {
+	if v == nil || v.typ != ChoiceTypeM {
 		return nil
 	}
 	return &v.box.m
@@ -176,7 +182,7 @@ func (v *Choice) SetM() *Ints {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Choice) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case ChoiceTypeNone:
 		return ""
 	case ChoiceTypeN:

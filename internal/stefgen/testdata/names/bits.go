@@ -62,8 +62,14 @@ func (t BitsType) String() string {
 // NewBits returns an empty value that is not part of a record.
 func NewBits() *Bits { return stefrt.New((*Bits).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Bits) Type() BitsType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Bits) Type() BitsType {
+	if v == nil {
+		return BitsTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Bits) SetType(typ BitsType) {
@@ -99,7 +105,7 @@ func (v *Bits) open() {
 // Stefrt returns the field.
 // It is "" unless Type is BitsTypeStefrt.
 func (v *Bits) Stefrt() string {
-	if v.typ != BitsTypeStefrt {
+	if v == nil || v.typ != BitsTypeStefrt {
 		return ""
 	}
 	return v.str
@@ -120,7 +126,7 @@ func (v *Bits) SetStefrt(x string) {
 // Open returns the field.
 // It is nil unless Type is BitsTypeOpen.
 func (v *Bits) Open() []byte {
-	if v.typ != BitsTypeOpen {
+	if v == nil || v.typ != BitsTypeOpen {
 		return nil
 	}
 	return v.box.openField
@@ -142,7 +148,7 @@ func (v *Bits) SetOpen(x []byte) {
 // Size returns the field.
 // It is nil unless Type is BitsTypeSize.
 func (v *Bits) Size() *list.Values[uint64] {
-	if v.typ != BitsTypeSize {
+	if v == nil || v.typ != BitsTypeSize {
 		return nil
 	}
 	return (*list.Values[uint64])(&v.box.sizeField)
@@ -157,7 +163,7 @@ func (v *Bits) SetSize() *list.Values[uint64] {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Bits) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case BitsTypeNone:
 		return ""
 	case BitsTypeStefrt:

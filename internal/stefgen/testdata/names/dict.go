@@ -81,8 +81,14 @@ func (t DictType) String() string {
 // NewDict returns an empty value that is not part of a record.
 func NewDict() *Dict { return stefrt.New((*Dict).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Dict) Type() DictType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Dict) Type() DictType {
+	if v == nil {
+		return DictTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Dict) SetType(typ DictType) {
@@ -122,7 +128,7 @@ func (v *Dict) open() {
 // Node returns the field.
 // It is 0 unless Type is DictTypeNode.
 func (v *Dict) Node() uint64 {
-	if v.typ != DictTypeNode {
+	if v == nil || v.typ != DictTypeNode {
 		return 0
 	}
 	return v.num
@@ -140,7 +146,7 @@ func (v *Dict) SetNode(x uint64) {
 // Typ returns the field.
 // It is "" unless Type is DictTypeTyp.
 func (v *Dict) Typ() string {
-	if v.typ != DictTypeTyp {
+	if v == nil || v.typ != DictTypeTyp {
 		return ""
 	}
 	return v.str
@@ -161,7 +167,7 @@ func (v *Dict) SetTyp(x string) {
 // Sent returns the field.
 // It is nil unless Type is DictTypeSent.
 func (v *Dict) Sent() []byte {
-	if v.typ != DictTypeSent {
+	if v == nil || v.typ != DictTypeSent {
 		return nil
 	}
 	return v.box.sentField
@@ -183,7 +189,7 @@ func (v *Dict) SetSent(x []byte) {
 // Num returns the field.
 // It is nil unless Type is DictTypeNum.
 func (v *Dict) Num() *Head {
-	if v.typ != DictTypeNum {
+	if v == nil || v.typ != DictTypeNum {
 		return nil
 	}
 	return &v.box.numField
@@ -198,7 +204,7 @@ func (v *Dict) SetNum() *Head {
 // Str returns the field.
 // It is 0 unless Type is DictTypeStr.
 func (v *Dict) Str() uint64 {
-	if v.typ != DictTypeStr {
+	if v == nil || v.typ != DictTypeStr {
 		return 0
 	}
 	return v.num
@@ -216,7 +222,7 @@ func (v *Dict) SetStr(x uint64) {
 // Box returns the field.
 // It is "" unless Type is DictTypeBox.
 func (v *Dict) Box() string {
-	if v.typ != DictTypeBox {
+	if v == nil || v.typ != DictTypeBox {
 		return ""
 	}
 	return v.str
@@ -237,7 +243,7 @@ func (v *Dict) SetBox(x string) {
 // Key returns the field.
 // It is nil unless Type is DictTypeKey.
 func (v *Dict) Key() []byte {
-	if v.typ != DictTypeKey {
+	if v == nil || v.typ != DictTypeKey {
 		return nil
 	}
 	return v.box.key
@@ -259,7 +265,7 @@ func (v *Dict) SetKey(x []byte) {
 // V returns the field.
 // It is 0 unless Type is DictTypeV.
 func (v *Dict) V() uint64 {
-	if v.typ != DictTypeV {
+	if v == nil || v.typ != DictTypeV {
 		return 0
 	}
 	return v.num
@@ -277,7 +283,7 @@ func (v *Dict) SetV(x uint64) {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Dict) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case DictTypeNone:
 		return ""
 	case DictTypeNode:

@@ -61,8 +61,14 @@ func (t PairType) String() string {
 // NewPair returns an empty value that is not part of a record.
 func NewPair() *Pair { return stefrt.New((*Pair).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Pair) Type() PairType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Pair) Type() PairType {
+	if v == nil {
+		return PairTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Pair) SetType(typ PairType) {
@@ -91,7 +97,7 @@ func (v *Pair) open() {
 // Text returns the field.
 // It is "" unless Type is PairTypeText.
 func (v *Pair) Text() string {
-	if v.typ != PairTypeText {
+	if v == nil || v.typ != PairTypeText {
 		return ""
 	}
 	return v.str
@@ -112,7 +118,7 @@ func (v *Pair) SetText(x string) {
 // P returns the field.
 // It is 0 unless Type is PairTypeP.
 func (v *Pair) P() uint64 {
-	if v.typ != PairTypeP {
+	if v == nil || v.typ != PairTypeP {
 		return 0
 	}
 	return v.num
@@ -130,7 +136,7 @@ func (v *Pair) SetP(x uint64) {
 // Q returns the field.
 // It is nil unless Type is PairTypeQ.
 func (v *Pair) Q() []byte {
-	if v.typ != PairTypeQ {
+	if v == nil || v.typ != PairTypeQ {
 		return nil
 	}
 	return v.box.q
@@ -152,7 +158,7 @@ func (v *Pair) SetQ(x []byte) {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Pair) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case PairTypeNone:
 		return ""
 	case PairTypeText:

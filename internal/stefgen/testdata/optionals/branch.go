@@ -55,8 +55,14 @@ func (t BranchType) String() string {
 // NewBranch returns an empty value that is not part of a record.
 func NewBranch() *Branch { return stefrt.New((*Branch).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Branch) Type() BranchType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Branch) Type() BranchType {
+	if v == nil {
+		return BranchTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Branch) SetType(typ BranchType) {
@@ -89,7 +95,7 @@ func (v *Branch) open() {
 // Leaf returns the field.
 // It is 0 unless Type is BranchTypeLeaf.
 func (v *Branch) Leaf() uint64 {
-	if v.typ != BranchTypeLeaf {
+	if v == nil || v.typ != BranchTypeLeaf {
 		return 0
 	}
 	return v.num
@@ -107,7 +113,7 @@ func (v *Branch) SetLeaf(x uint64) {
 // Tree returns the field.
 // It is nil unless Type is BranchTypeTree.
 func (v *Branch) Tree() *Tree {
-	if v.typ != BranchTypeTree {
+	if v == nil || v.typ != BranchTypeTree {
 		return nil
 	}
 	return &v.box.tree
@@ -122,7 +128,7 @@ func (v *Branch) SetTree() *Tree {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Branch) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case BranchTypeNone:
 		return ""
 	case BranchTypeLeaf:

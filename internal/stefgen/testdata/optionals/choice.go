@@ -60,8 +60,14 @@ func (t ChoiceType) String() string {
 // NewChoice returns an empty value that is not part of a record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Choice) Type() ChoiceType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Choice) Type() ChoiceType {
+	if v == nil {
+		return ChoiceTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Choice) SetType(typ ChoiceType) {
@@ -95,7 +101,7 @@ func (v *Choice) open() {
 // Number returns the field.
 // It is 0 unless Type is ChoiceTypeNumber.
 func (v *Choice) Number() int64 {
-	if v.typ != ChoiceTypeNumber {
+	if v == nil || v.typ != ChoiceTypeNumber {
 		return 0
 	}
 	return int64(v.num)
@@ -114,7 +120,7 @@ func (v *Choice) SetNumber(x int64) {
 // Text returns the field.
 // It is "" unless Type is ChoiceTypeText.
 func (v *Choice) Text() string {
-	if v.typ != ChoiceTypeText {
+	if v == nil || v.typ != ChoiceTypeText {
 		return ""
 	}
 	return v.str
@@ -135,7 +141,7 @@ func (v *Choice) SetText(x string) {
 // Inner returns the field.
 // It is nil unless Type is ChoiceTypeInner.
 func (v *Choice) Inner() *Inner {
-	if v.typ != ChoiceTypeInner {
+	if v == nil || v.typ != ChoiceTypeInner {
 		return nil
 	}
 	return &v.box.inner
@@ -150,7 +156,7 @@ func (v *Choice) SetInner() *Inner {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Choice) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case ChoiceTypeNone:
 		return ""
 	case ChoiceTypeNumber:

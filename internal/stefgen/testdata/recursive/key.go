@@ -55,8 +55,14 @@ func (t KeyType) String() string {
 // NewKey returns an empty value that is not part of a record.
 func NewKey() *Key { return stefrt.New((*Key).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Key) Type() KeyType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Key) Type() KeyType {
+	if v == nil {
+		return KeyTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Key) SetType(typ KeyType) {
@@ -89,7 +95,7 @@ func (v *Key) open() {
 // Name returns the field.
 // It is "" unless Type is KeyTypeName.
 func (v *Key) Name() string {
-	if v.typ != KeyTypeName {
+	if v == nil || v.typ != KeyTypeName {
 		return ""
 	}
 	return v.str
@@ -110,7 +116,7 @@ func (v *Key) SetName(x string) {
 // Inner returns the field.
 // It is nil unless Type is KeyTypeInner.
 func (v *Key) Inner() *Key {
-	if v.typ != KeyTypeInner {
+	if v == nil || v.typ != KeyTypeInner {
 		return nil
 	}
 	return &v.box.inner
@@ -125,7 +131,7 @@ func (v *Key) SetInner() *Key {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Key) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case KeyTypeNone:
 		return ""
 	case KeyTypeName:

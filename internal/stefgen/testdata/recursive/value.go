@@ -76,8 +76,14 @@ func (t ValueType) String() string {
 // NewValue returns an empty value that is not part of a record.
 func NewValue() *Value { return stefrt.New((*Value).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Value) Type() ValueType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Value) Type() ValueType {
+	if v == nil {
+		return ValueTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Value) SetType(typ ValueType) {
@@ -127,7 +133,7 @@ func (v *Value) open() {
 // Object returns the field.
 // It is nil unless Type is ValueTypeObject.
 func (v *Value) Object() *Object {
-	if v.typ != ValueTypeObject {
+	if v == nil || v.typ != ValueTypeObject {
 		return nil
 	}
 	return &v.box.object
@@ -142,7 +148,7 @@ func (v *Value) SetObject() *Object {
 // List returns the field.
 // It is nil unless Type is ValueTypeList.
 func (v *Value) List() *list.Of[Value] {
-	if v.typ != ValueTypeList {
+	if v == nil || v.typ != ValueTypeList {
 		return nil
 	}
 	return (*list.Of[Value])(&v.box.list)
@@ -157,7 +163,7 @@ func (v *Value) SetList() *list.Of[Value] {
 // Str returns the field.
 // It is "" unless Type is ValueTypeString.
 func (v *Value) Str() string {
-	if v.typ != ValueTypeString {
+	if v == nil || v.typ != ValueTypeString {
 		return ""
 	}
 	return v.str
@@ -185,7 +191,7 @@ func (v *Value) SetStringRef(x string, ref stef.TextRef) {
 // Number returns the field.
 // It is 0 unless Type is ValueTypeNumber.
 func (v *Value) Number() float64 {
-	if v.typ != ValueTypeNumber {
+	if v == nil || v.typ != ValueTypeNumber {
 		return 0
 	}
 	return math.Float64frombits(v.num)
@@ -204,7 +210,7 @@ func (v *Value) SetNumber(x float64) {
 // Flag returns the field.
 // It is false unless Type is ValueTypeFlag.
 func (v *Value) Flag() bool {
-	if v.typ != ValueTypeFlag {
+	if v == nil || v.typ != ValueTypeFlag {
 		return false
 	}
 	return v.num != 0
@@ -223,7 +229,7 @@ func (v *Value) SetFlag(x bool) {
 // Self returns the field.
 // It is nil unless Type is ValueTypeSelf.
 func (v *Value) Self() *Box {
-	if v.typ != ValueTypeSelf {
+	if v == nil || v.typ != ValueTypeSelf {
 		return nil
 	}
 	return &v.box.self
@@ -238,7 +244,7 @@ func (v *Value) SetSelf() *Box {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Value) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case ValueTypeNone:
 		return ""
 	case ValueTypeString:

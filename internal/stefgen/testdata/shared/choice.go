@@ -55,8 +55,14 @@ func (t ChoiceType) String() string {
 // NewChoice returns an empty value that is not part of a record.
 func NewChoice() *Choice { return stefrt.New((*Choice).init) }
 
-// Type returns the choice. The getters of the other choices return zero or nil.
-func (v *Choice) Type() ChoiceType { return v.typ }
+// Type returns the choice. The getters of the other choices return zero or nil. A nil
+// value, such as the result of a search without a match, has no choice.
+func (v *Choice) Type() ChoiceType {
+	if v == nil {
+		return ChoiceTypeNone
+	}
+	return v.typ
+}
 
 // SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
 func (v *Choice) SetType(typ ChoiceType) {
@@ -89,7 +95,7 @@ func (v *Choice) open() {
 // N returns the field.
 // It is 0 unless Type is ChoiceTypeN.
 func (v *Choice) N() uint64 {
-	if v.typ != ChoiceTypeN {
+	if v == nil || v.typ != ChoiceTypeN {
 		return 0
 	}
 	return v.num
@@ -107,7 +113,7 @@ func (v *Choice) SetN(x uint64) {
 // Holder returns the field.
 // It is nil unless Type is ChoiceTypeHolder.
 func (v *Choice) Holder() *Holder {
-	if v.typ != ChoiceTypeHolder {
+	if v == nil || v.typ != ChoiceTypeHolder {
 		return nil
 	}
 	return &v.box.holder
@@ -122,7 +128,7 @@ func (v *Choice) SetHolder() *Holder {
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Choice) String() string {
-	switch v.typ {
+	switch v.Type() {
 	case ChoiceTypeNone:
 		return ""
 	case ChoiceTypeN:
