@@ -20,8 +20,8 @@ func (e *MetricsEncoder) rank() {
 }
 
 // sort fills keys with the sorted entries: by metric, attributes, start time,
-// resource, scope and time. If hardly any series has several points, entries are
-// sorted by time first.
+// resource, scope and time. If hardly any series has several points, entries of equal
+// time are then put together.
 //
 // Ranks follow values, so the order is the same as in the previous batch, and columns
 // repeat from frame to frame.
@@ -80,14 +80,18 @@ func (s *sorter) sortRuns(lower int) (series int) {
 	return series
 }
 
-// sortByTime sorts keys by time; keys of equal time keep their order. A batch usually
-// has few different times.
+// sortByTime puts keys of equal time together, which keep their order. The groups are in
+// the order of their times if there are few, or if times alternate: then they are those of
+// sources, one after the other. But if most keys of a time are together already, the times
+// are those of the series, and the groups are in the order of their first key, so that series
+// keep theirs. Many times that are together already stay where they are.
 func (s *sorter) sortByTime() {
 	var times [order.FewTimes]uint64
-	n, at := 0, 0
+	n, at, runs := 0, 0, 0
 	for i := range s.keys {
 		time := s.entries[s.keys[i].Item].time
 		if n == 0 || times[at] != time {
+			runs++
 			at = slices.Index(times[:n], time)
 			if at < 0 && n == order.FewTimes {
 				s.sortByManyTimes()
@@ -101,28 +105,53 @@ func (s *sorter) sortByTime() {
 		}
 		s.keys[i].Key = uint64(at)
 	}
-	var byTime [order.FewTimes]order.Key
-	for i := range n {
-		byTime[i] = order.Key{Key: times[i], Item: uint32(i)}
-	}
-	slices.SortFunc(byTime[:n], func(a, b order.Key) int { return cmp.Compare(a.Key, b.Key) })
-	var ranks [order.FewTimes]uint64
-	for rank, x := range byTime[:n] {
-		ranks[x.Item] = uint64(rank)
-	}
-	for i := range s.keys {
-		s.keys[i].Key = ranks[s.keys[i].Key]
+	if n <= fewTimes || runs > alternate*n {
+		var byTime [order.FewTimes]order.Key
+		for i := range n {
+			byTime[i] = order.Key{Key: times[i], Item: uint32(i)}
+		}
+		slices.SortFunc(byTime[:n], func(a, b order.Key) int { return cmp.Compare(a.Key, b.Key) })
+		var ranks [order.FewTimes]uint64
+		for rank, x := range byTime[:n] {
+			ranks[x.Item] = uint64(rank)
+		}
+		for i := range s.keys {
+			s.keys[i].Key = ranks[s.keys[i].Key]
+		}
 	}
 	s.keys, s.spare = order.SortDigit(s.keys, s.spare)
 }
+
+const (
+	// fewTimes are times whose order is the better one on average (TestSortedTimes and
+	// the recordings).
+	fewTimes = 8
+	// alternate is the number of runs for each time above which times alternate.
+	alternate = 2
+)
 
 func (s *sorter) sortByManyTimes() {
 	first, last := ^uint64(0), uint64(0)
 	for i := range s.entries {
 		first, last = min(first, s.entries[i].time), max(last, s.entries[i].time)
 	}
+	runs := 0
 	for i := range s.keys {
 		s.keys[i].Key = s.entries[s.keys[i].Item].time - first
+		if i == 0 || s.keys[i].Key != s.keys[i-1].Key {
+			runs++
+		}
 	}
+	together := append(s.together[:0], s.keys...)
 	s.keys, s.spare = order.Sort(s.keys, s.spare, bits.Len64(last-first))
+	n := 0
+	for i := range s.keys {
+		if i == 0 || s.keys[i].Key != s.keys[i-1].Key {
+			n++
+		}
+	}
+	s.together = together[:0]
+	if runs <= alternate*n {
+		copy(s.keys, together)
+	}
 }

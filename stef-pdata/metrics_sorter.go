@@ -18,13 +18,14 @@ import (
 
 // sorter collects the points of a batch, which are written in another order.
 type sorter struct {
-	sets    intern.Sets
-	written uint32 // the attribute set in the record
-	now     ids
-	entries []entry
-	keys    []order.Key
-	spare   []order.Key
-	sources []source
+	sets     intern.Sets
+	written  uint32 // the attribute set in the record
+	now      ids
+	entries  []entry
+	keys     []order.Key
+	spare    []order.Key
+	together []order.Key // keys before they are sorted by many times
+	sources  []source
 }
 
 // ids are the ids of the metric, containers and attribute set of an entry.
@@ -198,7 +199,7 @@ func (s *sorter) reset() {
 func (s *sorter) end() {
 	clear(s.sources)
 	if c := cap(s.entries); c > 1<<15 && len(s.entries) < c/8 {
-		s.entries, s.keys, s.spare, s.sources = nil, nil, nil, nil
+		s.entries, s.keys, s.spare, s.together, s.sources = nil, nil, nil, nil, nil
 	}
 	s.entries, s.sources = s.entries[:0], s.sources[:0]
 }
