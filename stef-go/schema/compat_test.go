@@ -180,4 +180,22 @@ func TestCompatibleSchemas(t *testing.T) {
 	require.EqualError(t, schema.CompatibleSchemas(parse(t, two), parse(t, one)),
 		"R.B: was of type struct T and is of type struct S\n"+
 			"R.D: was of type string dict(D) and is of type string dict(C)")
+	// A field gets a type or a dictionary that another field has. It is no rename, even
+	// if nothing else uses the old one.
+	swap := func(pairs ...string) error {
+		const other = `package a
+			struct R root { B S G T H string dict(D) I string dict(E) M M N N }
+			struct S { X uint64 Y bool }
+			struct T { X float64 }
+			multimap M { key string value string }
+			multimap N { key string value bytes }`
+		return schema.CompatibleSchemas(parse(t, other), parse(t, strings.NewReplacer(pairs...).Replace(other)))
+	}
+	require.EqualError(t, swap("B S", "B T", "struct S { X uint64 Y bool }", ""), "R.B: was of type struct S and is of type struct T")
+	require.EqualError(t, swap("B S", "B T"), "R.B: was of type struct S and is of type struct T")
+	require.EqualError(t, swap("dict(D)", "dict(E)"), "R.H: was of type string dict(D) and is of type string dict(E)")
+	require.EqualError(t, swap("M M", "M N"), "R.M: was of type multimap M and is of type multimap N")
+	// New names for both, also beside another change: T is the old S.
+	require.NoError(t, swap("S", "T", "T", "U"))
+	require.EqualError(t, swap("S", "T", "T", "U", "X float64", "X bool"), "T.X: was of type float64 and is of type bool")
 }

@@ -28,11 +28,71 @@ func (e *ChangeError) Error() string { return e.Where + ": " + e.Reason }
 //
 // spec: #evolution
 func CompatibleSchemas(old, new *Schema) error {
-	c := comparison{
+	renamed := newComparison()
+	renamed.roots(old, new)
+	if len(renamed.errs) == 0 {
+		return nil
+	}
+	// A field that changes from S to T, which both schemas have, is no new name of S.
+	// If names that both have stay with their definitions, fewer changes explain it.
+	kept := newComparison()
+	kept.types.keep(typeNames(old), typeNames(new))
+	kept.dicts.keep(dictNames(old), dictNames(new))
+	kept.roots(old, new)
+	if len(kept.errs) <= len(renamed.errs) {
+		return errors.Join(kept.errs...)
+	}
+	return errors.Join(renamed.errs...)
+}
+
+func newComparison() *comparison {
+	return &comparison{
 		compared: map[string]bool{},
 		types:    renames{to: map[string]string{}, from: map[string]string{}},
 		dicts:    renames{to: map[string]string{}, from: map[string]string{}},
 	}
+}
+
+// typeNames returns the names of the structs, oneofs and multimaps of s, with their kind.
+func typeNames(s *Schema) map[string]Kind {
+	names := map[string]Kind{}
+	for _, st := range s.Structs {
+		names[st.Name] = KindStruct
+		if st.Oneof {
+			names[st.Name] = KindOneof
+		}
+	}
+	for _, m := range s.Multimaps {
+		names[m.Name] = KindMultimap
+	}
+	return names
+}
+
+// dictNames returns the names of the dictionaries of s, with the kind of their entries.
+func dictNames(s *Schema) map[string]Kind {
+	names := map[string]Kind{}
+	add := func(t *Type) {
+		if t.Kind == KindArray {
+			t = t.Elem
+		}
+		names[t.Dict] = t.Kind
+	}
+	for _, st := range s.Structs {
+		names[st.Dict] = KindStruct
+		for _, f := range st.Fields {
+			add(&f.Type)
+		}
+	}
+	for _, m := range s.Multimaps {
+		add(&m.Key)
+		add(&m.Value)
+	}
+	delete(names, "") // no dictionary
+	return names
+}
+
+// roots compares the roots of old, and what they reach, with those of new.
+func (c *comparison) roots(old, new *Schema) {
 	for i, root := range old.Roots() {
 		if other := successor(old, new, i); other != nil {
 			c.types.pair(root.Name, other.Name)
@@ -41,7 +101,6 @@ func CompatibleSchemas(old, new *Schema) error {
 			c.report(root.Name, "is no root any more")
 		}
 	}
-	return errors.Join(c.errs...)
 }
 
 // successor returns the root of new that old's root number i has become: that of the
@@ -91,6 +150,15 @@ func (r renames) pair(old, new string) bool {
 		return true
 	}
 	return to == new && from == old
+}
+
+// keep pairs each name that both schemas have for the same kind with itself.
+func (r renames) keep(old, new map[string]Kind) {
+	for name, kind := range old {
+		if new[name] == kind {
+			r.pair(name, name)
+		}
+	}
 }
 
 func (c *comparison) report(where, format string, args ...any) {
