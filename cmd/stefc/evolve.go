@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/otelstef/stef/internal/stefgen"
 	"github.com/otelstef/stef/stef-go/idl"
@@ -23,37 +24,118 @@ import (
 // inserted at the front moves all others.
 const maxChanges = 3
 
-// warnOfChanges warns if the generated files misread the streams that the package in
-// the folder writes. It is the only moment at which both schemas are known: a stream
-// has the number of fields, not their types nor the names of enum values, so readers
-// cannot tell all such streams.
-func warnOfChanges(stderr io.Writer, path, dir string, files []stefgen.File) {
+// warnOfChanges warns if the new code misreads the streams that the code in the folder
+// writes. It is the only moment at which both schemas are known: a stream has the
+// number of fields, not their types nor the names of enum values, so readers cannot
+// tell all such streams.
+func warnOfChanges(stderr io.Writer, path, dir string, old, now *schema.Schema) {
+	for _, f := range findings(old, now) {
+		fmt.Fprintf(stderr, "%s: warning: the new code reads streams of the code in %s %s:\n", path, filepath.Clean(dir), f.effect)
+		f.print(stderr, maxChanges)
+		fmt.Fprintf(stderr, "     | %s If there are no such streams, ignore this.\n", f.advice)
+	}
+}
+
+// against reports the same findings as errors, for the schema in the file oldPath, and
+// returns the exit code. form has the fields of the other form, or is nil.
+func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) int {
+	old, code := parse(oldPath, stderr)
+	if code != 0 {
+		return code
+	}
+	if len(old.Roots()) == 0 {
+		fmt.Fprintf(stderr, "stefc: -against: %s has no root struct, so there is nothing to compare\n", oldPath)
+		return exitSchema
+	}
+	if form != nil {
+		old = schema.Extend(withMultimaps(old, form), form)
+	}
+	list := findings(old, now)
+	for _, f := range list {
+		fmt.Fprintf(stderr, "%s: the new code reads streams of %s %s:\n", path, oldPath, f.effect)
+		f.print(stderr, maxShown)
+		fmt.Fprintf(stderr, "     | %s\n", f.advice)
+	}
+	if len(list) > 0 {
+		return exitSchema
+	}
+	return 0
+}
+
+// withMultimaps returns s with the multimaps of form that it does not have, which
+// schema.Extend expects there.
+func withMultimaps(s, form *schema.Schema) *schema.Schema {
+	more := *s
+	more.Multimaps = slices.Clone(s.Multimaps)
+	for _, m := range form.Multimaps {
+		if !slices.ContainsFunc(s.Multimaps, func(own *schema.Multimap) bool { return own.Name == m.Name }) {
+			more.Multimaps = append(more.Multimaps, m)
+		}
+	}
+	return &more
+}
+
+// finding is a group of changes with the same effect on streams of the old schema.
+type finding struct {
+	effect, advice string
+	changes        []error
+}
+
+// findings returns what breaks the reading of streams of old with the code of now.
+func findings(old, now *schema.Schema) []finding {
+	var list []finding
+	if changes := schema.CompatibleSchemas(old, now); changes != nil {
+		list = append(list, finding{
+			effect:  "wrongly or not at all",
+			advice:  "Append to structs and oneofs instead.",
+			changes: changes.(interface{ Unwrap() []error }).Unwrap(),
+		})
+	}
+	if changes := enumChanges(old, now); len(changes) > 0 {
+		list = append(list, finding{
+			effect:  "with other names of enum values",
+			advice:  "Keep the number of each value, and give new values new numbers.",
+			changes: changes,
+		})
+	}
+	return list
+}
+
+func (f finding) print(stderr io.Writer, limit int) {
+	for _, change := range f.changes[:min(len(f.changes), limit)] {
+		fmt.Fprintf(stderr, "     | %v\n", change)
+	}
+	if n := len(f.changes) - limit; n > 0 {
+		fmt.Fprintf(stderr, "     | and %d more\n", n)
+	}
+}
+
+// otherRoots returns an error if the code in the folder has no root of the new schema:
+// then it is most likely the code of another schema, which would be removed.
+func otherRoots(path, dir string, old, now *schema.Schema) error {
+	var names []string
+	for _, root := range old.Roots() {
+		if now.Root(root.Name) != nil {
+			return nil
+		}
+		names = append(names, root.Name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	what, pronoun := "root ", "it"
+	if len(names) > 1 {
+		what, pronoun = "roots ", "them"
+	}
+	return fmt.Errorf("%s has the code of %s, and %s does not have %s, so the files of this code would be removed: use another -out for each schema, or pass -replace to remove them",
+		filepath.Clean(dir), what+strings.Join(names, ", "), path, pronoun)
+}
+
+// schemaOf returns the schema of generated files, with the fields of the other form.
+func schemaOf(files []stefgen.File) *schema.Schema {
 	at := slices.IndexFunc(files, func(f stefgen.File) bool { return f.Name == stefgen.SchemaFile })
-	old := generatedSchema(dir)
-	if old == nil || at < 0 {
-		return
-	}
-	_, now := schemasIn(files[at].Content)
-	if now == nil {
-		return
-	}
-	warn := func(what string, list []error, advice string) {
-		if len(list) == 0 {
-			return
-		}
-		fmt.Fprintf(stderr, "%s: warning: the new code reads streams of the code in %s %s:\n", path, filepath.Clean(dir), what)
-		for _, change := range list[:min(len(list), maxChanges)] {
-			fmt.Fprintf(stderr, "     | %v\n", change)
-		}
-		if n := len(list) - maxChanges; n > 0 {
-			fmt.Fprintf(stderr, "     | and %d more\n", n)
-		}
-		fmt.Fprintf(stderr, "     | %s If there are no such streams, ignore this.\n", advice)
-	}
-	if changes := schema.CompatibleSchemas(old.whole, now); changes != nil {
-		warn("wrongly or not at all", changes.(interface{ Unwrap() []error }).Unwrap(), "Append to structs and oneofs instead.")
-	}
-	warn("with other names of enum values", enumChanges(old.whole, now), "Keep the number of each value, and give new values new numbers.")
+	_, whole := schemasIn(files[at].Content)
+	return whole
 }
 
 // generated is the schema of generated code: without the fields of the other form, and

@@ -4,14 +4,15 @@
 // Stefc is the STEF schema compiler: it reads a .stef file and writes Go code
 // that encodes and decodes its records.
 //
-//	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-form more.stef] [-header file] file.stef
+//	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-against old.stef] [-replace] [-form more.stef] [-header file] file.stef
 //	stefc -version
 //
 // It writes one file per type. The file is named after the type and ends in
 // .stef.go. It removes files with that ending that an earlier run generated and
 // this run did not, and does not touch files that would not change. It prints
 // only warnings and errors: also where the new code misreads what the code in the
-// folder has written. Exit codes: 0 done, 1 the schema is wrong, 2 the
+// folder has written, or streams of the schema of -against, which is an error. Exit
+// codes: 0 done, 1 the schema is wrong or does not fit -against or the folder, 2 the
 // flags are wrong, 3 a file cannot be read or written.
 package main
 
@@ -51,16 +52,30 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 
+// settings are the values of the flags.
+type settings struct {
+	out, pkg, form, against, header string
+	base                            baseFlag
+	replace, version                bool
+}
+
+func (o *settings) register(flags *flag.FlagSet) {
+	o.base = baseFlag{}
+	flags.StringVar(&o.out, "out", ".", "`folder` to write to; use another one for each schema")
+	flags.StringVar(&o.pkg, "package", "", "Go package `name`; default the last part of the schema's package")
+	flags.Var(o.base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; default the whole schema")
+	flags.StringVar(&o.against, "against", "", "older schema `file`: write nothing and exit with 1 if the new code misreads streams of it")
+	flags.BoolVar(&o.replace, "replace", false, "replace the code in the folder even if it is that of other roots")
+	flags.StringVar(&o.form, "form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
+	flags.BoolVar(&o.version, "version", false, "print the version and end")
+	flags.StringVar(&o.header, "header", "", "text `file` with the licence text for the top of each file; default none")
+}
+
 func run(args []string, stderr io.Writer) int {
 	flags := flag.NewFlagSet("stefc", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	out := flags.String("out", ".", "`folder` to write to")
-	pkg := flags.String("package", "", "Go package `name`; default the last part of the schema's package")
-	base := baseFlag{}
-	flags.Var(base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; default the whole schema")
-	more := flags.String("form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
-	version := flags.Bool("version", false, "print the version and end")
-	header := flags.String("header", "", "text `file` with the licence text for the top of each file; default none")
+	var o settings
+	o.register(flags)
 	flags.Usage = func() {} // errors of flags are a line each
 	paths, err := parseFlags(flags, args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -68,27 +83,33 @@ func run(args []string, stderr io.Writer) int {
 		return 0
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "stefc: %s; stefc -help lists the flags\n", flagText(err))
-		return exitUsage
+		return misused(stderr, flagText(err))
 	}
-	if *version || len(paths) == 1 && paths[0] == "version" {
+	if o.version || len(paths) == 1 && paths[0] == "version" {
 		fmt.Fprintf(stderr, "stefc %s, %s %s/%s\n", module(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
 	}
-	if len(paths) != 1 {
-		fmt.Fprintf(stderr, "stefc: one schema file is needed, found %d arguments", len(paths))
-		if len(paths) > 0 {
-			fmt.Fprintf(stderr, ": %s", strings.Join(paths, " "))
-		}
-		fmt.Fprintln(stderr)
-		usage(stderr, flags)
+	switch {
+	case len(paths) == 0:
+		return misused(stderr, "the schema file is missing")
+	case len(paths) > 1:
+		return misused(stderr, fmt.Sprintf("one schema file is needed, found %d arguments: %s", len(paths), strings.Join(paths, " ")))
+	}
+	if o.pkg != "" && !token.IsIdentifier(o.pkg) {
+		fmt.Fprintf(stderr, "stefc: -package: %q is not a Go package name\n", o.pkg)
 		return exitUsage
 	}
-	if *pkg != "" && !token.IsIdentifier(*pkg) {
-		fmt.Fprintf(stderr, "stefc: -package: %q is not a Go package name\n", *pkg)
-		return exitUsage
-	}
-	path := paths[0]
+	return generate(paths[0], o, stderr)
+}
+
+// misused reports wrong flags or arguments in one line.
+func misused(stderr io.Writer, what string) int {
+	fmt.Fprintf(stderr, "stefc: %s; stefc -help lists the flags\n", what)
+	return exitUsage
+}
+
+// generate reads the schema at path and writes its code.
+func generate(path string, o settings, stderr io.Writer) int {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
@@ -98,31 +119,43 @@ func run(args []string, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "stefc: %s is a STEF stream, not a schema; stef cat prints its records\n", path)
 		return exitSchema
 	}
-	options := stefgen.Options{Package: *pkg, Source: filepath.Base(path), Base: base}
-	if *header != "" {
-		text, err := os.ReadFile(*header)
+	options := stefgen.Options{Package: o.pkg, Source: filepath.Base(path), Base: o.base}
+	if o.header != "" {
+		text, err := os.ReadFile(o.header)
 		if err != nil {
 			fmt.Fprintln(stderr, "stefc:", err)
 			return exitIO
 		}
 		options.Header = string(text)
 	}
-	if *more != "" {
-		var code int
-		if options.Form, code = parse(*more, stderr); code != 0 {
+	var code int
+	if o.form != "" {
+		if options.Form, code = parse(o.form, stderr); code != 0 {
 			return code
 		}
 	}
-	files, code := compile(path, *out, src, options, stderr)
+	files, code := compile(path, o.out, src, options, stderr)
 	if code != 0 {
 		return code
 	}
-	if err := fits(*out, files[0]); err != nil {
+	now := schemaOf(files)
+	if o.against != "" {
+		if code := against(stderr, path, o.against, options.Form, now); code != 0 {
+			return code
+		}
+	}
+	if err := fits(o.out, files[0]); err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
 		return exitUsage
 	}
-	warnOfChanges(stderr, path, *out, files)
-	if err := write(*out, files); err != nil {
+	if old := generatedSchema(o.out); old != nil {
+		if err := otherRoots(path, o.out, old.whole, now); err != nil && !o.replace {
+			fmt.Fprintln(stderr, "stefc:", err)
+			return exitSchema
+		}
+		warnOfChanges(stderr, path, o.out, old.whole, now)
+	}
+	if err := write(o.out, files); err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
 		return exitIO
 	}

@@ -100,9 +100,8 @@ func TestRunErrors(t *testing.T) {
 	}
 	const usage = "usage: stefc [FLAG]... FILE.stef\n"
 	f(0, usage, shop, "-h")
-	f(exitUsage, "stefc: one schema file is needed, found 0 arguments\n"+usage, shop)
-	f(exitUsage, "stefc: one schema file is needed, found 2 arguments: shop.stef other.stef\n"+usage, shop, "shop.stef", "-out", "x", "other.stef")
-	f(exitUsage, "found 2 arguments: shop.stef -out\n", shop, "shop.stef", "--", "-out")
+	f(exitUsage, "stefc: one schema file is needed, found 2 arguments: shop.stef other.stef; stefc -help lists the flags\n", shop, "shop.stef", "-out", "x", "other.stef")
+	f(exitUsage, "found 2 arguments: shop.stef -out; stefc", shop, "shop.stef", "--", "-out")
 	f(exitUsage, "stefc: flag needs an argument: -out; stefc -help lists the flags\n", shop, "shop.stef", "-out")
 	f(exitUsage, "stefc: there is no flag -color; stefc -help lists the flags\n", shop, "-color", "shop.stef")
 	f(exitUsage, "stefc: there is no flag -o, did you mean -out?; stefc -help lists the flags\n", shop, "-o", "fleet", "shop.stef")
@@ -123,6 +122,13 @@ func TestRunErrors(t *testing.T) {
 
 	f(exitIO, "stefc: open missing.stef: ", shop, "missing.stef")
 	f(exitIO, "stefc: mkdir shop.stef", shop, "-out", "shop.stef/x", "shop.stef")
+}
+
+// TestRunIsShortWithoutArguments: the flags are in the output of -help only.
+func TestRunIsShortWithoutArguments(t *testing.T) {
+	code, stderr := again()
+	require.Equal(t, exitUsage, code)
+	require.Equal(t, "stefc: the schema file is missing; stefc -help lists the flags\n", stderr)
 }
 
 func TestRunRendersDiagnostics(t *testing.T) {

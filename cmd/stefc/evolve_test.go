@@ -1,0 +1,149 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// compileText writes a schema to a file and runs the program on it.
+func compileText(t *testing.T, name, schema string, args ...string) (code int, stderr string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(name, []byte(schema), 0o644))
+	return again(append(args, name)...)
+}
+
+// TestRunAgainst compares with an older schema, whatever code is in the folder.
+func TestRunAgainst(t *testing.T) {
+	dir, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	f := func(want, schema string, args ...string) {
+		t.Helper()
+		require.NoError(t, os.RemoveAll("new"))
+		code, stderr := compileText(t, "shop.stef", schema, append(args, "-against", "old.stef", "-out", "new")...)
+		require.Equal(t, want, stderr)
+		if want == "" {
+			require.Equal(t, 0, code)
+			require.Equal(t, shopFiles, list(t, "new"))
+			return
+		}
+		require.Equal(t, exitSchema, code)
+		require.NotContains(t, list(t, dir), "new", "nothing may be written")
+	}
+	const (
+		wrong  = "shop.stef: the new code reads streams of old.stef wrongly or not at all:\n"
+		advice = "     | Append to structs and oneofs instead.\n"
+	)
+	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
+	f("", shop)
+	f("", appended)
+	f("", appended, "-base", "Order=3,1")
+	f(wrong+"     | Order.ID: was of type uint64 and is of type int64\n"+advice, strings.Replace(shop, "ID uint64", "ID int64", 1))
+	f(wrong+"     | Order: had 3 fields and has 2; fields cannot be removed\n"+advice, strings.Replace(shop, "ID uint64", "", 1))
+	f("shop.stef: the new code reads streams of old.stef with other names of enum values:\n"+
+		"     | Color.Red: was 1 and is 2: old streams have a value without a name\n"+
+		"     | Keep the number of each value, and give new values new numbers.\n", strings.Replace(shop, "Red = 1", "Red = 2", 1))
+	var fields strings.Builder
+	want := wrong
+	for i := range 12 {
+		fields.WriteString("F" + string(rune('A'+i)) + " bool\n")
+		if i < 10 {
+			want += "     | Order.F" + string(rune('A'+i)) + ": was of type bool and is of type string\n"
+		}
+	}
+	wide := "package a\nstruct Order root {\n" + fields.String() + "}\n"
+	require.NoError(t, os.WriteFile("old.stef", []byte(wide), 0o644))
+	f(want+"     | and 2 more\n"+advice, strings.ReplaceAll(wide, "bool", "string"))
+}
+
+// TestRunAgainstTwice: a second run reports the same, and leaves the code in the folder.
+func TestRunAgainstTwice(t *testing.T) {
+	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	before := list(t, "gen")
+	for range 2 {
+		code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "Items []Item", "", 1), "-out", "gen", "-against", "old.stef")
+		require.Equal(t, exitSchema, code)
+		require.Contains(t, stderr, "Order: had 3 fields and has 2; fields cannot be removed\n")
+		require.Equal(t, before, list(t, "gen"))
+	}
+}
+
+func TestRunAgainstErrors(t *testing.T) {
+	stefc(t, shop)
+	f := func(code int, want, old string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile("old.stef", []byte(old), 0o644))
+		got, stderr := again("-against", "old.stef", "shop.stef")
+		require.Equal(t, code, got)
+		require.Contains(t, stderr, want)
+		require.ElementsMatch(t, []string{"old.stef", "shop.stef"}, list(t, "."), "nothing may be written")
+	}
+	f(exitSchema, "old.stef:1:1: a schema file starts with its package", "")
+	f(exitSchema, `old.stef:2:19: unknown type "strin", did you mean "string"?`, "package a\nstruct R root { A strin }\n")
+	f(exitSchema, "stefc: -against: old.stef has no root struct, so there is nothing to compare\n", "package a\nstruct R { A bool }\n")
+	code, stderr := again("-against", "absent.stef", "shop.stef")
+	require.Equal(t, exitIO, code)
+	require.Contains(t, stderr, "stefc: open absent.stef: ")
+}
+
+// TestRunAgainstForm: the fields of the other form follow those of the old schema, too.
+func TestRunAgainstForm(t *testing.T) {
+	stefc(t, shop)
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	const form = "package com.example.shop\nstruct Order root { Packed uint64 Labels Labels }\nmultimap Labels { key string value string }\n"
+	require.NoError(t, os.WriteFile("form.stef", []byte(form), 0o644))
+	labels := "multimap Labels { key string value string }\n"
+	code, stderr := compileText(t, "shop.stef", shop+labels, "-form", "form.stef", "-against", "old.stef")
+	require.Equal(t, 0, code, stderr)
+	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1) + labels
+	code, stderr = compileText(t, "shop.stef", appended, "-form", "form.stef", "-against", "old.stef")
+	require.Equal(t, exitSchema, code, stderr)
+	require.Contains(t, stderr, "     | Order.Packed: was field 4 and is field 5; new fields go to the end\n")
+}
+
+// TestRunRefusesFolderOfOtherSchema: the code of another schema stays.
+func TestRunRefusesFolderOfOtherSchema(t *testing.T) {
+	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	const fleet = "package com.example.fleet\nstruct Car root { ID uint64 }\nstruct Trip root { Car Car }\n"
+	const refusal = "stefc: gen has the code of root Order, and fleet.stef does not have it, so the files of this code would be removed: " +
+		"use another -out for each schema, or pass -replace to remove them\n"
+	code, stderr = compileText(t, "fleet.stef", fleet, "-out", "gen")
+	require.Equal(t, exitSchema, code)
+	require.Equal(t, refusal, stderr)
+	require.Equal(t, shopFiles, list(t, "gen"))
+
+	code, stderr = again("-out", "gen", "-replace", "fleet.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Contains(t, list(t, "gen"), "car.stef.go")
+	require.NotContains(t, list(t, "gen"), "order.stef.go")
+	code, stderr = again("-out", "gen", "shop.stef")
+	require.Equal(t, exitSchema, code)
+	require.Contains(t, stderr, "stefc: gen has the code of roots Car, Trip, and shop.stef does not have them, so")
+
+	// One root in common is enough: the other one is removed with a warning.
+	code, stderr = compileText(t, "fleet.stef", "package com.example.fleet\nstruct Car root { ID uint64 }\n", "-out", "gen")
+	require.Equal(t, 0, code)
+	require.Contains(t, stderr, "     | Trip: is no root any more\n")
+}
+
+// TestRunRenamesRoot: a root with a new name needs -replace, and is compared.
+func TestRunRenamesRoot(t *testing.T) {
+	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	renamed := strings.ReplaceAll(shop, "Order", "Sale")
+	code, stderr = compileText(t, "shop.stef", renamed, "-out", "gen", "-replace")
+	require.Equal(t, 0, code, stderr)
+	require.Empty(t, stderr)
+	code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "ID uint64", "", 1), "-out", "gen", "-replace")
+	require.Equal(t, 0, code, stderr)
+	require.Contains(t, stderr, "Sale: had 3 fields and has 2")
+}
