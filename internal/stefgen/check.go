@@ -75,7 +75,7 @@ func (p *plan) checkStruct(s *schema.Struct) error {
 		return refuse(s.Name, s.Pos, "struct %s contains itself by way of an optional dictionary struct, which generated code cannot leave out: put an array, multimap or oneof between", s.Name)
 	}
 	seen := map[string]string{}
-	for _, f := range s.Fields {
+	for i, f := range s.Fields {
 		name := exported(f.Name)
 		if reserved[name] && (s.Oneof || name != "Type") {
 			return refuse(f.Name, f.Pos, "field %s.%s has the name of a method of all records", s.Name, f.Name)
@@ -84,11 +84,32 @@ func (p *plan) checkStruct(s *schema.Struct) error {
 			return refuse(f.Name, f.Pos, "fields %s.%s and %s have the same name in Go", s.Name, f.Name, other)
 		}
 		seen[name] = f.Name
+		if err := checkJSONName(s, f, s.Fields[:i]); err != nil {
+			return err
+		}
 		if s.Oneof && isDictStruct(&f.Type) {
 			return refuse(f.Name, f.Pos, "oneof %s: a choice cannot be the dictionary struct %s in generated code; put it into a struct", s.Name, f.Type.Name)
 		}
 		if !isDictStruct(&f.Type) && sharedPart(&f.Type) {
 			return refuse(f.Name, f.Pos, "arrays of the dictionary struct %s cannot be generated; put it into a struct", f.Type.Elem.Name)
+		}
+	}
+	return nil
+}
+
+// checkJSONName refuses a field with the JSON name of an earlier one: an object would
+// have one key twice. The format allows such fields, so this is no check of package idl,
+// which also reads the schemas of streams that others write.
+//
+// spec: #canonical-json
+func checkJSONName(s *schema.Struct, f *schema.Field, before []*schema.Field) error {
+	what, name := "fields", f.JSONName()
+	if s.Oneof {
+		what = "choices"
+	}
+	for _, other := range before {
+		if other.JSONName() == name {
+			return refuse(f.Name, f.Pos, "%s %s.%s and %s have the same name in JSON, %q: rename one of them", what, s.Name, f.Name, other.Name, name)
 		}
 	}
 	return nil

@@ -47,11 +47,17 @@ func TestGenerateRefuses(t *testing.T) {
 	f("R.UnsetA twice", "struct R root { A uint64 optional UnsetA uint64 }")
 	f("R.EditA twice", "struct R root { A D EditA uint64 }", "struct D dict(D) { A uint64 }")
 	f("R.AddA twice", "struct R root { A S optional AddA uint64 }", "struct S { A uint64 }")
-	f("R.ab twice", "struct R root { AB uint64 Ab uint64 }")
 	f("R.aSent twice", "struct R root { A D ASent uint64 }", "struct D dict(D) { A uint64 }")
 	f("OTypeNone twice", "struct R root { O O }", "oneof O { None uint64 }")
 	f("ESame twice", "struct R root { E E }", "enum E { Same = 1 same = 2 }")
 	f("M.SetKey twice", "struct R root { M M }", "multimap M { key string value O }", "oneof O { Key string }")
+
+	// Two fields of one name in JSON.
+	f(`2:32: fields R.UserID and user_id have the same name in JSON, "user_id": rename one of them`, "struct R root { user_id uint64 UserID uint64 }")
+	f(`fields R.Ab and AB have the same name in JSON, "ab"`, "struct R root { AB uint64 Ab uint64 }")
+	f(`fields R.userId and UserID have the same name in JSON, "user_id"`, "struct R root { UserID uint64 A bool userId uint64 }")
+	f(`3:26: choices O.HttpUrl and HTTPUrl have the same name in JSON, "http_url"`, "struct R root { O O }", "oneof O { HTTPUrl string HttpUrl string }")
+	f("", "struct R root { UserID uint64 User_ID uint64 S S }", "struct S { UserID uint64 }")
 
 	// Two types of one name.
 	f("two types would be generated into the file r_writer.stef.go", "struct R root { A RWriter }", "struct RWriter { A uint64 }")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/otelstef/stef/stef-go/schema"
@@ -100,7 +99,7 @@ func (p *jsonPrinter) structure(s *schema.Struct, v *Struct) {
 	sep := byte('{')
 	for i, f := range s.Fields[:p.kept.Of(s)] {
 		p.dst = append(p.dst, sep, '"')
-		p.dst = append(append(p.dst, snakeCase(f.Name)...), '"', ':')
+		p.dst = append(append(p.dst, f.JSONName()...), '"', ':')
 		if f.Optional && !v.Present[i] {
 			p.dst = append(p.dst, "null"...)
 		} else {
@@ -120,7 +119,7 @@ func (p *jsonPrinter) oneof(s *schema.Struct, v *Oneof) {
 		return
 	}
 	f := s.Fields[v.Choice-1]
-	name := snakeCase(f.Name)
+	name := f.JSONName()
 	p.dst = fmt.Appendf(p.dst, `{"type":"%s","%s":`, name, name)
 	p.value(&f.Type, v.Value)
 	p.dst = append(p.dst, '}')
@@ -181,26 +180,4 @@ func appendText(dst []byte, s string, short bool) []byte {
 
 func appendHex(dst, b []byte) []byte {
 	return append(hex.AppendEncode(append(dst, '"'), b), '"')
-}
-
-// snakeCase converts the name of a field to its name in JSON: HistogramBounds to
-// histogram_bounds, SchemaURL to schema_url.
-func snakeCase(name string) string {
-	if name == "KVList" {
-		return "kvlist"
-	}
-	var snake []rune
-	runes := []rune(name)
-	for i, r := range runes {
-		if i > 0 && unicode.IsUpper(r) {
-			// A word begins after a lower-case letter, and at the last capital of a
-			// run of capitals.
-			next := i+1 < len(runes) && unicode.IsLower(runes[i+1])
-			if !unicode.IsUpper(runes[i-1]) || next {
-				snake = append(snake, '_')
-			}
-		}
-		snake = append(snake, unicode.ToLower(r))
-	}
-	return string(snake)
 }

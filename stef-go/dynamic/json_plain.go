@@ -44,7 +44,7 @@ func plainStruct(dst []byte, s *schema.Struct, v *Struct) []byte {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = append(append(append(dst, '"'), snakeCase(f.Name)...), '"', ':')
+		dst = append(append(append(dst, '"'), f.JSONName()...), '"', ':')
 		if b, ok := v.Fields[i].([]byte); ok && strings.HasSuffix(f.Name, "ID") && hexadecimal(b) {
 			dst = appendText(dst, string(b), true)
 			continue
