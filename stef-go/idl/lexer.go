@@ -28,10 +28,14 @@ type lexer struct {
 	// quote is the last quotation mark that opened text, or 0; quoteLine is its line.
 	quote     rune
 	quoteLine int
+	// generic is the last line with a '<', or 0.
+	generic int
+	// separated is what white space separates in this part of the file.
+	separated string
 }
 
 func newLexer(src []byte, list *reports) *lexer {
-	return &lexer{src: src, pos: schema.Pos{Line: 1, Column: 1}, list: list, fresh: true}
+	return &lexer{src: src, pos: schema.Pos{Line: 1, Column: 1}, list: list, fresh: true, separated: "definitions"}
 }
 
 // commentBlock is a run of comments, each alone on its line, without a blank
@@ -95,6 +99,8 @@ func (l *lexer) next() token {
 			return l.number()
 		case strings.ContainsRune(".=()[]{}", r):
 			return l.punctuation()
+		case l.isText(r):
+			return l.quotedText()
 		default:
 			l.skipUnknown(r)
 		}
@@ -197,9 +203,7 @@ func (l *lexer) skipBlock() {
 		l.advance()
 		return
 	}
-	for end := l.offset + length + len("*/"); l.offset < end; {
-		l.advance()
-	}
+	l.skipTo(l.offset + length + len("*/"))
 }
 
 func (l *lexer) addComment(line int, text string) {
@@ -227,11 +231,99 @@ func (l *lexer) skipInvalid() {
 	l.list.errorf(at, "invalid character: the text is not UTF-8")
 }
 
-// inPackage reports whether the line so far begins with the keyword package.
-func (l *lexer) inPackage() bool {
+// before returns the line so far, up to the rune that was just read, or nil if no message
+// needs it any more: a long line may have many errors.
+func (l *lexer) before() []byte {
+	if l.list.full() {
+		return nil
+	}
 	line := l.src[:l.offset]
-	line = line[bytes.LastIndexAny(line, "\r\n")+1:]
-	return bytes.HasPrefix(bytes.TrimSpace(line), []byte("package "))
+	return bytes.TrimSpace(line[bytes.LastIndexAny(line, "\r\n")+1:])
+}
+
+// inPackage reports whether the line so far is a package clause.
+func (l *lexer) inPackage() bool {
+	before := l.before()
+	return bytes.HasPrefix(before, []byte("package ")) && !bytes.ContainsRune(before, '{')
+}
+
+// content returns the text from the quote at offset to the next one on the line, without
+// the quotes.
+func (l *lexer) content(quote rune) (content []byte, ok bool) {
+	rest := l.src[l.offset+1:] // quotes have one byte
+	content, _, ok = bytes.Cut(rest, []byte{byte(quote)})
+	return content, ok && !bytes.ContainsAny(content, "\r\n")
+}
+
+// isText reports whether r opens a text in quotes in a place where other languages have
+// the default value of a field.
+func (l *lexer) isText(r rune) bool {
+	if r != '"' && r != '\'' && r != '`' {
+		return false
+	}
+	const enough = len(" default") + 8 // spaces behind it
+	before := bytes.TrimRight(l.src[max(0, l.offset-enough):l.offset], " \t")
+	if !bytes.HasSuffix(before, []byte("=")) && !bytes.HasSuffix(before, []byte(" default")) {
+		return false
+	}
+	_, ok := l.content(r)
+	return ok
+}
+
+func (l *lexer) quotedText() token {
+	start, pos := l.offset, l.pos
+	quote := rune(l.src[l.offset])
+	content, _ := l.content(quote)
+	l.skipTo(l.offset + len(content) + 2)
+	return l.emit(token{kind: text, text: string(l.src[start:l.offset]), span: span{pos, l.pos.Column - pos.Column}})
+}
+
+// isTag reports whether the backquote at offset opens a tag of a Go field, not a name.
+func (l *lexer) isTag() bool {
+	content, ok := l.content('`')
+	return ok && bytes.ContainsAny(content, `: "`)
+}
+
+// skipTo skips runes up to an offset.
+func (l *lexer) skipTo(end int) {
+	for l.offset < end {
+		l.advance()
+	}
+}
+
+// skipParameters skips type parameters up to the last '>' that belongs to the '<' before
+// offset, or to the end of the line: what is between them would only cause more errors.
+func (l *lexer) skipParameters() {
+	for depth := 1; depth > 0; l.advance() {
+		switch r, _ := l.peek(); r {
+		case eof, '\n', '\r', '{', '}':
+			return
+		case '<':
+			depth++
+		case '>':
+			depth--
+		}
+	}
+}
+
+// parameters reports type parameters, whose '<' is at.
+func (l *lexer) parameters(at span) {
+	before := l.before()
+	message := `an array is written "[]Type", a map is a multimap defined outside`
+	switch words := strings.Fields(string(before)); {
+	case len(words) == 0 || bytes.ContainsRune(before, '{'):
+	case words[0] == "multimap":
+		name := "M"
+		if len(words) > 1 && words[1] != "<" {
+			name = strings.TrimSuffix(words[1], "<")
+		}
+		message = "write " + quoted("multimap "+name+" { key string value string }")
+	case words[0] == "struct" || words[0] == "oneof":
+		message = "types have no parameters"
+	}
+	l.list.errorf(at, "unexpected '<': %s", message)
+	l.generic = at.pos.Line
+	l.skipParameters()
 }
 
 // closes reports whether the quote that was just read is the second one of a pair on
@@ -247,10 +339,21 @@ func (l *lexer) closes(quote rune) bool {
 
 func (l *lexer) skipUnknown(r rune) {
 	at := span{l.pos, 1}
+	if r == '`' && l.isTag() {
+		content, _ := l.content(r)
+		at.width = utf8.RuneCount(content) + 2
+		l.list.errorf(at, "fields have no tags")
+		l.skipTo(l.offset + len(content) + 2)
+		return
+	}
 	l.advance()
 	switch r {
 	case ',', ';':
-		l.list.errorf(at, "unexpected %q: white space alone separates fields", r)
+		if l.inPackage() {
+			l.list.errorf(at, "unexpected %q: nothing follows the package name", r)
+			return
+		}
+		l.list.errorf(at, "unexpected %q: white space alone separates %s", r, l.separated)
 	case ':':
 		l.list.errorf(at, "unexpected %q: a field is written \"Name Type\", an enum value \"Name = 1\"", r)
 	case '-', '+':
@@ -264,7 +367,7 @@ func (l *lexer) skipUnknown(r rune) {
 		}
 		l.list.errorf(at, "unexpected %q: numbers have no sign", r)
 	case '<':
-		l.list.errorf(at, "unexpected %q: an array is written \"[]Type\", a map is a multimap defined outside", r)
+		l.parameters(at)
 	case '#':
 		l.list.errorf(at, "unexpected %q: a comment starts with //", r)
 		for r, _ := l.peek(); r != eof && r != '\n' && r != '\r'; r, _ = l.peek() {

@@ -21,10 +21,9 @@ type parser struct {
 	// suspect is the name of a field whose type is a name on the next line. If
 	// the body then breaks, a missing type is the likely cause.
 	suspect token
-	// foreign is a field with the name of a modifier of other languages, with
-	// another name behind its type. If the body then breaks, the modifier is the
-	// likely cause.
-	foreign token
+	// cause is a word of other languages that was read as a name. If the body then
+	// breaks, it is the likely cause.
+	cause cause
 
 	schema *schema.Schema
 	places places
@@ -61,9 +60,9 @@ func (p *parser) accept(kind tokenKind) bool {
 
 // fail reports a syntax error and returns false.
 func (p *parser) fail(at span, format string, args ...any) bool {
-	if name := p.foreign.text; name != "" {
-		p.list.errorf(p.foreign.span, "%s is not a keyword: %s", quoted(name), foreignModifiers[name])
-		p.suspect, p.foreign = token{}, token{}
+	if c := p.cause; c.message != "" {
+		p.suspect, p.cause = token{}, cause{}
+		p.list.errorf(c.at, "%s", c.message)
 		return false
 	}
 	if p.suspect.text != "" {
@@ -171,8 +170,14 @@ func (p *parser) skipToDefinition() {
 }
 
 func (p *parser) definition() bool {
+	if p.tok.text == "type" {
+		return p.typeDefinition()
+	}
 	if !p.tok.kind.startsDefinition() {
 		hint := definitionHint(p.tok.text)
+		if hint == "" && p.tok.kind == identifier {
+			hint = definitionWord(p.tok.text)
+		}
 		if p.tok.kind == "{" && len(p.schema.Structs)+len(p.schema.Multimaps)+len(p.schema.Enums) == 0 {
 			hint = ": the package is a line of its own, without braces"
 		}
@@ -217,7 +222,7 @@ func (p *parser) structModifier(s *schema.Struct) bool {
 		case s.Oneof:
 			return p.fail(modifier.span, "a oneof cannot have a dictionary: put it into a struct")
 		case s.Root || s.Dict != "":
-			return p.fail(at, "a struct is a root or has a dictionary, not both")
+			return p.fail(at, "%s", secondModifier(s, modifier.kind))
 		case modifier.kind == "root":
 			p.next()
 			s.Root = true
@@ -236,19 +241,37 @@ func (p *parser) structModifier(s *schema.Struct) bool {
 	return true
 }
 
+// secondModifier returns what is wrong with a second modifier of a struct.
+func secondModifier(s *schema.Struct, second tokenKind) string {
+	switch {
+	case s.Root && second == "root":
+		return `"root" is written twice`
+	case s.Dict != "" && second == "dict":
+		return "a struct has one dictionary"
+	}
+	return "a struct is a root or has a dictionary, not both: remove dict, because records of a root are never shared"
+}
+
 // body parses "{" , { entry } , "}". After an error in an entry it continues on the
 // next line.
 func (p *parser) body(keyword, name token, entry func() bool) bool {
 	what := string(keyword.kind) + " " + quoted(name.text)
-	if strings.EqualFold(p.tok.text, "root") && p.tok.kind == identifier {
-		return p.fail(p.tok.span, "expected \"{\" to open %s, found %s, did you mean \"root\"?", what, p.tok.describe())
+	if p.lex.generic == name.pos.Line && p.tok.kind != "{" {
+		return false // the lexer has reported the type parameters
+	}
+	if hint := openHint(p.tok.text); hint != "" && p.tok.kind == identifier {
+		return p.fail(p.tok.span, "expected \"{\" to open %s, found %s%s", what, p.tok.describe(), hint)
 	}
 	if !p.expect("{", "to open "+what) {
 		return false
 	}
-	p.suspect, p.foreign = token{}, token{}
-	defer func() { p.suspect, p.foreign = token{}, token{} }()
-	for !p.accept("}") {
+	outer := p.lex.separated
+	p.lex.separated = separated(keyword.kind)
+	p.suspect, p.cause = token{}, cause{}
+	defer func() {
+		p.suspect, p.cause, p.lex.separated = token{}, cause{}, outer
+	}()
+	for p.tok.kind != "}" {
 		if p.tok.kind.startsDefinition() && p.suspect.text == "" && (!p.tok.first || p.tok.pos.Column > keyword.pos.Column) {
 			p.nested(keyword)
 			continue
@@ -262,7 +285,22 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 			p.skipEntry(start)
 		}
 	}
+	p.lex.separated = outer
+	p.next()
 	return true
+}
+
+// separated returns what white space separates in a definition, as messages say it.
+func separated(definition tokenKind) string {
+	switch definition {
+	case "enum":
+		return "values"
+	case "oneof":
+		return "choices"
+	case "multimap":
+		return "key and value"
+	}
+	return "fields"
 }
 
 // nested reports a definition inside the body of another one, and parses it.
@@ -338,18 +376,20 @@ func (p *parser) field(s *schema.Struct) bool {
 		return p.fail(name.span, "fields have no numbers to reserve: keep a field that is no longer used, and rename it")
 	}
 	if name.text == "default" && !name.first && !typeName.first && literal(typeName) {
-		return p.fail(name.span, "fields have no default values: remove %q; a field that was not set is zero or empty, an optional one is absent",
-			"default "+typeName.text)
+		remove := quoted("default " + typeName.text)
+		if typeName.kind == text {
+			remove = "default " + typeName.text // has quotes of its own
+		}
+		return p.fail(name.span, "fields have no default values: remove %s; a field that was not set is zero or empty, an optional one is absent", remove)
 	}
+	p.blameBehind(name, s.Fields[:len(s.Fields)-1])
 	if !p.typeOf(&f.Type, "field "+quoted(name.text), name.span) {
 		return false
 	}
 	if p.suspect.text == "" && typeName.kind == identifier && typeName.first {
 		p.suspect = name
 	}
-	if foreignModifiers[name.text] != "" && p.tok.kind == identifier && !p.tok.first {
-		p.foreign = name
-	}
+	p.blameFront(name, typeName)
 	for p.tok.kind == "optional" {
 		at := p.next().span
 		switch {
@@ -367,6 +407,9 @@ func (p *parser) field(s *schema.Struct) bool {
 		}
 		return p.fail(p.tok.span, "dict belongs to the type: it comes before optional")
 	}
+	if p.inStep(name, typeName) {
+		p.suspect, p.cause = token{}, cause{}
+	}
 	return true
 }
 
@@ -375,11 +418,19 @@ func (p *parser) multimapDef(keyword, name token) bool {
 	m := &schema.Multimap{Name: name.text, Doc: keyword.doc, Pos: name.pos}
 	p.schema.Multimaps = append(p.schema.Multimaps, m)
 	expected := []tokenKind{"key", "value"}
+	told := false // of words in upper case
 	ok := p.body(keyword, name, func() bool {
 		if len(expected) == 0 {
 			return p.fail(p.tok.span, "a multimap has one key and one value, found %s", p.tok.describe())
 		}
 		part := p.tok
+		if cased := tokenKind(strings.ToLower(part.text)); part.kind == identifier && cased == expected[0] {
+			if !told {
+				p.list.errorf(part.span, `"key" and "value" are keywords in lower case: write "key string value string"`)
+			}
+			told = true
+			part.kind = cased
+		}
 		if part.kind != expected[0] {
 			return p.fail(part.span, "expected %s of multimap %s, found %s: the key comes first, then the value",
 				quoted(string(expected[0])), quoted(name.text), part.describe())
@@ -455,7 +506,8 @@ func (p *parser) enumDef(keyword, name token) bool {
 // typeOf parses [ "[" , "]" ] , ( Primitive | Ident ) , [ Dict ] into t. Names
 // are linked to definitions later.
 func (p *parser) typeOf(t *schema.Type, owner string, ownerAt span) bool {
-	if p.accept("[") {
+	if p.tok.kind == "[" {
+		bracket := p.next().span
 		if p.tok.kind == number {
 			return p.fail(p.tok.span, "an array has no fixed length: write \"[]Type\"")
 		}
@@ -464,6 +516,9 @@ func (p *parser) typeOf(t *schema.Type, owner string, ownerAt span) bool {
 		}
 		if p.tok.kind == "[" {
 			return p.fail(p.tok.span, "arrays of arrays are not possible: put the inner array into a struct")
+		}
+		if kind := p.tok.kind; kind == "}" || kind == endOfFile || kind == "dict" || kind == "optional" {
+			return p.fail(span{bracket.pos, 2}, `"[]" needs the type of the elements`)
 		}
 		t.Kind, t.Elem = schema.KindArray, &schema.Type{}
 		t = t.Elem
@@ -483,6 +538,9 @@ func (p *parser) typeOf(t *schema.Type, owner string, ownerAt span) bool {
 	p.places[t] = place{name: at}
 	if hint := foreignConstructs[strings.ToLower(t.Name)]; hint != "" && p.tok.kind == "[" && !p.tok.first {
 		return p.fail(at, "unknown type %s: %s", quoted(t.Name), hint)
+	}
+	if t.Name != "" && p.tok.kind == "." && !p.tok.first {
+		return p.qualified(at)
 	}
 	if p.tok.kind == "dict" {
 		return p.dictOf(t)

@@ -40,6 +40,11 @@ var foreignConstructs = map[string]string{
 	"any":      `define a type with "oneof Name { ... }" and use its name`,
 	"union":    `define a type with "oneof Name { ... }" and use its name`,
 	"required": `a field without "optional" always has a value`,
+	"optional": `"optional" comes after the type, in lower case`,
+	"json":     `use string or bytes`,
+	"jsonb":    `use string or bytes`,
+	"number":   `use int64 or float64`,
+	"char":     `use string`,
 }
 
 // suggestion returns what to write instead of an unknown type name, as the end
@@ -133,7 +138,7 @@ func foreignFile(word string) bool {
 
 // literal reports whether t is a value in other languages.
 func literal(t token) bool {
-	return t.kind == number || t.text == "true" || t.text == "false"
+	return t.kind == number || t.kind == text || t.text == "true" || t.text == "false"
 }
 
 // typeHint returns what to write instead of kind in the place of a type, as the
@@ -162,13 +167,6 @@ func fieldHint(kind tokenKind) string {
 		return ": the name of a field comes before its type"
 	}
 	return ""
-}
-
-// foreignModifiers are what other languages write in front of a field, with the
-// text to write instead.
-var foreignModifiers = map[string]string{
-	"repeated": `an array is written "Name []Type"`,
-	"required": `a field without "optional" always has a value`,
 }
 
 // Comparing names is quadratic in their length and linear in their number:

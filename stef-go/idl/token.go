@@ -13,6 +13,7 @@ const (
 	endOfFile  tokenKind = "end of file"
 	identifier tokenKind = "identifier"
 	number     tokenKind = "number"
+	text       tokenKind = "text" // in quotes: no rule has it
 )
 
 // span is a piece of one line of the file.
@@ -39,8 +40,8 @@ func (t token) describe() string {
 	switch {
 	case t.kind == endOfFile:
 		return "the end of the file"
-	case t.kind == number:
-		return "number " + t.text
+	case t.kind == number || t.kind == text:
+		return string(t.kind) + " " + t.text
 	case isKeyword(t.text):
 		return "keyword " + quoted(t.text)
 	default:

@@ -1,0 +1,155 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package idl
+
+import (
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
+
+// cause is a likely reason of an error that the parser meets later: a word of another
+// language that is a legal name, so that the parser reads it as one.
+type cause struct {
+	at      span
+	message string
+}
+
+// foreignWord returns what to write instead of a word of other languages at a field of
+// the given name and type, or "" if word is none.
+func foreignWord(word, name, typ string) string {
+	switch strings.ToLower(word) {
+	case "repeated":
+		if strings.HasPrefix(typ, "[]") {
+			typ = strings.TrimPrefix(typ, "[]")
+		}
+		return `there is no "repeated": an array is written ` + quoted(name+" []"+typ)
+	case "required":
+		return `there is no "required": fields without "optional" always have a value`
+	case "optional": // Optional or OPTIONAL: the keyword is no name
+		return `"optional" comes after the type, in lower case: ` + quoted(name+" "+typ+" optional")
+	case "nullable":
+		return "there is no " + quoted(word) + ": a field that may be absent is " + quoted(name+" "+typ+" optional")
+	case "deprecated":
+		return quoted(word) + " is not a word of the language: put it into the comment above the field"
+	}
+	return ""
+}
+
+// blame stores the likely cause of a later error. The first one stays until a field is
+// certainly where it seems to be.
+func (p *parser) blame(at span, message string) {
+	if message != "" && p.cause.message == "" {
+		p.cause = cause{at, message}
+	}
+}
+
+// inStep reports whether a field that was just read is on a line of its own, so that no
+// word before it was read in a wrong place.
+func (p *parser) inStep(name, typ token) bool {
+	return name.first && !typ.first && (p.tok.first || p.tok.kind == "}" || p.tok.kind == endOfFile)
+}
+
+// blameBehind blames the name of a field if it is a word that other languages write
+// behind the type of the field before it, on the same line.
+func (p *parser) blameBehind(name token, before []*schema.Field) {
+	if len(before) == 0 || name.first {
+		return
+	}
+	if last := before[len(before)-1]; last.Pos.Line == name.pos.Line {
+		p.blame(name.span, foreignWord(name.text, last.Name, last.Type.String()))
+	}
+}
+
+// blameFront blames the name or the type of a field that was just read if it is a word
+// that other languages write in front of a field or of a type. Then the field has one
+// more word, the next token.
+func (p *parser) blameFront(name, typ token) {
+	_, primitive := primitives[p.tok.kind]
+	if p.tok.first || p.tok.kind != identifier && !primitive && p.tok.kind != "[" {
+		return
+	}
+	next := p.tok.text
+	if p.tok.kind == "[" {
+		next = "Type"
+	}
+	p.blame(typ.span, foreignWord(typ.text, name.text, next))
+	switch {
+	case typ.kind == "[":
+		p.blame(name.span, foreignWord(name.text, "Name", "Type"))
+	case typ.kind == identifier && (primitive || p.tok.kind == "["):
+		p.blame(name.span, foreignWord(name.text, typ.text, next))
+	case typ.kind == identifier:
+		p.blame(name.span, foreignWord(name.text, "Name", "Type"))
+	default:
+		p.blame(name.span, foreignWord(name.text, next, typ.text))
+	}
+}
+
+// qualified refuses a type with a package in front.
+func (p *parser) qualified(at span) bool {
+	last := ""
+	for p.tok.kind == "." && !p.tok.first {
+		p.next()
+		if p.tok.kind != identifier || p.tok.first {
+			break
+		}
+		at.width += 1 + p.tok.width
+		last = p.next().text
+	}
+	hint := ""
+	switch known := foreignTypes[strings.ToLower(last)]; {
+	case known == "uint64" && strings.Contains(strings.ToLower(last), "time"):
+		hint = "; for a time use uint64"
+	case known != "":
+		hint = ": write " + quoted(known)
+	case last != "":
+		hint = ": write " + quoted(last)
+	}
+	return p.fail(at, "a type is one name without package%s", hint)
+}
+
+// typeDefinition reports a definition that starts with the word type, as in Go and SQL.
+func (p *parser) typeDefinition() bool {
+	at := p.next().span
+	name := p.tok
+	if name.kind != identifier || name.first {
+		return p.fail(at, `expected struct, oneof, multimap or enum, found "type", did you mean "struct"?`)
+	}
+	p.next()
+	_, primitive := primitives[p.tok.kind]
+	if !p.tok.first && (primitive || p.tok.kind == identifier || p.tok.kind == "=") {
+		if primitive {
+			return p.fail(at, "there are no type aliases: use %s at the field", p.tok.text)
+		}
+		return p.fail(at, "there are no type aliases: use the type itself at the field")
+	}
+	return p.fail(at, `expected struct, oneof, multimap or enum, found "type": write %s`, quoted("struct "+name.text+" {"))
+}
+
+// definitionWord returns the keyword that a misspelled word at the start of a definition
+// was meant to be, as the end of a message, or "".
+func definitionWord(word string) string {
+	if len(word) > maxSuggestRunes {
+		return ""
+	}
+	for _, keyword := range []string{"struct", "oneof", "multimap", "enum"} {
+		if distance(strings.ToLower(word), keyword) <= max(1, len(keyword)/4) {
+			return ", did you mean " + quoted(keyword) + "?"
+		}
+	}
+	return ""
+}
+
+// openHint returns what is wrong with the word in the place of the brace that opens a
+// definition, as the end of a message, or "".
+func openHint(word string) string {
+	switch strings.ToLower(word) {
+	case "root":
+		return `, did you mean "root"?`
+	case "extends", "extend", "inherits":
+		return ": a struct cannot extend another, use a field"
+	}
+	return ""
+}
