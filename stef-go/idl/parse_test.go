@@ -153,6 +153,15 @@ func TestSourceTooLarge(t *testing.T) {
 	require.EqualError(t, err, "big.stef: the file has 1048610 bytes, the limit is 1048576")
 }
 
+// TestLongLineOfErrors takes minutes if each error looks at the whole line.
+func TestLongLineOfErrors(t *testing.T) {
+	for _, wrong := range []string{"-", ",", "\"", "=`"} {
+		src := "package a\nstruct R root { A bool " + strings.Repeat(wrong, 1<<18)
+		_, err := idl.Parse("a.stef", []byte(src))
+		require.ErrorContains(t, err, "a.stef:2:")
+	}
+}
+
 func TestErrorIsOneLineEach(t *testing.T) {
 	_, err := idl.Parse("dir/a.stef", []byte("package a\nstruct R root {\n  A strin\n\tÄ: int\n  B Int64\n}"))
 	require.EqualError(t, err, "dir/a.stef:4:3: unexpected ':': a field is written \"Name Type\", an enum value \"Name = 1\"")

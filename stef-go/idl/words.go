@@ -21,10 +21,7 @@ type cause struct {
 func foreignWord(word, name, typ string) string {
 	switch strings.ToLower(word) {
 	case "repeated":
-		if strings.HasPrefix(typ, "[]") {
-			typ = strings.TrimPrefix(typ, "[]")
-		}
-		return `there is no "repeated": an array is written ` + quoted(name+" []"+typ)
+		return `there is no "repeated": an array is written ` + quoted(name+" []"+strings.TrimPrefix(typ, "[]"))
 	case "required":
 		return `there is no "required": fields without "optional" always have a value`
 	case "optional": // Optional or OPTIONAL: the keyword is no name
