@@ -31,6 +31,10 @@ var configKeys = confkeys.Keys{
 		"traces_endpoint": "write endpoint as host:port, without a path; it is the address of all signals",
 		"insecure":        "write it as tls::insecure",
 		"ca_file":         "write it as tls::ca_file",
+		"resolver":        "set endpoint to a name with several addresses, or endpoints to the list of backends, and routing_key to traceID or service",
+
+		"tls::enabled":           "TLS is on by default; to send without TLS, write tls::insecure: true",
+		"otlp_fallback::enabled": "it is on with protocol: auto; to send only STEF, write protocol: stef",
 
 		"stef::mode::spans":       `did you mean "stef::mode::traces"?`,
 		"stef::mode::points":      `did you mean "stef::mode::metrics"?`,
@@ -45,6 +49,9 @@ var configKeys = confkeys.Keys{
 		"stef::templates":            "auto, on or off",
 		"stef::schema":               "compact, full or reference",
 		"otlp_fallback::compression": "gzip, snappy, zstd or none",
+
+		"sending_queue::sizer":        "items, requests or bytes",
+		"sending_queue::batch::sizer": "items or bytes",
 	},
 }
 
@@ -59,7 +66,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	}
 	// Validate finds these as well, but then the errors of the Collector's own checks
 	// stand beside them.
-	if err := errors.Join(c.validateClient(), c.validateTimeout()); err != nil {
+	if err := errors.Join(c.validateClient(), c.validateTLS(), c.validateTimeout()); err != nil {
 		return err
 	}
 	// Both keys get the same value, so that the printed configuration shows it.
@@ -78,5 +85,5 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if conf.IsSet("sending_queue::queue_size") && !conf.IsSet("sending_queue::sizer") {
 		queue.Sizer = exporterhelper.RequestSizerTypeRequests
 	}
-	return nil
+	return validateSizes(queue)
 }

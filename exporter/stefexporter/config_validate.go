@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configcompression"
 	"go.opentelemetry.io/collector/config/configgrpc"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	grpcbalancer "google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/resolver"
 
@@ -66,6 +67,24 @@ func (c *Config) validateEndpoint() error {
 	return errors.Join(validateScheme("endpoint", c.ClientConfig.Endpoint), validatePort("endpoint", c.ClientConfig.Endpoint))
 }
 
+// validateTLS rejects a certificate without its key, and the like.
+func (c *Config) validateTLS() error {
+	tls := c.ClientConfig.TLS
+	return confkeys.KeyPair{
+		CAFile: tls.CAFile, CAPem: string(tls.CAPem), CertFile: tls.CertFile, CertPem: string(tls.CertPem), KeyFile: tls.KeyFile, KeyPem: string(tls.KeyPem),
+	}.Validate()
+}
+
+// validateSizes rejects a queue that cannot hold a batch, which the Collector's own check
+// rejects without the values.
+func validateSizes(queue *exporterhelper.QueueBatchConfig) error {
+	if !queue.Batch.HasValue() || queue.Batch.Get().Sizer != queue.Sizer || queue.Batch.Get().MinSize <= queue.QueueSize || queue.QueueSize <= 0 {
+		return nil
+	}
+	return fmt.Errorf("sending_queue::batch::min_size is %d and sending_queue::queue_size is %d, both in %s: the queue cannot hold a batch; lower min_size or raise queue_size",
+		queue.Batch.Get().MinSize, queue.QueueSize, queue.Sizer.String())
+}
+
 // validateClient rejects what the Collector's own checks reject as well. Their errors
 // name a part of our struct, which is no key, and not what to write.
 func (c *Config) validateClient() error {
@@ -80,6 +99,9 @@ func (c *Config) validateClient() error {
 }
 
 func validateHostPort(endpoint string) error {
+	if several(endpoint) {
+		return fmt.Errorf("endpoint is %q, which is several addresses: use one name that resolves to all of them, such as dns:///backend:4320, or endpoints with routing_key", endpoint)
+	}
 	if validateScheme("endpoint", endpoint) != nil || (&configgrpc.ClientConfig{Endpoint: endpoint}).Validate() == nil {
 		return nil
 	}
@@ -97,6 +119,11 @@ func validateHostPort(endpoint string) error {
 	host, _, _ := strings.Cut(rest, ":")
 	host, _, _ = strings.Cut(host, "/")
 	return fmt.Errorf("endpoint is %q: write host:port without a path, such as %q", endpoint, scheme+net.JoinHostPort(host, "4320"))
+}
+
+// several reports whether an endpoint is a list of addresses.
+func several(endpoint string) bool {
+	return strings.Contains(endpoint, ",") && !strings.HasPrefix(endpoint, "unix:")
 }
 
 func (c *Config) validateRouting() error {
@@ -136,6 +163,9 @@ func validateBackend(endpoint string) error {
 	if err := validateScheme("endpoints", endpoint); err != nil || strings.TrimSpace(endpoint) == "" {
 		return err
 	}
+	if several(endpoint) {
+		return fmt.Errorf("endpoints has %q: write each address as an element of its own", endpoint)
+	}
 	if (&configgrpc.ClientConfig{Endpoint: endpoint}).Validate() != nil {
 		return fmt.Errorf("endpoints has %q without a port: write host:port, such as %s:4320", endpoint, endpoint)
 	}
@@ -154,7 +184,11 @@ func validateScheme(key, endpoint string) error {
 	if !ok || scheme == "http" || scheme == "https" || resolver.Get(strings.ToLower(scheme)) != nil {
 		return nil
 	}
-	return fmt.Errorf("%s has the scheme %s://: write host:port", key, scheme)
+	address := "host:port"
+	if host, port, err := net.SplitHostPort(strings.Trim(rest, "/")); err == nil {
+		address = net.JoinHostPort(host, port)
+	}
+	return fmt.Errorf("%s has the scheme %s://, which gRPC does not know: write %s", key, scheme, address)
 }
 
 // validatePort rejects port numbers that are not valid, in any form of an
@@ -286,7 +320,9 @@ func (c *StefConfig) validateConnections() error {
 // Validate reports what to change in the configuration of OTLP requests.
 func (c *OTLPConfig) Validate() error {
 	var endpointErr error
-	if (&configgrpc.ClientConfig{Endpoint: c.Endpoint}).Validate() != nil {
+	if several(c.Endpoint) {
+		endpointErr = fmt.Errorf("endpoint is %q, which is several addresses: use one name that resolves to all of them, such as dns:///backend:4317", c.Endpoint)
+	} else if (&configgrpc.ClientConfig{Endpoint: c.Endpoint}).Validate() != nil {
 		endpointErr = fmt.Errorf("endpoint is %q: set it to host:port, such as backend:4317, or remove it to use the same as for streams", c.Endpoint)
 	}
 	return errors.Join(

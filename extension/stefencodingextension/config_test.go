@@ -36,7 +36,7 @@ func TestConfig(t *testing.T) {
 	wrong("{limits.max_frame_mib: 3}", `unknown key "limits.max_frame_mib": write it as "limits::max_frame_mib"`)
 	wrong("{max_frame_mib: 3}", `unknown key "max_frame_mib": write it as "limits::max_frame_mib"`)
 	wrong("{compresion: none}", `unknown key "compresion": did you mean "compression"?`)
-	wrong("{limits: {wings: 2}}", `unknown key "limits::wings": remove it, or use a version that has it; the keys in limits are max_decoded_mib`)
+	wrong("{limits: {wings: 2}}", `unknown key "limits::wings": remove it, or write one of the keys in limits: max_decoded_mib`)
 	wrong("{compression_level: 3}", "compression_level is 3: set it to fastest, default, better or best")
 }
 

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -34,9 +35,11 @@ func Of[T any](path string) Section {
 type Keys struct {
 	// Sections are the parts of the configuration. One is the whole configuration.
 	Sections []Section
-	// Hints maps the paths of likely mistakes to advice on what to write instead.
+	// Hints maps the paths of likely mistakes to advice on what to write instead. The
+	// hint for the key enabled of a section that has no such key is also that for a
+	// section that is set to true or false.
 	Hints map[string]string
-	// Choices maps the paths of keys to the texts that are valid there.
+	// Choices maps the paths of keys to the texts that are valid there, such as "a, b or c".
 	Choices map[string]string
 }
 
@@ -47,7 +50,7 @@ func (k *Keys) Read(conf map[string]any, unmarshal func() error) error {
 		return err
 	}
 	if err := unmarshal(); err != nil {
-		return explain(err, conf, k.Sections...)
+		return explain(err, conf, k.Hints, k.Choices, k.Sections...)
 	}
 	return nil
 }
@@ -70,11 +73,7 @@ func unknown(conf map[string]any, hints map[string]string, sections []Section) [
 			if slices.Contains(section.keys, key) {
 				continue
 			}
-			err := unknownKey(sections, section, key)
-			if hint := hints[join(section.path, key)]; hint != "" {
-				err = fmt.Errorf("unknown key %q: %s", join(section.path, key), hint)
-			}
-			errs = append(errs, err)
+			errs = append(errs, unknownKey(hints, sections, section, key))
 		}
 	}
 	return errs
@@ -94,9 +93,12 @@ func sub(conf map[string]any, path string) (map[string]any, bool) {
 	return conf, true
 }
 
-func unknownKey(sections []Section, in Section, key string) error {
+func unknownKey(hints map[string]string, sections []Section, in Section, key string) error {
 	path, keys := in.path, in.keys
 	at := join(path, key)
+	if hint := hints[at]; hint != "" {
+		return fmt.Errorf("unknown key %q: %s", at, hint)
+	}
 	if nested := strings.ReplaceAll(at, ".", "::"); nested != at && known(sections, nested) {
 		return fmt.Errorf("unknown key %q: write it as %q", at, nested)
 	}
@@ -105,14 +107,83 @@ func unknownKey(sections []Section, in Section, key string) error {
 			return fmt.Errorf("unknown key %q: write it as %q", at, join(section.path, key))
 		}
 	}
-	if near := Nearest(keys, key); near != "" {
-		return fmt.Errorf("unknown key %q: did you mean %q?", at, join(path, near))
+	below, all := elsewhere(sections, path, key)
+	if len(below) > 0 {
+		return fmt.Errorf("unknown key %q: write it as %s", at, either(below))
+	}
+	if near := similar(keys, key); len(near) > 0 {
+		for i := range near {
+			near[i] = join(path, near[i])
+		}
+		return fmt.Errorf("unknown key %q: did you mean %s?", at, either(near))
+	}
+	if len(all) > 0 {
+		return fmt.Errorf("unknown key %q: write it as %s", at, either(all))
 	}
 	where := "at the top level"
 	if path != "" {
 		where = "in " + path
 	}
-	return fmt.Errorf("unknown key %q: remove it, or use a version that has it; the keys %s are %s", at, where, strings.Join(keys, ", "))
+	return fmt.Errorf("unknown key %q: remove it, or write one of the keys %s: %s", at, where, strings.Join(keys, ", "))
+}
+
+// maxAlternatives is the largest number of keys that a message suggests. The key enabled,
+// for example, is in most sections, so its paths are no help.
+const maxAlternatives = 2
+
+// elsewhere returns the paths of the keys of the same name in the sections below a section,
+// except the top level, and in all sections. It returns nil in place of too many.
+func elsewhere(sections []Section, path, key string) (below, all []string) {
+	every("", rootOf(sections), func(section string, keys []string) {
+		if section == path || !slices.Contains(keys, key) {
+			return
+		}
+		all = append(all, join(section, key))
+		if path != "" && strings.HasPrefix(section, path+"::") {
+			below = append(below, join(section, key))
+		}
+	})
+	return few(below), few(all)
+}
+
+// few returns nil in place of too many suggestions.
+func few(keys []string) []string {
+	if len(keys) > maxAlternatives {
+		return nil
+	}
+	return keys
+}
+
+// either returns quoted keys, with or between them.
+func either(keys []string) string {
+	quoted := make([]string, len(keys))
+	for i, key := range keys {
+		quoted[i] = strconv.Quote(key)
+	}
+	return strings.Join(quoted, " or ")
+}
+
+// similar returns the key that Nearest finds, or otherwise the keys of which key is the
+// beginning, if these are few. If the shortest of these is the beginning of the others, it
+// is the only one.
+func similar(keys []string, key string) []string {
+	if near := Nearest(keys, key); near != "" {
+		return []string{near}
+	}
+	var begin []string
+	for _, k := range keys {
+		if strings.HasPrefix(k, key) {
+			begin = append(begin, k)
+		}
+	}
+	if len(begin) == 0 || len(key) < 2 {
+		return nil
+	}
+	shortest := slices.MinFunc(begin, func(a, b string) int { return len(a) - len(b) })
+	if !slices.ContainsFunc(begin, func(k string) bool { return !strings.HasPrefix(k, shortest) }) {
+		return []string{shortest}
+	}
+	return few(begin)
 }
 
 // known reports whether a section has the key that a path names.

@@ -36,11 +36,11 @@ func TestUnknown(t *testing.T) {
 	f("", map[string]any{"endpoint": "a:1", "timeout": 1, "inner": map[string]any{"num_streams": 1}})
 	f(`unknown key "endpont": did you mean "endpoint"?`, map[string]any{"endpont": "a:1"})
 	f(`unknown key "num_streams": write it as "inner::num_streams"`, map[string]any{"num_streams": 1})
-	f(`unknown key "inner::x": remove it, or use a version that has it; the keys in inner are num_streams`, map[string]any{"inner": map[string]any{"x": 1}})
-	f(`unknown key "wings": remove it, or use a version that has it; the keys at the top level are endpoint, inner, timeout`, map[string]any{"wings": 1})
+	f(`unknown key "inner::x": remove it, or write one of the keys in inner: num_streams`, map[string]any{"inner": map[string]any{"x": 1}})
+	f(`unknown key "wings": remove it, or write one of the keys at the top level: endpoint, inner, timeout`, map[string]any{"wings": 1})
 	f(`unknown key "protocols": write its keys here`, map[string]any{"protocols": nil})
 	f(`unknown key "inner.num_streams": write it as "inner::num_streams"`, map[string]any{"inner.num_streams": 1})
-	f(`unknown key "wings.x": remove it, or use a version that has it; the keys at the top level are endpoint, inner, timeout`, map[string]any{"wings.x": 1})
+	f(`unknown key "wings.x": remove it, or write one of the keys at the top level: endpoint, inner, timeout`, map[string]any{"wings.x": 1})
 	f("", map[string]any{"inner": "not a map"})
 }
 
@@ -87,4 +87,16 @@ func TestNearest(t *testing.T) {
 	require.Equal(t, "a_b_c_d", Nearest([]string{"a_b_c_d"}, "a_b"))
 	require.Empty(t, Nearest([]string{"max_elapsed_time", "max_elapsed_items"}, "max_elapsed"), "two begin so")
 	require.Empty(t, Nearest(keys, "help"))
+}
+
+func TestSimilar(t *testing.T) {
+	f := func(key string, want ...string) {
+		t.Helper()
+		require.Equal(t, want, similar([]string{"client_ca_file", "client_ca_file_reload", "cert_file", "cert_pem", "max_a", "max_b", "max_c"}, key))
+	}
+	f("client_ca", "client_ca_file")
+	f("cert", "cert_file", "cert_pem")
+	f("max")
+	f("c")
+	f("wings")
 }

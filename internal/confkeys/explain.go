@@ -19,10 +19,10 @@ import (
 // line for each mistake that it finds in any part of it, or err if it finds none. The
 // parts of the Collector's own libraries are included: their errors name neither the
 // path nor the valid keys.
-func explain(err error, conf map[string]any, sections ...Section) error {
+func explain(err error, conf map[string]any, hints, choices map[string]string, sections ...Section) error {
 	var errs []error
 	walk("", rootOf(sections), conf, func(f entry) {
-		if e := f.mistake(); e != nil {
+		if e := f.mistake(hints, choices, sections); e != nil {
 			errs = append(errs, e)
 		}
 	})
@@ -51,7 +51,7 @@ func durations(conf map[string]any, sections []Section) []error {
 			return // marshaled, not written
 		}
 		if value.CanInt() && value.Int() > 0 && value.Int() < int64(time.Second) {
-			errs = append(errs, withoutUnit(f.path, time.Duration(value.Int())))
+			errs = append(errs, withoutUnit(f.path, value.Int()))
 		}
 	})
 	return errs
@@ -66,15 +66,18 @@ type entry struct {
 	keys  []string // keys of the section
 }
 
-func (f *entry) mistake() error {
+func (f *entry) mistake(hints, choices map[string]string, sections []Section) error {
 	if f.typ == nil {
-		return unknownKey(nil, Section{path: f.in, keys: f.keys}, strings.TrimPrefix(f.path, f.in+"::"))
+		return unknownKey(hints, sections, Section{path: f.in, keys: f.keys}, strings.TrimPrefix(f.path, f.in+"::"))
 	}
 	if f.value == nil {
 		return nil
 	}
+	if text, ok := f.value.(string); ok && text != "" && choices[f.path] != "" && !slices.Contains(words(choices[f.path]), text) {
+		return fmt.Errorf("%s is %q: set it to %s", f.path, text, choices[f.path])
+	}
 	if keys := sectionKeys(f.typ); keys != nil {
-		return f.notSection(keys)
+		return f.notSection(keys, hints)
 	}
 	if isExtension(f.typ) {
 		return f.notExtension()
@@ -91,7 +94,7 @@ func (f *entry) mistake() error {
 		return fmt.Errorf("%s has several values: set it to one text", f.path)
 	case (kind == reflect.Map || pairs(f.typ)) && value.Kind() != reflect.Map && value.Kind() != reflect.Slice:
 		return fmt.Errorf("%s is %v: write names with values below it, such as name: value", f.path, f.value)
-	case pairs(f.typ) && value.Kind() == reflect.Slice && !sections(value):
+	case pairs(f.typ) && value.Kind() == reflect.Slice && !areSections(value):
 		return fmt.Errorf("%s is a list: write name: value pairs, such as {tenant: a}", f.path)
 	case kind == reflect.String && (value.CanInt() || value.CanFloat() || value.Kind() == reflect.Bool):
 		return fmt.Errorf("%s is %v: set it to a text, in quotation marks if it looks like a number", f.path, f.value)
@@ -106,8 +109,8 @@ func pairs(t reflect.Type) bool {
 		t.Elem().Field(0).Type.Kind() == reflect.String && t.Elem().Field(1).Type.Kind() == reflect.String
 }
 
-// sections reports whether all elements of a list are sections.
-func sections(list reflect.Value) bool {
+// areSections reports whether all elements of a list are sections.
+func areSections(list reflect.Value) bool {
 	for i := range list.Len() {
 		if _, ok := list.Index(i).Interface().(map[string]any); !ok {
 			return false
@@ -141,13 +144,16 @@ func (f *entry) notExtension() error {
 }
 
 // notSection returns an error for a section that has a single value.
-func (f *entry) notSection(keys []string) error {
+func (f *entry) notSection(keys []string, hints map[string]string) error {
 	switch f.value.(type) {
 	case map[string]any:
 		return nil
 	case bool:
 		if slices.Contains(keys, "enabled") {
 			return fmt.Errorf("%s is %v: write %s::enabled: %v", f.path, f.value, f.path, f.value)
+		}
+		if hint := hints[join(f.path, "enabled")]; hint != "" {
+			return fmt.Errorf("%s is %v: %s", f.path, f.value, hint)
 		}
 	case string:
 		if reflect.PointerTo(f.typ).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
@@ -168,6 +174,29 @@ func walk(path string, t reflect.Type, conf map[string]any, visit func(entry)) {
 		inner, ok := f.value.(map[string]any)
 		if ok && f.typ != nil && sectionKeys(f.typ) != nil {
 			walk(f.path, f.typ, inner, visit)
+		}
+	}
+}
+
+// words returns the texts of choices.
+func words(choices string) []string {
+	return strings.Split(strings.ReplaceAll(choices, " or ", ", "), ", ")
+}
+
+// maxDepth bounds the sections within sections, since a type may contain itself.
+const maxDepth = 6
+
+// every visits every section of a configuration, with its keys.
+func every(path string, t reflect.Type, visit func(path string, keys []string)) {
+	if strings.Count(path, "::") >= maxDepth {
+		return
+	}
+	fields := fieldsOf(t)
+	keys := slices.Sorted(maps.Keys(fields))
+	visit(path, keys)
+	for _, key := range keys {
+		if sectionKeys(fields[key]) != nil {
+			every(join(path, key), fields[key], visit)
 		}
 	}
 }

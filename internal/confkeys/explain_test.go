@@ -38,13 +38,20 @@ type whole struct {
 	Order    order             `mapstructure:"order"`
 	Labels   map[string]string `mapstructure:"labels"`
 	Headers  []header          `mapstructure:"headers"`
+	Deep     struct {
+		Deeper struct {
+			Least int `mapstructure:"least"`
+		} `mapstructure:"deeper"`
+	} `mapstructure:"deep"`
 }
 
 func TestExplain(t *testing.T) {
 	unread := errors.New("cannot be read")
 	f := func(want string, conf map[string]any) {
 		t.Helper()
-		require.EqualError(t, explain(unread, conf, Of[whole](""), Of[order]("order")), want)
+		hints := map[string]string{"labels::enabled": "write labels::a", "inner::enabled": "write block", "inner::old": "write it as new"}
+		choices := map[string]string{"order::logs": "up, down or none"}
+		require.EqualError(t, explain(unread, conf, hints, choices, Of[whole](""), Of[order]("order")), want)
 	}
 	section := func(path, key string, value any) map[string]any {
 		return map[string]any{path: map[string]any{key: value}}
@@ -54,19 +61,28 @@ func TestExplain(t *testing.T) {
 	f("cannot be read", section("inner", "queue_size", "100"))
 	f("cannot be read", map[string]any{"order": "sorted", "labels": map[string]any{"a": "b"}, "queue": nil})
 	f(`unknown key "queue::queue_sizes": did you mean "queue::queue_size"?`, section("queue", "queue_sizes", 1))
-	f(`unknown key "inner::x": remove it, or use a version that has it; the keys in inner are block, interval, queue_size`, section("inner", "x", 1))
+	f(`unknown key "inner::x": remove it, or write one of the keys in inner: block, interval, queue_size`, section("inner", "x", 1))
 	f(`inner::queue_size is "64MiB": set it to a whole number`, section("inner", "queue_size", "64MiB"))
 	f(`queue::block is maybe: set it to true or false`, section("queue", "block", "maybe"))
 	f(`endpoint is 4320: set it to a text, in quotation marks if it looks like a number`, map[string]any{"endpoint": 4320})
 	f(`queue is false: write queue::enabled: false`, map[string]any{"queue": false})
-	f(`inner is false: it is a section, its keys are block, interval, queue_size`, map[string]any{"inner": false})
+	f(`inner is 5: it is a section, its keys are block, interval, queue_size`, map[string]any{"inner": 5})
+	f(`inner is false: write block`, map[string]any{"inner": false})
+	f(`unknown key "inner::enabled": write block`, section("inner", "enabled", false))
+	f(`unknown key "inner::old": write it as new`, section("inner", "old", 1))
+	f(`unknown key "logs": write it as "order::logs"`, map[string]any{"logs": "a"})
+	f(`unknown key "block": write it as "inner::block" or "queue::block"`, map[string]any{"block": true})
+	f(`unknown key "deep::least": write it as "deep::deeper::least"`, section("deep", "least", 1))
+	f(`unknown key "inner::least": write it as "deep::deeper::least"`, section("inner", "least", 1))
+	f(`order::logs is "left": set it to up, down or none`, section("order", "logs", "left"))
+	f("cannot be read", section("order", "logs", "none"))
 	f(`order is 5: it is a section, its keys are logs`, map[string]any{"order": 5})
 	f("headers is x: write names with values below it, such as name: value", map[string]any{"headers": "x"})
 	f("labels is 5: write names with values below it, such as name: value", map[string]any{"labels": 5})
 	f("headers is a list: write name: value pairs, such as {tenant: a}", map[string]any{"headers": []any{"a"}})
 	f("cannot be read", map[string]any{"headers": []any{map[string]any{"name": "a", "value": "b"}}})
 	f("endpoint has several values: set it to one text", map[string]any{"endpoint": []any{"a"}})
-	f("unknown key \"inner::x\": remove it, or use a version that has it; the keys in inner are block, interval, queue_size\nqueue is 1: it is a section, its keys are block, enabled, interval, queue_size",
+	f("unknown key \"inner::x\": remove it, or write one of the keys in inner: block, interval, queue_size\nqueue is 1: it is a section, its keys are block, enabled, interval, queue_size",
 		map[string]any{"inner": map[string]any{"x": 1}, "queue": 1})
 }
 
@@ -84,8 +100,8 @@ func TestDurations(t *testing.T) {
 	f("", 0)
 	f("", nil)
 	f("", int64(time.Second))
-	f("queue::interval is 15ns: write it with a unit, such as 15s or 15ms", 15)
-	f("queue::interval is 15µs: write it with a unit, such as 15000ms", 15000)
+	f("queue::interval is 15 without a unit: write 15s or 15ms", 15)
+	f("queue::interval is 15000 without a unit: write 15000ms", 15000)
 	f(`queue::interval is "15 s": write numbers with units and without spaces, such as 15s or 1m30s`, "15 s")
 	f(`queue::interval is "15": write numbers with units and without spaces, such as 15s or 1m30s`, "15")
 }

@@ -6,15 +6,22 @@ package confkeys
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
 
 // Between returns an error for a number outside of a range. hint is further advice,
-// or "".
+// or "". A message does not name a limit that only keeps sums of sizes within 64 bits.
 func Between(key string, value, least, most int, hint string) error {
 	if value >= least && value <= most {
 		return nil
+	}
+	if most > math.MaxInt32 {
+		if value > most {
+			return fmt.Errorf("%s is %d, which is more than any machine has: set it to a smaller number%s", key, value, advice(hint))
+		}
+		return AtLeast(key, value, least, hint)
 	}
 	return fmt.Errorf("%s is %d: set it to a number from %d to %d%s", key, value, least, most, advice(hint))
 }
@@ -73,16 +80,48 @@ func ZeroOr(key string, value, shortest time.Duration, meaning, hint string) err
 // these as nanoseconds.
 func WithUnit(key string, value time.Duration) error {
 	if value > 0 && value < time.Microsecond {
-		return withoutUnit(key, value)
+		return fmt.Errorf("%s is %s: write it with another unit, such as %ds or %dms", key, value, value, value)
 	}
 	return nil
 }
 
-func withoutUnit(key string, value time.Duration) error {
-	if value < time.Microsecond {
-		return fmt.Errorf("%s is %s: write it with a unit, such as %ds or %dms", key, value, value, value)
+// withoutUnit returns an error for a number where a duration is expected.
+func withoutUnit(key string, value int64) error {
+	if value < 1000 {
+		return fmt.Errorf("%s is %d without a unit: write %ds or %dms", key, value, value, value)
 	}
-	return fmt.Errorf("%s is %s: write it with a unit, such as %dms", key, value, value)
+	return fmt.Errorf("%s is %d without a unit: write %dms", key, value, value)
+}
+
+// KeyPair are the keys of tls for a certificate and its key, and the authorities.
+type KeyPair struct {
+	CAFile, CAPem, CertFile, CertPem, KeyFile, KeyPem string
+	// Server is set for servers, which need a certificate.
+	Server bool
+}
+
+// Validate rejects what the Collector's own check rejects as well. Its errors name
+// neither the keys nor their place in the configuration.
+func (p KeyPair) Validate() error {
+	for _, pair := range [][4]string{
+		{p.CAFile, p.CAPem, "ca_file", "ca_pem"},
+		{p.CertFile, p.CertPem, "cert_file", "cert_pem"},
+		{p.KeyFile, p.KeyPem, "key_file", "key_pem"},
+	} {
+		if pair[0] != "" && pair[1] != "" {
+			return fmt.Errorf("tls::%s and tls::%s are both set: remove one", pair[2], pair[3])
+		}
+	}
+	cert, key := p.CertFile+p.CertPem != "", p.KeyFile+p.KeyPem != ""
+	switch {
+	case cert && !key:
+		return errors.New("tls::key_file is missing: set it to the key of the certificate in cert_file")
+	case key && !cert:
+		return errors.New("tls::cert_file is missing: set it to the certificate of the key in key_file")
+	case p.Server && !cert:
+		return errors.New("tls::cert_file and tls::key_file are missing: set both, or remove tls to listen without TLS")
+	}
+	return nil
 }
 
 // Retries rejects intervals of retry_on_failure that were written without a unit.

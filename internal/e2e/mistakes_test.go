@@ -40,14 +40,14 @@ func TestMistakes(t *testing.T) {
 		require.Error(t, err)
 		require.Contains(t, out, want)
 	}
-	f("", good+", timeout: 15", "timeout is 15ns: write it with a unit, such as 15s or 15ms")
+	f("", good+", timeout: 15", "timeout is 15 without a unit: write 15s or 15ms")
 	f("", "endpoint: 'localhost:99999'", `endpoint is "localhost:99999": set the port to a number from 1 to 65535`)
 	f("", "endpoint: 'localhost:4320', protocols: {grpc: {}}", `unknown key "protocols": an exporter has one address`)
-	f("", good+", wings: 2", `unknown key "wings": remove it, or use a version that has it; the keys`)
+	f("", good+", wings: 2", `unknown key "wings": remove it, or write one of the keys at the top level:`)
 	f("protocols: {grpc: {endpoint: 'localhost:4320'}}", good, `unknown key "protocols": this receiver serves STEF and OTLP over gRPC on one address: write the keys of protocols::grpc`)
-	f("wings: 2", good, `unknown key "wings": remove it, or use a version that has it; the keys`)
+	f("wings: 2", good, `unknown key "wings": remove it, or write one of the keys at the top level:`)
 	f("endpoint: 'localhost:99999'", good, "set the port to a number up to 65535")
-	f("timeouts: {idle: 15}", good, "timeouts::idle is 15ns: write it with a unit, such as 15s or 15ms")
+	f("timeouts: {idle: 15}", good, "timeouts::idle is 15 without a unit: write 15s or 15ms")
 
 	out, err := runMistake(t, "endpoint: 'localhost:4320'", good, "profiles", "--feature-gates", "service.profilesSupport")
 	require.Error(t, err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -147,6 +148,8 @@ func (c *Config) Validate() error {
 		for _, p := range patterns {
 			if _, err := filepath.Match(p, ""); err != nil || p == "" {
 				fail("%s has the pattern %q, which is malformed: use *, ? and [a-z] as in file names", key, p)
+			} else if strings.Contains(p, "**") {
+				fail("%s has the pattern %q, but ** is not supported: name each depth, such as %s", key, p, depths(p))
 			}
 		}
 	}
@@ -172,6 +175,16 @@ func (c *Config) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// depths returns the patterns of the first two depths that ** would match.
+func depths(pattern string) string {
+	before, after, _ := strings.Cut(pattern, "**")
+	rest, folder := strings.CutPrefix(after, "/")
+	if !folder || before != "" && !strings.HasSuffix(before, "/") {
+		return before + "*" + after + " and " + before + "*/*" + after
+	}
+	return before + rest + " and " + before + "*/" + rest
 }
 
 // maxDictionaries is the number of dictionaries that a reader can hold.

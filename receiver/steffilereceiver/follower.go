@@ -66,6 +66,7 @@ func newFollower[T any](sig *signal.Descriptor[T], settings receiver.Settings, c
 	if err != nil {
 		return nil, err
 	}
+	config.told.follows(sig.Name)
 	ctx, cancel := context.WithCancel(context.Background())
 	return &follower[T]{
 		sig: sig, sink: to, config: config, id: settings.ID, log: settings.Logger, obs: obs, telemetry: telemetry,
@@ -361,7 +362,7 @@ func (f *follower[T]) same(t *tail[T], c candidate) bool {
 func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 	name := signalByName(c.path)
 	if name != "" && name != f.sig.Name {
-		f.other[c.key] = name
+		f.leaveTo(c.key, name)
 		return nil
 	}
 	file, err := os.Open(c.path)
@@ -382,7 +383,7 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 		if err != nil {
 			f.warn(c.key, "open", err)
 		} else if name != "" {
-			f.other[c.key] = name
+			f.leaveTo(c.key, name)
 		}
 		_ = file.Close()
 		return nil

@@ -19,8 +19,10 @@ import (
 // told remembers what was logged, since the receiver has a follower for each signal and
 // each of them sees the same files.
 type told struct {
-	mu sync.Mutex
-	at map[string]time.Time
+	mu        sync.Mutex
+	at        map[string]time.Time
+	pipelines map[string]bool // names of the signals that have one
+	ignored   map[string]bool // names of the signals without one that were logged
 }
 
 // The followers look at a file at about the same time. A file that appears later under
@@ -48,6 +50,43 @@ func (t *told) first(text string) bool {
 	return true
 }
 
+// follows notes that a signal has a pipeline. The Collector creates the receivers of all
+// signals before it starts any.
+func (t *told) follows(sig string) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pipelines == nil {
+		t.pipelines, t.ignored = map[string]bool{}, map[string]bool{}
+	}
+	t.pipelines[sig] = true
+}
+
+// ignores reports whether a signal has no pipeline, once for each signal.
+func (t *told) ignores(sig string) bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pipelines[sig] || t.ignored[sig] {
+		return false
+	}
+	t.ignored[sig] = true
+	return true
+}
+
+// leaveTo notes that a file is of another signal, and warns if that has no pipeline.
+func (f *follower[T]) leaveTo(key, sig string) {
+	f.other[key] = sig
+	if f.config.told.ignores(sig) {
+		f.log.Warn("A file stays where it is, because its signal has no pipeline with this receiver: add one, or exclude such files",
+			zap.String("signal", sig), zap.String("file", key))
+	}
+}
+
 // checkPatterns warns about patterns of include that match no file, which may be typing
 // errors. The files may appear later.
 func (f *follower[T]) checkPatterns() {
@@ -72,8 +111,8 @@ func (f *follower[T]) checkPatterns() {
 
 // otherFormats are the beginnings of files that are not STEF, and what to do with them.
 var otherFormats = []struct{ head, what string }{
-	{"\x1f\x8b", "compressed with gzip: decompress it"},
-	{"\x28\xb5\x2f\xfd", "compressed with zstd as a whole: decompress it"},
+	{"\x1f\x8b", "compressed with gzip as a whole: decompress it; if it holds OTLP, use stef convert"},
+	{"\x28\xb5\x2f\xfd", "compressed with zstd as a whole: decompress it; if it holds OTLP, use stef convert"},
 	{"PAR1", "Parquet: stef convert makes STEF of it"},
 	{"{", "JSON: stef convert makes STEF of OTLP JSON"},
 }

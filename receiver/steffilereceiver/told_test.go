@@ -5,6 +5,7 @@ package steffilereceiver
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,11 +15,14 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
+	"github.com/otelstef/stef/stef-go/rotate"
 )
 
 // The receivers of three signals warn once about a file that is not STEF, and about a
@@ -70,10 +74,58 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 		"No file matches a pattern of include yet, none-*.stef",
 		"A pattern of include names a folder, folder, " + filepath.Join("folder", "*.stef*"),
 		"Cannot open a file, json.stef, the file is not STEF but JSON: stef convert makes STEF of OTLP JSON",
-		"Cannot open a file, gzip.stef, the file is not STEF but compressed with gzip: decompress it",
+		"Cannot open a file, gzip.stef, the file is not STEF but compressed with gzip as a whole: decompress it; if it holds OTLP, use stef convert",
 	} {
 		require.Equal(t, 1, got[want], "%v", got)
 	}
 	require.Len(t, got, 5) // one for text.stef
 	require.Len(t, logs.All(), 5)
+}
+
+// A signal without a pipeline is warned about once, and one with a pipeline never.
+func TestWarnsOfSignalWithoutPipeline(t *testing.T) {
+	dir := t.TempDir()
+	for _, number := range []uint64{1, 2} {
+		w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, Prefix: fmt.Sprint("p", number)})
+		require.NoError(t, w.put(numbered(number, number)))
+		require.NoError(t, w.Close())
+	}
+	f := func(want int, make ...func(receiver.Factory, receiver.Settings, *Config) (component.Component, error)) {
+		t.Helper()
+		core, logs := observer.New(zap.WarnLevel)
+		settings := receivertest.NewNopSettings(metadata.Type)
+		settings.Logger = zap.New(core)
+		config, factory := testConfig(dir, func(*Config) {}), NewFactory()
+		var parts []component.Component
+		for _, m := range make {
+			part, err := m(factory, settings, config)
+			require.NoError(t, err)
+			parts = append(parts, part)
+		}
+		for _, part := range parts {
+			require.NoError(t, part.Start(t.Context(), componenttest.NewNopHost()))
+			defer func() { require.NoError(t, part.Shutdown(context.Background())) }()
+		}
+		for _, part := range parts {
+			f := part.(interface{ count() uint64 })
+			require.Eventually(t, func() bool { return f.count() > 3 }, 10*time.Second, time.Millisecond)
+		}
+		require.Len(t, logs.All(), want)
+		for _, entry := range logs.All() {
+			require.Contains(t, entry.Message, "its signal has no pipeline with this receiver: add one, or exclude such files")
+			require.Equal(t, "logs", entry.ContextMap()["signal"])
+		}
+	}
+	traces := func(factory receiver.Factory, s receiver.Settings, c *Config) (component.Component, error) {
+		return factory.CreateTraces(t.Context(), s, c, consumertest.NewNop())
+	}
+	metrics := func(factory receiver.Factory, s receiver.Settings, c *Config) (component.Component, error) {
+		return factory.CreateMetrics(t.Context(), s, c, consumertest.NewNop())
+	}
+	logs := func(factory receiver.Factory, s receiver.Settings, c *Config) (component.Component, error) {
+		return factory.CreateLogs(t.Context(), s, c, consumertest.NewNop())
+	}
+	f(1, traces)
+	f(1, traces, metrics)
+	f(0, traces, logs)
 }

@@ -214,10 +214,8 @@ func (c *Config) Validate() error {
 	if c.ServerConfig.NetAddr.Transport != confignet.TransportTypeUnix {
 		errs = append(errs, address(c.ServerConfig.NetAddr.Endpoint))
 	}
-	if tls := c.ServerConfig.TLS; tls.HasValue() && tls.Get().ClientCAFile == "" && (tls.Get().CAFile != "" || tls.Get().CAPem != "") {
-		errs = append(errs, errors.New("tls::ca_file and tls::ca_pem do not make this receiver check certificates of clients: write client_ca_file, or remove them"))
-	}
 	errs = append(errs,
+		c.validateClientCA(),
 		confkeys.DurationAtLeast("ack_interval", c.AckInterval, 0, "0 acknowledges immediately, the default is 10ms"),
 		confkeys.AtLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 hands batches on one after another, the default is 4"),
 		confkeys.AtLeast("max_batch_items", c.MaxBatchItems, 0, "0 makes a batch of each frame, the default is 8192"),

@@ -4,6 +4,8 @@
 package stefreceiver
 
 import (
+	"errors"
+
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/otelstef/stef/internal/confkeys"
@@ -31,6 +33,7 @@ var configKeys = confkeys.Keys{
 		"compression":     "remove it, the sender chooses the compression",
 		"stef":            "remove it, the keys of the section stef of the exporter have no place here",
 		"otlp::endpoint":  "remove it, OTLP is served at the address of endpoint at the top level",
+		"tls::insecure":   "to listen without TLS, remove tls",
 		"otlp::protocols": "remove it, OTLP over gRPC is served at the address of endpoint at the top level; for OTLP over HTTP add the otlp receiver",
 	},
 }
@@ -38,5 +41,30 @@ var configKeys = confkeys.Keys{
 // Unmarshal reads the configuration. It reports keys that do not exist, and
 // suggests the keys that may have been meant.
 func (c *Config) Unmarshal(conf *confmap.Conf) error {
-	return configKeys.Read(conf.ToStringMap(), func() error { return conf.Unmarshal(c) })
+	if err := configKeys.Read(conf.ToStringMap(), func() error { return conf.Unmarshal(c) }); err != nil {
+		return err
+	}
+	return c.validateTLS()
+}
+
+// validateTLS rejects a certificate without its key, and the like, before the Collector's
+// own checks do.
+func (c *Config) validateTLS() error {
+	if !c.ServerConfig.TLS.HasValue() {
+		return nil
+	}
+	tls := c.ServerConfig.TLS.Get()
+	return errors.Join(c.validateClientCA(), confkeys.KeyPair{
+		Server: true,
+		CAFile: tls.CAFile, CAPem: string(tls.CAPem), CertFile: tls.CertFile, CertPem: string(tls.CertPem), KeyFile: tls.KeyFile, KeyPem: string(tls.KeyPem),
+	}.Validate())
+}
+
+// validateClientCA rejects authorities that have no effect.
+func (c *Config) validateClientCA() error {
+	tls := c.ServerConfig.TLS
+	if !tls.HasValue() || tls.Get().ClientCAFile != "" || tls.Get().CAFile == "" && tls.Get().CAPem == "" {
+		return nil
+	}
+	return errors.New("tls::ca_file and tls::ca_pem do not make this receiver check certificates of clients: write client_ca_file, or remove them")
 }
