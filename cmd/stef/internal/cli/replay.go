@@ -75,7 +75,7 @@ does. --new-ids and --now change them; later rounds of --rounds do it always.
 type replayer struct {
 	endpoint, protocol, compression string
 	tls                             bool
-	ca                              string
+	ca, cert, key                   string
 	pace                            float64
 	rounds, inFlight, retries       int
 	newIDs, now                     bool
@@ -89,6 +89,8 @@ func (c *replayer) define(flags *flag.FlagSet) {
 		&c.compression, []string{"none", "gzip", "zstd"}, []string{"none", "gzip", "zstd"})
 	flags.BoolVar(&c.tls, "tls", false, "use TLS, with the certificate authorities of the system")
 	flags.StringVar(&c.ca, "ca", "", "`FILE.pem` use TLS, with these certificate authorities")
+	flags.StringVar(&c.cert, "cert", "", "`FILE.pem` use TLS, with this certificate of the client; needs --key")
+	flags.StringVar(&c.key, "key", "", "`FILE.pem` the key of --cert")
 	flags.Func("rate", "`original|max|N` the pace of the recording, as fast as the endpoint accepts, or N\n"+
 		"items a second over all files (default: original)", func(s string) (err error) {
 		switch s {
@@ -126,7 +128,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	}
 	defer conn.Close()
 	sender.Retries = c.retries
-	sender.Waiting = (&patience{out: env.Stderr, endpoint: c.endpoint}).notice
+	sender.Waiting = (&patience{out: env.Stderr, endpoint: c.endpoint, plainly: c.plainly}).notice
 	p := &replay.Player{Send: sender.Send, Pace: c.pace, InFlight: c.inFlight, Rounds: c.rounds, Now: c.now}
 	if c.newIDs {
 		p.Change.IDs = rand.Uint64() | 1
@@ -152,7 +154,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	if n := sender.Rejected(); n > 0 {
 		fmt.Fprintf(env.Stderr, "the endpoint permanently rejected %s of them\n", figure.Grouped(n))
 	}
-	return sendError(c.endpoint, err)
+	return c.sendError(err)
 }
 
 // check refuses a file that cannot be opened, and a JSON file of several signals, before
@@ -179,11 +181,11 @@ func (c *replayer) check(name string) error {
 
 // sendError adds the endpoint to an error of sending. It returns errors of
 // files and interrupts unchanged.
-func sendError(endpoint string, err error) error {
+func (c *replayer) sendError(err error) error {
 	if err == nil || errors.Is(err, errInterrupted) || ofFile(err) || errors.Is(err, convert.ErrUnsupported) {
 		return err
 	}
-	return &file.Error{Name: endpoint, Err: plainly(err)}
+	return &file.Error{Name: c.endpoint, Err: c.plainly(err)}
 }
 
 // ofFile reports whether an error is about a file.
@@ -197,6 +199,7 @@ func ofFile(err error) bool {
 type patience struct {
 	out      io.Writer
 	endpoint string
+	plainly  func(error) error
 
 	mu   sync.Mutex
 	last string
@@ -205,7 +208,7 @@ type patience struct {
 func (p *patience) notice(cause error) {
 	text := "no answer yet; waiting"
 	if cause != nil {
-		text = message(plainly(cause)) + "; trying again"
+		text = message(p.plainly(cause)) + "; trying again"
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -219,8 +222,7 @@ func (p *patience) notice(cause error) {
 // system, in the words of the tool, and what to do.
 var sendCauses = []struct{ cause, text, hint string }{
 	{"connection refused", "connection refused", "nothing listens there"},
-	{"first record does not look like a TLS handshake", "the endpoint does not speak TLS", "remove --tls and --ca"},
-	{"error reading server preface", "the endpoint closed the connection", "it may expect TLS: add --tls"},
+	{"first record does not look like a TLS handshake", "the endpoint does not speak TLS", "remove --tls, --ca, --cert and --key"},
 	{"certificate signed by unknown authority", "certificate signed by unknown authority", "name the authority with --ca"},
 	{"certificate is valid for", "the certificate is for another name", "use a name of the certificate in --endpoint"},
 	{"unknown service opentelemetry.proto.collector", "the endpoint does not accept OTLP", "for STEF add --protocol stef"},
@@ -233,16 +235,83 @@ var sendCauses = []struct{ cause, text, hint string }{
 // sendPrefix is what the sender says about a batch before the cause.
 var sendPrefix = regexp.MustCompile(`^(batch \d+: )?(no STEF stream yet: |no STEF stream: |not accepted yet: )?`)
 
+// With TLS 1.3, an endpoint that wants a certificate of the client closes the connection
+// after the handshake, so the client often sees only that.
+var (
+	noPreface = regexp.MustCompile(`error reading server preface|failed to write client preface`)
+	tlsClosed = regexp.MustCompile(`connection reset by peer|broken pipe|remote error: tls: `)
+)
+
 // plainly returns a short text for errors of gRPC whose cause is known.
-func plainly(err error) error {
+func (c *replayer) plainly(err error) error {
 	text := err.Error()
-	for _, c := range sendCauses {
-		if !strings.Contains(text, c.cause) {
-			continue
+	for _, s := range sendCauses {
+		if strings.Contains(text, s.cause) {
+			return fmt.Errorf("%s%s (%s)", sendPrefix.FindString(text), s.text, s.hint)
 		}
-		return fmt.Errorf("%s%s (%s)", sendPrefix.FindString(text), c.text, c.hint)
 	}
-	return err
+	if !noPreface.MatchString(text) && !(c.secure() && tlsClosed.MatchString(text)) {
+		return err
+	}
+	what, hint := "the endpoint closed the connection", "it may expect TLS: add --tls"
+	switch {
+	case c.cert != "":
+		hint = "it may not accept the certificate: check --cert and --key"
+	case strings.Contains(text, "certificate required"):
+		what, hint = "the endpoint wants a certificate of the client", "add --cert and --key"
+	case c.secure():
+		hint = "it may want a certificate of the client: add --cert and --key"
+	}
+	return fmt.Errorf("%s%s (%s)", sendPrefix.FindString(text), what, hint)
+}
+
+// secure reports whether replay uses TLS.
+func (c *replayer) secure() bool { return c.tls || c.ca != "" || c.cert != "" }
+
+// credentials returns what the flags say about TLS.
+func (c *replayer) credentials() (credentials.TransportCredentials, error) {
+	if (c.cert == "") != (c.key == "") {
+		return nil, usagef("--cert and --key belong together: give both")
+	}
+	if !c.secure() {
+		return insecure.NewCredentials(), nil
+	}
+	config := &tls.Config{}
+	if c.ca != "" {
+		pem, err := os.ReadFile(c.ca)
+		if err != nil {
+			return nil, &file.Error{Name: c.ca, Err: err}
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, &file.ContentError{Name: c.ca, Err: errors.New("the file has no certificate in PEM form")}
+		}
+	}
+	if c.cert != "" {
+		pair, err := c.keyPair()
+		if err != nil {
+			return nil, err
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return credentials.NewTLS(config), nil
+}
+
+// keyPair reads the certificate of the client and its key.
+func (c *replayer) keyPair() (tls.Certificate, error) {
+	cert, err := os.ReadFile(c.cert)
+	if err != nil {
+		return tls.Certificate{}, &file.Error{Name: c.cert, Err: err}
+	}
+	key, err := os.ReadFile(c.key)
+	if err != nil {
+		return tls.Certificate{}, &file.Error{Name: c.key, Err: err}
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return pair, &file.ContentError{Name: c.cert, Err: fmt.Errorf("with --key %s: %w", c.key, err)}
+	}
+	return pair, nil
 }
 
 func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
@@ -256,20 +325,9 @@ func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 	if err := checkEndpoint(c.endpoint); err != nil {
 		return nil, nil, err
 	}
-	creds := insecure.NewCredentials()
-	if c.tls || c.ca != "" {
-		config := &tls.Config{}
-		if c.ca != "" {
-			pem, err := os.ReadFile(c.ca)
-			if err != nil {
-				return nil, nil, &file.Error{Name: c.ca, Err: err}
-			}
-			config.RootCAs = x509.NewCertPool()
-			if !config.RootCAs.AppendCertsFromPEM(pem) {
-				return nil, nil, &file.ContentError{Name: c.ca, Err: errors.New("the file has no certificate in PEM form")}
-			}
-		}
-		creds = credentials.NewTLS(config)
+	creds, err := c.credentials()
+	if err != nil {
+		return nil, nil, err
 	}
 	conn, err := grpc.NewClient(c.endpoint, grpc.WithTransportCredentials(creds))
 	if err != nil {

@@ -4,15 +4,27 @@
 package cli_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/replay"
 )
 
 // replay ends when the endpoint cannot be reached, over either protocol, and says
@@ -33,8 +45,8 @@ func TestReplayUnreachable(t *testing.T) {
 	f(down+": not accepted yet: connection refused (nothing listens there); trying again\n", "--endpoint", down)
 
 	plain, interrupt, wait := recording(t, filepath.Join(dir, "rec-{signal}.stef"))
-	f(plain+": no STEF stream yet: the endpoint does not speak TLS (remove --tls and --ca); trying again\n", "--protocol", "stef", "--tls", "--endpoint", plain)
-	f("the endpoint does not speak TLS (remove --tls and --ca)\n", "--tls", "--endpoint", plain)
+	f(plain+": no STEF stream yet: the endpoint does not speak TLS (remove --tls, --ca, --cert and --key); trying again\n", "--protocol", "stef", "--tls", "--endpoint", plain)
+	f("the endpoint does not speak TLS (remove --tls, --ca, --cert and --key)\n", "--tls", "--endpoint", plain)
 	require.True(t, interrupt.Deliver())
 	code, stderr := wait()
 	require.Zero(t, code, stderr)
@@ -70,4 +82,66 @@ func TestReplaySilent(t *testing.T) {
 	require.Equal(t, cli.ExitIO, code, stderr)
 	require.Contains(t, stderr, address+": no answer yet; waiting\n")
 	require.Contains(t, stderr, "did not answer within 5s")
+}
+
+// certificate writes a self-signed certificate for the loopback address, and its key, into a
+// folder.
+func certificate(t *testing.T, dir, name string) (certFile, keyFile string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	require.NoError(t, err)
+	keyDER, err := x509.MarshalECPrivateKey(private)
+	require.NoError(t, err)
+	certFile, keyFile = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), 0o600))
+	return certFile, keyFile
+}
+
+// replay sends to endpoints with TLS that want a certificate of the client, and says what is
+// missing.
+func TestReplayTLS(t *testing.T) {
+	dir, recorded := folder(t)
+	serverCert, serverKey := certificate(t, dir, "server")
+	clientCert, clientKey := certificate(t, dir, "client")
+	otherCert, otherKey := certificate(t, dir, "other")
+	pair, err := tls.LoadX509KeyPair(serverCert, serverKey)
+	require.NoError(t, err)
+	authorities := x509.NewCertPool()
+	text, err := os.ReadFile(clientCert)
+	require.NoError(t, err)
+	require.True(t, authorities.AppendCertsFromPEM(text))
+	creds := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: authorities, ClientAuth: tls.RequireAndVerifyClientCert})
+	server := grpc.NewServer(append(replay.Options(), grpc.Creds(creds))...)
+	_, err = replay.Register(server, func(otlpfile.Batch) error { return nil })
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() { _ = server.Serve(l) }()
+	defer server.Stop()
+
+	f := func(code int, want string, args ...string) {
+		t.Helper()
+		for _, protocol := range []string{"otlp", "stef"} {
+			all := append([]string{"replay", "--rate", "max", "--retries", "1", "--protocol", protocol, "--endpoint", l.Addr().String()}, args...)
+			got, _, stderr := run(nil, append(all, recorded)...)
+			require.Equal(t, code, got, stderr)
+			require.Contains(t, stderr, want)
+		}
+	}
+	f(0, "sent ", "--ca", serverCert, "--cert", clientCert, "--key", clientKey)
+	f(cli.ExitIO, "certificate of the client", "--ca", serverCert)
+	f(cli.ExitIO, "add --cert and --key)", "--tls", "--ca", serverCert)
+	f(cli.ExitIO, "the endpoint closed the connection (it may not accept the certificate: check --cert and --key)", "--ca", serverCert, "--cert", otherCert, "--key", otherKey)
+	f(cli.ExitIO, "the endpoint closed the connection (it may expect TLS: add --tls)")
+	f(cli.ExitIO, "certificate signed by unknown authority (name the authority with --ca)", "--cert", clientCert, "--key", clientKey)
+	f(cli.ExitUsage, "--cert and --key belong together: give both", "--ca", serverCert, "--cert", clientCert)
+	f(cli.ExitIO, "none.crt", "--cert", filepath.Join(dir, "none.crt"), "--key", clientKey)
+	f(cli.ExitData, "client.crt: with --key "+otherKey, "--cert", clientCert, "--key", otherKey)
 }
