@@ -12,14 +12,14 @@ import (
 )
 
 // Between returns an error for a number outside of a range. hint is further advice,
-// or "". A message does not name a limit that only keeps sums of sizes within 64 bits.
+// or "". A message does not name a limit that only keeps sums within the integers.
 func Between(key string, value, least, most int, hint string) error {
 	if value >= least && value <= most {
 		return nil
 	}
-	if most > math.MaxInt32 {
+	if most >= math.MaxInt32 {
 		if value > most {
-			return fmt.Errorf("%s is %d, which is more than any machine has: set it to a smaller number%s", key, value, advice(hint))
+			return fmt.Errorf("%s is %d, which is too large: set it to a smaller number%s", key, value, advice(hint))
 		}
 		return AtLeast(key, value, least, hint)
 	}

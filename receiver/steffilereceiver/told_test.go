@@ -31,7 +31,7 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "folder")
 	require.NoError(t, os.Mkdir(folder, 0o777))
-	for name, content := range map[string]string{"json.stef": `{"resourceLogs":[]}`, "gzip.stef": "\x1f\x8b\x08rest", "text.stef": "some text"} {
+	for name, content := range map[string]string{"json.stef": `{"resourceLogs":[]}`, "gzip.stef": "\x1f\x8b\x08rest", "zstd.stef": "\x28\xb5\x2f\xfdrest", "text.stef": "some text"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	core, logs := observer.New(zap.WarnLevel)
@@ -75,11 +75,12 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 		"A pattern of include names a folder, folder, " + filepath.Join("folder", "*.stef*"),
 		"Cannot open a file, json.stef, the file is not STEF but JSON: stef convert makes STEF of OTLP JSON",
 		"Cannot open a file, gzip.stef, the file is not STEF but compressed with gzip as a whole: decompress it; if it holds OTLP, use stef convert",
+		"Cannot open a file, zstd.stef, the file is not STEF but compressed with zstd as a whole: decompress it; if it holds OTLP, use stef convert",
 	} {
 		require.Equal(t, 1, got[want], "%v", got)
 	}
-	require.Len(t, got, 5) // one for text.stef
-	require.Len(t, logs.All(), 5)
+	require.Len(t, got, 6) // one for text.stef
+	require.Len(t, logs.All(), 6)
 }
 
 // A signal without a pipeline is warned about once, and one with a pipeline never.
