@@ -75,9 +75,12 @@ func (c *Config) validateTLS() error {
 	}.Validate()
 }
 
-// validateSizes rejects a queue that cannot hold a batch, which the Collector's own check
-// rejects without the values.
+// validateSizes rejects a queue that cannot hold a batch, and sizes of batches in requests,
+// which the Collector's own checks reject without the values and keys.
 func validateSizes(queue *exporterhelper.QueueBatchConfig) error {
+	if queue.Batch.HasValue() && queue.Batch.Get().Sizer == exporterhelper.RequestSizerTypeRequests {
+		return errors.New(`sending_queue::batch::sizer is "requests": set it to items or bytes; without it, the sizer of sending_queue applies`)
+	}
 	if !queue.Batch.HasValue() || queue.Batch.Get().Sizer != queue.Sizer || queue.Batch.Get().MinSize <= queue.QueueSize || queue.QueueSize <= 0 {
 		return nil
 	}

@@ -99,11 +99,14 @@ func unknownKey(hints map[string]string, sections []Section, in Section, key str
 	if hint := hints[at]; hint != "" {
 		return fmt.Errorf("unknown key %q: %s", at, hint)
 	}
+	if at == "enabled" {
+		return errors.New(`unknown key "enabled": to turn the component off, remove it from the lists under service`)
+	}
 	if nested := strings.ReplaceAll(at, ".", "::"); nested != at && known(sections, nested) {
 		return fmt.Errorf("unknown key %q: write it as %q", at, nested)
 	}
 	for _, section := range sections {
-		if section.path != path && slices.Contains(section.keys, key) {
+		if section.path != path && key != "enabled" && slices.Contains(section.keys, key) {
 			return fmt.Errorf("unknown key %q: write it as %q", at, join(section.path, key))
 		}
 	}
@@ -127,15 +130,15 @@ func unknownKey(hints map[string]string, sections []Section, in Section, key str
 	return fmt.Errorf("unknown key %q: remove it, or write one of the keys %s: %s", at, where, strings.Join(keys, ", "))
 }
 
-// maxAlternatives is the largest number of keys that a message suggests. The key enabled,
-// for example, is in most sections, so its paths are no help.
+// maxAlternatives is the largest number of keys that a message suggests.
 const maxAlternatives = 2
 
 // elsewhere returns the paths of the keys of the same name in the sections below a section,
-// except the top level, and in all sections. It returns nil in place of too many.
+// except the top level, and in all sections. It returns nil in place of too many, and for
+// the key enabled, which means another thing in each section.
 func elsewhere(sections []Section, path, key string) (below, all []string) {
 	every("", rootOf(sections), func(section string, keys []string) {
-		if section == path || !slices.Contains(keys, key) {
+		if section == path || key == "enabled" || !slices.Contains(keys, key) {
 			return
 		}
 		all = append(all, join(section, key))

@@ -67,6 +67,8 @@ func TestExplain(t *testing.T) {
 	f(`endpoint is 4320: set it to a text, in quotation marks if it looks like a number`, map[string]any{"endpoint": 4320})
 	f(`queue is false: write queue::enabled: false`, map[string]any{"queue": false})
 	f(`inner is 5: it is a section, its keys are block, interval, queue_size`, map[string]any{"inner": 5})
+	f(`unknown key "enabled": to turn the component off, remove it from the lists under service`, map[string]any{"enabled": false})
+	f(`unknown key "deep::enabled": remove it, or write one of the keys in deep: deeper`, section("deep", "enabled", true))
 	f(`inner is false: write block`, map[string]any{"inner": false})
 	f(`unknown key "inner::enabled": write block`, section("inner", "enabled", false))
 	f(`unknown key "inner::old": write it as new`, section("inner", "old", 1))
