@@ -61,6 +61,7 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 	if err := x.config.checkStorage(host); err != nil {
 		return err
 	}
+	x.telemetry.publish(x.config.Protocol)
 	x.drain = joinDrain(x.config)
 	var err error
 	if x.config.RoutingKey == "" {

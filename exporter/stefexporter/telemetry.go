@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
 // The reasons of dropped items.
@@ -58,6 +59,32 @@ func newTelemetry(settings component.TelemetrySettings, id component.ID, signal 
 	return t, nil
 }
 
+// publish adds 0 to the counters that alerts use. Otherwise a series would begin with its
+// first event, and the rate of a series with one value is 0.
+func (t *telemetry) publish(protocol Protocol) {
+	ctx := context.Background()
+	for _, reason := range []string{dropRejected, dropUnencodable, dropPartial, dropTooLarge, dropPermanent, dropIdentities, dropShutdown, dropRetriesOff} {
+		t.builder.ExporterStefItemsDropped.Add(ctx, 0, t.with(attribute.String("reason", reason)))
+	}
+	for used, arrived := range t.arrived {
+		if protocol != ProtocolAuto && protocol != used {
+			continue
+		}
+		t.builder.ExporterStefItemsDelivered.Add(ctx, 0, arrived)
+		for _, code := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded} {
+			t.builder.ExporterStefFailedAttempts.Add(ctx, 0, t.attempt(used, code))
+		}
+	}
+	if protocol == ProtocolOTLP {
+		return
+	}
+	t.builder.ExporterStefRecordsRejected.Add(ctx, 0, t.plain)
+	t.builder.ExporterStefRecordsRejectedLate.Add(ctx, 0, t.plain)
+	for _, reason := range []stefgrpc.CloseReason{stefgrpc.CloseLost, stefgrpc.CloseAckTimeout, stefgrpc.CloseEncoder} {
+		t.builder.ExporterStefStreamsClosed.Add(ctx, 0, t.with(reasonOf(reason)))
+	}
+}
+
 func (t *telemetry) with(more ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(append(more, t.own...)...))
 }
@@ -71,8 +98,12 @@ func (t *telemetry) dropped(ctx context.Context, reason string, items int) {
 }
 
 func (t *telemetry) failed(ctx context.Context, protocol Protocol, code codes.Code) {
-	t.builder.ExporterStefFailedAttempts.Add(ctx, 1,
-		t.with(attribute.String("protocol", string(protocol)), attribute.String("code", codeName(code))))
+	t.builder.ExporterStefFailedAttempts.Add(ctx, 1, t.attempt(protocol, code))
+}
+
+// attempt returns the attributes of failed attempts.
+func (t *telemetry) attempt(protocol Protocol, code codes.Code) metric.MeasurementOption {
+	return t.with(attribute.String("protocol", string(protocol)), attribute.String("code", codeName(code)))
 }
 
 func (t *telemetry) delivered(ctx context.Context, protocol Protocol, items int) {

@@ -5,6 +5,7 @@ package stefexporter
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/teltest/alerts"
 )
 
 func sum(m metricdata.Metrics) int64 {
@@ -27,7 +29,7 @@ func sum(m metricdata.Metrics) int64 {
 	return total
 }
 
-// counted returns a counter by the values of one attribute.
+// counted returns a counter by the values of one attribute, without those that are 0.
 func counted(t *testing.T, x *rig, name, attribute string) map[string]int64 {
 	t.Helper()
 	got := map[string]int64{}
@@ -48,7 +50,9 @@ func counted(t *testing.T, x *rig, name, attribute string) map[string]int64 {
 				key = kv.Value.AsString()
 			}
 		}
-		got[key] += p.Value
+		if p.Value != 0 {
+			got[key] += p.Value
+		}
 	}
 	return got
 }
@@ -110,4 +114,40 @@ func TestAttributesAreDocumented(t *testing.T) {
 		n++
 	}
 	require.Greater(t, n, 12)
+}
+
+// TestAlertsSeeTheFirstEvent starts an exporter: each counter that an alert uses has its
+// series, which are 0.
+func TestAlertsSeeTheFirstEvent(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolAuto, ProtocolSTEF, ProtocolOTLP} {
+		c := testConfig("localhost:1")
+		c.Protocol = protocol
+		x := start(t, c)
+		seen := 0
+		for _, alert := range alerts.Read(t, "alerts.yaml") {
+			for _, s := range alert.Selectors {
+				ofSTEF := strings.Contains(s.Metric, "_streams_") || strings.Contains(s.Metric, "_records_")
+				if !strings.HasPrefix(s.Metric, "exporter_stef_") || strings.HasSuffix(s.Metric, "_bucket") ||
+					protocol == ProtocolOTLP && ofSTEF || protocol == ProtocolSTEF && s.Values["protocol"] != nil {
+					continue
+				}
+				m, err := x.telemetry.GetMetric("otelcol_" + s.Metric)
+				require.NoError(t, err, "%s: %s does not exist", alert.Name, s.Metric)
+				require.Zero(t, sum(m))
+				seen++
+				for label, values := range s.Values {
+					for _, value := range values {
+						require.True(t, slices.ContainsFunc(m.Data.(metricdata.Sum[int64]).DataPoints, func(p metricdata.DataPoint[int64]) bool {
+							got, _ := p.Attributes.Value(attribute.Key(label))
+							return got.AsString() == value
+						}), "%s: no %s with %s=%q", alert.Name, s.Metric, label, value)
+					}
+				}
+			}
+		}
+		require.Greater(t, seen, 3)
+		reasons, err := x.telemetry.GetMetric("otelcol_exporter_stef_items_dropped")
+		require.NoError(t, err)
+		require.Len(t, reasons.Data.(metricdata.Sum[int64]).DataPoints, 8, "a series for each reason")
+	}
 }

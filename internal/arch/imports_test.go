@@ -86,6 +86,7 @@ internal/streamconf           -> stef-go internal/confkeys stef-pdata
 internal/signal               -> internal/streamconf stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf
 internal/signal/anysignal     -> internal/signal internal/otlpfile stef-go stef-pdata pdata grpc
 internal/teltest              -> zstd internal/teltest/benchdata
+internal/teltest/alerts       -> collector testify
 internal/teltest/benchdata    ->
 internal/teltest/canon        -> pdata
 internal/teltest/randtel      -> pdata

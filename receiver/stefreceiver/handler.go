@@ -21,6 +21,7 @@ type handler interface {
 
 // handle implements handler.
 func (p *pipe[T]) handle(s *stefgrpc.Server) error {
+	p.meter.publish()
 	return s.Handle(p.Compact(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 		return newStream(p, s).serve()
 	}))

@@ -66,6 +66,24 @@ func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signa
 	}
 }
 
+// publish adds 0 to the counters that alerts use. Otherwise a series would begin with its
+// first event, and the rate of a series with one value is 0.
+func (m *meter) publish() {
+	ctx := context.Background()
+	for _, reason := range []string{endInvalid, endLimit, endPanic} {
+		m.telemetry.ReceiverStefStreamsClosed.Add(ctx, 0, m.reasons[reason])
+	}
+	for _, reason := range []string{badForPipeline, badForOTLP} {
+		m.telemetry.ReceiverStefRecordsRejected.Add(ctx, 0, m.reasons[reason])
+	}
+	for _, reason := range []string{requestSize, requestWindow, requestMemory, requestNesting, requestInvalid} {
+		m.telemetry.ReceiverStefRequestsRefused.Add(ctx, 0, m.reasons[reason])
+	}
+	for _, protocol := range m.protocols {
+		m.telemetry.ReceiverStefAdmissionRefused.Add(ctx, 0, protocol)
+	}
+}
+
 // opened counts a stream as open until ended is called.
 func (m *meter) opened() {
 	m.telemetry.ReceiverStefStreamsOpened.Add(context.Background(), 1, m.signal)

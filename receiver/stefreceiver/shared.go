@@ -139,6 +139,7 @@ func (s *shared) observe(transport *stefgrpc.Server) error {
 		})
 	}
 	t := s.telemetry
+	t.ReceiverStefConnectionsClosed.Add(context.Background(), 0, own)
 	return errors.Join(
 		observe(t.RegisterReceiverStefAdmissionInFlightBytesCallback, func() int64 {
 			inFlight, _ := s.admission.state()
