@@ -40,6 +40,7 @@ type core struct {
 	memory        streamMemory
 	releaser      *releaser
 	broken        limitedLog // of streams that cannot be decoded
+	denied        limitedLog // of clients whose credentials are refused
 
 	// stopping is closed at the start of the shutdown.
 	stopping chan struct{}

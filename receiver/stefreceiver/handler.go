@@ -23,6 +23,7 @@ type handler interface {
 func (p *pipe[T]) handle(s *stefgrpc.Server) error {
 	p.meter.publish()
 	return s.Handle(p.Compact(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+		openingOf(s.Context()).served = true
 		return newStream(p, s).serve()
 	}))
 }
@@ -50,8 +51,22 @@ func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
 				if intercept == nil {
 					return export(ctx, request)
 				}
-				return intercept(ctx, request, &grpc.UnaryServerInfo{FullMethod: method}, export)
+				return p.intercepted(ctx, request, method, intercept, export)
 			},
 		}},
 	}, struct{}{})
+}
+
+// intercepted exports a request by way of the interceptors, which authenticate its client.
+func (p *pipe[T]) intercepted(ctx context.Context, request any, method string, intercept grpc.UnaryServerInterceptor, export grpc.UnaryHandler) (any, error) {
+	admitted := false
+	response, err := intercept(ctx, request, &grpc.UnaryServerInfo{FullMethod: method}, func(ctx context.Context, request any) (any, error) {
+		admitted = true
+		return export(ctx, request)
+	})
+	if !admitted && deniesClient(err) {
+		p.meter.refused(refusedAuth)
+		p.core.logUnauthenticated(ctx, "otlp", err)
+	}
+	return response, err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc"
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 
@@ -195,8 +196,9 @@ func TestMaxStreams(t *testing.T) {
 		require.Contains(t, st.Message(), "raise limits::max_streams of the receiver (is 1; an exporter needs num_streams for each signal)")
 		_, again := retryInfo(st)
 		require.True(t, again)
-		require.True(t, isFull(st))
+		require.Equal(t, stefgrpc.ReasonBusy, stefgrpc.Reason(st.Err()))
 	}
+	require.EqualValues(t, 3, sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_refused", "reason", refusedFull))
 	require.Equal(t, 1, logs.Len(), "once a minute")
 	require.Contains(t, logs.All()[0].Message, "limits::max_streams")
 	require.Equal(t, int64(1), logs.All()[0].ContextMap()["max_streams"])
@@ -208,9 +210,17 @@ func TestMaxStreams(t *testing.T) {
 
 func TestSignalWithoutPipeline(t *testing.T) {
 	r := startRig(t, testConfig(), sinks{metrics: consumertest.NewNop()})
-	p := rawOpen(t, r, "Logs")
-	require.Nil(t, p.capabilities)
-	require.Equal(t, codes.Unimplemented, p.end().Code())
+	core, logs := observer.New(zap.WarnLevel)
+	r.shared.logger = zap.New(core)
+	for range 2 {
+		p := rawOpen(t, r, "Logs")
+		require.Nil(t, p.capabilities)
+		require.Equal(t, codes.Unimplemented, p.end().Code())
+	}
+	require.EqualValues(t, 2, sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_refused", "reason", refusedSignal))
+	require.Equal(t, 1, logs.Len(), "once a minute")
+	require.Contains(t, logs.All()[0].Message, "its signal has no pipeline with this receiver")
+	require.Contains(t, logs.All()[0].ContextMap()["error"], "Logs")
 }
 
 func TestCapabilities(t *testing.T) {

@@ -38,6 +38,13 @@ const (
 	requestMemory  = "memory"  // its pdata would take more than admission allows
 	requestNesting = "nesting" // its values are nested too deep
 	requestInvalid = "invalid" // it cannot be decompressed or decoded
+
+	// for refused streams, which can also end because of endServer
+	refusedFull   = "full"          // there are too many
+	refusedSignal = "signal"        // their signal has no pipeline
+	refusedAuth   = "auth"          // the authenticator refuses them; also for refused requests
+	refusedFirst  = "first_message" // the client sent no valid first message in time
+	refusedOther  = "other"         // a middleware refuses them
 )
 
 // meter records the metrics of one signal.
@@ -61,7 +68,7 @@ func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signa
 		telemetry: telemetry,
 		signal:    metric.WithAttributeSet(attribute.NewSet(own...)),
 		reasons: with("reason", endClosed, endServer, endLost, endTimeout, endRefused, endMemory, endPressure, endInvalid, endLimit, endPanic,
-			badForPipeline, badForOTLP, requestSize, requestWindow, requestMemory, requestNesting, requestInvalid),
+			badForPipeline, badForOTLP, requestSize, requestWindow, requestMemory, requestNesting, requestInvalid, refusedAuth),
 		protocols: with("protocol", "stef", "otlp"),
 	}
 }
@@ -76,7 +83,7 @@ func (m *meter) publish() {
 	for _, reason := range []string{badForPipeline, badForOTLP} {
 		m.telemetry.ReceiverStefRecordsRejected.Add(ctx, 0, m.reasons[reason])
 	}
-	for _, reason := range []string{requestSize, requestWindow, requestMemory, requestNesting, requestInvalid} {
+	for _, reason := range []string{requestSize, requestWindow, requestMemory, requestNesting, requestInvalid, refusedAuth} {
 		m.telemetry.ReceiverStefRequestsRefused.Add(ctx, 0, m.reasons[reason])
 	}
 	for _, protocol := range m.protocols {
@@ -134,7 +141,8 @@ func (m *meter) notAdmitted(protocol string) {
 	m.telemetry.ReceiverStefAdmissionRefused.Add(context.Background(), 1, m.protocols[protocol])
 }
 
-// refused counts an OTLP request that exceeds a limit or cannot be decoded.
+// refused counts an OTLP request that exceeds a limit, cannot be decoded, or whose client is
+// not authenticated.
 func (m *meter) refused(reason string) {
 	m.telemetry.ReceiverStefRequestsRefused.Add(context.Background(), 1, m.reasons[reason])
 }

@@ -31,7 +31,11 @@ import (
 )
 
 func export(conn *grpc.ClientConn, md pmetric.Metrics, options ...grpc.CallOption) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	return exportWith(context.Background(), conn, md, options...)
+}
+
+func exportWith(ctx context.Context, conn *grpc.ClientConn, md pmetric.Metrics, options ...grpc.CallOption) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	_, err := pmetricotlp.NewGRPCClient(conn).Export(ctx, pmetricotlp.NewExportRequestFromMetrics(md), options...)
 	return err

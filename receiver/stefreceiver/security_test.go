@@ -26,6 +26,7 @@ import (
 	"go.opentelemetry.io/collector/config/configauth"
 	"go.opentelemetry.io/collector/config/configopaque"
 	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/receiver/receivertest"
@@ -239,6 +240,56 @@ func TestAuthentication(t *testing.T) {
 	require.NoError(t, metricKind.make(s, stream.WriterOptions()...))
 	require.NoError(t, s.deliver(points(1)))
 	require.Equal(t, identity("blue"), <-who)
+}
+
+// The receiver counts and logs clients whose credentials are refused, whatever the protocol,
+// and does not confuse them with an answer of the pipeline.
+func TestRefusedCredentials(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	ctx, id := context.Background(), component.MustNewID("test")
+	config := testConfig(func(c *Config) { c.ServerConfig.Auth = configoptional.Some(configauth.Config{AuthenticatorID: id}) })
+	tel := componenttest.NewTelemetry()
+	settings := receivertest.NewNopSettings(ownmetadata.Type)
+	settings.TelemetrySettings = tel.NewTelemetrySettings()
+	settings.Logger = zap.New(core)
+	part, err := NewFactory().CreateMetrics(ctx, settings, config, acting(t, func(context.Context, pmetric.Metrics) error {
+		return consumererror.NewPermanent(status.Error(codes.Unauthenticated, "the backend does not know this Collector"))
+	}))
+	require.NoError(t, err)
+	require.NoError(t, part.Start(ctx, hostWith{id: authenticator{}}))
+	defer func() { require.NoError(t, part.Shutdown(ctx)) }()
+	conn := dial(t, sharedOf(config).server.address.String())
+	withToken := metadata.AppendToOutgoingContext(timeout(t), "token", "blue")
+	refused := func() (streams, requests int64) {
+		return sumOf(t, tel, "otelcol_receiver_stef_streams_refused", "reason", refusedAuth),
+			sumOf(t, tel, "otelcol_receiver_stef_requests_refused", "reason", refusedAuth)
+	}
+
+	require.Equal(t, codes.Unauthenticated, status.Code(exportWith(withToken, conn, points(1))), "an answer of the pipeline")
+	streams, requests := refused()
+	require.Zero(t, streams)
+	require.Zero(t, requests)
+	require.Empty(t, logs.All())
+
+	require.Equal(t, codes.Unauthenticated, status.Code(export(conn, points(1))))
+	streams, requests = refused()
+	require.Zero(t, streams)
+	require.EqualValues(t, 1, requests)
+	require.Len(t, logs.All(), 1)
+	line := logs.All()[0]
+	require.Contains(t, line.Message, "does not accept its credentials")
+	require.Equal(t, "otlp", line.ContextMap()["protocol"])
+	require.Contains(t, line.ContextMap()["error"], "no token")
+	require.Contains(t, line.ContextMap()["client"], "127.0.0.1:")
+
+	sharedOf(config).denied.next.Store(0)
+	for range 2 {
+		_, err = metricKind.open(conn)
+		requireEnd(t, err, codes.Unauthenticated, "no token")
+	}
+	require.Eventually(t, func() bool { streams, _ = refused(); return streams == 2 }, 5*time.Second, time.Millisecond)
+	require.Len(t, logs.All(), 2, "one line a minute")
+	require.Equal(t, "stef", logs.All()[1].ContextMap()["protocol"])
 }
 
 func TestUnknownAuthenticator(t *testing.T) {

@@ -72,7 +72,9 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 		configgrpc.WithGrpcServerOption(grpc.InitialWindowSize(streamWindow)),
 		configgrpc.WithGrpcServerOption(grpc.InitialConnWindowSize(connectionWindow)),
 		configgrpc.WithGrpcServerOption(grpc.ForceServerCodecV2(newCodec())),
-		configgrpc.WithGrpcServerOption(grpc.ChainStreamInterceptor(s.explainFull)),
+		// This one is before all interceptors that are chained, and so before authentication.
+		configgrpc.WithGrpcServerOption(grpc.StreamInterceptor(s.explainRefused)),
+		configgrpc.WithGrpcServerOption(grpc.ChainStreamInterceptor(noteAdmitted)),
 		configgrpc.WithGrpcServerOption(grpc.WaitForHandlers(true)))
 	if err != nil {
 		return serverError(err)

@@ -29,10 +29,12 @@ type shared struct {
 	settings receiver.Settings
 	server   server
 	full     limitedLog
+	unserved limitedLog
 	insecure limitedLog
 	closed   limitedLog
 
 	receiving *stefgrpc.ReceiveLimit
+	refused   map[string]metric.MeasurementOption // attributes of refused streams by reason
 
 	mu       sync.Mutex
 	handlers []handler
@@ -77,8 +79,12 @@ func newShared(config *Config, settings receiver.Settings) (*shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &shared{core: c, settings: settings}
-	own := metric.WithAttributes(attribute.String("receiver", settings.ID.String()))
+	s := &shared{core: c, settings: settings, refused: map[string]metric.MeasurementOption{}}
+	id := attribute.String("receiver", settings.ID.String())
+	own := metric.WithAttributes(id)
+	for _, reason := range []string{refusedFull, refusedSignal, refusedAuth, refusedFirst, endServer, refusedOther} {
+		s.refused[reason] = metric.WithAttributeSet(attribute.NewSet(id, attribute.String("reason", reason)))
+	}
 	s.receiving = stefgrpc.NewReceiveLimit(config.receiving(), func(client net.Addr, bytes int64) {
 		s.telemetry.ReceiverStefConnectionsClosed.Add(context.Background(), 1, own)
 		if skipped, ok := s.closed.due(); ok {
@@ -140,6 +146,9 @@ func (s *shared) observe(transport *stefgrpc.Server) error {
 	}
 	t := s.telemetry
 	t.ReceiverStefConnectionsClosed.Add(context.Background(), 0, own)
+	for _, reason := range s.refused {
+		t.ReceiverStefStreamsRefused.Add(context.Background(), 0, reason)
+	}
 	return errors.Join(
 		observe(t.RegisterReceiverStefAdmissionInFlightBytesCallback, func() int64 {
 			inFlight, _ := s.admission.state()
@@ -153,7 +162,6 @@ func (s *shared) observe(transport *stefgrpc.Server) error {
 		observe(t.RegisterReceiverStefStreamMemoryBytesCallback, s.memory.bytes),
 		observe(t.RegisterReceiverStefBufferedBytesCallback, func() int64 { return transport.Stats().BufferedBytes + s.receiving.Bytes() }),
 		observe(t.RegisterReceiverStefStreamsHandshakingCallback, func() int64 { return int64(transport.Stats().Handshaking) }),
-		observe(t.RegisterReceiverStefStreamsRefusedCallback, func() int64 { return int64(transport.Stats().Refused) }),
 	)
 }
 

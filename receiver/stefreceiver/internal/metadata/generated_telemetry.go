@@ -49,7 +49,7 @@ type TelemetryBuilder struct {
 	ReceiverStefStreamsClosed          metric.Int64Counter
 	ReceiverStefStreamsHandshaking     metric.Int64ObservableUpDownCounter
 	ReceiverStefStreamsOpened          metric.Int64Counter
-	ReceiverStefStreamsRefused         metric.Int64ObservableCounter
+	ReceiverStefStreamsRefused         metric.Int64Counter
 	ReceiverStefUnackedRecords         metric.Int64UpDownCounter
 }
 
@@ -145,21 +145,6 @@ func (builder *TelemetryBuilder) RegisterReceiverStefStreamsHandshakingCallback(
 		cb(ctx, &observerInt64{inst: builder.ReceiverStefStreamsHandshaking, obs: o})
 		return nil
 	}, builder.ReceiverStefStreamsHandshaking)
-	if err != nil {
-		return err
-	}
-	builder.mu.Lock()
-	defer builder.mu.Unlock()
-	builder.registrations = append(builder.registrations, reg)
-	return nil
-}
-
-// RegisterReceiverStefStreamsRefusedCallback sets callback for observable ReceiverStefStreamsRefused metric.
-func (builder *TelemetryBuilder) RegisterReceiverStefStreamsRefusedCallback(cb metric.Int64Callback) error {
-	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
-		cb(ctx, &observerInt64{inst: builder.ReceiverStefStreamsRefused, obs: o})
-		return nil
-	}, builder.ReceiverStefStreamsRefused)
 	if err != nil {
 		return err
 	}
@@ -290,7 +275,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefRequestsRefused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_requests_refused",
-		metric.WithDescription("OTLP requests that exceed a limit or cannot be decoded, by reason. Their clients do not send them again. [Alpha]"),
+		metric.WithDescription("OTLP requests that exceed a limit, cannot be decoded or have no valid credentials, by reason. Their clients do not send them again. [Alpha]"),
 		metric.WithUnit("{requests}"),
 	)
 	errs = errors.Join(errs, err)
@@ -324,9 +309,9 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
-	builder.ReceiverStefStreamsRefused, err = builder.meter.Int64ObservableCounter(
+	builder.ReceiverStefStreamsRefused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_streams_refused",
-		metric.WithDescription("Streams that ended before they carried a signal, because there were too many, their signal has no pipeline, or their client sent no valid first message in time. [Alpha]"),
+		metric.WithDescription("Streams that ended before they carried a signal, because there were too many (full), their signal has no pipeline (signal), the authenticator refuses them (auth), their client sent no valid first message in time (first_message), the receiver shuts down (server), or a middleware refuses them (other). [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)

@@ -263,7 +263,7 @@ func AssertEqualReceiverStefRecordsRejected(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverStefRequestsRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_requests_refused",
-		Description: "OTLP requests that exceed a limit or cannot be decoded, by reason. Their clients do not send them again. [Alpha]",
+		Description: "OTLP requests that exceed a limit, cannot be decoded or have no valid credentials, by reason. Their clients do not send them again. [Alpha]",
 		Unit:        "{requests}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -359,7 +359,7 @@ func AssertEqualReceiverStefStreamsOpened(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverStefStreamsRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_streams_refused",
-		Description: "Streams that ended before they carried a signal, because there were too many, their signal has no pipeline, or their client sent no valid first message in time. [Alpha]",
+		Description: "Streams that ended before they carried a signal, because there were too many (full), their signal has no pipeline (signal), the authenticator refuses them (auth), their client sent no valid first message in time (first_message), the receiver shuts down (server), or a middleware refuses them (other). [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

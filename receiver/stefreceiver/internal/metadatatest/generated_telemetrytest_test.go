@@ -44,10 +44,6 @@ func TestSetupTelemetry(t *testing.T) {
 		observer.Observe(1)
 		return nil
 	}))
-	require.NoError(t, tb.RegisterReceiverStefStreamsRefusedCallback(func(_ context.Context, observer metric.Int64Observer) error {
-		observer.Observe(1)
-		return nil
-	}))
 	tb.ReceiverStefAdmissionRefused.Add(context.Background(), 1)
 	tb.ReceiverStefBatches.Add(context.Background(), 1)
 	tb.ReceiverStefBytesAsOtlp.Add(context.Background(), 1)
@@ -63,6 +59,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverStefStreamsActive.Add(context.Background(), 1)
 	tb.ReceiverStefStreamsClosed.Add(context.Background(), 1)
 	tb.ReceiverStefStreamsOpened.Add(context.Background(), 1)
+	tb.ReceiverStefStreamsRefused.Add(context.Background(), 1)
 	tb.ReceiverStefUnackedRecords.Add(context.Background(), 1)
 	AssertEqualReceiverStefAdmissionInFlightBytes(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},

@@ -1,0 +1,149 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// logPeriod is the minimum time between two log lines about clients of one kind: those
+// that are refused, and those whose streams end with an error.
+const logPeriod = time.Minute
+
+// limitedLog limits log lines about refused clients, so that clients cannot fill the
+// log.
+type limitedLog struct {
+	next    atomic.Int64 // time of the next line, in ns
+	skipped atomic.Int64
+}
+
+// due reports whether a line may be logged now, and how many were not logged since
+// the last one.
+func (l *limitedLog) due() (skipped int64, ok bool) {
+	now, next := time.Now().UnixNano(), l.next.Load()
+	if now < next || !l.next.CompareAndSwap(next, now+int64(logPeriod)) {
+		l.skipped.Add(1)
+		return 0, false
+	}
+	return l.skipped.Swap(0), true
+}
+
+// opening says how far a STEF stream has come.
+type opening struct {
+	admitted bool // the authenticator and middlewares accept it
+	served   bool // it named a signal that has a pipeline
+}
+
+type openingKey struct{}
+
+// openingStream is a stream whose context has an opening.
+type openingStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (o *openingStream) Context() context.Context { return o.ctx }
+
+// openingOf returns the opening of a stream. Without one, nobody asks for it.
+func openingOf(ctx context.Context) *opening {
+	if o, ok := ctx.Value(openingKey{}).(*opening); ok {
+		return o
+	}
+	return &opening{}
+}
+
+// noteAdmitted is the last interceptor of streams.
+func noteAdmitted(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	openingOf(stream.Context()).admitted = true
+	return handler(srv, stream)
+}
+
+// explainRefused is the first interceptor of streams, so that it sees what the authenticator
+// answers. It counts and logs refused streams, and tells clients which limit refused them.
+func (s *shared) explainRefused(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx, o := stream.Context(), &opening{}
+	err := handler(srv, &openingStream{stream, context.WithValue(stream.Context(), openingKey{}, o)})
+	if o.served {
+		return err
+	}
+	reason := s.refusedReason(o, err)
+	s.telemetry.ReceiverStefStreamsRefused.Add(ctx, 1, s.refused[reason])
+	switch reason {
+	case refusedAuth:
+		s.logUnauthenticated(ctx, "stef", err)
+	case refusedSignal:
+		if skipped, ok := s.unserved.due(); ok {
+			s.logger.Warn("A stream was refused: its signal has no pipeline with this receiver. Add the receiver to a pipeline of the signal, or do not send the signal here.",
+				clientField(ctx), zap.Error(err), zap.Int64("not_logged", skipped))
+		}
+	case refusedFull:
+		return s.explainFull(ctx, err)
+	}
+	return err
+}
+
+func (s *shared) refusedReason(o *opening, err error) string {
+	switch {
+	case !o.admitted && deniesClient(err):
+		return refusedAuth
+	case !o.admitted:
+		return refusedOther
+	case s.ending():
+		return endServer
+	}
+	switch stefgrpc.Reason(err) {
+	case stefgrpc.ReasonBusy:
+		return refusedFull
+	case stefgrpc.ReasonUnknownRoot:
+		return refusedSignal
+	}
+	return refusedFirst
+}
+
+// explainFull logs that there are too many streams, and returns the error for the client.
+func (s *shared) explainFull(ctx context.Context, err error) error {
+	most := s.config.Limits.MaxStreams
+	if skipped, ok := s.full.due(); ok {
+		s.logger.Warn("A stream was refused: there are as many as limits::max_streams allows. An exporter needs num_streams for each signal.",
+			zap.Int("max_streams", most), clientField(ctx), zap.Int64("not_logged", skipped))
+	}
+	answer := status.Convert(err).Proto() // a copy
+	answer.Message = fmt.Sprintf("%s: raise limits::max_streams of the receiver (is %d; an exporter needs num_streams for each signal)", answer.GetMessage(), most)
+	return status.FromProto(answer).Err()
+}
+
+// deniesClient reports whether an error is about the credentials of a client.
+func deniesClient(err error) bool {
+	code := status.Code(err)
+	return code == codes.Unauthenticated || code == codes.PermissionDenied
+}
+
+// logUnauthenticated logs a client whose credentials are refused.
+func (c *core) logUnauthenticated(ctx context.Context, protocol string, err error) {
+	if skipped, ok := c.denied.due(); ok {
+		c.logger.Warn("A client was refused: the authenticator of this receiver does not accept its credentials. Compare auth and headers of the client with the authenticator.",
+			clientField(ctx), zap.String("protocol", protocol), zap.Error(err), zap.Int64("not_logged", skipped))
+	}
+}
+
+// clientField returns the address of the client of a stream or request.
+func clientField(ctx context.Context) zap.Field {
+	client := "unknown"
+	if p, ok := peer.FromContext(ctx); ok {
+		client = p.Addr.String()
+	}
+	return zap.String("client", client)
+}
