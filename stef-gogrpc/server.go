@@ -218,7 +218,7 @@ func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	case s.config.maxStreams > 0 && len(s.streams) >= s.config.maxStreams:
 		return nil, errBusy
 	}
-	st := &ServerStream{server: s, grpc: stream, inbound: make(chan inbound), halted: make(chan struct{}), idled: make(chan struct{})}
+	st := &ServerStream{server: s, grpc: stream, inbound: make(chan inbound), received: make(chan struct{}), halted: make(chan struct{}), idled: make(chan struct{})}
 	st.ctx, st.cancel = context.WithCancelCause(stream.Context())
 	st.responses = responder{
 		send: st.send, pace: ledger.Pace{Interval: s.config.ackInterval}, hold: st.begin, done: st.end,

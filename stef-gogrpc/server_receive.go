@@ -68,12 +68,14 @@ func (s *ServerStream) releaseChunk() {
 // and reading from a stream must stop while acknowledgements are sent.
 func (s *ServerStream) receive() {
 	defer s.end()
+	defer close(s.received)
 	var rules inboundRules
 	clock := newClock(s)
 	defer clock.stop()
 	for {
 		in := s.receiveOne(&rules, clock)
 		last := in.err != nil
+		s.receiveErr = in.err
 		select {
 		case s.inbound <- in:
 		case <-s.ctx.Done():

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -36,7 +37,11 @@ type ServerStream struct {
 	cancel context.CancelCauseFunc
 	root   *servedRoot
 
-	inbound chan inbound  // messages from receive to Read
+	inbound  chan inbound  // messages from receive to Read
+	received chan struct{} // closed when receive has returned
+	// receiveErr is why it returned. Use it only when received is closed.
+	receiveErr error
+
 	expired chan struct{} // closed at the end of the lifetime; nil: no limit
 	idled   chan struct{} // closed when the client has sent nothing for too long
 	halted  chan struct{} // closed by StopReading
@@ -208,7 +213,30 @@ func (s *ServerStream) ctxError() error {
 	if s.killed() {
 		return FromStatus(errCutShort)
 	}
+	if e := s.limitOfGRPC(); e != nil {
+		return e
+	}
 	return FromStatus(context.Cause(s.ctx))
+}
+
+// limitOfGRPC returns the error of a message that is larger than gRPC accepts, or nil. gRPC
+// answers such a message itself, and ends the context before RecvMsg returns the error.
+func (s *ServerStream) limitOfGRPC() *Error {
+	if s.grpc.Context().Err() == nil {
+		return nil // RecvMsg may wait
+	}
+	timeout := time.NewTimer(lastMoment)
+	defer timeout.Stop()
+	select {
+	case <-s.received:
+	case <-timeout.C:
+		return nil
+	}
+	var e *Error
+	if errors.As(s.receiveErr, &e) && e.Code == codes.ResourceExhausted {
+		return e
+	}
+	return nil
 }
 
 // Decoded says that the handler has decoded the records up to and including id, and

@@ -113,8 +113,14 @@ var hints = []struct{ text, hint string }{
 	{unresolved, "check its name"},
 	{"name resolver error", "the host cannot be resolved: check its name"},
 	{"credentials require transport level security", "auth sends credentials only over TLS: configure tls, or remove tls::insecure"},
+	{tooLarge, "raise max_recv_msg_size_mib of the receiver, or lower stef::max_message_size_kib"},
+	{"chunk of at least", "raise limits::max_chunk_mib of the receiver, or lower stef::max_frame_size_kib"},
 	{"authenticator not found", "define this extension under extensions, and list it in service::extensions"},
 }
+
+// tooLarge is what gRPC of the peer says about a message, which can be one of a stream or
+// an OTLP request.
+const tooLarge = "received message larger than max"
 
 // unresolved stands in errors for what gRPC says about a host without an address, which
 // names its own parts.
@@ -169,6 +175,9 @@ func (c *Config) explain(err error) error {
 	}
 	for _, h := range hints {
 		if strings.Contains(text, h.text) {
+			if h.text == tooLarge && strings.HasPrefix(text, otlpFailed) {
+				return add("lower sending_queue::batch::max_size, or raise max_recv_msg_size_mib of the peer")
+			}
 			return add(h.hint)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
@@ -206,6 +207,35 @@ func TestMaxStreams(t *testing.T) {
 	r.shared.full.next.Store(0)
 	rawOpen(t, r, "Spans").end()
 	require.Equal(t, int64(2), logs.All()[1].ContextMap()["not_logged"])
+}
+
+// A message or chunk that is too large ends its stream because of a limit, and the log says
+// which one, although gRPC ends the stream itself if a message is too large.
+func TestTooLarge(t *testing.T) {
+	f := func(want string, change func(*Config)) {
+		t.Helper()
+		r := startRig(t, testConfig(change), sinks{metrics: consumertest.NewNop()})
+		core, logs := observer.New(zap.WarnLevel)
+		r.shared.logger = zap.New(core)
+		client, err := stefgrpc.NewClient(r.dial(), stefgrpc.WithMaxMessageBytes(3*mib))
+		require.NoError(t, err)
+		stream, err := client.Open(t.Context(), otelstef.MetricsRoot())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = stream.Close() })
+		s := &sender[pmetric.Metrics]{stream: stream}
+		require.NoError(t, metricKind.make(s, stream.WriterOptions()...))
+		_, _ = s.send(largePoint())
+		require.ErrorContains(t, endOf(t, s.stream), "1048576")
+		require.Eventually(t, func() bool { return logs.Len() == 1 }, 5*time.Second, time.Millisecond)
+		require.Contains(t, logs.All()[0].Message, "A STEF stream ended with an error: "+want)
+		require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_closed", "reason", endLimit))
+	}
+	f("raise max_recv_msg_size_mib of this receiver, or lower stef::max_message_size_kib", func(c *Config) {
+		c.ServerConfig.MaxRecvMsgSizeMiB = 1
+	})
+	f("raise limits::max_chunk_mib of this receiver, or lower stef::max_frame_size_kib", func(c *Config) {
+		c.Limits.MaxChunkMiB = 1
+	})
 }
 
 func TestSignalWithoutPipeline(t *testing.T) {

@@ -76,3 +76,11 @@ func (s *source) Read(p []byte) (int, error) {
 	s.err = err
 	return n, err
 }
+
+// end returns the error with which a stream ended whose context has ended.
+func (s *source) end() error {
+	for s.err == nil {
+		_, s.err = s.from.Read(s.buffer[:])
+	}
+	return s.err
+}

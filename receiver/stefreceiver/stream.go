@@ -106,6 +106,9 @@ func (s *stream[T]) serve() error {
 	defer s.stop()
 
 	err := s.decodeAll()
+	if errors.Is(err, context.Canceled) && s.transport.Context().Err() != nil {
+		err = s.source.end() // the context ends also when gRPC refuses a message
+	}
 	if err != nil && s.going.Err() == nil {
 		s.party.credit.add(0, errorCost)
 	}

@@ -5,6 +5,7 @@ package stefreceiver
 
 import (
 	"errors"
+	"strings"
 
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
@@ -24,7 +25,7 @@ func (s *stream[T]) ended(err error) {
 	switch reason {
 	case endInvalid, endLimit, endPanic:
 		if skipped, ok := s.core.broken.due(); ok {
-			s.core.logger.Warn("A STEF stream ended with an error", append(fields, zap.Int64("not_logged", skipped))...)
+			s.core.logger.Warn("A STEF stream ended with an error"+limitHint(err), append(fields, zap.Int64("not_logged", skipped))...)
 			return
 		}
 	}
@@ -43,6 +44,8 @@ func (s *stream[T]) endReason(err error) string {
 		return endServer
 	case err == nil:
 		return endClosed
+	case stefgrpc.FromStatus(err).Code == codes.ResourceExhausted:
+		return endLimit // also if gRPC has ended the stream for it
 	case s.transport.Context().Err() != nil:
 		return endLost
 	case errors.Is(err, errNoRoom):
@@ -51,8 +54,6 @@ func (s *stream[T]) endReason(err error) string {
 		return endLimit
 	}
 	switch stefgrpc.FromStatus(err).Code {
-	case codes.ResourceExhausted:
-		return endLimit
 	case codes.DeadlineExceeded:
 		return endTimeout
 	case codes.Unavailable, codes.Canceled:
@@ -61,4 +62,20 @@ func (s *stream[T]) endReason(err error) string {
 		return endPanic
 	}
 	return endInvalid
+}
+
+// limitHints say what to change for limits whose text does not say it.
+var limitHints = []struct{ text, hint string }{
+	{"received message larger than max", "raise max_recv_msg_size_mib of this receiver, or lower stef::max_message_size_kib of the exporter"},
+	{"chunk of at least", "raise limits::max_chunk_mib of this receiver, or lower stef::max_frame_size_kib of the exporter"},
+}
+
+// limitHint returns what to change, after a colon, or "".
+func limitHint(err error) string {
+	for _, h := range limitHints {
+		if err != nil && strings.Contains(err.Error(), h.text) {
+			return ": " + h.hint
+		}
+	}
+	return ""
 }
