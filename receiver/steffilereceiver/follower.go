@@ -51,6 +51,7 @@ type follower[T any] struct {
 	open   map[string]*tail[T]
 	other  map[string]string // for each file of another signal: that signal, by key
 	warned map[string]string // the last warning about a file, by key
+	unfit  map[string]string // the version of a file that is not STEF, by key
 	pass   uint64
 	passes atomic.Uint64 // number of complete passes
 }
@@ -74,7 +75,7 @@ func newFollower[T any](sig *signal.Descriptor[T], settings receiver.Settings, c
 		decoderOptions: []stefpdata.DecoderOption{stefpdata.WithMaxItems(config.MaxBatchItems), stefpdata.WithMaxBytes(config.MaxBatchMiB * mib)},
 		readerOptions:  []stef.ReaderOption{stef.WithLimits(config.limits())},
 		ctx:            ctx, cancel: cancel, stop: make(chan struct{}),
-		open: map[string]*tail[T]{}, other: map[string]string{}, warned: map[string]string{},
+		open: map[string]*tail[T]{}, other: map[string]string{}, warned: map[string]string{}, unfit: map[string]string{},
 	}, nil
 }
 
@@ -260,7 +261,7 @@ func (f *follower[T]) look() {
 	if f.places.forget(listed, time.Now()) {
 		f.save(true)
 	}
-	for _, m := range []map[string]string{f.other, f.warned} {
+	for _, m := range []map[string]string{f.other, f.warned, f.unfit} {
 		for key := range m {
 			if !listed[key] {
 				delete(m, key)
@@ -404,9 +405,10 @@ func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	}
 	if errors.Is(err, errDamaged) {
 		if other := otherFormat(file); other != nil {
-			f.warnAs(c.key, "open", other)
-			return "", nil
+			err = other
 		}
+		f.warnUnfit(c, err)
+		return "", nil
 	}
 	if errors.Is(err, errUnknownSignal) {
 		f.warnAs(c.key, "signal", err)
@@ -479,6 +481,16 @@ func (f *follower[T]) warn(key, operation string, err error) {
 func (f *follower[T]) warnAs(key, operation string, err error) {
 	if f.warned[key] != operation+": "+err.Error() {
 		f.warn(key, operation, err)
+	}
+}
+
+// warnUnfit logs and counts a file that is not STEF once for each version of it: each pass
+// sees it again.
+func (f *follower[T]) warnUnfit(c candidate, err error) {
+	version := fmt.Sprint(c.info.Size(), c.info.ModTime().UnixNano())
+	if f.unfit[c.key] != version {
+		f.unfit[c.key] = version
+		f.warn(c.key, "open", err)
 	}
 }
 

@@ -130,3 +130,17 @@ func TestWarnsOfSignalWithoutPipeline(t *testing.T) {
 	f(1, traces, metrics)
 	f(0, traces, logs)
 }
+
+// A file that is not STEF is an error once, not in each pass, and again if it changes.
+func TestCountsFilesThatAreNotSTEFOnce(t *testing.T) {
+	dir := t.TempDir()
+	text, json := filepath.Join(dir, "text.stef"), filepath.Join(dir, "json.stef")
+	require.NoError(t, os.WriteFile(text, []byte("some text"), 0o600))
+	require.NoError(t, os.WriteFile(json, []byte(`{"resourceLogs":[]}`), 0o600))
+	r := start(t, testConfig(dir), consumertest.NewNop(), nil)
+	r.idle()
+	require.EqualValues(t, 2, r.errors("open"))
+	require.NoError(t, os.WriteFile(text, []byte("some other text"), 0o600))
+	r.idle()
+	require.EqualValues(t, 3, r.errors("open"))
+}
