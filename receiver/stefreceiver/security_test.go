@@ -47,11 +47,17 @@ import (
 // certificate returns a self-signed certificate for localhost.
 func certificate(t *testing.T) (certPEM, keyPEM []byte) {
 	t.Helper()
+	return certificateOf(t, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+}
+
+// certificateOf is a certificate that is valid from and until a time.
+func certificateOf(t *testing.T, from, until time.Time) (certPEM, keyPEM []byte) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		NotBefore: from, NotAfter: until, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)
@@ -86,6 +92,10 @@ func TestFailedHandshakes(t *testing.T) {
 	cert, key := certificate(t)
 	own, err := tls.X509KeyPair(certificate(t))
 	require.NoError(t, err)
+	expired, err := tls.X509KeyPair(certificateOf(t, time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)))
+	require.NoError(t, err)
+	future, err := tls.X509KeyPair(certificateOf(t, time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)))
+	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM(cert))
 	for name, c := range map[string]struct {
@@ -109,6 +119,12 @@ func TestFailedHandshakes(t *testing.T) {
 		"certificate of another authority": {true, "", func(address string) (net.Conn, error) {
 			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{own}})
 		}, "The certificate of the client is not valid for client_ca_file"},
+		"expired certificate": {true, "", func(address string) (net.Conn, error) {
+			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{expired}})
+		}, "The certificate of the client has expired: renew it at the client."},
+		"certificate of the future": {true, "", func(address string) (net.Conn, error) {
+			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}, Certificates: []tls.Certificate{future}})
+		}, "The certificate of the client is not valid yet: check the clocks"},
 		"old TLS": {false, "", func(address string) (net.Conn, error) {
 			return tls.Dial("tcp", address, &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 		}, "Client and receiver have no version of TLS in common: "},
