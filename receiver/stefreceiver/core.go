@@ -41,6 +41,7 @@ type core struct {
 	releaser      *releaser
 	broken        limitedLog // of streams that cannot be decoded
 	denied        limitedLog // of clients whose credentials are refused
+	large         limitedLog // of requests that gRPC refuses because of their size
 
 	// stopping is closed at the start of the shutdown.
 	stopping chan struct{}

@@ -7,6 +7,8 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/stef-gogrpc"
 )
@@ -45,6 +47,10 @@ func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
 			Handler: func(_ any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
 				request := &otlpRequest{}
 				if err := decode(request); err != nil {
+					if status.Code(err) == codes.ResourceExhausted {
+						p.meter.refused(requestSize)
+						p.core.logLarge(ctx, err)
+					}
 					return nil, err
 				}
 				defer request.free()

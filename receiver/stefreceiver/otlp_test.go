@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -133,10 +135,12 @@ func TestOTLPUndecodable(t *testing.T) {
 }
 
 func TestOTLPTooLarge(t *testing.T) {
-	f := func(name string, options ...grpc.CallOption) {
+	f := func(name string, lines int, options ...grpc.CallOption) {
 		t.Run(name, func(t *testing.T) {
 			to, _, metrics, _ := everything()
 			r := startRig(t, testConfig(func(c *Config) { c.ServerConfig.MaxRecvMsgSizeMiB = 1 }), to)
+			core, logs := observer.New(zap.WarnLevel)
+			r.shared.logger = zap.New(core)
 			md := points(1)
 			md.ResourceMetrics().At(0).Resource().Attributes().PutStr("large", strings.Repeat("x", 2*mib))
 			st := status.Convert(export(r.dial(), md, options...))
@@ -144,11 +148,20 @@ func TestOTLPTooLarge(t *testing.T) {
 			_, again := retryInfo(st)
 			require.False(t, again, "what is too large stays so")
 			require.Zero(t, metrics.DataPointCount())
+			require.Eventually(t, func() bool {
+				return sumOf(t, r.telemetry, "otelcol_receiver_stef_requests_refused", "reason", requestSize) == 1 && logs.Len() == lines
+			}, 5*time.Second, time.Millisecond)
+			if lines > 0 {
+				require.Contains(t, logs.All()[0].Message, "Raise max_recv_msg_size_mib of this receiver")
+				require.Contains(t, logs.All()[0].ContextMap()["client"], "127.0.0.1:")
+			}
+			require.NoError(t, export(r.dial(), points(1)))
+			require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_requests_refused", "", ""))
 			r.requireIdle()
 		})
 	}
-	f("as it is sent")
-	f("after decompression", grpc.UseCompressor(gzip.Name))
+	f("as it is sent", 1)
+	f("after decompression", 0, grpc.UseCompressor(gzip.Name))
 }
 
 // Under pressure, requests wait as long as there is room. Other requests are

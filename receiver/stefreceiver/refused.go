@@ -147,3 +147,11 @@ func clientField(ctx context.Context) zap.Field {
 	}
 	return zap.String("client", client)
 }
+
+// logLarge logs an OTLP request that gRPC refuses because of its size.
+func (c *core) logLarge(ctx context.Context, err error) {
+	if skipped, ok := c.large.due(); ok {
+		c.logger.Warn("An OTLP request was refused: it is too large. Raise max_recv_msg_size_mib of this receiver, or lower the size of batches at the client, for exporters of the Collector sending_queue::batch::max_size.",
+			clientField(ctx), zap.Error(err), zap.Int64("not_logged", skipped))
+	}
+}
