@@ -17,12 +17,21 @@ import (
 )
 
 // usageError is an error in the command line.
-type usageError struct{ text string }
+type usageError struct {
+	text string
+	// complete says that the text says what to do, so that the usage need not follow.
+	complete bool
+}
 
 func (e *usageError) Error() string { return e.text }
 
 func usagef(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
+	return &usageError{text: fmt.Sprintf(format, args...)}
+}
+
+// completef is usagef for a text that says what to do.
+func completef(format string, args ...any) error {
+	return &usageError{text: fmt.Sprintf(format, args...), complete: true}
 }
 
 // command is one of the commands.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,7 +51,8 @@ pipelines, needs --signal, which converts one signal and counts what it skips, o
 
 A part of IN becomes a frame of the stream, or several if it is very large. A frame
 of a stream becomes a part of OUT. From stef to stef, records keep their order, frames
-and user data, and the compression or the schema changes.
+and user data, and the compression or the schema changes. With --mode or --frame-items
+the stream is written anew, without user data.
 
 The compact schema, the default, sends times, values and ids as differences from
 earlier records. The full schema has the same records for tools that do not know the
@@ -150,6 +152,13 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		o.Dictionaries = append(o.Dictionaries, d)
 		return err
 	})
+	flags.Func("frame-items", "`N` combine consecutive parts of IN into frames of up to N items, if OUT is stef;\n"+
+		"a stream of few large frames is smaller, and needs memory for a frame", func(s string) (err error) {
+		if o.FrameItems, err = strconv.Atoi(s); err != nil || o.FrameItems < 1 || o.FrameItems > convert.MaxFrameItems {
+			return fmt.Errorf("must be between 1 and %s", figure.Grouped(convert.MaxFrameItems))
+		}
+		return nil
+	})
 	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted, and say so, instead of failing; of\n"+
 		"several INs also those that are empty, and the end of those that are cut")
 	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")
@@ -162,7 +171,7 @@ const minDictionary = 8
 // given records the flags that apply to streams only.
 func (c *conversion) given(f *flag.Flag) {
 	switch f.Name {
-	case "mode", "compression", "level", "checksums", "schema":
+	case "mode", "compression", "level", "checksums", "schema", "frame-items":
 		c.options.StreamFlags = append(c.options.StreamFlags, "--"+f.Name)
 	}
 }
@@ -186,6 +195,12 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	if o.Checksums && o.Compression == stef.None {
 		return usagef("--checksums is for --compression zstd, whose frames have a place for them")
 	}
+	if err := checkMarks(outName); err != nil {
+		return err
+	}
+	if err := openable(o, inNames, outName); err != nil {
+		return err
+	}
 	if len(inNames) > 1 {
 		return c.several(env, o, inNames, outName)
 	}
@@ -201,14 +216,12 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 	if strings.Contains(outName, convert.SignalMark) {
 		return usagef("%s is for one input; convert the files of each signal on their own, with --signal", convert.SignalMark)
 	}
-	if err := c.overwrite(outName); err != nil {
-		return err
-	}
 	begin := time.Now()
-	out, err := env.Temps.Create(outName, env.Stdout)
+	out, err := create(env, inNames[0], outName)
 	if err != nil {
 		return err
 	}
+	guarded := &guard{out, c.overwrite(inNames, outName)}
 	defer out.Discard()
 	stop := func() {}
 	content := int64(0)
@@ -229,14 +242,17 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 		last = in
 		return in, true, err
 	}
-	res, err := convert.RunAll(open, out, o)
+	res, err := convert.RunAll(open, guarded, o)
 	stop()
 	if err != nil {
-		return err
+		return guarded.cause(err)
 	}
 	if res.Root == nil {
 		warn(env.Stderr, res)
 		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}
+	}
+	if guarded.refusal != nil {
+		return guarded.refusal
 	}
 	if err := out.Commit(); err != nil {
 		return err
@@ -277,7 +293,7 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		return strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())
 	}
 	for _, root := range stream.Roots() {
-		if err := c.overwrite(outOf(root)); err != nil {
+		if err := c.overwrite([]string{inName}, outOf(root)); err != nil {
 			return err
 		}
 	}
@@ -299,9 +315,6 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 // one converts a file. With skipEmpty it creates no output if there are no
 // items.
 func (c *conversion) one(env *Env, o convert.Options, inName, outName string, skipEmpty bool) (*convert.Result, error) {
-	if err := c.overwrite(outName); err != nil {
-		return nil, err
-	}
 	if env.Screen && outName == "-" && o.To != convert.OTLPJSON {
 		return nil, usagef("%s is a binary format, and standard output is a terminal: name a file or redirect the output", cmp.Or(o.To, convert.STEF))
 	}
@@ -311,22 +324,29 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 		return nil, err
 	}
 	defer in.Close()
-	out, err := env.Temps.Create(outName, env.Stdout)
+	out, err := create(env, inName, outName)
 	if err != nil {
 		return nil, err
 	}
 	defer out.Discard()
+	guarded := &guard{out, c.overwrite([]string{inName}, outName)}
 	stop := func() {}
 	if !c.quiet {
 		stop = env.progress(in)
 	}
-	res, err := convert.Run(in, out, o)
+	res, err := convert.Run(in, guarded, o)
+	if err != nil {
+		err = guarded.cause(err)
+	}
 	if err == nil && !skipEmpty && res.Root == nil {
 		err = &file.ContentError{Name: in.Name, Err: errors.New("the file has no items")}
 	}
 	if err == nil && skipEmpty && res.Items+res.Skipped == 0 {
 		stop()
 		return res, nil
+	}
+	if err == nil {
+		err = guarded.refusal
 	}
 	if err == nil {
 		err = out.Commit()
@@ -346,17 +366,6 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 	}
 	warn(env.Stderr, res)
 	return res, nil
-}
-
-// overwrite refuses to replace a file, unless --force allows it.
-func (c *conversion) overwrite(name string) error {
-	if c.force || name == "-" {
-		return nil
-	}
-	if exists(name) {
-		return usagef("%s exists; --force overwrites it", name)
-	}
-	return nil
 }
 
 // skippedSignals prints what --signal excluded.

@@ -94,6 +94,9 @@ func (c *recorder) run(env *Env, out string) error {
 	if err := convert.CheckName(out); err != nil {
 		return err
 	}
+	if err := checkMarks(out); err != nil {
+		return err
+	}
 	if !strings.Contains(out, convert.SignalMark) {
 		end := filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(out, ".zst"), ".gz"))
 		at := strings.LastIndex(out, end)
@@ -108,7 +111,7 @@ func (c *recorder) run(env *Env, out string) error {
 			return usagef("%s is not a folder", filepath.Dir(name))
 		}
 		if !c.force && exists(name) {
-			return usagef("%s exists; --force overwrites it", name)
+			return existsError(name)
 		}
 	}
 	ctx, stop := env.interruptible()

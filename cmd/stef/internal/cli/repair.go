@@ -44,7 +44,7 @@ encoding: stef_encoding, it keeps the whole messages in the same way.
 				return err
 			}
 			if !*force && args[1] != "-" && exists(args[1]) {
-				return usagef("%s exists; --force overwrites it", args[1])
+				return existsError(args[1])
 			}
 			return repair(env, o, args[0], args[1])
 		}

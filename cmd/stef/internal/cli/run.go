@@ -90,6 +90,8 @@ func (env *Env) report(c *command, err error) int {
 	}
 	fmt.Fprintf(env.Stderr, "stef %s: %s\n", c.name, message(err))
 	switch {
+	case errors.As(err, &usage) && usage.complete:
+		return ExitUsage
 	case errors.As(err, &usage), errors.Is(err, convert.ErrUnsupported):
 		fmt.Fprintf(env.Stderr, "usage: stef %s\nstef help %s tells more\n", c.usage, c.name)
 		return ExitUsage

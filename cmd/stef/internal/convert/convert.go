@@ -49,6 +49,9 @@ type Options struct {
 	Level       stef.Level
 	// Checksums adds a checksum to each frame of the output stream.
 	Checksums bool
+	// FrameItems is how many items a frame of the output stream may combine of several
+	// parts of the input; 0 combines none.
+	FrameItems int
 	// Schema is the schema of the output stream.
 	Schema Schema
 	// StreamFlags are the given flags that apply to streams only, as they are
@@ -193,6 +196,9 @@ func repairable(f Format, err error) error {
 
 var errEmpty = errors.New("the file is empty")
 
+// IsEmpty reports whether an error is about a file without content.
+func IsEmpty(err error) bool { return errors.Is(err, errEmpty) }
+
 // Guess returns the format of the input: From, or the format of its content.
 func (o *Options) Guess(in *file.Input) (Format, error) {
 	head, err := in.Peek(peeked)
@@ -259,9 +265,6 @@ func (o *Options) check() error {
 	}
 	if o.To != STEF && len(o.StreamFlags) > 0 {
 		return refuse("%s works only for an output of format stef, and this is %s", o.StreamFlags[0], o.To)
-	}
-	if o.From == STEF && o.Mode != DefaultMode {
-		return refuse("--mode works only for OTLP: from stef to stef records keep their order")
 	}
 	return nil
 }

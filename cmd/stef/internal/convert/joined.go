@@ -138,6 +138,9 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 	if c.sink == nil {
 		return c.res, nil
 	}
+	if err := c.write(&c.Options, c.combiner.rest()); err != nil {
+		return nil, err
+	}
 	if err := c.sink.Close(); err != nil {
 		return nil, err
 	}
@@ -155,6 +158,7 @@ type joined struct {
 	Options
 	out        io.Writer
 	packed     *packer
+	combiner   combiner
 	sink       sink
 	res        *Result
 	first      string // the first input with items
@@ -234,12 +238,24 @@ func (c *joined) add(in *file.Input) error {
 				return err
 			}
 		}
-		before := c.res.Skipped
-		if err := c.res.take(&o, c.sink.Write(batch)); err != nil {
+		if err := c.write(&o, c.combiner.add(batch, batch.Items())); err != nil {
 			return err
 		}
-		c.res.Items += uint64(batch.Items()) - (c.res.Skipped - before)
 	}
+}
+
+// write writes a batch and counts its items.
+func (c *joined) write(o *Options, b otlpfile.Batch) error {
+	n := b.Items()
+	if n == 0 {
+		return nil
+	}
+	before := c.res.Skipped
+	if err := c.res.take(o, c.sink.Write(b)); err != nil {
+		return err
+	}
+	c.res.Items += uint64(n) - (c.res.Skipped - before)
+	return nil
 }
 
 // of starts the output with the first signal, and refuses any other signal.
@@ -257,7 +273,7 @@ func (c *joined) of(in *file.Input, o *Options, root *stream.Root) (err error) {
 		return refuse("an output has one signal, but %s has %s and %s has %s: convert each on its own", c.first, c.res.Root.Signal, in.Name, root.Signal)
 	}
 	c.res.Root, c.first = root, in.Name
-	c.packed = newPacker(c.out, o.OutName)
+	c.packed, c.combiner.most = newPacker(c.out, o.OutName), o.FrameItems
 	if c.sink, err = o.newSink(c.packed, root.Signal); err != nil {
 		return err
 	}
@@ -318,7 +334,8 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 
 // inBatches reports whether only RunAll can do a conversion.
 func (o *Options) inBatches() bool {
-	return o.From.table() || o.To.table() || o.From == STEFParts
+	rebuilt := o.From == STEF && o.To == STEF && (o.Mode != DefaultMode || o.FrameItems > 0)
+	return o.From.table() || o.To.table() || o.From == STEFParts || rebuilt
 }
 
 // errNotWritten refuses an output of format stef-parts.

@@ -54,6 +54,16 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		return nil, err
 	}
 	items := uint64(0)
+	combiner := combiner{most: o.FrameItems}
+	write := func(b otlpfile.Batch) error {
+		if b.Signal == otlpfile.SignalUnknown {
+			return nil
+		}
+		if err := res.take(o, enc.Encode(b)); err != nil {
+			return fmt.Errorf("%s: %w", combiner.place(partNoun(o.From), res.PartsIn), err)
+		}
+		return nil
+	}
 	for {
 		b, err := r.Next()
 		if err == io.EOF {
@@ -68,9 +78,12 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		if err := res.Requests.add(b, n); err != nil {
 			return nil, err
 		}
-		if err := res.take(o, enc.Encode(b)); err != nil {
-			return nil, fmt.Errorf("%s %d: %w", partNoun(o.From), res.PartsIn, err)
+		if err := write(combiner.add(b, n)); err != nil {
+			return nil, err
 		}
+	}
+	if err := write(combiner.rest()); err != nil {
+		return nil, err
 	}
 	if err := enc.Close(); err != nil {
 		return nil, err

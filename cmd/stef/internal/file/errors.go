@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 )
 
 // Error reports that a file could not be opened, read or written.
@@ -23,6 +24,14 @@ func (e *Error) Error() string {
 	}
 	return fmt.Sprintf("%s: %v", e.Name, e.Err)
 }
+
+// remote reports whether a name is a URL.
+func remote(name string) bool {
+	scheme, _, ok := strings.Cut(name, "://")
+	return ok && scheme != "" && !strings.ContainsAny(scheme, "/\\.")
+}
+
+var errRemote = errors.New("stef reads and writes local files only")
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,9 @@ func Open(name string, stdin io.Reader) (*Input, error) {
 		in.Name, in.raw.r = "standard input", stdin
 	} else {
 		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) && remote(name) {
+			err = errRemote
+		}
 		if err != nil {
 			return nil, &Error{name, err}
 		}

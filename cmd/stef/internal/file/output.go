@@ -118,6 +118,13 @@ func (t *Temps) Create(name string, stdout io.Writer) (*Output, error) {
 		return nil, &Error{name, err}
 	}
 	if err := o.begin(name, mode); err != nil {
+		dir := filepath.Dir(name)
+		if _, e := os.Stat(dir); errors.Is(e, fs.ErrNotExist) {
+			if remote(name) {
+				return nil, &Error{name, errRemote}
+			}
+			return nil, &Error{dir, fmt.Errorf("the folder %s does not exist", filepath.Base(dir))}
+		}
 		return nil, &Error{o.Name, err}
 	}
 	return o, nil

@@ -1,0 +1,112 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+)
+
+// guard refuses to replace an existing file. It does so when the first byte is
+// written, so that errors of the inputs come before. A nil refusal allows everything.
+type guard struct {
+	w       io.Writer
+	refusal error
+}
+
+func (g *guard) Write(b []byte) (int, error) {
+	if g.refusal != nil {
+		return 0, g.refusal
+	}
+	return g.w.Write(b)
+}
+
+// cause returns the refusal if it caused an error of writing.
+func (g *guard) cause(err error) error {
+	if g.refusal != nil && errors.Is(err, g.refusal) {
+		return g.refusal
+	}
+	return err
+}
+
+// overwrite returns the error of replacing OUT if it exists and --force is not given.
+func (c *conversion) overwrite(inNames []string, outName string) error {
+	switch {
+	case c.force || outName == "-" || !exists(outName):
+		return nil
+	case len(inNames) > 1:
+		return completef("the last name, %s, is OUT, and it exists. If it is an input, add a name for the output; --force replaces it", outName)
+	}
+	return existsError(outName)
+}
+
+// existsError is the error of an output that exists.
+func existsError(name string) error { return completef("%s exists; --force overwrites it", name) }
+
+// openable returns an error if an input does not exist or cannot be read, before
+// anything is written. It opens regular files only: a pipe can be opened once.
+func openable(o convert.Options, inNames []string, outName string) error {
+	for _, name := range inNames {
+		info, err := os.Stat(name)
+		switch {
+		case name == "-":
+			continue
+		case errors.Is(err, fs.ErrNotExist) && len(inNames) == 1 && outName != "-" && exists(outName):
+			return completef("%s: there is no such file, and %s exists: are IN and OUT reversed?", name, outName)
+		case err == nil && !info.Mode().IsRegular() && !info.IsDir():
+			continue
+		}
+		in, err := file.Open(name, nil)
+		if err != nil {
+			return err
+		}
+		_, err = o.Guess(in)
+		in.Close()
+		if err != nil && !(len(inNames) > 1 && convert.IsEmpty(err)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// create creates OUT.
+func create(env *Env, inName, outName string) (*file.Output, error) {
+	if info, err := os.Stat(outName); outName != "-" && err == nil && info.IsDir() {
+		return nil, &file.Error{Name: outName, Err: fmt.Errorf("is a folder; name a file in it: %s", filepath.Join(outName, streamName(inName)))}
+	}
+	return env.Temps.Create(outName, env.Stdout)
+}
+
+// streamName returns a name for a stream that is made of an input.
+func streamName(inName string) string {
+	if inName == "-" {
+		return "telemetry.stef"
+	}
+	base := filepath.Base(inName)
+	for _, end := range []string{".zst", ".zstd", ".gz", filepath.Ext(base)} {
+		base = strings.TrimSuffix(base, end)
+	}
+	return strings.TrimSuffix(base, filepath.Ext(base)) + ".stef"
+}
+
+var placeholder = regexp.MustCompile(`\{[A-Za-z_]*\}`)
+
+// checkMarks refuses placeholders in the name of OUT that do not exist.
+func checkMarks(outName string) error {
+	for _, mark := range placeholder.FindAllString(outName, -1) {
+		if mark != convert.SignalMark {
+			return completef("%s in the name of OUT is no placeholder: the only one is %s", mark, convert.SignalMark)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// A forgotten OUT does not get an input replaced, and errors of inputs come before that
+// of an output that exists.
+func TestForgottenOut(t *testing.T) {
+	m := newMistakes(t)
+	before, err := os.ReadFile(m.metrics)
+	require.NoError(t, err)
+	second := m.path("second.stef")
+	mustRun(t, fixtures.Metrics(), "convert", "-", second)
+	code, _, stderr := run(nil, "convert", second, m.metrics)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Equal(t, "stef convert: "+m.metrics+" exists; --force overwrites it\n", stderr)
+	m.fails(cli.ExitUsage, "the last name, metrics.stef, is OUT, and it exists. If it is an input, add a name for the output; --force replaces it", "convert", second, second, m.metrics)
+	m.fails(cli.ExitUsage, "out.stef: there is no such file, and second.stef exists: are IN and OUT reversed?", "convert", m.path("out.stef"), second)
+
+	m.fails(cli.ExitData, "empty.stef: the file is empty", "convert", m.file("empty.stef", nil), m.metrics)
+	m.fails(cli.ExitIO, "dir: is a folder; name its files: dir"+string(filepath.Separator)+"*", "convert", m.folder("dir"), m.metrics)
+	m.fails(cli.ExitIO, "none.stef: open: no such file or directory", "convert", second, m.path("none.stef"), m.metrics)
+	m.fails(cli.ExitUsage, "--columns works only for an output of format parquet or arrow, and this is stef", "convert", "--columns", "a", second, m.metrics)
+	m.fails(cli.ExitUsage, "there is no reference schema of logs", "convert", "--schema", "reference", m.json, m.metrics)
+	text := m.file("x.txt", []byte("no telemetry"))
+	m.fails(cli.ExitData, "x.txt: the content has none of the formats stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow; it begins with \"no telemetry\" and looks like text",
+		"convert", text, m.metrics)
+	after, err := os.ReadFile(m.metrics)
+	require.NoError(t, err)
+	require.True(t, string(before) == string(after))
+
+	// An input without messages has nothing to write, and does not replace the file either.
+	old := m.file("old.json", []byte("old"))
+	m.fails(cli.ExitUsage, "old.json exists; --force overwrites it", "convert", m.file("none.json", []byte(`{"resourceLogs":[]}`)), old)
+
+	m.fails(cli.ExitIO, "dir: is a folder; name a file in it: dir"+string(filepath.Separator)+"second.stef", "convert", second, m.path("dir"))
+	m.fails(cli.ExitIO, "no: the folder no does not exist", "convert", second, m.path(filepath.Join("no", "out.stef")))
+	m.fails(cli.ExitUsage, "{sig} in the name of OUT is no placeholder: the only one is {signal}", "convert", m.both, m.path("x-{sig}.stef"))
+	for _, args := range [][]string{{"convert", "s3://bucket/a.stef", m.path("out.stef")}, {"convert", second, "s3://bucket/a.stef"}, {"cat", "s3://bucket/a.stef"}} {
+		m.fails(cli.ExitIO, "s3://bucket/a.stef: stef reads and writes local files only", args...)
+	}
+}
+
+// With --frame-items the parts of an input become fewer frames, with the same items.
+func TestFrameItems(t *testing.T) {
+	for _, data := range [][]byte{fixtures.Metrics(), fixtures.Traces(), fixtures.Logs()} {
+		for _, mode := range []string{"ordered", "sorted"} {
+			many, _ := mustRun(t, data, "convert", "--quiet", "--mode", mode, "-", "-")
+			one, stderr := mustRun(t, data, "convert", "--mode", mode, "--frame-items", "1000000", "-", "-")
+			require.Contains(t, stderr, "standard output: stef, 1 frame, ")
+			require.Less(t, len(one), len(many)*19/20)
+			some, stderr := mustRun(t, data, "convert", "--mode", mode, "--frame-items", "1000", "-", "-")
+			require.NotContains(t, stderr, " 1 frame, ")
+			require.Greater(t, len(some), len(one))
+			require.Less(t, len(some), len(many))
+			if mode == "ordered" {
+				want, _ := mustRun(t, []byte(many), "cat", "-")
+				for _, s := range []string{one, some} {
+					got, _ := mustRun(t, []byte(s), "cat", "-")
+					require.True(t, got == want, "other records")
+				}
+			}
+			count := func(s string) int {
+				out, _ := mustRun(t, []byte(s), "cat", "-")
+				return strings.Count(out, "\n")
+			}
+			require.Equal(t, count(many), count(one))
+
+			// From a stream, too.
+			again, _ := mustRun(t, []byte(many), "convert", "--to", "stef", "--mode", mode, "--frame-items", "1000000", "-", "-")
+			require.Less(t, len(again), len(many)*19/20)
+			require.Equal(t, count(many), count(again))
+		}
+	}
+	m := newMistakes(t)
+	_, stderr := mustRun(t, nil, "convert", "--frame-items", "100", m.parquet, m.metrics+"2.stef")
+	require.Contains(t, stderr, "5,181 data points")
+	m.fails(cli.ExitUsage, `invalid value "0" for --frame-items: must be between 1 and 1,048,576`, "convert", "--frame-items", "0", m.metrics, m.path("out.stef"))
+	m.fails(cli.ExitUsage, "--frame-items works only for an output of format stef, and this is otlp-json", "convert", "--frame-items", "9", m.metrics, m.path("out.json"))
+
+	// An item that cannot be converted is left out of its frame only.
+	_, stderr = mustRun(t, nil, "convert", "--mode", "sorted", m.spans, m.path("sorted.stef"))
+	require.Contains(t, stderr, "stef, 1 frame")
+}

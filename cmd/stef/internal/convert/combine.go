@@ -1,0 +1,73 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// MaxFrameItems is the maximum of Options.FrameItems. It bounds the memory: the items of
+// a frame are in memory until it is written.
+const MaxFrameItems = 1 << 20
+
+// maxFrameBytes bounds the OTLP bytes of a combined batch, where it has them.
+const maxFrameBytes = 64 << 20
+
+// combiner combines consecutive batches of one signal. It returns batches unchanged if
+// most is 0. A batch without a signal means that there is none.
+type combiner struct {
+	most  int // items
+	held  otlpfile.Batch
+	items int
+	size  int // bytes of the held batches that have OTLP bytes
+	parts int // that are held
+}
+
+// add takes a batch of n items and returns one to write, or none. The returned batch is
+// valid until the next call.
+func (c *combiner) add(b otlpfile.Batch, n int) otlpfile.Batch {
+	if c.most == 0 {
+		return b
+	}
+	var full otlpfile.Batch
+	if c.items > 0 && (c.items+n > c.most || c.size+len(b.OTLP) > maxFrameBytes) {
+		full = c.rest()
+	}
+	c.items += n
+	c.size += len(b.OTLP)
+	c.parts++
+	if c.held.Signal == otlpfile.SignalUnknown {
+		c.held = b
+		c.held.OTLP = append([]byte(nil), b.OTLP...) // the reader reuses the memory of b
+		return full
+	}
+	// The fields of a message are lists, so two messages in a row are one message.
+	c.held.OTLP = append(c.held.OTLP, b.OTLP...)
+	switch {
+	case b.Metrics != (otlpfile.Batch{}).Metrics:
+		b.Metrics.ResourceMetrics().MoveAndAppendTo(c.held.Metrics.ResourceMetrics())
+	case b.Traces != (otlpfile.Batch{}).Traces:
+		b.Traces.ResourceSpans().MoveAndAppendTo(c.held.Traces.ResourceSpans())
+	case b.Logs != (otlpfile.Batch{}).Logs:
+		b.Logs.ResourceLogs().MoveAndAppendTo(c.held.Logs.ResourceLogs())
+	}
+	return full
+}
+
+// rest returns what is held, or none.
+func (c *combiner) rest() otlpfile.Batch {
+	b := c.held
+	c.held, c.items, c.size, c.parts = otlpfile.Batch{}, 0, 0, 0
+	return b
+}
+
+// place names the batch that is written, after part n was read.
+func (c *combiner) place(noun string, n int) string {
+	if c.most == 0 {
+		return fmt.Sprintf("%s %d", noun, n)
+	}
+	return fmt.Sprintf("a frame of %ss up to %d", noun, n-c.parts)
+}
