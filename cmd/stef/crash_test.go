@@ -116,7 +116,8 @@ func afterCrash(t *testing.T, path string) whole {
 	require.Contains(t, string(exit.Stderr), "lost: the frame that was being written when the file was cut, ")
 
 	repaired := filepath.Join(t.TempDir(), "repaired.stef")
-	require.NoError(t, program(t, "repair", path, repaired).Run())
+	require.ErrorAs(t, program(t, "repair", path, repaired).Run(), &exit)
+	require.Equal(t, 4, exit.ExitCode())
 	out, err = program(t, "cat", repaired).Output()
 	require.NoError(t, err)
 	require.EqualValues(t, report.Records, strings.Count(string(out), "\n"))

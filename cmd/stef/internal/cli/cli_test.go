@@ -51,6 +51,18 @@ func mustRun(t *testing.T, data []byte, args ...string) (stdout, stderr string) 
 	return stdout, stderr
 }
 
+// mustRepair runs stef repair, which must write its output, and checks the exit code.
+func mustRepair(t *testing.T, data []byte, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := run(data, append([]string{"repair"}, args...)...)
+	want := cli.ExitDone
+	if strings.Contains(stderr, "; lost: ") || strings.Contains(stderr, "; not copied: ") {
+		want = cli.ExitLost
+	}
+	require.Equal(t, want, code, stderr)
+	return stdout, stderr
+}
+
 // story records command lines with their output.
 func story(t *testing.T, name string, lines ...string) {
 	t.Helper()

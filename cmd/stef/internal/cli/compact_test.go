@@ -168,7 +168,7 @@ func TestFormsDamaged(t *testing.T) {
 	require.Equal(t, whole, stdout)
 	require.Regexp(t, fmt.Sprintf(`^stef cat: standard input: offset %d, frame \d+: `, len(compact)), stderr)
 	require.NoError(t, os.WriteFile(in, more, 0o666))
-	mustRun(t, nil, "repair", in, out)
+	mustRepair(t, nil, in, out)
 	kept, err := os.ReadFile(out)
 	require.NoError(t, err)
 	require.Equal(t, compact, kept)

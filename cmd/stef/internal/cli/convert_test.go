@@ -120,7 +120,7 @@ func TestRepairChecksums(t *testing.T) {
 	for i := 500; i < 12<<10; i += 397 {
 		damaged := append([]byte(nil), stream...)
 		damaged[i] ^= 1 << (i % 8)
-		out, stderr := mustRun(t, damaged, "repair", "-", "-")
+		out, stderr := mustRepair(t, damaged, "-", "-")
 		require.NotContains(t, stderr, "when the file was cut")
 		kept, _ := mustRun(t, []byte(out), "cat", "-")
 		require.True(t, strings.HasPrefix(want, kept), "byte %d: other records", i)
@@ -211,7 +211,7 @@ func TestPlaceOfDamage(t *testing.T) {
 			damaged[len(text)*2/3] ^= 0x10
 			for _, data := range [][]byte{cut, damaged} {
 				require.NoError(t, os.WriteFile(in, data, 0o666))
-				_, stderr := mustRun(t, nil, "repair", "--force", in, out)
+				_, stderr := mustRepair(t, nil, "--force", in, out)
 				want := cutAt(t, stderr)
 				kept, err := os.ReadFile(out)
 				require.NoError(t, err)

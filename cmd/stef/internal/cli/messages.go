@@ -60,7 +60,7 @@ func (s *opened) inspectMessages(out io.Writer, plain bool) error {
 
 // repairMessages copies the messages before the first one that is truncated or damaged.
 func repairMessages(env *Env, in *opened, out *file.Output) error {
-	kept, messages, records := int64(0), 0, uint64(0)
+	kept, messages, records, checksums := int64(0), 0, uint64(0), true
 	damage := in.eachMessage(func(m *streamMessage) error {
 		whole, err := stream.Keep(io.Discard, m.src, m.root)
 		if err == nil {
@@ -75,6 +75,7 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 		if _, err := out.Write(m.data); err != nil {
 			return err
 		}
+		checksums = checksums && whole.Checksums
 		kept, messages, records = kept+4+int64(len(m.data)), messages+1, records+whole.Records
 		return nil
 	})
@@ -89,11 +90,15 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 		return err
 	}
 	result := fmt.Sprintf("%s: %s with %s in %s bytes", in.Name, figure.Count(messages, "whole message"), figure.Count(records, "record"), figure.Grouped(kept))
+	if damage == nil && !checksums {
+		fmt.Fprintln(env.Stderr, result+unchecked)
+		return nil
+	}
 	if damage == nil {
 		fmt.Fprintln(env.Stderr, result+"; nothing is lost")
 		return nil
 	}
 	fmt.Fprintf(env.Stderr, "%s: %s\n", in.Name, message(damage))
 	fmt.Fprintf(env.Stderr, "%s; lost: the %s bytes after them\n", result, figure.Grouped(in.Content()-kept))
-	return nil
+	return errLost
 }

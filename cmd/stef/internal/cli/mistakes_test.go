@@ -185,7 +185,7 @@ func TestCutCompressed(t *testing.T) {
 	for name, content := range map[string][]byte{"cut.gz": packed.Bytes(), "cut.zst": zipped} {
 		cut, out := filepath.Join(dir, name), filepath.Join(dir, name+".stef")
 		require.NoError(t, os.WriteFile(cut, content[:len(content)*3/4], 0o666))
-		_, stderr := mustRun(t, nil, "repair", cut, out)
+		_, stderr := mustRepair(t, nil, cut, out)
 		require.Contains(t, stderr, "lost: the frame that was being written when the file was cut")
 		require.Equal(t, name == "cut.zst", strings.Contains(stderr, "zstd may return more of the file: zstd -dc "+cut+" | stef repair - OUT\n"))
 		want, _ := mustRun(t, nil, "cat", out)

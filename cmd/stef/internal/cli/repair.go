@@ -8,12 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
+	"os"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/figure"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
 var repairCommand = &command{
@@ -29,11 +30,14 @@ writes nothing, until --memory-mib or --depth allows it.
 A program that is killed while it writes a stream leaves a last frame that is cut.
 All records of the frames before it are there.
 
+The exit code is 0 if every frame was copied, and 4 if OUT was written and a part of
+IN is lost. Without checksums in the stream a changed byte may go unnoticed.
+
 Of a file of messages, as the Collector's file exporter writes them with
 encoding: stef_encoding, it keeps the whole messages in the same way.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
-		o := &opener{onlySTEF: "repair is for STEF: of text, remove the last line if it is cut; Parquet has its index at the end, so a cut file cannot be read"}
+		o := &opener{onlySTEF: "repair is for STEF: of text, remove the last line if it is cut; of otlp-parts, stef convert says where to cut it; Parquet has its index at the end, so a cut file cannot be read"}
 		o.define(flags)
 		force := flags.Bool("force", false, "overwrite OUT if it exists")
 		return func(env *Env, args []string) error {
@@ -53,16 +57,15 @@ encoding: stef_encoding, it keeps the whole messages in the same way.
 
 func repair(env *Env, o *opener, inName, outName string) error {
 	in, err := o.open(env, inName, convert.Options{})
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("%w; the file is cut before its first frame, so there is nothing to keep", err)
-		if strings.Contains(err.Error(), "zstd: ") {
-			err = fmt.Errorf("%w; %s", err, zstdMore(inName))
-		}
-	}
 	if err != nil {
-		return err
+		return headless(inName, err)
 	}
 	defer in.Close()
+	if !in.framed {
+		if err := convert.CheckPlainStream(outName); err != nil {
+			return err
+		}
+	}
 	out, err := env.Temps.Create(outName, env.Stdout)
 	if err != nil {
 		return err
@@ -97,23 +100,67 @@ func repair(env *Env, o *opener, inName, outName string) error {
 	}
 	fmt.Fprintln(env.Stderr, lossOf(in.Name, whole))
 	if whole.Cut && in.Packed == "zstd" && !in.Each {
-		fmt.Fprintln(env.Stderr, zstdMore(in.Name))
+		fmt.Fprintln(env.Stderr, unpackMore(in.Packed, in.Name))
+	}
+	if whole.Damage != nil {
+		return errLost
 	}
 	return nil
 }
 
-// zstdMore says how to read the last block of a cut file: the zstd command returns the
-// bytes of a block that is stored and not complete, which this tool does not.
-func zstdMore(name string) string {
-	return fmt.Sprintf("zstd may return more of the file: zstd -dc %s | stef repair - OUT", name)
+// errLost ends a repair that wrote its output and printed what is lost.
+var errLost = errors.New("a part of the input is lost")
+
+// maxHeaders is a size that headers of real streams do not reach: a longer file without
+// readable headers is damaged, not cut within them.
+const maxHeaders = 4 << 10
+
+// headless adds to an error of the headers of a stream what it means.
+func headless(name string, err error) error {
+	var at *dynamic.Error
+	var bad *file.ContentError
+	if !errors.As(err, &bad) || !errors.Is(err, io.ErrUnexpectedEOF) && !(errors.As(err, &at) && at.Frame == 0 && errors.Is(err, dynamic.ErrCorrupt)) {
+		return err
+	}
+	const damaged = "the header is damaged: without it no frame can be read"
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w; %s", err, damaged)
+	}
+	if info, e := os.Stat(name); name != "-" && e == nil && info.Mode().IsRegular() {
+		in, e := file.Open(name, nil)
+		if e != nil {
+			return err
+		}
+		defer in.Close()
+		switch {
+		case in.Packed != "" && !in.Each:
+			return fmt.Errorf("%w; the file is cut; %s", err, unpackMore(in.Packed, name))
+		case info.Size() > maxHeaders:
+			return fmt.Errorf("%w; %s", err, damaged)
+		}
+	}
+	return fmt.Errorf("%w; the file is cut before its first frame, so there is nothing to keep", err)
 }
+
+// unpackMore says how to read the last block of a cut file: the zstd command returns the
+// bytes of a block that is stored and not complete, which this tool does not.
+func unpackMore(packed, name string) string {
+	return fmt.Sprintf("%s may return more of the file: %s -dc %s | stef repair - OUT", packed, packed, name)
+}
+
+// unchecked is the result of a stream without damage and without checksums.
+const unchecked = "; every frame can be read; the stream has no checksums, so changed bytes may have gone unnoticed"
 
 // lossOf describes which part of a stream is undamaged and which part is lost.
 func lossOf(name string, w *stream.Whole) string {
 	whole := fmt.Sprintf("%s: %s with %s in %s bytes", name, figure.Count(w.Frames, "whole frame"), figure.Count(w.Records, "record"), figure.Grouped(w.Bytes))
 	switch {
+	case w.Damage == nil && !w.Checksums:
+		return whole + unchecked
 	case w.Damage == nil:
 		return whole + "; nothing is lost"
+	case w.Concatenated:
+		return fmt.Sprintf("%s; not copied: the %s bytes of what follows", whole, figure.Grouped(w.Lost))
 	case w.OverLimit:
 		return fmt.Sprintf("%s; not read: the %s bytes after them", whole, figure.Grouped(w.Lost))
 	case w.Cut:

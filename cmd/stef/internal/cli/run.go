@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -23,6 +25,7 @@ const (
 	ExitData        = 1   // the content of a file is bad
 	ExitUsage       = 2   // the command line is wrong
 	ExitIO          = 3   // a file cannot be read or written, or an endpoint cannot be reached
+	ExitLost        = 4   // repair wrote its output, and a part of the input is lost
 	ExitInterrupted = 130 // the code that a shell reports for an interrupt
 )
 
@@ -83,6 +86,9 @@ func (env *Env) report(c *command, err error) int {
 	if err == nil {
 		return ExitDone
 	}
+	if errors.Is(err, errLost) {
+		return ExitLost // repair has printed what is lost
+	}
 	var usage *usageError
 	var failed *file.Error
 	if errors.As(err, &failed) && errors.Is(failed.Err, syscall.EPIPE) {
@@ -115,5 +121,15 @@ func message(err error) string {
 		text, _, _ = strings.Cut(text, ": pass the one of the writer")
 		text += "; stef convert reads it with --dictionary, the file that the sender has as dictionary of encoding stef_encoding"
 	}
+	if at := secondStream.FindStringSubmatch(text); at != nil {
+		end, _ := strconv.ParseInt(at[2], 10, 64)
+		text = strings.Replace(text, at[0], fmt.Sprintf("%s: another stream begins here: files were concatenated; "+
+			"split the file there (head -c %d for A, tail -c +%d for B), then stef convert A B OUT", at[1], end, end+1), 1)
+	}
 	return text
 }
+
+// secondStream is the error of a stream that follows another in a file: its first byte,
+// S, is read as the flags of a frame.
+var secondStream = regexp.MustCompile(`(offset (\d+)[^:]*): corrupt stream: unknown bits in the frame flags 0x53` +
+	`(: a second stream may begin here, but a file holds one stream)?(; stef repair copies the whole frames before it)?`)

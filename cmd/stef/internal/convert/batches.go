@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
@@ -101,6 +102,18 @@ func CheckName(name string) error {
 		return err
 	}
 	return o.checkGrowing()
+}
+
+// CheckPlainStream refuses an output name that implies another format than STEF, or
+// compression.
+func CheckPlainStream(name string) error {
+	if f := formatOfName(name); f != Unknown && f != STEF {
+		return refuse("the output is stef, and the name %s is for %s: end it in .stef", name, f)
+	}
+	if otlpfile.CompressionOf(name) != otlpfile.None {
+		return refuse("the output is not compressed as a whole: end the name in .stef, not %s", strings.TrimPrefix(name, unpackedName(name)))
+	}
+	return nil
 }
 
 // checkGrowing returns an error if batches cannot be appended to the output one by one.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
@@ -28,6 +30,10 @@ type Whole struct {
 	// Cut says that the stream ends inside the next frame, as after a crash of
 	// its writer, and is not damaged otherwise.
 	Cut bool
+	// Checksums says that every frame with records ends with a checksum.
+	Checksums bool
+	// Concatenated says that another stream begins after the frames.
+	Concatenated bool
 }
 
 // frameEnd is a frame whose records are being read.
@@ -78,6 +84,7 @@ func (c *Counter) End(damage error, tap *Tap) error {
 		return nil
 	}
 	next := tap.announced(c.Bytes, c.compression)
+	c.Concatenated = tap.begins(c.Bytes)
 	size, err := tap.Size()
 	c.Damage, c.Lost, c.Cut = damage, size-c.Bytes, next > size
 	c.OverLimit = errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict)
@@ -91,6 +98,7 @@ func Keep(dst io.Writer, src io.Reader, root *Root) (*Whole, error) {
 	tap := NewTap(src)
 	c := &Counter{}
 	var failed error
+	c.Checksums = true
 	keep := func(whole bool) {
 		if whole && failed == nil {
 			_, failed = dst.Write(tap.take(c.Bytes))
@@ -100,6 +108,9 @@ func Keep(dst io.Writer, src io.Reader, root *Root) (*Whole, error) {
 	end := func(f *dynamic.Frame) int64 {
 		head, content, err := tap.find(f, compression)
 		failed = errors.Join(failed, err)
+		if f.Records > 0 {
+			c.Checksums = c.Checksums && checksummed(content)
+		}
 		return f.Offset + int64(len(head)+len(content))
 	}
 	r, err := root.Records(tap, dynamic.WithFrameFunc(func(f *dynamic.Frame) { keep(c.Frame(end(f), f.Records)) }))
@@ -118,5 +129,13 @@ func Keep(dst io.Writer, src io.Reader, root *Root) (*Whole, error) {
 	if failed != nil {
 		return nil, failed
 	}
+	c.Checksums = c.Checksums && c.Frames > 0
 	return &c.Whole, nil
+}
+
+// checksummed reports whether the content of a frame is one zstd frame that ends with a
+// checksum.
+func checksummed(content []byte) bool {
+	var h zstd.Header
+	return h.Decode(content) == nil && h.HasCheckSum
 }

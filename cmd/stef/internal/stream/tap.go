@@ -4,6 +4,7 @@
 package stream
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -92,6 +93,12 @@ func (t *Tap) head(offset int64, c dynamic.Compression) (kept []byte, head int, 
 		content, head = v, head+size
 	}
 	return kept, head, content
+}
+
+// begins reports whether a stream begins at an offset of what was read.
+func (t *Tap) begins(offset int64) bool {
+	at := offset - t.base
+	return at >= 0 && at < int64(len(t.kept)) && bytes.HasPrefix(t.kept[at:], []byte("STEF"))
 }
 
 // announced returns the end offset that the head of a frame announces, or the

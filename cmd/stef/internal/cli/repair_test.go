@@ -1,0 +1,88 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// Repair claims that nothing is lost only if checksums show it.
+func TestRepairClaims(t *testing.T) {
+	plain, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "-", "-")
+	checked, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "--checksums", "-", "-")
+	_, stderr := mustRepair(t, []byte(plain), "-", "-")
+	require.Contains(t, stderr, "; every frame can be read; the stream has no checksums, so changed bytes may have gone unnoticed\n")
+	_, stderr = mustRepair(t, []byte(checked), "-", "-")
+	require.Contains(t, stderr, "; nothing is lost\n")
+	code, _, stderr := run([]byte(plain)[:len(plain)-1], "repair", "-", "-")
+	require.Equal(t, cli.ExitLost, code, stderr)
+}
+
+// Streams that were concatenated are named as such, with the place where to split.
+func TestConcatenated(t *testing.T) {
+	m := newMistakes(t)
+	one, err := os.ReadFile(m.metrics)
+	require.NoError(t, err)
+	all := m.file("all.stef", append(bytes.Clone(one), one...))
+	want := fmt.Sprintf("offset %d, frame 159: another stream begins here: files were concatenated; "+
+		"split the file there (head -c %d for A, tail -c +%d for B), then stef convert A B OUT", len(one), len(one), len(one)+1)
+	for _, command := range []string{"cat", "stat"} {
+		code, _, stderr := run(nil, command, all)
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, stderr, "all.stef: "+want+"\n")
+	}
+	code, _, stderr := run(nil, "convert", "--to", "stef", all, m.path("out.stef"))
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "another stream begins here: files were concatenated; split the file there (head -c ")
+	require.NotContains(t, stderr, "stef repair")
+	code, _, stderr = run(nil, "repair", all, m.path("first.stef"))
+	require.Equal(t, cli.ExitLost, code)
+	require.Contains(t, stderr, want+"\n")
+	require.Contains(t, stderr, "; not copied: the 127,664 bytes of what follows\n")
+	kept, err := os.ReadFile(m.path("first.stef"))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(kept, one))
+}
+
+// Errors of headers say whether the file is cut, compressed and cut, or damaged.
+func TestRepairHeaders(t *testing.T) {
+	m := newMistakes(t)
+	one, err := os.ReadFile(m.metrics)
+	require.NoError(t, err)
+	f := func(name string, content []byte, want string) {
+		t.Helper()
+		code, _, stderr := run(nil, "repair", m.file(name, content), m.path("out.stef"))
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, stderr, want+"\n")
+		require.NoFileExists(t, m.path("out.stef"))
+	}
+	const damaged, cut = "; the header is damaged: without it no frame can be read", "; the file is cut before its first frame, so there is nothing to keep"
+	for _, i := range []int{4, 6, 8} {
+		flipped := bytes.Clone(one)
+		flipped[i] ^= 0x41
+		f("flipped.stef", flipped, damaged)
+	}
+	f("cut.stef", one[:20], cut)
+
+	// zstd stores what it cannot compress, and returns the beginning of a block.
+	e, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	packed := e.EncodeAll(one, nil)
+	f("cut.stef.zst", packed[:len(packed)/2], "; the file is cut; zstd may return more of the file: zstd -dc "+m.path("cut.stef.zst")+" | stef repair - OUT")
+
+	m.fails(cli.ExitUsage, "the output is stef, and the name c.parquet is for parquet: end it in .stef", "repair", m.metrics, m.path("c.parquet"))
+	m.fails(cli.ExitUsage, "the output is not compressed as a whole: end the name in .stef, not .zst", "repair", m.metrics, m.path("c.stef.zst"))
+	code, _, stderr := run(nil, "repair", m.tape, m.path("out.stef"))
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "of otlp-parts, stef convert says where to cut it; ")
+}
