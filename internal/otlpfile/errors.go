@@ -32,10 +32,13 @@ var (
 type Error struct {
 	Format Format
 	Signal Signal
-	Part   int   // the number of the part, JSON message or top-level entry, from 1
-	Line   int   // the line of JSON, from 1
-	Offset int64 // bytes before the error, in the uncompressed content
-	Err    error
+	Part   int // the number of the part, JSON message or top-level entry, from 1
+	Line   int // the line of JSON, from 1
+	// OneLine is the line that holds the message of the error, if the file seems to have
+	// a JSON message a line, otherwise 0.
+	OneLine int
+	Offset  int64 // bytes before the error, in the uncompressed content
+	Err     error
 }
 
 // Error returns one line of text.

@@ -5,10 +5,12 @@ package otlpfile
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 )
 
@@ -91,6 +93,10 @@ func (d *jsonDecoder) object(p *piece) error {
 	var o objectScan
 	for {
 		chunk, err := d.chunk()
+		if err == io.EOF && bytes.Contains(p.buf, []byte("\n{")) {
+			p.oneLine = lineOf(piece{body: p.buf, line: p.line})
+			return fmt.Errorf("inside a message that began here: %w", io.ErrUnexpectedEOF)
+		}
 		if err == io.EOF {
 			return fmt.Errorf("inside a message that began here%s: %w", rest(*p), io.ErrUnexpectedEOF)
 		}
@@ -265,8 +271,19 @@ func topNames(text []byte) (names []string, empty int) {
 	return names, -1
 }
 
+// lineOf returns the line of a message if the file seems to have a message a line: if
+// brackets are missing in a line, a piece goes on to the next message. It returns 0 for
+// messages on several lines.
+func lineOf(p piece) int {
+	if _, next, ok := bytes.Cut(p.body, []byte("\n")); ok && !bytes.HasPrefix(next, []byte("{")) {
+		return 0
+	}
+	return p.line
+}
+
 // jsonError adds the line to an error.
 func (r *Reader) jsonError(p piece, err error) error {
+	p.oneLine = lineOf(p)
 	if e := (*errAt)(nil); errors.As(err, &e) {
 		at := min(e.offset, len(p.body))
 		p.line += bytes.Count(p.body[:at], []byte{'\n'})
@@ -274,4 +291,21 @@ func (r *Reader) jsonError(p piece, err error) error {
 		err = e.err
 	}
 	return r.inContent(p, err)
+}
+
+var jsonIDs = regexp.MustCompile(`"(traceId|trace_id|spanId|span_id|parentSpanId|parent_span_id)"\s*:\s*"([^"]*)"`)
+
+// badID describes the first id of a message that is not in hexadecimal digits of the
+// right number, or returns "".
+func badID(text []byte) string {
+	for _, m := range jsonIDs.FindAllSubmatch(text, -1) {
+		digits := 16
+		if bytes.HasPrefix(m[1], []byte("trace")) {
+			digits = 32
+		}
+		if _, err := hex.DecodeString(string(m[2])); len(m[2]) > 0 && (err != nil || len(m[2]) != digits) {
+			return fmt.Sprintf("%s %.64q is not %d hexadecimal digits", m[1], m[2], digits)
+		}
+	}
+	return ""
 }

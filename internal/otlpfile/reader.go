@@ -79,11 +79,13 @@ type decoder interface {
 
 // A piece is the bytes of one batch and their position.
 type piece struct {
-	body   []byte
-	buf    []byte // the memory that holds body
-	part   int
-	line   int
-	offset int64
+	body []byte
+	buf  []byte // the memory that holds body
+	part int
+	line int
+	// oneLine is Error.OneLine.
+	oneLine int
+	offset  int64
 	// checked is set for JSON that is valid and has the fields of these signals.
 	checked bool
 	signals uint8
@@ -326,6 +328,10 @@ func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint
 func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
 	b, err := UnmarshalJSON(s, p.body)
 	if err != nil {
+		p.oneLine = lineOf(p)
+		if bad := badID(p.body); bad != "" {
+			return Batch{}, r.inContent(p, corrupt("%s", bad))
+		}
 		return Batch{}, r.inContent(p, fmt.Errorf("%w: %w", ErrCorrupt, err))
 	}
 	return b, nil
@@ -336,5 +342,5 @@ func (r *Reader) at(p piece, err error) error { return r.inContent(p, r.src.caus
 
 // inContent adds the position to an error of content.
 func (r *Reader) inContent(p piece, err error) error {
-	return &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, Offset: p.offset, Err: err}
+	return &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset, Err: err}
 }

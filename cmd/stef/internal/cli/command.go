@@ -40,6 +40,8 @@ type command struct {
 	// usage is the command line, summary a line for the list of commands and
 	// help the text of stef help.
 	usage, summary, help string
+	// misnamed has what to write instead of flags that do not exist.
+	misnamed map[string]string
 	// define declares the flags and returns the function to run after they are parsed.
 	define func(flags *flag.FlagSet) func(env *Env, args []string) error
 }
@@ -88,7 +90,16 @@ func flagText(err error) string {
 func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	if bad := badValue.FindStringSubmatch(err.Error()); bad != nil {
 		getter, _ := flags.Lookup(bad[1]).Value.(flag.Getter)
-		if _, ok := getter.Get().(time.Duration); ok {
+		value, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), `invalid value "`), `"`)
+		switch getter.Get().(type) {
+		case uint, uint64:
+			if strings.HasPrefix(value, "-") {
+				return ": must be 0 or more"
+			}
+		case time.Duration:
+			if durations.MatchString(value) {
+				return ": is too long"
+			}
 			return ": must be a duration with its unit, such as 30s or 10m"
 		}
 		return ": must be a whole number"
@@ -98,6 +109,9 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 		return ""
 	}
 	name = strings.TrimPrefix(name, "-")
+	if text := c.misnamed[name]; text != "" {
+		return text
+	}
 	var names []string
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	switch near := confkeys.Nearest(names, name); len(near) {
@@ -113,6 +127,9 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 // badValue is the error of package flag for a value that is no number and no
 // duration.
 var badValue = regexp.MustCompile(`for flag -(\S+): parse error$`)
+
+// durations is a duration with its unit.
+var durations = regexp.MustCompile(`^-?([0-9.]+(ns|us|µs|ms|s|m|h))+$`)
 
 func (c *command) flags() (*flag.FlagSet, func(*Env, []string) error) {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)

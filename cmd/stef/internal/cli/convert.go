@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"flag"
@@ -66,6 +67,10 @@ how many bytes OTLP takes on the wire, where each message is a request that is
 compressed alone with zstd. Compare the stream with that, not with a file that is
 compressed as a whole, which no OTLP connection does. --quiet saves the time for it.
 `,
+	misnamed: map[string]string{
+		"o": misnamedOut, "out": misnamedOut, "output": misnamedOut,
+		"sort": ", did you mean --mode sorted?", "sorted": ", did you mean --mode sorted?",
+	},
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		c := &conversion{options: convert.Options{Compression: stef.Zstd}}
 		c.define(flags)
@@ -81,6 +86,8 @@ compressed as a whole, which no OTLP connection does. --quiet saves the time for
 		}
 	},
 }
+
+const misnamedOut = ": the output is the last argument: stef convert IN x.stef"
 
 // conversion is the command with its flags.
 type conversion struct {
@@ -162,6 +169,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted, and say so, instead of failing; of\n"+
 		"several INs also those that are empty, and the end of those that are cut")
 	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")
+	flags.BoolVar(&c.quiet, "q", false, "the same as --quiet")
 	flags.BoolVar(&c.quiet, "quiet", false, "print no summary and no progress, only what was lost or left out")
 }
 
@@ -260,7 +268,7 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 	if !c.quiet {
 		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(content))
 		fmt.Fprintf(env.Stderr, "%s: %s, %s, %s bytes\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()))
-		asRequests(env.Stderr, out.Name, out.Written(), res)
+		asRequests(env.Stderr, out.Name, out.Written(), res, o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None)
 		fmt.Fprintf(env.Stderr, "%s in %s\n", items(res.Items, res.Root.Signal), figure.Seconds(time.Since(begin)))
 	}
 	skippedSignals(env.Stderr, res)
@@ -324,6 +332,7 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 		return nil, err
 	}
 	defer in.Close()
+	plain := notCompressed(in)
 	out, err := create(env, inName, outName)
 	if err != nil {
 		return nil, err
@@ -356,7 +365,10 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 		return nil, err
 	}
 	if !c.quiet {
-		summarise(env.Stderr, in, out, res, time.Since(begin))
+		if res.To == convert.STEF {
+			plain = o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None
+		}
+		summarise(env.Stderr, in, out, res, time.Since(begin), plain)
 	}
 	if !skipEmpty {
 		skippedSignals(env.Stderr, res)
@@ -376,8 +388,8 @@ func skippedSignals(w io.Writer, res *convert.Result) {
 }
 
 // summarise prints what was converted. If printing fails, the conversion still
-// succeeds.
-func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Result, took time.Duration) {
+// succeeds. plain says that the stream is not compressed.
+func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Result, took time.Duration, plain bool) {
 	packed := ""
 	if in.Packed != "" {
 		over := "all of it"
@@ -389,15 +401,23 @@ func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Resul
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", in.Name, res.From, parts(res.From, res.PartsIn), figure.Grouped(in.Content()), packed)
 	ratio := ""
 	if in.Content() > 0 && out.Written() > 0 && len(res.Others) == 0 { // for one of several signals the ratio would be meaningless
-		ratio = fmt.Sprintf(", ratio %.3g", float64(in.Content())/float64(out.Written()))
+		if ratio = fmt.Sprintf(", ratio %.3g", float64(in.Content())/float64(out.Written())); out.Written() > in.Content() {
+			ratio = fmt.Sprintf(", %.3g times the input", float64(out.Written())/float64(in.Content()))
+		}
 	}
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()), ratio)
 	if res.To == convert.STEF {
-		asRequests(w, out.Name, out.Written(), res)
+		asRequests(w, out.Name, out.Written(), res, plain)
 	} else {
-		asRequests(w, in.Name, in.Content(), res)
+		asRequests(w, in.Name, in.Content(), res, plain)
 	}
 	fmt.Fprintf(w, "%s in %s\n", items(res.Items, res.Root.Signal), figure.Seconds(took))
+}
+
+// notCompressed reports whether an input is a stream without compression.
+func notCompressed(in *file.Input) bool {
+	head, _ := in.Peek(7)
+	return len(head) == 7 && bytes.HasPrefix(head, []byte("STEF")) && head[6]&3 == 0
 }
 
 // items returns a number of items of a signal as text: 3 spans.
@@ -406,10 +426,14 @@ func items(n uint64, s otlpfile.Signal) string {
 }
 
 // asRequests prints what OTLP takes on the wire, beside the size of a stream.
-func asRequests(w io.Writer, name string, size int64, res *convert.Result) {
+func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain bool) {
 	if r := res.Requests; r != nil && r.Zstd > 0 {
-		fmt.Fprintf(w, "on the wire as OTLP, zstd for each request: %s, %s bytes; %s is %.3g times that\n",
-			figure.Count(r.N, "request"), figure.Grouped(r.Zstd), name, float64(size)/float64(r.Zstd))
+		note := ""
+		if plain {
+			note = " and is not compressed"
+		}
+		fmt.Fprintf(w, "on the wire as OTLP, zstd for each request: %s, %s bytes; %s is %.3g times that%s\n",
+			figure.Count(r.N, "request"), figure.Grouped(r.Zstd), name, float64(size)/float64(r.Zstd), note)
 	}
 }
 

@@ -59,7 +59,7 @@ func TestConvert(t *testing.T) {
 	require.Empty(t, out)
 	require.Regexp(t, `^logs.otlp.zst: otlp-parts, 120 parts, 609,463 bytes \(the file has 114,442: zstd over all of it\)
 plain.stef: stef, 120 frames, [0-9,]+ bytes, ratio [0-9.]+
-on the wire as OTLP, zstd for each request: 120 requests, [0-9,]+ bytes; plain.stef is [0-9.]+ times that
+on the wire as OTLP, zstd for each request: 120 requests, [0-9,]+ bytes; plain.stef is [0-9.]+ times that and is not compressed
 2,446 log records in T
 $`, masked(stderr, dir))
 
@@ -281,7 +281,7 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitData, "it holds logs", "--signal", "metrics", recording, out)
 	f(cli.ExitData, "it holds logs", "--force", "--root", "spans", recording, old)
 	f(cli.ExitData, "is not the signature", "--from", "stef", recording, out)
-	f(cli.ExitUsage, "there is no reference schema of logs\nusage: ", "--schema", "reference", recording, out)
+	f(cli.ExitUsage, "there is no reference schema of logs\n", "--schema", "reference", recording, out)
 	f(cli.ExitUsage, "--schema works only for an output of format stef", "--schema", "reference", recording, filepath.Join(dir, "out.json"))
 	f(cli.ExitUsage, "cannot tell the format", recording, filepath.Join(dir, "out.otlp"))
 	f(cli.ExitIO, "none: open: no such file", filepath.Join(dir, "none"), out)

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
@@ -56,6 +57,14 @@ that they survive a crash of the machine.
 		return func(env *Env, args []string) error {
 			if err := files(args, "OUT"); err != nil {
 				return err
+			}
+			if c.sync < 0 {
+				return completef("invalid value %q for --sync: must be 0 or more", c.sync)
+			}
+			limited := false
+			flags.Visit(func(f *flag.Flag) { limited = limited || f.Name == "for" })
+			if limited && c.during <= 0 {
+				return completef("invalid value %q for --for: must be above 0", c.during)
 			}
 			return c.run(env, args[0])
 		}
@@ -138,7 +147,11 @@ func (c *recorder) run(env *Env, out string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.Stderr, "listening for STEF and OTLP at %s; interrupt to end\n", listener.Addr())
+	until := "interrupt to end"
+	if c.items > 0 {
+		until = fmt.Sprintf("it ends after %s; interrupt to end before", figure.Count(c.items, "item"))
+	}
+	fmt.Fprintf(env.Stderr, "listening for STEF and OTLP at %s; %s\n", listener.Addr(), until)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(listener) }()
 	c.untilEnd(ctx, served)

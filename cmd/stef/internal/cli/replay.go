@@ -11,8 +11,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"math/rand/v2"
+	"net"
 	"os"
 	"regexp"
 	"strconv"
@@ -147,9 +149,12 @@ func (c *replayer) run(env *Env, names []string) error {
 	if e := sender.Close(closing); err == nil {
 		err = e
 	}
-	if counts.Items > 0 || !ofFile(err) {
-		fmt.Fprintf(env.Stderr, "sent %s items in %s batches to %s over %s in %s: %s items a second\n", figure.Grouped(counts.Items),
-			figure.Grouped(counts.Batches), c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(float64(counts.Items)/max(took.Seconds(), 1e-9))))
+	if counts.Items > 0 {
+		batches := figure.Grouped(counts.Batches) + " batches"
+		if counts.Batches == 1 {
+			batches = "1 batch"
+		}
+		fmt.Fprintf(env.Stderr, "sent %s in %s to %s over %s in %s: %s items a second\n", figure.Count(counts.Items, "item"), batches, c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(float64(counts.Items)/max(took.Seconds(), 1e-9))))
 	}
 	if n := sender.Rejected(); n > 0 {
 		fmt.Fprintf(env.Stderr, "the endpoint permanently rejected %s of them\n", figure.Grouped(n))
@@ -161,6 +166,9 @@ func (c *replayer) run(env *Env, names []string) error {
 // anything is sent. The sender reports what else is bad, at its place.
 func (c *replayer) check(name string) error {
 	in, err := file.Open(name, nil)
+	if errors.Is(err, fs.ErrNotExist) && address.MatchString(name) {
+		return &file.Error{Name: name, Err: fmt.Errorf("there is no such file; an address needs --endpoint %s", name)}
+	}
 	if err != nil {
 		return err
 	}
@@ -356,16 +364,23 @@ func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 // names without a port. It accepts other schemes of gRPC, such as dns: and unix:.
 func checkEndpoint(endpoint string) error {
 	if host, ok := strings.CutPrefix(endpoint, "http://"); ok {
-		return usagef("--endpoint %s: write HOST:PORT without a scheme: %s", endpoint, host)
+		return completef("--endpoint %s: write HOST:PORT without a scheme: %s", endpoint, host)
 	}
 	if host, ok := strings.CutPrefix(endpoint, "https://"); ok {
-		return usagef("--endpoint %s: write HOST:PORT without a scheme: --tls --endpoint %s", endpoint, host)
+		return completef("--endpoint %s: write HOST:PORT without a scheme: --tls --endpoint %s", endpoint, host)
 	}
 	if !strings.Contains(endpoint, ":") {
-		return usagef("--endpoint %s: the port is missing, as in %s:4317", endpoint, orDefault(endpoint, "localhost"))
+		return completef("--endpoint %s: the port is missing, as in %s:4317", endpoint, orDefault(endpoint, "localhost"))
+	}
+	_, port, err := net.SplitHostPort(endpoint)
+	if n, e := strconv.Atoi(port); err == nil && e == nil && (n < 1 || n > 65535) {
+		return completef("--endpoint: port %s is not between 1 and 65535", port)
 	}
 	return nil
 }
+
+// address is HOST:PORT.
+var address = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+$`)
 
 func orDefault(s, otherwise string) string {
 	if s == "" {

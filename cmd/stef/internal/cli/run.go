@@ -96,9 +96,9 @@ func (env *Env) report(c *command, err error) int {
 	}
 	fmt.Fprintf(env.Stderr, "stef %s: %s\n", c.name, message(err))
 	switch {
-	case errors.As(err, &usage) && usage.complete:
+	case errors.As(err, &usage) && usage.complete, errors.Is(err, convert.ErrUnsupported):
 		return ExitUsage
-	case errors.As(err, &usage), errors.Is(err, convert.ErrUnsupported):
+	case errors.As(err, &usage):
 		fmt.Fprintf(env.Stderr, "usage: stef %s\nstef help %s tells more\n", c.usage, c.name)
 		return ExitUsage
 	case errors.As(err, &failed):

@@ -158,7 +158,7 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, in.Blame(advised(&o, err))
+		return nil, in.Blame(brokenLine(in, advised(&o, err)))
 	}
 	return res, nil
 }
@@ -182,6 +182,15 @@ func advised(o *Options, err error) error {
 		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, o.Root.Name)
 	}
 	return repairable(o.From, err)
+}
+
+// brokenLine adds to an error of JSON how to leave out its line.
+func brokenLine(in *file.Input, err error) error {
+	var at *otlpfile.Error
+	if !errors.As(err, &at) || at.OneLine == 0 || in.Packed != "" || in.Size < 0 {
+		return err
+	}
+	return fmt.Errorf("%w; sed %dd %s leaves out the line", err, at.OneLine, in.Name)
 }
 
 // repairable adds advice to an error about a stream if stef repair can recover frames
@@ -217,6 +226,9 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 		return Unknown, &file.ContentError{Name: in.Name, Err: errEmpty}
 	}
 	if f == Unknown {
+		if inner := file.PackedHead(head); inner != "" && in.Packed != "" {
+			return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("it is compressed twice (%s inside of %s): decompress one layer, such as %s -dc FILE | stef convert - OUT", inner, in.Packed, in.Packed)}
+		}
 		return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("the content has none of the formats %s; %s", FormatNames, file.Likeness(head))}
 	}
 	return f, nil
@@ -246,7 +258,7 @@ func (o *Options) output() error {
 		return refuse("cannot tell the format from the name %s: add --to %s, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json", o.OutName, writtenNames)
 	}
 	if o.From == STEF {
-		return refuse("the output format is unknown: add --to %s", writtenNames)
+		return refuse("standard output is stef, and so is the input: add --to %s", writtenNames)
 	}
 	o.To = STEF
 	return nil

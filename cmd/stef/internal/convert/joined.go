@@ -129,7 +129,7 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 			return nil, err
 		}
 		if err != nil && !c.omit(in, err) {
-			return nil, in.Blame(advised(c.now, err))
+			return nil, in.Blame(brokenLine(in, advised(c.now, err)))
 		}
 	}
 	if c.unmeasured {

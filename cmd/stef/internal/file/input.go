@@ -93,6 +93,17 @@ var (
 	gzipMagic = []byte{0x1f, 0x8b, 8}
 )
 
+// PackedHead returns "zstd" or "gzip" if content begins as such a file, otherwise "".
+func PackedHead(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, zstdMagic):
+		return "zstd"
+	case bytes.HasPrefix(head, gzipMagic):
+		return "gzip"
+	}
+	return ""
+}
+
 // unpack detects compression by the first bytes.
 func (in *Input) unpack() error {
 	raw := bufio.NewReaderSize(&in.raw, 64<<10)
@@ -145,6 +156,9 @@ func (u *unpacker) Read(b []byte) (int, error) {
 	n, err := u.r.Read(b)
 	if err != nil && err != io.EOF && !strings.HasPrefix(err.Error(), u.name) {
 		err = fmt.Errorf("%s: %w", u.name, err)
+	}
+	if errors.Is(err, zstd.ErrUnknownDictionary) {
+		err = fmt.Errorf("%w: the file as a whole needs a zstd dictionary: zstd -dc -D D FILE | stef convert - OUT", err)
 	}
 	u.err = err
 	return n, err
