@@ -113,3 +113,28 @@ func TestLinesAndObjects(t *testing.T) {
 	_, err = d.next(nil)
 	require.EqualError(t, err, "EOF")
 }
+
+// Errors of JSON name the line to leave out, if the file has a message a line, and the id
+// that is not one.
+func TestBrokenLine(t *testing.T) {
+	const good = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}` + "\n"
+	f := func(text string, line int, want string) {
+		t.Helper()
+		r, err := Open(strings.NewReader(text), JSON, Traces)
+		require.NoError(t, err)
+		defer r.Close()
+		for err == nil {
+			_, err = r.Next()
+		}
+		var at *Error
+		require.ErrorAs(t, err, &at)
+		require.Equal(t, line, at.OneLine, err)
+		require.ErrorContains(t, err, want)
+	}
+	f(good+`{"resourceSpans":[x]}`+"\n"+good, 2, "invalid character 'x'")
+	f(good+`{"resourceSpans":[{]}`+"\n"+good+good, 2, "inside a message that began here: unexpected EOF")
+	f(good+`{"resourceSpans":[`, 0, "(head -c 62 of the uncompressed file keeps the messages before it)")
+	f("{\n \"resourceSpans\":[x]}\n"+good, 0, "invalid character 'x'")
+	f(strings.Replace(good, `"name"`, `"spanId":"0102030405060708","traceId":"zz","name"`, 1), 1, `traceId "zz" is not 32 hexadecimal digits`)
+	f(strings.Replace(good, `"name"`, `"parent_span_id":"0102030405060g08","name"`, 1), 1, `parent_span_id "0102030405060g08" is not 16 hexadecimal digits`)
+}

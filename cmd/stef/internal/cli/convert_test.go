@@ -287,7 +287,7 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitIO, "none: open: no such file", filepath.Join(dir, "none"), out)
 	f(cli.ExitIO, dir+": is a folder; name its files: ", dir, out)
 	f(cli.ExitIO, dir+": is a folder", recording, dir)
-	f(cli.ExitIO, "none: the folder none does not exist", recording, filepath.Join(dir, "none", "out"))
+	f(cli.ExitIO, " does not exist\n", recording, filepath.Join(dir, "none", "out"))
 	f(cli.ExitUsage, "x.avro: add --to stef", recording, filepath.Join(dir, "x.avro"))
 	f(cli.ExitUsage, "a Parquet file is compressed inside and cannot be read under gzip or zstd: end the name in .parquet\n", recording, filepath.Join(dir, "x.parquet.zst"))
 	f(cli.ExitUsage, "{signal} is for files of several signals, which only otlp-json can be; ", recording, filepath.Join(dir, "{signal}.stef"))

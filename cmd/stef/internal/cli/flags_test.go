@@ -95,3 +95,19 @@ func TestMistakesOfContent(t *testing.T) {
 	_, stderr = mustRun(t, nil, "convert", m.path("plain.stef"), m.path("m.parts"))
 	require.Regexp(t, `plain.stef is [0-9.]+ times that and is not compressed\n`, stderr)
 }
+
+// The summary of replay counts what was sent, and there is none if nothing was.
+func TestReplaySummary(t *testing.T) {
+	m := newMistakes(t)
+	code, _, stderr := run(nil, "replay", "--endpoint", freeAddress(t), "--retries", "0", "--rate", "max", m.json)
+	require.Equal(t, cli.ExitIO, code)
+	require.NotContains(t, stderr, "sent ")
+
+	address, _, wait := recording(t, "--items", "1", m.path("r-{signal}.stef"))
+	code, _, stderr = run(nil, "replay", "--endpoint", address, "--rate", "max", m.json)
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "sent 1 item in 1 batch to ")
+	code, stderr = wait()
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "; it ends after 1 item; interrupt to end before\n")
+}

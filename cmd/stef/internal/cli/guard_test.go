@@ -46,7 +46,7 @@ func TestForgottenOut(t *testing.T) {
 	m.fails(cli.ExitUsage, "old.json exists; --force overwrites it", "convert", m.file("none.json", []byte(`{"resourceLogs":[]}`)), old)
 
 	m.fails(cli.ExitIO, "dir: is a folder; name a file in it: dir"+string(filepath.Separator)+"second.stef", "convert", second, m.path("dir"))
-	m.fails(cli.ExitIO, "no: the folder no does not exist", "convert", second, m.path(filepath.Join("no", "out.stef")))
+	m.fails(cli.ExitIO, "no/out.stef: the folder no does not exist", "convert", second, m.path(filepath.Join("no", "out.stef")))
 	m.fails(cli.ExitUsage, "{sig} in the name of OUT is no placeholder: the only one is {signal}", "convert", m.both, m.path("x-{sig}.stef"))
 	for _, args := range [][]string{{"convert", "s3://bucket/a.stef", m.path("out.stef")}, {"convert", second, "s3://bucket/a.stef"}, {"cat", "s3://bucket/a.stef"}} {
 		m.fails(cli.ExitIO, "s3://bucket/a.stef: stef reads and writes local files only", args...)
@@ -82,6 +82,11 @@ func TestFrameItems(t *testing.T) {
 			again, _ := mustRun(t, []byte(many), "convert", "--to", "stef", "--mode", mode, "--frame-items", "1000000", "-", "-")
 			require.Less(t, len(again), len(many)*19/20)
 			require.Equal(t, count(many), count(again))
+			if mode == "ordered" {
+				want, _ := mustRun(t, []byte(many), "cat", "-")
+				got, _ := mustRun(t, []byte(again), "cat", "-")
+				require.True(t, got == want, "other records")
+			}
 		}
 	}
 	m := newMistakes(t)

@@ -208,13 +208,12 @@ func TestUnsupported(t *testing.T) {
 		require.EqualError(t, err, want)
 		require.Empty(t, out)
 	}
-	f(packed, convert.Options{}, "the output format is unknown: add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow")
+	f(packed, convert.Options{}, "standard output is stef, and so is the input: add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow")
 	f(metrics, convert.Options{OutName: "a.otlp.zst"}, "cannot tell the format from the name a.otlp.zst: add --to otlp-parts or --to otlp")
 	f(metrics, convert.Options{OutName: "a.avro"}, "cannot tell the format from the name a.avro: "+
 		"add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json")
 	f(logs, convert.Options{To: convert.STEF, Schema: convert.Reference}, "there is no reference schema of logs")
 	f(recording(t, otlpfile.Logs, 1), convert.Options{Schema: convert.Reference}, "there is no reference schema of logs")
-	f(packed, convert.Options{To: convert.STEF, Mode: convert.Sorted}, "--mode works only for OTLP: from stef to stef records keep their order")
 	f(packed, convert.Options{To: convert.OTLP, StreamFlags: []string{"--level"}}, "--level works only for an output of format stef, and this is otlp")
 }
 

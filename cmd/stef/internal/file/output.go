@@ -123,7 +123,7 @@ func (t *Temps) Create(name string, stdout io.Writer) (*Output, error) {
 			if remote(name) {
 				return nil, &Error{name, errRemote}
 			}
-			return nil, &Error{dir, fmt.Errorf("the folder %s does not exist", filepath.Base(dir))}
+			return nil, &Error{name, fmt.Errorf("the folder %s does not exist", dir)}
 		}
 		return nil, &Error{o.Name, err}
 	}
