@@ -208,7 +208,7 @@ func TestPlaceOfDamage(t *testing.T) {
 			text, _ := mustRun(t, recording, "convert", "--quiet", "--schema", schema, "--checksums", "-", "-")
 			cut := []byte(text)[:len(text)*9/10]
 			damaged := []byte(text)
-			damaged[len(text)*2/3] ^= 0x10
+			damaged[len(text)*3/5] ^= 0x10
 			for _, data := range [][]byte{cut, damaged} {
 				require.NoError(t, os.WriteFile(in, data, 0o666))
 				_, stderr := mustRepair(t, nil, "--force", in, out)

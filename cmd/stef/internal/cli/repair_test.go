@@ -48,7 +48,7 @@ func TestConcatenated(t *testing.T) {
 	code, _, stderr = run(nil, "repair", all, m.path("first.stef"))
 	require.Equal(t, cli.ExitLost, code)
 	require.Contains(t, stderr, want+"\n")
-	require.Contains(t, stderr, "; not copied: the 127,664 bytes of what follows\n")
+	require.Contains(t, stderr, "; not copied: the 127,366 bytes of what follows\n")
 	kept, err := os.ReadFile(m.path("first.stef"))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(kept, one))
