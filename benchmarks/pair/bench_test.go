@@ -29,6 +29,8 @@ var schema = flag.String("schema", "", "stef::schema of the exporter: compact (d
 
 var level = flag.String("level", "", "stef::compression_level of the exporter: auto (default), fastest, default, better, best")
 
+var mode = flag.String("mode", "", "stef::mode of the exporter: sorted, ordered; the default is sorted for metrics and traces, ordered for logs")
+
 var ballastMiB = flag.Int("ballast", 0, "live heap in MiB beside exporter and receiver, as in a busy Collector, where garbage collections are rare")
 
 // ballast is never read.
@@ -38,7 +40,7 @@ var results Results
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := setFlags(*schema, *level); err != nil {
+	if err := setFlags(*schema, *level, *mode); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
@@ -66,9 +68,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// setFlags sets the schema and the level of all exporters. The factory of the exporter
+// setFlags sets the schema, the level and the mode of all exporters. The factory of the exporter
 // does not validate its configuration, so an unknown level would block the benchmark.
-func setFlags(schema, level string) error {
+func setFlags(schema, level, mode string) error {
 	streamSchema = streamconf.Schema(schema)
 	if err := streamSchema.Validate(); schema != "" && err != nil {
 		return fmt.Errorf("-schema: %w", err)
@@ -77,17 +79,29 @@ func setFlags(schema, level string) error {
 	if err := confkeys.OneOf("level", level, "", "auto", "fastest", "default", "better", "best"); err != nil {
 		return fmt.Errorf("-level: %w", err)
 	}
+	streamMode = streamconf.Mode(mode)
+	if err := confkeys.OneOf("mode", streamMode, "", streamconf.Sorted, streamconf.Ordered); err != nil {
+		return fmt.Errorf("-mode: %w", err)
+	}
 	return nil
 }
 
 // TestSetFlags checks that values which the exporter does not know are refused.
 func TestSetFlags(t *testing.T) {
-	defer func(s streamconf.Schema, l string) { streamSchema, streamLevel = s, l }(streamSchema, streamLevel)
-	require.NoError(t, setFlags("", ""))
-	require.NoError(t, setFlags("full", "best"))
-	require.Equal(t, "best", streamLevel)
-	require.ErrorContains(t, setFlags("", "huge"), "-level: ")
-	require.ErrorContains(t, setFlags("ful", ""), "-schema: ")
+	defer func(s streamconf.Schema, l string, m streamconf.Mode) {
+		streamSchema, streamLevel, streamMode = s, l, m
+	}(streamSchema, streamLevel, streamMode)
+	require.NoError(t, setFlags("", "", ""))
+	byDefault := STEF.exporterConfig("").Stef
+	require.Equal(t, streamconf.ModeConfig{Traces: streamconf.Sorted, Metrics: streamconf.Sorted, Logs: streamconf.Ordered}, byDefault.Mode)
+	require.NoError(t, setFlags("full", "best", "ordered"))
+	set := STEF.exporterConfig("").Stef
+	require.Equal(t, streamconf.ModeConfig{Traces: streamconf.Ordered, Metrics: streamconf.Ordered, Logs: streamconf.Ordered}, set.Mode)
+	require.Equal(t, streamconf.Full, set.Schema)
+	require.Equal(t, "best", set.CompressionLevel)
+	require.ErrorContains(t, setFlags("", "huge", ""), "-level: ")
+	require.ErrorContains(t, setFlags("ful", "", ""), "-schema: ")
+	require.ErrorContains(t, setFlags("", "", "sort"), "-mode: ")
 }
 
 // selected returns the variants of -variants.

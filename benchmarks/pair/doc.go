@@ -13,6 +13,17 @@
 // by round; ratios are of turns in the same round, and tables have medians.
 // Each set is measured at three ages of a stream: see Age.
 //
+// The summary has one row for each signal, age and group of sets. Each set has the same
+// weight, whatever its number of items:
+//
+//   - Items per CPU second: each set has a median over its rounds, in ns an item. The row has
+//     the arithmetic mean of these over the sets, as items per second.
+//   - Speed: in each round the ns an item of OTLP, added over the sets, by those of STEF. The
+//     row has the median over the rounds, so it differs from the quotient of the columns before it.
+//   - Bytes an item: the arithmetic mean over the sets. The ratio is the quotient of the two means,
+//     so sets with large items count more.
+//   - Worst: the one set with the worst ratio.
+//
 // CPU profiles label goroutines with the variant. Heap profiles have no labels, so
 // a flag selects variants:
 //

@@ -51,6 +51,9 @@ var streamSchema streamconf.Schema
 // streamLevel replaces the default of stef::compression_level, unless it is empty.
 var streamLevel string
 
+// streamMode replaces the default of stef::mode for all signals, unless it is empty.
+var streamMode streamconf.Mode
+
 // senders is the number of batches in flight. The queue has the same number of
 // consumers.
 const senders = 16
@@ -73,6 +76,9 @@ func (v Variant) exporterConfig(address string) *stefexporter.Config {
 	}
 	if streamLevel != "" {
 		c.Stef.CompressionLevel = streamLevel
+	}
+	if streamMode != "" {
+		c.Stef.Mode = streamconf.ModeConfig{Traces: streamMode, Metrics: streamMode, Logs: streamMode}
 	}
 	c.Fallback.Compression = v.compression
 	c.Fallback.MaxConcurrentRequests = senders
