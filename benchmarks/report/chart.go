@@ -31,7 +31,8 @@ type Chart struct {
 	Series []Series
 	// Base names the line at 1, for bars that are ratios.
 	Base string
-	// Clip is the height at which bars are cut; a cut bar shows its value. 0 cuts none.
+	// Clip is the height at which bars are cut; a cut bar shows its value, and the axis
+	// says so. 0 cuts none. A bar that is NaN or missing is "n/a".
 	Clip float64
 	// Picture makes the report write the chart as a PNG too.
 	Picture bool
@@ -191,23 +192,24 @@ func wider(least, most float64, logarithmic bool) (float64, float64) {
 func (c *Chart) bars(p *plot.Plot, l *legend) error {
 	room := float64(chartWidth) * 0.9 / float64(len(c.Labels))
 	width := vg.Length(room / float64(len(c.Series)+1))
-	cut := &cutBars{style: p.X.Tick.Label, at: c.Clip}
-	cut.style.Font.Size, cut.style.Rotation = 8, math.Pi/2
-	cut.style.XAlign, cut.style.YAlign = draw.XLeft, draw.YCenter
-	drawn := false
+	written := &barLabels{style: p.X.Tick.Label}
+	written.style.Font.Size, written.style.Rotation = 8, math.Pi/2
+	written.style.XAlign, written.style.YAlign = draw.XLeft, draw.YCenter
+	drawn, isCut := false, false
 	styles := stylesOf(c.Series)
 	for i, s := range c.Series {
 		offset := width * vg.Length(float64(i)-float64(len(c.Series)-1)/2)
 		values := make(plotter.Values, len(c.Labels))
 		for j := range values {
 			if j >= len(s.Points) || math.IsNaN(s.Points[j].Y) {
+				written.labels = append(written.labels, barLabel{float64(j), offset, 0, "n/a"})
 				continue
 			}
 			values[j] = s.Points[j].Y
 			drawn = drawn || values[j] > 0
 			if c.Clip > 0 && values[j] > c.Clip {
-				cut.bars = append(cut.bars, cutBar{float64(j), offset, values[j]})
-				values[j] = c.Clip
+				written.labels = append(written.labels, barLabel{float64(j), offset, c.Clip, Significant(2)(values[j])})
+				values[j], isCut = c.Clip, true
 			}
 		}
 		bars, err := plotter.NewBarChart(values, width)
@@ -234,10 +236,13 @@ func (c *Chart) bars(p *plot.Plot, l *legend) error {
 		p.Add(base)
 		l.add(c.Base, base)
 	}
-	if len(cut.bars) > 0 {
-		p.Add(cut)
+	if isCut {
+		p.Y.Label.Text += fmt.Sprintf(" (bars are cut at %g)", c.Clip)
 		p.Y.Max = c.Clip * 1.08 // space for the values
+	} else {
+		p.Y.Max = nextTick(p.Y.Max)
 	}
+	p.Add(written)
 	return nil
 }
 

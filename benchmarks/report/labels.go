@@ -70,24 +70,25 @@ func (l *legend) draw(c draw.Canvas) vg.Length {
 	return c.Max.Y - y
 }
 
-// cutBars writes the values of the bars that are cut.
-type cutBars struct {
-	style text.Style
-	at    float64
-	bars  []cutBar
+// barLabels writes text above bars: the values of those that are cut, and "n/a" in the
+// place of those without a value.
+type barLabels struct {
+	style  text.Style
+	labels []barLabel
 }
 
-type cutBar struct {
+type barLabel struct {
 	x      float64
 	offset vg.Length
-	value  float64
+	y      float64
+	text   string
 }
 
 // Plot implements plot.Plotter.
-func (b *cutBars) Plot(c draw.Canvas, p *plot.Plot) {
+func (b *barLabels) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
-	for _, bar := range b.bars {
-		c.FillText(b.style, vg.Point{X: toX(bar.x) + bar.offset, Y: toY(b.at) + 2}, Significant(2)(bar.value))
+	for _, l := range b.labels {
+		c.FillText(b.style, vg.Point{X: toX(l.x) + l.offset, Y: toY(l.y) + 2}, l.text)
 	}
 }
 

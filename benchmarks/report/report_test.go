@@ -109,6 +109,24 @@ func TestCutBars(t *testing.T) {
 		require.Contains(t, string(svg), text)
 	}
 	require.NotContains(t, string(svg), ">0.50<")
+	require.Contains(t, string(svg), "(bars are cut at 1.6)")
+	require.NotContains(t, string(svg), ">n/a<")
+
+	c.Series = []Series{Bars("OTLP", 0.5, 1.45), Bars("Parquet sorted", 1, math.NaN())}
+	svg, err = c.SVG()
+	require.NoError(t, err)
+	require.NotContains(t, string(svg), "cut at", "no bar is cut")
+	require.Equal(t, 1, strings.Count(string(svg), ">n/a<"))
+	require.Contains(t, string(svg), ">1.6<", "a tick above the tallest bar")
+}
+
+// TestNextTick checks that the tallest bar does not touch the frame.
+func TestNextTick(t *testing.T) {
+	for _, v := range []float64{0.004, 0.9, 1, 1.2, 1.33, 1.45, 1.6, 3, 97, 1234} {
+		require.Greater(t, nextTick(v), v)
+		require.Less(t, nextTick(v), 2*v)
+	}
+	require.Zero(t, nextTick(0))
 }
 
 // TestColours checks that a format has one colour in all charts.

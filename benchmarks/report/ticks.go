@@ -66,3 +66,18 @@ func (logTicks) Ticks(least, most float64) []plot.Tick {
 	}
 	return ticks
 }
+
+// nextTick returns a maximum for an axis from 0: the first labelled tick that leaves space
+// above a value.
+func nextTick(value float64) float64 {
+	if value <= 0 {
+		return value
+	}
+	step, last := 0.0, 0.0
+	for _, t := range (plot.DefaultTicks{}).Ticks(0, value) {
+		if t.Label != "" {
+			step, last = t.Value-last, t.Value
+		}
+	}
+	return step * math.Ceil(1.02*value/step)
+}

@@ -6,6 +6,8 @@ package study
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/format"
@@ -224,7 +226,7 @@ func ages(c *Context) (*Outcome, error) {
 	}
 	summary := c.Figures.agesSummary()
 	summary.Command = c.Command()
-	return &Outcome{Parts: []report.Part{summary, t}, Blocks: map[string]string{"ages": markdown(summary)}}, nil
+	return &Outcome{Parts: []report.Part{summary, t}, Blocks: map[string]string{"ages": markdown(summary) + "\n" + c.Figures.senderRule() + "\n"}}, nil
 }
 
 func agesOf(c *Context, t *report.Table, set *dataset.Set, age Age) error {
@@ -302,6 +304,39 @@ func (f *Figures) agesSummary() *report.Table {
 		}
 	}
 	return t
+}
+
+// senderRule says for each signal what the sender's conversion costs in a steady stream
+// with zstd, and names the sets on which it costs more than OTLP: a median hides them.
+func (f *Figures) senderRule() string {
+	var parts []string
+	for _, signal := range otlpfile.Signals() {
+		var costs []AgeFigure
+		for _, a := range f.Ages {
+			if a.Ref.Signal == signal && a.Age == Steady && a.Operation == SerializeFromPdata && a.Compression == "zstd" {
+				costs = append(costs, a)
+			}
+		}
+		if len(costs) == 0 {
+			continue
+		}
+		slices.SortStableFunc(costs, func(a, b AgeFigure) int { return cmpFloat(b.Ratio, a.Ratio) })
+		var more []string
+		for _, a := range costs {
+			if a.Ratio > 1 {
+				more = append(more, fmt.Sprintf("%s %.2f", a.Ref.Name, a.Ratio))
+			}
+		}
+		part := signal.String() + ": " + span(each(costs, func(a AgeFigure) (float64, bool) { return a.Ratio, true }), func(v float64) string { return fmt.Sprintf("%.2f", v) })
+		if len(more) > 0 {
+			part += ", above 1 on " + strings.Join(more, ", ")
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "The sender in a steady stream with zstd, relative to OTLP with zstd: " + strings.Join(parts, "; ") + "."
 }
 
 func most(values []float64) float64 {

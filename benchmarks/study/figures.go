@@ -203,7 +203,7 @@ func (f *Figures) speedCharts() []*report.Chart {
 	var charts []*report.Chart
 	for _, operation := range []string{SerializeFromPdata, DeserializeToPdata} {
 		chart := &report.Chart{Name: "speed-" + strings.ToLower(operation), Title: operation + ", zstd, relative to OTLP",
-			Y: "time / time of OTLP" + cutNote, Base: "OTLP", Clip: maxRatio, Picture: true}
+			Y: "time / time of OTLP", Base: "OTLP", Clip: maxRatio, Picture: true}
 		var names []string
 		bars := map[string][]float64{}
 		for _, x := range f.Times {

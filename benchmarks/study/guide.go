@@ -28,11 +28,13 @@ func guide(c *Context) (*Outcome, error) {
 	add(f.orderRule())
 	add(f.sweepRule())
 	add(f.timeRule(SerializeFromPdata, "An exporter with zstd (pdata to bytes)"))
+	add(f.senderRule())
 	add(f.timeRule(DeserializeToPdata, "A receiver with zstd (bytes to pdata)"))
 	add(f.parquetRule())
 	for _, rule := range f.transportRules() {
 		add(rule)
 	}
+	add(f.inFlightRule())
 	for _, rule := range f.compressionRules() {
 		add(rule)
 	}
@@ -156,6 +158,16 @@ func (f *Figures) transportRules() []string {
 			one.PerCPUSecond, many.PerCPUSecond, stef.PerCPUSecond, 100*spread, 100*stef.PerBatch/one.PerBatch))
 	}
 	return rules
+}
+
+// inFlightRule says what bounds concurrent requests at the longest round trip.
+func (f *Figures) inFlightRule() string {
+	trip := Latencies[len(Latencies)-1]
+	if _, ok := f.find("latency", trip, 500, transport.STEF, 1, transport.Zstd); !ok {
+		return ""
+	}
+	return fmt.Sprintf("A stream has more batches in flight than %d requests: with a round trip of %s, %d requests cannot exceed %.0f batches/s.",
+		concurrent, millis(trip), concurrent, concurrent/trip.Seconds())
 }
 
 // compressionRules describe the cost and the gain of compression, if the cost exceeds the

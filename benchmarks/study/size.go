@@ -166,14 +166,12 @@ func sizeParts(c *Context) (*Outcome, error) {
 // can be compared.
 const maxRatio = 1.6
 
-var cutNote = fmt.Sprintf(", cut at %.1f", maxRatio)
-
 // sizes makes a table and a chart of sizes.
 func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []format.Format, cut func(*dataset.Set) *batches, note string) (*Outcome, error) {
 	t := c.table(name, title, note, "Compression: "+format.Describe(),
 		"ratio: bytes of OTLP by bytes of the format, uncompressed. zstd ratio and zstd B/item: the same with zstd, the smaller one of own and of zstd by message. carries: every format was decoded and compared with the batches item by item.")
 	t.Columns = sizeColumns
-	chart := &report.Chart{Name: name, Title: title + ", zstd, relative to OTLP", Y: "bytes / bytes of OTLP" + cutNote, Base: "OTLP", Clip: maxRatio, Picture: true}
+	chart := &report.Chart{Name: name, Title: title + ", zstd, relative to OTLP", Y: "bytes / bytes of OTLP", Base: "OTLP", Clip: maxRatio, Picture: true}
 	bars := map[string][]float64{}
 	for _, ref := range c.Refs {
 		set := ref.Load(c.TB)

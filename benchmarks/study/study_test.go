@@ -198,6 +198,36 @@ func TestPlateau(t *testing.T) {
 	require.Equal(t, "-", c.plateau(sweepPlan{}, transport.STEF))
 }
 
+// TestSenderRule checks that the sets on which the sender pays more are named.
+func TestSenderRule(t *testing.T) {
+	var f Figures
+	require.Empty(t, f.senderRule())
+	refs := dataset.Recorded()
+	for i, ratio := range []float64{0.52, 1.39, 1.03} {
+		ref := refs[len(refs)-1-i]
+		require.Equal(t, otlpfile.Logs, ref.Signal)
+		f.Ages = append(f.Ages, AgeFigure{ref, Steady, SerializeFromPdata, "zstd", ratio}, AgeFigure{ref, Steady, SerializeFromPdata, "none", 9},
+			AgeFigure{ref, First, SerializeFromPdata, "zstd", 9}, AgeFigure{ref, Steady, DeserializeToPdata, "zstd", 9})
+	}
+	require.Equal(t, "The sender in a steady stream with zstd, relative to OTLP with zstd: logs: median 1.03 (from 0.52 to 1.39 over 3 sets), above 1 on "+
+		refs[len(refs)-2].Name+" 1.39, "+refs[len(refs)-3].Name+" 1.03.", f.senderRule())
+}
+
+// TestGrownHeap checks that the ramp at the beginning is not part of the median.
+func TestGrownHeap(t *testing.T) {
+	median, most := grown([]report.Point{{Y: 1}, {Y: 400}, {Y: 3}, {Y: 300}, {Y: 310}, {Y: 320}})
+	require.Equal(t, 310.0, median)
+	require.Equal(t, 400.0, most)
+}
+
+// TestInFlightRule checks the bound of concurrent requests.
+func TestInFlightRule(t *testing.T) {
+	var f Figures
+	require.Empty(t, f.inFlightRule())
+	f.Runs = []RunFigure{{Study: "latency", Items: 500, Config: transport.Config{Protocol: transport.STEF, Compression: transport.Zstd, Clients: 1, RoundTrip: 200 * time.Millisecond}}}
+	require.Equal(t, "A stream has more batches in flight than 20 requests: with a round trip of 200 ms, 20 requests cannot exceed 100 batches/s.", f.inFlightRule())
+}
+
 // TestGuideIsSilent checks that without figures there are no rules.
 func TestGuideIsSilent(t *testing.T) {
 	o, err := guide(&Context{})
