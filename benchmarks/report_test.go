@@ -54,7 +54,9 @@ func TestReport(t *testing.T) {
 		t.Fatal("nothing was written: no part was measured")
 	}
 	t.Logf("written: %s", strings.Join(r.Written, ", "))
-	t.Logf("in the folder %s", *reportDir)
+	dir, err := filepath.Abs(*reportDir)
+	require.NoError(t, err)
+	t.Logf("in the folder %s", dir)
 	if !whole {
 		t.Log("only a part was measured, so the README stays as it is")
 		return

@@ -123,13 +123,13 @@ func (c *Context) Start(s Study) { c.name = s.Name }
 func (c *Context) Command() string { return c.CommandOf(c.name) }
 
 // CommandOf is the command that runs some studies. It writes to a different
-// folder than the published one.
+// folder than the published one; without -v, go test would not print to which.
 func (c *Context) CommandOf(names ...string) string {
 	choice := strings.Join(names, "|")
 	if len(names) != 1 {
 		choice = "(" + choice + ")"
 	}
-	command := fmt.Sprintf("cd benchmarks && go test -count=1 -timeout 2h -run '^TestReport$/^%s$' . -report again", choice)
+	command := fmt.Sprintf("cd benchmarks && go test -count=1 -timeout 2h -v -run '^TestReport$/^%s$' . -report again", choice)
 	if c.Full {
 		command += " -full"
 	}

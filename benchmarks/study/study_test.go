@@ -267,7 +267,7 @@ func TestBench(t *testing.T) {
 func TestCommand(t *testing.T) {
 	c := &Context{Full: true}
 	c.Start(Study{Name: "size-big"})
-	require.Equal(t, "cd benchmarks && go test -count=1 -timeout 2h -run '^TestReport$/^size-big$' . -report again -full", c.Command())
+	require.Equal(t, "cd benchmarks && go test -count=1 -timeout 2h -v -run '^TestReport$/^size-big$' . -report again -full", c.Command())
 	require.Equal(t, c.Command(), c.table("x", "X").Command)
 	require.Contains(t, c.CommandOf("speed", "steps"), "'^TestReport$/^(speed|steps)$'")
 }

@@ -100,7 +100,7 @@ func TestRivals(t *testing.T) {
 	}
 	var table strings.Builder
 	fmt.Fprintf(&table, "data: %d recordings in internal/fixtures/recordings; medians of %d rounds\n\n", len(recordings.All()), rounds)
-	table.WriteString("| signal | protocol | items | bytes an item | agent, us CPU an item | backend, us CPU an item | both, OTLP = 1 | MiB agent, backend |\n|---|---|--:|--:|--:|--:|--:|--:|\n")
+	table.WriteString("| signal | protocol | items | bytes an item | agent, us CPU an item | backend, us CPU an item | both, OTLP = 1 | CPU s of a round | spread | MiB agent, backend |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, signal := range []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs} {
 		costs := make([][]cost, len(rivals))
 		for range rounds {
@@ -120,17 +120,37 @@ func TestRivals(t *testing.T) {
 			}
 			micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 			both := perItem(func(c cost) float64 { return micros(c.agent + c.backend) })
+			seconds, spread := ofRounds(costs[i])
 			if i == 0 {
 				otlp = both
 			}
 			c := costs[i][0]
-			fmt.Fprintf(&table, "| %s | %s | %d | %.1f | %.2f | %.2f | %.2f | %d, %d |\n", signal, r.name, c.items,
+			fmt.Fprintf(&table, "| %s | %s | %d | %.1f | %.2f | %.2f | %.2f | %.2f | %.0f %% | %d, %d |\n", signal, r.name, c.items,
 				perItem(func(c cost) float64 { return float64(c.bytes) }),
 				perItem(func(c cost) float64 { return micros(c.agent) }),
-				perItem(func(c cost) float64 { return micros(c.backend) }), both/otlp, c.memory[0], c.memory[1])
+				perItem(func(c cost) float64 { return micros(c.backend) }), both/otlp, seconds, 100*spread, c.memory[0], c.memory[1])
 		}
 	}
 	fmt.Print(table.String())
+}
+
+// ofRounds returns the CPU time of both ends in seconds, the median of the rounds, and half
+// the distance between the smallest and the largest relative to it.
+func ofRounds(rounds []cost) (seconds, spread float64) {
+	var all []float64
+	for _, c := range rounds {
+		all = append(all, (c.agent + c.backend).Seconds())
+	}
+	sort.Float64s(all)
+	seconds = all[len(all)/2]
+	return seconds, (all[len(all)-1] - all[0]) / 2 / seconds
+}
+
+// TestOfRounds checks the columns that say how far the rounds differ.
+func TestOfRounds(t *testing.T) {
+	seconds, spread := ofRounds([]cost{{agent: 2 * time.Second, backend: 2 * time.Second}, {agent: time.Second, backend: time.Second}, {backend: 3 * time.Second}})
+	require.InDelta(t, 3, seconds, 1e-9)
+	require.InDelta(t, 1.0/3, spread, 1e-9)
 }
 
 // measure runs one pair with one signal.
