@@ -293,7 +293,7 @@ func Main(m *testing.M) int {
 	}
 	bench, refs := f.Value.String(), Refs(&noted{})
 	chosen := choiceOf(bench)
-	fmt.Println("data: " + Line(refs) + ofThese(chosen, refs))
+	fmt.Println("data: " + Line(refs) + chosenBy(chosen, refs))
 	problem := chosen.problem(bench, refs, benchmarksOf(m))
 	if problem != "" {
 		fmt.Fprintln(os.Stderr, problem)
@@ -304,8 +304,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// ofThese names the sets that a flag chooses, unless they are all.
-func ofThese(c choice, refs []Ref) string {
+// chosenBy names the sets that a flag chooses, unless they are all.
+func chosenBy(c choice, refs []Ref) string {
 	chosen := c.of(refs)
 	if len(chosen) == 0 || len(chosen) == len(refs) {
 		return ""
@@ -314,5 +314,5 @@ func ofThese(c choice, refs []Ref) string {
 	for _, r := range chosen {
 		titles = append(titles, r.Title())
 	}
-	return "; of these: " + strings.Join(titles, ", ")
+	return "; -bench chooses: " + strings.Join(titles, ", ")
 }
