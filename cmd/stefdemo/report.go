@@ -150,10 +150,11 @@ func report(out io.Writer, stef, otlp [len(signals)]costs) error {
 	fmt.Fprint(out, `Items are data points, spans and log records. Bytes are all that went between
 agent and backend, both ways, acknowledgements and HTTP/2 included. CPU is that
 of client, agent and backend, which share this process. The figures of README.md,
-Numbers, are of batches of up to 8,192 items and of programs in five languages. Here
-each request of the client is one batch, as the application exported it, and the
-agent does not batch: OTLP compresses each request alone, a stream of STEF keeps
-its state. benchmarks/README.md has figures of more recordings.
+Numbers, are of exporter and receiver alone, of larger batches, and of programs in
+four languages and a Collector. Here each request of the client is one batch, as the
+application exported it, and the agent does not batch: OTLP compresses each request
+alone, a stream of STEF keeps its state. benchmarks/README.md has figures of more
+recordings, and says where the CPU ratios come from.
 
 What to look at next:
   make demo-files       short recordings as files, there and back
