@@ -29,7 +29,7 @@
 // must not change it. A field F of a record is one of these:
 //
 //   - a number, a boolean, text: F returns it and SetF sets it. Text of a reader may be
-//     kept, except after NextBorrowing; it shares up to 16 KiB of memory with other
+//     kept, except after NextBorrowing of otelstef.LogsReader; it shares up to 16 KiB of memory with other
 //     texts, so clone what is kept for long (strings.Clone);
 //   - bytes: F returns memory of the record, valid until the field changes, and
 //     SetF copies;

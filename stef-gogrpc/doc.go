@@ -28,7 +28,8 @@
 //
 // A Session is for long-running senders. It keeps streams open, replaces them from
 // time to time so that load can move between servers, replaces broken streams, and
-// reports the result of each batch. Most programs that send need a Session; it is
+// reports the result of each batch. A batch that was not sent before its stream ended stays
+// with the session and goes to the next stream. Most programs that send need a Session; it is
 // built on Streams. It needs a BatchWriter, which turns batches of the program into
 // records. This one serves a Session[[]string] of log lines; ExampleSession is a
 // whole program:

@@ -60,11 +60,19 @@ type Stats struct {
 }
 
 // New returns a Writer, and finishes the active files of killed processes. start begins
-// the stream of each file. New also calls start once with io.Discard, and returns its
-// error, or one if start returns no stream. New does not return faults of the file system: see Stats. The Writer runs one
+// the stream of each file. New also calls start once with a destination that keeps nothing,
+// and returns its error, or one if start returns no stream or none that writes there. New does not return faults of the file system: see Stats. The Writer runs one
 // goroutine until Close.
 func New[S Stream](options Options, start func(dst io.Writer) (S, error)) (*Writer[S], error) {
 	return newWriter(options, start, osDisk{})
+}
+
+// discard is a destination that keeps nothing. It is true once something was written.
+type discard bool
+
+func (d *discard) Write(b []byte) (int, error) {
+	*d = true
+	return len(b), nil
 }
 
 func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), d disk) (*Writer[S], error) {
@@ -82,12 +90,16 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 		}
 		return stream, err
 	}
-	probe, err := begin(io.Discard)
+	var header discard
+	probe, err := begin(&header)
 	if err != nil {
 		return nil, err
 	}
 	if err := probe.Close(); err != nil {
 		return nil, err
+	}
+	if !header {
+		return nil, errors.New("rotate: start wrote nothing to its destination: the stream must write there")
 	}
 	w := &Writer[S]{options: options, start: begin, disk: d, done: make(chan struct{}), ended: make(chan struct{})}
 	w.stats.Recovered = options.recover(w.report)

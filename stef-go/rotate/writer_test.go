@@ -266,6 +266,10 @@ func TestNilFunctions(t *testing.T) {
 	require.EqualError(t, err, "rotate: New: the function that begins streams is nil")
 	_, err = New(Options{Dir: dir, Signal: "logs"}, func(io.Writer) (*otelstef.LogsWriter, error) { return nil, nil })
 	require.EqualError(t, err, "rotate: start returned no stream")
+	_, err = New(Options{Dir: dir, Signal: "metrics"}, func(io.Writer) (*otelstef.MetricsWriter, error) {
+		return otelstef.NewMetricsWriter(io.Discard)
+	})
+	require.EqualError(t, err, "rotate: start wrote nothing to its destination: the stream must write there")
 	_, err = New(Options{Dir: dir, Signal: "logs"}, func(io.Writer) (Stream, error) { return nil, nil })
 	require.EqualError(t, err, "rotate: start returned no stream")
 	w := open(t, Options{Dir: dir, Signal: "logs"})

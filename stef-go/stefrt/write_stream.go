@@ -65,7 +65,7 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 	writeColumns.Store(int64(s.tree.Len()))
 	if err := b.Fields.done(); err != nil {
 		own := s.tree.Path(0)
-		return fmt.Errorf("stef: the schema of the options, or of the peer, is not one of %s, or newer than this code: a %sWriter needs the schema of %s: %w", own, own, own, err)
+		return fmt.Errorf("stef: a %sWriter cannot write the schema of its options: it is not one of %s, or newer than this code: %w", own, own, err)
 	}
 	check := config.CheckSchema
 	if c, ok := w.(stef.SchemaChecker); ok && check == nil {
