@@ -33,6 +33,10 @@ var configKeys = confkeys.Keys{
 		"ca_file":         "write it as tls::ca_file",
 		"resolver":        "set endpoint to a name with several addresses, or endpoints to the list of backends, and routing_key to traceID or service",
 
+		"queue":                                 "write it as sending_queue",
+		"sending_queue::size":                   "write it as sending_queue::queue_size",
+		"sending_queue::batch::send_batch_size": "write it as sending_queue::batch::min_size",
+
 		"tls::enabled":           "TLS is on by default; to send without TLS, write tls::insecure: true",
 		"otlp_fallback::enabled": "it is on with protocol: auto; to send only STEF, write protocol: stef",
 

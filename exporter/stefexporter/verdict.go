@@ -106,6 +106,7 @@ var hints = []struct{ text, hint string }{
 	{"doesn't contain any IP SANs", "use the name in the peer's certificate in endpoint, or set tls::server_name_override"},
 	{"certificate required", "the peer wants a client certificate: set tls::cert_file and tls::key_file"},
 	{"expired certificate", "the peer says the certificate in tls::cert_file is expired: renew it"},
+	{"unknown certificate authority", "the peer does not accept the client certificate: compare tls::cert_file with client_ca_file of the peer"},
 	{"bad certificate", "the peer does not accept the client certificate: check tls::cert_file and tls::key_file"},
 	{"looked like an HTTP/1.1 header", "the peer speaks HTTP/1.1, not gRPC: check the port, 4320 is usual for STEF and 4317 for OTLP; 4318 is OTLP over HTTP"},
 	{"error reading server preface", "the peer may expect TLS: configure tls, or remove tls::insecure"},

@@ -124,6 +124,7 @@ func TestExplain(t *testing.T) {
 	f("tls: first record does not look like a TLS handshake", "set tls::insecure to true")
 	f("x509: certificate signed by unknown authority", "tls::ca_file")
 	f("certificate has expired or is not yet valid: current time is later", "renew the peer's certificate")
+	f("the peer refuses the TLS handshake: unknown certificate authority", "the peer does not accept the client certificate: compare tls::cert_file with client_ca_file of the peer")
 	f("the peer refuses the TLS handshake: expired certificate", "the peer says the certificate in tls::cert_file is expired: renew it")
 	f("dial tcp 127.0.0.1:1: connect: connection refused", "nothing listens there")
 	f("no children to pick from", "the host cannot be resolved, or has no address (endpoint backend:4320: check its name)")

@@ -25,7 +25,8 @@ func (s *stream[T]) ended(err error) {
 	switch reason {
 	case endInvalid, endLimit, endPanic:
 		if skipped, ok := s.core.broken.due(); ok {
-			s.core.logger.Warn("A STEF stream ended with an error"+limitHint(err), append(fields, zap.Int64("not_logged", skipped))...)
+			s.core.logger.Warn("A STEF stream ended with an error"+limitHint(err), append(fields,
+				clientField(s.transport.Context()), zap.Int64("not_logged", skipped))...)
 			return
 		}
 	}
