@@ -38,7 +38,9 @@ type Error struct {
 	// a JSON message a line, otherwise 0.
 	OneLine int
 	Offset  int64 // bytes before the error, in the uncompressed content
-	Err     error
+	// Found is the signal of the content if Err is ErrSignal because it is not Signal.
+	Found Signal
+	Err   error
 }
 
 // Error returns one line of text.

@@ -29,7 +29,8 @@ type jsonDecoder struct {
 	src   *source
 	limit int
 	part  int
-	line  int // line of the next byte
+	line  int  // line of the next byte
+	begun bool // whether a part of this line was read, apart from white space
 	// held are bytes that were read from src as a line and are not that of one object.
 	// They precede those of src. failed is the error after them.
 	held   []byte
@@ -45,6 +46,9 @@ func (d *jsonDecoder) next(buf []byte) (piece, error) {
 	p := piece{part: d.part, buf: buf[:0]}
 	err := d.skipSpace()
 	p.line, p.offset = d.line, d.src.offset-int64(len(d.held))
+	if errors.Is(err, ErrCorrupt) && p.part > 1 && !d.begun {
+		p.oneLine = p.line
+	}
 	if err != nil {
 		return p, err
 	}
@@ -81,6 +85,7 @@ func (d *jsonDecoder) wholeLine(p *piece) bool {
 		p.buf = p.buf[:0]
 		return false
 	}
+	d.begun = !complete
 	if complete {
 		d.line++
 	}
@@ -114,6 +119,7 @@ func (d *jsonDecoder) object(p *piece) error {
 		d.skip(chunk[:n])
 		if done {
 			p.body = p.buf
+			d.begun = true
 			return nil
 		}
 	}
@@ -158,7 +164,9 @@ func (d *jsonDecoder) skipSpace() error {
 			return err
 		}
 		rest := bytes.TrimLeft(chunk, " \t\r\n")
-		d.skip(chunk[:len(chunk)-len(rest)])
+		space := chunk[:len(chunk)-len(rest)]
+		d.begun = d.begun && bytes.IndexByte(space, '\n') < 0
+		d.skip(space)
 		if len(rest) == 0 {
 			continue
 		}

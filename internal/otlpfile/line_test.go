@@ -135,6 +135,11 @@ func TestBrokenLine(t *testing.T) {
 	f(good+`{"resourceSpans":[{]}`+"\n"+good+good, 2, "inside a message that began here: unexpected EOF")
 	f(good+`{"resourceSpans":[`, 0, "(head -c 62 of the uncompressed file keeps the messages before it)")
 	f("{\n \"resourceSpans\":[x]}\n"+good, 0, "invalid character 'x'")
+	f(good+"noise\n"+good, 2, "'n' is not the start of a message")
+	f(good+"\n \n  noise\n"+good, 4, "'n' is not the start of a message")
+	f("{\n}\nnoise\n"+good, 3, "'n' is not the start of a message")
+	f(strings.TrimSpace(good)+"noise\n"+good, 0, "'n' is not the start of a message")
+	f("{\n}noise\n"+good, 0, "'n' is not the start of a message")
 	f(strings.Replace(good, `"name"`, `"spanId":"0102030405060708","traceId":"zz","name"`, 1), 1, `traceId "zz" is not 32 hexadecimal digits`)
 	f(strings.Replace(good, `"name"`, `"parent_span_id":"0102030405060g08","name"`, 1), 1, `parent_span_id "0102030405060g08" is not 16 hexadecimal digits`)
 }

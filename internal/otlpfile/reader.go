@@ -287,7 +287,7 @@ func (r *Reader) check(p piece) error {
 		p.found = signalOfMessage(p.body)
 	}
 	if p.found != SignalUnknown && p.found != r.signal {
-		return r.inContent(p, fmt.Errorf("%w: it holds %s", ErrSignal, p.found))
+		return &Error{Format: r.format, Signal: r.signal, Part: p.part, Offset: p.offset, Found: p.found, Err: fmt.Errorf("%w: it holds %s", ErrSignal, p.found)}
 	}
 	if ft == nil {
 		return nil
