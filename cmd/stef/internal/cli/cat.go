@@ -44,8 +44,10 @@ equal records, have equal lines:
   bytes     lower-case hexadecimal digits in a string
 
 Of metrics and spans it prints the fields of the reference schema, so that a
-stream in the full schema can be compared with one in the reference's; of logs
-all fields.
+stream in the full schema can be compared with one in the reference's, except for
+ids, which the reference writes differently: those of spans and links are
+hexadecimal text there, and those of exemplars that are not set are zeros. Compare
+spans with plain cat. Of logs it prints all fields.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		c := &cat{opener: opener{otlp: true}}

@@ -182,3 +182,18 @@ func TestFormsDamaged(t *testing.T) {
 		require.Equal(t, "stef cat: standard input: the disk is gone\n", errs.String())
 	}
 }
+
+// A stream in the reference schema prints the same records as one in the full schema.
+// Their canonical lines differ in the ids of spans.
+func TestReferencePrintsTheSame(t *testing.T) {
+	for name, recording := range map[string][]byte{"metrics": fixtures.Metrics(), "traces": fixtures.Traces()} {
+		full, _ := mustRun(t, recording, "convert", "--quiet", "--signal", name, "--schema", "full", "-", "-")
+		reference, _ := mustRun(t, []byte(full), "convert", "--quiet", "--to", "stef", "--schema", "reference", "-", "-")
+		for _, flags := range [][]string{{}, {"--canonical"}} {
+			args := append(append([]string{"cat"}, flags...), "-")
+			want, _ := mustRun(t, []byte(full), args...)
+			got, _ := mustRun(t, []byte(reference), args...)
+			require.Equal(t, name == "metrics" || len(flags) == 0, want == got, "%s %v", name, flags)
+		}
+	}
+}
