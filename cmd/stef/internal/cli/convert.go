@@ -161,7 +161,10 @@ func (c *conversion) define(flags *flag.FlagSet) {
 	})
 	flags.Func("frame-items", "`N` combine consecutive parts of IN into frames of up to N items, if OUT is stef;\n"+
 		"a stream of few large frames is smaller, and needs memory for a frame", func(s string) (err error) {
-		if o.FrameItems, err = strconv.Atoi(s); err != nil || o.FrameItems < 1 || o.FrameItems > convert.MaxFrameItems {
+		if o.FrameItems, err = strconv.Atoi(s); err != nil {
+			return fmt.Errorf("write digits only, from 1 to %d", convert.MaxFrameItems)
+		}
+		if o.FrameItems < 1 || o.FrameItems > convert.MaxFrameItems {
 			return fmt.Errorf("must be between 1 and %s", figure.Grouped(convert.MaxFrameItems))
 		}
 		return nil
@@ -208,6 +211,9 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	}
 	if err := openable(o, inNames, outName); err != nil {
 		return err
+	}
+	if o.To == convert.Unknown && !c.force && !convert.HasFormat(outName) && formatOf(outName) != convert.Unknown {
+		return lastName(outName)
 	}
 	if len(inNames) > 1 {
 		return c.several(env, o, inNames, outName)
@@ -295,7 +301,7 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		return err
 	}
 	if format != convert.OTLPJSON {
-		return usagef("%s is for files of several signals, which only otlp-json can be; %s is %s", convert.SignalMark, inName, format)
+		return usagef("%s splits files of format otlp-json only; %s is %s", convert.SignalMark, inName, format)
 	}
 	outOf := func(root *stream.Root) string {
 		return strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())

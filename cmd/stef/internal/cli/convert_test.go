@@ -290,7 +290,7 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitIO, " does not exist\n", recording, filepath.Join(dir, "none", "out"))
 	f(cli.ExitUsage, "x.avro: add --to stef", recording, filepath.Join(dir, "x.avro"))
 	f(cli.ExitUsage, "a Parquet file is compressed inside and cannot be read under gzip or zstd: end the name in .parquet\n", recording, filepath.Join(dir, "x.parquet.zst"))
-	f(cli.ExitUsage, "{signal} is for files of several signals, which only otlp-json can be; ", recording, filepath.Join(dir, "{signal}.stef"))
+	f(cli.ExitUsage, "{signal} splits files of format otlp-json only; ", recording, filepath.Join(dir, "{signal}.stef"))
 	f(cli.ExitUsage, "{signal} needs a file", "-", filepath.Join(dir, "{signal}.stef"))
 	f(cli.ExitIO, "old.stef/out: ", recording, filepath.Join(old, "out"))
 }

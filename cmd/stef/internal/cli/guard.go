@@ -44,10 +44,40 @@ func (c *conversion) overwrite(inNames []string, outName string) error {
 	switch {
 	case c.force || outName == "-" || !exists(outName):
 		return nil
-	case len(inNames) > 1:
-		return completef("the last name, %s, is OUT, and it exists. If it is an input, add a name for the output; --force replaces it", outName)
+	case len(inNames) > 1 || sameFormat(inNames[0], outName):
+		return lastName(outName)
 	}
 	return existsError(outName)
+}
+
+// lastName is the error of an output that exists and may be meant as an input.
+func lastName(outName string) error {
+	return completef("the last name, %s, is OUT, and it exists. If it is an input, add a name for the output; --force replaces it", outName)
+}
+
+// sameFormat reports whether the contents of IN and OUT have the same format.
+func sameFormat(inName, outName string) bool {
+	in := formatOf(inName)
+	return in != convert.Unknown && in == formatOf(outName)
+}
+
+// formatOf returns the format of the content of a regular file, or Unknown.
+func formatOf(name string) convert.Format {
+	info, err := os.Stat(name)
+	if name == "-" || err != nil || !info.Mode().IsRegular() {
+		return convert.Unknown
+	}
+	in, err := file.Open(name, nil)
+	if err != nil {
+		return convert.Unknown
+	}
+	defer in.Close()
+	var o convert.Options
+	f, err := o.Guess(in)
+	if err != nil {
+		return convert.Unknown
+	}
+	return f
 }
 
 // existsError is the error of an output that exists.

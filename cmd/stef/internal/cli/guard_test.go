@@ -23,10 +23,11 @@ func TestForgottenOut(t *testing.T) {
 	require.NoError(t, err)
 	second := m.path("second.stef")
 	mustRun(t, fixtures.Metrics(), "convert", "-", second)
-	code, _, stderr := run(nil, "convert", second, m.metrics)
-	require.Equal(t, cli.ExitUsage, code)
-	require.Equal(t, "stef convert: "+m.metrics+" exists; --force overwrites it\n", stderr)
-	m.fails(cli.ExitUsage, "the last name, metrics.stef, is OUT, and it exists. If it is an input, add a name for the output; --force replaces it", "convert", second, second, m.metrics)
+	const last = " is OUT, and it exists. If it is an input, add a name for the output; --force replaces it"
+	m.fails(cli.ExitUsage, "metrics.stef exists; --force overwrites it", "convert", m.tape, m.metrics)
+	m.fails(cli.ExitUsage, "the last name, metrics.stef,"+last, "convert", second, m.metrics)
+	m.fails(cli.ExitUsage, "the last name, metrics.stef,"+last, "convert", second, second, m.metrics)
+	m.fails(cli.ExitUsage, "the last name, traces.otlp,"+last, "convert", m.metrics, m.tape)
 	m.fails(cli.ExitUsage, "out.stef: there is no such file, and second.stef exists: are IN and OUT reversed?", "convert", m.path("out.stef"), second)
 
 	m.fails(cli.ExitData, "empty.stef: the file is empty", "convert", m.file("empty.stef", nil), m.metrics)
@@ -93,6 +94,9 @@ func TestFrameItems(t *testing.T) {
 	_, stderr := mustRun(t, nil, "convert", "--frame-items", "100", m.parquet, m.metrics+"2.stef")
 	require.Contains(t, stderr, "5,181 data points")
 	m.fails(cli.ExitUsage, `invalid value "0" for --frame-items: must be between 1 and 1,048,576`, "convert", "--frame-items", "0", m.metrics, m.path("out.stef"))
+	for _, n := range []string{"1,000,000", "1e6"} {
+		m.fails(cli.ExitUsage, `invalid value "`+n+`" for --frame-items: write digits only, from 1 to 1048576`, "convert", "--frame-items", n, m.metrics, m.path("out.stef"))
+	}
 	m.fails(cli.ExitUsage, "--frame-items works only for an output of format stef, and this is otlp-json", "convert", "--frame-items", "9", m.metrics, m.path("out.json"))
 
 	// An item that cannot be converted is left out of its frame only.

@@ -6,9 +6,11 @@ package cli_test
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,25 +82,52 @@ func TestMistakesOfSignals(t *testing.T) {
 		require.NoError(t, os.Remove(out))
 	}
 	m.fails(cli.ExitUsage, "both.json holds traces and logs: say --signal; run replay once for each", "replay", m.both)
+
+	// Parts of two signals: the advice of the first error does not lead back to it.
+	spans, _ := mustRun(t, nil, "convert", "--quiet", "--to", "otlp-parts", m.spans, "-")
+	logs, _ := mustRun(t, nil, "convert", "--quiet", "--to", "otlp-parts", m.json, "-")
+	mixed := m.file("mixed.parts", []byte(spans+spans+logs))
+	cut := fmt.Sprintf(": parts of several signals cannot be split by --signal; cut the uncompressed file at byte %d", 2*len(spans))
+	m.fails(cli.ExitData, "mixed.parts: otlp-parts logs part 1, byte 4: signal: it holds traces: leave --signal out", "convert", "--signal", "logs", mixed, out)
+	for _, flags := range [][]string{{}, {"--signal", "traces"}, {"--signal", "traces", "--mode", "ordered"}} {
+		m.fails(cli.ExitData, "mixed.parts: parts 1 to 2 are traces, part 3 is logs"+cut, append([]string{"convert", mixed, out}, flags...)...)
+	}
+	m.fails(cli.ExitUsage, "{signal} splits files of format otlp-json only; mixed.parts is otlp-parts", "convert", mixed, m.path("x-{signal}.stef"))
 }
 
 func TestMistakesOfFiles(t *testing.T) {
 	m := newMistakes(t)
 	out := m.path("out.stef")
+	const none = "the content has none of the formats stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow; it begins with "
+	m.fails(cli.ExitData, "x.feather: "+none+`"ARROW1\x00\x00" and looks like an Arrow IPC file (Feather); stef reads Arrow streams: write it with pyarrow.ipc.new_stream`,
+		"convert", m.file("x.feather", []byte("ARROW1\x00\x00")), out)
+	m.fails(cli.ExitData, "wide.json: "+none+`"\xff\xfe{\x00" and looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes UTF-8 of it`,
+		"convert", m.file("wide.json", []byte("\xff\xfe{\x00")), out)
+	m.fails(cli.ExitUsage, "xz is not written: end the name in .zst or .gz, or write m.stef and compress it then", "convert", m.metrics, m.path("m.stef.xz"))
+	whole, err := os.ReadFile(m.metrics)
+	require.NoError(t, err)
+	code, _, stderr := run(nil, "convert", "--skip", m.file("cut.stef", whole[:len(whole)-9]), out)
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "; --skip keeps the beginning of a cut file only beside other inputs; use stef repair\n")
+	line, err := os.ReadFile(m.json)
+	require.NoError(t, err)
+	noise := m.file("noise.json", slices.Concat(line, []byte("noise\n"), line))
+	m.fails(cli.ExitData, fmt.Sprintf("noise.json: otlp-json logs message 2, line 2, byte %d: corrupt: 'n' is not the start of a message; sed 2d noise.json leaves out the line", len(line)),
+		"convert", noise, out)
 	m.fails(cli.ExitIO, "tele: is a folder; name its files: tele"+string(filepath.Separator)+"*", "convert", m.folder("tele"), out)
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef makes one of them`, "stat", m.metrics, "b")
 	m.fails(cli.ExitData, "metrics.stef: otlp-json metrics message 1, line 1, byte 0: corrupt: 'S' is not the start of a message; the file looks like stef: leave --from out", "convert", "--from", "otlp-json", m.metrics, out)
 	m.fails(cli.ExitUsage, `invalid value "x" for --dictionary: it is no dictionary: it has 1,048,577 bytes, at least 8 and at most 1,048,576 are possible`,
 		"convert", "--dictionary", m.inDir("x", make([]byte, stef.MaxZstdDictBytes+1)), m.metrics, out)
 	m.fails(cli.ExitUsage, `invalid value "a, ,b" for --columns: a name between the commas is empty`, "convert", "--columns", "a, ,b", m.spans, out)
-	_, stderr := mustRun(t, nil, "convert", "--columns", " a, resource:b", m.spans, m.path("x.parquet"))
+	_, stderr = mustRun(t, nil, "convert", "--columns", " a, resource:b", m.spans, m.path("x.parquet"))
 	require.Contains(t, stderr, "no item has the attribute a;")
 	require.Contains(t, stderr, "no item has the attribute resource:b\n")
 
 	content, err := os.ReadFile(m.parquet)
 	require.NoError(t, err)
 	m.fails(cli.ExitData, "cut.parquet: lake: corrupt file: the file is cut or not complete: Parquet has its index at the end", "convert", m.file("cut.parquet", content[:len(content)-9]), out)
-	code, _, stderr := run(content, "convert", "-", out)
+	code, _, stderr = run(content, "convert", "-", out)
 	require.Equal(t, cli.ExitData, code)
 	require.Equal(t, "stef convert: standard input: input of format parquet must be a file, not a pipe and not compressed: its index is at the end\n", stderr)
 
@@ -199,7 +228,7 @@ func TestCutCompressed(t *testing.T) {
 
 func TestRecordMistakes(t *testing.T) {
 	m := newMistakes(t)
-	m.fails(cli.ExitUsage, "the folder nodir does not exist", "record", filepath.Join(m.dir, "nodir", "x-{signal}.stef"))
+	m.fails(cli.ExitIO, filepath.Join("nodir", "x-metrics.stef")+": the folder nodir does not exist", "record", filepath.Join(m.dir, "nodir", "x-{signal}.stef"))
 	m.fails(cli.ExitUsage, "cannot tell the format from the name x-{signal}.foo: end it in .stef, .parts, .pb or .json; .zst or .gz may follow", "record", m.path("x-{signal}.foo"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

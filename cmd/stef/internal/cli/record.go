@@ -115,9 +115,9 @@ func (c *recorder) run(env *Env, out string) error {
 	for _, root := range stream.Roots() {
 		name := c.name(root.Signal)
 		if info, err := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
-			return usagef("the folder %s does not exist", filepath.Dir(name))
+			return &file.Error{Name: name, Err: fmt.Errorf("the folder %s does not exist", filepath.Dir(name))}
 		} else if err == nil && !info.IsDir() {
-			return usagef("%s is not a folder", filepath.Dir(name))
+			return &file.Error{Name: name, Err: fmt.Errorf("%s is not a folder", filepath.Dir(name))}
 		}
 		if !c.force && exists(name) {
 			return existsError(name)

@@ -182,6 +182,7 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 	f(cli.ExitUsage, "standard input can be read once only", "replay", "-")
 	f(cli.ExitUsage, "FILE is missing", "replay")
 	f(cli.ExitUsage, "must be original, max or a number above 0", "replay", "--rate", "-1", recorded)
+	f(cli.ExitUsage, "must be original, max or a number without commas or unit, such as 1000", "replay", "--rate", "1,000", recorded)
 	f(cli.ExitUsage, "--rounds is at least 1", "replay", "--rounds", "0", recorded)
 	f(cli.ExitUsage, "--compression gzip is for --protocol otlp", "replay", "--protocol", "stef", "--compression", "gzip", recorded)
 	f(cli.ExitIO, "none: open: no such file", "replay", filepath.Join(dir, "none"))

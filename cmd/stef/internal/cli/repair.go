@@ -163,6 +163,8 @@ func lossOf(name string, w *stream.Whole) string {
 		return fmt.Sprintf("%s; not copied: the %s bytes of what follows", whole, figure.Grouped(w.Lost))
 	case w.OverLimit:
 		return fmt.Sprintf("%s; not read: the %s bytes after them", whole, figure.Grouped(w.Lost))
+	case w.NoFrame:
+		return fmt.Sprintf("%s; lost: %s bytes after the last frame, which are no frame", whole, figure.Grouped(w.Lost))
 	case w.Cut:
 		return fmt.Sprintf("%s; lost: the frame that was being written when the file was cut, %s bytes of it", whole, figure.Grouped(w.Lost))
 	}

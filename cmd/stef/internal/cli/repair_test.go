@@ -26,6 +26,11 @@ func TestRepairClaims(t *testing.T) {
 	require.Contains(t, stderr, "; nothing is lost\n")
 	code, _, stderr := run([]byte(plain)[:len(plain)-1], "repair", "-", "-")
 	require.Equal(t, cli.ExitLost, code, stderr)
+	require.Contains(t, stderr, "; lost: the frame that was being written when the file was cut, ")
+	code, kept, stderr := run([]byte(plain+"garbage"), "repair", "-", "-")
+	require.Equal(t, cli.ExitLost, code, stderr)
+	require.Equal(t, plain, kept)
+	require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are no frame\n")
 }
 
 // Streams that were concatenated are named as such, with the place where to split.

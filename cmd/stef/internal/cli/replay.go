@@ -101,7 +101,10 @@ func (c *replayer) define(flags *flag.FlagSet) {
 		case "max":
 			c.pace = 0
 		default:
-			if c.pace, err = strconv.ParseFloat(s, 64); err != nil || !(c.pace > 0) {
+			if c.pace, err = strconv.ParseFloat(s, 64); err != nil && s != "" && s[0] >= '0' && s[0] <= '9' {
+				return errors.New("must be original, max or a number without commas or unit, such as 1000")
+			}
+			if err != nil || !(c.pace > 0) {
 				return errors.New("must be original, max or a number above 0")
 			}
 		}

@@ -168,6 +168,9 @@ func advised(o *Options, err error) error {
 	if o.looks != Unknown {
 		return fmt.Errorf("%w; the file looks like %s: leave --from out", err, o.looks)
 	}
+	if mixed := mixedParts(err); mixed != nil {
+		return mixed
+	}
 	if errors.Is(err, otlpfile.ErrSignal) && o.Root != nil && o.From != OTLPJSON {
 		return fmt.Errorf("%w: leave %s out", err, cmp.Or(o.RootFlag, "--signal"))
 	}
@@ -181,7 +184,34 @@ func advised(o *Options, err error) error {
 	if o.From == STEF && misfit {
 		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, o.Root.Name)
 	}
+	if o.Skip && o.From == STEF && errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w; --skip keeps the beginning of a cut file only beside other inputs; use stef repair", err)
+	}
 	return repairable(o.From, err)
+}
+
+// partsError is the error of a file of format otlp-parts with parts of several signals.
+type partsError struct {
+	text string
+	err  error
+}
+
+func (e *partsError) Error() string { return e.text }
+func (e *partsError) Unwrap() error { return e.err }
+
+// mixedParts returns the error of a part of another signal than the parts before it. It
+// returns nil for other errors.
+func mixedParts(err error) error {
+	var at *otlpfile.Error
+	if !errors.As(err, &at) || at.Format != otlpfile.Parts || at.Part < 2 || at.Found == otlpfile.SignalUnknown {
+		return nil
+	}
+	before := "part 1 is"
+	if at.Part > 2 {
+		before = fmt.Sprintf("parts 1 to %d are", at.Part-1)
+	}
+	return &partsError{fmt.Sprintf("%s %s, part %d is %s: parts of several signals cannot be split by --signal; cut the uncompressed file at byte %d",
+		before, at.Signal, at.Part, at.Found, at.Offset-4), err}
 }
 
 // brokenLine adds to an error of JSON how to leave out its line.
@@ -253,6 +283,11 @@ func (o *Options) output() error {
 	}
 	if strings.HasSuffix(unpackedName(o.OutName), ".otlp") {
 		return refuse("cannot tell the format from the name %s: add --to otlp-parts or --to otlp", o.OutName)
+	}
+	for _, end := range []string{".xz", ".bz2", ".lz4", ".zip"} {
+		if base, ok := strings.CutSuffix(o.OutName, end); ok {
+			return refuse("%s is not written: end the name in .zst or .gz, or write %s and compress it then", end[1:], base)
+		}
 	}
 	if o.OutName != "" && o.OutName != "-" {
 		return refuse("cannot tell the format from the name %s: add --to %s, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json", o.OutName, writtenNames)

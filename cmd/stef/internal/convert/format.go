@@ -94,6 +94,9 @@ func formatOfName(name string) Format {
 	return ours(otlpfile.GuessFormat(name, nil))
 }
 
+// HasFormat reports whether the end of an output name implies a format.
+func HasFormat(name string) bool { return formatOfName(name) != Unknown }
+
 func ours(f otlpfile.Format) Format {
 	for our := OTLPParts; our <= OTLPJSON; our++ {
 		if f == otlpFormats[our] {

@@ -30,6 +30,8 @@ type Whole struct {
 	// Cut says that the stream ends inside the next frame, as after a crash of
 	// its writer, and is not damaged otherwise.
 	Cut bool
+	// NoFrame says that what follows cannot be a frame, cut or whole.
+	NoFrame bool
 	// Checksums says that every frame with records ends with a checksum.
 	Checksums bool
 	// Concatenated says that another stream begins after the frames.
@@ -85,8 +87,9 @@ func (c *Counter) End(damage error, tap *Tap) error {
 	}
 	next := tap.announced(c.Bytes, c.compression)
 	c.Concatenated = tap.begins(c.Bytes)
+	c.NoFrame = tap.noFrame(c.Bytes)
 	size, err := tap.Size()
-	c.Damage, c.Lost, c.Cut = damage, size-c.Bytes, next > size
+	c.Damage, c.Lost, c.Cut = damage, size-c.Bytes, next > size && !c.NoFrame
 	c.OverLimit = errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict)
 	return err
 }

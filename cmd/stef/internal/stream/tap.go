@@ -101,6 +101,15 @@ func (t *Tap) begins(offset int64) bool {
 	return at >= 0 && at < int64(len(t.kept)) && bytes.HasPrefix(t.kept[at:], []byte("STEF"))
 }
 
+// frameFlags are the bits that the first byte of a frame may have.
+const frameFlags = 0x07
+
+// noFrame reports whether what was read at an offset cannot be a frame.
+func (t *Tap) noFrame(offset int64) bool {
+	at := offset - t.base
+	return at >= 0 && at < int64(len(t.kept)) && t.kept[at]&^frameFlags != 0
+}
+
 // announced returns the end offset that the head of a frame announces, or the
 // largest offset if the head is cut.
 func (t *Tap) announced(offset int64, c dynamic.Compression) int64 {
