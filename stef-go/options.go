@@ -152,8 +152,8 @@ func WithSchemaHeader() WriterOption {
 }
 
 // SchemaChecker is implemented by destinations that accept some schemas only, such as the
-// stream of a transport. A writer that is created on one calls CheckSchema before it writes
-// anything, and fails with its error.
+// stream of a transport. A writer that is created on one, or reset to one, calls CheckSchema
+// before it writes anything, and fails with its error. WithSchemaCheck takes precedence.
 type SchemaChecker interface {
 	CheckSchema(wire schema.WireSchema) error
 }

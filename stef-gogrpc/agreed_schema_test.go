@@ -5,6 +5,8 @@ package stefgrpc_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -65,14 +67,19 @@ func TestWithoutTheAgreement(t *testing.T) {
 			return nil
 		})
 		w, err := otelstef.NewMetricsWriter(s, options...)
+		again, e := otelstef.NewMetricsWriter(io.Discard, options...)
+		require.NoError(t, e)
+		e = again.Reset(s)
 		if allowed {
-			require.NoError(t, err)
+			require.NoError(t, errors.Join(err, e))
 			require.NoError(t, w.Close())
 			return
 		}
 		require.Nil(t, w)
 		require.ErrorIs(t, err, stef.ErrSchema)
 		require.ErrorContains(t, err, "create it with the options Stream.WriterOptions()")
+		require.EqualError(t, e, err.Error())
+		require.Error(t, again.Write())
 	}
 	full := otelstef.MetricsRoot()
 	published, err := schema.Cut(full, otelstef.MetricsBaseSchema())

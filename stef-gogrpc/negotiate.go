@@ -101,10 +101,14 @@ func (a *agreement) covers(chosen schema.WireSchema) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", stef.ErrSchema, err)
 	}
+	var first *schema.Struct // by name, so that the text is always the same
 	for s, n := range kept {
-		if most := agreed.Of(s); n > most {
-			return fmt.Errorf("%w: %s has %d fields, both ends agreed on %d", stef.ErrSchema, s.Name, n, most)
+		if n > agreed.Of(s) && (first == nil || s.Name < first.Name) {
+			first = s
 		}
 	}
-	return nil
+	if first == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has %d fields, both ends agreed on %d", stef.ErrSchema, first.Name, kept.Of(first), agreed.Of(first))
 }

@@ -67,14 +67,8 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 		own := s.tree.Path(0)
 		return fmt.Errorf("stef: a %sWriter cannot write the schema of its options: it is not one of %s, or newer than this code: %w", own, own, err)
 	}
-	check := config.CheckSchema
-	if c, ok := w.(stef.SchemaChecker); ok && check == nil {
-		check = c.CheckSchema
-	}
-	if check != nil {
-		if err := check(slices.Clone(b.Fields.own)); err != nil {
-			return fmt.Errorf("stef: %w", err)
-		}
+	if err := checkSchema(&config, w, b.Fields.own); err != nil {
+		return err
 	}
 	s.config, s.wire, s.sendAll = config, b.Fields.own, sendAll
 	s.dicts = b.all
@@ -92,6 +86,10 @@ func ResetWriter(s *WriteStream, w io.Writer) error {
 	if w == nil {
 		return errNilDestination
 	}
+	if err := checkSchema(&s.config, w, s.wire); err != nil {
+		s.err, s.untilCheck = err, 0 // the last stream is over
+		return err
+	}
 	s.tree.Reset()
 	s.tree.Restart()
 	for _, d := range s.dicts {
@@ -100,6 +98,22 @@ func ResetWriter(s *WriteStream, w io.Writer) error {
 	s.usage = codec.Usage{}
 	s.flags, s.pending, s.written, s.bytes, s.frames, s.err = 0, 0, 0, 0, 0, nil
 	return s.begin(w)
+}
+
+// checkSchema asks the options, or the destination itself, whether a stream may have a
+// schema.
+func checkSchema(c *config.Writer, w io.Writer, wire schema.WireSchema) error {
+	check := c.CheckSchema
+	if dst, ok := w.(stef.SchemaChecker); ok && check == nil {
+		check = dst.CheckSchema
+	}
+	if check == nil {
+		return nil
+	}
+	if err := check(slices.Clone(wire)); err != nil {
+		return fmt.Errorf("stef: %w", err)
+	}
+	return nil
 }
 
 var errNilDestination = errors.New("stef: the destination is nil")
