@@ -91,7 +91,7 @@ func (b *lockedBuffer) String() string {
 }
 
 // telemetry is the part of a configuration that makes a Collector expose its own
-// metrics on a port.
+// metrics of a level on a port.
 const telemetry = `
 service:
   telemetry:
@@ -99,7 +99,7 @@ service:
       level: info
       disable_stacktrace: true
     metrics:
-      level: detailed
+      level: %s
       readers:
         - pull:
             exporter:
@@ -122,15 +122,15 @@ func pipelines(receivers, exporters string) string {
 // waits until it is ready, and stops it at the end of the test.
 func start(t *testing.T, name, components, pipelines string) *collector {
 	t.Helper()
-	return startProgram(t, binary(t), name, components, pipelines)
+	return startProgram(t, binary(t), "detailed", name, components, pipelines)
 }
 
-// startProgram is start for another program.
-func startProgram(t *testing.T, program, name, components, pipelines string) *collector {
+// startProgram is start for another program and another level of its own metrics.
+func startProgram(t *testing.T, program, level, name, components, pipelines string) *collector {
 	t.Helper()
 	port := freePort(t)
 	path := filepath.Join(t.TempDir(), name+".yaml")
-	require.NoError(t, os.WriteFile(path, []byte(components+fmt.Sprintf(telemetry, port, pipelines)), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(components+fmt.Sprintf(telemetry, level, port, pipelines)), 0o600))
 	return runProgram(t, program, name, path, port)
 }
 
