@@ -40,6 +40,9 @@ func (p *plan) check() error {
 	if !token.IsIdentifier(p.options.Package) {
 		return refuse("", schema.Pos{}, "%q is not a Go package name: pass one with -package", p.options.Package)
 	}
+	if p.options.Package == "main" {
+		return refuse("", schema.Pos{}, "programs cannot import a package main: pass another name with -package")
+	}
 	for _, s := range p.structs {
 		if err := p.checkStruct(s); err != nil {
 			return err
@@ -64,7 +67,7 @@ func (p *plan) check() error {
 // reserved are the methods that every composite type has; a field cannot have their
 // names.
 var reserved = map[string]bool{
-	"Reset": true, "CopyFrom": true, "Equal": true, "Modified": true, "Type": true, "SetType": true,
+	"Reset": true, "CopyFrom": true, "Equal": true, "Modified": true, "Type": true, "SetType": true, "MarshalJSON": true,
 }
 
 func (p *plan) checkStruct(s *schema.Struct) error {
@@ -77,6 +80,9 @@ func (p *plan) checkStruct(s *schema.Struct) error {
 	seen := map[string]string{}
 	for i, f := range s.Fields {
 		name := exported(f.Name)
+		if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
+			return refuse(f.Name, f.Pos, "%s.%s begins with a letter that has no upper case, so generated code cannot export it: write a letter such as F before it", s.Name, f.Name)
+		}
 		if reserved[name] && (s.Oneof || name != "Type") {
 			return refuse(f.Name, f.Pos, "field %s.%s has the name of a method of all records", s.Name, f.Name)
 		}

@@ -35,8 +35,13 @@ func TestGenerateRefuses(t *testing.T) {
 	f("field R.copyFrom has", "struct R root { copyFrom uint64 }")
 	f("field R.Equal has", "struct R root { Equal uint64 }")
 	f("field R.Modified has", "struct R root { Modified uint64 }")
+	f("field R.MarshalJSON has", "struct R root { MarshalJSON uint64 }")
 	f("", "struct R root { Type uint64 }")
 	f("field O.Type has", "struct R root { O O }", "oneof O { Type uint64 }")
+
+	// Names without an upper-case form.
+	f("2:17: R.名 begins with a letter that has no upper case", "struct R root { 名 uint64 }")
+	f("", "struct R root { F名 uint64 é bool }")
 
 	// Two fields of one name.
 	f("2:26: fields R.a and A have the same name in Go", "struct R root { A uint64 a uint64 }")

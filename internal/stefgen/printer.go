@@ -103,7 +103,8 @@ func (p *printer) File(pkg, source, header string) ([]byte, error) {
 	var f bytes.Buffer
 	if header = strings.TrimSpace(header); header != "" {
 		for line := range strings.Lines(header) {
-			f.WriteString(strings.TrimRight("// "+strings.TrimPrefix(strings.TrimSpace(line), "// "), " ") + "\n")
+			text := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "//"), " ")
+			f.WriteString(strings.TrimRight("// "+text, " ") + "\n")
 		}
 		f.WriteString("\n")
 	}

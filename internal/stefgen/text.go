@@ -40,11 +40,19 @@ func printJSONOf(t *schema.Type, on, v, ref string) string {
 	return fmt.Sprintf("%s.Any(%s)", on, v)
 }
 
+// printMarshal prints the method for encoding/json, which would find no fields.
+func printMarshal(pr *printer, receiver, typ string) {
+	pr.P("")
+	pr.P("// MarshalJSON returns %s for encoding/json, with the names of the schema.", receiver)
+	pr.P("func (%s *%s) MarshalJSON() ([]byte, error) { return stefrt.Marshal(%s.json) }", receiver, typ, receiver)
+	pr.P("")
+}
+
 func (p *plan) printStructText(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
 	pr.P("// String returns s as JSON for human readers.")
 	pr.P("func (s *%s) String() string { return stefrt.StringOf(s.json) }", s.Name)
-	pr.P("")
+	printMarshal(pr, "s", s.Name)
 	pr.P("func (s *%s) json(j *stefrt.JSON) {", s.Name)
 	pr.P("j.Open('{')")
 	for _, f := range fields {
@@ -76,7 +84,7 @@ func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
 		pr.P("case %s:\nreturn %s", f.bit, x)
 	}
 	pr.P("}\nreturn stefrt.StringOf(v.json)\n}")
-	pr.P("")
+	printMarshal(pr, "v", n)
 	pr.P("func (v *%s) json(j *stefrt.JSON) {", n)
 	pr.P("switch v.typ {")
 	for _, f := range fields {
@@ -95,7 +103,7 @@ func (p *plan) printMultimapText(pr *printer, n string, k, v part) {
 	pr.P("")
 	pr.P("// String returns m as JSON for human readers.")
 	pr.P("func (m *%s) String() string { return stefrt.StringOf(m.json) }", n)
-	pr.P("")
+	printMarshal(pr, "m", n)
 	pr.P("func (m *%s) json(j *stefrt.JSON) {", n)
 	value := printJSONOf(v.t, "j", "p."+v.priv, "&p."+v.priv)
 	if k.t.Kind == schema.KindString {

@@ -5,6 +5,7 @@ package otelstef_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math"
 	"testing"
@@ -43,7 +44,11 @@ func TestValueText(t *testing.T) {
 	f("list", `["x"]`)
 	f("map", `{"inner":7}`)
 	f("nothing", "")
-	require.Equal(t, `{"text":"a \"b\"","yes":true,"n":-5,"f":1.5,"raw":"AQL/","list":["x"],"map":{"inner":7},"nothing":null}`, m.String())
+	const text = `{"text":"a \"b\"","yes":true,"n":-5,"f":1.5,"raw":"AQL/","list":["x"],"map":{"inner":7},"nothing":null}`
+	require.Equal(t, text, m.String())
+	marshaled, err := json.Marshal(m)
+	require.NoError(t, err)
+	require.Equal(t, text, string(marshaled))
 
 	m.Get("list").SetFloat64(math.Inf(-1))
 	m.Get("map").SetArray().Append().SetFloat64(math.NaN())

@@ -208,6 +208,9 @@ func (m *BodyMap) AppendBytes(key string, value []byte) { m.Append(key).SetBytes
 // String returns m as JSON for human readers.
 func (m *BodyMap) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *BodyMap) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *BodyMap) json(j *stefrt.JSON) {
 	j.Open('{')
 	for _, p := range m.pairs {

@@ -154,6 +154,9 @@ func (m *BodyParams) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *BodyParams) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *BodyParams) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *BodyParams) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

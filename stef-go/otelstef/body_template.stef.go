@@ -47,6 +47,9 @@ func (s *BodyTemplate) Params() *BodyParams { return &s.params }
 // String returns s as JSON for human readers.
 func (s *BodyTemplate) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *BodyTemplate) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *BodyTemplate) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Template").Any(s.template)

@@ -287,6 +287,9 @@ func (v *BodyValue) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *BodyValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *BodyValue) json(j *stefrt.JSON) {
 	switch v.typ {
 	case BodyValueTypeString:

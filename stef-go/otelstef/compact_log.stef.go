@@ -70,6 +70,9 @@ func (s *CompactLog) SetRefers(v bool) {
 // String returns s as JSON for human readers.
 func (s *CompactLog) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *CompactLog) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *CompactLog) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("TraceHigh").Any(s.traceHigh)

@@ -97,6 +97,9 @@ func (s *CompactPoint) Floats() *list.Floats { return (*list.Floats)(&s.floats) 
 // String returns s as JSON for human readers.
 func (s *CompactPoint) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *CompactPoint) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *CompactPoint) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Time").Any(s.time)

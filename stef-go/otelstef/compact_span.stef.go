@@ -136,6 +136,9 @@ func (s *CompactSpan) SetApart(v bool) {
 // String returns s as JSON for human readers.
 func (s *CompactSpan) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *CompactSpan) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *CompactSpan) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Trace").Any(s.trace)

@@ -68,6 +68,9 @@ func (s *EntityRef) DescriptionKeys() *list.Values[string] {
 // String returns s as JSON for human readers.
 func (s *EntityRef) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *EntityRef) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *EntityRef) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("SchemaURL").Any(s.schemaURL)

@@ -30,6 +30,9 @@ func (s *Envelope) Attributes() *EnvelopeAttributes { return &s.attributes }
 // String returns s as JSON for human readers.
 func (s *Envelope) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Envelope) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Envelope) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.attributes.json(j.Field("Attributes"))

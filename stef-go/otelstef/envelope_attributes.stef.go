@@ -148,6 +148,9 @@ func (m *EnvelopeAttributes) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *EnvelopeAttributes) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *EnvelopeAttributes) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *EnvelopeAttributes) json(j *stefrt.JSON) {
 	j.Open('{')
 	for _, p := range m.pairs {

@@ -72,6 +72,9 @@ func (s *Event) SetDroppedAttributesCount(v uint64) {
 // String returns s as JSON for human readers.
 func (s *Event) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Event) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Event) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Name").Any(s.name)

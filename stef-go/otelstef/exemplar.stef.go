@@ -75,6 +75,9 @@ func (s *Exemplar) FilteredAttributes() *Attributes { return &s.filteredAttribut
 // String returns s as JSON for human readers.
 func (s *Exemplar) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Exemplar) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Exemplar) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Timestamp").Any(s.timestamp)

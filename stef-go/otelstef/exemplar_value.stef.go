@@ -120,6 +120,9 @@ func (v *ExemplarValue) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *ExemplarValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *ExemplarValue) json(j *stefrt.JSON) {
 	switch v.typ {
 	case ExemplarValueTypeInt64:

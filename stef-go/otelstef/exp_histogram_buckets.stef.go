@@ -46,6 +46,9 @@ func (s *ExpHistogramBuckets) BucketCounts() *list.Values[uint64] {
 // String returns s as JSON for human readers.
 func (s *ExpHistogramBuckets) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *ExpHistogramBuckets) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *ExpHistogramBuckets) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Offset").Any(s.offset)

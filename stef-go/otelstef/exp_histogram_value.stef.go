@@ -191,6 +191,9 @@ func (s *ExpHistogramValue) SetZeroThreshold(v float64) {
 // String returns s as JSON for human readers.
 func (s *ExpHistogramValue) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *ExpHistogramValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *ExpHistogramValue) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Count").Any(s.count)

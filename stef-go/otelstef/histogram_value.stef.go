@@ -151,6 +151,9 @@ func (s *HistogramValue) BucketCounts() *list.Values[uint64] {
 // String returns s as JSON for human readers.
 func (s *HistogramValue) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *HistogramValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *HistogramValue) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Count").Any(s.count)

@@ -186,6 +186,9 @@ func (m *KeyValueList) AppendBytes(key string, value []byte) { m.Append(key).Set
 // String returns m as JSON for human readers.
 func (m *KeyValueList) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *KeyValueList) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *KeyValueList) json(j *stefrt.JSON) {
 	j.Open('{')
 	for _, p := range m.pairs {

@@ -99,6 +99,9 @@ func (s *Link) SetDroppedAttributesCount(v uint64) {
 // String returns s as JSON for human readers.
 func (s *Link) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Link) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Link) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("TraceID").Any(s.traceID)

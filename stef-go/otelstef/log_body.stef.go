@@ -170,6 +170,9 @@ func (v *LogBody) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *LogBody) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *LogBody) json(j *stefrt.JSON) {
 	switch v.typ {
 	case LogBodyTypeString:

@@ -239,6 +239,9 @@ func (s *LogRecord) SetCompactForm(v uint64) {
 // String returns s as JSON for human readers.
 func (s *LogRecord) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *LogRecord) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *LogRecord) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Time").Any(s.time)

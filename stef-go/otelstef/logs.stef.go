@@ -139,6 +139,9 @@ func (s *Logs) SetID(v float64) {
 // String returns s as JSON for human readers.
 func (s *Logs) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Logs) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Logs) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.envelope.json(j.Field("Envelope"))

@@ -122,6 +122,9 @@ func (s *Metric) SetMonotonic(v bool) {
 // String returns s as JSON for human readers.
 func (s *Metric) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Metric) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Metric) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Name").Any(s.name)

@@ -143,6 +143,9 @@ func (s *Metrics) SetNumber(v uint64) {
 // String returns s as JSON for human readers.
 func (s *Metrics) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Metrics) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Metrics) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.envelope.json(j.Field("Envelope"))

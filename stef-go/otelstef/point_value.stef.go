@@ -218,6 +218,9 @@ func (v *PointValue) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *PointValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *PointValue) json(j *stefrt.JSON) {
 	switch v.typ {
 	case PointValueTypeInt64:

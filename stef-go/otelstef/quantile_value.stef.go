@@ -50,6 +50,9 @@ func (s *QuantileValue) SetValue(v float64) {
 // String returns s as JSON for human readers.
 func (s *QuantileValue) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *QuantileValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *QuantileValue) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Quantile").Any(s.quantile)

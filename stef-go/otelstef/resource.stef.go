@@ -67,6 +67,9 @@ func (s *Resource) EntityRefs() *list.Of[EntityRef] { return (*list.Of[EntityRef
 // String returns s as JSON for human readers.
 func (s *Resource) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Resource) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Resource) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("SchemaURL").Any(s.schemaURL)

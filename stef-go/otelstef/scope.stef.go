@@ -91,6 +91,9 @@ func (s *Scope) SetDroppedAttributesCount(v uint64) {
 // String returns s as JSON for human readers.
 func (s *Scope) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Scope) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Scope) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Name").Any(s.name)

@@ -209,6 +209,9 @@ func (s *Span) SetDroppedLinksCount(v uint64) {
 // String returns s as JSON for human readers.
 func (s *Span) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Span) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Span) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("TraceID").Any(s.traceID)

@@ -54,6 +54,9 @@ func (s *SpanStatus) SetCode(v uint64) {
 // String returns s as JSON for human readers.
 func (s *SpanStatus) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *SpanStatus) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *SpanStatus) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Message").Any(s.message)

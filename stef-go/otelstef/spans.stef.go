@@ -142,6 +142,9 @@ func (s *Spans) SetDuration(v uint64) {
 // String returns s as JSON for human readers.
 func (s *Spans) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Spans) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Spans) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.envelope.json(j.Field("Envelope"))

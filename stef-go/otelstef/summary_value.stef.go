@@ -59,6 +59,9 @@ func (s *SummaryValue) QuantileValues() *list.Of[QuantileValue] {
 // String returns s as JSON for human readers.
 func (s *SummaryValue) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *SummaryValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *SummaryValue) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Count").Any(s.count)

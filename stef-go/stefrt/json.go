@@ -11,12 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// JSON prints a value for human readers: the String methods of generated types use
-// it. Bytes are base64. Floats that JSON cannot express, and text that is not UTF-8,
-// are printed as closely as possible.
+// JSON prints a value: the String and MarshalJSON methods of generated types use it.
+// Bytes are base64. Floats that JSON cannot express are text. Text that is not UTF-8 is
+// printed as closely as possible for human readers, and with U+FFFD for programs, as
+// encoding/json does.
 type JSON struct {
 	out   []byte
 	first bool // nothing was printed since the last Open
+	valid bool // for programs
 }
 
 // StringOf returns the output of print.
@@ -24,6 +26,13 @@ func StringOf(print func(j *JSON)) string {
 	var j JSON
 	print(&j)
 	return string(j.out)
+}
+
+// Marshal returns the output of print as valid JSON.
+func Marshal(print func(j *JSON)) ([]byte, error) {
+	j := JSON{valid: true}
+	print(&j)
+	return j.out, nil
 }
 
 // Open begins an object or array.
@@ -60,7 +69,7 @@ func (j *JSON) Null() { j.out = append(j.out, "null"...) }
 // Text prints text in quotes.
 func (j *JSON) Text(v string) {
 	b, err := json.Marshal(v)
-	if err != nil || !utf8.ValidString(v) {
+	if err != nil || !j.valid && !utf8.ValidString(v) {
 		b = strconv.AppendQuote(nil, v)
 	}
 	j.out = append(j.out, b...)

@@ -591,6 +591,9 @@ func (v *Any) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Any) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Any) json(j *stefrt.JSON) {
 	switch v.typ {
 	case AnyTypeFlag:

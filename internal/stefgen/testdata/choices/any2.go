@@ -207,6 +207,9 @@ func (v *Any2) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Any2) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Any2) json(j *stefrt.JSON) {
 	switch v.typ {
 	case Any2TypeInt:

@@ -173,6 +173,9 @@ func (v *Boxed) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Boxed) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Boxed) json(j *stefrt.JSON) {
 	switch v.typ {
 	case BoxedTypeA:

@@ -194,6 +194,9 @@ func (v *Numbers) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Numbers) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Numbers) json(j *stefrt.JSON) {
 	switch v.typ {
 	case NumbersTypeU:

@@ -93,6 +93,9 @@ func (v *One) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *One) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *One) json(j *stefrt.JSON) {
 	switch v.typ {
 	case OneTypeA:

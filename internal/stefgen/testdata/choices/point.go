@@ -90,6 +90,9 @@ func (s *Point) SetName(v string) {
 // String returns s as JSON for human readers.
 func (s *Point) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Point) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Point) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("X").Any(s.x)

@@ -281,6 +281,9 @@ func (v *Seven) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Seven) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Seven) json(j *stefrt.JSON) {
 	switch v.typ {
 	case SevenTypeA:

@@ -184,6 +184,9 @@ func (m *Tags) AppendPoint(key string) *Point { return m.Append(key).SetPoint() 
 // String returns m as JSON for human readers.
 func (m *Tags) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Tags) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Tags) json(j *stefrt.JSON) {
 	j.Open('{')
 	for _, p := range m.pairs {

@@ -133,6 +133,9 @@ func (v *Texts) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Texts) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Texts) json(j *stefrt.JSON) {
 	switch v.typ {
 	case TextsTypeA:

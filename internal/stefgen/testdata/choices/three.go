@@ -166,6 +166,9 @@ func (v *Three) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Three) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Three) json(j *stefrt.JSON) {
 	switch v.typ {
 	case ThreeTypeA:

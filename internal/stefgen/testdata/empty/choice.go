@@ -138,6 +138,9 @@ func (v *Choice) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Choice) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Choice) json(j *stefrt.JSON) {
 	switch v.typ {
 	case ChoiceTypeEmpty:

@@ -20,6 +20,9 @@ func NewEmpty() *Empty { return stefrt.New((*Empty).init) }
 // String returns s as JSON for human readers.
 func (s *Empty) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Empty) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Empty) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Close('}')

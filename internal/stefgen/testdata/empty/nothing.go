@@ -66,6 +66,9 @@ func (v *Nothing) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Nothing) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Nothing) json(j *stefrt.JSON) {
 	switch v.typ {
 	default:

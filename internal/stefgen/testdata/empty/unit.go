@@ -22,6 +22,9 @@ func NewUnit() *Unit { return stefrt.New((*Unit).init) }
 // String returns s as JSON for human readers.
 func (s *Unit) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Unit) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Unit) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Close('}')

@@ -120,6 +120,9 @@ func (m *Blobs) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *Blobs) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Blobs) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Blobs) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -140,6 +140,9 @@ func (m *Bools) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *Bools) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Bools) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Bools) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

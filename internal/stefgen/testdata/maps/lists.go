@@ -98,6 +98,9 @@ func (m *Lists) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *Lists) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Lists) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Lists) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

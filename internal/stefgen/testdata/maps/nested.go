@@ -97,6 +97,9 @@ func (m *Nested) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *Nested) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Nested) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Nested) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -97,6 +97,9 @@ func (m *Oneofs) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *Oneofs) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Oneofs) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Oneofs) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

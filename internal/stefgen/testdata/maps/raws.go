@@ -120,6 +120,9 @@ func (m *Raws) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *Raws) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Raws) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Raws) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -122,6 +122,9 @@ func (s *Record) List() *list.Of[Words] { return (*list.Of[Words])(&s.list) }
 // String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Record) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Record) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.bools.json(j.Field("Bools"))

@@ -61,6 +61,9 @@ func (s *Shared) Lists() *Lists { return &s.lists }
 // String returns s as JSON for human readers.
 func (s *Shared) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Shared) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Shared) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.words.json(j.Field("Words"))

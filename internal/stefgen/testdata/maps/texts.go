@@ -146,6 +146,9 @@ func (m *Texts) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *Texts) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Texts) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Texts) json(j *stefrt.JSON) {
 	j.Open('{')
 	for _, p := range m.pairs {

@@ -164,6 +164,9 @@ func (m *Words) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *Words) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Words) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Words) json(j *stefrt.JSON) {
 	j.Open('{')
 	for _, p := range m.pairs {

@@ -174,6 +174,9 @@ func (v *Bits) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Bits) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Bits) json(j *stefrt.JSON) {
 	switch v.typ {
 	case BitsTypeStefrt:

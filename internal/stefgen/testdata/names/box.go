@@ -36,6 +36,9 @@ func (s *Box) Len() *Tags { return &s.len }
 // String returns s as JSON for human readers.
 func (s *Box) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Box) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Box) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Values").Any(s.values.Values())

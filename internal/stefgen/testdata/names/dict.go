@@ -304,6 +304,9 @@ func (v *Dict) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Dict) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Dict) json(j *stefrt.JSON) {
 	switch v.typ {
 	case DictTypeNode:

@@ -86,6 +86,9 @@ func (s *Head) UnsetOptional() {
 // String returns s as JSON for human readers.
 func (s *Head) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Head) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Head) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Head").Any(s.headField)

@@ -38,6 +38,9 @@ func (s *HostWindows) SetArm64(v uint64) {
 // String returns s as JSON for human readers.
 func (s *HostWindows) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *HostWindows) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *HostWindows) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Arm64").Any(s.arm64)

@@ -38,6 +38,9 @@ func (s *Inner) SetN(v uint64) {
 // String returns s as JSON for human readers.
 func (s *Inner) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Inner) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Inner) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("N").Any(s.n)

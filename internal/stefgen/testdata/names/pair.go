@@ -171,6 +171,9 @@ func (v *Pair) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Pair) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Pair) json(j *stefrt.JSON) {
 	switch v.typ {
 	case PairTypeText:

@@ -152,6 +152,9 @@ func (s *Slot) UnsetNode() {
 // String returns s as JSON for human readers.
 func (s *Slot) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Slot) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Slot) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Slot").Any(s.slotField)

@@ -43,6 +43,9 @@ func (s *Stef) SetCodec(v uint64) {
 // String returns s as JSON for human readers.
 func (s *Stef) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Stef) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Stef) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.bits.json(j.Field("Bits"))

@@ -137,6 +137,9 @@ func (v *Branch) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Branch) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Branch) json(j *stefrt.JSON) {
 	switch v.typ {
 	case BranchTypeLeaf:

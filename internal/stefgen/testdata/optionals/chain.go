@@ -80,6 +80,9 @@ func (s *Chain) UnsetNext() {
 // String returns s as JSON for human readers.
 func (s *Chain) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Chain) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Chain) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Value").Any(s.value)

@@ -119,6 +119,9 @@ func (s *Deeper) UnsetE() {
 // String returns s as JSON for human readers.
 func (s *Deeper) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Deeper) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Deeper) json(j *stefrt.JSON) {
 	j.Open('{')
 	if s.present&(1<<0) != 0 {

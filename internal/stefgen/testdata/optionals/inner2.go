@@ -103,6 +103,9 @@ func (s *Inner2) UnsetY() {
 // String returns s as JSON for human readers.
 func (s *Inner2) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Inner2) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Inner2) json(j *stefrt.JSON) {
 	j.Open('{')
 	if s.present&(1<<0) != 0 {

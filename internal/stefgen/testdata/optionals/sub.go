@@ -79,6 +79,9 @@ func (s *Sub) SetW(v string) {
 // String returns s as JSON for human readers.
 func (s *Sub) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Sub) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Sub) json(j *stefrt.JSON) {
 	j.Open('{')
 	if s.present&(1<<0) != 0 {

@@ -217,6 +217,9 @@ func (s *Tree) UnsetByName() {
 // String returns s as JSON for human readers.
 func (s *Tree) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Tree) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Tree) json(j *stefrt.JSON) {
 	j.Open('{')
 	if s.present&(1<<0) != 0 {

@@ -134,6 +134,9 @@ func (m *TreeMap) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *TreeMap) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *TreeMap) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *TreeMap) json(j *stefrt.JSON) {
 	j.Open('{')
 	for _, p := range m.pairs {

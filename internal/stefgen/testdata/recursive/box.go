@@ -70,6 +70,9 @@ func (s *Box) UnsetNote() {
 // String returns s as JSON for human readers.
 func (s *Box) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Box) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Box) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.value.json(j.Field("Value"))

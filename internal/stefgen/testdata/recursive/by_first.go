@@ -97,6 +97,9 @@ func (m *ByFirst) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *ByFirst) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *ByFirst) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *ByFirst) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -80,6 +80,9 @@ func (s *First) UnsetSecond() {
 // String returns s as JSON for human readers.
 func (s *First) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *First) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *First) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("N").Any(s.n)

@@ -96,6 +96,9 @@ func (m *Group) Delete(i, j int) {
 // String returns m as JSON for human readers.
 func (m *Group) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Group) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Group) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -140,6 +140,9 @@ func (v *Key) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Key) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Key) json(j *stefrt.JSON) {
 	switch v.typ {
 	case KeyTypeName:

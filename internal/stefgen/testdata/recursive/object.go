@@ -193,6 +193,9 @@ func (m *Object) AppendSelf(key string) *Box { return m.Append(key).SetSelf() }
 // String returns m as JSON for human readers.
 func (m *Object) String() string { return stefrt.StringOf(m.json) }
 
+// MarshalJSON returns m for encoding/json, with the names of the schema.
+func (m *Object) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
+
 func (m *Object) json(j *stefrt.JSON) {
 	j.Open('{')
 	for _, p := range m.pairs {

@@ -52,6 +52,9 @@ func (s *Second) ByFirst() *ByFirst { return &s.byFirst }
 // String returns s as JSON for human readers.
 func (s *Second) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Second) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Second) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("S").Any(s.s)

@@ -41,6 +41,9 @@ func (s *Shared) Mutual() *First { return &s.mutual }
 // String returns s as JSON for human readers.
 func (s *Shared) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Shared) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Shared) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.value.json(j.Field("Value"))

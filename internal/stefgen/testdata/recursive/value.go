@@ -257,6 +257,9 @@ func (v *Value) String() string {
 	return stefrt.StringOf(v.json)
 }
 
+// MarshalJSON returns v for encoding/json, with the names of the schema.
+func (v *Value) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
+
 func (v *Value) json(j *stefrt.JSON) {
 	switch v.typ {
 	case ValueTypeObject:

@@ -202,6 +202,9 @@ func (s *Lists) UnsetMaybeRatios() {
 // String returns s as JSON for human readers.
 func (s *Lists) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Lists) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Lists) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Flags").Any(s.flags.Values())

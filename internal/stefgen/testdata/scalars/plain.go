@@ -158,6 +158,9 @@ func (s *Plain) Lists() *Lists { return &s.lists }
 // String returns s as JSON for human readers.
 func (s *Plain) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Plain) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Plain) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Flag").Any(s.flag)

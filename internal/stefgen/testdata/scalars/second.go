@@ -59,6 +59,9 @@ func (s *Second) SetColor(v Color) {
 // String returns s as JSON for human readers.
 func (s *Second) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Second) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Second) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Word").Any(s.word)

@@ -118,6 +118,9 @@ func (s *Holder) UnsetOuter() {
 // String returns s as JSON for human readers.
 func (s *Holder) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Holder) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Holder) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.inner.json(j.Field("Inner"))

@@ -71,6 +71,9 @@ func (s *Middle) Holder() *Plain { return &s.holder }
 // String returns s as JSON for human readers.
 func (s *Middle) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Middle) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Middle) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.inner.json(j.Field("Inner"))

@@ -113,6 +113,9 @@ func (s *Outer) SetBlob(v []byte) {
 // String returns s as JSON for human readers.
 func (s *Outer) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Outer) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Outer) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("N").Any(s.n)

@@ -71,6 +71,9 @@ func (s *Plain) Flags() *list.Values[bool] { return (*list.Values[bool])(&s.flag
 // String returns s as JSON for human readers.
 func (s *Plain) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Plain) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Plain) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.inner.json(j.Field("Inner"))

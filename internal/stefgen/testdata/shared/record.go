@@ -233,6 +233,9 @@ func (s *Record) UnsetHolder() {
 // String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Record) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Record) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.outer.json(j.Field("Outer"))

@@ -2205,6 +2205,9 @@ func (s *Maybe) UnsetF63() {
 // String returns s as JSON for human readers.
 func (s *Maybe) String() string { return stefrt.StringOf(s.json) }
 
+// MarshalJSON returns s for encoding/json, with the names of the schema.
+func (s *Maybe) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
+
 func (s *Maybe) json(j *stefrt.JSON) {
 	j.Open('{')
 	if s.present&(1<<0) != 0 {
