@@ -74,17 +74,18 @@ func (l Limits) apply(c *config.Reader) error {
 		name  string
 		value int
 		dst   *int
+		min   int
 		max   int
 	}{
-		{"HeaderBytes", l.HeaderBytes, &c.HeaderBytes, MaxHeaderBytes},
-		{"FrameBytes", l.FrameBytes, &c.FrameBytes, MaxFrameBytes},
-		{"DictBytes", l.DictBytes, &c.DictBytes, maxMemoryBytes},
-		{"RecordBytes", l.RecordBytes, &c.RecordBytes, maxMemoryBytes},
-		{"Depth", l.Depth, &c.Depth, 100_000},
-		{"WindowBytes", l.WindowBytes, &c.WindowBytes, 512 << 20},
+		{"HeaderBytes", l.HeaderBytes, &c.HeaderBytes, 1, MaxHeaderBytes},
+		{"FrameBytes", l.FrameBytes, &c.FrameBytes, 1, MaxFrameBytes},
+		{"DictBytes", l.DictBytes, &c.DictBytes, 1, maxMemoryBytes},
+		{"RecordBytes", l.RecordBytes, &c.RecordBytes, 1, maxMemoryBytes},
+		{"Depth", l.Depth, &c.Depth, 1, 100_000},
+		{"WindowBytes", l.WindowBytes, &c.WindowBytes, 1 << 10, 512 << 20},
 	} {
-		if f.value < 0 || f.value > f.max {
-			return fmt.Errorf("stef: WithLimits: %s is %d, not between 1 and %d, or 0 for the default", f.name, f.value, f.max)
+		if f.value != 0 && (f.value < f.min || f.value > f.max) {
+			return fmt.Errorf("stef: WithLimits: %s is %d, not between %d and %d, or 0 for the default", f.name, f.value, f.min, f.max)
 		}
 		if f.value != 0 {
 			*f.dst = f.value

@@ -146,19 +146,23 @@ func TestFormatErrorText(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	least := 1
 	f := func(name string, most int, set func(l *stef.Limits, n int)) {
 		t.Helper()
-		for _, n := range []int{1, most} {
+		for _, n := range []int{least, most} {
 			var l stef.Limits
 			set(&l, n)
 			_, err := frame.ReaderLimits([]stef.ReaderOption{stef.WithLimits(l)})
 			require.NoError(t, err)
 		}
-		for _, n := range []int{-1, most + 1} {
+		for _, n := range []int{-1, least - 1, most + 1} {
+			if n == 0 {
+				continue // the default
+			}
 			var l stef.Limits
 			set(&l, n)
 			_, err := frame.ReaderLimits([]stef.ReaderOption{stef.WithLimits(l)})
-			require.EqualError(t, err, fmt.Sprintf("stef: WithLimits: %s is %d, not between 1 and %d, or 0 for the default", name, n, most))
+			require.EqualError(t, err, fmt.Sprintf("stef: WithLimits: %s is %d, not between %d and %d, or 0 for the default", name, n, least, most))
 		}
 	}
 	const terabyte = min(1<<40, math.MaxInt) // an int holds less on 32 bits
@@ -167,6 +171,7 @@ func TestLimits(t *testing.T) {
 	f("DictBytes", terabyte, func(l *stef.Limits, n int) { l.DictBytes = n })
 	f("RecordBytes", terabyte, func(l *stef.Limits, n int) { l.RecordBytes = n })
 	f("Depth", 100_000, func(l *stef.Limits, n int) { l.Depth = n })
+	least = 1 << 10
 	f("WindowBytes", 512<<20, func(l *stef.Limits, n int) { l.WindowBytes = n })
 }
 

@@ -34,6 +34,28 @@ func warnOfChanges(stderr io.Writer, path, dir string, old, now *schema.Schema) 
 		f.print(stderr, maxChanges)
 		fmt.Fprintf(stderr, "     | %s If there are no such streams, ignore this.\n", f.advice)
 	}
+	warnOfRoots(stderr, path, old, now)
+}
+
+// warnOfRoots warns if a root has another name: files stay readable, but gRPC carries
+// the name. A root that is gone is a finding.
+func warnOfRoots(stderr io.Writer, path string, old, now *schema.Schema) {
+	gone, added := notIn(old, now), notIn(now, old)
+	if len(gone) != 1 || len(added) != 1 {
+		return
+	}
+	fmt.Fprintf(stderr, "%s: warning: the root %s is %s now. Streams do not have the name, but gRPC sends it: servers of one name\n", path, gone[0], added[0])
+	fmt.Fprintf(stderr, "     | refuse clients of the other. A server can handle both, see Rename a root in the README of stefc.\n")
+}
+
+// notIn returns the names of the roots of a that b does not have.
+func notIn(a, b *schema.Schema) (names []string) {
+	for _, root := range a.Roots() {
+		if b.Root(root.Name) == nil {
+			names = append(names, root.Name)
+		}
+	}
+	return names
 }
 
 // against reports the same findings as errors, for the schema in the file oldPath, and
@@ -59,6 +81,7 @@ func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) i
 	if len(list) > 0 {
 		return exitSchema
 	}
+	warnOfRoots(stderr, path, old, now)
 	return 0
 }
 

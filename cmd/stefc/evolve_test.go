@@ -45,7 +45,12 @@ func TestRunAgainst(t *testing.T) {
 	f("", appended)
 	f("", appended, "-base", "Order=3,1")
 	f(wrong+"     | Order.ID: was of type uint64 and is of type int64\n"+advice, strings.Replace(shop, "ID uint64", "ID int64", 1))
-	f(wrong+"     | Order: had 3 fields and has 2; fields cannot be removed\n"+advice, strings.Replace(shop, "ID uint64", "", 1))
+	const other = "shop.stef: warning: the root Order is Purchase now. Streams do not have the name, but gRPC sends it: servers of one name\n" +
+		"     | refuse clients of the other. A server can handle both, see Rename a root in the README of stefc.\n"
+	code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "struct Order root", "struct Purchase root", 1), "-against", "old.stef", "-out", "renamed")
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, other, stderr)
+	f(wrong+"     | Order: had 3 fields and has 2; fields cannot be removed, but may get other names\n"+advice, strings.Replace(shop, "ID uint64", "", 1))
 	f("shop.stef: the new code reads streams of old.stef with other names of enum values:\n"+
 		"     | Color.Red: was 1 and is 2: old streams have a value without a name\n"+
 		"     | Keep the number of each value, and give new values new numbers.\n", strings.Replace(shop, "Red = 1", "Red = 2", 1))
@@ -71,7 +76,7 @@ func TestRunAgainstTwice(t *testing.T) {
 	for range 2 {
 		code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "Items []Item", "", 1), "-out", "gen", "-against", "old.stef")
 		require.Equal(t, exitSchema, code)
-		require.Contains(t, stderr, "Order: had 3 fields and has 2; fields cannot be removed\n")
+		require.Contains(t, stderr, "Order: had 3 fields and has 2; fields cannot be removed, but may get other names\n")
 		require.Equal(t, before, list(t, "gen"))
 	}
 }
@@ -142,7 +147,8 @@ func TestRunRenamesRoot(t *testing.T) {
 	renamed := strings.ReplaceAll(shop, "Order", "Sale")
 	code, stderr = compileText(t, "shop.stef", renamed, "-out", "gen", "-replace")
 	require.Equal(t, 0, code, stderr)
-	require.Empty(t, stderr)
+	require.Contains(t, stderr, "warning: the root Order is Sale now.")
+	require.NotContains(t, stderr, "wrongly")
 	code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "ID uint64", "", 1), "-out", "gen", "-replace")
 	require.Equal(t, 0, code, stderr)
 	require.Contains(t, stderr, "Sale: had 3 fields and has 2")

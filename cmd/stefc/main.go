@@ -30,6 +30,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/otelstef/stef/internal/stefgen"
 	"github.com/otelstef/stef/stef-go/idl"
@@ -126,6 +127,10 @@ func generate(path string, o settings, stderr io.Writer) int {
 			fmt.Fprintln(stderr, "stefc:", err)
 			return exitIO
 		}
+		if what := notPlain(text); what != "" {
+			fmt.Fprintf(stderr, "stefc: -header: %s %s\n", o.header, what)
+			return exitUsage
+		}
 		options.Header = string(text)
 	}
 	var code int
@@ -160,6 +165,19 @@ func generate(path string, o settings, stderr io.Writer) int {
 		return exitIO
 	}
 	return 0
+}
+
+// notPlain returns why a text cannot stand in comments, or "".
+func notPlain(text []byte) string {
+	switch {
+	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
+		return "begins with a byte order mark: save it as UTF-8 without one"
+	case !utf8.Valid(text) || bytes.ContainsRune(text, 0):
+		return "is not UTF-8: save it as UTF-8"
+	case bytes.HasPrefix(bytes.TrimSpace(text), []byte("/*")):
+		return "has a comment between /* and */: leave these marks out, stefc writes the text in lines with //"
+	}
+	return ""
 }
 
 func usage(stderr io.Writer, flags *flag.FlagSet) {

@@ -372,6 +372,22 @@ func TestHeader(t *testing.T) {
 	code, stderr = again("-header", "absent.txt", "shop.stef")
 	require.Equal(t, exitIO, code)
 	require.Contains(t, stderr, "absent.txt")
+
+	require.NoError(t, os.WriteFile("licence.txt", []byte("// Copyright Shop Inc.\n//\n//   All rights reserved.\n"), 0o644))
+	code, stderr = again("-header", "licence.txt", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, "// Copyright Shop Inc.\n//\n//   All rights reserved.", first())
+	for text, want := range map[string]string{
+		"\xef\xbb\xbfCopyright":     "begins with a byte order mark",
+		"Copyright \xa9 Shop":       "is not UTF-8",
+		"C\x00o\x00p\x00":           "is not UTF-8",
+		"/* Copyright Shop Inc. */": "has a comment between /* and */",
+	} {
+		require.NoError(t, os.WriteFile("licence.txt", []byte(text), 0o644))
+		code, stderr = again("-header", "licence.txt", "shop.stef")
+		require.Equal(t, exitUsage, code)
+		require.True(t, strings.HasPrefix(stderr, "stefc: -header: licence.txt "+want), stderr)
+	}
 }
 
 // Code of another package in the folder is reported before anything is written. Files

@@ -142,7 +142,7 @@ func (c *checker) fields(s *schema.Struct) {
 	case s.Oneof && len(s.Fields) > maxChoices:
 		c.list.errorf(at, "oneof %s has %d choices, the limit is %d", quoted(s.Name), len(s.Fields), maxChoices)
 	case !s.Oneof && len(s.Fields) > maxFields:
-		c.list.errorf(at, "struct %s has %d fields, the limit is %d", quoted(s.Name), len(s.Fields), maxFields)
+		c.list.errorf(at, "struct %s has %d fields, the limit is %d: move some to a struct of their own", quoted(s.Name), len(s.Fields), maxFields)
 	}
 	lines := map[string]int{}
 	for _, f := range s.Fields {

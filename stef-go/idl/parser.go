@@ -382,6 +382,9 @@ func (p *parser) field(s *schema.Struct) bool {
 		}
 		return p.fail(name.span, "fields have no default values: remove %s; a field that was not set is zero or empty, an optional one is absent", remove)
 	}
+	if p.tok.kind == "(" && !name.first {
+		return p.fail(name.span, "expected a field, found %s and a bracket, did you mean \"dict\"?", quoted(name.text))
+	}
 	p.blameBehind(name, s.Fields[:len(s.Fields)-1])
 	if !p.typeOf(&f.Type, "field "+quoted(name.text), name.span) {
 		return false

@@ -147,7 +147,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	f(old, all("struct R", "struct Q", "Y R", "Y Q"))
 	f("E E }", "E uint64 }")
 
-	f("A bool ", "", "R: had 5 fields and has 4; fields cannot be removed")
+	f("A bool ", "", "R: had 5 fields and has 4; fields cannot be removed, but may get other names")
 	f("A bool ", "New bool A bool ",
 		"R.A: was field 1 and is field 2; new fields go to the end",
 		"R.B: was field 2 and is field 3; new fields go to the end",
@@ -167,7 +167,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	f("key string", "key bytes", "M.key: was of type string and is of type bytes")
 	f("value []S", "value []O", "M.value: was of type array of struct S and is of type array of oneof O")
 	f("enum E { Zero = 0 }", "struct E { X bool }", "R.E: was of type enum E and is of type struct E")
-	f("Y R }", "}", "O: had 2 choices and has 1; choices cannot be removed")
+	f("Y R }", "}", "O: had 2 choices and has 1; choices cannot be removed, but may get other names")
 	f("struct R root", "struct Z root { X bool } struct Y root { X bool } struct R", "R: is no root any more")
 	// One type becomes two, or two become one: the wire schema counts each once.
 	f("[]S }", "[]T } struct T dict(T) { X string dict(W) Y string }",

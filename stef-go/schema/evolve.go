@@ -178,7 +178,7 @@ func (c *comparison) structs(old, new *Struct) {
 		if old.Oneof {
 			what = "choices"
 		}
-		c.report(old.Name, "had %d %s and has %d; %s cannot be removed", len(old.Fields), what, len(new.Fields), what)
+		c.report(old.Name, "had %d %s and has %d; %s cannot be removed, but may get other names", len(old.Fields), what, len(new.Fields), what)
 		return
 	}
 	places := make(map[string]int, len(new.Fields))

@@ -356,7 +356,7 @@ func (r *Reader) size(limit int) (int, error) {
 	if size > uint64(limit) {
 		option := ""
 		if limit == r.limits.FrameBytes {
-			option = " (Limits.FrameBytes of the reader of the reader, see stef.WithLimits)"
+			option = " (Limits.FrameBytes of the reader, see stef.WithLimits)"
 		}
 		return 0, fmt.Errorf("%w: frame of %d bytes, at most %d%s", stef.ErrLimit, size, limit, option)
 	}
