@@ -105,6 +105,9 @@ func (d *jsonDecoder) object(p *piece) error {
 		if err == io.EOF {
 			return fmt.Errorf("inside a message that began here%s: %w", rest(*p), io.ErrUnexpectedEOF)
 		}
+		if errors.Is(err, io.ErrUnexpectedEOF) { // of a compressed file that is cut
+			return fmt.Errorf("inside a message that began here%s: %w", rest(*p), err)
+		}
 		if err != nil {
 			return err
 		}

@@ -35,11 +35,13 @@ func (d *partsDecoder) next(buf []byte) (piece, error) {
 		return p, fmt.Errorf("%w: a part of %d bytes, the limit is %d", ErrTooLarge, size, d.limit)
 	}
 	d.src.skip(4)
+	begin := p.offset
 	p.offset = d.src.offset
 	p.buf, err = d.src.read(p.buf, int(size))
 	p.body = p.buf
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("the file ends after %d of the %d bytes of a part%s: %w", len(p.buf), size, d.rest(p.offset-4), err)
+		p.offset = begin // where to cut the file
+		err = fmt.Errorf("the file ends after %d of the %d bytes of a part%s: %w", len(p.buf), size, d.rest(begin), err)
 	}
 	return p, err
 }
@@ -47,7 +49,7 @@ func (d *partsDecoder) next(buf []byte) (piece, error) {
 // rest says how to recover the parts before a part that begins at an offset.
 func (d *partsDecoder) rest(offset int64) string {
 	if d.part == 1 {
-		return ""
+		return ", and nothing is before it"
 	}
 	return fmt.Sprintf(" (head -c %d of the uncompressed file keeps the parts before it)", offset)
 }

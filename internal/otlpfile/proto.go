@@ -16,10 +16,15 @@ type protoDecoder struct {
 	limit int // maximum size of one entry
 	batch int // maximum size of all entries of a piece
 	entry int
+	// failed is the error behind the entries that were returned.
+	failed error
 }
 
 func (d *protoDecoder) next(buf []byte) (piece, error) {
 	p := piece{part: d.entry + 1, offset: d.src.offset, buf: buf[:0]}
+	if d.failed != nil {
+		return p, d.failed
+	}
 	for {
 		head, size, err := d.peek()
 		if err == io.EOF {
@@ -29,12 +34,21 @@ func (d *protoDecoder) next(buf []byte) (piece, error) {
 			err = fmt.Errorf("%w: an entry of %d bytes, the limit is %d", ErrTooLarge, size, d.limit)
 		}
 		if err != nil {
+			if len(p.buf) > 0 { // whole entries before the error
+				d.failed = err
+				break
+			}
 			return piece{part: d.entry + 1, offset: d.src.offset, buf: p.buf}, err
 		}
 		if len(p.buf) > 0 && len(p.buf)+head+size > d.batch {
 			break
 		}
+		whole := len(p.buf)
 		if p.buf, err = d.src.read(p.buf, head+size); err != nil {
+			if p.buf = p.buf[:whole]; whole > 0 {
+				d.failed = err
+				break
+			}
 			return piece{part: d.entry + 1, offset: d.src.offset, buf: p.buf}, err
 		}
 		d.entry++

@@ -49,6 +49,22 @@ func (f *failing) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// sticky repeats the first error of a reader. A buffer above it returns an error once, and a
+// look at the beginning of a file must not take it away from those who read on.
+type sticky struct {
+	r   io.Reader
+	err error
+}
+
+func (s *sticky) Read(b []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	n, err := s.r.Read(b)
+	s.err = err
+	return n, err
+}
+
 func openSource(r io.Reader) (*source, error) {
 	s := &source{closer: func() {}}
 	s.below.r = r
@@ -76,7 +92,7 @@ func openSource(r io.Reader) (*source, error) {
 		}
 		content = z
 	}
-	s.Reader = bufio.NewReaderSize(content, headSize)
+	s.Reader = bufio.NewReaderSize(&sticky{r: content}, headSize)
 	if head, _ := s.Peek(len(byteOrderMark)); bytes.Equal(head, byteOrderMark) {
 		s.skip(len(byteOrderMark))
 	}

@@ -83,8 +83,10 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 	if err := in.blame(damage); errors.As(err, &failed) || errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict) {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, in.src); err != nil {
-		return in.blame(err)
+	if _, err := io.Copy(io.Discard, in.src); err != nil { // the end of a compressed file that is cut is lost as well
+		if err := in.blame(err); errors.As(err, &failed) {
+			return err
+		}
 	}
 	if err := out.Commit(); err != nil {
 		return err
@@ -99,6 +101,10 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 		return nil
 	}
 	fmt.Fprintf(env.Stderr, "%s: %s\n", in.Name, message(damage))
-	fmt.Fprintf(env.Stderr, "%s; lost: the %s bytes after them\n", result, figure.Grouped(in.Content()-kept))
+	if lost := in.Content() - kept; lost > 0 {
+		fmt.Fprintf(env.Stderr, "%s; lost: the %s bytes after them\n", result, figure.Grouped(lost))
+	} else {
+		fmt.Fprintf(env.Stderr, "%s; lost: what cannot be decompressed after them\n", result)
+	}
 	return errLost
 }

@@ -42,6 +42,8 @@ type opener struct {
 	// onlySTEF says what to do with files of other formats, if the command reads
 	// only streams.
 	onlySTEF string
+	// repairs says that the command is repair.
+	repairs bool
 
 	roots stream.List
 	only  *stream.Root

@@ -88,6 +88,8 @@ func (s *opened) check() error {
 		return fmt.Errorf("it is not a STEF file: %s", file.Likeness(head))
 	case err != nil || format == convert.STEF || format == convert.STEFParts:
 		return nil // reading it reports errors
+	case s.o.repairs && s.Packed != "" && (format == convert.OTLPJSON || format == convert.OTLPParts):
+		return fmt.Errorf("it is %s; repair is for STEF: stef convert says where to cut it", format)
 	case s.o.onlySTEF != "":
 		return fmt.Errorf("it is %s; %s", format, s.o.onlySTEF)
 	}

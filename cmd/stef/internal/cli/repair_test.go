@@ -89,5 +89,5 @@ func TestRepairHeaders(t *testing.T) {
 	m.fails(cli.ExitUsage, "the output is not compressed as a whole: end the name in .stef, not .zst", "repair", m.metrics, m.path("c.stef.zst"))
 	code, _, stderr := run(nil, "repair", m.tape, m.path("out.stef"))
 	require.Equal(t, cli.ExitData, code)
-	require.Contains(t, stderr, "of otlp-parts, stef convert says where to cut it; ")
+	require.Contains(t, stderr, "it is otlp-parts; repair is for STEF: stef convert says where to cut it\n")
 }

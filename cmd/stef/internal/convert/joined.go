@@ -166,6 +166,7 @@ type joined struct {
 
 	several bool     // the command has several inputs
 	now     *Options // those of the input that is read
+	items   int      // of the input that is read
 }
 
 // omit reports whether an error ends an input only, not the conversion.
@@ -176,6 +177,10 @@ func (c *joined) omit(in *file.Input, err error) bool {
 	switch {
 	case errors.Is(err, errEmpty):
 	case errors.Is(err, io.ErrUnexpectedEOF):
+		if c.items == 0 {
+			err = fmt.Errorf("%w; nothing of it was converted", err)
+			break
+		}
 		err = fmt.Errorf("%w; what is whole before that was converted", err)
 	default:
 		return false
@@ -186,7 +191,7 @@ func (c *joined) omit(in *file.Input, err error) bool {
 
 func (c *joined) add(in *file.Input) error {
 	o := c.Options
-	c.now = &o
+	c.now, c.items = &o, 0
 	var err error
 	if o.From, err = o.Guess(in); err != nil {
 		return err
@@ -228,6 +233,7 @@ func (c *joined) add(in *file.Input) error {
 		if err := c.of(in, &o, stream.RootOf(batch.Signal)); err != nil {
 			return err
 		}
+		c.items += batch.Items()
 		c.res.PartsIn++
 		c.res.PartsOut++
 		if o.To == STEF && o.From.otlp() {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
 	stef "github.com/otelstef/stef/stef-go"
@@ -60,6 +61,10 @@ func (m *Messages) Next() ([]byte, error) {
 
 // at returns an error about the next message.
 func (m *Messages) at(text string, err error) error {
+	if each := (*file.EachError)(nil); errors.As(err, &each) {
+		// The place in the file, since the content has another one.
+		return fmt.Errorf("offset %d, message %d: %w: compressed alone with zstd: %w", each.Offset, m.n, stef.ErrCorrupt, each.Err)
+	}
 	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		bad := fmt.Errorf("offset %d, message %d: %w: %s", m.offset, m.n, stef.ErrCorrupt, text)
 		if err != nil {

@@ -28,14 +28,17 @@ func eachPacked(head []byte) bool {
 type eachUnpacker struct {
 	r       *bufio.Reader
 	zstd    *zstd.Decoder
-	number  int
+	name    string
+	number  int   // of the message that is read, from 1
+	offset  int64 // where it begins in the file, with its length
+	size    int64 // of it, with its length
 	message []byte
 	rest    []byte // bytes to deliver
 }
 
-func newEachUnpacker(r *bufio.Reader) (*eachUnpacker, error) {
+func newEachUnpacker(r *bufio.Reader, name string) (*eachUnpacker, error) {
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxEach))
-	return &eachUnpacker{r: r, zstd: z}, err
+	return &eachUnpacker{r: r, name: name, zstd: z}, err
 }
 
 // Read implements io.Reader.
@@ -55,11 +58,36 @@ func (u *eachUnpacker) next() error {
 		return err
 	}
 	u.number++
+	u.offset += u.size
 	if err := u.unpack(); err != nil {
-		return fmt.Errorf("message %d, which is compressed alone with zstd: %w", u.number, unexpected(err))
+		return &EachError{Name: u.name, Number: u.number, Offset: u.offset, Err: unexpected(err)}
 	}
 	return nil
 }
+
+// EachError is the error of a message that is compressed alone.
+type EachError struct {
+	Name   string // of the file
+	Number int    // of the message, from 1
+	Offset int64  // where it begins in the file, with its length
+	Err    error
+}
+
+// Error says where to cut the file: no other program reads such files.
+func (e *EachError) Error() string {
+	keeps := ""
+	if e.Number > 1 {
+		messages := "message"
+		if e.Number > 2 {
+			messages = fmt.Sprintf("%d messages", e.Number-1)
+		}
+		keeps = fmt.Sprintf(" (head -c %d %s keeps the %s before it)", e.Offset, e.Name, messages)
+	}
+	return fmt.Sprintf("message %d, which is compressed alone with zstd: %v%s", e.Number, e.Err, keeps)
+}
+
+// Unwrap returns the cause.
+func (e *EachError) Unwrap() error { return e.Err }
 
 func (u *eachUnpacker) unpack() error {
 	var length [4]byte
@@ -67,6 +95,7 @@ func (u *eachUnpacker) unpack() error {
 		return err
 	}
 	size := binary.BigEndian.Uint32(length[:])
+	u.size = int64(len(length)) + int64(size)
 	if size > maxEach {
 		return fmt.Errorf("%d bytes, at most %d", size, maxEach)
 	}

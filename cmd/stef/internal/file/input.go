@@ -129,7 +129,7 @@ func (in *Input) unpack() error {
 		in.content = bufio.NewReaderSize(&unpacker{name: "gzip", r: z}, 64<<10)
 	case eachPacked(head):
 		in.Packed, in.Each = "zstd", true
-		z, err := newEachUnpacker(raw)
+		z, err := newEachUnpacker(raw, in.Name)
 		if err != nil {
 			return err
 		}

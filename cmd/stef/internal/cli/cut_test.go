@@ -1,0 +1,159 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// shortCuts are files of 12 messages in each format and compression, short enough that the
+// tool sees the cut when it looks at the beginning to recognise the format.
+func shortCuts(t *testing.T) map[string][]byte {
+	t.Helper()
+	parts, err := fixtures.Parts(fixtures.Traces())
+	require.NoError(t, err)
+	pack, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	framed := func(b []byte) []byte { return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...) }
+	formats, each := map[string][]byte{}, map[string][]byte{}
+	for _, part := range parts[:12] {
+		for _, format := range []string{"otlp-parts", "otlp", "otlp-json", "stef-parts"} {
+			message, behind := string(part), ""
+			switch format {
+			case "otlp-json":
+				message, _ = mustRun(t, part, "convert", "-q", "--from", "otlp", "--to", "otlp-json", "-", "-")
+				message, behind = strings.TrimSuffix(message, "\n"), "\n"
+			case "stef-parts":
+				message, _ = mustRun(t, part, "convert", "-q", "--from", "otlp", "-", "-")
+			}
+			if format != "otlp" {
+				each[format] = append(each[format], framed(pack.EncodeAll([]byte(message), nil))...)
+			}
+			if strings.HasSuffix(format, "-parts") {
+				message = string(framed([]byte(message)))
+			}
+			formats[format] = append(formats[format], message+behind...)
+		}
+	}
+	stream, _ := mustRun(t, formats["otlp-parts"], "convert", "-q", "-", "-")
+	formats["stef"] = []byte(stream)
+	files := map[string][]byte{}
+	for name, content := range formats {
+		files[name] = content
+		var zipped bytes.Buffer
+		w := gzip.NewWriter(&zipped)
+		// A writer that flushes leaves whole blocks behind, as one that compresses a long file.
+		var packed bytes.Buffer
+		z, err := zstd.NewWriter(&packed)
+		require.NoError(t, err)
+		for at := 0; at < len(content); at += 500 {
+			piece := content[at:min(at+500, len(content))]
+			_, err := w.Write(piece)
+			require.NoError(t, err)
+			require.NoError(t, w.Flush())
+			_, err = z.Write(piece)
+			require.NoError(t, err)
+			require.NoError(t, z.Flush())
+		}
+		require.NoError(t, w.Close())
+		require.NoError(t, z.Close())
+		files[name+".gz"], files[name+".zst"] = zipped.Bytes(), packed.Bytes()
+	}
+	for name, content := range each {
+		files[name+", each message"] = content
+	}
+	return files
+}
+
+// What is whole before the cut of a short file is printed, and converted with --skip.
+func TestShortCuts(t *testing.T) {
+	dir := t.TempDir()
+	none := filepath.Join(dir, "none.stef")
+	mustRun(t, []byte(`{"resourceSpans":[]}`), "convert", "-q", "-", none)
+	for name, content := range shortCuts(t) {
+		t.Run(name, func(t *testing.T) {
+			whole, cut, out := filepath.Join(dir, "whole"), filepath.Join(dir, "cut"), filepath.Join(dir, "out.stef")
+			require.NoError(t, os.WriteFile(whole, content, 0o666))
+			require.NoError(t, os.WriteFile(cut, content[:len(content)*3/4], 0o666))
+			all, _ := mustRun(t, nil, "cat", whole)
+			code, got, stderr := run(nil, "cat", cut)
+			require.Equal(t, cli.ExitData, code)
+			records := strings.Count(got, "\n")
+			require.Positive(t, records, stderr)
+			require.Less(t, records, strings.Count(all, "\n"))
+			require.True(t, strings.HasPrefix(all, got))
+			_, stderr = mustRun(t, nil, "convert", "--skip", "--force", cut, none, out)
+			require.Contains(t, stderr, "; what is whole before that was converted\n")
+			kept, _ := mustRun(t, nil, "cat", out)
+			require.Equal(t, records, strings.Count(kept, "\n"))
+		})
+	}
+}
+
+// The report says so if nothing of a cut file was converted.
+func TestSkipsAllOfCutFile(t *testing.T) {
+	dir := t.TempDir()
+	content := shortCuts(t)["otlp-json, each message"]
+	cut, other := filepath.Join(dir, "cut"), filepath.Join(dir, "other.stef")
+	require.NoError(t, os.WriteFile(cut, content[:100], 0o666))
+	mustRun(t, spans(t), "convert", "-q", "-", other)
+	code, _, stderr := run(nil, "convert", "--skip", cut, other, filepath.Join(dir, "out.stef"))
+	if code == cli.ExitDone {
+		require.Contains(t, stderr, "; nothing of it was converted\n")
+	}
+	require.NotContains(t, stderr, "what is whole before that was converted")
+}
+
+// Of a cut file whose messages are compressed alone, each command says what to do.
+func TestCutEachMessage(t *testing.T) {
+	files := shortCuts(t)
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	for _, format := range []string{"otlp-json", "otlp-parts"} {
+		content := files[format+", each message"]
+		end := 0
+		for range 6 {
+			end += 4 + int(binary.BigEndian.Uint32(content[end:]))
+		}
+		require.NoError(t, os.WriteFile(in, content[:end+40], 0o666))
+		code, _, stderr := run(nil, "convert", in, out+".stef")
+		require.Equal(t, cli.ExitData, code)
+		advice := fmt.Sprintf("head -c %d %s keeps the 6 messages before it", end, in)
+		require.Contains(t, stderr, advice)
+		code, _, stderr = run(nil, "repair", in, out+".stef")
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, stderr, "repair is for STEF: stef convert says where to cut it\n")
+		require.NoError(t, os.WriteFile(in, content[:end], 0o666))
+		mustRun(t, nil, "cat", in)
+	}
+	content := files["stef-parts, each message"]
+	end := 0
+	for range 6 {
+		end += 4 + int(binary.BigEndian.Uint32(content[end:]))
+	}
+	require.NoError(t, os.WriteFile(in, content[:end+40], 0o666))
+	code, want, stderr := run(nil, "cat", in)
+	require.Equal(t, cli.ExitData, code)
+	place := fmt.Sprintf("offset %d, message 6: corrupt stream: compressed alone with zstd: unexpected EOF", end)
+	require.Contains(t, stderr, place+"; stef repair copies the whole messages before it\n")
+	_, stderr = mustRepair(t, nil, in, out)
+	require.Contains(t, stderr, place+"\n")
+	require.Contains(t, stderr, ": 6 whole messages with ")
+	require.Contains(t, stderr, "; lost: what cannot be decompressed after them\n")
+	got, _ := mustRun(t, nil, "cat", out)
+	require.Equal(t, want, got)
+}
