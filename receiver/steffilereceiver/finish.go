@@ -46,6 +46,12 @@ func (f *follower[T]) atEnd(c candidate, t *tail[T]) bool {
 // finish ends the processing of a file that was delivered or is damaged.
 func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 	outcome, rest := complete, t.size-t.whole()
+	if !beginsAsSTEF(t.File) { // whatever it is, it must not be deleted
+		damage = otherFormat(t.File)
+		if damage == nil {
+			damage = errNotSTEF
+		}
+	}
 	switch {
 	case damage != nil:
 		outcome = damaged

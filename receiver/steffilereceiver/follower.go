@@ -406,6 +406,8 @@ func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	if errors.Is(err, errDamaged) {
 		if other := otherFormat(file); other != nil {
 			err = other
+		} else if !beginsAsSTEF(file) {
+			err = errNotSTEF
 		}
 		f.warnUnfit(c, err)
 		return "", nil

@@ -53,6 +53,18 @@ func layoutOf(file io.ReaderAt, size int64) (layout, error) {
 	return manyMessages, nil
 }
 
+// beginsAsSTEF reports whether a file begins with the signature of a stream, or with that
+// of a message behind its length, or with a part of one if the file is shorter.
+func beginsAsSTEF(file io.ReaderAt) bool {
+	var head [messageHead + len(signature)]byte
+	n, err := file.ReadAt(head[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	first, second := head[:min(n, len(signature))], head[min(n, messageHead):n]
+	return string(first) == signature[:len(first)] || len(second) > 0 && string(second) == signature[:len(second)]
+}
+
 // section is the part of a file that holds a stream.
 type section struct {
 	file       io.ReaderAt

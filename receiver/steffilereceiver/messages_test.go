@@ -23,6 +23,7 @@ import (
 	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/rotate"
 )
 
 // message returns a message with a frame for each batch, after its length.
@@ -172,6 +173,31 @@ func TestMessagesEnds(t *testing.T) {
 			to.requireOnce(c.records)
 			r.stop()
 		})
+	}
+}
+
+// TestKeepsWhatIsNotSTEF: a file that does not begin as STEF is never deleted, whatever its
+// name is.
+func TestKeepsWhatIsNotSTEF(t *testing.T) {
+	packed := append([]byte{0, 0, 2, 'B'}, "\x28\xb5\x2f\xfdrest"...)
+	require.ErrorContains(t, otherFormat(bytes.NewReader(packed)), "compressed by the file exporter: leave out its compression")
+	for _, content := range []string{"{}\n", "{}", "some text that is longer than a header", string(packed)} {
+		dir := t.TempDir()
+		w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+		require.NoError(t, w.put(numbered(1, 1)))
+		require.NoError(t, w.Close())
+		names, err := filepath.Glob(filepath.Join(dir, "*.stef"))
+		require.NoError(t, err)
+		require.Len(t, names, 1)
+		name := names[0]
+		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
+		r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Delete }), &collected{t: t}, nil)
+		r.requireFinished(damaged, 1)
+		require.Eventually(t, func() bool {
+			kept, err := os.ReadFile(name + damagedSuffix)
+			return err == nil && string(kept) == content
+		}, 10*time.Second, time.Millisecond)
+		r.stop()
 	}
 }
 

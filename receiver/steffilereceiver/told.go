@@ -123,8 +123,11 @@ var errNotSTEF = errors.New("the file is not STEF")
 // otherFormat returns an error that wraps errNotSTEF if a file has a format that is
 // known and not STEF.
 func otherFormat(file io.ReaderAt) error {
-	var head [4]byte
+	var head [8]byte
 	n, _ := file.ReadAt(head[:], 0)
+	if n == len(head) && string(head[4:]) == "\x28\xb5\x2f\xfd" {
+		return fmt.Errorf("%w but compressed by the file exporter: leave out its compression", errNotSTEF)
+	}
 	for _, format := range otherFormats {
 		if bytes.HasPrefix(head[:n], []byte(format.head)) {
 			return fmt.Errorf("%w but %s", errNotSTEF, format.what)
