@@ -47,18 +47,20 @@ func TestAdvice(t *testing.T) {
 		f(cli.ExitUsage, "out.avro: add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef", "convert", in, out+".avro")
 	}
 
+	f(cli.ExitData, "own.stef: replay knows records of OpenTelemetry only; ", "replay", own)
+
 	// Several signals in one file.
 	both := path("all.json", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}`+"\n"+
 		`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}}]}]}]}`))
 	for _, command := range []string{"cat", "stat"} {
 		code, _, stderr := run(nil, command, both)
-		require.Equal(t, cli.ExitData, code)
+		require.Equal(t, cli.ExitUsage, code)
 		require.Contains(t, stderr, "; say --signal traces to read these only, or name another signal\n")
 		require.NotContains(t, stderr, "OUT")
 		mustRun(t, nil, command, both, "--signal", "logs")
 		mustRun(t, nil, command, both, "--signal", "logs", "--depth", "100")
 	}
-	f(cli.ExitData, "put {signal} into the name of OUT", "convert", both, out+".stef")
+	f(cli.ExitUsage, "put {signal} into the name of OUT", "convert", both, out+".stef")
 	// The ratio of one signal to the whole file would mean nothing.
 	_, stderr := mustRun(t, nil, "convert", both, filepath.Join(dir, "each-{signal}.stef"))
 	require.NotContains(t, stderr, "ratio")

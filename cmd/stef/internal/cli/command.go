@@ -117,6 +117,9 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	switch near := confkeys.Nearest(names, name); len(near) {
 	case 0:
 	case 1:
+		if !strings.HasPrefix(name, near) { // another letter is no misspelling
+			return ""
+		}
 		return fmt.Sprintf(", did you mean -%s %s?", near, strings.TrimPrefix(name, near))
 	default:
 		return fmt.Sprintf(", did you mean --%s?", near)

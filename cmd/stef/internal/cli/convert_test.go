@@ -305,7 +305,7 @@ func TestConvertSignals(t *testing.T) {
 	require.NoError(t, os.WriteFile(mixed, []byte(metrics+spans+metrics), 0o666))
 	one := filepath.Join(dir, "one.stef")
 	code, _, stderr := run(nil, "convert", mixed, one)
-	require.Equal(t, cli.ExitData, code)
+	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, stderr, "message 2, line 2, byte 121: signal: it holds traces; say --signal metrics to convert these and skip the rest, "+
 		"or put {signal} into the name of OUT for one file per signal\n")
 

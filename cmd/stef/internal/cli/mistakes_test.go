@@ -81,6 +81,11 @@ func TestMistakesOfSignals(t *testing.T) {
 		mustRun(t, nil, append([]string{"convert", "--force", m.spans, out}, flags...)...)
 		require.NoError(t, os.Remove(out))
 	}
+	for _, command := range [][]string{{"convert", m.both, out}, {"cat", m.both}, {"stat", m.both}} {
+		code, _, stderr := run(nil, command...)
+		require.Equal(t, cli.ExitUsage, code, stderr)
+		require.Contains(t, stderr, "say --signal traces")
+	}
 	m.fails(cli.ExitUsage, "both.json holds traces and logs: say --signal; run replay once for each", "replay", m.both)
 
 	// Parts of two signals: the advice of the first error does not lead back to it.
@@ -144,6 +149,7 @@ func TestMistakesOfFiles(t *testing.T) {
 	_, stderr = mustRun(t, nil, "convert", "-q", m.metrics, m.path("q.stef"))
 	require.Empty(t, stderr)
 	m.fails(cli.ExitUsage, "there is no flag -n1, did you mean -n 1?", "cat", "-n1", m.metrics)
+	m.fails(cli.ExitUsage, "there is no flag -q", "cat", "-q", m.metrics)
 	m.fails(cli.ExitUsage, "there is no flag --forec, did you mean --force?", "convert", "--forec", m.metrics, out)
 
 	for _, name := range []string{"none.stef", filepath.Base(m.file("empty.stef", nil))} {

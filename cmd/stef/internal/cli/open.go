@@ -229,7 +229,8 @@ func (s *opened) blame(err error) error {
 		if <-c.done; c.err != nil && !errors.Is(c.err, errStopped) {
 			var mixed *convert.MixedError
 			if errors.As(c.err, &mixed) {
-				return s.Blame(fmt.Errorf("%w; say --signal %s to read these only, or name another signal", mixed.Err, mixed.First))
+				mixed.Advice = fmt.Sprintf("say --signal %s to read these only, or name another signal", mixed.First)
+				return s.Blame(mixed)
 			}
 			return c.err
 		}

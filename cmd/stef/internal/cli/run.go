@@ -91,12 +91,13 @@ func (env *Env) report(c *command, err error) int {
 	}
 	var usage *usageError
 	var failed *file.Error
+	var mixed *convert.MixedError
 	if errors.As(err, &failed) && errors.Is(failed.Err, syscall.EPIPE) {
 		return ExitIO // the reader of a pipe has ended, such as head: that is no error to report
 	}
 	fmt.Fprintf(env.Stderr, "stef %s: %s\n", c.name, message(err))
 	switch {
-	case errors.As(err, &usage) && usage.complete, errors.Is(err, convert.ErrUnsupported):
+	case errors.As(err, &usage) && usage.complete, errors.Is(err, convert.ErrUnsupported), errors.As(err, &mixed):
 		return ExitUsage
 	case errors.As(err, &usage):
 		fmt.Fprintf(env.Stderr, "usage: stef %s\nstef help %s tells more\n", c.usage, c.name)

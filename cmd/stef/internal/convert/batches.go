@@ -38,7 +38,7 @@ func Batches(in *file.Input, root *stream.Root) iter.Seq2[otlpfile.Batch, error]
 }
 
 func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, error), end func(), err error) {
-	o := &Options{Root: root}
+	o := &Options{Root: root, command: "replay"}
 	if o.From, err = o.Guess(in); err != nil {
 		return nil, nil, err
 	}

@@ -68,7 +68,8 @@ type Options struct {
 	// side, request by request.
 	Requests bool
 
-	looks Format // of the content, if From says otherwise
+	command string // the name in messages, if it is not convert
+	looks   Format // of the content, if From says otherwise
 }
 
 // Result describes a finished conversion.
@@ -179,7 +180,7 @@ func advised(o *Options, err error) error {
 	}
 	misfit := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot) || errors.Is(err, stef.ErrSchema)
 	if o.From == STEF && o.Root == nil && misfit {
-		return fmt.Errorf("convert knows records of OpenTelemetry only; print records of your own with stef cat --schema FILE.stef: %w", err)
+		return fmt.Errorf("%s knows records of OpenTelemetry only; print records of your own with stef cat --schema FILE.stef: %w", cmp.Or(o.command, "convert"), err)
 	}
 	if o.From == STEF && misfit {
 		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, o.Root.Name)

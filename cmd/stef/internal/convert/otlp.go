@@ -222,9 +222,14 @@ func (r *Result) others(in *otlpfile.Reader) {
 type MixedError struct {
 	Err   error
 	First otlpfile.Signal
+	// Advice replaces the advice of convert.
+	Advice string
 }
 
 func (e *MixedError) Error() string {
+	if e.Advice != "" {
+		return fmt.Sprintf("%v; %s", e.Err, e.Advice)
+	}
 	return fmt.Sprintf("%v; say --signal %s to convert these and skip the rest, or put %s into the name of OUT for one file per signal", e.Err, e.First, SignalMark)
 }
 
@@ -236,7 +241,7 @@ func mixed(r *otlpfile.Reader, err error) error {
 	if r.Format() != otlpfile.JSON || !errors.Is(err, otlpfile.ErrSignal) {
 		return err
 	}
-	return &MixedError{err, r.Signal()}
+	return &MixedError{Err: err, First: r.Signal()}
 }
 
 // SignalMark is the placeholder for the signal name in an output name.
