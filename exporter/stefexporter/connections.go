@@ -32,7 +32,9 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 		agent := fmt.Sprintf("%s/%s (%s/%s)", settings.BuildInfo.Description, settings.BuildInfo.Version, runtime.GOOS, runtime.GOARCH)
 		conn, err := own.ToClientConn(ctx, host.GetExtensions(), settings.TelemetrySettings,
 			configgrpc.WithGrpcDialOption(grpc.WithUserAgent(agent)),
-			configgrpc.WithGrpcDialOption(grpc.WithStatsHandler(requestMeter{t})))
+			configgrpc.WithGrpcDialOption(grpc.WithStatsHandler(requestMeter{t})),
+			configgrpc.WithGrpcDialOption(grpc.WithChainUnaryInterceptor(markRequests)),
+			configgrpc.WithGrpcDialOption(grpc.WithChainStreamInterceptor(markStreams)))
 		if err != nil {
 			return nil, errors.Join(c.explain(err), x.close())
 		}

@@ -13,6 +13,8 @@
 //	stef.go        sessions of STEF streams; encoding.go fills the streams
 //	otlp.go        requests of OTLP
 //	verdict.go     what an answer means for the batch: retry, wait, drop
+//	answer.go      whether an error arose here or the peer sent it
+//	explain.go     what the user can do about an error
 //
 // README.md describes the behaviour for users.
 package stefexporter

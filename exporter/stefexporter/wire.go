@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// requestMeter counts the bytes of OTLP requests as they are sent. STEF streams may
-// use the same connection.
+// requestMeter counts the bytes of OTLP requests as they are sent, and notes which calls the
+// peer ended. STEF streams may use the same connection.
 type requestMeter struct{ telemetry *telemetry }
 
 var _ stats.Handler = requestMeter{}
@@ -32,6 +32,7 @@ func (requestMeter) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.
 
 // HandleRPC implements stats.Handler.
 func (m requestMeter) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	noteAnswer(ctx, event)
 	sent, ok := event.(*stats.OutPayload)
 	if !ok || ctx.Value(requestKey{}) == nil {
 		return

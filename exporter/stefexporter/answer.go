@@ -1,0 +1,103 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+)
+
+// answer is a status that the peer sent. Its text may be about other connections than ours:
+// a gateway passes on why it cannot reach its own next hop. gRPC has the same type for
+// statuses that it makes at this end, for example when it cannot connect. Only the trailers
+// of a call tell the two apart, and a stats.Handler sees them.
+type answer struct {
+	error
+	// open reports that the peer had accepted the stream. Then the status is about what it
+	// received, and not about the stream.
+	open bool
+}
+
+// GRPCStatus returns the status.
+func (a *answer) GRPCStatus() *status.Status { return status.Convert(a.error) }
+
+// Unwrap returns the error of gRPC.
+func (a *answer) Unwrap() error { return a.error }
+
+// answerOf returns the answer in an error, or nil if the error arose at this end.
+func answerOf(err error) *answer {
+	var a *answer
+	errors.As(err, &a)
+	return a
+}
+
+// ending says whether the peer has ended a call.
+type ending struct{ byPeer atomic.Bool }
+
+type endingKey struct{}
+
+// noteAnswer is called with the events of all calls. gRPC reports the trailers before the
+// call returns its status.
+func noteAnswer(ctx context.Context, event stats.RPCStats) {
+	e, ok := ctx.Value(endingKey{}).(*ending)
+	if !ok {
+		return
+	}
+	switch event.(type) {
+	case *stats.Begin: // gRPC may repeat a call
+		e.byPeer.Store(false)
+	case *stats.InTrailer:
+		e.byPeer.Store(true)
+	}
+}
+
+// mark returns err as an answer if the peer sent it.
+func (e *ending) mark(err error, open bool) error {
+	if err == nil || !e.byPeer.Load() {
+		return err
+	}
+	return &answer{err, open}
+}
+
+// markRequests is an interceptor.
+func markRequests(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	e := &ending{}
+	return e.mark(invoke(context.WithValue(ctx, endingKey{}, e), method, req, reply, conn, opts...), false)
+}
+
+// markStreams is an interceptor.
+func markStreams(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	e := &ending{}
+	stream, err := streamer(context.WithValue(ctx, endingKey{}, e), desc, conn, method, opts...)
+	if err != nil {
+		return nil, e.mark(err, false)
+	}
+	return &markedStream{ClientStream: stream, ending: e}, nil
+}
+
+// markedStream marks the status of a stream.
+type markedStream struct {
+	grpc.ClientStream
+	ending *ending
+	open   bool // one goroutine receives
+}
+
+// RecvMsg implements grpc.ClientStream.
+func (s *markedStream) RecvMsg(m any) error {
+	switch err := s.ClientStream.RecvMsg(m); {
+	case err == nil:
+		s.open = true
+		return nil
+	case errors.Is(err, io.EOF): // the peer ended the stream with OK
+		return err
+	default:
+		return s.ending.mark(err, s.open)
+	}
+}

@@ -1,0 +1,245 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"google.golang.org/grpc/status"
+
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// textHint says what to do about errors with a text.
+type textHint struct{ text, hint string }
+
+// hints say what to change for errors of TLS and gRPC that arise at this end and whose text
+// does not say it. The first match is used.
+var hints = []textHint{
+	{"first record does not look like a TLS handshake", "the peer does not speak TLS: set tls::insecure to true, or turn TLS on at the peer"},
+	{"certificate signed by unknown authority", "set tls::ca_file to the authority that signed the peer's certificate"},
+	{"certificate has expired or is not yet valid", "renew the peer's certificate, or check the clocks of both machines"},
+	{"certificate is valid for", "set tls::server_name_override to a name in the peer's certificate, or use that name in endpoint"},
+	{"doesn't contain any IP SANs", "use the name in the peer's certificate in endpoint, or set tls::server_name_override"},
+	{"certificate required", "the peer wants a client certificate: set tls::cert_file and tls::key_file"},
+	{"expired certificate", "the peer says the certificate in tls::cert_file is expired: renew it"},
+	{"unknown certificate authority", "the peer does not accept the client certificate: compare tls::cert_file with client_ca_file of the peer"},
+	{"bad certificate", "the peer does not accept the client certificate: check tls::cert_file and tls::key_file"},
+	{"looked like an HTTP/1.1 header", "the peer speaks HTTP/1.1, not gRPC: check the port, 4320 is usual for STEF and 4317 for OTLP; 4318 is OTLP over HTTP"},
+	{"error reading server preface", "the peer may expect TLS: configure tls, or remove tls::insecure"},
+	{"no such host", "the host is not known: check its name"},
+	{"connection refused", "nothing listens there: check host and port, 4320 is usual for STEF and 4317 for OTLP"},
+	{unresolved, "check its name"},
+	{"name resolver error", "the host cannot be resolved: check its name"},
+	{"credentials require transport level security", "auth sends credentials only over TLS: configure tls, or remove tls::insecure"},
+	{"authenticator not found", "define this extension under extensions, and list it in service::extensions"},
+}
+
+// tooLarge is what gRPC of the peer says about a message, which can be one of a stream or
+// an OTLP request.
+const tooLarge = "grpc: received message larger than max"
+
+// unresolved stands in errors for what gRPC says about a host without an address, which
+// names its own parts.
+const unresolved = "the host cannot be resolved, or has no address"
+
+var ofResolver = regexp.MustCompile(`(?:name resolver error: )?produced zero addresses|no children to pick from`)
+
+// unresolvedError is an error of gRPC about a host without an address, in other words.
+type unresolvedError struct {
+	text  string
+	cause error
+}
+
+func (e *unresolvedError) Error() string { return e.text }
+func (e *unresolvedError) Unwrap() error { return e.cause }
+
+// reworded returns the error without the words of gRPC that only its developers know.
+func reworded(err error) error {
+	text := err.Error()
+	if plain := ofResolver.ReplaceAllLiteralString(text, unresolved); plain != text {
+		return &unresolvedError{plain, err}
+	}
+	return err
+}
+
+// causeOf returns a text that is equal for errors of the same cause.
+func causeOf(err error) string {
+	err = reworded(err)
+	from := ""
+	if answerOf(err) != nil {
+		from = "answer: "
+	}
+	if h := matchOf(err.Error()); h != nil {
+		return from + h.text
+	}
+	e := stefgrpc.FromStatus(err)
+	return from + e.Kind.String() + " " + codeName(e.Code)
+}
+
+// matchOf returns the hint for a text, or nil.
+func matchOf(text string) *textHint {
+	for i := range hints {
+		if strings.Contains(text, hints[i].text) {
+			return &hints[i]
+		}
+	}
+	return nil
+}
+
+// explainedError is an error with what to do about it.
+type explainedError struct {
+	text string
+	err  error
+}
+
+func (e *explainedError) Error() string { return e.text }
+func (e *explainedError) Unwrap() error { return e.err }
+
+// explain adds to an error the place where it happened and, if known, what to do
+// about it.
+func (c *Config) explain(err error) error {
+	if known := (*explainedError)(nil); errors.As(err, &known) {
+		return err
+	}
+	err = reworded(err)
+	text := err.Error()
+	endpoint := c.ClientConfig.Endpoint
+	if c.Fallback.Endpoint != "" && strings.HasPrefix(text, otlpFailed) {
+		endpoint = c.Fallback.Endpoint
+	}
+	a := answerOf(err)
+	hint := ""
+	if a == nil {
+		hint = c.ownHint(err, text)
+	} else {
+		hint = c.answerHint(a, text)
+	}
+	switch {
+	case hint != "":
+		hint = ": " + hint
+	case a == nil:
+		return err
+	case a.open && refusesAll(err) || matchOf(text) != nil:
+		hint = " answered: this is its own error, see the log of that Collector"
+	default:
+		hint = " answered this: its log may say more"
+	}
+	return &explainedError{text + " (endpoint " + endpoint + hint + ")", err}
+}
+
+// ownHint returns what to do about an error that arose at this end, or "".
+func (c *Config) ownHint(err error, text string) string {
+	if h := matchOf(text); h != nil {
+		return h.hint
+	}
+	if refusesAll(err) { // proxies refuse with HTTP instead of gRPC
+		return c.refusalHint(err)
+	}
+	return c.closedHint(text)
+}
+
+// answerHint returns what to do here about a status of the peer, or "".
+func (c *Config) answerHint(a *answer, text string) string {
+	message := status.Convert(a.error).Message()
+	switch {
+	case !a.open && refusesAll(a):
+		return c.refusalHint(a)
+	// What the next hop of the peer says stands behind other words.
+	case strings.HasPrefix(message, tooLarge) && strings.HasPrefix(text, otlpFailed):
+		return "lower sending_queue::batch::max_size, or raise max_recv_msg_size_mib of the peer"
+	case strings.HasPrefix(message, tooLarge):
+		return "raise max_recv_msg_size_mib of the receiver, or lower stef::max_message_size_kib"
+	case strings.Contains(message, "chunk of at least") && !strings.Contains(message, "stream of "):
+		return "raise limits::max_chunk_mib of the receiver, or lower stef::max_frame_size_kib"
+	}
+	return ""
+}
+
+// refusesAll reports whether an error would refuse every stream or request.
+func refusesAll(err error) bool {
+	kind := stefgrpc.FromStatus(err).Kind
+	return kind == stefgrpc.KindAuth || kind == stefgrpc.KindUnimplemented
+}
+
+// refusalHint returns what to do about an error of refusesAll.
+func (c *Config) refusalHint(err error) string {
+	if stefgrpc.FromStatus(err).Kind == stefgrpc.KindAuth {
+		return "the peer refuses the credentials: check auth and headers; the peer's log may say more"
+	}
+	switch c.Protocol {
+	case ProtocolSTEF:
+		return "the peer has no STEF for this signal: check the endpoint, or set protocol to auto, which sends OTLP then"
+	case ProtocolOTLP:
+		return "the peer has no OTLP over gRPC for this signal: check the endpoint, 4317 is usual for OTLP and 4318 is OTLP over HTTP; a STEF receiver may have otlp::enabled: false"
+	}
+	return "the peer has neither STEF nor OTLP over gRPC for this signal: check the endpoint, and that the peer has a pipeline for the signal"
+}
+
+// closedByPeer matches the errors of a peer that closes the connection without an
+// answer. Peers that require a client certificate often do that: with TLS 1.3 they
+// refuse it after the client has begun to send.
+var closedByPeer = regexp.MustCompile(`^(.*no STEF stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
+
+// closedHint returns what to do if the peer closed the connection without an answer, or
+// "". OTLP requests have no opening: with a certificate, or without TLS, a closed
+// connection says nothing about them.
+func (c *Config) closedHint(text string) string {
+	tls := &c.ClientConfig.TLS
+	switch m := closedByPeer.FindStringSubmatch(text); {
+	case m == nil:
+	case !tls.Insecure && tls.CertFile == "" && tls.CertPem == "":
+		return "the peer closed the connection: if it requires a client certificate, set tls::cert_file and tls::key_file"
+	case tls.Insecure && m[1] != otlpFailed:
+		return "the peer closed the connection: if it expects TLS, remove tls::insecure"
+	}
+	return ""
+}
+
+// otlpFailed is the prefix of errors of OTLP requests.
+const otlpFailed = "OTLP request: "
+
+// plainError is an error with a shorter text.
+type plainError struct {
+	text string
+	err  error
+}
+
+// Error implements error.
+func (e *plainError) Error() string { return e.text }
+
+// Unwrap returns the error with its full text.
+func (e *plainError) Unwrap() error { return e.err }
+
+var (
+	grpcPrefix      = regexp.MustCompile(`stefgrpc: |batch handed back \(not sent\): |rpc error: code = \w+ desc = |transport: Error while dialing: |transport: authentication handshake failed: |name resolver error: `)
+	connectionError = regexp.MustCompile(`connection error: desc = "((?:[^"\\]|\\.)*)"`)
+	// openingStream is what STEF says of a stream that cannot be opened.
+	openingStream = regexp.MustCompile(`(?:unavailable: )?opening a stream of \w+(?: to \S+)?: `)
+	// tlsChain is what crypto/tls and gRPC say before the cause, and tlsDoubt after it.
+	tlsChain = regexp.MustCompile(`tls: failed to verify certificate: x509: `)
+	tlsAlert = regexp.MustCompile(`(?:error reading server preface: )?remote error: tls: `)
+	tlsDoubt = regexp.MustCompile(` \(possibly because of .* while trying to verify candidate authority certificate "[^"]*"\)`)
+)
+
+// noStream is the prefix of errors of streams that cannot be opened.
+const noStream = "no STEF stream: "
+
+// plain removes the text that gRPC and TLS add around the cause of an error.
+func plain(err error) error {
+	text := connectionError.ReplaceAllString(grpcPrefix.ReplaceAllString(err.Error(), ""), "$1")
+	text = strings.ReplaceAll(text, `\"`, `"`)
+	text = openingStream.ReplaceAllLiteralString(text, noStream)
+	text = tlsChain.ReplaceAllLiteralString(text, "")
+	text = tlsAlert.ReplaceAllLiteralString(text, "the peer refuses the TLS handshake: ")
+	return &plainError{text: tlsDoubt.ReplaceAllLiteralString(text, ""), err: err}
+}
+
+// noStreamTo says that no stream to an endpoint could be opened.
+func noStreamTo(endpoint string, err error) error {
+	short := plain(err)
+	return &plainError{text: "no STEF stream to " + endpoint + ": " + strings.TrimPrefix(short.Error(), noStream), err: short}
+}
