@@ -13,7 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// failuresUntilBad is the number of consecutive failures that indicate a problem.
+// failuresUntilBad is the number of consecutive failures to open a stream or to send a
+// request that indicate a problem.
 // A single failure may be a peer that restarts.
 const failuresUntilBad = 2
 
@@ -28,26 +29,49 @@ type health struct {
 	logger *zap.Logger
 	target string // where nothing can be sent to
 
-	mu       sync.Mutex
-	failures int
-	status   componentstatus.Status
-	cause    string    // cause of the last warning
-	warned   time.Time // time of the last warning
+	mu          sync.Mutex
+	failures    int       // attempts to open a stream or to send a request, one after another
+	returned    time.Time // when a stream first handed back a batch since the last acknowledgement
+	undelivered bool      // the problem is that open streams hand batches back
+	status      componentstatus.Status
+	cause       string    // cause of the last warning
+	warned      time.Time // time of the last warning
+	quiet       bool      // the status changed without a warning, so its end is not logged either
 }
 
 func newHealth(c *Config, host component.Host, logger *zap.Logger) *health {
 	return &health{config: c, host: host, logger: logger, status: componentstatus.StatusStarting}
 }
 
+// opened records that a stream is open. If open streams hand batches back, only an
+// acknowledgement shows that the problem is over.
+func (h *health) opened() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failures = 0
+	if !h.undelivered {
+		h.good("A STEF stream is open.")
+	}
+}
+
 // recovered records that data is delivered.
 func (h *health) recovered(why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.failures = 0
-	if h.change(componentstatus.StatusOK) {
-		h.logger.Info(why)
-		componentstatus.ReportStatus(h.host, componentstatus.NewEvent(componentstatus.StatusOK))
+	h.failures, h.returned, h.undelivered = 0, time.Time{}, false
+	h.good(why)
+}
+
+// good reports that all is well, if that is new. The caller must hold the lock.
+func (h *health) good(why string) {
+	if !h.change(componentstatus.StatusOK) {
+		return
 	}
+	if !h.quiet {
+		h.logger.Info(why)
+	}
+	h.quiet = false
+	componentstatus.ReportStatus(h.host, componentstatus.NewEvent(componentstatus.StatusOK))
 }
 
 // failing records a failure that may be temporary.
@@ -55,19 +79,48 @@ func (h *health) failing(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures++
-	if h.failures < failuresUntilBad {
-		return
+	if h.failures >= failuresUntilBad {
+		h.bad(err, false)
 	}
+}
+
+// handedBack records a batch that a stream did not deliver; opened is when that stream was
+// opened. One stream may hand back many batches when it ends, so only those of a stream that
+// was opened after the first failure show that the failure lasts.
+func (h *health) handedBack(opened time.Time, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.returned.IsZero():
+		h.returned = time.Now()
+	case opened.After(h.returned):
+		h.bad(err, true)
+	}
+}
+
+// bad reports a problem, if it is new. The caller must hold the lock.
+func (h *health) bad(err error, undelivered bool) {
+	cause := causeOf(err)
+	lately := cause == h.cause && time.Since(h.warned) < logPeriod
 	changed := h.change(componentstatus.StatusRecoverableError)
-	if !changed && !h.newCause(err) {
+	if !changed && !h.newCause(cause) {
 		return
 	}
-	h.cause, h.warned = causeOf(err), time.Now()
+	h.undelivered = undelivered
 	err = h.config.explain(plain(err))
-	h.logger.Warn(fmt.Sprintf("Nothing can be sent%s at present.", h.target), zap.Error(err))
 	if changed {
 		componentstatus.ReportStatus(h.host, componentstatus.NewRecoverableErrorEvent(err))
 	}
+	// A peer may accept some batches and refuse others, again and again.
+	if h.quiet = changed && undelivered && lately; h.quiet {
+		return
+	}
+	what := "sent"
+	if undelivered {
+		what = "delivered"
+	}
+	h.cause, h.warned = cause, time.Now()
+	h.logger.Warn(fmt.Sprintf("Nothing can be %s%s at present.", what, h.target), zap.Error(err))
 }
 
 // refused records an answer of the peer that ends the attempts until the next
@@ -80,9 +133,9 @@ func (h *health) refused(err error) {
 }
 
 // newCause reports whether a failure has another cause than the one that was
-// logged. Causes that alternate are not logged each time.
-func (h *health) newCause(err error) bool {
-	return h.status == componentstatus.StatusRecoverableError && causeOf(err) != h.cause && time.Since(h.warned) >= logPeriod
+// logged, or was not logged. Causes that alternate are not logged each time.
+func (h *health) newCause(cause string) bool {
+	return h.status == componentstatus.StatusRecoverableError && (cause != h.cause || h.quiet) && time.Since(h.warned) >= logPeriod
 }
 
 // known records a failure that the caller logs; a nil err records its end.
@@ -90,7 +143,7 @@ func (h *health) known(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
-	h.failures = 0
+	h.failures, h.returned, h.undelivered, h.quiet = 0, time.Time{}, false, false
 	if err != nil {
 		h.failures, h.cause, h.warned = failuresUntilBad, causeOf(err), time.Now()
 		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(err)

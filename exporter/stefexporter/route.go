@@ -46,6 +46,7 @@ type route[B any] struct {
 	timer   *time.Timer   // fires when streams are to be tried again, or nil
 	silence *time.Timer   // fires when the log should say that the peer does not answer
 	attempt chan struct{} // closed after the next attempt to open a stream
+	since   []time.Time   // when the last stream of each slot was opened
 }
 
 // site contains what all routes of an exporter share.
@@ -76,7 +77,7 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var err error
-	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost})
+	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost, handedBack: x.handedBack})
 	x.silence = time.AfterFunc(firstWord, s.health.stalled)
 	return x, err
 }
@@ -132,9 +133,13 @@ func (x *route[B]) trySTEFNow(ctx context.Context) bool {
 	return !x.usingOTLP.Load()
 }
 
-func (x *route[B]) opened() {
+func (x *route[B]) opened(slot int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	for slot >= len(x.since) {
+		x.since = append(x.since, time.Time{})
+	}
+	x.since[slot] = time.Now()
 	x.wakeWaiters()
 	if x.timer != nil {
 		x.timer.Stop()
@@ -147,7 +152,7 @@ func (x *route[B]) opened() {
 	if x.reachable != nil {
 		x.reachable()
 	}
-	x.health.recovered("A STEF stream is open.")
+	x.health.opened()
 }
 
 // openFailed handles a failed attempt to open a stream. If retryIn is 0, the
@@ -200,6 +205,15 @@ func (x *route[B]) lost(err error) {
 	}
 	if !x.ended && x.stef.session.Stats().Live == 0 {
 		x.health.failing(err)
+	}
+}
+
+// handedBack handles a batch that a stream returned.
+func (x *route[B]) handedBack(slot int, err *stefgrpc.UnsentError) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.ended && slot < len(x.since) {
+		x.health.handedBack(x.since[slot], err.Cause)
 	}
 }
 

@@ -30,9 +30,10 @@ type stefSender[B any] struct {
 
 // streamWatcher receives the events of the streams of a session.
 type streamWatcher struct {
-	opened     func()
+	opened     func(slot int)
 	openFailed func(err *stefgrpc.Error, retryIn time.Duration)
 	lost       func(err error)
+	handedBack func(slot int, err *stefgrpc.UnsentError)
 }
 
 // newSTEFSender starts a session. Every stream is sent with the headers of
@@ -205,11 +206,12 @@ func (x *stefSender[B]) events(watch streamWatcher) stefgrpc.SessionEvents {
 	t := x.telemetry
 	acknowledged := func(batch stefgrpc.BatchInfo) {
 		t.builder.ExporterStefAckLatency.Record(ctx, batch.Latency.Seconds(), t.plain)
+		x.health.recovered("Batches are acknowledged.")
 	}
 	return stefgrpc.SessionEvents{
-		StreamOpened: func(int, time.Duration) {
+		StreamOpened: func(slot int, _ time.Duration) {
 			t.builder.ExporterStefStreamsOpened.Add(ctx, 1, t.plain)
-			watch.opened()
+			watch.opened(slot)
 		},
 		OpenFailed: func(_ int, err *stefgrpc.Error, retryIn time.Duration) {
 			x.logger.Debug("A STEF stream could not be opened.", zap.Error(err), zap.Duration("next_attempt_in", retryIn))
@@ -230,6 +232,12 @@ func (x *stefSender[B]) events(watch streamWatcher) stefgrpc.SessionEvents {
 		BatchRejected: func(_ int, batch stefgrpc.BatchInfo, _ *stefgrpc.RejectedError) {
 			acknowledged(batch)
 			t.builder.ExporterStefRecordsRejected.Add(ctx, int64(batch.Records), t.plain)
+		},
+		BatchHandedBack: func(slot int, err *stefgrpc.UnsentError) {
+			// A caller that gave up says nothing about the peer, nor does a batch that no stream had.
+			if slot >= 0 && err.Cause.Code != codes.Canceled {
+				watch.handedBack(slot, err)
+			}
 		},
 		BatchRedispatched: func(int, int64) {
 			t.builder.ExporterStefRetriesInternal.Add(ctx, 1, t.plain)
