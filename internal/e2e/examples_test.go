@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -18,7 +19,18 @@ import (
 const examples = "../../cmd/otelcol-stef/examples"
 
 // printed matches what the debug exporter prints about a batch of logs.
-var printed = regexp.MustCompile(`"log records": [1-9]`)
+var printed = regexp.MustCompile(`"log records": ([1-9][0-9]*)`)
+
+// sumPrinted returns how many log records a Collector printed, and in how many lines.
+func sumPrinted(t *testing.T, c *collector) (records, lines int) {
+	t.Helper()
+	for _, m := range printed.FindAllStringSubmatch(c.output.String(), -1) {
+		n, err := strconv.Atoi(m[1])
+		require.NoError(t, err)
+		records, lines = records+n, lines+1
+	}
+	return records, lines
+}
 
 // TestExamples starts the distribution with each of its examples, changing only
 // the ports, and sends data through them: from edge and agent to the gateway, and
@@ -60,9 +72,16 @@ func TestExamples(t *testing.T) {
 		backend := begin("backend", "GATEWAY="+exit)
 		begin("agent", "OTLP_GRPC="+entry, "OTLP_HTTP="+address(t), "GATEWAY="+exit)
 		l := startLoad(t, entry, 20, 2)
-		// The agent may join two requests of the load, so any number of records will do.
-		require.Eventually(t, func() bool { return printed.MatchString(backend.output.String()) },
-			20*time.Second, 50*time.Millisecond)
+		time.Sleep(2 * time.Second)
 		l.stop()
+		_, accepted, _ := l.results()
+		// The agent may join requests, so the number of lines is not that of requests. The sum is
+		// that of the records also beyond the ten lines after which the Collector drops equal ones.
+		require.Eventually(t, func() bool {
+			records, _ := sumPrinted(t, backend)
+			return records == len(accepted)
+		}, 20*time.Second, 50*time.Millisecond)
+		_, lines := sumPrinted(t, backend)
+		require.Greater(t, lines, 12)
 	})
 }
