@@ -13,7 +13,7 @@ import (
 
 // errNoRoom refuses a request that would have to wait while too much data already
 // waits.
-var errNoRoom = errors.New("too much data waits to be processed")
+var errNoRoom = errors.New("too much data waits to be processed, more than admission::waiting_limit_mib of the receiver")
 
 // gate shares a resource between clients: the bytes of decoded telemetry, or the
 // places to decode. A request that does not fit waits. A request is refused if too

@@ -296,7 +296,7 @@ func TestAdmissionOfStreams(t *testing.T) {
 				close(proceed)
 				require.NoError(t, second.stream.AwaitAll(timeout(t)))
 			} else {
-				known := requireEnd(t, endOf(t, second.stream), end, "too much data waits")
+				known := requireEnd(t, endOf(t, second.stream), end, "too much data waits to be processed, more than admission::waiting_limit_mib of the receiver")
 				require.True(t, known.HasRetryInfo)
 				close(proceed)
 			}
