@@ -174,7 +174,7 @@ func (c *Config) refusalHint(err error) string {
 	case ProtocolSTEF:
 		return "the peer has no STEF for this signal: check the endpoint, or set protocol to auto, which sends OTLP then"
 	case ProtocolOTLP:
-		return "the peer has no OTLP over gRPC for this signal: check the endpoint, 4317 is usual for OTLP and 4318 is OTLP over HTTP; a STEF receiver may have otlp::enabled: false"
+		return "the peer has no OTLP over gRPC for this signal: a STEF receiver may have otlp::enabled: false, else check the endpoint, 4317 is usual for OTLP and 4318 is OTLP over HTTP"
 	}
 	return "the peer has neither STEF nor OTLP over gRPC for this signal: check the endpoint, and that the peer has a pipeline for the signal"
 }

@@ -19,6 +19,8 @@ type handler interface {
 	handle(s *stefgrpc.Server) error
 	// register registers the pipe as the OTLP service of its signal.
 	register(r grpc.ServiceRegistrar)
+	// service returns the name of that service.
+	service() string
 }
 
 // handle implements handler.
@@ -29,6 +31,9 @@ func (p *pipe[T]) handle(s *stefgrpc.Server) error {
 		return newStream(p, s).serve()
 	}))
 }
+
+// service implements handler.
+func (p *pipe[T]) service() string { return p.OTLP.Service }
 
 // register implements handler.
 func (p *pipe[T]) register(r grpc.ServiceRegistrar) {

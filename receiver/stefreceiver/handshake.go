@@ -44,8 +44,9 @@ type loggedTLS struct {
 func (l *loggedTLS) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	safe, info, err := l.TransportCredentials.ServerHandshake(conn)
 	if err != nil && !silent(err) {
-		if skipped, ok := l.s.insecure.due(); ok {
-			l.s.logger.Warn("A client could not connect: the TLS handshake failed."+handshakeHint(err),
+		at := handshakeCause(err)
+		if skipped, ok := l.s.handshakes[at].due(); ok {
+			l.s.logger.Warn("A client could not connect: the TLS handshake failed."+handshakeHint(at),
 				zap.Stringer("client", conn.RemoteAddr()), zap.Error(err), zap.Int64("not_logged", skipped))
 		}
 	}
@@ -69,7 +70,7 @@ type plain struct {
 func (l *plain) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var first [2]byte
 	if peek(conn, first[:]) == 2 && first == [2]byte{0x16, 0x03} { // a handshake of TLS
-		if skipped, ok := l.s.insecure.due(); ok {
+		if skipped, ok := l.s.tlsClients.due(); ok {
 			l.s.logger.Warn("A client could not connect: it uses TLS, and this receiver does not. "+
 				"Configure tls at this receiver, or set tls::insecure: true at the client.",
 				zap.Stringer("client", conn.RemoteAddr()), zap.Int64("not_logged", skipped))
@@ -91,7 +92,7 @@ func silent(err error) bool {
 }
 
 // handshakeHints say what to change. The first match is used.
-var handshakeHints = []struct{ text, hint string }{
+var handshakeHints = [...]struct{ text, hint string }{
 	{"first record does not look like a TLS handshake", "The client does not use TLS: configure tls at the client, without insecure"},
 	{"client didn't provide a certificate", "client_ca_file of this receiver requires a certificate: set tls::cert_file and tls::key_file at the client"},
 	{"protocol version not supported", noVersion},
@@ -109,12 +110,22 @@ const (
 	notGRPC   = "The client does not speak gRPC: OTLP over HTTP has another receiver"
 )
 
-// handshakeHint returns a sentence about an error, or "".
-func handshakeHint(err error) string {
-	for _, h := range handshakeHints {
+// handshakeCause returns the index of the hint for an error, or the number of hints. Each
+// cause has its own limit for log lines: one client that connects again and again must not
+// hide what is wrong with the others.
+func handshakeCause(err error) int {
+	for i, h := range handshakeHints {
 		if strings.Contains(err.Error(), h.text) {
-			return " " + h.hint + "."
+			return i
 		}
 	}
-	return ""
+	return len(handshakeHints)
+}
+
+// handshakeHint returns a sentence about a cause, or "".
+func handshakeHint(cause int) string {
+	if cause == len(handshakeHints) {
+		return ""
+	}
+	return " " + handshakeHints[cause].hint + "."
 }

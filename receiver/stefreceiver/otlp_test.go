@@ -217,8 +217,18 @@ func TestOTLPGivesUpWaiting(t *testing.T) {
 
 func TestOTLPOff(t *testing.T) {
 	r := startRig(t, testConfig(func(c *Config) { c.OTLP.Enabled = false }), sinks{metrics: consumertest.NewNop()})
-	require.Equal(t, codes.Unimplemented, status.Code(export(r.dial(), points(1))))
+	core, logs := observer.New(zap.WarnLevel)
+	r.shared.logger = zap.New(core)
+	for range 2 {
+		st := status.Convert(export(r.dial(), points(1), grpc.UseCompressor(gzip.Name)))
+		require.Equal(t, codes.Unimplemented, st.Code())
+		require.Equal(t, "unknown service opentelemetry.proto.collector.metrics.v1.MetricsService: otlp::enabled of this receiver is false", st.Message())
+	}
+	require.Len(t, logs.All(), 1, "one line a minute")
+	require.Contains(t, logs.All()[0].Message, "otlp::enabled of this receiver is false")
+	require.Contains(t, logs.All()[0].ContextMap()["client"], "127.0.0.1:")
 	require.NoError(t, metricKind.mustOpen(t, r.dial()).deliver(points(1)))
+	require.Zero(t, sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_refused", "", ""), "these are no streams")
 }
 
 func TestOTLPOfSignalWithoutPipeline(t *testing.T) {

@@ -73,7 +73,14 @@ func noteAdmitted(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, h
 
 // explainRefused is the first interceptor of streams, so that it sees what the authenticator
 // answers. It counts and logs refused streams, and tells clients which limit refused them.
-func (s *shared) explainRefused(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if info.FullMethod != stefgrpc.StreamMethod {
+		err := handler(srv, stream) // of refuseOTLP
+		if deniesClient(err) {
+			s.logUnauthenticated(stream.Context(), "otlp", err)
+		}
+		return err
+	}
 	ctx, o := stream.Context(), &opening{}
 	err := handler(srv, &openingStream{stream, context.WithValue(stream.Context(), openingKey{}, o)})
 	if o.served {
@@ -123,6 +130,24 @@ func (s *shared) explainFull(ctx context.Context, err error) error {
 	answer := status.Convert(err).Proto() // a copy
 	answer.Message = fmt.Sprintf("%s: raise limits::max_streams of the receiver (is %d; an exporter needs num_streams for each signal)", answer.GetMessage(), most)
 	return status.FromProto(answer).Err()
+}
+
+// refuseOTLP answers and logs OTLP requests if they are turned off. gRPC would answer the
+// same without a word in the log. The service has a stream instead of a method, so that gRPC
+// does not read the request first.
+func (s *shared) refuseOTLP(r grpc.ServiceRegistrar, service string) {
+	refuse := func(_ any, stream grpc.ServerStream) error {
+		if skipped, ok := s.otlpOff.due(); ok {
+			s.logger.Warn("An OTLP request was refused: otlp::enabled of this receiver is false. Set it to true, or use a STEF exporter at the client.",
+				clientField(stream.Context()), zap.Int64("not_logged", skipped))
+		}
+		return status.Errorf(codes.Unimplemented, "unknown service %s: otlp::enabled of this receiver is false", service)
+	}
+	r.RegisterService(&grpc.ServiceDesc{
+		ServiceName: service,
+		HandlerType: (*any)(nil),
+		Streams:     []grpc.StreamDesc{{StreamName: "Export", Handler: refuse, ClientStreams: true}},
+	}, struct{}{})
 }
 
 // deniesClient reports whether an error is about the credentials of a client.

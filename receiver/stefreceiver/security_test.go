@@ -176,6 +176,39 @@ func TestFailedHandshakes(t *testing.T) {
 	}
 }
 
+// A client without TLS that connects again and again does not hide what is wrong with another
+// one.
+func TestHandshakeCauses(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	cert, key := certificateOf(t, time.Now(), time.Now().Add(time.Hour))
+	config := testConfig(func(config *Config) {
+		server := config.ServerConfig.TLS.GetOrInsertDefault()
+		server.CertPem, server.KeyPem = configopaque.String(cert), configopaque.String(key)
+	})
+	settings := receivertest.NewNopSettings(ownmetadata.Type)
+	settings.Logger = zap.New(core)
+	part, err := NewFactory().CreateMetrics(t.Context(), settings, config, consumertest.NewNop())
+	require.NoError(t, err)
+	require.NoError(t, part.Start(t.Context(), componenttest.NewNopHost()))
+	defer func() { require.NoError(t, part.Shutdown(context.Background())) }()
+	address := sharedOf(config).server.address.String()
+	noisy := func() {
+		conn, err := net.Dial("tcp", address)
+		require.NoError(t, err)
+		_, err = conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+		require.NoError(t, err)
+		_, _ = conn.Read(make([]byte, 1)) // the server ends its handshake
+		require.NoError(t, conn.Close())
+	}
+	noisy()
+	noisy()
+	_, err = tls.Dial("tcp", address, &tls.Config{RootCAs: x509.NewCertPool(), NextProtos: []string{"h2"}})
+	require.Error(t, err)
+	require.Eventually(t, func() bool { return logs.Len() == 2 }, 5*time.Second, time.Millisecond)
+	require.Contains(t, logs.All()[0].Message, "The client does not use TLS")
+	require.Contains(t, logs.All()[1].Message, "The client does not accept the certificate of this receiver")
+}
+
 // A receiver without TLS logs a client that uses TLS, once a minute, and no other client.
 func TestClientsWithTLS(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)

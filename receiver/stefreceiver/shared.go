@@ -30,8 +30,11 @@ type shared struct {
 	server   server
 	full     limitedLog
 	unserved limitedLog
-	insecure limitedLog
 	closed   limitedLog
+	otlpOff  limitedLog
+
+	handshakes [len(handshakeHints) + 1]limitedLog // by cause
+	tlsClients limitedLog                          // of clients with TLS, where the receiver has none
 
 	receiving *stefgrpc.ReceiveLimit
 	refused   map[string]metric.MeasurementOption // attributes of refused streams by reason
@@ -127,11 +130,12 @@ func (s *shared) newTransport() (*stefgrpc.Server, error) {
 // register adds the services of all signals to a gRPC server.
 func (s *shared) register(g *grpc.Server, transport *stefgrpc.Server) {
 	transport.Register(g)
-	if !s.config.OTLP.Enabled {
-		return
-	}
 	for _, h := range s.handlers {
-		h.register(g)
+		if s.config.OTLP.Enabled {
+			h.register(g)
+		} else {
+			s.refuseOTLP(g, h.service())
+		}
 	}
 }
 
