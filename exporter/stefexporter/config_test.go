@@ -45,6 +45,16 @@ func TestConfigFiles(t *testing.T) {
 	}
 }
 
+// TestConfigHTTP checks that http:// is accepted where it says the same as tls.
+func TestConfigHTTP(t *testing.T) {
+	_, err := load(t, "endpoint: http://backend:4320\ntls: {insecure: true}")
+	require.NoError(t, err)
+	_, err = load(t, "endpoint: https://backend:4320")
+	require.NoError(t, err)
+	_, err = load(t, "endpoint: http://backend:4320\ntls: {insecure: true, ca_file: ca.crt}")
+	require.ErrorContains(t, err, "TLS is on", "configtls turns it on for an authority")
+}
+
 // TestConfigOfContrib reads configurations of the exporter of the same name in the
 // Collector's contrib repository.
 func TestConfigOfContrib(t *testing.T) {
@@ -216,6 +226,9 @@ func TestConfigMistakes(t *testing.T) {
 	f("endpoint: localhost:stef", `write host:port without a path, such as "localhost:4320"`)
 	f("endpoint: dns:///backend", `endpoint is "dns:///backend": write host:port without a path, such as "dns:///backend:4320"`)
 	f("endpoint: http://backend/v1", `such as "http://backend:4320"`)
+	f("endpoint: http://backend:4320", "endpoint has the scheme http://, but TLS is on: write backend:4320, and set tls::insecure to true if the peer has no TLS")
+	f(endpoint+"otlp_fallback: {endpoint: 'http://a:4317'}", "otlp_fallback::endpoint has the scheme http://, but TLS is on: write a:4317")
+	f("routing_key: traceID\nendpoints: ['http://a:4320', 'b:4320']", "endpoints has the scheme http://, but TLS is on: write a:4320")
 	f("endpoint: 'unix://'", `endpoint is "unix://": write the path of the socket`)
 	f("endpoint: dns://localhost:4320", `endpoint is "dns://localhost:4320": write dns:///localhost:4320, with three slashes`)
 	f("endpoint: dns://localhost:4320/", `write dns:///localhost:4320, with three slashes`)

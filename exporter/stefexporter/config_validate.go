@@ -47,6 +47,7 @@ func (c *Config) Validate() error {
 	return errors.Join(
 		c.validateEndpoint(),
 		c.validateClient(),
+		c.validatePlain(),
 		c.validateRouting(),
 		c.validateTimeout(),
 		confkeys.Retries(c.RetryConfig.InitialInterval, c.RetryConfig.MaxInterval, c.RetryConfig.MaxElapsedTime),
@@ -99,6 +100,27 @@ func (c *Config) validateClient() error {
 		return balancerErr
 	}
 	return errors.Join(validateHostPort(c.ClientConfig.Endpoint), balancerErr)
+}
+
+// validatePlain rejects http:// where TLS is on: the Collector removes the scheme and uses
+// TLS, which a peer without TLS answers with an error that does not mention the scheme.
+func (c *Config) validatePlain() error {
+	tls := &c.ClientConfig.TLS
+	if tls.Insecure && tls.CAFile == "" && tls.CAPem == "" { // configtls turns TLS on for an authority
+		return nil
+	}
+	check := func(key, endpoint string) error {
+		address, plain := strings.CutPrefix(endpoint, "http://")
+		if !plain || (&configgrpc.ClientConfig{Endpoint: address}).Validate() != nil { // which is reported elsewhere
+			return nil
+		}
+		return fmt.Errorf("%s has the scheme http://, but TLS is on: write %s, and set tls::insecure to true if the peer has no TLS", key, address)
+	}
+	errs := []error{check("endpoint", c.ClientConfig.Endpoint), check("otlp_fallback::endpoint", c.Fallback.Endpoint)}
+	for _, endpoint := range c.Endpoints {
+		errs = append(errs, check("endpoints", endpoint))
+	}
+	return errors.Join(errs...)
 }
 
 func validateHostPort(endpoint string) error {
