@@ -12,6 +12,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/internal/otlpfile"
@@ -153,6 +154,11 @@ func (m *messages) Fatalf(format string, args ...any) {
 func TestOtherSignal(t *testing.T) {
 	ref := Bundled()[2]
 	ref.Signal = otlpfile.Metrics
+	require.Contains(t, failure(t, ref), "shop metrics: the file holds other data than OTLP metrics, each message after its length: ")
+}
+
+// failure returns the text of the failure of loading a set.
+func failure(t *testing.T, ref Ref) string {
 	m := &messages{TB: t}
 	done := make(chan struct{})
 	go func() {
@@ -160,7 +166,29 @@ func TestOtherSignal(t *testing.T) {
 		ref.Load(m)
 	}()
 	<-done
-	require.Contains(t, m.text, "shop metrics: the file holds other data than OTLP metrics, each message after its length: ")
+	return m.text
+}
+
+// TestOtherFiles loads files that are empty, or have another format.
+func TestOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("STEF_DATA", dir)
+	path := filepath.Join(dir, "metrics", "mine.parts.zst")
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	z, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	for name, content := range map[string][]byte{
+		"nothing":             nil,
+		"nothing under zstd":  z.EncodeAll([]byte{}, nil),
+		"JSON":                []byte(`{"resourceMetrics":[]}`),
+		"JSON under zstd":     z.EncodeAll([]byte(`{"resourceMetrics":[]}`), nil),
+		"a STEF file as such": []byte("STEF\x01\x00\x00"),
+	} {
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		text := failure(t, Large(t)[0])
+		require.Contains(t, text, path+": part 0: ", name)
+		require.Contains(t, text, "; the file must hold whole OTLP messages, each after its length, under zstd: stef convert writes it from other formats as NAME.parts.zst", name)
+	}
 }
 
 // TestBenchmarksOf checks that package testing has the layout that benchmarksOf reads.

@@ -44,8 +44,8 @@ func warnOfRoots(stderr io.Writer, path string, old, now *schema.Schema) {
 	if len(gone) != 1 || len(added) != 1 {
 		return
 	}
-	fmt.Fprintf(stderr, "%s: warning: the root %s is %s now. Streams do not have the name, but gRPC sends it: servers of one name\n", path, gone[0], added[0])
-	fmt.Fprintf(stderr, "     | refuse clients of the other. A server can handle both, see Rename a root in the README of stefc.\n")
+	fmt.Fprintf(stderr, "%s: warning: the root %s is %s now. Streams do not have the name, but gRPC sends it: a server that knows one of\n", path, gone[0], added[0])
+	fmt.Fprintf(stderr, "     | the names refuses clients with the other. It can handle both, see Rename a root in the README of stefc.\n")
 }
 
 // notIn returns the names of the roots of a that b does not have.

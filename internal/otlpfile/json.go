@@ -103,9 +103,9 @@ func (d *jsonDecoder) object(p *piece) error {
 			return fmt.Errorf("inside a message that began here: %w", io.ErrUnexpectedEOF)
 		}
 		if err == io.EOF {
-			return fmt.Errorf("inside a message that began here%s: %w", rest(*p), io.ErrUnexpectedEOF)
+			err = io.ErrUnexpectedEOF
 		}
-		if errors.Is(err, io.ErrUnexpectedEOF) { // of a compressed file that is cut
+		if errors.Is(err, io.ErrUnexpectedEOF) { // also of a compressed file that is cut
 			return fmt.Errorf("inside a message that began here%s: %w", rest(*p), err)
 		}
 		if err != nil {

@@ -125,7 +125,7 @@ func Open(r io.Reader, f Format, s Signal, opts ...ReaderOption) (*Reader, error
 
 func (r *Reader) guess() error {
 	head, err := r.src.peek(headSize)
-	if err != nil && (len(head) == 0) { // otherwise what is before the error is read first
+	if err != nil && len(head) == 0 { // otherwise what is before the error is read first
 		return r.at(piece{}, err)
 	}
 	if len(head) == 0 && r.src.compression == None && CompressionOf(r.name) != None {

@@ -109,4 +109,5 @@ func TestGenerateRefusesPackageNames(t *testing.T) {
 	f("func", `"func" is not a Go package name: pass one with -package`)
 	f("a-b", `"a-b" is not a Go package name: pass one with -package`)
 	f("a.b", `"a.b" is not a Go package name: pass one with -package`)
+	f("main", "programs cannot import a package main: pass another name with -package")
 }

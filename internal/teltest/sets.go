@@ -129,6 +129,9 @@ func BenchSets(others string) bool {
 	return benchdata.Name(others + "; the large real sets")
 }
 
+// wantParts says how to get a file that Parts reads.
+const wantParts = "the file must hold whole OTLP messages, each after its length, under zstd: stef convert writes it from other formats as NAME.parts.zst"
+
 // Parts reads a file of length-prefixed parts under zstd: each part is a
 // big-endian uint32 length and that many bytes of one OTLP message.
 func Parts(tb testing.TB, path string) [][]byte {
@@ -147,14 +150,14 @@ func Parts(tb testing.TB, path string) [][]byte {
 	var parts [][]byte
 	for {
 		var head [4]byte
-		if _, err := io.ReadFull(r, head[:]); errors.Is(err, io.EOF) {
+		if _, err := io.ReadFull(r, head[:]); errors.Is(err, io.EOF) && len(parts) > 0 {
 			return parts
 		} else if err != nil {
-			tb.Fatalf("%s: part %d: %v", path, len(parts), err)
+			tb.Fatalf("%s: part %d: %v; %s", path, len(parts), err, wantParts)
 		}
 		part := make([]byte, binary.BigEndian.Uint32(head[:]))
 		if _, err := io.ReadFull(r, part); err != nil {
-			tb.Fatalf("%s: part %d: %v", path, len(parts), err)
+			tb.Fatalf("%s: part %d: %v; %s", path, len(parts), err, wantParts)
 		}
 		parts = append(parts, part)
 	}

@@ -54,6 +54,10 @@ func TestValueText(t *testing.T) {
 	m.Get("map").SetArray().Append().SetFloat64(math.NaN())
 	f("list", "-Inf")
 	f("map", `["NaN"]`)
+	m.Get("raw").SetString("a\xff")
+	marshaled, err = json.Marshal(m)
+	require.NoError(t, err)
+	require.Equal(t, `{"text":"a \"b\"","yes":true,"n":-5,"f":1.5,"raw":"a\ufffd","list":"-Inf","map":["NaN"],"nothing":null}`, string(marshaled))
 	require.Empty(t, m.Get("n").Str(), "the accessor of text returns text only")
 	require.Equal(t, `a "b"`, m.Get("text").Str())
 

@@ -102,7 +102,8 @@ func openable(o convert.Options, inNames []string, outName string) error {
 		}
 		_, err = o.Guess(in)
 		in.Close()
-		if err != nil && !(len(inNames) > 1 && convert.IsEmpty(err)) {
+		omitted := convert.IsEmpty(err) || o.Skip && errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !(len(inNames) > 1 && omitted) {
 			return err
 		}
 	}
