@@ -116,15 +116,16 @@ func TestRivals(t *testing.T) {
 				costs[i] = append(costs[i], measure(t, r, signal))
 			}
 		}
-		perItem := func(costs []cost, f func(cost) time.Duration) float64 {
+		perItem := func(costs []cost, f func(cost) float64) float64 {
 			var all []float64
 			for _, c := range costs {
-				all = append(all, float64(f(c))/float64(time.Microsecond)/float64(c.items))
+				all = append(all, f(c)/float64(c.items))
 			}
 			sort.Float64s(all)
 			return all[len(all)/2]
 		}
-		ends := func(c cost) time.Duration { return c.agent + c.backend }
+		micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+		ends := func(c cost) float64 { return micros(c.agent + c.backend) }
 		otlp := perItem(costs[1], ends)
 		otlpAlone := otlp - perItem(costs[0], ends)
 		floor := 0.0
@@ -139,8 +140,8 @@ func TestRivals(t *testing.T) {
 			}
 			c := costs[i][0]
 			fmt.Fprintf(&table, "| %s | %s | %d | %.1f | %.2f | %.2f | %.2f | %s | %.2f | %.0f %% | %d, %d |\n", signal, r.name, c.items,
-				float64(c.bytes)/float64(c.items), perItem(costs[i], func(c cost) time.Duration { return c.agent }),
-				perItem(costs[i], func(c cost) time.Duration { return c.backend }), both/otlp, alone, seconds, 100*spread, c.memory[0], c.memory[1])
+				perItem(costs[i], func(c cost) float64 { return float64(c.bytes) }), perItem(costs[i], func(c cost) float64 { return micros(c.agent) }),
+				perItem(costs[i], func(c cost) float64 { return micros(c.backend) }), both/otlp, alone, seconds, 100*spread, c.memory[0], c.memory[1])
 		}
 	}
 	fmt.Print(table.String())
