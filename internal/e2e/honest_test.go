@@ -5,9 +5,11 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -21,6 +23,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/mem"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -109,12 +113,18 @@ func (noCodec) Name() string                         { return "proto" }
 func (noCodec) Marshal(any) (mem.BufferSlice, error) { return nil, nil }
 func (noCodec) Unmarshal(mem.BufferSlice, any) error { return nil }
 
+// noGzip decompresses nothing.
+type noGzip struct{ encoding.Compressor }
+
+func (noGzip) Decompress(io.Reader) (io.Reader, error) { return bytes.NewReader(nil), nil }
+
 // discard is a server of OTLP that accepts all requests.
 func discard(address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
+	encoding.RegisterCompressor(noGzip{encoding.GetCompressor(gzip.Name)})
 	return grpc.NewServer(grpc.MaxRecvMsgSize(64<<20), grpc.ForceServerCodecV2(noCodec{}),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 			if err := stream.RecvMsg(nil); err != nil {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -277,4 +278,38 @@ func TestCompressedRequestUnderPressure(t *testing.T) {
 	require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_admission_refused", "protocol", "otlp"))
 	r.shared.admission.release(other, mib)
 	r.requireIdle()
+}
+
+// TestJoin joins the parts of requests, and uses the buffer of an expensive one again.
+func TestJoin(t *testing.T) {
+	pool := mem.DefaultBufferPool()
+	contended := new(atomic.Int64)
+	contended.Store(time.Now().UnixNano())
+	for _, expensive := range []bool{false, true} {
+		for _, sizes := range [][]int{nil, {5}, {1, 2, 3}, {inflatedPiece - 1, 2, inflatedPiece, 7}} {
+			request := &otlpRequest{toll: newToll(newLanes(contended), &party{}, 0)}
+			if expensive {
+				request.toll.cost = request.toll.budget + 1
+			}
+			var want []byte
+			for i, size := range sizes {
+				part := pool.Get(size)
+				for k := range *part {
+					(*part)[k] = byte(i + k)
+				}
+				want = append(want, *part...)
+				request.data = append(request.data, mem.NewBuffer(part, pool))
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // no pause is long
+			request.join(ctx)
+			require.Len(t, request.data, 1)
+			require.True(t, bytes.Equal(want, request.data[0].ReadOnlyData()), "%v", sizes)
+			request.free()
+		}
+	}
+	small := bodies.Get(10)
+	require.Len(t, *small, 10)
+	bodies.Put(small)
+	require.Len(t, *bodies.Get(20), 20, "a buffer that is too small is not used again")
 }
