@@ -67,8 +67,8 @@ func BestZstd(f Format) Compression {
 // Describe explains each compression.
 func Describe() string {
 	return "none; gzip (level 6) and zstd (SpeedDefault) each message by itself, as gRPC and HTTP do; zstd-stream: one zstd context over " +
-		"all messages, a flush after each; own: the compression of the format (STEF: a zstd context over the stream, default level and " +
-		"window; Parquet: zstd per page; Arrow: zstd per buffer). All by github.com/klauspost/compress, one goroutine."
+		"all messages, a flush after each; own: the compression of the format (STEF: a zstd context over the stream, at the level that the exporter selects for the compact form, " +
+		"at level default in the full form, window 1 MiB; Parquet: zstd per page; Arrow: zstd per buffer). All by github.com/klauspost/compress, one goroutine."
 }
 
 // Compressor compresses the messages of one stream. Its result is valid until

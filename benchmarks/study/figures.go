@@ -36,13 +36,13 @@ type SizeFigure struct {
 	Format string
 	Sizes
 	// Ratio is the number of bytes divided by that of OTLP, both with zstd. Plain is
-	// the same ratio without compression.
-	Ratio, Plain float64
+	// the same ratio without compression. PerItem is the bytes of an item with zstd.
+	Ratio, Plain, PerItem float64
 }
 
-func (f *Figures) size(study string, ref dataset.Ref, of format.Format, s, otlp Sizes) {
-	f.Sizes = append(f.Sizes, SizeFigure{study, ref, of.Name(), s,
-		float64(s.best()) / float64(otlp.best()), float64(s[format.None]) / float64(otlp[format.None])})
+func (f *Figures) size(study string, ref dataset.Ref, name string, s, otlp Sizes, perItem float64) {
+	f.Sizes = append(f.Sizes, SizeFigure{study, ref, name, s,
+		float64(s.best()) / float64(otlp.best()), float64(s[format.None]) / float64(otlp[format.None]), perItem})
 }
 
 // SweepFigure is the size of a set in batches of a size.
@@ -108,7 +108,7 @@ func picture(chart *report.Chart) string {
 }
 
 // shownFormats are the formats in charts and in the tables of the README.
-var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF full sorted", "STEF reference ordered", "Otel Arrow", "Arrow IPC", "Parquet sorted"}
+var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF full sorted", "STEF reference ordered", "STEF reference sorted", "Otel Arrow", "Arrow IPC", "Parquet sorted"}
 
 // inCharts is the position of a format in charts, the same in all; the order of Parquet
 // does not matter.
@@ -128,41 +128,72 @@ func markdown(t *report.Table) string {
 	return b.String()
 }
 
-// sizeBlock is the table of sizes for the README.
-func (f *Figures) sizeBlock(study string, from *report.Table) string {
-	shown := shownFormats
-	t := &report.Table{Columns: append(report.Text("set"), report.Column{Name: "OTLP, B/item", Format: report.Fixed(1)})}
-	for _, name := range shown {
-		t.Columns = append(t.Columns, report.Column{Name: name, Format: report.Fixed(3)})
-	}
-	items := map[string]float64{}
-	for _, row := range from.Rows {
-		if row[1] == "OTLP" {
-			items[row[0].(string)] = row[10].(float64)
-		}
-	}
-	seen := map[string][]any{}
-	var order []string
+// sizeRow is a set with its sizes: the bytes of an item of OTLP with zstd, and the ratios
+// of shownFormats. NaN is a format that cannot encode the set.
+type sizeRow struct {
+	title   string
+	perItem float64
+	ratios  []float64
+}
+
+// sizeRows are the rows of a study of sizes.
+func (f *Figures) sizeRows(study string) []*sizeRow {
+	var rows []*sizeRow
 	for _, s := range f.Sizes {
 		if s.Study != study {
 			continue
 		}
 		title := s.Ref.Title()
-		if seen[title] == nil {
-			seen[title] = []any{title, items[title]}
-			for range shown {
-				seen[title] = append(seen[title], math.NaN())
-			}
-			order = append(order, title)
+		at := slices.IndexFunc(rows, func(r *sizeRow) bool { return r.title == title })
+		if at < 0 {
+			at = len(rows)
+			rows = append(rows, &sizeRow{title, math.NaN(), slices.Repeat([]float64{math.NaN()}, len(shownFormats))})
 		}
-		if at := slices.Index(shown, s.Format); at >= 0 {
-			seen[title][2+at] = s.Ratio
+		if s.Format == "OTLP" {
+			rows[at].perItem = s.PerItem
+		}
+		if i := slices.Index(shownFormats, s.Format); i >= 0 {
+			rows[at].ratios[i] = s.Ratio
 		}
 	}
-	for _, title := range order {
-		t.Add(seen[title]...)
+	return rows
+}
+
+// sizeBlock is the table of sizes for the README.
+func (f *Figures) sizeBlock(study string) string {
+	t := &report.Table{Columns: append(report.Text("set"), report.Column{Name: "OTLP, B/item", Format: report.Fixed(1)})}
+	for _, name := range shownFormats {
+		t.Columns = append(t.Columns, report.Column{Name: name, Format: report.Fixed(3)})
+	}
+	for _, row := range f.sizeRows(study) {
+		values := []any{row.title, row.perItem}
+		for _, v := range row.ratios {
+			values = append(values, v)
+		}
+		t.Add(values...)
 	}
 	return markdown(t)
+}
+
+// sizeChart has bars of the sizes of shownFormats.
+func (f *Figures) sizeChart(study, title string) *report.Chart {
+	chart := &report.Chart{Name: study, Title: title + ", zstd, relative to OTLP", Y: "bytes / bytes of OTLP", Base: "OTLP", Clip: maxRatio, Picture: true}
+	rows := f.sizeRows(study)
+	for _, row := range rows {
+		chart.Labels = append(chart.Labels, row.title)
+	}
+	for i, name := range shownFormats {
+		var values []float64
+		measured := false
+		for _, row := range rows {
+			values = append(values, row.ratios[i])
+			measured = measured || !math.IsNaN(row.ratios[i])
+		}
+		if measured {
+			chart.Series = append(chart.Series, report.Bars(name, values...))
+		}
+	}
+	return chart
 }
 
 // speedBlock is the table of times for the README: what a Collector does, with zstd.

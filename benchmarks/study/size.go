@@ -150,15 +150,18 @@ var sizeColumns = append(report.Text("set", "format"),
 	report.Column{Name: "own", Format: report.Whole}, report.Column{Name: "zstd ratio", Format: report.Times}, report.Column{Name: "zstd B/item", Format: report.Fixed(2)},
 	report.Column{Name: "carries"})
 
+// sizeTitles are the titles of the tables of sizes in the README, by name.
+var sizeTitles = map[string]string{"size-big": "Bytes of one big batch", "size-parts": "Bytes of natural batches"}
+
 func sizeBig(c *Context) (*Outcome, error) {
 	small := func(signal otlpfile.Signal) []format.Format { return c.small(sizeFormats(signal)) }
-	return sizes(c, "size-big", "Bytes of one big batch", small, one,
+	return sizes(c, "size-big", sizeTitles["size-big"], small, one,
 		"All batches of a set as one message. Otel Arrow is missing where a batch has more than 65,535 groups of attributes: it cannot encode them.")
 }
 
 func sizeParts(c *Context) (*Outcome, error) {
 	small := func(signal otlpfile.Signal) []format.Format { return c.small(sizeFormats(signal)) }
-	return sizes(c, "size-parts", "Bytes of natural batches", small, natural,
+	return sizes(c, "size-parts", sizeTitles["size-parts"], small, natural,
 		"The batches in which the telemetry reached a Collector, each one message; STEF and Arrow IPC are one stream. The sets hipstershop are one batch by nature.")
 }
 
@@ -171,14 +174,11 @@ func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []for
 	t := c.table(name, title, note, "Compression: "+format.Describe(),
 		"ratio: bytes of OTLP by bytes of the format, uncompressed. zstd ratio and zstd B/item: the same with zstd, the smaller one of own and of zstd by message. carries: every format was decoded and compared with the batches item by item.")
 	t.Columns = sizeColumns
-	chart := &report.Chart{Name: name, Title: title + ", zstd, relative to OTLP", Y: "bytes / bytes of OTLP", Base: "OTLP", Clip: maxRatio, Picture: true}
-	bars := map[string][]float64{}
 	for _, ref := range c.Refs {
 		set := ref.Load(c.TB)
 		b := cut(set)
 		formats := formatsOf(ref.Signal)
 		var otlp Sizes
-		chart.Labels = append(chart.Labels, ref.Title())
 		found, err := inParallel(formats, func(f format.Format) (Sizes, error) {
 			if err := c.checks(f, b); err != nil {
 				return nil, unlessTooLarge(err)
@@ -202,23 +202,11 @@ func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []for
 				s.of(format.Gzip), s.of(format.Zstd), s.of(format.ZstdStream), s.of(format.Own),
 				float64(otlp.best())/float64(s.best()), float64(s.best())/items, carries(f))
 			t.Bench = append(t.Bench, sizeLines(name, ref, f, s)...)
-			for len(bars[f.Name()]) < len(chart.Labels)-1 {
-				bars[f.Name()] = append(bars[f.Name()], math.NaN()) // the format does not support the signal of the set
-			}
-			bars[f.Name()] = append(bars[f.Name()], float64(s.best())/float64(otlp.best()))
-			c.Figures.size(name, ref, f, s, otlp)
+			c.Figures.size(name, ref, f.Name(), s, otlp, float64(s.best())/items)
 		}
 	}
-	for _, name := range shownFormats {
-		if values := bars[name]; values != nil {
-			for len(values) < len(chart.Labels) {
-				values = append(values, math.NaN())
-			}
-			chart.Series = append(chart.Series, report.Bars(name, values...))
-		}
-	}
-	block := c.Figures.sizeBlock(name, t) + picture(chart)
-	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{name: block}}, nil
+	chart := c.Figures.sizeChart(name, title)
+	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{name: c.Figures.sizeBlock(name) + picture(chart)}}, nil
 }
 
 // unlessTooLarge omits sets that Otel Arrow cannot encode.

@@ -1,0 +1,88 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package benchmarks
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/benchmarks/study"
+)
+
+var redraw = flag.Bool("redraw", false, "draw the published tables and charts of sizes again from their CSV files, without measuring")
+
+// TestSizesMatchCSV checks that the tables and charts of sizes show what the CSV files
+// beside them say. With -redraw it writes them.
+func TestSizesMatchCSV(t *testing.T) {
+	drawn, err := study.Redraw(published)
+	require.NoError(t, err)
+	old, err := os.ReadFile(readme)
+	require.NoError(t, err)
+	blocks := map[string]string{}
+	for name, text := range drawn.Blocks {
+		blocks[name] = strings.TrimRight(text, "\n") + "\n\n" + lastLine(t, string(old), name)
+	}
+	wanted, err := report.Fill(string(old), blocks)
+	require.NoError(t, err)
+	match(t, readme, old, []byte(wanted))
+
+	page := filepath.Join(published, "size.html")
+	old, err = os.ReadFile(page)
+	require.NoError(t, err)
+	html := slices.Clone(old)
+	for name, chart := range drawn.Charts {
+		svg, err := chart.SVG()
+		require.NoError(t, err)
+		html = replaceFigure(t, html, name, svg)
+		png, err := chart.PNG()
+		require.NoError(t, err)
+		file := filepath.Join(published, name+".png")
+		old, err := os.ReadFile(file)
+		require.NoError(t, err)
+		match(t, file, old, png)
+	}
+	match(t, page, old, html)
+}
+
+// match requires that a file is as it would be drawn, or writes it.
+func match(t *testing.T, file string, is, wanted []byte) {
+	t.Helper()
+	if *redraw {
+		require.NoError(t, os.WriteFile(file, wanted, 0o666))
+		return
+	}
+	require.True(t, bytes.Equal(is, wanted), "%s differs from the CSV files: go test -run TestSizesMatchCSV . -redraw", file)
+}
+
+// lastLine returns the line of a block that says where and when it was measured.
+func lastLine(t *testing.T, readme, block string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(readme, "<!-- begin "+block+" (written by make report) -->\n")
+	require.True(t, ok, block)
+	text, _, ok := strings.Cut(rest, "\n<!-- end "+block+" -->")
+	require.True(t, ok, block)
+	return text[strings.LastIndex(text, "\n")+1:]
+}
+
+// replaceFigure replaces the first chart after a table of a page.
+func replaceFigure(t *testing.T, page []byte, table string, svg []byte) []byte {
+	t.Helper()
+	const begin, end = "<figure>", "</figure>"
+	from := bytes.Index(page, []byte(`<h3 id="`+table+`">`))
+	require.GreaterOrEqual(t, from, 0, table)
+	at := bytes.Index(page[from:], []byte(begin))
+	require.GreaterOrEqual(t, at, 0, table)
+	from += at + len(begin)
+	at = bytes.Index(page[from:], []byte(end))
+	require.GreaterOrEqual(t, at, 0, table)
+	return slices.Concat(page[:from], svg, page[from+at:])
+}

@@ -1,0 +1,107 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package study
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/format"
+	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// Redrawn are the tables and charts of sizes, made from the CSV files of a report that
+// was measured before. So the README can show other formats of the same measurement.
+type Redrawn struct {
+	// Blocks are those of the README, without the line about the measurement.
+	Blocks map[string]string
+	Charts map[string]*report.Chart
+}
+
+// Redraw reads the CSV files of sizes in a folder.
+func Redraw(folder string) (*Redrawn, error) {
+	var f Figures
+	r := &Redrawn{map[string]string{}, map[string]*report.Chart{}}
+	for name, title := range sizeTitles {
+		rows, err := ReadTable(folder, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.readSizes(name, rows); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		r.Charts[name] = f.sizeChart(name, title)
+		r.Blocks[name] = f.sizeBlock(name) + picture(r.Charts[name])
+	}
+	return r, nil
+}
+
+// ReadTable returns the rows of a table of a report, each by the names of its columns.
+func ReadTable(folder, name string) ([]map[string]string, error) {
+	file, err := os.Open(filepath.Join(folder, name+".csv"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	all, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	var rows []map[string]string
+	for _, cells := range all[1:] {
+		row := map[string]string{}
+		for i, cell := range cells {
+			row[all[0][i]] = cell
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// readSizes adds the rows of a table of sizes. The first row of a set is OTLP.
+func (f *Figures) readSizes(study string, rows []map[string]string) error {
+	var otlp Sizes
+	for _, row := range rows {
+		ref, err := refOf(row["set"])
+		if err != nil {
+			return err
+		}
+		s := Sizes{}
+		for _, c := range []format.Compression{format.None, format.Gzip, format.Zstd, format.ZstdStream, format.Own} {
+			if cell := row[string(c)]; cell != "" {
+				v, err := strconv.ParseFloat(cell, 64)
+				if err != nil {
+					return err
+				}
+				s[c] = int64(v)
+			}
+		}
+		perItem, err := strconv.ParseFloat(row["zstd B/item"], 64)
+		if err != nil {
+			return err
+		}
+		if row["format"] == "OTLP" {
+			otlp = s
+		}
+		f.size(study, ref, row["format"], s, otlp, perItem)
+	}
+	return nil
+}
+
+// refOf returns the set with a title.
+func refOf(title string) (dataset.Ref, error) {
+	signals := otlpfile.Signals()
+	at := slices.IndexFunc(signals, func(s otlpfile.Signal) bool { return strings.HasSuffix(title, " "+s.String()) })
+	if at < 0 {
+		return dataset.Ref{}, fmt.Errorf("the set %q has no signal", title)
+	}
+	return dataset.Ref{Name: strings.TrimSuffix(title, " "+signals[at].String()), Signal: signals[at]}, nil
+}
