@@ -7,15 +7,18 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/confmap"
 	"go.uber.org/goleak"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/confkeys"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/streamconf"
@@ -31,6 +34,8 @@ var level = flag.String("level", "", "stef::compression_level of the exporter: a
 
 var mode = flag.String("mode", "", "stef::mode of the exporter: sorted, ordered; the default is sorted for metrics and traces, ordered for logs")
 
+var optimizeFor = flag.String("optimize_for", "", "stef::optimize_for of the exporter: balanced (default), cpu, bytes; -level and -mode have precedence over what it sets")
+
 var ballastMiB = flag.Int("ballast", 0, "live heap in MiB beside exporter and receiver, as in a busy Collector, where garbage collections are rare")
 
 // ballast is never read.
@@ -38,9 +43,12 @@ var ballast []byte
 
 var results Results
 
+// found are the sets that BenchmarkPair could measure.
+var found []dataset.Ref
+
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := setFlags(*schema, *level, *mode); err != nil {
+	if err := setFlags(*schema, *level, *mode, *optimizeFor); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
@@ -52,8 +60,8 @@ func TestMain(m *testing.M) {
 	code := dataset.Main(m)
 	bench := flag.Lookup("test.bench").Value.String()
 	if code == 0 && len(results.all) == 0 && strings.Contains(bench, "Pair") {
-		fmt.Fprintf(os.Stderr, "-bench %s matches no set. Names have this form: Pair/set=node/signal=metrics/age=steady\n", bench)
-		code = max(code, 1)
+		fmt.Fprintln(os.Stderr, noMatch(bench, found))
+		code = 1
 	}
 	if len(results.all) > 0 && *only == "" {
 		fmt.Printf("\n%s\n\n", Note())
@@ -68,9 +76,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// setFlags sets the schema, the level and the mode of all exporters. The factory of the exporter
-// does not validate its configuration, so an unknown level would block the benchmark.
-func setFlags(schema, level, mode string) error {
+// setFlags sets the schema, the level, the mode and the optimization of all exporters. The factory
+// of the exporter does not validate its configuration, so an unknown level would block the benchmark.
+func setFlags(schema, level, mode, optimize string) error {
+	optimization = stefexporter.Optimization(optimize)
+	if err := confkeys.OneOf("optimize_for", optimization, "", stefexporter.OptimizeCPU, stefexporter.OptimizeBalanced, stefexporter.OptimizeBytes); err != nil {
+		return fmt.Errorf("-optimize_for: %w", err)
+	}
 	streamSchema = streamconf.Schema(schema)
 	if err := streamSchema.Validate(); schema != "" && err != nil {
 		return fmt.Errorf("-schema: %w", err)
@@ -86,23 +98,95 @@ func setFlags(schema, level, mode string) error {
 	return nil
 }
 
-// TestSetFlags checks that values which the exporter does not know are refused.
+// TestSetFlags checks that values which the exporter does not know are refused, and that
+// -optimize_for does what the exporter does with stef::optimize_for.
 func TestSetFlags(t *testing.T) {
-	defer func(s streamconf.Schema, l string, m streamconf.Mode) {
-		streamSchema, streamLevel, streamMode = s, l, m
-	}(streamSchema, streamLevel, streamMode)
-	require.NoError(t, setFlags("", "", ""))
+	defer func(s streamconf.Schema, l string, m streamconf.Mode, o stefexporter.Optimization) {
+		streamSchema, streamLevel, streamMode, optimization = s, l, m, o
+	}(streamSchema, streamLevel, streamMode, optimization)
+	require.NoError(t, setFlags("", "", "", ""))
 	byDefault := STEF.exporterConfig("").Stef
 	require.Equal(t, streamconf.ModeConfig{Traces: streamconf.Sorted, Metrics: streamconf.Sorted, Logs: streamconf.Ordered}, byDefault.Mode)
-	require.NoError(t, setFlags("full", "best", "ordered"))
+	require.NoError(t, setFlags("full", "best", "ordered", ""))
 	set := STEF.exporterConfig("").Stef
 	require.Equal(t, streamconf.ModeConfig{Traces: streamconf.Ordered, Metrics: streamconf.Ordered, Logs: streamconf.Ordered}, set.Mode)
 	require.Equal(t, streamconf.Full, set.Schema)
 	require.Equal(t, "best", set.CompressionLevel)
-	require.ErrorContains(t, setFlags("", "huge", ""), "-level: ")
-	require.ErrorContains(t, setFlags("ful", "", ""), "-schema: ")
-	require.ErrorContains(t, setFlags("", "", "sort"), "-mode: ")
+
+	for _, o := range []stefexporter.Optimization{stefexporter.OptimizeCPU, stefexporter.OptimizeBalanced, stefexporter.OptimizeBytes} {
+		require.NoError(t, setFlags("", "", "", string(o)))
+		read := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config)
+		require.NoError(t, confmap.NewFromStringMap(map[string]any{"endpoint": "localhost:4317", "tls": map[string]any{"insecure": true},
+			"stef": map[string]any{"optimize_for": string(o)}}).Unmarshal(read))
+		set, read.Stef.Compression = STEF.exporterConfig("").Stef, STEF.compression
+		require.Equal(t, read.Stef, set)
+	}
+	require.NotEqual(t, byDefault, set)
+	require.NoError(t, setFlags("", "better", "sorted", "cpu"))
+	set = STEF.exporterConfig("").Stef
+	require.Equal(t, "better", set.CompressionLevel, "a setting has precedence")
+	require.Equal(t, streamconf.Sorted, set.Mode.Metrics)
+
+	require.ErrorContains(t, setFlags("", "huge", "", ""), "-level: ")
+	require.ErrorContains(t, setFlags("ful", "", "", ""), "-schema: ")
+	require.ErrorContains(t, setFlags("", "", "sort", ""), "-mode: ")
+	require.ErrorContains(t, setFlags("", "", "", "size"), "-optimize_for: ")
 }
+
+// noMatch says why no benchmark has a name that a pattern of -bench matches: go test
+// compares the parts of the pattern, between slashes, with those of the name by position.
+func noMatch(bench string, refs []dataset.Ref) string {
+	places := []string{"set", "signal", "age"}
+	valid := make([][]string, len(places))
+	var sets []string
+	for _, ref := range refs {
+		for i, part := range strings.Split(nameOf(ref, Steady), "/") {
+			if !slices.Contains(valid[i], part) {
+				valid[i] = append(valid[i], part)
+			}
+		}
+		sets = append(sets, ref.Title())
+	}
+	valid[2] = nil
+	for _, age := range Ages {
+		valid[2] = append(valid[2], "age="+ageName(age))
+	}
+	text := fmt.Sprintf("-bench %s matches no set. Names have this form and order: Pair/set=node/signal=metrics/age=steady", bench)
+	parts := strings.Split(bench, "/")[1:]
+	for i, part := range parts {
+		if i >= len(places) {
+			return text + fmt.Sprintf("; %q is too much", part)
+		}
+		pattern, err := regexp.Compile(part)
+		if err != nil || !slices.ContainsFunc(valid[i], pattern.MatchString) {
+			return text + fmt.Sprintf(". At the place of the %s, %q matches none of: %s", places[i], part, strings.Join(valid[i], ", "))
+		}
+	}
+	return text + ". No set has all of it; the sets are: " + strings.Join(sets, ", ")
+}
+
+// TestNoMatch checks that a pattern that matches no benchmark is explained.
+func TestNoMatch(t *testing.T) {
+	f := func(want, bench string) {
+		t.Helper()
+		got := noMatch(bench, dataset.Recorded())
+		require.Contains(t, got, "-bench "+bench+" matches no set. ")
+		require.Contains(t, got, want)
+	}
+	f(`At the place of the age, "age=stedy" matches none of: age=first, age=steady, age=repeated`, "Pair/set=node/signal=metrics/age=stedy")
+	f(`At the place of the signal, "age=steady" matches none of: signal=metrics, signal=traces, signal=logs`, "Pair/set=node/age=steady")
+	f(`At the place of the set, "signal=logs" matches none of: set=collector, set=go, set=java, set=node, set=python`, "Pair/signal=logs")
+	f("No set has all of it; the sets are: collector metrics, ", "Pair/set=collector/signal=logs")
+	f(`"compression=zstd" is too much`, "Pair/set=node/signal=logs/age=first/compression=zstd")
+}
+
+// nameOf is the name of a benchmark after Pair.
+func nameOf(ref dataset.Ref, age Age) string {
+	return fmt.Sprintf("set=%s/signal=%s/age=%s", ref.Name, ref.Signal, ageName(age))
+}
+
+// ageName is the first word of an age.
+func ageName(age Age) string { return strings.Fields(string(age))[0] }
 
 // selected returns the variants of -variants.
 func selected() []Variant {
@@ -112,10 +196,11 @@ func selected() []Variant {
 // BenchmarkPair measures every variant once in each round.
 func BenchmarkPair(b *testing.B) {
 	variants := selected()
-	for _, ref := range dataset.Refs(b) {
+	found = dataset.Refs(b)
+	for _, ref := range found {
 		var batches []otlpfile.Batch
 		for _, age := range Ages {
-			b.Run(fmt.Sprintf("set=%s/signal=%s/age=%s", ref.Name, ref.Signal, strings.Fields(string(age))[0]), func(b *testing.B) {
+			b.Run(nameOf(ref, age), func(b *testing.B) {
 				if batches == nil {
 					batches = Batches(ref.Load(b))
 					check(b, ref.Signal, batches)

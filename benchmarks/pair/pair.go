@@ -45,6 +45,10 @@ var (
 	Variants = []Variant{STEF, OTLP, OTLPGzip}
 )
 
+// optimization is stef::optimize_for; empty is the default of the exporter. The settings
+// below have precedence over what it sets, as in a configuration.
+var optimization stefexporter.Optimization
+
 // streamSchema replaces the default of stef::schema, unless it is empty.
 var streamSchema streamconf.Schema
 
@@ -71,6 +75,9 @@ func (v Variant) exporterConfig(address string) *stefexporter.Config {
 	c.TimeoutConfig.Timeout = time.Minute
 	c.Protocol = v.protocol
 	c.Stef.Compression = v.compression
+	if optimization != "" {
+		optimization.Apply(&c.Stef)
+	}
 	if streamSchema != "" {
 		c.Stef.Schema = streamSchema
 	}
