@@ -134,6 +134,13 @@
 //	produced zero addresses                the host has no address
 //	too many colons in address             the target has http:// before the host
 //	unknown service STEFDestination        a gRPC server without STEF: is the port that of OTLP?
+//	grpc: Decompressor is not installed    the client has grpc.UseCompressor("gzip") and the server
+//	for grpc-encoding "gzip"               cannot decompress it: remove the option, since STEF
+//	                                       compresses its frames itself. A server that imports
+//	                                       google.golang.org/grpc/encoding/gzip refuses the stream,
+//	                                       too, unless it has WithCompressedMessages
+//	grpc: Compressor is not installed      the client has grpc.UseCompressor and does not import
+//	for requested grpc-encoding "gzip"     the compressor: remove the option
 //
 // # How the package is built
 //
