@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Default limits of a reader.
@@ -31,9 +32,10 @@ func WithMaxPart(n int) ReaderOption { return func(r *Reader) { r.maxPart = n } 
 // own.
 func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = n } }
 
-// WithOtherSignals makes the reader skip JSON messages of other signals, such
+// WithOtherSignals makes the reader skip JSON messages and parts of other signals, such
 // as in a file that the Collector's file exporter writes for several pipelines.
-// Skipped counts their items. Without this option such a message is an error.
+// Skipped counts their items. Without this option such a message is an error. With it,
+// a file of parts that has items of other signals only is an error at its end.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
 // WithoutPdata calls a function with the signal. If it returns true, batches in
@@ -66,6 +68,7 @@ type Reader struct {
 	src    *source
 	dec    decoder
 	sniff  bool // whether to check the signal of the next part with items
+	wanted bool // whether a part had items of the signal
 	latest error
 	buf    []byte // of the last piece
 	ahead  *ahead // nil without concurrency, and before the first batch
@@ -139,7 +142,7 @@ func (r *Reader) guess() error {
 			return r.at(piece{}, fmt.Errorf("%w: the content is not otlp-parts, otlp or otlp-json", ErrFormat))
 		}
 	}
-	r.sniff = r.format != JSON && r.signal != SignalUnknown
+	r.sniff = r.signal != SignalUnknown && (r.format == Proto || r.format == Parts && !r.others)
 	if r.signal == SignalUnknown {
 		if r.signal = GuessSignal(r.name, r.format, head); r.signal == SignalUnknown {
 			return r.at(piece{}, fmt.Errorf("%w: %s", ErrSignal, r.whyNoSignal(head)))
@@ -196,16 +199,39 @@ func (r *Reader) Next() (Batch, error) {
 func (r *Reader) next() (Batch, error) {
 	for {
 		res := r.result()
+		if res.err == io.EOF {
+			return Batch{}, r.end()
+		}
 		if res.err != nil {
 			return Batch{}, res.err
 		}
 		for s, n := range res.skipped {
 			r.skipped[s] += n
 		}
+		r.wanted = r.wanted || res.items
 		if res.wanted {
 			return res.batch, nil
 		}
 	}
+}
+
+// end returns the error after the last piece.
+func (r *Reader) end() error {
+	if r.format != Parts || r.wanted {
+		return io.EOF
+	}
+	var names []string
+	found := SignalUnknown
+	for s, n := range r.skipped {
+		if n > 0 {
+			found = Signal(s)
+			names = append(names, found.String())
+		}
+	}
+	if found == SignalUnknown {
+		return io.EOF
+	}
+	return &Error{Format: r.format, Signal: r.signal, Found: found, Err: fmt.Errorf("%w: it holds %s", ErrSignal, strings.Join(names, " and "))}
 }
 
 // result returns the result of the next piece.
@@ -244,6 +270,7 @@ func (r *Reader) piece(buf []byte) (piece, error) {
 type result struct {
 	batch   Batch
 	wanted  bool // whether it is a batch of the signal of the reader
+	items   bool // whether it is a part with items of the signal of the reader
 	skipped [len(signalNames)]uint64
 	err     error
 }
@@ -257,17 +284,42 @@ func (r *Reader) decode(p piece) (res result) {
 		}
 		return res
 	}
+	if r.format == Parts && r.others {
+		p.found = signalOfPart(p.body)
+		if p.found != SignalUnknown && p.found != r.signal {
+			return r.skip(p)
+		}
+	}
 	if err := r.check(p); err != nil {
 		return result{err: err}
 	}
+	res = result{wanted: true, items: p.found == r.signal || p.found == SignalUnknown && hasItems(r.signal, p.body)}
 	if r.bytesOnly != nil && r.bytesOnly(r.signal) {
-		return result{batch: Batch{Signal: r.signal, OTLP: p.body}, wanted: true}
+		res.batch = Batch{Signal: r.signal, OTLP: p.body}
+		return res
 	}
 	b, err := Unmarshal(r.signal, p.body)
 	if err != nil {
 		return result{err: r.inContent(p, fmt.Errorf("%w: %w", ErrCorrupt, err))}
 	}
-	return result{batch: b, wanted: true}
+	res.batch = b
+	return res
+}
+
+// skip counts the items of a part of another signal.
+func (r *Reader) skip(p piece) (res result) {
+	bad := func(offset int, err error) result {
+		return result{err: &Error{Format: r.format, Signal: p.found, Part: p.part, Offset: p.offset + int64(offset), Err: err}}
+	}
+	if ft := check(p.found, p.body); ft != nil {
+		return bad(ft.offset, ft.err)
+	}
+	b, err := Unmarshal(p.found, p.body)
+	if err != nil {
+		return bad(0, fmt.Errorf("%w: %w", ErrCorrupt, err))
+	}
+	res.skipped[p.found] = uint64(b.Items())
+	return res
 }
 
 // Skipped returns how many items of a signal were skipped, see WithOtherSignals.
@@ -276,6 +328,22 @@ func (r *Reader) Skipped(s Signal) uint64 { return r.skipped[s] }
 // signalOfMessage returns the signal of a message with items.
 func signalOfMessage(body []byte) Signal {
 	return signalOfContent(Proto, body[:min(len(body), headSize)], true)
+}
+
+// signalOfPart returns the signal of a part with items, also of one that has fields of a
+// newer version of the protocol.
+func signalOfPart(body []byte) Signal {
+	if s := signalOfMessage(body); s != SignalUnknown {
+		return s
+	}
+	return signalOfContent(Proto, body[:min(len(body), headSize)], false)
+}
+
+// hasItems reports whether a message of a signal has items.
+func hasItems(s Signal, body []byte) bool {
+	var w walk
+	w.message(body, 0, roots[s], 0, 0)
+	return w.items > 0
 }
 
 // check finds an error in a message before pdata reads it, and reports its

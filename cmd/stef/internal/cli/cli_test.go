@@ -202,7 +202,7 @@ func TestCatFiles(t *testing.T) {
 	require.Equal(t, first, rooted)
 
 	code, _, stderr := run(nil, "cat", "--root", "logs", a)
-	require.Equal(t, cli.ExitData, code)
+	require.Equal(t, cli.ExitUsage, code)
 	require.Equal(t, "stef cat: "+a+": it holds metrics, not logs: leave --root out\n", stderr)
 }
 

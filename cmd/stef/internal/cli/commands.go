@@ -53,8 +53,8 @@ func overview() string {
 Input may be compressed with zstd or gzip. Output is compressed if its name ends in
 .zst or .gz. An output file gets its name when it is complete.
 
-Exit codes: 0 done, 1 bad data, 2 bad usage, 3 input or output failed, 4 repaired,
-but a part is lost, 130 interrupted.
+Exit codes: 0 done, 1 bad data, 2 bad usage or flags that do not fit a file, 3 input or
+output failed, 4 repaired, but a part is lost, 130 interrupted.
 `)
 	return b.String()
 }

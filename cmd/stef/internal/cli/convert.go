@@ -44,9 +44,9 @@ name of OUT tells the format of the output: .stef, .parquet, .arrow, .parts, .pb
 .json, .jsonl. Other names need --to; standard output (-) is stef, unless IN is.
 An existing OUT needs --force. Several INs of one signal become one OUT.
 
-A JSON file of several signals, as the file exporter writes it for several
-pipelines, needs --signal, which converts one signal and counts what it skips, or
-{signal} in the name of OUT, which writes one file per signal:
+A file of several signals, as the file exporter writes it for several pipelines in
+JSON, in parts or in stef-parts, needs --signal, which converts one signal and counts
+what it skips, or {signal} in the name of OUT, which writes one file per signal:
 
   stef convert all.json out-{signal}.stef
 
@@ -300,8 +300,8 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 	if err != nil {
 		return err
 	}
-	if format != convert.OTLPJSON {
-		return usagef("%s splits files of format otlp-json only; %s is %s", convert.SignalMark, inName, format)
+	if format != convert.OTLPJSON && format != convert.OTLPParts && format != convert.STEFParts {
+		return usagef("%s splits files of several messages (otlp-json, otlp-parts, stef-parts); %s is %s", convert.SignalMark, inName, format)
 	}
 	outOf := func(root *stream.Root) string {
 		return strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())
@@ -311,24 +311,49 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 			return err
 		}
 	}
-	found := false
+	begin := time.Now()
+	files, written, content := 0, int64(0), int64(0)
 	for _, root := range stream.Roots() {
 		o.Root, o.OutName = root, outOf(root)
-		res, err := c.one(env, o, inName, o.OutName, true)
+		d, err := c.one(env, o, inName, o.OutName, true)
+		if errors.Is(err, convert.ErrOtherSignal) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		found = found || res.Items > 0
+		if d.res.Items+d.res.Skipped == 0 {
+			continue
+		}
+		if !c.quiet {
+			if files == 0 {
+				fmt.Fprintf(env.Stderr, "%s: %s, %s\n", d.in.Name, d.res.From, contentOf(d.in))
+			}
+			d.output(env.Stderr, ", "+items(d.res.Items, d.res.Root.Signal))
+		}
+		warn(env.Stderr, d.res)
+		files, written, content = files+1, written+d.out.Written(), d.in.Content()
 	}
-	if !found {
+	if files == 0 {
 		return &file.ContentError{Name: inName, Err: errors.New("the file has no items")}
+	}
+	if !c.quiet {
+		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(files, "file"), figure.Grouped(written), ratio(content, written), figure.Seconds(time.Since(begin)))
 	}
 	return nil
 }
 
-// one converts a file. With skipEmpty it creates no output if there are no
-// items.
-func (c *conversion) one(env *Env, o convert.Options, inName, outName string, skipEmpty bool) (*convert.Result, error) {
+// done is a conversion of one file into one.
+type done struct {
+	in    *file.Input
+	out   *file.Output
+	res   *convert.Result
+	plain bool // whether the stream is not compressed
+}
+
+// one converts a file. With skipEmpty it creates no output if there are no items, and
+// leaves the summary to the caller.
+func (c *conversion) one(env *Env, o convert.Options, inName, outName string, skipEmpty bool) (*done, error) {
 	if env.Screen && outName == "-" && o.To != convert.OTLPJSON {
 		return nil, usagef("%s is a binary format, and standard output is a terminal: name a file or redirect the output", cmp.Or(o.To, convert.STEF))
 	}
@@ -358,7 +383,7 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 	}
 	if err == nil && skipEmpty && res.Items+res.Skipped == 0 {
 		stop()
-		return res, nil
+		return &done{in, out, res, plain}, nil
 	}
 	if err == nil {
 		err = guarded.refusal
@@ -370,20 +395,22 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 	if err != nil {
 		return nil, err
 	}
-	if !c.quiet {
-		if res.To == convert.STEF {
-			plain = o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None
-		}
-		summarise(env.Stderr, in, out, res, time.Since(begin), plain)
+	if res.To == convert.STEF {
+		plain = o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None
 	}
-	if !skipEmpty {
-		skippedSignals(env.Stderr, res)
-		if res.Items+res.Skipped == 0 && len(res.Others) > 0 {
-			fmt.Fprintf(env.Stderr, "warning: %s has no %s, so %s is empty\n", in.Name, convert.ItemsOf(res.Root.Signal), out.Name)
-		}
+	d := &done{in, out, res, plain}
+	if skipEmpty {
+		return d, nil
+	}
+	if !c.quiet {
+		d.summarise(env.Stderr, time.Since(begin))
+	}
+	skippedSignals(env.Stderr, res)
+	if res.Items+res.Skipped == 0 && len(res.Others) > 0 {
+		fmt.Fprintf(env.Stderr, "warning: %s has no %s, so %s is empty\n", in.Name, convert.ItemsOf(res.Root.Signal), out.Name)
 	}
 	warn(env.Stderr, res)
-	return res, nil
+	return d, nil
 }
 
 // skippedSignals prints what --signal excluded.
@@ -394,30 +421,48 @@ func skippedSignals(w io.Writer, res *convert.Result) {
 }
 
 // summarise prints what was converted. If printing fails, the conversion still
-// succeeds. plain says that the stream is not compressed.
-func summarise(w io.Writer, in *file.Input, out *file.Output, res *convert.Result, took time.Duration, plain bool) {
-	packed := ""
-	if in.Packed != "" {
-		over := "all of it"
-		if in.Each {
-			over = "each message"
-		}
-		packed = fmt.Sprintf(" (the file has %s: %s over %s)", figure.Grouped(in.Taken()), in.Packed, over)
+// succeeds.
+func (d *done) summarise(w io.Writer, took time.Duration) {
+	fmt.Fprintf(w, "%s: %s, %s, %s\n", d.in.Name, d.res.From, parts(d.res.From, d.res.PartsIn), contentOf(d.in))
+	compared := ""
+	if len(d.res.Others) == 0 { // for one of several signals the ratio would be meaningless
+		compared = ratio(d.in.Content(), d.out.Written())
 	}
-	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", in.Name, res.From, parts(res.From, res.PartsIn), figure.Grouped(in.Content()), packed)
-	ratio := ""
-	if in.Content() > 0 && out.Written() > 0 && len(res.Others) == 0 { // for one of several signals the ratio would be meaningless
-		if ratio = fmt.Sprintf(", ratio %.3g", float64(in.Content())/float64(out.Written())); out.Written() > in.Content() {
-			ratio = fmt.Sprintf(", %.3g times the input", float64(out.Written())/float64(in.Content()))
-		}
-	}
-	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()), ratio)
-	if res.To == convert.STEF {
-		asRequests(w, out.Name, out.Written(), res, plain)
+	d.output(w, compared)
+	fmt.Fprintf(w, "%s in %s\n", items(d.res.Items, d.res.Root.Signal), figure.Seconds(took))
+}
+
+// output prints the size of the output, and what OTLP takes on the wire.
+func (d *done) output(w io.Writer, more string) {
+	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", d.out.Name, d.res.To, parts(d.res.To, d.res.PartsOut), figure.Grouped(d.out.Written()), more)
+	if d.res.To == convert.STEF {
+		asRequests(w, d.out.Name, d.out.Written(), d.res, d.plain)
 	} else {
-		asRequests(w, in.Name, in.Content(), res, plain)
+		asRequests(w, d.in.Name, d.in.Content(), d.res, d.plain)
 	}
-	fmt.Fprintf(w, "%s in %s\n", items(res.Items, res.Root.Signal), figure.Seconds(took))
+}
+
+// contentOf returns the size of an input as text.
+func contentOf(in *file.Input) string {
+	if in.Packed == "" {
+		return figure.Grouped(in.Content()) + " bytes"
+	}
+	over := "all of it"
+	if in.Each {
+		over = "each message"
+	}
+	return fmt.Sprintf("%s bytes (the file has %s: %s over %s)", figure.Grouped(in.Content()), figure.Grouped(in.Taken()), in.Packed, over)
+}
+
+// ratio returns the ratio of an input to its output as text, or "" if one is empty.
+func ratio(content, written int64) string {
+	switch {
+	case content == 0 || written == 0:
+		return ""
+	case written > content:
+		return fmt.Sprintf(", %.3g times the input", float64(written)/float64(content))
+	}
+	return fmt.Sprintf(", ratio %.3g", float64(content)/float64(written))
 }
 
 // notCompressed reports whether an input is a stream without compression.

@@ -6,6 +6,7 @@ package cli_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"os"
@@ -68,14 +69,16 @@ func TestMistakesOfSignals(t *testing.T) {
 	out := m.path("out.stef")
 	m.fails(cli.ExitUsage, "an output has one signal, but metrics.stef has metrics and spans.stef has traces: convert each on its own", "convert", m.metrics, m.spans, out)
 	for _, in := range []string{m.metrics, m.parquet} {
-		m.fails(cli.ExitData, filepath.Base(in)+": it holds metrics, not traces: leave --signal out", "convert", "--signal", "traces", in, out)
-		m.fails(cli.ExitData, filepath.Base(in)+": it holds metrics, not logs: leave --root out", "stat", "--root", "logs", in)
+		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds metrics, not traces: leave --signal out", "convert", "--signal", "traces", in, out)
+		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds metrics, not logs: leave --root out", "stat", "--root", "logs", in)
 	}
-	m.fails(cli.ExitData, "metrics.stef: it holds metrics, not traces: leave --root out", "convert", "--root", "spans", m.metrics, m.path("out.json"))
-	m.fails(cli.ExitData, "traces.otlp: otlp-parts metrics part 1, byte 4: signal: it holds traces: leave --signal out", "convert", "--signal", "metrics", m.tape, out)
+	m.fails(cli.ExitUsage, "metrics.stef: it holds metrics, not traces: leave --root out", "convert", "--root", "spans", m.metrics, m.path("out.json"))
+	for _, command := range [][]string{{"convert", m.tape, out}, {"cat", m.tape}, {"stat", m.tape}, {"convert", m.tape, m.path("out.json")}} {
+		m.fails(cli.ExitUsage, "traces.otlp: it holds traces, not metrics: leave --signal out", append(command, "--signal", "metrics")...)
+	}
 	m.fails(cli.ExitUsage, "--root metrics and --signal traces contradict each other: leave one out", "cat", "--root", "metrics", "--signal", "spans", m.spans)
 	m.fails(cli.ExitUsage, "--signal is for records of OpenTelemetry, and those of --schema have a --root", "cat", "--schema", m.file("shop.stef", []byte(shopSchema)), "--signal", "spans", m.spans)
-	m.fails(cli.ExitData, "metrics.stef: it announces the schema of OpenTelemetry metrics: leave --schema out", "cat", "--schema", m.path("shop.stef"), m.metrics)
+	m.fails(cli.ExitUsage, "metrics.stef: it announces the schema of OpenTelemetry metrics: leave --schema out", "cat", "--schema", m.path("shop.stef"), m.metrics)
 	for _, flags := range [][]string{{"--root", "traces"}, {"--signal", "spans"}, {"--root", "spans", "--signal", "traces"}} {
 		mustRun(t, nil, append([]string{"cat", m.spans}, flags...)...)
 		mustRun(t, nil, append([]string{"convert", "--force", m.spans, out}, flags...)...)
@@ -87,17 +90,77 @@ func TestMistakesOfSignals(t *testing.T) {
 		require.Contains(t, stderr, "say --signal traces")
 	}
 	m.fails(cli.ExitUsage, "both.json holds traces and logs: say --signal; run replay once for each", "replay", m.both)
+}
 
-	// Parts of two signals: the advice of the first error does not lead back to it.
-	spans, _ := mustRun(t, nil, "convert", "--quiet", "--to", "otlp-parts", m.spans, "-")
+// Files of messages of several signals are split like JSON, whatever their format.
+func TestMixedParts(t *testing.T) {
+	m := newMistakes(t)
+	out := m.path("out.stef")
+	traces, _ := mustRun(t, nil, "convert", "--quiet", "--to", "otlp-parts", m.spans, "-")
 	logs, _ := mustRun(t, nil, "convert", "--quiet", "--to", "otlp-parts", m.json, "-")
-	mixed := m.file("mixed.parts", []byte(spans+spans+logs))
-	cut := fmt.Sprintf(": parts of several signals cannot be split by --signal; cut the uncompressed file at byte %d", 2*len(spans))
-	m.fails(cli.ExitData, "mixed.parts: otlp-parts logs part 1, byte 4: signal: it holds traces: leave --signal out", "convert", "--signal", "logs", mixed, out)
-	for _, flags := range [][]string{{}, {"--signal", "traces"}, {"--signal", "traces", "--mode", "ordered"}} {
-		m.fails(cli.ExitData, "mixed.parts: parts 1 to 2 are traces, part 3 is logs"+cut, append([]string{"convert", mixed, out}, flags...)...)
+	wantTraces, _ := mustRun(t, nil, "cat", m.spans)
+	wantLogs, _ := mustRun(t, nil, "cat", m.json)
+	n := strings.Count(wantTraces, "\n")
+	mixed := m.file("mixed.parts", []byte(traces+traces+logs))
+	first := m.file("first.parts", []byte(logs+traces))
+	advice := "; say --signal %s to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal"
+	m.fails(cli.ExitUsage, "mixed.parts: parts 1 to 2 are traces, part 3 is logs"+fmt.Sprintf(advice, "traces"), "convert", mixed, out)
+	m.fails(cli.ExitUsage, "first.parts: part 1 is logs, part 2 is traces"+fmt.Sprintf(advice, "logs"), "convert", first, out)
+	m.fails(cli.ExitUsage, "mixed.parts: it holds traces and logs, not metrics: leave --signal out", "convert", "--signal", "metrics", mixed, out)
+	m.fails(cli.ExitUsage, "mixed.parts holds traces and logs: say --signal; run replay once for each", "replay", mixed)
+	for _, more := range [][]string{{}, {"--mode", "ordered"}, {"--mode", "sorted", "--frame-items", "1000"}} {
+		_, stderr := mustRun(t, nil, append([]string{"convert", "--force", "--signal", "traces", mixed, out}, more...)...)
+		require.Contains(t, stderr, fmt.Sprintf("\n%d spans in ", 2*n))
+		require.Contains(t, stderr, "skipped: 1 log record, which --signal traces excludes\n")
+		require.NotContains(t, stderr, "ratio")
 	}
-	m.fails(cli.ExitUsage, "{signal} splits files of format otlp-json only; mixed.parts is otlp-parts", "convert", mixed, m.path("x-{signal}.stef"))
+	got, stderr := mustRun(t, nil, "cat", "--signal", "logs", mixed)
+	require.Equal(t, wantLogs, got)
+	require.Equal(t, fmt.Sprintf("skipped: %d spans, which --signal logs excludes\n", 2*n), stderr)
+	require.NoError(t, os.Remove(out))
+	_, stderr = mustRun(t, nil, "convert", "--signal", "logs", mixed, first, m.path("both.stef"))
+	require.Contains(t, stderr, fmt.Sprintf("skipped: %d spans, which --signal logs excludes\n", 3*n))
+	got, _ = mustRun(t, nil, "cat", m.path("both.stef"))
+	require.Equal(t, wantLogs+wantLogs, got)
+
+	// Streams after their lengths.
+	log, err := os.ReadFile(m.logs())
+	require.NoError(t, err)
+	span, err := os.ReadFile(m.spans)
+	require.NoError(t, err)
+	streams := m.file("mixed.bin", slices.Concat(message(span), message(log), message(span)))
+	m.fails(cli.ExitUsage, "an output has one signal, but mixed.bin has traces, then logs: add --signal", "convert", streams, out)
+	m.fails(cli.ExitUsage, "mixed.bin: it holds traces and logs, not metrics: leave --signal out", "convert", "--signal", "metrics", streams, out)
+	_, stderr = mustRun(t, nil, "convert", "--signal", "logs", streams, m.path("streams.stef"))
+	require.Contains(t, stderr, fmt.Sprintf("skipped: %d spans, which --signal logs excludes\n", 2*n))
+	got, _ = mustRun(t, nil, "cat", m.path("streams.stef"))
+	require.Equal(t, wantLogs, got)
+
+	for _, in := range []string{mixed, first, streams} {
+		_, stderr = mustRun(t, nil, "convert", "--force", in, m.path("each-{signal}.stef"))
+		require.NoFileExists(t, m.path("each-metrics.stef"))
+		require.NotContains(t, stderr, "skipped")
+		got, _ = mustRun(t, nil, "cat", m.path("each-logs.stef"))
+		require.Equal(t, wantLogs, got)
+		got, _ = mustRun(t, nil, "cat", m.path("each-traces.stef"))
+		require.Equal(t, map[string]int{mixed: 2 * n, first: n, streams: 2 * n}[in], strings.Count(got, "\n"))
+	}
+
+	// A damaged part is an error, whatever its signal.
+	damaged := []byte(traces + logs)
+	damaged[len(damaged)-1] ^= 0x80
+	m.fails(cli.ExitData, fmt.Sprintf("damaged.parts: otlp-parts logs part 2, byte %d: the message ends inside a varint: unexpected EOF", len(traces+logs)-1), "convert", "--signal", "traces", m.file("damaged.parts", damaged), out)
+}
+
+// logs returns the name of a stream of logs.
+func (m *mistakes) logs() string {
+	mustRun(m.t, nil, "convert", "--quiet", m.json, m.path("logs.stef"))
+	return m.path("logs.stef")
+}
+
+// message returns a message of format stef-parts.
+func message(stream []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(stream))), stream...)
 }
 
 func TestMistakesOfFiles(t *testing.T) {
@@ -121,7 +184,7 @@ func TestMistakesOfFiles(t *testing.T) {
 		"convert", noise, out)
 	m.fails(cli.ExitIO, "tele: is a folder; name its files: tele"+string(filepath.Separator)+"*", "convert", m.folder("tele"), out)
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef makes one of them`, "stat", m.metrics, "b")
-	m.fails(cli.ExitData, "metrics.stef: otlp-json metrics message 1, line 1, byte 0: corrupt: 'S' is not the start of a message; the file looks like stef: leave --from out", "convert", "--from", "otlp-json", m.metrics, out)
+	m.fails(cli.ExitUsage, "metrics.stef: otlp-json metrics message 1, line 1, byte 0: corrupt: 'S' is not the start of a message; the file looks like stef: leave --from out", "convert", "--from", "otlp-json", m.metrics, out)
 	m.fails(cli.ExitUsage, `invalid value "x" for --dictionary: it is no dictionary: it has 1,048,577 bytes, at least 8 and at most 1,048,576 are possible`,
 		"convert", "--dictionary", m.inDir("x", make([]byte, stef.MaxZstdDictBytes+1)), m.metrics, out)
 	m.fails(cli.ExitUsage, `invalid value "a, ,b" for --columns: a name between the commas is empty`, "convert", "--columns", "a, ,b", m.spans, out)

@@ -61,7 +61,7 @@ func (o *opener) define(flags *flag.FlagSet) {
 		fmt.Sprintf("(default: %d)", stream.DefaultLimits.MemoryBytes>>20))
 	flags.UintVar(&o.depth, "depth", uint(stream.DefaultLimits.Depth), "`N` how deep values may be nested, at most 100000 "+fmt.Sprintf("(default: %d)", stream.DefaultLimits.Depth))
 	if o.otlp {
-		signalFlag(flags, "the same as --root; of a JSON file of several signals, the one to read", &o.signal)
+		signalFlag(flags, "the same as --root; of a file of several signals, the one to read", &o.signal)
 	}
 }
 
@@ -191,7 +191,7 @@ func (s *opened) begin(options convert.Options) error {
 	if s.root != nil && !s.framed && s.converted == nil && s.o.schema == "" {
 		var other *stream.Root
 		if other, s.src = s.o.roots.Other(s.src, s.root); other != nil {
-			return fmt.Errorf("it holds %s, not %s: leave %s out", other.Signal, s.root.Signal, s.o.rootFlag())
+			return convert.OtherSignal(other.Signal.String(), s.root.Signal, s.o.rootFlag())
 		}
 	}
 	if s.root != nil || s.framed {

@@ -150,9 +150,9 @@ func TestSchemaVersions(t *testing.T) {
 		fails(cli.ExitUsage, "roots of your own need --schema FILE.stef", old, command, "--root", "Order", "-")
 
 		stream := file("orders.stef", string(old))
-		fails(cli.ExitData, "orders.stef: it is a stream, not a schema; are the two swapped?", nil, command, "--schema", stream, older)
-		fails(cli.ExitData, "older.stef: it is a schema, not a stream; ", nil, command, older)
-		fails(cli.ExitData, "older.stef: it is a schema, not a stream; ", nil, command, "--schema", newer, older)
+		fails(cli.ExitUsage, "orders.stef: it is a stream, not a schema; are the two swapped?", nil, command, "--schema", stream, older)
+		fails(cli.ExitUsage, "older.stef: it is a schema, not a stream; ", nil, command, older)
+		fails(cli.ExitUsage, "older.stef: it is a schema, not a stream; ", nil, command, "--schema", newer, older)
 	}
 	to := filepath.Join(dir, "out.stef")
 	_, stderr := mustRepair(t, old, "--schema", newer, "--root", "Order", "--base", "Order=2", "-", to)

@@ -33,7 +33,7 @@ func (o *opener) loadRoots() (stream.List, error) {
 		return nil, err
 	}
 	if isStream(text) {
-		return nil, &file.ContentError{Name: o.schema, Err: errors.New("it is a stream, not a schema; are the two swapped?")}
+		return nil, &file.ContentError{Name: o.schema, Err: convert.Misfit("it is a stream, not a schema; are the two swapped?")}
 	}
 	roots, err := stream.Load(o.schema, text)
 	if list := (idl.Diagnostics)(nil); errors.As(err, &list) {
@@ -103,7 +103,7 @@ func checkStream(in *file.Input) error {
 		return nil // reading it reports errors
 	}
 	if head, err = in.Peek(4 << 10); err == nil && isSchema(head) {
-		return errors.New("it is a schema, not a stream; are the two swapped? A schema is the argument of --schema")
+		return convert.Misfit("it is a schema, not a stream; are the two swapped? A schema is the argument of --schema")
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (s *opened) explain(err error) error {
 	if s.o.schema != "" && s.head != nil && s.head.Wire != nil {
 		for _, r := range stream.Roots() {
 			if slices.Equal(s.head.Wire, schema.WireOf(r.Wire)) || slices.Equal(s.head.Wire, schema.WireOf(r.Struct)) {
-				return fmt.Errorf("it announces the schema of OpenTelemetry %s: leave --schema out", r.Name)
+				return convert.Misfit("it announces the schema of OpenTelemetry %s: leave --schema out", r.Name)
 			}
 		}
 	}

@@ -115,7 +115,7 @@ func (c *replayer) define(flags *flag.FlagSet) {
 	flags.IntVar(&c.retries, "retries", replay.DefaultRetries, "`N` send a batch again so often if the endpoint cannot accept it yet, and try so\noften again to open a stream (default: 7)")
 	flags.BoolVar(&c.newIDs, "new-ids", false, "replace the ids of traces and spans; those that were equal stay equal")
 	flags.BoolVar(&c.now, "now", false, "shift all times so that the recording begins now")
-	signalFlag(flags, "of a JSON file of several signals, the one to send", &c.signal)
+	signalFlag(flags, "of a file of several signals, the one to send", &c.signal)
 }
 
 func (c *replayer) run(env *Env, names []string) error {
@@ -165,7 +165,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	return c.sendError(err)
 }
 
-// check refuses a file that cannot be opened, and a JSON file of several signals, before
+// check refuses a file that cannot be opened, and a file of several signals, before
 // anything is sent. The sender reports what else is bad, at its place.
 func (c *replayer) check(name string) error {
 	in, err := file.Open(name, nil)

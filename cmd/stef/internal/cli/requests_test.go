@@ -156,6 +156,6 @@ func TestFirstMistakes(t *testing.T) {
 	}
 	mustRun(t, nil, "convert", recording, out)
 	code, _, stderr := run(nil, "convert", "--signal", "metrics", out, filepath.Join(dir, "m.json"))
-	require.Equal(t, cli.ExitData, code)
+	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, stderr, ": it holds logs, not metrics: leave --signal out\n")
 }

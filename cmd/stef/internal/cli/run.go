@@ -23,7 +23,7 @@ import (
 const (
 	ExitDone        = 0
 	ExitData        = 1   // the content of a file is bad
-	ExitUsage       = 2   // the command line is wrong
+	ExitUsage       = 2   // the command line is wrong, or does not fit a file
 	ExitIO          = 3   // a file cannot be read or written, or an endpoint cannot be reached
 	ExitLost        = 4   // repair wrote its output, and a part of the input is lost
 	ExitInterrupted = 130 // the code that a shell reports for an interrupt
@@ -97,7 +97,7 @@ func (env *Env) report(c *command, err error) int {
 	}
 	fmt.Fprintf(env.Stderr, "stef %s: %s\n", c.name, message(err))
 	switch {
-	case errors.As(err, &usage) && usage.complete, errors.Is(err, convert.ErrUnsupported), errors.As(err, &mixed):
+	case errors.As(err, &usage) && usage.complete, errors.Is(err, convert.ErrUnsupported), errors.Is(err, convert.ErrMisfit), errors.As(err, &mixed):
 		return ExitUsage
 	case errors.As(err, &usage):
 		fmt.Fprintf(env.Stderr, "usage: stef %s\nstef help %s tells more\n", c.usage, c.name)

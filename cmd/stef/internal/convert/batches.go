@@ -55,12 +55,13 @@ func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, er
 	}, b.end, nil
 }
 
-// Signals returns the signals of a JSON file that have items. For other formats, whose
-// files have one signal, it returns none.
+// Signals returns the signals of a file of JSON or of parts that have items. For other
+// formats it returns none: their files have one signal, and messages of format stef-parts
+// name it.
 func Signals(in *file.Input) ([]otlpfile.Signal, error) {
 	o := &Options{}
 	var err error
-	if o.From, err = o.Guess(in); err != nil || o.From != OTLPJSON {
+	if o.From, err = o.Guess(in); err != nil || o.From != OTLPJSON && o.From != OTLPParts {
 		return nil, err
 	}
 	o.Root = stream.RootOf(otlpfile.Metrics) // any signal: Skipped counts the others
@@ -72,7 +73,7 @@ func Signals(in *file.Input) ([]otlpfile.Signal, error) {
 	items := 0
 	for {
 		batch, err := b.next()
-		if err == io.EOF {
+		if err == io.EOF || errors.Is(err, otlpfile.ErrSignal) { // the file has no metrics
 			break
 		}
 		if err != nil {

@@ -31,6 +31,33 @@ func refuse(format string, args ...any) error {
 	return &unsupported{fmt.Sprintf(format, args...)}
 }
 
+// ErrMisfit is the error of a flag that does not fit a file. The file may be undamaged.
+var ErrMisfit = errors.New("the command line does not fit the file")
+
+// ErrOtherSignal is the ErrMisfit of an input that has nothing of the signal that the
+// flags say.
+var ErrOtherSignal = errors.New("other signal")
+
+// misfit is an error that has the text of its cause.
+type misfit struct {
+	error
+	signal bool // whether it is ErrOtherSignal
+}
+
+func (e misfit) Unwrap() error { return e.error }
+func (e misfit) Is(target error) bool {
+	return target == ErrMisfit || e.signal && target == ErrOtherSignal
+}
+
+// Misfit returns an error with the arguments of fmt.Errorf that is ErrMisfit.
+func Misfit(format string, args ...any) error { return misfit{error: fmt.Errorf(format, args...)} }
+
+// OtherSignal is the ErrOtherSignal of an input that holds found, not the signal that a
+// flag says.
+func OtherSignal(found string, wanted otlpfile.Signal, flag string) error {
+	return misfit{fmt.Errorf("it holds %s, not %s: leave %s out", found, wanted, cmp.Or(flag, "--signal")), true}
+}
+
 // Options say what to convert and to which format. For most fields, the zero
 // value means that the content, the names or the signal decide.
 type Options struct {
@@ -85,7 +112,7 @@ type Result struct {
 	Skipped uint64
 	Reasons []error
 	// Others are the signals of the input that were skipped.
-	Others []OtherSignal
+	Others []SkippedSignal
 	// EmptyColumns are those of Options.Columns that no item has.
 	EmptyColumns []string
 	// Losses describe what the schema of the output could not hold.
@@ -105,8 +132,8 @@ func (r *Result) measure(o *Options) (err error) {
 	return err
 }
 
-// OtherSignal counts the skipped items of a signal.
-type OtherSignal struct {
+// SkippedSignal counts the skipped items of a signal.
+type SkippedSignal struct {
 	Signal otlpfile.Signal
 	Items  uint64
 }
@@ -167,13 +194,10 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 // advised adds to an error what to do about it, if that is known.
 func advised(o *Options, err error) error {
 	if o.looks != Unknown {
-		return fmt.Errorf("%w; the file looks like %s: leave --from out", err, o.looks)
+		return Misfit("%w; the file looks like %s: leave --from out", err, o.looks)
 	}
-	if mixed := mixedParts(err); mixed != nil {
-		return mixed
-	}
-	if errors.Is(err, otlpfile.ErrSignal) && o.Root != nil && o.From != OTLPJSON {
-		return fmt.Errorf("%w: leave %s out", err, cmp.Or(o.RootFlag, "--signal"))
+	if at := (*otlpfile.Error)(nil); errors.As(err, &at) && errors.Is(err, otlpfile.ErrSignal) && o.Root != nil && o.From != OTLPJSON {
+		return OtherSignal(strings.TrimPrefix(at.Err.Error(), otlpfile.ErrSignal.Error()+": it holds "), o.Root.Signal, o.RootFlag)
 	}
 	if o.Skip && o.From.otlp() && errors.Is(err, otlpfile.ErrCorrupt) {
 		return fmt.Errorf("%w; --skip omits items that cannot be converted, not damaged %ss", err, partNoun(o.From))
@@ -189,30 +213,6 @@ func advised(o *Options, err error) error {
 		return fmt.Errorf("%w; --skip keeps the beginning of a cut file only beside other inputs; use stef repair", err)
 	}
 	return repairable(o.From, err)
-}
-
-// partsError is the error of a file of format otlp-parts with parts of several signals.
-type partsError struct {
-	text string
-	err  error
-}
-
-func (e *partsError) Error() string { return e.text }
-func (e *partsError) Unwrap() error { return e.err }
-
-// mixedParts returns the error of a part of another signal than the parts before it. It
-// returns nil for other errors.
-func mixedParts(err error) error {
-	var at *otlpfile.Error
-	if !errors.As(err, &at) || at.Format != otlpfile.Parts || at.Part < 2 || at.Found == otlpfile.SignalUnknown {
-		return nil
-	}
-	before := "part 1 is"
-	if at.Part > 2 {
-		before = fmt.Sprintf("parts 1 to %d are", at.Part-1)
-	}
-	return &partsError{fmt.Sprintf("%s %s, part %d is %s: parts of several signals cannot be split by --signal; cut the uncompressed file at byte %d",
-		before, at.Signal, at.Part, at.Found, at.Offset-4), err}
 }
 
 // brokenLine adds to an error of JSON how to leave out its line.

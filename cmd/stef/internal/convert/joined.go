@@ -305,7 +305,9 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 		}
 		b.next, b.end, b.root = next, end, stream.RootOf(signal)
 	case o.From == STEFParts:
-		b.next = messageBatches(in, o)
+		m := newMessageBatches(in, o)
+		b.next = m.next
+		b.others = func(into *Result) { into.others(m.count) }
 	case o.From == STEF:
 		root, src, err := recognise(in, o)
 		if err != nil {
@@ -326,11 +328,11 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 			return nil, err
 		}
 		b.root, b.end = res.Root, r.Close
-		b.others = func(into *Result) { into.others(r) }
+		b.others = func(into *Result) { into.others(r.Skipped) }
 		b.next = func() (otlpfile.Batch, error) {
 			batch, err := r.Next()
 			if err != nil && err != io.EOF {
-				err = mixed(r, err)
+				err = mixed(r, o, err)
 			}
 			return batch, err
 		}

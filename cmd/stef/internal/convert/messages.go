@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
@@ -86,37 +87,85 @@ func (e *cutError) Is(target error) bool { return target == io.ErrUnexpectedEOF 
 // framed reports whether content begins with a message of format stef-parts.
 func framed(head []byte) bool { return len(head) >= 8 && string(head[4:8]) == "STEF" }
 
-// messageBatches yields the batches of messages. It finds the root of each message, if
-// the options have none.
-func messageBatches(src io.Reader, o *Options) func() (otlpfile.Batch, error) {
-	m := NewMessages(src)
-	var dec decoder
-	return func() (otlpfile.Batch, error) {
-		for {
-			if dec != nil {
-				b, err := dec.Decode()
-				if err != io.EOF {
-					return b, m.blame(err)
-				}
-				dec = nil
-			}
-			message, err := m.Next()
-			if err != nil {
-				return otlpfile.Batch{}, repairableMessages(m.n, err)
-			}
-			found := o.Root
-			var in io.Reader = bytes.NewReader(message)
-			if found == nil {
-				if found, in, err = stream.Recognise(in); err != nil {
-					return otlpfile.Batch{}, m.blame(err)
-				}
-			}
-			if dec, err = pdataDecoder(found.Signal, in, o.readerOptions()); err != nil {
-				dec = nil
-				return otlpfile.Batch{}, m.blame(err)
+// messageBatches yields the batches of messages. It finds the root of each message. If
+// the options have one, it skips messages of other roots.
+type messageBatches struct {
+	m       *Messages
+	o       *Options
+	dec     decoder      // of the last message, or nil
+	root    *stream.Root // of the last message
+	wanted  bool         // whether a message was of the root of the options
+	skipped map[otlpfile.Signal]uint64
+}
+
+func newMessageBatches(src io.Reader, o *Options) *messageBatches {
+	return &messageBatches{m: NewMessages(src), o: o, skipped: map[otlpfile.Signal]uint64{}}
+}
+
+// count returns how many items of a signal were skipped.
+func (b *messageBatches) count(s otlpfile.Signal) uint64 { return b.skipped[s] }
+
+func (b *messageBatches) next() (otlpfile.Batch, error) {
+	for {
+		if b.dec == nil {
+			if err := b.open(); err != nil {
+				return otlpfile.Batch{}, err
 			}
 		}
+		batch, err := b.dec.Decode()
+		if err == io.EOF {
+			b.dec = nil
+			continue
+		}
+		if err = b.m.blame(err); b.o.Root == nil || b.root == b.o.Root {
+			return batch, err
+		}
+		if err != nil {
+			return otlpfile.Batch{}, err
+		}
+		b.skipped[batch.Signal] += uint64(batch.Items())
 	}
+}
+
+// open opens the next message.
+func (b *messageBatches) open() error {
+	message, err := b.m.Next()
+	if err == io.EOF {
+		return b.end()
+	}
+	if err != nil {
+		return repairableMessages(b.m.n, err)
+	}
+	b.root = b.o.Root
+	var in io.Reader = bytes.NewReader(message)
+	if b.root == nil {
+		if b.root, in, err = stream.Recognise(in); err != nil {
+			return b.m.blame(err)
+		}
+	} else if other, all := stream.Roots().Other(in, b.root); other != nil {
+		b.root, in = other, all
+	} else {
+		in, b.wanted = all, true
+	}
+	if b.dec, err = pdataDecoder(b.root.Signal, in, b.o.readerOptions()); err != nil {
+		b.dec = nil
+		return b.m.blame(err)
+	}
+	return nil
+}
+
+// end returns the error after the last message.
+func (b *messageBatches) end() error {
+	var names []string
+	for _, s := range otlpfile.Signals() {
+		if b.skipped[s] > 0 {
+			names = append(names, s.String())
+		}
+	}
+	if b.wanted || len(names) == 0 {
+		return io.EOF
+	}
+	return OtherSignal(strings.Join(names, " and "), b.o.Root.Signal, b.o.RootFlag)
 }
 
 // blame adds the place of the last message to an error of reading it.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
@@ -70,7 +71,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			break
 		}
 		if err != nil {
-			return nil, mixed(r, err)
+			return nil, mixed(r, o, err)
 		}
 		res.PartsIn++
 		n := count(b)
@@ -90,7 +91,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	}
 	stats := enc.Stats()
 	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses()
-	res.others(r)
+	res.others(r.Skipped)
 	return res, res.complete(items)
 }
 
@@ -195,7 +196,7 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			break
 		}
 		if err != nil {
-			return nil, mixed(r, err)
+			return nil, mixed(r, o, err)
 		}
 		res.Items += uint64(b.Items())
 		res.PartsIn++
@@ -204,16 +205,23 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	res.others(r)
+	res.others(r.Skipped)
 	return res, w.Close()
 }
 
 // others counts the items of other signals that were skipped.
-func (r *Result) others(in *otlpfile.Reader) {
+func (r *Result) others(skipped func(otlpfile.Signal) uint64) {
 	for _, root := range stream.Roots() {
-		if n := in.Skipped(root.Signal); n > 0 {
-			r.Others = append(r.Others, OtherSignal{root.Signal, n})
+		n := skipped(root.Signal)
+		if n == 0 {
+			continue
 		}
+		at := slices.IndexFunc(r.Others, func(o SkippedSignal) bool { return o.Signal == root.Signal })
+		if at < 0 {
+			r.Others = append(r.Others, SkippedSignal{Signal: root.Signal})
+			at = len(r.Others) - 1
+		}
+		r.Others[at].Items += n
 	}
 }
 
@@ -237,8 +245,18 @@ func (e *MixedError) Error() string {
 func (e *MixedError) Unwrap() error { return e.Err }
 
 // mixed extends the error for a file of several signals.
-func mixed(r *otlpfile.Reader, err error) error {
-	if r.Format() != otlpfile.JSON || !errors.Is(err, otlpfile.ErrSignal) {
+func mixed(r *otlpfile.Reader, o *Options, err error) error {
+	var at *otlpfile.Error
+	if o.Root != nil || !errors.Is(err, otlpfile.ErrSignal) || !errors.As(err, &at) {
+		return err
+	}
+	switch {
+	case at.Format == otlpfile.JSON:
+	case at.Format == otlpfile.Parts && at.Part == 2:
+		err = fmt.Errorf("part 1 is %s, part 2 is %s", at.Signal, at.Found)
+	case at.Format == otlpfile.Parts && at.Part > 2:
+		err = fmt.Errorf("parts 1 to %d are %s, part %d is %s", at.Part-1, at.Signal, at.Part, at.Found)
+	default:
 		return err
 	}
 	return &MixedError{Err: err, First: r.Signal()}

@@ -4,7 +4,6 @@
 package convert
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -31,7 +30,7 @@ func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 
 // otherSignal is the error of an input that is of another root than the flags say.
 func otherSignal(name string, root *stream.Root, o *Options) error {
-	return &file.ContentError{Name: name, Err: fmt.Errorf("it holds %s, not %s: leave %s out", root.Signal, o.Root.Signal, cmp.Or(o.RootFlag, "--signal"))}
+	return &file.ContentError{Name: name, Err: OtherSignal(root.Signal.String(), o.Root.Signal, o.RootFlag)}
 }
 
 // recode converts STEF to STEF.

@@ -74,11 +74,14 @@ func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
 // the first frame.
 func (roots List) Other(src io.Reader, root *Root) (*Root, io.Reader) {
 	p := prefix{src: bufio.NewReaderSize(src, 64<<10), roots: roots}
-	if zstd := p.headers(); p.failed == nil {
+	zstd := p.headers()
+	left, _ := p.fitting(roots)
+	if p.failed == nil && len(left) != 1 { // otherwise the schema that the stream announces decides
 		p.frame(zstd)
+		left, _ = p.fitting(roots)
 	}
 	all := io.MultiReader(bytes.NewReader(p.seen), p.src)
-	if left, _ := p.fitting(roots); p.failed == nil && len(left) == 1 && left[0].Struct != root.Struct {
+	if p.failed == nil && len(left) == 1 && left[0].Struct != root.Struct {
 		return left[0], all
 	}
 	return nil, all
