@@ -167,6 +167,14 @@ func TestRecordedRoundTrip(t *testing.T) {
 		got, err := read(f, content, lake.Limits{})
 		require.NoError(t, err)
 		require.Empty(t, diff(s, batches, got))
+		r, err := open(f, content, lake.Limits{})
+		require.NoError(t, err)
+		defer r.Close()
+		for err == nil {
+			_, err = r.Next()
+		}
+		require.Equal(t, io.EOF, err)
+		require.Equal(t, uint64(withBytes(batches)), r.FromOTLP())
 		if f == lake.Parquet {
 			in, err := file.NewParquetReader(bytes.NewReader(content))
 			require.NoError(t, err)

@@ -5,6 +5,7 @@ package lake
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,6 +15,28 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"github.com/stretchr/testify/require"
 )
+
+// A table without some columns is refused with the names of all of them.
+func TestMissingColumns(t *testing.T) {
+	whole := schemaOf(Logs, Arrow, nil)
+	metadata := whole.Metadata()
+	f := func(want string, missing ...string) {
+		t.Helper()
+		var fields []arrow.Field
+		for _, field := range whole.Fields() {
+			if !slices.Contains(missing, field.Name) {
+				fields = append(fields, field)
+			}
+		}
+		err := new(Reader).check(arrow.NewSchema(fields, &metadata))
+		require.ErrorIs(t, err, ErrSchema)
+		require.Equal(t, "lake: unsupported table: "+want, err.Error())
+	}
+	f("the column body is missing", "body")
+	f("these columns are missing: severity_text, body, otlp", "otlp", "body", "severity_text")
+	twice := arrow.NewSchema(append(whole.Fields(), otlpColumn), &metadata)
+	require.ErrorContains(t, new(Reader).check(twice), "it has 2 columns named otlp, not 1")
+}
 
 // A file that another program wrote, or that is cut, has an error that says so.
 func TestForeignAndCutFiles(t *testing.T) {

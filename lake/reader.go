@@ -50,6 +50,7 @@ type Reader struct {
 	next    func() (arrow.RecordBatch, error)
 	release func()
 	err     error
+	otlp    uint64 // rows whose item is in the column otlp
 }
 
 // readRows is how many rows of Parquet are read at a time.
@@ -257,18 +258,29 @@ func (r *Reader) check(schema *arrow.Schema) error {
 // locate stores the indexes of the columns that hold items.
 func (r *Reader) locate(schema *arrow.Schema) error {
 	r.at = map[string]int{}
+	var missing []string
 	for _, want := range schemaOf(r.signal, Parquet, nil).Fields() {
 		if derived(want.Name) {
 			continue
 		}
 		indices := schema.FieldIndices(want.Name)
-		if len(indices) != 1 {
+		if len(indices) == 0 {
+			missing = append(missing, want.Name)
+			continue
+		}
+		if len(indices) > 1 {
 			return fmt.Errorf("%w: it has %d columns named %s, not 1", ErrSchema, len(indices), want.Name)
 		}
 		if got := schema.Field(indices[0]).Type; !sameType(want.Type, got) {
 			return fmt.Errorf("%w: the column %s has type %s, not %s", ErrSchema, want.Name, got, want.Type)
 		}
 		r.at[want.Name] = indices[0]
+	}
+	if len(missing) == 1 {
+		return fmt.Errorf("%w: the column %s is missing", ErrSchema, missing[0])
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: these columns are missing: %s", ErrSchema, strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -293,10 +305,18 @@ func (r *Reader) Next() (b Batch, err error) {
 			return err
 		}
 		b, err = itemsOf(newColumns(batch, r.at), r.signal)
+		if err == nil {
+			otlp := batch.Column(r.at[otlpColumn.Name])
+			r.otlp += uint64(otlp.Len() - otlp.NullN())
+		}
 		return err
 	}))
 	return b, r.err
 }
+
+// FromOTLP returns how many of the items that Next returned are those of the column otlp.
+// Edits of the other columns of their rows have no effect.
+func (r *Reader) FromOTLP() uint64 { return r.otlp }
 
 // NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The
 // batch is valid until the next call. Its columns are those of the file, unless Next

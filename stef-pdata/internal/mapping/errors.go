@@ -53,8 +53,21 @@ func (e *ItemError) Error() string {
 	if e.Offset >= 0 {
 		fmt.Fprintf(&b, " at byte %d", e.Offset)
 	}
-	fmt.Fprintf(&b, ": %s: %v", e.Field, e.Err)
+	fmt.Fprintf(&b, ": %s: %v", shortPath(e.Field), e.Err)
 	return b.String()
+}
+
+// maxPath is the number of bytes of a path in a message. Paths of deeply nested values are
+// longer.
+const maxPath = 160
+
+// shortPath returns a path without its middle if it is long.
+func shortPath(path string) string {
+	if len(path) <= maxPath {
+		return path
+	}
+	const half = (maxPath - len("...")) / 2
+	return strings.ToValidUTF8(path[:half], "") + "..." + strings.ToValidUTF8(path[len(path)-half:], "")
 }
 
 // Unwrap returns the reason.
@@ -107,9 +120,9 @@ type RecordError struct {
 // Error describes the records and the reason.
 func (e *RecordError) Error() string {
 	if e.First == e.Last {
-		return fmt.Sprintf("record %d: %s: %v", e.First, e.Field, e.Err)
+		return fmt.Sprintf("record %d: %s: %v", e.First, shortPath(e.Field), e.Err)
 	}
-	return fmt.Sprintf("records %d to %d: %s: %v", e.First, e.Last, e.Field, e.Err)
+	return fmt.Sprintf("records %d to %d: %s: %v", e.First, e.Last, shortPath(e.Field), e.Err)
 }
 
 // Unwrap returns the reason.

@@ -7,13 +7,33 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
+
+// The path of a deeply nested value loses its middle in messages, not in the error.
+func TestLongPaths(t *testing.T) {
+	long := "Attributes[\"start\"]" + strings.Repeat(".Value.Array[0]", 40) + "[\"end\"]"
+	reason := errors.New("too deep")
+	for text, err := range map[string]error{
+		"resource 0, item 1: ": &ItemError{Scope: -1, Metric: -1, Item: 1, Offset: -1, Field: long, Err: reason},
+		"record 3: ":           &RecordError{First: 3, Last: 3, Field: long, Err: reason},
+		"records 3 to 4: ":     &RecordError{First: 3, Last: 4, Field: long, Err: reason},
+	} {
+		require.Less(t, len(err.Error()), 200)
+		require.True(t, strings.HasPrefix(err.Error(), text+"Attributes[\"start\"].Value"), err.Error())
+		require.True(t, strings.HasSuffix(err.Error(), "Array[0][\"end\"]: too deep"), err.Error())
+	}
+	require.Equal(t, "a", shortPath("a"))
+	require.Len(t, shortPath(strings.Repeat("a", maxPath)), maxPath)
+	require.True(t, utf8.ValidString(shortPath(strings.Repeat("\u00e4", maxPath))))
+}
 
 // CheckID accepts the result of EncodeID, and DecodeID returns the original id.
 func TestIDs(t *testing.T) {

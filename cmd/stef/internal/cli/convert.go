@@ -275,7 +275,7 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(content))
 		fmt.Fprintf(env.Stderr, "%s: %s, %s, %s bytes\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()))
 		asRequests(env.Stderr, out.Name, out.Written(), res, o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None)
-		fmt.Fprintf(env.Stderr, "%s in %s\n", items(res.Items, res.Root.Signal), figure.Seconds(time.Since(begin)))
+		closing(env.Stderr, res, time.Since(begin))
 	}
 	skippedSignals(env.Stderr, res)
 	warn(env.Stderr, res)
@@ -429,7 +429,16 @@ func (d *done) summarise(w io.Writer, took time.Duration) {
 		compared = ratio(d.in.Content(), d.out.Written())
 	}
 	d.output(w, compared)
-	fmt.Fprintf(w, "%s in %s\n", items(d.res.Items, d.res.Root.Signal), figure.Seconds(took))
+	closing(w, d.res, took)
+}
+
+// closing prints the number of items and the time.
+func closing(w io.Writer, res *convert.Result, took time.Duration) {
+	note := ""
+	if res.FromOTLP > 0 {
+		note = fmt.Sprintf("; %s of them from the column otlp, which wins over edits of other columns", figure.Grouped(res.FromOTLP))
+	}
+	fmt.Fprintf(w, "%s in %s%s\n", items(res.Items, res.Root.Signal), figure.Seconds(took), note)
 }
 
 // output prints the size of the output, and what OTLP takes on the wire.

@@ -152,6 +152,20 @@ func TestMixedParts(t *testing.T) {
 	m.fails(cli.ExitData, fmt.Sprintf("damaged.parts: otlp-parts logs part 2, byte %d: the message ends inside a varint: unexpected EOF", len(traces+logs)-1), "convert", "--signal", "traces", m.file("damaged.parts", damaged), out)
 }
 
+// The closing line counts the items of the column otlp, whose edits elsewhere have no effect.
+func TestColumnOTLP(t *testing.T) {
+	m := newMistakes(t)
+	text := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}},{"body":{"kvlistValue":{"values":[{"key":"k","value":{"bytesValue":"AAEC"}}]}}}]}]}]}` + "\n"
+	table := m.path("logs.parquet")
+	mustRun(t, []byte(text), "convert", "-", table)
+	_, stderr := mustRun(t, nil, "convert", table, m.path("one.json"))
+	require.Regexp(t, `\n2 log records in [^;]*; 1 of them from the column otlp, which wins over edits of other columns\n$`, stderr)
+	_, stderr = mustRun(t, nil, "convert", table, table, m.path("two.json"))
+	require.Contains(t, stderr, "; 2 of them from the column otlp, ")
+	_, stderr = mustRun(t, nil, "convert", m.parquet, m.path("metrics.json"))
+	require.NotContains(t, stderr, "column otlp")
+}
+
 // logs returns the name of a stream of logs.
 func (m *mistakes) logs() string {
 	mustRun(m.t, nil, "convert", "--quiet", m.json, m.path("logs.stef"))

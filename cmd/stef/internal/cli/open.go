@@ -141,6 +141,9 @@ type opened struct {
 	// head holds the headers of a stream that is read with --schema, or nil if they
 	// cannot be read.
 	head *dynamic.Header
+	// other is the only root of --schema that the stream can be of if it is not that of
+	// --root, otherwise nil.
+	other *stream.Root
 	// converted is the conversion of an OTLP file; src is its stream.
 	converted *conversionOf
 }
@@ -165,6 +168,7 @@ func (o *opener) open(env *Env, name string, options convert.Options) (*opened, 
 		s.Close()
 		return nil, err
 	}
+	s.unusedBase(env.Stderr)
 	return s, nil
 }
 
@@ -193,6 +197,9 @@ func (s *opened) begin(options convert.Options) error {
 		if other, s.src = s.o.roots.Other(s.src, s.root); other != nil {
 			return convert.OtherSignal(other.Signal.String(), s.root.Signal, s.o.rootFlag())
 		}
+	}
+	if s.root != nil && s.o.schema != "" && (s.head == nil || s.head.Wire == nil) {
+		s.other, s.src = s.o.roots.Other(s.src, s.root)
 	}
 	if s.root != nil || s.framed {
 		return nil

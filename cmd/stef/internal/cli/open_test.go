@@ -6,6 +6,7 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -82,9 +83,24 @@ func TestOwnSchema(t *testing.T) {
 			require.Equal(t, cli.ExitData, code)
 			require.Contains(t, stderr, ": if the records are of a schema of your own, pass it with --schema FILE.stef: ", command)
 			code, _, stderr = run(data, command, "--schema", path, "--root", "Visit", "-")
-			require.Equal(t, cli.ExitData, code)
 			if options != nil {
-				require.Contains(t, stderr, "; the schema is that of "+path)
+				require.Equal(t, cli.ExitUsage, code)
+				require.Equal(t, "stef "+command+": standard input: the schema that the stream announces fits Order, not Visit: say --root Order; "+
+					"if it holds records of Visit, pass the .stef file that it was written with\n", stderr)
+			} else {
+				require.Equal(t, cli.ExitData, code)
+				require.Contains(t, stderr, "; or say --root Order, as which it can be read: ")
+			}
+			for _, base := range []string{"Order=3,2", "Visit=2"} {
+				_, stderr = mustRun(t, data, command, "--schema", path, "--root", "Order", "--base", base, "-")
+				switch {
+				case options != nil:
+					require.Equal(t, "warning: --base "+base[:5]+" has no effect: standard input announces its schema\n", stderr)
+				case base == "Visit=2":
+					require.Equal(t, "warning: --base Visit has no effect: standard input holds records of Order\n", stderr)
+				default:
+					require.Empty(t, stderr)
+				}
 			}
 			code, _, stderr = run(data, command, "--schema", path, "--root", "spans", "-")
 			require.Equal(t, cli.ExitUsage, code)
@@ -98,6 +114,36 @@ func TestOwnSchema(t *testing.T) {
 	require.Contains(t, stderr, "bad.stef:2:")
 	code, _, _ = run(nil, "cat", "--schema", filepath.Join(t.TempDir(), "none"), "-")
 	require.Equal(t, cli.ExitIO, code)
+}
+
+// Messages about schemas with many roots and structs name the way out and end.
+func TestOwnSchemaMessages(t *testing.T) {
+	dir := t.TempDir()
+	var schema strings.Builder
+	schema.WriteString("package shop\n")
+	for _, name := range []string{"Alpha", "Beta", "Gamma", "Delta", "Epsilon"} {
+		fmt.Fprintf(&schema, "struct %sRecord root { P %sPart Q []%sPart R float64 S string }\nstruct %sPart { A string dict(%s) B uint64 C %sEnd }\nstruct %sEnd { X float64 Y bytes }\n", name, name, name, name, name, name, name)
+	}
+	path := filepath.Join(dir, "many.stef")
+	require.NoError(t, os.WriteFile(path, []byte(schema.String()), 0o666))
+	for _, options := range [][]dynamic.WriterOption{nil, {dynamic.WithSchemaHeader()}} {
+		for _, args := range [][]string{{}, {"--schema", path}, {"--schema", path, "--root", "BetaRecord"}} {
+			code, _, stderr := run(orders(t, options...), append([]string{"cat", "-"}, args...)...)
+			require.NotZero(t, code)
+			require.Less(t, len(strings.ReplaceAll(stderr, dir, "")), 500, stderr)
+		}
+	}
+	code, _, stderr := run(orders(t), "cat", "--schema", path, "-")
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "many.stef (AlphaRecord=4,3,2, and 4 more roots). If it was written")
+	require.Contains(t, stderr, "; nor as BetaRecord, GammaRecord, DeltaRecord, EpsilonRecord\n")
+
+	// Several roots fit.
+	twins := filepath.Join(dir, "twins.stef")
+	require.NoError(t, os.WriteFile(twins, []byte(strings.Replace(shopSchema, "struct Visit", "struct Return root { ID uint64 Customer string dict(Customer) Items []Item }\nstruct Visit", 1)), 0o666))
+	code, _, stderr = run(orders(t, dynamic.WithSchemaHeader()), "cat", "--schema", twins, "-")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Equal(t, "stef cat: standard input: the schema that the stream announces fits Order, Return: say which with --root\n", stderr)
 }
 
 const olderShop = `package shop

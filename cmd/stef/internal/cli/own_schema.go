@@ -129,12 +129,17 @@ func (s *opened) explain(err error) error {
 		return fmt.Errorf("if the records are of a schema of your own, pass it with --schema FILE.stef: %w", err)
 	case s.o.schema == "":
 		return err
+	case s.otherRoots() != "" && misfit:
+		return convert.Misfit("%s", s.otherRoots())
 	case s.newer():
 		return fmt.Errorf("the stream is newer than %s: pass the .stef file that it was written with: %w", s.o.schema, err)
 	case s.head != nil && s.head.Wire == nil && len(s.o.base) == 0 && atStart(err):
-		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). "+
-			"If it was written with an older version, pass that file, or --base with the numbers of fields that it had then: %w",
-			s.o.schema, counts(s.candidates()), err)
+		advice := "pass that file, or --base with the numbers of fields that it had then"
+		if s.other != nil {
+			advice += "; or say --root " + s.other.Name + ", as which it can be read"
+		}
+		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with an older version, %s: %w",
+			s.o.schema, shortCounts(s.candidates()), advice, err)
 	case misfit:
 		return fmt.Errorf("%w; the schema is that of %s", err, s.o.schema)
 	case s.head != nil && s.head.Wire != nil && atStart(err) && !cutOff(err) && !errors.Is(err, zstd.ErrCRCMismatch):
@@ -142,6 +147,18 @@ func (s *opened) explain(err error) error {
 			"fields may only be appended, never inserted, moved, removed or given another type", err, s.o.schema)
 	}
 	return err
+}
+
+// unusedBase says which arguments of --base have no effect on a file.
+func (s *opened) unusedBase(w io.Writer) {
+	for _, name := range slices.Sorted(maps.Keys(s.o.base)) {
+		switch {
+		case s.head != nil && s.head.Wire != nil:
+			fmt.Fprintf(w, "warning: --base %s has no effect: %s announces its schema\n", name, s.Name)
+		case s.root != nil && !strings.EqualFold(name, s.root.Name):
+			fmt.Fprintf(w, "warning: --base %s has no effect: %s holds records of %s\n", name, s.Name, s.root.Name)
+		}
+	}
 }
 
 // atStart reports whether a stream cannot be read from its first frame on, as with a
@@ -165,11 +182,58 @@ func (s *opened) candidates() stream.List {
 	return s.o.roots
 }
 
+// otherRoots says which roots of --schema the schema fits that the stream announces, if
+// that of --root does not fit or is not given. It returns "" if none fits.
+func (s *opened) otherRoots() string {
+	if s.head == nil || s.head.Wire == nil {
+		return ""
+	}
+	var exact, older []string
+	for _, r := range s.o.roots {
+		switch fit := schema.Compare(r.Struct, s.head.Wire); {
+		case r == s.root && (fit == schema.Exact || fit == schema.Older):
+			return ""
+		case fit == schema.Exact:
+			exact = append(exact, r.Name)
+		case fit == schema.Older:
+			older = append(older, r.Name)
+		}
+	}
+	fitting := exact
+	if len(exact) == 0 {
+		fitting = older
+	}
+	not, otherwise := "", ""
+	if s.root != nil {
+		not, otherwise = ", not "+s.root.Name, fmt.Sprintf("; if it holds records of %s, pass the .stef file that it was written with", s.root.Name)
+	}
+	switch len(fitting) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("the schema that the stream announces fits %s%s: say --root %s%s", fitting[0], not, fitting[0], otherwise)
+	}
+	return fmt.Sprintf("the schema that the stream announces fits %s%s: say which with --root%s", strings.Join(fitting, ", "), not, otherwise)
+}
+
 // newer reports whether the stream announces more fields than the schema has.
 func (s *opened) newer() bool {
 	return s.head != nil && s.head.Wire != nil && slices.ContainsFunc(s.candidates(), func(r *stream.Root) bool {
 		return schema.Compare(r.Struct, s.head.Wire) == schema.Newer
 	})
+}
+
+// maxCounts is the number of bytes of shortCounts for several roots.
+const maxCounts = 60
+
+// shortCounts is counts for a message: of several roots with many structs it lists the
+// first.
+func shortCounts(roots stream.List) string {
+	text := counts(roots)
+	if len(roots) == 1 || len(text) <= maxCounts {
+		return text
+	}
+	return fmt.Sprintf("%s, and %d more roots", counts(roots[:1]), len(roots)-1)
 }
 
 // counts lists the whole schemas of roots as --base writes them.

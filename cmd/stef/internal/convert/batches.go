@@ -86,7 +86,7 @@ func Signals(in *file.Input) ([]otlpfile.Signal, error) {
 		found = append(found, otlpfile.Metrics)
 	}
 	res := &Result{}
-	b.others(res)
+	b.count(res)
 	for _, other := range res.Others {
 		found = append(found, other.Signal)
 	}

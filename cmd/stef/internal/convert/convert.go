@@ -113,6 +113,8 @@ type Result struct {
 	Reasons []error
 	// Others are the signals of the input that were skipped.
 	Others []SkippedSignal
+	// FromOTLP counts the items of a table that are those of its column otlp.
+	FromOTLP uint64
 	// EmptyColumns are those of Options.Columns that no item has.
 	EmptyColumns []string
 	// Losses describe what the schema of the output could not hold.

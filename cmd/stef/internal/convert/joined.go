@@ -26,32 +26,38 @@ var lakeSignals = map[otlpfile.Signal]lake.Signal{
 }
 
 // tableBatches opens a Parquet or Arrow file.
-func tableBatches(in *file.Input, f Format) (next func() (otlpfile.Batch, error), signal otlpfile.Signal, end func(), err error) {
+func tableBatches(in *file.Input, f Format) (*batched, error) {
 	var r *lake.Reader
 	if f == Parquet {
 		src, err := in.Random()
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, err
 		}
 		r, err = lake.NewParquetReader(src, lake.Limits{})
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, err
 		}
-	} else if r, err = lake.NewArrowReader(in, lake.Limits{}); err != nil {
-		return nil, 0, nil, err
+	} else {
+		var err error
+		if r, err = lake.NewArrowReader(in, lake.Limits{}); err != nil {
+			return nil, err
+		}
 	}
+	signal := otlpfile.SignalUnknown
 	for s, l := range lakeSignals {
 		if l == r.Signal() {
 			signal = s
 		}
 	}
-	return func() (otlpfile.Batch, error) {
+	next := func() (otlpfile.Batch, error) {
 		b, err := r.Next()
 		if err != nil {
 			return otlpfile.Batch{}, err
 		}
 		return otlpfile.Batch{Signal: signal, Metrics: b.Metrics, Traces: b.Traces, Logs: b.Logs}, nil
-	}, signal, r.Close, nil
+	}
+	count := func(into *Result) { into.FromOTLP += r.FromOTLP() }
+	return &batched{root: stream.RootOf(signal), next: next, end: r.Close, count: count}, nil
 }
 
 // sink is an output that batches are written to.
@@ -221,7 +227,7 @@ func (c *joined) add(in *file.Input) error {
 	for {
 		batch, err := b.next()
 		if err == io.EOF {
-			b.others(c.res)
+			b.count(c.res)
 			return nil
 		}
 		if err := c.res.take(&o, err); err != nil {
@@ -288,26 +294,23 @@ func (c *joined) of(in *file.Input, o *Options, root *stream.Root) (err error) {
 
 // batched is an input that is read in batches.
 type batched struct {
-	root   *stream.Root // nil if only the batches determine the root
-	next   func() (otlpfile.Batch, error)
-	end    func()
-	others func(*Result)
+	root *stream.Root // nil if only the batches determine the root
+	next func() (otlpfile.Batch, error)
+	end  func()
+	// count adds what was counted to a result, after the last batch.
+	count func(*Result)
 }
 
 // openBatches opens an input of any format.
 func openBatches(in *file.Input, o *Options) (*batched, error) {
-	b := &batched{root: o.Root, end: func() {}, others: func(*Result) {}}
+	b := &batched{root: o.Root, end: func() {}, count: func(*Result) {}}
 	switch {
 	case o.From.table():
-		next, signal, end, err := tableBatches(in, o.From)
-		if err != nil {
-			return nil, err
-		}
-		b.next, b.end, b.root = next, end, stream.RootOf(signal)
+		return tableBatches(in, o.From)
 	case o.From == STEFParts:
 		m := newMessageBatches(in, o)
 		b.next = m.next
-		b.others = func(into *Result) { into.others(m.count) }
+		b.count = func(into *Result) { into.others(m.count) }
 	case o.From == STEF:
 		root, src, err := recognise(in, o)
 		if err != nil {
@@ -328,7 +331,7 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 			return nil, err
 		}
 		b.root, b.end = res.Root, r.Close
-		b.others = func(into *Result) { into.others(r.Skipped) }
+		b.count = func(into *Result) { into.others(r.Skipped) }
 		b.next = func() (otlpfile.Batch, error) {
 			batch, err := r.Next()
 			if err != nil && err != io.EOF {

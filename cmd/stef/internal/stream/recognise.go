@@ -166,8 +166,15 @@ func (roots List) noneFits(errs map[*Root]error) error {
 	if same {
 		return first
 	}
-	return fmt.Errorf("%w: %s", ErrRoot, strings.Join(all, "; "))
+	text := strings.Join(all, "; ")
+	if len(text) > maxErrors && len(roots) > 1 {
+		text = fmt.Sprintf("%s; nor as %s", all[0], roots[1:].Names())
+	}
+	return fmt.Errorf("%w: %s", ErrRoot, text)
 }
+
+// maxErrors is the number of bytes in which the errors of all roots are listed.
+const maxErrors = 200
 
 func list(roots List) string {
 	var names []string
