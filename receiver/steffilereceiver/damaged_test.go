@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
@@ -97,4 +98,41 @@ func requireNames(t *testing.T, dir string, want []string) {
 		}
 		return err == nil && slices.Equal(files, want)
 	}, 10*time.Second, time.Millisecond)
+}
+
+// With on_finished move, files that are not STEF stay where they are, with their content.
+// One that has a name of stef-go/rotate is moved as damaged.
+func TestMoveForeign(t *testing.T) {
+	dir := t.TempDir()
+	done := filepath.Join(dir, "done")
+	foreign := map[string]string{"json.stef": `{"resourceLogs":[]}`, "gzip.stef": "\x1f\x8b\x08rest", "zstd.stef": "\x28\xb5\x2f\xfdrest",
+		"table.stef": "PAR1rest", "text.stef": "some text, which is no stream", "empty.stef": ""}
+	for name, content := range foreign {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	rotated := rotate.Name{Prefix: "y", Signal: "logs", PID: 1, Sequence: 1}.String()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, rotated), []byte("some text, which is no stream"), 0o600))
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+	require.NoError(t, w.put(numbered(1, 10)))
+	require.NoError(t, w.Close())
+	to := &collected{t: t}
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.MoveTo = Move, done }), to, nil)
+	to.requireOnce(10)
+	r.requireFinished(complete, 1)
+	r.requireFinished(damaged, 1)
+	requireFiles(t, done, 2)
+	for range 3 {
+		r.idle()
+	}
+	r.stop()
+	for name, content := range foreign {
+		kept, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err, name)
+		require.Equal(t, content, string(kept))
+	}
+	moved, err := os.ReadFile(filepath.Join(done, rotated+damagedSuffix))
+	require.NoError(t, err)
+	require.Equal(t, "some text, which is no stream", string(moved))
+	requireFiles(t, done, 2)
+	requireFiles(t, dir, len(foreign)+1)
 }
