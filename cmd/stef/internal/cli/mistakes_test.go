@@ -166,6 +166,28 @@ func TestColumnOTLP(t *testing.T) {
 	require.NotContains(t, stderr, "column otlp")
 }
 
+// A copy of logs repeats texts of bodies; --mode ordered does not, as the README says.
+func TestCopyOfLogs(t *testing.T) {
+	dir := t.TempDir()
+	var sizes []int64
+	in := filepath.Join(dir, "in.stef")
+	mustRun(t, fixtures.Logs(), "convert", "-", in)
+	for _, args := range [][]string{{in}, {in, filepath.Join(dir, "copy.stef")}, {"--mode", "ordered", in, filepath.Join(dir, "anew.stef")}} {
+		if len(args) > 1 {
+			mustRun(t, nil, append([]string{"convert"}, args...)...)
+		}
+		info, err := os.Stat(args[len(args)-1])
+		require.NoError(t, err)
+		sizes = append(sizes, info.Size())
+	}
+	require.Equal(t, []int64{98_814, 102_623, 98_814}, sizes)
+	want, _ := mustRun(t, nil, "cat", in)
+	for _, name := range []string{"copy.stef", "anew.stef"} {
+		got, _ := mustRun(t, nil, "cat", filepath.Join(dir, name))
+		require.True(t, want == got, name)
+	}
+}
+
 // logs returns the name of a stream of logs.
 func (m *mistakes) logs() string {
 	mustRun(m.t, nil, "convert", "--quiet", m.json, m.path("logs.stef"))
