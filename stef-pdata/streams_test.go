@@ -110,7 +110,7 @@ func requireRefused[B any](tb testing.TB, d *descriptors.Descriptor[B], mode ste
 		require.Equal(tb, want.Field, errs[0].Field)
 		require.Equal(tb, []int{want.Resource, want.Scope, want.Metric, want.Item},
 			[]int{errs[0].Resource, errs[0].Scope, errs[0].Metric, errs[0].Item})
-		require.Contains(tb, err.Error(), want.Field)
+		require.Contains(tb, err.Error(), want.Field[:min(len(want.Field), 70)], "a long path loses its middle")
 		if want.Metric < 0 {
 			require.Equal(tb, want.Item >= 0, strings.Contains(err.Error(), "resource 0, scope 0, item 1: "))
 		}

@@ -145,7 +145,7 @@ func TestLimits(t *testing.T) {
 					require.Equal(t, wantLeft.Items(), left.Items())
 					require.Equal(t, 1, left[0].Resource)
 					require.NotEmpty(t, left[0].Field)
-					require.Contains(t, err.Error(), left[0].Field)
+					require.Contains(t, err.Error(), left[0].Field[:min(len(left[0].Field), 70)], "a long path loses its middle")
 					s.records(t, want, got)
 				})
 			}
