@@ -24,6 +24,8 @@ BENCHTIME ?= 1s
 COUNT ?= 1
 FUZZTIME ?= 30s
 RACE ?= ./...
+# Tests that build programs take over ten minutes, the default of go test, on slow computers.
+TESTTIME ?= 60m
 TESTFLAGS ?=
 SETS ?=
 SEED ?= 1
@@ -58,7 +60,7 @@ build: ## Compile every module; put the programs into bin/
 	cd cmd/stef && $(GO) build -o $(CURDIR)/bin/ .
 
 test: ## Run the tests of every module
-	$(call every,$(TESTED),$(GO) test $(TESTFLAGS) ./...)
+	$(call every,$(TESTED),$(GO) test -timeout $(TESTTIME) $(TESTFLAGS) ./...)
 	$(call each,$(filter $(RECORD),$(MODULES)),$(GO) build -o /dev/null ./...)
 
 # -count=1: the go command does not notice changed files outside the module. SETS

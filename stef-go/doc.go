@@ -100,7 +100,10 @@
 //
 //   - Iterate over a stream with Next until it returns false, then ask Err. It is nil
 //     at a clean end. Records that Next returned before an error are those that were
-//     written, unless bytes were changed in a stream without checksums. bufio.Scanner
+//     written, unless bytes were changed in a stream without checksums, or in the
+//     header of a stream or frame, which has none (WithChecksums). The end is final:
+//     Next does not look again whether a file has grown (package rotate finds
+//     the end of a file that is being written). bufio.Scanner
 //     and arrow-go's array.RecordReader work like this. parquet-go fills a slice and
 //     returns io.EOF with the last rows; here a record is one value that changes in
 //     place, so there is no slice to fill.
@@ -109,8 +112,8 @@
 //     goes on; after any other error it returns that error again. klauspost/compress/zstd
 //     behaves the same with errors of the destination.
 //   - Options are functions named With, as in zstd and arrow-go; parquet-go has structs
-//     and functions. An option that is out of range or nil is an error of the
-//     constructor, never a panic. A field of a struct that is 0 takes its default.
+//     and functions. An option that is nil or whose value is out of range is
+//     an error of the constructor, never a panic. A field of a struct that is 0 takes its default.
 //   - Numbers of bytes end in Bytes: DictBytes, WithDictBytes, Limits.DictBytes.
 //   - A Root is a *schema.Struct, the struct of the records with its fields; a Schema is
 //     a schema.WireSchema, the numbers of fields that a stream has. Stats are counts of
@@ -119,8 +122,8 @@
 //     out of range, a negative length, a nil shared value, a change of a shared value,
 //     a nil argument of CopyFrom and Equal, of a function of package schema, or of a
 //     constructor that returns no error, as in package stefpdata.
-//   - Writers, readers, encoders and decoders are created by their constructors: their
-//     zero values cannot be used.
+//   - Writers, readers, encoders, decoders and the records of a root are created by their
+//     constructors: their zero values cannot be used.
 //
 // # How the code is built
 //

@@ -79,7 +79,8 @@ func WithMaxWindowBytes(bytes int) WriterOption {
 }
 
 // WithChecksums ends the zstd data of each frame with the content checksum of zstd, so
-// that a reader notices a frame that was changed by a fault of a disk or of memory.
+// that a reader notices data of a frame that were changed by a fault of a disk or of memory.
+// The headers of streams and frames, some bytes each, have no checksum.
 // Without WithCompression(Zstd), creating the writer fails: there is no place for
 // checksums then. The frames are compressed on their own, which makes small frames
 // larger, see docs/threat-model.md.

@@ -149,7 +149,7 @@
 //	internal/session    the life of a sender; pure state
 //	client, negotiate   opening a stream
 //	stream, stream_end  the sending end of one stream
-//	session             façade of the machine: Send, Shutdown, State
+//	session             façade of the machine: Send, Shutdown, Stats
 //	session_opener      a goroutine per place of a stream: opens and replaces it
 //	session_sender      two goroutines per stream: encode and send; watch
 //	session_decide      carries out what the machine decides

@@ -57,7 +57,7 @@ func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 // session opens streams, shares them out, replaces them and tells each caller
 // how its batch ended.
 func ExampleSession() {
-	address, stop := serveExample()
+	address, stop := serveExample() // a server in this process: see example_test.go
 	defer stop()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -424,14 +424,13 @@ func surplusError(frame int) error {
 }
 
 func zstdError(err error, got, want int) error {
-	kind := stef.ErrCorrupt
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-		kind = stef.ErrLimit
+		return fmt.Errorf("%w: the frame needs a larger window of zstd (Limits.WindowBytes of the reader, see stef.WithLimits): %w", stef.ErrLimit, err)
 	}
 	if errors.Is(err, zstd.ErrUnknownDictionary) {
 		return fmt.Errorf("%w: pass the one of the writer to the reader, with WithZstdDicts", stef.ErrZstdDict)
 	}
-	return fmt.Errorf("%w: zstd failed after %d of %d bytes: %w", kind, got, want, err)
+	return fmt.Errorf("%w: zstd failed after %d of %d bytes: %w", stef.ErrCorrupt, got, want, err)
 }
 
 // room returns dst with capacity for some of n more bytes.
