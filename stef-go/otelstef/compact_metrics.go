@@ -41,6 +41,7 @@ const (
 func (f *metricsForm) begin(fields MetricsFields) {
 	f.wire.init(nil, 0)
 	f.plain.init(nil, 0)
+	f.index.begin()
 	f.on = fields.Metrics&MetricsFieldNumber != 0 && fields.CompactPoint&compactPoint == compactPoint
 	f.shares = f.on && fields.Point&PointFieldCompactExemplars != 0
 }
@@ -56,12 +57,13 @@ func (f *metricsForm) Restart() {
 // Held returns the memory of the state.
 func (f *metricsForm) Held() int { return f.index.held() + f.points.Held() }
 
-// Release discards the state and its memory, if that is large.
+// Release discards the state and its memory, but for small tables.
 func (f *metricsForm) Release() {
 	f.Restart()
+	f.points.Release()
 	if f.Held() > keptForm {
 		f.index = seriesIndex{own: f.index.own}
-		f.points = compact.Points{}
+		f.index.begin()
 	}
 }
 
@@ -390,6 +392,10 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 
 // undo sets the point of the record, which is of series x.
 func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64) {
+	if f.fields.Known && x.Steady() {
+		f.undoSteady(r, x, mask)
+		return
+	}
 	s, d := &r.record, &r.decoder
 	s.node.SetModified(mask &^ (MetricsFieldCompact | MetricsFieldNumber))
 	if mask&MetricsFieldNumber != 0 {
@@ -407,6 +413,34 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64) {
 	if !ok || !f.restore(s) ||
 		f.shares && (f.plain.node.Modified() != 0 || f.sharing(&s.point, x)) && !f.unshare(s, x) {
 		d.head.NoSuchForm()
+	}
+}
+
+// undoSteady is undo for most points, which are numbers: it needs no compact.Point.
+func (f *metricsReaderForm) undoSteady(r *MetricsReader, x *series, mask uint64) {
+	s := &r.record
+	residual := uint64(0)
+	if mask&MetricsFieldNumber != 0 {
+		f.fields.Number = r.decoder.number.Decode()
+		residual = f.points.Residual(f.fields.Number)
+	}
+	start, time, scalar := f.points.TakeSteady(&x.Series, residual)
+	dst := &s.point
+	typ := PointValueTypeFloat64
+	if x.Kind() == compact.Int {
+		typ = PointValueTypeInt64
+	}
+	changed := stefrt.BoolBits((dst.value.num^scalar)|uint64(dst.value.typ^typ) != 0)
+	dst.value.typ, dst.value.num = typ, scalar
+	dst.value.node.SetModified(changed)
+	marks := dst.node.Modified() | changed*PointFieldValue |
+		stefrt.If(dst.startTimestamp != start, PointFieldStartTimestamp) |
+		stefrt.If(dst.timestamp != time, PointFieldTimestamp)
+	dst.startTimestamp, dst.timestamp = start, time
+	dst.node.SetModified(marks)
+	s.node.SetModified(mask&^(MetricsFieldCompact|MetricsFieldNumber) | stefrt.If(marks != 0, MetricsFieldPoint))
+	if f.shares && (f.plain.node.Modified() != 0 || f.sharing(dst, x)) && !f.unshare(s, x) {
+		r.decoder.head.NoSuchForm()
 	}
 }
 

@@ -105,6 +105,19 @@ type pairCopy struct {
 	typ       AnyValueType
 }
 
+var (
+	freeSeries     chunkPool
+	freeContainers chunkPool
+	freeSets       chunkPool
+	freePairs      chunkPool
+)
+
+// begin prepares the index for a stream.
+func (x *seriesIndex) begin() {
+	x.seriesChunks.free, x.containerChunks.free = &freeSeries, &freeContainers
+	x.setChunks.free, x.pairChunks.free = &freeSets, &freePairs
+}
+
 // forget discards all series.
 func (x *seriesIndex) forget() {
 	x.held() // which updates slots

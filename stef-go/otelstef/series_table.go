@@ -3,7 +3,11 @@
 
 package otelstef
 
-import "unsafe"
+import (
+	"math/bits"
+	"sync"
+	"unsafe"
+)
 
 // table is a hash table with open addressing. Callers look up elements in its slots
 // themselves, and compare them. A slot is only a pointer: series are many, and an entry
@@ -59,63 +63,68 @@ func (t *table[T]) bytes() int { return len(t.slots) * int(unsafe.Sizeof((*T)(ni
 // or as many as are needed in a row.
 type chunks[T any] struct {
 	all  [][]T
-	used int // chunks that have elements in use
-	held int // elements of all chunks
+	held int        // elements of all chunks
+	free *chunkPool // for chunks of T only
 }
 
 const (
 	firstChunk = 8
 	lastChunk  = 256
-	// keptChunks is the maximum number of chunks that are kept when all elements are
-	// discarded.
-	keptChunks = 8
 )
+
+// chunkPool has the chunks that streams no longer use, for new streams, by the number of
+// bits of their capacity. Their elements are zero.
+type chunkPool [10]sync.Pool // of pointers to the first element
 
 // take returns n elements in a row, which are zero.
 func (c *chunks[T]) take(n int) []T {
-	if c.used > 0 {
-		last := &c.all[c.used-1]
+	before := 0
+	if len(c.all) > 0 {
+		last := &c.all[len(c.all)-1]
 		if at := len(*last); n <= cap(*last)-at {
 			*last = (*last)[:at+n]
 			return (*last)[at : at+n : at+n]
 		}
+		before = cap(*last)
 	}
-	if c.used < len(c.all) && n <= cap(c.all[c.used]) {
-		c.used++
-		return c.take(n)
+	size := max(n, min(max(firstChunk, 2*before), lastChunk))
+	chunk := c.pooled(size)
+	if chunk == nil {
+		chunk = make([]T, size)
 	}
-	c.drop(c.used) // chunks that are too small
-	before := 0
-	if c.used > 0 {
-		before = cap(c.all[c.used-1])
-	}
-	c.all = append(c.all, make([]T, 0, max(n, min(max(firstChunk, 2*before), lastChunk))))
-	c.held += cap(c.all[c.used])
-	c.used++
-	return c.take(n)
+	c.all = append(c.all, chunk[:n])
+	c.held += size
+	return chunk[:n:n]
 }
 
-// drop releases the memory of all chunks from one on.
-func (c *chunks[T]) drop(from int) {
-	for i := from; i < len(c.all); i++ {
-		c.held -= cap(c.all[i])
+// class returns the pool for chunks of a size, or nil.
+func (p *chunkPool) class(size int) *sync.Pool {
+	if size < firstChunk || size > lastChunk || size&(size-1) != 0 {
+		return nil
 	}
-	clear(c.all[from:])
-	c.all = c.all[:from]
+	return &p[bits.Len(uint(size))]
+}
+
+// pooled returns a chunk of the pool, or nil.
+func (c *chunks[T]) pooled(size int) []T {
+	if class := c.free.class(size); class != nil {
+		if first, ok := class.Get().(*T); ok {
+			return unsafe.Slice(first, size)
+		}
+	}
+	return nil
 }
 
 // reset discards all elements.
 func (c *chunks[T]) reset() {
-	kept := 0
-	for i := range c.all[:c.used] {
-		clear(c.all[i])
-		c.all[i] = c.all[i][:0]
+	for _, chunk := range c.all {
+		if class := c.free.class(cap(chunk)); class != nil {
+			clear(chunk)
+			class.Put(unsafe.SliceData(chunk))
+		}
 	}
-	for kept < len(c.all) && kept < keptChunks && cap(c.all[kept]) <= lastChunk {
-		kept++
-	}
-	c.drop(kept)
-	c.used = 0
+	clear(c.all)
+	c.all, c.held = c.all[:0], 0
 }
 
 // bytes returns the memory of all chunks.

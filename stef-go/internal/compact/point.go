@@ -6,6 +6,7 @@ package compact
 import (
 	"math"
 	"math/bits"
+	"sync"
 	"unsafe"
 )
 
@@ -178,9 +179,30 @@ func (s *Points) newTick(time uint64) uint32 {
 // growClock doubles the capacity. append would grow by a quarter: streams in which each
 // point has a time of its own would copy each tick several times.
 func (s *Points) growClock() {
-	grown := make([]tick, len(s.clock), min(max(64, 2*len(s.clock)), maxTicks))
+	grown := takeClock(min(max(firstTicks, 2*len(s.clock)), maxTicks))[:len(s.clock)]
 	copy(grown, s.clock)
+	giveClock(s.clock)
 	s.clock = grown
+}
+
+// firstTicks is the capacity of the first clock of a stream.
+const firstTicks = 64
+
+// clocks are the clocks of streams that ended, for new streams, by the number of bits of
+// their capacity. Each tick is set before it is used, so they are not cleared.
+var clocks [15]sync.Pool // of *tick, the first one
+
+func takeClock(n int) []tick {
+	if t, ok := clocks[bits.Len(uint(n))].Get().(*tick); ok {
+		return unsafe.Slice(t, n)[:0]
+	}
+	return make([]tick, 0, n)
+}
+
+func giveClock(clock []tick) {
+	if n := cap(clock); n > 0 {
+		clocks[bits.Len(uint(n))].Put(unsafe.SliceData(clock))
+	}
 }
 
 // next returns the number of the predicted next tick of a series, plus one. It is 0 if
@@ -198,6 +220,13 @@ func (s *Points) next(x *Series) uint32 {
 // Reset discards all state.
 func (s *Points) Reset() {
 	*s = Points{clock: s.clock[:0]}
+	s.hop.from = noTick
+}
+
+// Release discards all state and its memory.
+func (s *Points) Release() {
+	giveClock(s.clock)
+	*s = Points{}
 	s.hop.from = noTick
 }
 
@@ -322,7 +351,7 @@ func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 
 // putSteady is Put for a point of a steady series with the codes 0: the fields of times
 // and of the form stay as they are. It returns false and changes nothing if the point is
-// another one. It is the inverse of takeSteady.
+// another one. It is the inverse of TakeSteady.
 func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	start := x.start
 	if x.startIsTime {
@@ -536,22 +565,20 @@ func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 	x.tick = n
 }
 
-// learnStep updates the score of second differences.
+// learnStep updates the score of second differences: which of the differences has fewer
+// bits. It has no branches, because the values of points decide them.
 func (x *Series) learnStep(step int64) {
 	second := step - x.step
 	x.step = step
-	a, b := uint64(step^step>>63), uint64(second^second>>63)
-	// A number has fewer bits than another one if it is below the bits that differ.
-	switch {
-	case b < a^b && b < a:
-		if x.second < 8 {
-			x.second++
-		}
-	case a < a^b && a < b:
-		if x.second > -8 {
-			x.second--
-		}
+	first, fewer := bits.Len64(uint64(step^step>>63)), bits.Len64(uint64(second^second>>63))
+	change := int8(0)
+	if fewer < first {
+		change = 1
 	}
+	if first < fewer {
+		change = -1
+	}
+	x.second = max(min(x.second+change, 8), -8)
 }
 
 // keep keeps the words and floats of a point, and returns by how many they grew.

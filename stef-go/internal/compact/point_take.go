@@ -9,7 +9,8 @@ import "math"
 // Floats of p are set only if the kind has them.
 func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	if x.steady && f.Known {
-		s.takeSteady(x, f.Number, p)
+		p.Start, p.Time, p.Scalar = s.TakeSteady(x, s.number.Take(f.Number))
+		p.Kind = x.form.kind
 		return 0, true
 	}
 	next := s.next(x)
@@ -76,47 +77,67 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	return words, true
 }
 
-// takeSteady is Take for a steady series and the codes 0: the time is the better one of
+// Steady reports whether TakeSteady can take the next point of the series, if its record
+// has none of the fields Time, Start and Form.
+func (x *Series) Steady() bool { return x.steady }
+
+// Kind returns the kind of the last point of the series.
+func (x *Series) Kind() Kind { return x.form.kind }
+
+// Residual returns the residual that the field Number represents.
+func (s *Points) Residual(number uint64) uint64 { return s.number.Take(number) }
+
+// TakeSteady is Take for a steady series and the codes 0: the time is the better one of
 // the predictions, which then stays the better one, the start is the expected one, and
-// the form stays.
-func (s *Points) takeSteady(x *Series, number uint64, p *Point) {
-	m := x.number + int64(s.number.Take(number))
+// the form and so the kind stay. It returns the point, which stays in registers: most
+// points of most streams are such points. residual is that of Number.
+func (s *Points) TakeSteady(x *Series, residual uint64) (start, time, scalar uint64) {
+	before := x.number
+	m := before + int64(residual)
 	if x.second > 1 {
 		m += x.step
 	}
-	p.Kind, p.Scalar = x.form.kind, uint64(m)
-	if p.Kind != Int {
-		if p.Scalar = x.bits; m != x.number {
-			p.Scalar = math.Float64bits(fromDecimal(m, uint(x.form.decimal-1)))
-			x.bits = p.Scalar
+	scalar = uint64(m)
+	if x.form.kind != Int {
+		if scalar = x.bits; m != before {
+			scalar = math.Float64bits(fromDecimal(m, uint(x.form.decimal-1)))
+			x.bits = scalar
 		}
-		s.last.bits = p.Scalar
+		s.last.bits = scalar
 	}
-	x.learnStep(m - x.number)
+	x.learnStep(m - before)
 	x.number = m
 
-	before := x.time
-	p.Start = x.start
+	was := x.time
+	start = x.start
 	if x.startIsTime {
-		p.Start = before
-		x.startIsTime = before != x.start
-		x.start = before
+		x.startIsTime = was != start
+		start = was
+		x.start = was
 	}
-	time := s.last.time
-	if h := &s.hop; x.tick == h.from && before == h.fromTime && (s.series || time == h.toTime) {
+	time = s.last.time
+	if h := &s.hop; x.tick == h.from && was == h.fromTime && (s.series || time == h.toTime) {
 		time = h.toTime
 		x.tick = h.to
 	} else {
-		next := s.next(x)
-		if s.series {
-			time = s.forecast(x, next)
-		}
-		s.learnTick(x, time, next)
+		time = s.takeTick(x)
 	}
-	p.Time = time
-	x.time, x.interval = time, time-before
-	s.last.known, s.last.before = true, before
-	s.last.time, s.last.start, s.last.form, s.last.tick = time, p.Start, x.form, x.tick
+	x.time, x.interval = time, time-was
+	s.last.known, s.last.before = true, was
+	s.last.time, s.last.start, s.last.form, s.last.tick = time, start, x.form, x.tick
+	return start, time, scalar
+}
+
+// takeTick returns the time of the next point of a steady series, and moves the series to
+// the tick of it.
+func (s *Points) takeTick(x *Series) (time uint64) {
+	next := s.next(x)
+	time = s.last.time
+	if s.series {
+		time = s.forecast(x, next)
+	}
+	s.learnTick(x, time, next)
+	return time
 }
 
 // takeWords is the inverse of putWords. It changes the words and floats of the series in
