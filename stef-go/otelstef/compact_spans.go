@@ -207,7 +207,7 @@ type measuredSpans struct {
 func (f *spansReaderForm) start(r *SpansReader) {
 	f.begin(r.fields)
 	f.Restart()
-	f.held, f.span.Apart = [3][]byte{}, false
+	f.held, f.span.Apart, f.fields = [3][]byte{}, false, compact.SpanFields{}
 	if f.on {
 		f.measured = measuredSpans{&r.record, &f.wire, &f.span, &f.held}
 		stefrt.Measure(&r.ReadStream, &f.measured)
@@ -233,16 +233,16 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 		d.span.Decode(&s.span)
 	}
 	if mask&SpansFieldCompact != 0 {
-		d.compact.Decode(&f.wire)
+		f.decodeFields(&d.compact)
 	}
 	if mask&SpansFieldID != 0 {
-		f.id = math.Float64bits(d.id.Decode())
+		f.fields.ID = math.Float64bits(d.id.Decode())
 	}
 	if mask&SpansFieldStart != 0 {
-		f.spansForm.start = d.start.Decode()
+		f.fields.Start = d.start.Decode()
 	}
 	if mask&SpansFieldDuration != 0 {
-		f.duration = d.duration.Decode()
+		f.fields.Duration = d.duration.Decode()
 	}
 	s.node.SetModified(mask &^ compactSpans)
 	if stefrt.Faulty(&r.ReadStream) {
@@ -253,6 +253,38 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 	}
 }
 
+// decodeFields is Decode of d, straight into the fields of the form: only the times are
+// in wire.
+func (f *spansReaderForm) decodeFields(d *compactSpanDecoder) {
+	mask, x := d.head.Read(d.head.Fields), &f.fields
+	if mask&CompactSpanFieldTrace != 0 {
+		x.Trace = d.trace.Decode()
+	}
+	if mask&CompactSpanFieldTraceHigh != 0 {
+		x.High = math.Float64bits(d.traceHigh.Decode())
+	}
+	if mask&CompactSpanFieldTraceLow != 0 {
+		x.Low = math.Float64bits(d.traceLow.Decode())
+	}
+	if mask&CompactSpanFieldKnown != 0 {
+		x.Known = d.known.Decode()
+	}
+	if mask&CompactSpanFieldParent != 0 {
+		x.Parent = d.parent.Decode()
+	}
+	if mask&CompactSpanFieldParentID != 0 {
+		x.ParentID = math.Float64bits(d.parentID.Decode())
+	}
+	if mask&CompactSpanFieldTimes != 0 {
+		times := &f.wire.times
+		times.Decoded(d.times.Decode(times.Encoding()))
+		x.Times = times.Values()
+	}
+	if mask&CompactSpanFieldApart != 0 {
+		f.wire.apart = d.apart.Decode()
+	}
+}
+
 // undo sets the ids and times of a span.
 func (f *spansReaderForm) undo(s *Spans) bool {
 	dst := &s.span
@@ -260,18 +292,15 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 	if changed&spanIDs != 0 {
 		f.keep(dst, changed)
 	}
-	w, in, x := &f.wire, &f.fields, &f.span
+	x := &f.span
 	n := dst.events.Len()
 	if n > 0 {
 		f.beginEvents(dst, n, changed)
 	}
-	in.Trace, in.High, in.Low = w.trace, math.Float64bits(w.traceHigh), math.Float64bits(w.traceLow)
-	in.Known, in.ID, in.Parent, in.ParentID = w.known, f.id, w.parent, math.Float64bits(w.parentID)
-	in.Start, in.Duration, in.Times = f.spansForm.start, f.duration, w.times.Values()
 	wasApart := x.Apart
 	x.Name, x.SameName = dst.name, changed&SpanFieldName == 0 && !wasApart
-	x.Apart, x.Times = w.apart, x.Times[:n]
-	if !f.spans.Take(in, x) {
+	x.Apart, x.Times = f.wire.apart, x.Times[:n]
+	if !f.spans.Take(&f.fields, x) {
 		return false
 	}
 	for i, time := range x.Times {

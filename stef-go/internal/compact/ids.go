@@ -35,7 +35,7 @@ type trace struct {
 	// miss: the first element of a block is seldom in the cache.
 	backBlock, backFirst uint32
 	next                 uint32 // number of the trace that followed this one last time, plus one
-	seen                 uint64 // union of bitOf of the ids of the trace
+	seen                 uint64 // union of bitOf of the ids of the trace, in writers
 }
 
 // bitOf returns one of 64 bits for an id. If trace.seen lacks the bit, the trace does
@@ -198,6 +198,31 @@ func (s *ids) before(block, order uint32) place {
 			return place{block + 1 + order - first, order}
 		}
 	}
+}
+
+// back returns the id at a distance, or nil; see at.
+func (s *ids) back(t *trace, d uint64) *spanID {
+	if d-1 >= uint64(t.ids) {
+		return nil
+	}
+	order := t.ids - uint32(d)
+	if order >= t.first {
+		return s.element(t.block + 1 + order - t.first)
+	}
+	if order >= t.backFirst {
+		return s.element(t.backBlock + 1 + order - t.backFirst)
+	}
+	return s.element(s.before(t.backBlock, order).position)
+}
+
+// take is add for readers, which find ids by their distance only.
+func (s *ids) take(t *trace, id, start uint64) {
+	if t.ids == t.first+t.size {
+		s.grow(t)
+	}
+	*s.element(t.block + 1 + t.ids - t.first) = spanID{id, start}
+	t.ids++
+	s.count++
 }
 
 // add adds an id to a trace, and returns its position.

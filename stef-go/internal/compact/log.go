@@ -156,14 +156,14 @@ func (s *Logs) takeIDs(f *LogFields, x *Log) bool {
 	code := s.known.Take(f.Known)
 	if code == 0 {
 		x.ID = f.ID
-		s.ids.add(t, x.ID)
+		s.ids.take(t, x.ID, 0)
 		return true
 	}
-	p, ok := s.ids.at(t, code)
-	if !ok {
+	id := s.ids.back(t, code)
+	if id == nil {
 		return false
 	}
-	x.ID = s.ids.element(p.position).id
+	x.ID = id.id
 	return true
 }
 

@@ -3,7 +3,11 @@
 
 package compact
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/codec"
+)
 
 // Span is the ids and times of a span.
 type Span struct {
@@ -54,7 +58,7 @@ type Spans struct {
 	ids    ids
 	names  map[string]*habits
 	text   int         // total length of the names
-	recent [64]*habits // cache of names
+	recent [1 << recentBits]*habits // cache of names
 	habits *habits     // habits of the last span
 	before uint64      // start time of the last span
 	far    []uint64    // far times of one span; kept to reuse the memory
@@ -85,6 +89,8 @@ func (s *Spans) Release() {
 	*s = Spans{names: names}
 }
 
+const recentBits = 8
+
 // keptNames is the maximum number of names for whose habits the memory is kept.
 const keptNames = 64
 
@@ -106,11 +112,8 @@ func (s *Spans) habitsOf(name string) *habits {
 	if s.habits != nil && s.habits.name == name {
 		return s.habits
 	}
-	place := uint(len(name))
-	if len(name) > 0 {
-		place += 7*uint(name[0]) + 13*uint(name[len(name)/2]) + 29*uint(name[len(name)-1])
-	}
-	place %= uint(len(s.recent))
+	first, last := codec.Words(name)
+	place := (first + 3*last + uint64(len(name))) * codec.GoldenRatio >> (64 - recentBits)
 	h := s.recent[place]
 	if h == nil || h.name != name {
 		h = s.knownName(name)
@@ -264,28 +267,27 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 	case parentNone:
 	case parentNew:
 		x.Parent = f.ParentID
-		s.ids.add(t, x.Parent)
+		s.ids.take(t, x.Parent, 0)
 	default:
-		p, ok := s.ids.at(t, h.parent-parentNew)
-		if !ok {
+		if parent = s.ids.back(t, h.parent-parentNew); parent == nil {
 			return false
 		}
-		parent = s.ids.element(p.position)
 		x.Parent = parent.id
 	}
 	if !s.takeTimes(f, s.base(t, parent), x) {
 		return false
 	}
 	h.known += s.known.Take(f.Known)
-	p, ok := place{}, true
 	if h.known == 0 {
 		x.ID = f.ID
-		p.position = s.ids.add(t, x.ID)
-	} else if p, ok = s.ids.at(t, h.known); !ok {
-		return false
+		s.ids.take(t, x.ID, x.Start)
+	} else {
+		id := s.ids.back(t, h.known)
+		if id == nil {
+			return false
+		}
+		x.ID, id.start = id.id, x.Start
 	}
-	id := s.ids.element(p.position)
-	x.ID, id.start = id.id, x.Start
 	t.start, s.before = x.Start, x.Start
 	return true
 }
