@@ -224,7 +224,7 @@ func (f *logsReaderForm) start(r *LogsReader) {
 	f.begin(r.fields)
 	f.Restart()
 	f.sent.time, f.sent.observed, f.sent.ids = 0, 0, [2][]byte{}
-	f.log.IDs = compact.NoIDs
+	f.log.IDs, f.fields = compact.NoIDs, compact.LogFields{}
 	f.values.forget()
 	f.references.forget()
 	if f.on {
@@ -254,15 +254,16 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 	}
 	if mask&LogsFieldCompact != 0 {
 		d.compact.Decode(&f.wire)
+		f.fields.High, f.fields.Low = math.Float64bits(f.wire.traceHigh), math.Float64bits(f.wire.traceLow)
 	}
 	if mask&LogsFieldTrace != 0 {
-		f.held.trace = d.trace.Decode()
+		f.fields.Trace = d.trace.Decode()
 	}
 	if mask&LogsFieldKnown != 0 {
-		f.held.known = d.known.Decode()
+		f.fields.Known = d.known.Decode()
 	}
 	if mask&LogsFieldID != 0 {
-		f.held.id = math.Float64bits(d.id.Decode())
+		f.fields.ID = math.Float64bits(d.id.Decode())
 	}
 	s.node.SetModified(mask &^ compactLogs)
 	if stefrt.Faulty(&r.ReadStream) {
@@ -277,16 +278,28 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 func (f *logsReaderForm) decodeRecord(d *logsDecoder, s *LogRecord) {
 	d.record.Decode(s)
 	changed := s.node.Modified()
+	// The form replaces ObservedDelta. No writer sends it.
+	s.UnsetObservedDelta()
 	if changed&LogRecordFieldCompactTime != 0 {
-		f.held.time = s.compactTime
+		f.fields.Time = s.compactTime
+		s.compactTime = 0
 	}
 	if changed&LogRecordFieldCompactObserved != 0 {
-		f.held.observed = s.compactObserved
+		f.fields.Observed = s.compactObserved
+		s.compactObserved = 0
 	}
 	if changed&LogRecordFieldCompactForm != 0 {
 		f.held.ids = s.compactForm
+		s.compactForm = 0
 	}
-	s.compactTime, s.compactObserved, s.compactForm = 0, 0, 0
+	if changed&(logIDs|logTimes) != 0 {
+		f.keep(s, changed)
+	}
+	s.node.SetModified(changed &^ (compactRecord | LogRecordFieldObservedDelta))
+}
+
+// keep keeps the ids and times that were sent, because undo overwrites those of the record.
+func (f *logsReaderForm) keep(s *LogRecord, changed uint64) {
 	if changed&LogRecordFieldTime != 0 {
 		f.sent.time = s.time
 	}
@@ -299,22 +312,16 @@ func (f *logsReaderForm) decodeRecord(d *logsDecoder, s *LogRecord) {
 	if changed&LogRecordFieldSpanID != 0 {
 		f.sent.ids[1] = append(f.sent.ids[1][:0], s.spanID...)
 	}
-	// The form replaces ObservedDelta. No writer sends it.
-	s.UnsetObservedDelta()
-	s.node.SetModified(changed &^ (compactRecord | LogRecordFieldObservedDelta))
 }
 
 // undo sets the ids and times of a log record.
 func (f *logsReaderForm) undo(s *Logs) bool {
 	dst := &s.record
-	x, in, h := &f.log, &f.fields, &f.held
-	// One by one: a literal would be built on the stack and copied.
-	in.Time, in.Observed, in.Trace, in.Known, in.ID = h.time, h.observed, h.trace, h.known, h.id
-	in.High, in.Low = math.Float64bits(f.wire.traceHigh), math.Float64bits(f.wire.traceLow)
+	x := &f.log
 	marks := dst.node.Modified()
 	same := x.IDs == compact.OtherIDs && marks&logIDs == 0
-	x.Time, x.Observed, x.IDs = f.sent.time, f.sent.observed, h.ids
-	if x.IDs > compact.OtherIDs || !f.logs.Take(in, x) {
+	x.Time, x.Observed, x.IDs = f.sent.time, f.sent.observed, f.held.ids
+	if x.IDs > compact.OtherIDs || !f.logs.Take(&f.fields, x) {
 		return false
 	}
 	if dst.time != x.Time {

@@ -115,25 +115,27 @@ func (s *Logs) putIDs(x *Log, f *LogFields) {
 // Take sets x to the log record that fields represent, and updates the state. The
 // kind of ids and the far times must already be set.
 func (s *Logs) Take(f *LogFields, x *Log) bool {
-	switch code := s.time.Take(f.Time); code {
+	code := s.time.Take(f.Time)
+	switch code {
 	case codeFar:
 	case codeOther:
 		x.Time = 0
 	default:
 		x.Time = s.lastTime + s.timeUnit.value(code)
 	}
+	if !s.timeUnit.knows(code) && (x.Time != 0 || s.lastTime == 0) {
+		s.timeUnit.learn(x.Time - s.lastTime)
+	}
 	better, other := s.expect(x.Time)
-	switch code := s.observed.Take(f.Observed); code {
+	code = s.observed.Take(f.Observed)
+	switch code {
 	case codeFar:
 	case codeOther:
 		x.Observed = other
 	default:
 		x.Observed = better + s.observedUnit.value(code)
 	}
-	if x.Time != 0 || s.lastTime == 0 {
-		s.timeUnit.learn(x.Time - s.lastTime)
-	}
-	if x.Observed == better || x.Observed != other {
+	if !s.observedUnit.knows(code) && (x.Observed == better || x.Observed != other) {
 		s.observedUnit.learn(x.Observed - better)
 	}
 	s.learn(x)

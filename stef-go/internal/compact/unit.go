@@ -108,11 +108,16 @@ func (h *habitUnit) value(code uint64) uint64 {
 // take is the inverse of put for all codes but codeFar. It updates the unit.
 func (h *habitUnit) take(code uint64) uint64 {
 	x := h.value(code)
-	if h.run >= sureRun && code+maxSure < 2*maxSure {
-		return x // a multiple of the unit, so learn would change nothing
+	if h.run < sureRun || code+maxSure >= 2*maxSure {
+		h.learn(x)
 	}
-	h.learn(x)
 	return x
+}
+
+// knows reports whether learn would change nothing for the difference of a code, because
+// it is a multiple of the unit. It may be false for others.
+func (h *habitUnit) knows(code uint64) bool {
+	return h.run >= sureRun && code+maxSure < 2*maxSure && code != codeOther && code != codeFar
 }
 
 // divide divides by a unit. It divides by constants, which is faster.
