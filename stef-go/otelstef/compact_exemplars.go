@@ -152,17 +152,7 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 				x.list[i].copyTo(list.At(i))
 				work += x.list[i].counts()
 			} else {
-				e, src := list.At(i), sent.At(from)
-				e.node.SetModified(0)
-				e.value.node.SetModified(0)
-				e.filteredAttributes.clean()
-				e.CopyFrom(src)
-				counts, flat := countExemplar(src)
-				if !flat {
-					// Nested values need few bytes in a stream, or none if they repeat.
-					stefrt.Added(&f.reader.ReadStream, src.filteredAttributes.size())
-				}
-				work += counts
+				work += f.restoreExemplar(list.At(i), sent.At(from))
 				from++
 			}
 		}
@@ -170,6 +160,23 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	}
 	f.index.keep(s, dst, kept, code, rec.metric.aggregationTemporality)
 	return true
+}
+
+// restoreExemplar makes an exemplar of the record equal to one that was sent. It returns
+// what that counts.
+func (f *metricsReaderForm) restoreExemplar(e, src *Exemplar) (counts int) {
+	counts, flat := countExemplar(src)
+	if flat {
+		e.copyFlat(src)
+		return counts
+	}
+	e.node.SetModified(0)
+	e.value.node.SetModified(0)
+	e.filteredAttributes.clean()
+	e.CopyFrom(src)
+	// Nested values need few bytes in a stream, or none if they repeat.
+	stefrt.Added(&f.reader.ReadStream, src.filteredAttributes.size())
+	return counts
 }
 
 // keep makes the exemplars of a point those of a series. Those with a bit in kept are

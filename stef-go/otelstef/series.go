@@ -355,11 +355,17 @@ func (s *pairSet) holds(attributes *Attributes) bool {
 	}
 	for i, p := range attributes.pairs {
 		q := &s.pairs[i]
-		if p.key != q.key || !q.holds(&p.value) {
+		if !sameText(p.key, q.key) || !q.holds(&p.value) {
 			return false
 		}
 	}
 	return true
+}
+
+// sameText is a == b for texts of dictionaries, which are mostly the same string: it then
+// calls no function.
+func sameText(a, b string) bool {
+	return len(a) == len(b) && (unsafe.StringData(a) == unsafe.StringData(b) || a == b)
 }
 
 // holds reports whether the pair has this value.
@@ -368,8 +374,7 @@ func (q *pairCopy) holds(v *AnyValue) bool {
 		return false
 	}
 	if v.typ == AnyValueTypeString {
-		// Texts of dictionaries are mostly the same string.
-		return len(v.str) == len(q.text) && (unsafe.StringData(v.str) == unsafe.StringData(q.text) || v.str == q.text)
+		return sameText(v.str, q.text)
 	}
 	return v.typ == AnyValueTypeNone || v.num == q.num
 }
