@@ -313,7 +313,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	f.begin(r.fields)
 	f.wire.clear()
 	f.plain.clear()
-	f.fields = compact.Fields{Floats: f.fields.Floats[:0], Known: true}
+	f.fields = compact.Fields{Floats: f.fields.Floats[:0]}
 	f.reader = r
 	f.Restart()
 	if f.on {
@@ -335,11 +335,42 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	s, d := &r.record, &r.decoder
 	mask := d.head.Read(d.head.Fields)
 	f.plain.node.SetModified(0)
-	if mask&^MetricsFieldNumber == 0 && f.index.last != nil {
-		s.point.node.SetModified(0)
-		f.undo(r, f.index.last, mask)
-		return
+	s.point.node.SetModified(0)
+	x, known := f.index.last, true
+	if mask&^MetricsFieldNumber != 0 || x == nil {
+		if mask&(MetricsFieldEnvelope|metricsContainer) != 0 {
+			d.decodeContainer(s, mask)
+		}
+		changed := uint64(0)
+		if mask&MetricsFieldAttributes != 0 {
+			d.attributes.Decode(&s.attributes)
+			changed = s.attributes.node.Modified()
+		}
+		if mask&(MetricsFieldPoint|MetricsFieldCompact) != 0 {
+			known = f.decodePoint(r, mask)
+		}
+		if stefrt.Faulty(&r.ReadStream) {
+			return
+		}
+		moved := mask&metricsContainer != 0 || f.stale
+		if moved {
+			f.enter(s)
+		}
+		x = f.index.find(&f.container, moved, &s.attributes, changed)
+		if f.index.work > 0 {
+			stefrt.Worked(&r.ReadStream, f.index.work)
+			f.index.work = 0
+		}
 	}
+	if known && x.Steady() {
+		f.undoSteady(r, x, mask)
+	} else {
+		f.undo(r, x, mask, known)
+	}
+}
+
+// decodeContainer reads the fields before the attributes.
+func (d *metricsDecoder) decodeContainer(s *Metrics, mask uint64) {
 	if mask&MetricsFieldEnvelope != 0 {
 		d.envelope.Decode(&s.envelope)
 	}
@@ -352,50 +383,56 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	if mask&MetricsFieldScope != 0 {
 		s.scope = d.scope.Decode(s.scope)
 	}
-	changed := uint64(0)
-	if mask&MetricsFieldAttributes != 0 {
-		d.attributes.Decode(&s.attributes)
-		changed = s.attributes.node.Modified()
-	}
-	s.point.node.SetModified(0)
+}
+
+// decodePoint reads the fields of the point. It reports whether its times and form are the
+// predicted ones.
+func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (known bool) {
+	d := &r.decoder
 	if mask&MetricsFieldPoint != 0 {
 		if f.shares {
 			d.point.Decode(&f.plain)
 		} else {
-			d.point.Decode(&s.point)
+			d.point.Decode(&r.record.point)
 		}
 	}
-	f.fields.Known = mask&MetricsFieldCompact == 0
-	if !f.fields.Known {
-		d.compact.Decode(&f.wire)
-		f.get()
+	if mask&MetricsFieldCompact == 0 {
+		return true
 	}
-	if stefrt.Faulty(&r.ReadStream) {
-		return
+	d.compact.Decode(&f.wire)
+	return f.get()
+}
+
+// get sets the fields to those of Compact, which was decoded. It reports whether the times
+// and the form are the predicted ones.
+func (f *metricsReaderForm) get() (known bool) {
+	w, x := &f.wire, &f.fields
+	changed := w.node.Modified()
+	x.Time, x.Start, x.Form, x.Bits = w.time, w.start, w.form, math.Float64bits(w.bits)
+	if changed&CompactPointFieldWords != 0 {
+		x.Words = w.words.Values()
 	}
-	moved := mask&metricsContainer != 0 || f.stale
-	if moved {
-		f.stale = false
-		f.container = container{
-			uint64(uintptr(unsafe.Pointer(s.metric))),
-			uint64(uintptr(unsafe.Pointer(s.resource))),
-			uint64(uintptr(unsafe.Pointer(s.scope))),
+	if changed&CompactPointFieldFloats != 0 {
+		x.Floats = x.Floats[:0]
+		for _, v := range w.floats.Values() {
+			x.Floats = append(x.Floats, math.Float64bits(v))
 		}
 	}
-	f.undo(r, f.index.find(&f.container, moved, &s.attributes, changed), mask)
-	f.fields.Known = true
-	if f.index.work > 0 {
-		stefrt.Worked(&r.ReadStream, f.index.work)
-		f.index.work = 0
+	return changed&(CompactPointFieldTime|CompactPointFieldStart|CompactPointFieldForm) == 0
+}
+
+// enter determines the container of the record.
+func (f *metricsReaderForm) enter(s *Metrics) {
+	f.stale = false
+	f.container = container{
+		uint64(uintptr(unsafe.Pointer(s.metric))),
+		uint64(uintptr(unsafe.Pointer(s.resource))),
+		uint64(uintptr(unsafe.Pointer(s.scope))),
 	}
 }
 
 // undo sets the point of the record, which is of series x.
-func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64) {
-	if f.fields.Known && x.Steady() {
-		f.undoSteady(r, x, mask)
-		return
-	}
+func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64, known bool) {
 	s, d := &r.record, &r.decoder
 	s.node.SetModified(mask &^ (MetricsFieldCompact | MetricsFieldNumber))
 	if mask&MetricsFieldNumber != 0 {
@@ -404,6 +441,7 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64) {
 			return
 		}
 	}
+	f.fields.Known = known
 	words, ok := f.points.Take(&x.Series, &f.fields, &f.point)
 	f.index.grow(x, words)
 	if words != 0 && f.index.words > readWords {
@@ -441,23 +479,6 @@ func (f *metricsReaderForm) undoSteady(r *MetricsReader, x *series, mask uint64)
 	s.node.SetModified(mask&^(MetricsFieldCompact|MetricsFieldNumber) | stefrt.If(marks != 0, MetricsFieldPoint))
 	if f.shares && (f.plain.node.Modified() != 0 || f.sharing(dst, x)) && !f.unshare(s, x) {
 		r.decoder.head.NoSuchForm()
-	}
-}
-
-// get sets the fields to those of Compact, which was decoded.
-func (f *metricsReaderForm) get() {
-	w, x := &f.wire, &f.fields
-	changed := w.node.Modified()
-	x.Known = changed&(CompactPointFieldTime|CompactPointFieldStart|CompactPointFieldForm) == 0
-	x.Time, x.Start, x.Form, x.Bits = w.time, w.start, w.form, math.Float64bits(w.bits)
-	if changed&CompactPointFieldWords != 0 {
-		x.Words = w.words.Values()
-	}
-	if changed&CompactPointFieldFloats != 0 {
-		x.Floats = x.Floats[:0]
-		for _, v := range w.floats.Values() {
-			x.Floats = append(x.Floats, math.Float64bits(v))
-		}
 	}
 }
 
