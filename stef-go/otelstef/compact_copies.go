@@ -39,42 +39,49 @@ func (e *Exemplar) copyFlat(src *Exemplar) {
 // copyFlat makes m equal to src, which has no nested values. It marks only what changes,
 // and reports whether anything does.
 func (m *Attributes) copyFlat(src *Attributes) bool {
-	mask := uint64(0)
-	if old, n := len(m.pairs), len(src.pairs); old != n {
-		mask = stefrt.FullBit
-		m.grow(n)
-		for i := old; i < n; i++ {
-			m.pairs[i].value.clear()
-		}
-	}
+	mask := m.resizeFlat(len(src.pairs))
 	for i, p := range src.pairs {
-		q := m.pairs[i]
-		if !sameText(q.key, p.key) {
-			q.key, q.keyRef = p.key, 0
-			mask |= stefrt.FullBit
-		}
-		if q.value.copyFlat(&p.value) {
-			mask |= stefrt.PairBit(i)
-		}
+		mask |= m.setFlat(i, p.key, p.value.str, p.value.num, p.value.typ)
 	}
 	m.node.SetModified(mask)
 	return mask != 0
 }
 
-// copyFlat makes v equal to src, which is not nested, and reports whether it changes.
-func (v *AnyValue) copyFlat(src *AnyValue) bool {
-	changed := v.typ != src.typ
-	if src.typ == AnyValueTypeString {
-		if !sameText(v.str, src.str) {
-			v.str = src.str
+// resizeFlat sets the number of pairs, and returns the marks.
+func (m *Attributes) resizeFlat(n int) (marks uint64) {
+	old := len(m.pairs)
+	if old == n {
+		return 0
+	}
+	m.grow(n)
+	for i := old; i < n; i++ {
+		m.pairs[i].value.clear()
+	}
+	return stefrt.FullBit
+}
+
+// setFlat sets a pair to a value that is not nested, and returns the marks of the pairs.
+func (m *Attributes) setFlat(i int, key, text string, num uint64, typ AnyValueType) (marks uint64) {
+	q := m.pairs[i]
+	if !sameText(q.key, key) {
+		q.key, q.keyRef = key, 0
+		marks = stefrt.FullBit
+	}
+	v := &q.value
+	changed := v.typ != typ
+	switch typ {
+	case AnyValueTypeString:
+		if !sameText(v.str, text) {
+			v.str = text
 			changed = true
 		}
 		v.num = 0 // the reference of the text
-	} else {
-		changed = changed || v.num != src.num && v.typ != AnyValueTypeNone
-		v.num = src.num
+	case AnyValueTypeNone:
+	default:
+		changed = changed || v.num != num
+		v.num = num
 	}
-	v.typ = src.typ
+	v.typ = typ
 	v.node.SetModified(stefrt.BoolBits(changed))
-	return changed
+	return marks | stefrt.If(changed, stefrt.PairBit(i))
 }

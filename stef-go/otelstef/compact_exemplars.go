@@ -5,7 +5,6 @@ package otelstef
 
 import (
 	"bytes"
-	"math"
 	"math/bits"
 	"strings"
 	"unsafe"
@@ -337,13 +336,13 @@ func (x *exemplarCopy) copyTo(e *Exemplar) {
 	if x.trace|x.span != 0 || len(e.traceID)|len(e.spanID) != 0 {
 		mask |= x.copyIDsTo(e)
 	}
-	if mask != 0 {
-		e.node.Mark(mask)
-	}
 	if len(x.pairs)|len(e.filteredAttributes.pairs) == 0 {
 		e.filteredAttributes.node.SetModified(0)
 	} else {
-		x.copyPairsTo(&e.filteredAttributes)
+		mask |= x.copyPairsTo(&e.filteredAttributes)
+	}
+	if mask != 0 {
+		e.node.Mark(mask)
 	}
 }
 
@@ -370,24 +369,13 @@ func (x *exemplarCopy) copyIDsTo(e *Exemplar) (mask uint64) {
 	return mask
 }
 
-func (x *exemplarCopy) copyPairsTo(a *Attributes) {
-	a.clean()
-	a.SetLen(len(x.pairs))
+// copyPairsTo sets the attributes, and returns the mark of the field if they differ.
+func (x *exemplarCopy) copyPairsTo(a *Attributes) (mask uint64) {
+	marks := a.resizeFlat(len(x.pairs))
 	for i := range x.pairs {
 		q := &x.pairs[i]
-		a.SetKey(i, q.key)
-		v := a.Value(i)
-		switch q.typ {
-		case AnyValueTypeString:
-			v.SetString(q.text)
-		case AnyValueTypeBool:
-			v.SetBool(q.num != 0)
-		case AnyValueTypeInt64:
-			v.SetInt64(int64(q.num))
-		case AnyValueTypeFloat64:
-			v.SetFloat64(math.Float64frombits(q.num))
-		default:
-			v.SetType(AnyValueTypeNone)
-		}
+		marks |= a.setFlat(i, q.key, q.text, q.num, q.typ)
 	}
+	a.node.SetModified(marks)
+	return stefrt.If(marks != 0, ExemplarFieldFilteredAttributes)
 }

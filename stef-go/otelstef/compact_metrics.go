@@ -562,16 +562,28 @@ func (v *PointValue) unmark() {
 	}
 }
 
+// differ sets a double to bits, and returns 1 if that changes it.
+func differ(dst *float64, bits uint64) uint64 {
+	was := math.Float64bits(*dst)
+	*dst = math.Float64frombits(bits)
+	return stefrt.BoolBits(was != bits)
+}
+
 func (f *metricsReaderForm) restoreHistogram(h *HistogramValue) bool {
 	p := &f.point
 	if len(p.Words) < 2 || len(p.Floats) != 2 {
 		return false
 	}
-	counts := p.Words[2:]
-	h.SetCount(int64(p.Words[1] + total(counts)))
-	h.SetOptionalSum(math.Float64frombits(p.Scalar), p.Words[0]&1 != 0)
-	h.SetOptionalMin(math.Float64frombits(p.Floats[0]), p.Words[0]&2 != 0)
-	h.SetOptionalMax(math.Float64frombits(p.Floats[1]), p.Words[0]&4 != 0)
+	counts, present := p.Words[2:], p.Words[0]&7
+	count := int64(p.Words[1] + total(counts))
+	// The optional fields are the bits of present in their order, and the marks after Count.
+	differs := present ^ h.present
+	h.present = present
+	differs |= present & (differ(&h.sum, p.Scalar) | differ(&h.min, p.Floats[0])<<1 | differ(&h.max, p.Floats[1])<<2)
+	if marks := differs*HistogramValueFieldSum | stefrt.If(h.count != count, HistogramValueFieldCount); marks != 0 {
+		h.node.Mark(marks)
+	}
+	h.count = count
 	h.bucketCounts.SetValues(counts)
 	return true
 }

@@ -161,15 +161,17 @@ func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) (grown int, 
 			return 0, false
 		}
 		r.words = roomFor(r.words[:min(len(r.words), n)], n)
+		run := s.words // a copy stays in registers
 		for i, w := range f.Words[:len(r.words)] {
-			r.words[i] += s.words.Take(w)
+			r.words[i] += run.Take(w)
 		}
 		for _, w := range f.Words[len(r.words):n] {
-			r.words = append(r.words, s.words.Take(w))
+			r.words = append(r.words, run.Take(w))
 		}
 		for i, w := range f.Words[n:] {
-			s.far[i] = s.words.Take(w)
+			s.far[i] = run.Take(w)
 		}
+		s.words = run
 	}
 	if complex && len(f.Floats) > 0 {
 		r.floats = roomFor(r.floats[:min(len(r.floats), len(f.Floats))], len(f.Floats))
