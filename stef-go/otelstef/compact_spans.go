@@ -219,14 +219,8 @@ func (f *spansReaderForm) start(r *SpansReader) {
 func (f *spansReaderForm) decode(r *SpansReader) {
 	s, d := &r.record, &r.decoder
 	mask := d.head.Read(d.head.Fields)
-	if mask&SpansFieldEnvelope != 0 {
-		d.envelope.Decode(&s.envelope)
-	}
-	if mask&SpansFieldResource != 0 {
-		s.resource = d.resource.Decode(s.resource)
-	}
-	if mask&SpansFieldScope != 0 {
-		s.scope = d.scope.Decode(s.scope)
+	if mask&(SpansFieldEnvelope|SpansFieldResource|SpansFieldScope) != 0 {
+		d.decodeContainer(s, mask)
 	}
 	s.span.node.SetModified(0)
 	if mask&SpansFieldSpan != 0 {
@@ -250,6 +244,19 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 	}
 	if !f.undo(s) {
 		d.head.NoSuchForm()
+	}
+}
+
+// decodeContainer reads the fields before the span, which most records do not have.
+func (d *spansDecoder) decodeContainer(s *Spans, mask uint64) {
+	if mask&SpansFieldEnvelope != 0 {
+		d.envelope.Decode(&s.envelope)
+	}
+	if mask&SpansFieldResource != 0 {
+		s.resource = d.resource.Decode(s.resource)
+	}
+	if mask&SpansFieldScope != 0 {
+		s.scope = d.scope.Decode(s.scope)
 	}
 }
 

@@ -94,15 +94,14 @@ func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
 
 // value is the inverse of put for all codes but codeFar. It does not update the unit.
 func (h *habitUnit) value(code uint64) uint64 {
-	switch {
-	case code == codeSame:
-		return 0
-	case h.run < sureRun:
+	if h.run < sureRun {
 		return takeUnit(code)
-	case int64(code) < 0:
-		return code * units[h.unit]
 	}
-	return (code - codeFar) * units[h.unit]
+	n := code - codeFar
+	if int64(code) <= 0 { // a conditional move: a branch would often be mispredicted
+		n = code
+	}
+	return n * units[h.unit]
 }
 
 // take is the inverse of put for all codes but codeFar. It updates the unit.
