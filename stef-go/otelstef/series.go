@@ -68,10 +68,11 @@ type seriesKey struct {
 // seriesContainer is the container of series.
 type seriesContainer struct {
 	container
+	hash uint64 // of the container
 	home *compact.Home
 }
 
-func (c *container) hash() uint64 {
+func (c *container) sum() uint64 {
 	var sum codec.Hash
 	sum.Pair(c.metric, c.resource)
 	sum.Uint64(c.scope)
@@ -80,7 +81,7 @@ func (c *container) hash() uint64 {
 
 // hash combines hashes: of the container, which the table of containers also uses, and
 // of the set.
-func (k *seriesKey) hash() uint64 { return codec.HashPair(k.container.hash(), k.set.hash) }
+func (k *seriesKey) hash() uint64 { return codec.HashPair(k.seriesContainer.hash, k.set.hash) }
 
 type series struct {
 	compact.Series
@@ -223,14 +224,13 @@ func (x *seriesIndex) seek(c *container, attributes *Attributes, changed bool) *
 	}
 	box, at := x.containerOf(c)
 	if box != nil {
-		key := seriesKey{box, set}
-		if s := x.seriesOf(&key); s != nil {
+		if s := x.seriesOf(seriesKey{box, set}); s != nil {
 			return s
 		}
 	}
 	if x.known.used >= maxSeries || x.pairs > maxSeriesPairs || x.words > maxSeriesWords {
 		x.forget()
-		box, at = nil, c.hash()
+		box = nil
 		set = x.setOf(attributes)
 	}
 	if box == nil {
@@ -243,11 +243,11 @@ func (x *seriesIndex) seek(c *container, attributes *Attributes, changed bool) *
 }
 
 // seriesOf returns the series with this key, or nil.
-func (x *seriesIndex) seriesOf(key *seriesKey) *series {
+func (x *seriesIndex) seriesOf(key seriesKey) *series {
 	slots := x.known.slots
 	for i := key.hash(); len(slots) > 0; i++ {
 		s := slots[i&uint64(len(slots)-1)]
-		if s == nil || s.seriesKey == *key {
+		if s == nil || s.seriesKey == key {
 			return s
 		}
 	}
@@ -256,7 +256,7 @@ func (x *seriesIndex) seriesOf(key *seriesKey) *series {
 
 // containerOf returns the container, or nil, and its hash.
 func (x *seriesIndex) containerOf(c *container) (box *seriesContainer, hash uint64) {
-	hash = c.hash()
+	hash = c.sum()
 	slots := x.containers.slots
 	for i := hash; len(slots) > 0; i++ {
 		box = slots[i&uint64(len(slots)-1)]
@@ -277,8 +277,8 @@ func (x *seriesIndex) newContainer(c *container, hash uint64) *seriesContainer {
 		x.homes[c.resource] = home
 	}
 	box := &x.containerChunks.take(1)[0]
-	box.container, box.home = *c, home
-	x.containers.add(box, hash, func(b *seriesContainer) uint64 { return b.container.hash() })
+	box.container, box.hash, box.home = *c, hash, home
+	x.containers.add(box, hash, func(b *seriesContainer) uint64 { return b.hash })
 	return box
 }
 

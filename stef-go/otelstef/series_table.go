@@ -28,7 +28,11 @@ const (
 func (t *table[T]) add(v *T, hash uint64, hashOf func(*T) uint64) {
 	if t.used++; 4*t.used > 3*len(t.slots) {
 		old := t.slots
-		t.slots = make([]*T, max(firstSlots, 2*len(old)))
+		size := max(firstSlots, 2*len(old))
+		if len(old) > 0 && size < keptSlots {
+			size *= 2 // fewer elements move, and the table is small
+		}
+		t.slots = make([]*T, size)
 		for _, o := range old {
 			if o != nil {
 				t.insert(o, hashOf(o))
