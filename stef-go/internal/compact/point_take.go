@@ -133,6 +133,13 @@ func (s *Points) TakeSteady(x *Series, residual uint64) (start, time, scalar uin
 func (s *Points) takeTick(x *Series) (time uint64) {
 	next := s.next(x)
 	time = s.last.time
+	if next > 0 {
+		if t := s.clock[next-1].time; s.series || t == time {
+			s.hop.from, s.hop.to, s.hop.fromTime, s.hop.toTime = x.tick, next-1, x.time, t
+			x.tick = next - 1
+			return t
+		}
+	}
 	if s.series {
 		time = s.forecast(x, next)
 	}
