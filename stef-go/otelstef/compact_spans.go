@@ -16,7 +16,7 @@ import (
 type spansForm struct {
 	on       bool
 	wire     CompactSpan // the fields that were sent last
-	id       uint64      // the sent field of the root
+	id       uint64      // with start and duration the fields of the root that a writer sent last
 	start    uint64
 	duration uint64
 	spans    compact.Spans

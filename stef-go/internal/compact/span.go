@@ -57,11 +57,11 @@ type Spans struct {
 
 	ids    ids
 	names  map[string]*habits
-	text   int         // total length of the names
+	text   int                      // total length of the names
 	recent [1 << recentBits]*habits // cache of names
-	habits *habits     // habits of the last span
-	before uint64      // start time of the last span
-	far    []uint64    // far times of one span; kept to reuse the memory
+	habits *habits                  // habits of the last span
+	before uint64                   // start time of the last span
+	far    []uint64                 // far times of one span; kept to reuse the memory
 }
 
 // Reset discards all state.
