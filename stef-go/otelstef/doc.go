@@ -46,6 +46,16 @@
 // ObservedDelta; LogRecord.Observed returns both. A reader that looks at one form only
 // sees empty bodies and time 0.
 //
+// # JSON
+//
+// MarshalJSON prints a record for people and logs, by the names of the schema, not as OTLP:
+// bytes, also ids, are base64, NaN and infinities are text, the body of a log record is in
+// the form that it has (Template with Params, for example), and what belongs to the compact
+// form is printed, too. Nothing reads it back. stef convert writes OTLP JSON, and package
+// stefpdata converts records to pdata, which can be marshaled.
+//
+// # Kinds of streams
+//
 // A stream does not name its root. A reader of another root than the stream's fails with
 // ErrSchema or ErrCorrupt, or reads wrong records, so keep the kinds apart by file name,
 // address or user data.
