@@ -20,10 +20,6 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// maxChanges is the maximum number of breaking changes that are listed: a field that is
-// inserted at the front moves all others.
-const maxChanges = 3
-
 // warnOfChanges warns if the new code misreads the streams that the code in the folder
 // writes. It is the only moment at which both schemas are known: a stream has the
 // number of fields, not their types nor the names of enum values, so readers cannot
@@ -31,8 +27,7 @@ const maxChanges = 3
 func warnOfChanges(stderr io.Writer, path, dir string, old, now *schema.Schema) {
 	for _, f := range findings(old, now) {
 		fmt.Fprintf(stderr, "%s: warning: the new code reads streams of the code in %s %s:\n", path, filepath.Clean(dir), f.effect)
-		f.print(stderr, maxChanges)
-		fmt.Fprintf(stderr, "     | %s If there are no such streams, ignore this.\n", f.advice)
+		f.print(stderr, " If there are no such streams, ignore this.")
 	}
 	warnOfRoots(stderr, path, old, now)
 }
@@ -75,8 +70,7 @@ func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) i
 	list := findings(old, now)
 	for _, f := range list {
 		fmt.Fprintf(stderr, "%s: the new code reads streams of %s %s:\n", path, oldPath, f.effect)
-		f.print(stderr, maxShown)
-		fmt.Fprintf(stderr, "     | %s\n", f.advice)
+		f.print(stderr, "")
 	}
 	if len(list) > 0 {
 		return exitSchema
@@ -100,37 +94,43 @@ func withMultimaps(s, form *schema.Schema) *schema.Schema {
 
 // finding is a group of changes with the same effect on streams of the old schema.
 type finding struct {
-	effect, advice string
-	changes        []error
+	effect  string
+	advice  []string // a line each
+	changes []*schema.ChangeError
+}
+
+// advice is what to do instead of a change.
+var advice = map[schema.ChangeKind]string{
+	schema.LayoutChange: "Append to structs and oneofs instead.",
+	schema.RootChange:   "Keep each root. If roots got other names, rename one at a time.",
+	schema.EnumChange:   "Keep the enum of each field and the number of each value, and give new values new numbers.",
 }
 
 // findings returns what breaks the reading of streams of old with the code of now.
 func findings(old, now *schema.Schema) []finding {
-	var list []finding
-	if changes := schema.CompatibleSchemas(old, now); changes != nil {
-		list = append(list, finding{
-			effect:  "wrongly or not at all",
-			advice:  "Append to structs and oneofs instead.",
-			changes: changes.(interface{ Unwrap() []error }).Unwrap(),
-		})
+	layout, enums := finding{effect: "wrongly or not at all"}, finding{effect: "with other names of enum values"}
+	for _, change := range schema.Changes(old, now) {
+		f := &layout
+		if change.Kind == schema.EnumChange {
+			f = &enums
+		}
+		f.changes = append(f.changes, change)
+		if line := advice[change.Kind]; !slices.Contains(f.advice, line) {
+			f.advice = append(f.advice, line)
+		}
 	}
-	if changes := enumChanges(old, now); len(changes) > 0 {
-		list = append(list, finding{
-			effect:  "with other names of enum values",
-			advice:  "Keep the number of each value, and give new values new numbers.",
-			changes: changes,
-		})
-	}
-	return list
+	return slices.DeleteFunc([]finding{layout, enums}, func(f finding) bool { return len(f.changes) == 0 })
 }
 
-func (f finding) print(stderr io.Writer, limit int) {
-	for _, change := range f.changes[:min(len(f.changes), limit)] {
+// print prints the changes and the advice, which ends with more.
+func (f finding) print(stderr io.Writer, more string) {
+	for _, change := range f.changes[:min(len(f.changes), maxShown)] {
 		fmt.Fprintf(stderr, "     | %v\n", change)
 	}
-	if n := len(f.changes) - limit; n > 0 {
+	if n := len(f.changes) - maxShown; n > 0 {
 		fmt.Fprintf(stderr, "     | and %d more\n", n)
 	}
+	fmt.Fprintf(stderr, "     | %s%s\n", strings.Join(f.advice, "\n     | "), more)
 }
 
 // otherRoots returns an error if the code in the folder has no root of the new schema:

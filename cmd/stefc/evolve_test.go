@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -50,10 +51,10 @@ func TestRunAgainst(t *testing.T) {
 	code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "struct Order root", "struct Purchase root", 1), "-against", "old.stef", "-out", "renamed")
 	require.Equal(t, 0, code, stderr)
 	require.Equal(t, other, stderr)
-	f(wrong+"     | Order: had 3 fields and has 2; fields cannot be removed, but may get other names\n"+advice, strings.Replace(shop, "ID uint64", "", 1))
+	f(wrong+"     | Order: had 3 fields and has 2, without ID; fields cannot be removed, but may get other names\n"+advice, strings.Replace(shop, "ID uint64", "", 1))
 	f("shop.stef: the new code reads streams of old.stef with other names of enum values:\n"+
 		"     | Color.Red: was 1 and is 2: old streams have a value without a name\n"+
-		"     | Keep the number of each value, and give new values new numbers.\n", strings.Replace(shop, "Red = 1", "Red = 2", 1))
+		"     | Keep the enum of each field and the number of each value, and give new values new numbers.\n", strings.Replace(shop, "Red = 1", "Red = 2", 1))
 	var fields strings.Builder
 	want := wrong
 	for i := range 12 {
@@ -76,7 +77,7 @@ func TestRunAgainstTwice(t *testing.T) {
 	for range 2 {
 		code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "Items []Item", "", 1), "-out", "gen", "-against", "old.stef")
 		require.Equal(t, exitSchema, code)
-		require.Contains(t, stderr, "Order: had 3 fields and has 2; fields cannot be removed, but may get other names\n")
+		require.Contains(t, stderr, "Order: had 3 fields and has 2, without Items; fields cannot be removed, but may get other names\n")
 		require.Equal(t, before, list(t, "gen"))
 	}
 }
@@ -152,4 +153,52 @@ func TestRunRenamesRoot(t *testing.T) {
 	code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "ID uint64", "", 1), "-out", "gen", "-replace")
 	require.Equal(t, 0, code, stderr)
 	require.Contains(t, stderr, "Sale: had 3 fields and has 2")
+}
+
+// TestRunReportsOtherEnums: a field that gets another enum is a change of its values,
+// also if both enums stay as they are.
+func TestRunReportsOtherEnums(t *testing.T) {
+	const old = "package a\nstruct A root { X E Y F L []F }\nenum E { P = 1 }\nenum F { Q = 1 }\n"
+	const changed = "package a\nstruct A root { X F Y E L []E }\nenum E { P = 1 }\nenum F { Q = 1 }\n"
+	const want = "the new code reads streams of %s with other names of enum values:\n" +
+		"     | A.X: was of type enum E and is of type enum F, where 1 is Q and not P: old streams are read with the wrong names\n" +
+		"     | A.Y: was of type enum F and is of type enum E, where 1 is P and not Q: old streams are read with the wrong names\n" +
+		"     | A.L: was of type enum F and is of type enum E, where 1 is P and not Q: old streams are read with the wrong names\n" +
+		"     | Keep the enum of each field and the number of each value, and give new values new numbers."
+	_, code, stderr := stefc(t, old, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	code, stderr = compileText(t, "shop.stef", changed, "-against", "old.stef", "-out", "gen")
+	require.Equal(t, exitSchema, code)
+	require.Equal(t, "shop.stef: "+fmt.Sprintf(want, "old.stef")+"\n", stderr)
+	code, stderr = compileText(t, "shop.stef", changed, "-out", "gen")
+	require.Equal(t, 0, code)
+	require.Equal(t, "shop.stef: warning: "+fmt.Sprintf(want, "the code in gen")+" If there are no such streams, ignore this.\n", stderr)
+}
+
+// TestRunReportsChangesBelowFewerFields: the code in the folder is replaced, so a change
+// that is not reported now is never reported.
+func TestRunReportsChangesBelowFewerFields(t *testing.T) {
+	const old = "package a\nstruct Event root { Trace string Path []Point }\nstruct Point { Z float64 }\n"
+	_, code, stderr := stefc(t, old, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	code, stderr = compileText(t, "shop.stef", strings.NewReplacer("Trace string ", "", "float64", "int64").Replace(old), "-out", "gen")
+	require.Equal(t, 0, code)
+	require.Equal(t, "shop.stef: warning: the new code reads streams of the code in gen wrongly or not at all:\n"+
+		"     | Event: had 2 fields and has 1, without Trace; fields cannot be removed, but may get other names\n"+
+		"     | Point.Z: was of type float64 and is of type int64\n"+
+		"     | Append to structs and oneofs instead. If there are no such streams, ignore this.\n", stderr)
+}
+
+// TestRunAgainstRoots: several roots with other names get advice of their own.
+func TestRunAgainstRoots(t *testing.T) {
+	const old = "package a\nstruct A root { X bool }\nstruct B root { X bool }\n"
+	stefc(t, old)
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	code, stderr := compileText(t, "shop.stef", strings.NewReplacer("A root", "C root", "B root", "D root").Replace(old), "-against", "old.stef")
+	require.Equal(t, exitSchema, code)
+	require.Equal(t, "shop.stef: the new code reads streams of old.stef wrongly or not at all:\n"+
+		"     | A: is no root any more\n"+
+		"     | B: is no root any more\n"+
+		"     | Keep each root. If roots got other names, rename one at a time.\n", stderr)
 }

@@ -207,7 +207,7 @@ func TestRunWarnsOfChanges(t *testing.T) {
 		"     | Order.ID: was field 1 and is field 2; new fields go to the end\n"+
 		"     | Order.Items: was field 2 and is field 3; new fields go to the end\n"+
 		"     | Order.Color: was field 3 and is field 4; new fields go to the end\n"+
-		"     | and 1 more\n"+advice)
+		"     | Order.Note: was field 4 and is field 5; new fields go to the end\n"+advice)
 }
 
 // TestRunWarnsOfEnums changes the numbers and the names of enum values.
@@ -219,7 +219,7 @@ func TestRunWarnsOfEnums(t *testing.T) {
 	require.Empty(t, stderr)
 	const (
 		warning = "shop.stef: warning: the new code reads streams of the code in gen with other names of enum values:\n"
-		advice  = "     | Keep the number of each value, and give new values new numbers. If there are no such streams, ignore this.\n"
+		advice  = "     | Keep the enum of each field and the number of each value, and give new values new numbers. If there are no such streams, ignore this.\n"
 	)
 	f := func(now, want string) {
 		t.Helper()
@@ -244,7 +244,7 @@ func TestRunWarnsOfEnums(t *testing.T) {
 	f(change("Good = 1 Bad = 2 Ugly = 4"), "     | Quality.Ugly: was 3 and is 4: old streams have a value without a name\n")
 	f(change("Good = 1 Ugly = 3"), "     | Quality.Bad: was 2 and is removed: old streams have a value without a name\n")
 	f(strings.ReplaceAll(change("Good = 1 Ugly = 3"), "Quality", "Grade"),
-		"     | Quality.Bad: was 2 and is removed: old streams have a value without a name\n")
+		"     | R.Q: was of type enum Quality and is of type enum Grade, where 2 is not Bad: old streams have a value without a name\n")
 	f(change("Good = 4 Bad = 5 Ugly = 6 More = 1 Most = 2"),
 		"     | Quality.Good: was 1 and is 4: old streams are read with the wrong names\n"+
 			"     | Quality.Bad: was 2 and is 5: old streams are read with the wrong names\n"+

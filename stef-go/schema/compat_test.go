@@ -147,7 +147,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	f(old, all("struct R", "struct Q", "Y R", "Y Q"))
 	f("E E }", "E uint64 }")
 
-	f("A bool ", "", "R: had 5 fields and has 4; fields cannot be removed, but may get other names")
+	f("A bool ", "", "R: had 5 fields and has 4, without A; fields cannot be removed, but may get other names")
 	f("A bool ", "New bool A bool ",
 		"R.A: was field 1 and is field 2; new fields go to the end",
 		"R.B: was field 2 and is field 3; new fields go to the end",
@@ -156,7 +156,9 @@ func TestCompatibleSchemas(t *testing.T) {
 		"R.E: was field 5 and is field 6; new fields go to the end")
 	f("X string dict(W) Y string }", "Y string dict(W) X string }",
 		"S.X: was field 1 and is field 2; new fields go to the end",
-		"S.Y: was field 2 and is field 1; new fields go to the end")
+		"S.X: was of type string dict(W) and is of type string",
+		"S.Y: was field 2 and is field 1; new fields go to the end",
+		"S.Y: was of type string and is of type string dict(W)")
 	f("A bool", "A int64", "R.A: was of type bool and is of type int64")
 	f("A bool", "A bool optional", "R.A: was not optional and is optional")
 	f("B S optional", "B S", "R.B: was optional and is not optional")
@@ -167,7 +169,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	f("key string", "key bytes", "M.key: was of type string and is of type bytes")
 	f("value []S", "value []O", "M.value: was of type array of struct S and is of type array of oneof O")
 	f("enum E { Zero = 0 }", "struct E { X bool }", "R.E: was of type enum E and is of type struct E")
-	f("Y R }", "}", "O: had 2 choices and has 1; choices cannot be removed, but may get other names")
+	f("Y R }", "}", "O: had 2 choices and has 1, without Y; choices cannot be removed, but may get other names")
 	f("struct R root", "struct Z root { X bool } struct Y root { X bool } struct R", "R: is no root any more")
 	// One type becomes two, or two become one: the wire schema counts each once.
 	f("[]S }", "[]T } struct T dict(T) { X string dict(W) Y string }",
@@ -198,4 +200,93 @@ func TestCompatibleSchemas(t *testing.T) {
 	// New names for both, also beside another change: T is the old S.
 	require.NoError(t, swap("S", "T", "T", "U"))
 	require.EqualError(t, swap("S", "T", "T", "U", "X float64", "X bool"), "T.X: was of type float64 and is of type bool")
+}
+
+// TestChangesOfFewerFields: a removed field hides no other change.
+func TestChangesOfFewerFields(t *testing.T) {
+	const old = `package a
+		struct R root { A bool B S C []O D M }
+		struct S { X int64 Y bool }
+		oneof O { P bool Q bool }
+		multimap M { key string value int64 }`
+	f := func(want string, pairs ...string) {
+		t.Helper()
+		err := schema.CompatibleSchemas(parse(t, old), parse(t, strings.NewReplacer(pairs...).Replace(old)))
+		require.EqualError(t, err, want)
+	}
+	const rest = "; fields cannot be removed, but may get other names"
+	f("R: had 4 fields and has 3, without A"+rest+"\nS.X: was of type int64 and is of type uint64", "A bool ", "", "X int64", "X uint64")
+	f("R: had 4 fields and has 2, without A, C"+rest+"\nM.value: was of type int64 and is of type bool", "A bool ", "", "C []O ", "", "value int64", "value bool")
+	// The last field is gone, and another one has a new name.
+	f("R: had 4 fields and has 3, without D"+rest+"\nS.X: was of type int64 and is of type bool", "B S", "New S", " D M", "", "X int64", "X bool")
+	// The order changes as well.
+	f("R: had 4 fields and has 3, without A"+rest+"\nR.B: was field 2 and is field 2; new fields go to the end\n"+
+		"R.C: was field 3 and is field 1; new fields go to the end", "A bool B S C []O", "C []O B S")
+	// As many fields as before.
+	f("R: had 4 fields and has 4, without A"+rest+"\nR.B: was field 2 and is field 1; new fields go to the end\nS.Y: was of type bool and is of type int64\n"+
+		"R.C: was field 3 and is field 2; new fields go to the end\nR.D: was field 4 and is field 3; new fields go to the end",
+		"A bool ", "", "D M }", "D M Z bool }", "Y bool", "Y int64")
+	// A field that moves hides nothing below it.
+	f("R.A: was field 1 and is field 2; new fields go to the end\nR.B: was field 2 and is field 1; new fields go to the end\n"+
+		"S.Y: was of type bool and is of type string", "A bool B S", "B S A bool", "Y bool", "Y string")
+}
+
+// TestChangesOfEnums compares the enums of each place.
+func TestChangesOfEnums(t *testing.T) {
+	const old = `package a
+		struct R root { A E B F C []E M M O O }
+		oneof O { X E Y F }
+		multimap M { key E value F }
+		enum E { P = 1 Q = 2 }
+		enum F { S = 1 T = 3 }
+		enum Unused { U = 1 }`
+	f := func(want string, pairs ...string) {
+		t.Helper()
+		now := parse(t, strings.NewReplacer(pairs...).Replace(old))
+		require.NoError(t, schema.CompatibleSchemas(parse(t, old), now), "an enum is a uint64")
+		var lines []string
+		for _, c := range schema.Changes(parse(t, old), now) {
+			require.Equal(t, schema.EnumChange, c.Kind)
+			lines = append(lines, c.Error())
+		}
+		require.Equal(t, want, strings.Join(lines, "\n"))
+	}
+	const wrong, none = ": old streams are read with the wrong names", ": old streams have a value without a name"
+	const toF = ": was of type enum E and is of type enum F, where 1 is S and not P" + wrong
+	f("")
+	f("R.A"+toF, "A E", "A F")
+	f("R.C"+toF, "[]E", "[]F")
+	f("M.key"+toF, "key E", "key F")
+	f("M.value: was of type enum F and is of type enum E, where 1 is P and not S"+wrong, "value F", "value E")
+	f("O.X"+toF, "X E", "X F")
+	// E is gone, and F existed before.
+	f("R.A"+toF+"\nR.C"+toF+"\nM.key"+toF+"\nO.X"+toF, "A E", "A F", "[]E", "[]F", "key E", "key F", "X E", "X F", "enum E { P = 1 Q = 2 }", "")
+	// An enum is added, and E stays in use.
+	f("", "A E", "A G", "enum F", "enum G { P = 1 Q = 2 More = 3 } enum F")
+	f("R.A: was of type enum E and is of type enum G, where 1 is Q and not P"+wrong, "A E", "A G", "enum F", "enum G { P = 2 Q = 1 } enum F")
+	f("R.A: was of type enum E and is of type enum G, where 2 is not Q"+none, "A E", "A G", "enum F", "enum G { P = 1 Q = 3 } enum F")
+	// New names, also in a chain: F is the old E.
+	all := func(now string) []string {
+		return []string{"A E", "A " + now, "[]E", "[]" + now, "key E", "key " + now, "X E", "X " + now, "enum E", "enum " + now}
+	}
+	f("", all("G")...)
+	f("", append(all("F"), "B F", "B G", "value F", "value G", "Y F", "Y G", "enum F", "enum G")...)
+	f("", "P = 1", "New = 1")
+	f("E.P: was 1 and is 3"+none, "P = 1", "P = 3")
+	f("", "A E", "A uint64")
+	f("", "U = 1", "U = 2")
+	// Below a field that moved or got another name, and beside a change of the layout.
+	changes := schema.Changes(parse(t, old), parse(t, strings.NewReplacer("A E B F", "B E").Replace(old)))
+	require.Len(t, changes, 2)
+	require.Equal(t, schema.LayoutChange, changes[0].Kind)
+	require.EqualError(t, changes[1], "R.B: was of type enum F and is of type enum E, where 1 is P and not S"+wrong)
+}
+
+func TestChangesOfRoots(t *testing.T) {
+	changes := schema.Changes(parse(t, "package a struct A root { X bool } struct B root { X bool }"),
+		parse(t, "package a struct C root { X bool } struct D root { X bool }"))
+	require.Len(t, changes, 2)
+	for _, c := range changes {
+		require.Equal(t, schema.RootChange, c.Kind)
+	}
 }

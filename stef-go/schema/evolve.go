@@ -6,10 +6,27 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+)
+
+// ChangeKind is what a schema change does to older streams.
+type ChangeKind uint8
+
+// The kinds of a change.
+const (
+	// LayoutChange makes readers of the new schema misread older streams or refuse them.
+	LayoutChange ChangeKind = iota
+	// RootChange is a root that is gone: nothing reads its streams.
+	RootChange
+	// EnumChange gives values of an enum other names, or none. The numbers are read as
+	// they were written.
+	EnumChange
 )
 
 // ChangeError is a schema change that breaks reading of older streams.
 type ChangeError struct {
+	Kind ChangeKind
 	// Where is the changed definition, such as "Point", or the changed part of one,
 	// such as "Point.Value" or "Attributes.key".
 	Where  string
@@ -23,15 +40,31 @@ func (e *ChangeError) Error() string { return e.Where + ": " + e.Reason }
 // new only appends fields to structs and choices to oneofs. It compares everything
 // that the roots of old reach. Fields, types, dictionaries and roots may have new names,
 // as long as no field's name moves to another position and what was one type or
-// dictionary still is one. An enum is a uint64. The error joins one *ChangeError per
-// breaking change.
+// dictionary still is one. An enum is a uint64: Changes compares the values as well. The
+// error joins one *ChangeError per breaking change.
 //
 // spec: #evolution
 func CompatibleSchemas(old, new *Schema) error {
+	var errs []error
+	for _, change := range Changes(old, new) {
+		if change.Kind != EnumChange {
+			errs = append(errs, change)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Changes returns the changes of CompatibleSchemas and those of enums. It compares the
+// enums of each place that has one in both schemas. Under its old name an enum may get
+// values and new names for them. Under another name it must have all values, with their
+// names: the fields may have another enum now instead of one with another name.
+//
+// spec: #evolution
+func Changes(old, new *Schema) []*ChangeError {
 	renamed := newComparison()
 	renamed.roots(old, new)
-	if len(renamed.errs) == 0 {
-		return nil
+	if renamed.breaks == 0 {
+		return renamed.changes
 	}
 	// A field that changes from S to T, which both schemas have, is no new name of S.
 	// If names that both have stay with their definitions, fewer changes explain it.
@@ -39,10 +72,10 @@ func CompatibleSchemas(old, new *Schema) error {
 	kept.types.keep(typeNames(old), typeNames(new))
 	kept.dicts.keep(dictNames(old), dictNames(new))
 	kept.roots(old, new)
-	if len(kept.errs) <= len(renamed.errs) {
-		return errors.Join(kept.errs...)
+	if kept.breaks <= renamed.breaks {
+		return kept.changes
 	}
-	return errors.Join(renamed.errs...)
+	return renamed.changes
 }
 
 func newComparison() *comparison {
@@ -98,7 +131,7 @@ func (c *comparison) roots(old, new *Schema) {
 			c.types.pair(root.Name, other.Name)
 			c.structs(root, other)
 		} else {
-			c.report(root.Name, "is no root any more")
+			c.add(RootChange, root.Name, "is no root any more")
 		}
 	}
 }
@@ -133,7 +166,8 @@ type comparison struct {
 	// compared has the names of the old definitions that were or are being compared.
 	compared     map[string]bool
 	types, dicts renames
-	errs         []error
+	changes      []*ChangeError
+	breaks       int // changes that are not of enums
 }
 
 // renames maps names of the old schema to those of the new one. Wire schemas count each
@@ -162,7 +196,14 @@ func (r renames) keep(old, new map[string]Kind) {
 }
 
 func (c *comparison) report(where, format string, args ...any) {
-	c.errs = append(c.errs, &ChangeError{Where: where, Reason: fmt.Sprintf(format, args...)})
+	c.add(LayoutChange, where, format, args...)
+}
+
+func (c *comparison) add(kind ChangeKind, where, format string, args ...any) {
+	c.changes = append(c.changes, &ChangeError{Kind: kind, Where: where, Reason: fmt.Sprintf(format, args...)})
+	if kind != EnumChange {
+		c.breaks++
+	}
 }
 
 func (c *comparison) structs(old, new *Struct) {
@@ -173,29 +214,67 @@ func (c *comparison) structs(old, new *Struct) {
 	if !c.sameDict(old.Dict, new.Dict) {
 		c.report(old.Name, "the dictionary was %s and is %s", dictOrNone(old.Dict), dictOrNone(new.Dict))
 	}
-	if len(new.Fields) < len(old.Fields) {
-		what := "fields"
-		if old.Oneof {
-			what = "choices"
-		}
-		c.report(old.Name, "had %d %s and has %d; %s cannot be removed, but may get other names", len(old.Fields), what, len(new.Fields), what)
-		return
-	}
-	places := make(map[string]int, len(new.Fields))
-	for i, f := range new.Fields {
-		places[f.Name] = i
-	}
+	successors := fieldSuccessors(old, new)
+	c.removed(old, new, successors)
+	gone := 0 // fields before this one that are removed
 	for i, was := range old.Fields {
-		is, where := new.Fields[i], old.Name+"."+was.Name
-		if place, ok := places[was.Name]; ok && place != i {
-			c.report(where, "was field %d and is field %d; new fields go to the end", i+1, place+1)
+		place := successors[i]
+		if place < 0 {
+			gone++
 			continue
+		}
+		// If there are fewer fields, those behind a removed one move without a change of
+		// their own.
+		expected := i
+		if len(new.Fields) < len(old.Fields) {
+			expected -= gone
+		}
+		is, where := new.Fields[place], old.Name+"."+was.Name
+		if is.Name == was.Name && place != expected {
+			c.report(where, "was field %d and is field %d; new fields go to the end", i+1, place+1)
 		}
 		if was.Optional != is.Optional {
 			c.report(where, "was %s and is %s", optionality(was), optionality(is))
 		}
 		c.compare(where, &was.Type, &is.Type)
 	}
+}
+
+// fieldSuccessors returns what the fields of old have become, as indexes into the fields
+// of new, or -1: the field of the same name, else that of the same place if its name is
+// new.
+func fieldSuccessors(old, new *Struct) []int {
+	names := make(map[string]bool, len(old.Fields))
+	for _, f := range old.Fields {
+		names[f.Name] = true
+	}
+	successors := make([]int, len(old.Fields))
+	for i, was := range old.Fields {
+		successors[i] = slices.IndexFunc(new.Fields, func(f *Field) bool { return f.Name == was.Name })
+		if successors[i] < 0 && i < len(new.Fields) && !names[new.Fields[i].Name] {
+			successors[i] = i
+		}
+	}
+	return successors
+}
+
+// removed reports the fields of old that have no successor.
+func (c *comparison) removed(old, new *Struct, successors []int) {
+	var gone []string
+	for i, was := range old.Fields {
+		if successors[i] < 0 {
+			gone = append(gone, was.Name)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	what := "fields"
+	if old.Oneof {
+		what = "choices"
+	}
+	c.report(old.Name, "had %d %s and has %d, without %s; %s cannot be removed, but may get other names",
+		len(old.Fields), what, len(new.Fields), strings.Join(gone, ", "), what)
 }
 
 // compare compares the types of a field, an element, a key or a value.
@@ -212,6 +291,10 @@ func (c *comparison) compare(where string, old, new *Type) {
 		}
 	}
 	switch old.Kind {
+	case KindEnum:
+		if new.Kind == KindEnum {
+			c.enums(where, old.Enum, new.Enum)
+		}
 	case KindStruct, KindOneof:
 		c.structs(old.Struct, new.Struct)
 	case KindArray:
@@ -228,6 +311,61 @@ func (c *comparison) compare(where string, old, new *Type) {
 		c.compare(old.Name+".key", &old.Multimap.Key, &new.Multimap.Key)
 		c.compare(old.Name+".value", &old.Multimap.Value, &new.Multimap.Value)
 	}
+}
+
+// enums compares the enums of one place.
+func (c *comparison) enums(where string, old, new *Enum) {
+	if old.Name != new.Name {
+		c.otherEnum(where, old, new)
+		return
+	}
+	if c.compared[old.Name] {
+		return
+	}
+	c.compared[old.Name] = true
+	numbers, names := new.values()
+	for _, v := range old.Values {
+		number, kept := numbers[v.Name]
+		_, named := names[v.Value]
+		where := old.Name + "." + v.Name
+		switch {
+		case kept && number == v.Value:
+		case kept && named:
+			c.add(EnumChange, where, "was %d and is %d: old streams are read with the wrong names", v.Value, number)
+		case kept:
+			c.add(EnumChange, where, "was %d and is %d: old streams have a value without a name", v.Value, number)
+		case !named:
+			c.add(EnumChange, where, "was %d and is removed: old streams have a value without a name", v.Value)
+		}
+	}
+}
+
+// otherEnum reports the first value of old that new has not: then new is no new name
+// of old, or values have changed with the name.
+func (c *comparison) otherEnum(where string, old, new *Enum) {
+	numbers, names := new.values()
+	for _, v := range old.Values {
+		if number, ok := numbers[v.Name]; ok && number == v.Value {
+			continue
+		}
+		if name, ok := names[v.Value]; ok {
+			c.add(EnumChange, where, "was of type enum %s and is of type enum %s, where %d is %s and not %s: old streams are read with the wrong names",
+				old.Name, new.Name, v.Value, name, v.Name)
+		} else {
+			c.add(EnumChange, where, "was of type enum %s and is of type enum %s, where %d is not %s: old streams have a value without a name",
+				old.Name, new.Name, v.Value, v.Name)
+		}
+		return
+	}
+}
+
+// values returns the numbers by name and the names by number.
+func (e *Enum) values() (numbers map[string]uint64, names map[uint64]string) {
+	numbers, names = map[string]uint64{}, map[uint64]string{}
+	for _, v := range e.Values {
+		numbers[v.Name], names[v.Value] = v.Value, v.Name
+	}
+	return numbers, names
 }
 
 // shape returns the kind as it is on the wire.
