@@ -56,7 +56,7 @@ func notIn(a, b *schema.Schema) (names []string) {
 // against reports the same findings as errors, for the schema in the file oldPath, and
 // returns the exit code. form has the fields of the other form, or is nil.
 func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) int {
-	old, code := parse(oldPath, stderr)
+	old, _, code := parse(oldPath, stderr)
 	if code != 0 {
 		return code
 	}
@@ -65,7 +65,7 @@ func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) i
 		return exitSchema
 	}
 	if form != nil {
-		old = schema.Extend(withMultimaps(old, form), form)
+		old = schema.Extend(withMultimaps(old, form), withoutNewRoots(form, old))
 	}
 	list := findings(old, now)
 	for _, f := range list {
@@ -90,6 +90,14 @@ func withMultimaps(s, form *schema.Schema) *schema.Schema {
 		}
 	}
 	return &more
+}
+
+// withoutNewRoots returns a form without the roots that s does not have, of which there
+// are no streams.
+func withoutNewRoots(form, s *schema.Schema) *schema.Schema {
+	less := *form
+	less.Structs = slices.DeleteFunc(slices.Clone(form.Structs), func(st *schema.Struct) bool { return st.Root && s.Root(st.Name) == nil })
+	return &less
 }
 
 // finding is a group of changes with the same effect on streams of the old schema.

@@ -134,12 +134,15 @@ func generate(path string, o settings, stderr io.Writer) int {
 		options.Header = string(text)
 	}
 	var code int
+	var form *formFile
 	if o.form != "" {
-		if options.Form, code = parse(o.form, stderr); code != 0 {
+		form = &formFile{path: o.form}
+		if form.schema, form.src, code = parse(o.form, stderr); code != 0 {
 			return code
 		}
+		options.Form = form.schema
 	}
-	files, code := compile(path, o.out, src, options, stderr)
+	files, code := compile(path, o.out, src, form, options, stderr)
 	if code != 0 {
 		return code
 	}
@@ -238,25 +241,25 @@ func (b baseFlag) Set(v string) error {
 	return err
 }
 
-// parse reads a schema. On failure it reports the error and returns the exit
-// code.
-func parse(path string, stderr io.Writer) (*schema.Schema, int) {
+// parse reads a schema and returns it with its text. On failure it reports the error and
+// returns the exit code.
+func parse(path string, stderr io.Writer) (*schema.Schema, []byte, int) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
-		return nil, exitIO
+		return nil, nil, exitIO
 	}
 	s, err := idl.Parse(path, src)
 	if err != nil {
 		report(stderr, path, src, err)
-		return nil, exitSchema
+		return nil, nil, exitSchema
 	}
-	return s, 0
+	return s, src, 0
 }
 
-// compile generates files for the folder out from the text of a schema. On failure it
-// reports the error and returns the exit code.
-func compile(path, out string, src []byte, options stefgen.Options, stderr io.Writer) ([]stefgen.File, int) {
+// compile generates files for the folder out from the text of a schema and its form, if
+// form is not nil. On failure it reports the error and returns the exit code.
+func compile(path, out string, src []byte, form *formFile, options stefgen.Options, stderr io.Writer) ([]stefgen.File, int) {
 	s, warnings, err := idl.ParseWithWarnings(path, src)
 	noRoot := err == nil && len(s.Roots()) == 0
 	if noRoot {
@@ -272,6 +275,12 @@ func compile(path, out string, src []byte, options stefgen.Options, stderr io.Wr
 	if noRoot {
 		return nil, exitSchema
 	}
+	if form != nil {
+		if list := checkForm(path, s, form); len(list) > 0 {
+			render(stderr, list, form.src)
+			return nil, exitSchema
+		}
+	}
 	for _, root := range slices.Sorted(maps.Keys(options.Base)) {
 		r := s.Root(root)
 		if r == nil {
@@ -285,6 +294,9 @@ func compile(path, out string, src []byte, options stefgen.Options, stderr io.Wr
 	}
 	files, err := stefgen.Generate(s, options)
 	if err != nil {
+		if refused := new(stefgen.Error); errors.As(err, &refused) && refused.Form {
+			path, src = form.path, form.src
+		}
 		report(stderr, path, src, err)
 		return nil, exitSchema
 	}

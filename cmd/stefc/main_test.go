@@ -152,7 +152,7 @@ func TestRunRendersDiagnostics(t *testing.T) {
 	f(`shop.stef:2:8: warning: no root uses "S"
    2 | struct S { A bool }
      |        ^
-shop.stef:3:33: the schema generates R.HasA twice in r.stef.go: rename one of the fields or types it comes from
+shop.stef:3:33: the schema generates R.HasA twice in r.stef.go, for field R.HasA and field R.A: rename one of them
    3 | struct R root { A bool optional HasA bool }
      |                                 ^~~~
 `, "package a\nstruct S { A bool }\nstruct R root { A bool optional HasA bool }\n")

@@ -19,6 +19,8 @@ type Error struct {
 	// Width is the number of runes at Pos to mark.
 	Width   int
 	Message string
+	// Form says that Pos is in the file of Options.Form.
+	Form bool
 }
 
 // Error returns the message with the position in front.
@@ -31,7 +33,35 @@ func (e *Error) Error() string {
 
 // refuse returns the error about a name of the schema.
 func refuse(name string, pos schema.Pos, format string, args ...any) error {
-	return &Error{pos, utf8.RuneCountInString(name), fmt.Sprintf(format, args...)}
+	return &Error{Pos: pos, Width: utf8.RuneCountInString(name), Message: fmt.Sprintf(format, args...)}
+}
+
+// inForm returns err, if there is one, as an error about a part of the form.
+func inForm(err error, form bool) error {
+	if refused, ok := err.(*Error); ok {
+		refused.Form = form
+	}
+	return err
+}
+
+// typeOfForm reports whether the form defines the type with a name.
+func (p *plan) typeOfForm(name string) bool {
+	for _, s := range p.plain.Structs {
+		if s.Name == name {
+			return false
+		}
+	}
+	for _, m := range p.plain.Multimaps {
+		if m.Name == name {
+			return false
+		}
+	}
+	for _, e := range p.plain.Enums {
+		if e.Name == name {
+			return false
+		}
+	}
+	return true
 }
 
 // check refuses what the generated code cannot express. clashes finds names that
@@ -58,7 +88,7 @@ func (p *plan) check() error {
 	}
 	for _, e := range p.enums {
 		if err := checkTypeName(e.Name, e.Pos); err != nil {
-			return err
+			return inForm(err, p.typeOfForm(e.Name))
 		}
 	}
 	return nil
@@ -72,33 +102,44 @@ var reserved = map[string]bool{
 
 func (p *plan) checkStruct(s *schema.Struct) error {
 	if err := checkTypeName(s.Name, s.Pos); err != nil {
-		return err
+		return inForm(err, p.typeOfForm(s.Name))
 	}
 	if p.endless(s) {
-		return refuse(s.Name, s.Pos, "struct %s contains itself by way of an optional dictionary struct, which generated code cannot leave out: put an array, multimap or oneof between", s.Name)
+		err := refuse(s.Name, s.Pos, "struct %s contains itself by way of an optional dictionary struct, which generated code cannot leave out: put an array, multimap or oneof between", s.Name)
+		return inForm(err, p.typeOfForm(s.Name))
 	}
 	seen := map[string]string{}
-	for i, f := range s.Fields {
-		name := exported(f.Name)
-		if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
-			return refuse(f.Name, f.Pos, "%s.%s begins with a letter that has no upper case, so generated code cannot export it: write a letter such as F before it", s.Name, f.Name)
+	for i := range s.Fields {
+		if err := checkField(s, i, seen); err != nil {
+			return inForm(err, p.ofForm(s, i))
 		}
-		if reserved[name] && (s.Oneof || name != "Type") {
-			return refuse(f.Name, f.Pos, "field %s.%s has the name of a method of all records", s.Name, f.Name)
-		}
-		if other := seen[name]; other != "" {
-			return refuse(f.Name, f.Pos, "fields %s.%s and %s have the same name in Go", s.Name, f.Name, other)
-		}
-		seen[name] = f.Name
-		if err := checkJSONName(s, f, s.Fields[:i]); err != nil {
-			return err
-		}
-		if s.Oneof && isDictStruct(&f.Type) {
-			return refuse(f.Name, f.Pos, "oneof %s: a choice cannot be the dictionary struct %s in generated code; put it into a struct", s.Name, f.Type.Name)
-		}
-		if !isDictStruct(&f.Type) && sharedPart(&f.Type) {
-			return refuse(f.Name, f.Pos, "arrays of the dictionary struct %s cannot be generated; put it into a struct", f.Type.Elem.Name)
-		}
+	}
+	return nil
+}
+
+// checkField checks field i of a struct and adds it to seen, which maps names in Go to
+// those of the schema.
+func checkField(s *schema.Struct, i int, seen map[string]string) error {
+	f := s.Fields[i]
+	name := exported(f.Name)
+	if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
+		return refuse(f.Name, f.Pos, "%s.%s begins with a letter that has no upper case, so generated code cannot export it: write a letter such as F before it", s.Name, f.Name)
+	}
+	if reserved[name] && (s.Oneof || name != "Type") {
+		return refuse(f.Name, f.Pos, "field %s.%s has the name of a method of all records", s.Name, f.Name)
+	}
+	if other := seen[name]; other != "" {
+		return refuse(f.Name, f.Pos, "fields %s.%s and %s have the same name in Go", s.Name, f.Name, other)
+	}
+	seen[name] = f.Name
+	if err := checkJSONName(s, f, s.Fields[:i]); err != nil {
+		return err
+	}
+	if s.Oneof && isDictStruct(&f.Type) {
+		return refuse(f.Name, f.Pos, "oneof %s: a choice cannot be the dictionary struct %s in generated code; put it into a struct", s.Name, f.Type.Name)
+	}
+	if !isDictStruct(&f.Type) && sharedPart(&f.Type) {
+		return refuse(f.Name, f.Pos, "arrays of the dictionary struct %s cannot be generated; put it into a struct", f.Type.Elem.Name)
 	}
 	return nil
 }

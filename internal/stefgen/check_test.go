@@ -45,17 +45,17 @@ func TestGenerateRefuses(t *testing.T) {
 
 	// Two fields of one name.
 	f("2:26: fields R.a and A have the same name in Go", "struct R root { A uint64 a uint64 }")
-	f("2:33: the schema generates R.HasA twice", "struct R root { A bool optional HasA uint64 }")
-	f("3:7: the schema generates OTypeNone twice", "struct R root { O O }", "oneof O { None uint64 }")
+	f("2:33: the schema generates R.HasA twice in r.stef.go, for field R.HasA and field R.A: rename one of them", "struct R root { A bool optional HasA uint64 }")
+	f("3:11: the schema generates OTypeNone twice in o.stef.go, for choice O.None and for oneof O itself: rename the choice", "struct R root { O O }", "oneof O { None uint64 }")
 	f("R.HasA twice", "struct R root { A uint64 optional HasA uint64 }")
 	f("R.SetA twice", "struct R root { A uint64 SetA uint64 }")
 	f("R.UnsetA twice", "struct R root { A uint64 optional UnsetA uint64 }")
 	f("R.EditA twice", "struct R root { A D EditA uint64 }", "struct D dict(D) { A uint64 }")
 	f("R.AddA twice", "struct R root { A S optional AddA uint64 }", "struct S { A uint64 }")
-	f("R.aSent twice", "struct R root { A D ASent uint64 }", "struct D dict(D) { A uint64 }")
+	f("R.aSent twice in r.stef.go, for field R.ASent and field R.A: rename one of them", "struct R root { A D ASent uint64 }", "struct D dict(D) { A uint64 }")
 	f("OTypeNone twice", "struct R root { O O }", "oneof O { None uint64 }")
-	f("ESame twice", "struct R root { E E }", "enum E { Same = 1 same = 2 }")
-	f("M.SetKey twice", "struct R root { M M }", "multimap M { key string value O }", "oneof O { Key string }")
+	f("3:10: the schema generates ESame twice in e.stef.go, for value E.Same and value E.same: rename one of them", "struct R root { E E }", "enum E { Same = 1 same = 2 }")
+	f("4:11: the schema generates M.SetKey twice in m.stef.go, for choice O.Key and for multimap M itself: rename the choice", "struct R root { M M }", "multimap M { key string value O }", "oneof O { Key string }")
 
 	// Two fields of one name in JSON.
 	f(`2:32: fields R.UserID and user_id have the same name in JSON, "user_id": rename one of them`, "struct R root { user_id uint64 UserID uint64 }")
@@ -66,12 +66,12 @@ func TestGenerateRefuses(t *testing.T) {
 
 	// Two types of one name.
 	f("two types would be generated into the file r_writer.stef.go", "struct R root { A RWriter }", "struct RWriter { A uint64 }")
-	f("NewR twice", "struct R root { A NewR }", "struct NewR { A uint64 }")
-	f("OType twice", "struct R root { O O T OType }", "oneof O { A uint64 }", "enum OType { A = 1 }")
+	f("NewR twice in r.stef.go and new_r.stef.go, for struct NewR and struct R: rename one of them", "struct R root { A NewR }", "struct NewR { A uint64 }")
+	f("OType twice in o.stef.go and o_type.stef.go, for enum OType and oneof O: rename one of them", "struct R root { O O T OType }", "oneof O { A uint64 }", "enum OType { A = 1 }")
 	f("two types would be generated into the file ab.stef.go", "struct R root { A AB B Ab }", "struct AB { A uint64 }", "struct Ab { A uint64 }")
 	f("two types would be generated into the file http_server.stef.go", "struct R root { A HTTPServer B HttpServer }",
 		"struct HTTPServer { A uint64 }", "struct HttpServer { A uint64 }")
-	f("RFieldA twice", "struct R root { A RField }", "enum RField { A = 1 }")
+	f("RFieldA twice in r.stef.go and r_field.stef.go, for value RField.A and field R.A: rename one of them", "struct R root { A RField }", "enum RField { A = 1 }")
 
 	// Types that are not exported.
 	f("3:8: point does not begin with an upper-case letter, as types do in generated code: write \"Point\"", "struct R root { A point }", "struct point { A uint64 }")

@@ -21,8 +21,8 @@ func (p *plan) clashes(files []File) error {
 	names := map[string]bool{}
 	for _, f := range files {
 		if names[f.Name] {
-			name, pos := p.origin(strings.TrimSuffix(f.Name, ".stef.go"))
-			return refuse(name, pos, "two types would be generated into the file %s: rename one of them", f.Name)
+			from, _ := twoLongest(p.typesIn(fold(strings.TrimSuffix(f.Name, ".stef.go"))))
+			return from.refuse("two types would be generated into the file %s: rename one of them", f.Name)
 		}
 		names[f.Name] = true
 		src, err := parser.ParseFile(token.NewFileSet(), f.Name, f.Content, parser.SkipObjectResolution)
@@ -50,46 +50,158 @@ func (c clashFinder) add(name, file string) error {
 		if other != file {
 			where = other + " and " + file
 		}
-		from, pos := c.plan.origin(name)
-		return refuse(from, pos, "the schema generates %s twice in %s: rename one of the fields or types it comes from", name, where)
+		from, also := twoLongest(c.plan.origins(name))
+		switch {
+		case also.name == "":
+			return from.refuse("the schema generates %s twice in %s: rename %s", name, where, from)
+		case also.of == "" && from.of != "":
+			return from.refuse("the schema generates %s twice in %s, for %s and for %s itself: rename the %s", name, where, from, also, from.what)
+		}
+		return from.refuse("the schema generates %s twice in %s, for %s and %s: rename one of them", name, where, from, also)
 	}
 	c.names[name] = file
 	return nil
 }
 
-// origin returns the name and the place in the schema from which a generated name is
-// made: a field for the methods of a type, otherwise the type whose name it begins with.
-func (p *plan) origin(generated string) (name string, pos schema.Pos) {
-	typ, method, _ := strings.Cut(generated, ".")
-	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
-	closest := func(typeName string, at schema.Pos) {
-		if strings.HasPrefix(fold(typ), fold(typeName)) && len(typeName) >= len(name) {
-			name, pos = typeName, at
+// origin is a part of the schema from which a generated name may be made.
+type origin struct {
+	what, of, name string // of is the type of a field, choice or value; "" for types
+	pos            schema.Pos
+	form           bool
+	size           int // of the part of the generated name that it explains
+}
+
+// String names the part.
+func (o origin) String() string {
+	if o.of == "" {
+		return o.what + " " + o.name
+	}
+	return o.what + " " + o.of + "." + o.name
+}
+
+func (o origin) refuse(format string, args ...any) error {
+	return inForm(refuse(o.name, o.pos, format, args...), o.form)
+}
+
+// twoLongest returns the two parts that explain most of a name. A type and its member
+// count as one, unless there is nothing else.
+func twoLongest(all []origin) (first, second origin) {
+	for _, o := range all {
+		if o.size > first.size {
+			first = o
 		}
 	}
-	var of *schema.Struct
+	for _, o := range all {
+		if o.size > second.size && o != first && (o.of != "" || o.name != first.of) && (first.of != "" || o.of != first.name) {
+			second = o
+		}
+	}
+	for _, o := range all {
+		if second.name == "" && o != first && o.of == "" {
+			second = o
+		}
+	}
+	return first, second
+}
+
+// fold returns a name as file names and combined names have it.
+func fold(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+
+// origins returns the parts of the schema that a generated name may be made from: fields
+// for the methods of a type, otherwise types with which it begins or ends and their
+// members.
+func (p *plan) origins(generated string) []origin {
+	typ, method, ok := strings.Cut(generated, ".")
+	if ok {
+		var ends, begins []origin
+		for _, m := range p.membersOf(typ) {
+			if m.size = len(m.name); strings.HasSuffix(fold(method), fold(m.name)) {
+				ends = append(ends, m)
+			} else if strings.HasPrefix(fold(method), fold(m.name)) {
+				begins = append(begins, m)
+			}
+		}
+		if len(ends) < 2 {
+			ends = append(ends, begins...)
+		}
+		for _, t := range p.types() {
+			if t.name == typ {
+				ends = append(ends, t)
+			}
+		}
+		return ends
+	}
+	list := p.typesIn(fold(generated))
+	for _, t := range p.types() {
+		rest, ok := strings.CutPrefix(fold(generated), fold(t.name))
+		for _, m := range p.membersOf(t.name) {
+			if m.size = len(t.name) + len(m.name); ok && m.of == t.name && strings.HasSuffix(rest, fold(m.name)) {
+				list = append(list, m)
+			}
+		}
+	}
+	return list
+}
+
+// typesIn returns the types with which a folded name begins or ends.
+func (p *plan) typesIn(folded string) (list []origin) {
+	for _, t := range p.types() {
+		if t.size = len(t.name); strings.HasPrefix(folded, fold(t.name)) || strings.HasSuffix(folded, fold(t.name)) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+func (p *plan) types() (list []origin) {
+	add := func(what, name string, pos schema.Pos) {
+		list = append(list, origin{what: what, name: name, pos: pos, form: p.typeOfForm(name)})
+	}
 	for _, s := range p.structs {
-		closest(s.Name, s.Pos)
-		if s.Name == typ {
-			of = s
+		if s.Oneof {
+			add("oneof", s.Name, s.Pos)
+		} else {
+			add("struct", s.Name, s.Pos)
 		}
 	}
 	for _, m := range p.multimaps {
-		closest(m.Name, m.Pos)
+		add("multimap", m.Name, m.Pos)
 	}
 	for _, e := range p.enums {
-		closest(e.Name, e.Pos)
+		add("enum", e.Name, e.Pos)
 	}
-	if of == nil || method == "" {
-		return name, pos
-	}
-	length := 0
-	for _, f := range of.Fields {
-		if goName := exported(f.Name); strings.HasSuffix(strings.ToLower(method), strings.ToLower(goName)) && len(goName) > length {
-			name, pos, length = f.Name, f.Pos, len(goName)
+	return list
+}
+
+// membersOf returns the fields, choices or values of a type. A multimap has setters for
+// the choices of its values.
+func (p *plan) membersOf(typ string) (list []origin) {
+	for _, s := range p.structs {
+		if s.Name != typ {
+			continue
+		}
+		what := "field"
+		if s.Oneof {
+			what = "choice"
+		}
+		for i, f := range s.Fields {
+			list = append(list, origin{what: what, of: s.Name, name: f.Name, pos: f.Pos, form: p.ofForm(s, i)})
 		}
 	}
-	return name, pos
+	for _, m := range p.multimaps {
+		if m.Name == typ && m.Value.Kind == schema.KindOneof {
+			list = append(list, p.membersOf(m.Value.Name)...)
+		}
+	}
+	for _, e := range p.enums {
+		if e.Name != typ {
+			continue
+		}
+		for _, v := range e.Values {
+			list = append(list, origin{what: "value", of: e.Name, name: v.Name, pos: v.Pos, form: p.typeOfForm(e.Name)})
+		}
+	}
+	return list
 }
 
 func (c clashFinder) declaration(decl ast.Decl, file string) error {
