@@ -17,7 +17,8 @@ import (
 // AppendJSON to keep everything, such as the type of a number.
 //
 //	struct    an object of the fields that are set, by the names that they have
-//	          in canonical JSON; fields that are absent, zero or empty are omitted
+//	          in canonical JSON; fields that are absent, or not optional and zero
+//	          or empty, are omitted
 //	oneof     the value of its choice; null if there is none
 //	multimap  an object; a list of [key, value] if keys repeat or are no strings
 //	array     a list

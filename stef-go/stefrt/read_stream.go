@@ -421,7 +421,7 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	// A reader that assumes a wrong schema finds damage, mostly in the first frame.
 	if s.frame.Header().Schema == nil && s.frame.Frame() == 1 && errors.Is(err, stef.ErrCorrupt) {
 		err = fmt.Errorf("%w; the stream records no schema and the reader assumes %v of %s: if its records are those of another root, "+
-			"use the reader of that root; if the writer had another schema, generate the reader with it as stefc -base",
+			"use the reader of that root; if the writer had an older schema, generate the reader with it as stefc -base; if it had a newer one, generate the reader from that",
 			err, s.wire, s.tree.Path(0))
 	}
 	err = s.frame.Error(err)

@@ -18,8 +18,9 @@ var catCommand = &command{
 	usage:   "cat [FLAG]... FILE...",
 	summary: "print the records of a stream as JSON, one a line",
 	help: `Prints the records of STEF streams as JSON, one a line. Fields have the names of
-the schema in snake case; fields that are absent, zero or empty are omitted. Files
-of OTLP, Parquet and Arrow are printed as records as well, in the order of the file.
+the schema in snake case; fields that are absent, or not optional and zero or
+empty, are omitted. Files of OTLP, Parquet and Arrow are printed as records as
+well, in the order of the file.
 
 A stream does not hold the names and types of its fields. Records of a schema of
 your own need --schema FILE.stef.

@@ -138,7 +138,7 @@ func (s *opened) explain(err error) error {
 		if s.other != nil {
 			advice += "; or say --root " + s.other.Name + ", as which it can be read"
 		}
-		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with an older version, %s: %w",
+		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with an older version, %s; with a newer one, pass the newer file: %w",
 			s.o.schema, shortCounts(s.candidates()), advice, err)
 	case misfit:
 		return fmt.Errorf("%w; the schema is that of %s", err, s.o.schema)
