@@ -19,6 +19,9 @@
 //	err = s.AwaitAll(ctx)                       // waits until they are acknowledged
 //	err = s.Drain(ctx)                          // ends the stream
 //
+// Without Flush the last records are not sent, and AwaitAll and Drain return nil: a
+// Stream does not know what its writer holds.
+//
 // A Client opens streams on a connection. A Stream is the destination of one STEF
 // writer. During opening, the server names the schema it reads and the limit of
 // its dictionaries; Stream.WriterOptions passes both to the writer. A server with

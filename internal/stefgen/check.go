@@ -98,6 +98,7 @@ func (p *plan) check() error {
 // names.
 var reserved = map[string]bool{
 	"Reset": true, "CopyFrom": true, "Equal": true, "Modified": true, "Type": true, "SetType": true, "MarshalJSON": true,
+	"UnmarshalJSON": true,
 }
 
 func (p *plan) checkStruct(s *schema.Struct) error {

@@ -36,6 +36,7 @@ func TestGenerateRefuses(t *testing.T) {
 	f("field R.Equal has", "struct R root { Equal uint64 }")
 	f("field R.Modified has", "struct R root { Modified uint64 }")
 	f("field R.MarshalJSON has", "struct R root { MarshalJSON uint64 }")
+	f("field R.UnmarshalJSON has", "struct R root { UnmarshalJSON uint64 }")
 	f("", "struct R root { Type uint64 }")
 	f("field O.Type has", "struct R root { O O }", "oneof O { Type uint64 }")
 

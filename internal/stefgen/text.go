@@ -40,11 +40,14 @@ func printJSONOf(t *schema.Type, on, v, ref string) string {
 	return fmt.Sprintf("%s.Any(%s)", on, v)
 }
 
-// printMarshal prints the method for encoding/json, which would find no fields.
+// printMarshal prints the methods for encoding/json, which would find no fields.
 func printMarshal(pr *printer, receiver, typ string) {
 	pr.P("")
 	pr.P("// MarshalJSON returns %s for encoding/json, with the names of the schema.", receiver)
 	pr.P("func (%s *%s) MarshalJSON() ([]byte, error) { return stefrt.Marshal(%s.json) }", receiver, typ, receiver)
+	pr.P("")
+	pr.P("// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.")
+	pr.P("func (*%s) UnmarshalJSON([]byte) error { return stefrt.Unmarshal(%q) }", typ, typ)
 	pr.P("")
 }
 
@@ -97,8 +100,8 @@ func (p *plan) printOneofText(pr *printer, n string, fields []*field) {
 	pr.P("default:\nj.Null()\n}\n}")
 }
 
-// printMultimapText prints a multimap as an object if its keys are text, otherwise
-// as an array of pairs.
+// printMultimapText prints a multimap as an object if its keys are text and differ,
+// otherwise as an array of pairs.
 func (p *plan) printMultimapText(pr *printer, n string, k, v part) {
 	pr.P("")
 	pr.P("// String returns m as JSON for human readers.")
@@ -107,7 +110,7 @@ func (p *plan) printMultimapText(pr *printer, n string, k, v part) {
 	pr.P("func (m *%s) json(j *stefrt.JSON) {", n)
 	value := printJSONOf(v.t, "j", "p."+v.priv, "&p."+v.priv)
 	if k.t.Kind == schema.KindString {
-		pr.P("j.Open('{')\nfor _, p := range m.pairs {\nj.Field(p.%s)\n%s\n}\nj.Close('}')\n}", k.priv, value)
+		pr.P("stefrt.PrintPairs(j, m.pairs, func(p *%sPair) string { return p.%s }, func(p *%sPair) { %s })\n}", private(n), k.priv, private(n), value)
 		return
 	}
 	pr.P("j.Open('[')\nfor _, p := range m.pairs {\nj.Item()\nj.Open('[')\nj.Item()\n%s\nj.Item()\n%s\nj.Close(']')\n}\nj.Close(']')\n}",

@@ -290,6 +290,9 @@ func (v *AnyValue) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *AnyValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*AnyValue) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("AnyValue") }
+
 func (v *AnyValue) json(j *stefrt.JSON) {
 	switch v.typ {
 	case AnyValueTypeString:

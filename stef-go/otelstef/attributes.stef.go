@@ -7,6 +7,8 @@ package otelstef
 
 import (
 	"iter"
+	"math/bits"
+	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -209,13 +211,11 @@ func (m *Attributes) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Attributes) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Attributes) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Attributes") }
+
 func (m *Attributes) json(j *stefrt.JSON) {
-	j.Open('{')
-	for _, p := range m.pairs {
-		j.Field(p.key)
-		p.value.json(j)
-	}
-	j.Close('}')
+	stefrt.PrintPairs(j, m.pairs, func(p *attributesPair) string { return p.key }, func(p *attributesPair) { p.value.json(j) })
 }
 
 func (m *Attributes) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }
@@ -311,4 +311,90 @@ func (m *Attributes) size() int {
 		n += 16 + len(p.key) + p.value.size()
 	}
 	return n
+}
+
+type attributesEncoder struct {
+	head  stefrt.MultimapEncoder
+	key   codec.StringDictEncoder
+	value *anyValueEncoder
+}
+
+func (e *attributesEncoder) register(b *stefrt.EncoderBuilder, name string) {
+	b.Multimap(name, &e.head,
+		stefrt.PrimitiveEncoder("key", &e.key, "AttributeKey"),
+		func(b *stefrt.EncoderBuilder) {
+			e.value = stefrt.ShareEncoder(b, "AnyValue", "value", (*anyValueEncoder).register)
+		},
+	)
+}
+
+func (e *attributesEncoder) Encode(m *Attributes) {
+	changed := m.node.Take()
+	pairs := m.pairs
+	if changed&stefrt.FullBit == 0 && uint(len(pairs)-1) < stefrt.MaxValueBits {
+		changed &= 1<<len(pairs) - 1
+		e.head.Write(changed << 1)
+		for ; changed != 0; changed &= changed - 1 {
+			e.value.Encode(&pairs[bits.TrailingZeros64(changed)].value)
+		}
+		return
+	}
+	m.sent = len(pairs)
+	e.head.Full(len(pairs))
+	for _, p := range pairs {
+		p.keyRef = e.key.EncodeRef(p.key, p.keyRef)
+		e.value.Encode(&p.value)
+	}
+}
+
+type attributesDecoder struct {
+	head  stefrt.MultimapDecoder
+	key   codec.StringDictDecoder
+	value *anyValueDecoder
+}
+
+func (d *attributesDecoder) register(b *stefrt.DecoderBuilder, name string) {
+	b.Multimap(name, &d.head,
+		stefrt.PrimitiveDecoder("key", &d.key, "AttributeKey"),
+		func(b *stefrt.DecoderBuilder) {
+			d.value = stefrt.ShareDecoder(b, "AnyValue", "value", (*anyValueDecoder).register)
+		},
+	)
+}
+
+func (d *attributesDecoder) Decode(m *Attributes) {
+	h := d.head.Uvarint()
+	if h&1 == 0 {
+		changed := h >> 1
+		m.node.SetModified(changed)
+		if bits.Len64(changed) > len(m.pairs) {
+			d.head.NoSuchPair()
+			return
+		}
+		for ; changed != 0; changed &= changed - 1 {
+			p := m.pairs[bits.TrailingZeros64(changed)]
+			d.value.Decode(&p.value)
+		}
+		return
+	}
+	m.node.SetModified(stefrt.FullBit)
+	if !d.resize(m, h) {
+		return
+	}
+	for _, p := range m.pairs {
+		p.key = d.key.Decode()
+		p.keyRef = 0
+		d.value.Decode(&p.value)
+	}
+}
+
+// resize sets the number of pairs to that of the header, if it is within the limits.
+func (d *attributesDecoder) resize(m *Attributes, h uint64) bool {
+	old := len(m.pairs)
+	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(attributesPair{})))
+	m.grow(n)
+	for i := old; i < n; i++ {
+		m.pairs[i].value.clear()
+	}
+	return ok
 }

@@ -90,7 +90,7 @@ func TestAttributesByKey(t *testing.T) {
 		break
 	}
 	m.Delete(1, 7)
-	require.Equal(t, `{"text":"a \"b\"","nothing":null,"text":"again"}`, m.String())
+	require.Equal(t, `[["text","a \"b\""],["nothing",null],["text","again"]]`, m.String())
 	m.Delete(0, 0)
 	require.Equal(t, 3, m.Len())
 	require.Panics(t, func() { m.Delete(2, 4) })
@@ -136,4 +136,34 @@ func TestAttributeChanges(t *testing.T) {
 	}
 	require.False(t, r.Next())
 	require.NoError(t, r.Err())
+}
+
+// TestAttributesWithRepeatedKeys: parsers of JSON keep one value of a key, so the pairs
+// are printed as an array, as stef cat does.
+func TestAttributesWithRepeatedKeys(t *testing.T) {
+	f := func(want, text string, keys ...string) {
+		t.Helper()
+		m := otelstef.NewAttributes()
+		for i, key := range keys {
+			m.AppendInt64(key, int64(i+1))
+		}
+		got, err := json.Marshal(m)
+		require.NoError(t, err)
+		require.Equal(t, want, string(got))
+		require.Equal(t, text, m.String())
+	}
+	f(`{}`, `{}`)
+	f(`{"a":1,"b":2}`, `{"a":1,"b":2}`, "a", "b")
+	f(`[["a",1],["b",2],["a",3]]`, `[["a",1],["b",2],["a",3]]`, "a", "b", "a")
+	// These keys become equal only when they are printed for programs.
+	f(`[["\ufffd",1],["\ufffd",2]]`, `{"\xfe":1,"\xff":2}`, "\xfe", "\xff")
+	f(`{"\ufffd":1,"\ufffd\ufffd":2}`, `{"\xfe":1,"\xff\xff":2}`, "\xfe", "\xff\xff")
+}
+
+// TestRecordsRefuseJSON: encoding/json would set nothing and return nil.
+func TestRecordsRefuseJSON(t *testing.T) {
+	const want = "stef: JSON cannot be read into %s: the output of MarshalJSON is for human readers and logs"
+	require.EqualError(t, json.Unmarshal([]byte(`{"Point":{}}`), otelstef.NewMetrics()), fmt.Sprintf(want, "Metrics"))
+	require.EqualError(t, json.Unmarshal([]byte(`{}`), otelstef.NewAttributes()), fmt.Sprintf(want, "Attributes"))
+	require.EqualError(t, json.Unmarshal([]byte(`1`), otelstef.NewAnyValue()), fmt.Sprintf(want, "AnyValue"))
 }

@@ -211,13 +211,11 @@ func (m *BodyMap) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *BodyMap) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*BodyMap) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("BodyMap") }
+
 func (m *BodyMap) json(j *stefrt.JSON) {
-	j.Open('{')
-	for _, p := range m.pairs {
-		j.Field(p.key)
-		p.value.json(j)
-	}
-	j.Close('}')
+	stefrt.PrintPairs(j, m.pairs, func(p *bodyMapPair) string { return p.key }, func(p *bodyMapPair) { p.value.json(j) })
 }
 
 func (m *BodyMap) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

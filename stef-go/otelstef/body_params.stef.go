@@ -157,6 +157,9 @@ func (m *BodyParams) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *BodyParams) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*BodyParams) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("BodyParams") }
+
 func (m *BodyParams) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

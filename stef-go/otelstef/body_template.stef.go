@@ -50,6 +50,9 @@ func (s *BodyTemplate) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *BodyTemplate) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*BodyTemplate) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("BodyTemplate") }
+
 func (s *BodyTemplate) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Template").Any(s.template)

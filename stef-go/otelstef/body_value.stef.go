@@ -290,6 +290,9 @@ func (v *BodyValue) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *BodyValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*BodyValue) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("BodyValue") }
+
 func (v *BodyValue) json(j *stefrt.JSON) {
 	switch v.typ {
 	case BodyValueTypeString:

@@ -73,6 +73,9 @@ func (s *CompactLog) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *CompactLog) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*CompactLog) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("CompactLog") }
+
 func (s *CompactLog) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("TraceHigh").Any(s.traceHigh)

@@ -100,6 +100,9 @@ func (s *CompactPoint) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *CompactPoint) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*CompactPoint) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("CompactPoint") }
+
 func (s *CompactPoint) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Time").Any(s.time)

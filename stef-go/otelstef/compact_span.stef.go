@@ -139,6 +139,9 @@ func (s *CompactSpan) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *CompactSpan) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*CompactSpan) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("CompactSpan") }
+
 func (s *CompactSpan) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Trace").Any(s.trace)

@@ -71,6 +71,9 @@ func (s *EntityRef) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *EntityRef) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*EntityRef) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("EntityRef") }
+
 func (s *EntityRef) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("SchemaURL").Any(s.schemaURL)

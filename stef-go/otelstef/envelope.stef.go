@@ -33,6 +33,9 @@ func (s *Envelope) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Envelope) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Envelope) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Envelope") }
+
 func (s *Envelope) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.attributes.json(j.Field("Attributes"))

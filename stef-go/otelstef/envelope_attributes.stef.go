@@ -151,13 +151,11 @@ func (m *EnvelopeAttributes) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *EnvelopeAttributes) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*EnvelopeAttributes) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("EnvelopeAttributes") }
+
 func (m *EnvelopeAttributes) json(j *stefrt.JSON) {
-	j.Open('{')
-	for _, p := range m.pairs {
-		j.Field(p.key)
-		j.Any(p.value)
-	}
-	j.Close('}')
+	stefrt.PrintPairs(j, m.pairs, func(p *envelopeAttributesPair) string { return p.key }, func(p *envelopeAttributesPair) { j.Any(p.value) })
 }
 
 func (m *EnvelopeAttributes) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

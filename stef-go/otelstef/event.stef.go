@@ -75,6 +75,9 @@ func (s *Event) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Event) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Event) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Event") }
+
 func (s *Event) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Name").Any(s.name)

@@ -78,6 +78,9 @@ func (s *Exemplar) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Exemplar) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Exemplar) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Exemplar") }
+
 func (s *Exemplar) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Timestamp").Any(s.timestamp)

@@ -123,6 +123,9 @@ func (v *ExemplarValue) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *ExemplarValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*ExemplarValue) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("ExemplarValue") }
+
 func (v *ExemplarValue) json(j *stefrt.JSON) {
 	switch v.typ {
 	case ExemplarValueTypeInt64:

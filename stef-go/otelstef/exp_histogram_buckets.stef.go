@@ -49,6 +49,11 @@ func (s *ExpHistogramBuckets) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *ExpHistogramBuckets) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*ExpHistogramBuckets) UnmarshalJSON([]byte) error {
+	return stefrt.Unmarshal("ExpHistogramBuckets")
+}
+
 func (s *ExpHistogramBuckets) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Offset").Any(s.offset)

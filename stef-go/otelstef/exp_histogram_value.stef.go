@@ -194,6 +194,9 @@ func (s *ExpHistogramValue) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *ExpHistogramValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*ExpHistogramValue) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("ExpHistogramValue") }
+
 func (s *ExpHistogramValue) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Count").Any(s.count)

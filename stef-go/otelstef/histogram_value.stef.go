@@ -154,6 +154,9 @@ func (s *HistogramValue) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *HistogramValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*HistogramValue) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("HistogramValue") }
+
 func (s *HistogramValue) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Count").Any(s.count)

@@ -189,13 +189,11 @@ func (m *KeyValueList) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *KeyValueList) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*KeyValueList) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("KeyValueList") }
+
 func (m *KeyValueList) json(j *stefrt.JSON) {
-	j.Open('{')
-	for _, p := range m.pairs {
-		j.Field(p.key)
-		p.value.json(j)
-	}
-	j.Close('}')
+	stefrt.PrintPairs(j, m.pairs, func(p *keyValueListPair) string { return p.key }, func(p *keyValueListPair) { p.value.json(j) })
 }
 
 func (m *KeyValueList) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

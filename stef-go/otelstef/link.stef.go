@@ -102,6 +102,9 @@ func (s *Link) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Link) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Link) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Link") }
+
 func (s *Link) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("TraceID").Any(s.traceID)

@@ -173,6 +173,9 @@ func (v *LogBody) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *LogBody) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*LogBody) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("LogBody") }
+
 func (v *LogBody) json(j *stefrt.JSON) {
 	switch v.typ {
 	case LogBodyTypeString:

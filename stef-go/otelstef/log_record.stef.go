@@ -242,6 +242,9 @@ func (s *LogRecord) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *LogRecord) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*LogRecord) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("LogRecord") }
+
 func (s *LogRecord) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Time").Any(s.time)

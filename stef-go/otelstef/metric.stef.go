@@ -125,6 +125,9 @@ func (s *Metric) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Metric) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Metric) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Metric") }
+
 func (s *Metric) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Name").Any(s.name)

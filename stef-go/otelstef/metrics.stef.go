@@ -146,6 +146,9 @@ func (s *Metrics) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Metrics) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Metrics) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Metrics") }
+
 func (s *Metrics) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.envelope.json(j.Field("Envelope"))

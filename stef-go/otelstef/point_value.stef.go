@@ -221,6 +221,9 @@ func (v *PointValue) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *PointValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*PointValue) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("PointValue") }
+
 func (v *PointValue) json(j *stefrt.JSON) {
 	switch v.typ {
 	case PointValueTypeInt64:

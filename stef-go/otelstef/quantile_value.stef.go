@@ -53,6 +53,9 @@ func (s *QuantileValue) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *QuantileValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*QuantileValue) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("QuantileValue") }
+
 func (s *QuantileValue) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Quantile").Any(s.quantile)

@@ -70,6 +70,9 @@ func (s *Resource) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Resource) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Resource) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Resource") }
+
 func (s *Resource) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("SchemaURL").Any(s.schemaURL)

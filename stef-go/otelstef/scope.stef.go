@@ -94,6 +94,9 @@ func (s *Scope) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Scope) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Scope) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Scope") }
+
 func (s *Scope) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Name").Any(s.name)

@@ -212,6 +212,9 @@ func (s *Span) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Span) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Span) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Span") }
+
 func (s *Span) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("TraceID").Any(s.traceID)

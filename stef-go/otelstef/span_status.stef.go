@@ -57,6 +57,9 @@ func (s *SpanStatus) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *SpanStatus) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*SpanStatus) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("SpanStatus") }
+
 func (s *SpanStatus) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Message").Any(s.message)

@@ -145,6 +145,9 @@ func (s *Spans) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Spans) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Spans) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Spans") }
+
 func (s *Spans) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.envelope.json(j.Field("Envelope"))

@@ -62,6 +62,9 @@ func (s *SummaryValue) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *SummaryValue) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*SummaryValue) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("SummaryValue") }
+
 func (s *SummaryValue) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Count").Any(s.count)

@@ -6,6 +6,7 @@ package stefrt
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -33,6 +34,12 @@ func Marshal(print func(j *JSON)) ([]byte, error) {
 	j := JSON{valid: true}
 	print(&j)
 	return j.out, nil
+}
+
+// Unmarshal returns the error of the UnmarshalJSON methods of generated types: without
+// them encoding/json would find no fields, set nothing and return nil.
+func Unmarshal(name string) error {
+	return fmt.Errorf("stef: JSON cannot be read into %s: the output of MarshalJSON is for human readers and logs", name)
 }
 
 // Open begins an object or array.
@@ -120,6 +127,39 @@ func PrintArray[T any](j *JSON, a *Array[T], print func(v *T, j *JSON)) {
 	for i := range a.Len() {
 		j.Item()
 		print(a.At(i), j)
+	}
+	j.Close(']')
+}
+
+// PrintPairs prints a multimap with text keys: as an object, or as an array of pairs if
+// keys repeat, because parsers of JSON keep one value of a key.
+func PrintPairs[P any](j *JSON, pairs []P, key func(p P) string, value func(p P)) {
+	seen := make(map[string]bool, len(pairs))
+	for _, p := range pairs {
+		k := key(p)
+		if j.valid && !utf8.ValidString(k) {
+			k = string([]rune(k)) // as it is printed
+		}
+		seen[k] = true
+	}
+	if len(seen) == len(pairs) {
+		j.Open('{')
+		for _, p := range pairs {
+			j.Field(key(p))
+			value(p)
+		}
+		j.Close('}')
+		return
+	}
+	j.Open('[')
+	for _, p := range pairs {
+		j.Item()
+		j.Open('[')
+		j.Item()
+		j.Text(key(p))
+		j.Item()
+		value(p)
+		j.Close(']')
 	}
 	j.Close(']')
 }

@@ -594,6 +594,9 @@ func (v *Any) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Any) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Any) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Any") }
+
 func (v *Any) json(j *stefrt.JSON) {
 	switch v.typ {
 	case AnyTypeFlag:

@@ -210,6 +210,9 @@ func (v *Any2) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Any2) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Any2) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Any2") }
+
 func (v *Any2) json(j *stefrt.JSON) {
 	switch v.typ {
 	case Any2TypeInt:

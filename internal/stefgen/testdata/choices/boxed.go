@@ -176,6 +176,9 @@ func (v *Boxed) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Boxed) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Boxed) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Boxed") }
+
 func (v *Boxed) json(j *stefrt.JSON) {
 	switch v.typ {
 	case BoxedTypeA:

@@ -197,6 +197,9 @@ func (v *Numbers) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Numbers) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Numbers) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Numbers") }
+
 func (v *Numbers) json(j *stefrt.JSON) {
 	switch v.typ {
 	case NumbersTypeU:

@@ -96,6 +96,9 @@ func (v *One) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *One) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*One) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("One") }
+
 func (v *One) json(j *stefrt.JSON) {
 	switch v.typ {
 	case OneTypeA:

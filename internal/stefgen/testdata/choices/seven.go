@@ -284,6 +284,9 @@ func (v *Seven) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Seven) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Seven) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Seven") }
+
 func (v *Seven) json(j *stefrt.JSON) {
 	switch v.typ {
 	case SevenTypeA:

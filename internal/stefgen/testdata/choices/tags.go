@@ -187,13 +187,11 @@ func (m *Tags) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Tags) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Tags) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Tags") }
+
 func (m *Tags) json(j *stefrt.JSON) {
-	j.Open('{')
-	for _, p := range m.pairs {
-		j.Field(p.key)
-		p.value.json(j)
-	}
-	j.Close('}')
+	stefrt.PrintPairs(j, m.pairs, func(p *tagsPair) string { return p.key }, func(p *tagsPair) { p.value.json(j) })
 }
 
 func (m *Tags) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

@@ -136,6 +136,9 @@ func (v *Texts) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Texts) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Texts) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Texts") }
+
 func (v *Texts) json(j *stefrt.JSON) {
 	switch v.typ {
 	case TextsTypeA:

@@ -169,6 +169,9 @@ func (v *Three) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Three) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Three) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Three") }
+
 func (v *Three) json(j *stefrt.JSON) {
 	switch v.typ {
 	case ThreeTypeA:

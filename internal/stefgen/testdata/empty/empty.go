@@ -23,6 +23,9 @@ func (s *Empty) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Empty) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Empty) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Empty") }
+
 func (s *Empty) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Close('}')

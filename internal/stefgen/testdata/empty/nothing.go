@@ -69,6 +69,9 @@ func (v *Nothing) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Nothing) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Nothing) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Nothing") }
+
 func (v *Nothing) json(j *stefrt.JSON) {
 	switch v.typ {
 	default:

@@ -99,6 +99,9 @@ func (m *Tags) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Tags) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Tags) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Tags") }
+
 func (m *Tags) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

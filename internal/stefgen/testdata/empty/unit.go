@@ -25,6 +25,9 @@ func (s *Unit) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Unit) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Unit) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Unit") }
+
 func (s *Unit) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Close('}')

@@ -123,6 +123,9 @@ func (m *Blobs) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Blobs) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Blobs) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Blobs") }
+
 func (m *Blobs) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

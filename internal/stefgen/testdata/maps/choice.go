@@ -196,6 +196,9 @@ func (v *Choice) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Choice) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Choice) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Choice") }
+
 func (v *Choice) json(j *stefrt.JSON) {
 	switch v.typ {
 	case ChoiceTypeN:

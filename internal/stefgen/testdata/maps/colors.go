@@ -143,6 +143,9 @@ func (m *Colors) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Colors) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Colors) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Colors") }
+
 func (m *Colors) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

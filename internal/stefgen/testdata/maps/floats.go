@@ -143,6 +143,9 @@ func (m *Floats) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Floats) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Floats) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Floats") }
+
 func (m *Floats) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -143,6 +143,9 @@ func (m *Ints) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Ints) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Ints) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Ints") }
+
 func (m *Ints) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

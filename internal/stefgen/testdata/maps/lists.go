@@ -101,6 +101,9 @@ func (m *Lists) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Lists) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Lists) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Lists") }
+
 func (m *Lists) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -100,6 +100,9 @@ func (m *Nested) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Nested) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Nested) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Nested") }
+
 func (m *Nested) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -100,6 +100,9 @@ func (m *Oneofs) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Oneofs) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Oneofs) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Oneofs") }
+
 func (m *Oneofs) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -81,6 +81,9 @@ func (s *Point) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Point) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Point) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Point") }
+
 func (s *Point) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("X").Any(s.x)

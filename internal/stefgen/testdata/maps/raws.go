@@ -123,6 +123,9 @@ func (m *Raws) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Raws) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Raws) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Raws") }
+
 func (m *Raws) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -64,6 +64,9 @@ func (s *Shared) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Shared) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Shared) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Shared") }
+
 func (s *Shared) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.words.json(j.Field("Words"))

@@ -100,6 +100,9 @@ func (m *Structs) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Structs) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Structs) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Structs") }
+
 func (m *Structs) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

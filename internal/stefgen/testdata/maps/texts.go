@@ -149,13 +149,11 @@ func (m *Texts) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Texts) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Texts) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Texts") }
+
 func (m *Texts) json(j *stefrt.JSON) {
-	j.Open('{')
-	for _, p := range m.pairs {
-		j.Field(p.key)
-		j.Any(p.value)
-	}
-	j.Close('}')
+	stefrt.PrintPairs(j, m.pairs, func(p *textsPair) string { return p.key }, func(p *textsPair) { j.Any(p.value) })
 }
 
 func (m *Texts) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

@@ -167,13 +167,11 @@ func (m *Words) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Words) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Words) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Words") }
+
 func (m *Words) json(j *stefrt.JSON) {
-	j.Open('{')
-	for _, p := range m.pairs {
-		j.Field(p.key)
-		j.Any(p.value)
-	}
-	j.Close('}')
+	stefrt.PrintPairs(j, m.pairs, func(p *wordsPair) string { return p.key }, func(p *wordsPair) { j.Any(p.value) })
 }
 
 func (m *Words) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

@@ -177,6 +177,9 @@ func (v *Bits) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Bits) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Bits) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Bits") }
+
 func (v *Bits) json(j *stefrt.JSON) {
 	switch v.typ {
 	case BitsTypeStefrt:

@@ -39,6 +39,9 @@ func (s *Box) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Box) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Box) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Box") }
+
 func (s *Box) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Values").Any(s.values.Values())

@@ -307,6 +307,9 @@ func (v *Dict) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Dict) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Dict) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Dict") }
+
 func (v *Dict) json(j *stefrt.JSON) {
 	switch v.typ {
 	case DictTypeNode:

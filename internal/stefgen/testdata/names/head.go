@@ -89,6 +89,9 @@ func (s *Head) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Head) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Head) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Head") }
+
 func (s *Head) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Head").Any(s.headField)

@@ -41,6 +41,9 @@ func (s *HostWindows) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *HostWindows) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*HostWindows) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("HostWindows") }
+
 func (s *HostWindows) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Arm64").Any(s.arm64)

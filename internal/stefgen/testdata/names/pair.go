@@ -174,6 +174,9 @@ func (v *Pair) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Pair) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Pair) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Pair") }
+
 func (v *Pair) json(j *stefrt.JSON) {
 	switch v.typ {
 	case PairTypeText:

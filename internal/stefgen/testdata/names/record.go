@@ -509,6 +509,9 @@ func (s *Record) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Record) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Record) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Record") }
+
 func (s *Record) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Node").Any(s.nodeField)

@@ -155,6 +155,9 @@ func (s *Slot) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Slot) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Slot) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Slot") }
+
 func (s *Slot) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Slot").Any(s.slotField)

@@ -46,6 +46,9 @@ func (s *Stef) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Stef) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Stef) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Stef") }
+
 func (s *Stef) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.bits.json(j.Field("Bits"))

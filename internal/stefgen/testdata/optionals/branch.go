@@ -140,6 +140,9 @@ func (v *Branch) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Branch) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Branch) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Branch") }
+
 func (v *Branch) json(j *stefrt.JSON) {
 	switch v.typ {
 	case BranchTypeLeaf:

@@ -122,6 +122,9 @@ func (s *Deeper) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Deeper) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Deeper) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Deeper") }
+
 func (s *Deeper) json(j *stefrt.JSON) {
 	j.Open('{')
 	if s.present&(1<<0) != 0 {

@@ -106,6 +106,9 @@ func (s *Inner2) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Inner2) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Inner2) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Inner2") }
+
 func (s *Inner2) json(j *stefrt.JSON) {
 	j.Open('{')
 	if s.present&(1<<0) != 0 {

@@ -137,13 +137,11 @@ func (m *TreeMap) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *TreeMap) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*TreeMap) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("TreeMap") }
+
 func (m *TreeMap) json(j *stefrt.JSON) {
-	j.Open('{')
-	for _, p := range m.pairs {
-		j.Field(p.key)
-		p.value.json(j)
-	}
-	j.Close('}')
+	stefrt.PrintPairs(j, m.pairs, func(p *treeMapPair) string { return p.key }, func(p *treeMapPair) { p.value.json(j) })
 }
 
 func (m *TreeMap) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

@@ -100,6 +100,9 @@ func (m *ByFirst) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *ByFirst) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*ByFirst) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("ByFirst") }
+
 func (m *ByFirst) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

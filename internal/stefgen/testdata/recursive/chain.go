@@ -83,6 +83,9 @@ func (s *Chain) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Chain) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Chain) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Chain") }
+
 func (s *Chain) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("N").Any(s.n)

@@ -83,6 +83,9 @@ func (s *First) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *First) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*First) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("First") }
+
 func (s *First) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("N").Any(s.n)

@@ -99,6 +99,9 @@ func (m *Group) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Group) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Group) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Group") }
+
 func (m *Group) json(j *stefrt.JSON) {
 	j.Open('[')
 	for _, p := range m.pairs {

@@ -143,6 +143,9 @@ func (v *Key) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Key) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Key) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Key") }
+
 func (v *Key) json(j *stefrt.JSON) {
 	switch v.typ {
 	case KeyTypeName:

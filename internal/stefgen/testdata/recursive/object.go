@@ -196,13 +196,11 @@ func (m *Object) String() string { return stefrt.StringOf(m.json) }
 // MarshalJSON returns m for encoding/json, with the names of the schema.
 func (m *Object) MarshalJSON() ([]byte, error) { return stefrt.Marshal(m.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Object) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Object") }
+
 func (m *Object) json(j *stefrt.JSON) {
-	j.Open('{')
-	for _, p := range m.pairs {
-		j.Field(p.key)
-		p.value.json(j)
-	}
-	j.Close('}')
+	stefrt.PrintPairs(j, m.pairs, func(p *objectPair) string { return p.key }, func(p *objectPair) { p.value.json(j) })
 }
 
 func (m *Object) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }

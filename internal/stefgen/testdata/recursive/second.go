@@ -55,6 +55,9 @@ func (s *Second) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Second) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Second) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Second") }
+
 func (s *Second) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("S").Any(s.s)

@@ -260,6 +260,9 @@ func (v *Value) String() string {
 // MarshalJSON returns v for encoding/json, with the names of the schema.
 func (v *Value) MarshalJSON() ([]byte, error) { return stefrt.Marshal(v.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Value) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Value") }
+
 func (v *Value) json(j *stefrt.JSON) {
 	switch v.typ {
 	case ValueTypeObject:

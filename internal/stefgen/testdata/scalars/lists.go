@@ -205,6 +205,9 @@ func (s *Lists) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Lists) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Lists) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Lists") }
+
 func (s *Lists) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Flags").Any(s.flags.Values())

@@ -358,6 +358,9 @@ func (s *Maybe) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Maybe) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Maybe) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Maybe") }
+
 func (s *Maybe) json(j *stefrt.JSON) {
 	j.Open('{')
 	if s.present&(1<<0) != 0 {

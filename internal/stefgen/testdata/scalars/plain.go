@@ -161,6 +161,9 @@ func (s *Plain) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Plain) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Plain) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Plain") }
+
 func (s *Plain) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Flag").Any(s.flag)

@@ -121,6 +121,9 @@ func (s *Holder) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Holder) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Holder) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Holder") }
+
 func (s *Holder) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.inner.json(j.Field("Inner"))

@@ -60,6 +60,9 @@ func (s *Inner) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Inner) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Inner) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Inner") }
+
 func (s *Inner) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("S").Any(s.s)

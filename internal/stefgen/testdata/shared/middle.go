@@ -74,6 +74,9 @@ func (s *Middle) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Middle) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Middle) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Middle") }
+
 func (s *Middle) json(j *stefrt.JSON) {
 	j.Open('{')
 	s.inner.json(j.Field("Inner"))

@@ -116,6 +116,9 @@ func (s *Outer) String() string { return stefrt.StringOf(s.json) }
 // MarshalJSON returns s for encoding/json, with the names of the schema.
 func (s *Outer) MarshalJSON() ([]byte, error) { return stefrt.Marshal(s.json) }
 
+// UnmarshalJSON returns an error: the JSON of MarshalJSON cannot be read.
+func (*Outer) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("Outer") }
+
 func (s *Outer) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("N").Any(s.n)
