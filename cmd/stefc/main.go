@@ -162,6 +162,7 @@ func generate(path string, o settings, stderr io.Writer) int {
 			return exitSchema
 		}
 		warnOfChanges(stderr, path, o.out, old.whole, now)
+		warnOfBases(stderr, path, o.out, old.plain, files)
 	}
 	if err := write(o.out, files); err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)

@@ -412,3 +412,28 @@ func TestRunRefusesFolderOfOtherPackage(t *testing.T) {
 	code, stderr = again("-out", "shop", "shop.stef")
 	require.Equal(t, 0, code, stderr)
 }
+
+// TestRunWarnsOfBases: without its -base the new code does not read all old streams.
+func TestRunWarnsOfBases(t *testing.T) {
+	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
+	_, code, stderr := stefc(t, appended, "-base", "Order=3,1", "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	code, stderr = again("-base", "Order=3,1", "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code)
+	require.Empty(t, stderr)
+	for _, next := range []struct {
+		base string
+		args []string
+	}{{"2,1", []string{"-base", "Order=2,1"}}, {"4,1", nil}} {
+		_, code, stderr = stefc(t, appended, "-base", "Order=3,1", "-out", "gen", "shop.stef")
+		require.Equal(t, 0, code, stderr)
+		code, stderr = again(append(next.args, "-out", "gen", "shop.stef")...)
+		require.Equal(t, 0, code)
+		require.Equal(t, "shop.stef: warning: the code in gen was generated with -base Order=3,1, the new code has the base "+next.base+": it cannot read all streams without\n"+
+			"     | a schema header that the old code reads. Pass this -base again, or ignore this if there are no such streams.\n", stderr)
+	}
+	// The default is the whole schema, which grows without a warning.
+	code, stderr = compileText(t, "shop.stef", strings.Replace(appended, "Note string", "Note string More string", 1), "-out", "gen")
+	require.Equal(t, 0, code)
+	require.Empty(t, stderr)
+}
