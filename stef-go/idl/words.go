@@ -56,6 +56,9 @@ func (p *parser) blameBehind(name token, before []*schema.Field) {
 	}
 	if last := before[len(before)-1]; last.Pos.Line == name.pos.Line {
 		p.blame(name.span, foreignWord(name.text, last.Name, last.Type.String()))
+		if misspelled(name.text, "optional") {
+			p.blame(name.span, "expected a field, found "+quoted(name.text)+`, did you mean "optional"?`)
+		}
 	}
 }
 
@@ -139,14 +142,24 @@ func definitionWord(word string) string {
 	return ""
 }
 
+// misspelled reports whether word is keyword with one wrong letter.
+func misspelled(word, keyword string) bool {
+	return len(word) <= maxSuggestRunes && distance(strings.ToLower(word), keyword) == 1
+}
+
 // openHint returns what is wrong with the word in the place of the brace that opens a
 // definition, as the end of a message, or "".
 func openHint(word string) string {
 	switch strings.ToLower(word) {
-	case "root":
+	case "root": // in upper case
 		return `, did you mean "root"?`
 	case "extends", "extend", "inherits":
 		return ": a struct cannot extend another, use a field"
+	}
+	for _, modifier := range []string{"root", "dict"} {
+		if misspelled(word, modifier) {
+			return ", did you mean " + quoted(modifier) + "?"
+		}
 	}
 	return ""
 }
