@@ -115,9 +115,6 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	p.printOneofAccess(pr, n, fields, box)
 	p.printOneofText(pr, n, fields)
 	p.printOneofCommon(pr, n, fields, num, str)
-	if p.shared[n] {
-		p.printOneofShared(pr, n, fields)
-	}
 }
 
 // printChoiceText prints the String method of the choices.
@@ -134,10 +131,14 @@ func (p *plan) printChoiceText(pr *printer, n string, fields []*field) {
 	pr.P("return \"%sType(\" + strconv.Itoa(int(t)) + \")\"\n}", n)
 }
 
-// printOneofCodec prints the encoder and the decoder of a oneof.
+// printOneofCodec prints the encoder and the decoder of a oneof, and what dictionaries
+// need.
 func (p *plan) printOneofCodec(pr *printer, s *schema.Struct) {
 	fields := p.choicesOf(s)
 	_, _, box := slotsOf(fields)
+	if p.shared[s.Name] {
+		p.printOneofShared(pr, s.Name, fields)
+	}
 	p.printOneofEncoder(pr, s, fields)
 	p.printOneofDecoder(pr, s, fields, box)
 }

@@ -14,6 +14,77 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
+// clean clears all marks in v.
+func (v *AnyValue) clean() {
+	v.node.SetModified(0)
+	switch v.typ {
+	case AnyValueTypeArray:
+		v.box.array.Clean()
+	case AnyValueTypeKVList:
+		v.box.kvList.clean()
+	}
+}
+
+// markDiff marks what differs from held, and reports whether anything does.
+func (v *AnyValue) markDiff(held *AnyValue) bool {
+	if v.Equal(held) {
+		v.node.SetModified(0)
+		return false
+	}
+	v.node.SetModified(1)
+	switch v.typ {
+	case AnyValueTypeArray:
+		if held.typ == v.typ {
+			v.box.array.MarkDiff(&held.box.array)
+		} else {
+			v.box.array.MarkAll(new(stefrt.Check))
+		}
+	case AnyValueTypeKVList:
+		if held.typ == v.typ {
+			v.box.kvList.markDiff(&held.box.kvList)
+		} else {
+			v.box.kvList.markAll(new(stefrt.Check))
+		}
+	}
+	return true
+}
+
+func (v *AnyValue) hash(h *codec.Hash) {
+	h.Uint64(uint64(v.typ))
+	switch v.typ {
+	case AnyValueTypeString:
+		h.String(v.str)
+		return
+	case AnyValueTypeArray:
+		v.box.array.Hash(h)
+		return
+	case AnyValueTypeKVList:
+		v.box.kvList.hash(h)
+		return
+	case AnyValueTypeBytes:
+		h.Bytes(v.box.bytes)
+		return
+	}
+	if v.typ != AnyValueTypeNone {
+		h.Uint64(v.num)
+	}
+}
+
+// size returns the memory of v as a part of a dictionary entry.
+func (v *AnyValue) size() int {
+	switch v.typ {
+	case AnyValueTypeString:
+		return 8 + 16 + len(v.str)
+	case AnyValueTypeArray:
+		return 8 + v.box.array.Size()
+	case AnyValueTypeKVList:
+		return 8 + v.box.kvList.size()
+	case AnyValueTypeBytes:
+		return 8 + 16 + len(v.box.bytes)
+	}
+	return 8
+}
+
 type anyValueEncoder struct {
 	head    stefrt.OneofEncoder
 	string  codec.StringDictEncoder

@@ -13,6 +13,64 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
+// clean clears all marks in v.
+func (v *Any2) clean() {
+	v.node.SetModified(0)
+	switch v.typ {
+	case Any2TypePoint:
+		v.box.point.clean()
+	}
+}
+
+// markDiff marks what differs from held, and reports whether anything does.
+func (v *Any2) markDiff(held *Any2) bool {
+	if v.Equal(held) {
+		v.node.SetModified(0)
+		return false
+	}
+	v.node.SetModified(1)
+	switch v.typ {
+	case Any2TypePoint:
+		if held.typ == v.typ {
+			v.box.point.markDiff(&held.box.point)
+		} else {
+			v.box.point.markAll(new(stefrt.Check))
+		}
+	}
+	return true
+}
+
+func (v *Any2) hash(h *codec.Hash) {
+	h.Uint64(uint64(v.typ))
+	switch v.typ {
+	case Any2TypeStr:
+		h.String(v.str)
+		return
+	case Any2TypeRaw:
+		h.Bytes(v.box.raw)
+		return
+	case Any2TypePoint:
+		v.box.point.hash(h)
+		return
+	}
+	if v.typ != Any2TypeNone {
+		h.Uint64(v.num)
+	}
+}
+
+// size returns the memory of v as a part of a dictionary entry.
+func (v *Any2) size() int {
+	switch v.typ {
+	case Any2TypeStr:
+		return 8 + 16 + len(v.str)
+	case Any2TypeRaw:
+		return 8 + 16 + len(v.box.raw)
+	case Any2TypePoint:
+		return 8 + v.box.point.size()
+	}
+	return 8
+}
+
 type any2Encoder struct {
 	head     stefrt.OneofEncoder
 	int      codec.Int64Encoder

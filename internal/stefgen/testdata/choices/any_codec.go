@@ -14,6 +14,178 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
+// clean clears all marks in v.
+func (v *Any) clean() {
+	v.node.SetModified(0)
+	switch v.typ {
+	case AnyTypePoint:
+		v.box.point.clean()
+	case AnyTypeNested:
+		v.box.nested.clean()
+	case AnyTypeTags:
+		v.box.tags.clean()
+	case AnyTypePoints:
+		v.box.points.Clean()
+	case AnyTypeLongs:
+		v.box.longs.Clean()
+	case AnyTypeDoubles:
+		v.box.doubles.Clean()
+	case AnyTypeRaws:
+		v.box.raws.Clean()
+	case AnyTypeOnes:
+		v.box.ones.Clean()
+	case AnyTypeTagLists:
+		v.box.tagLists.Clean()
+	}
+}
+
+// markDiff marks what differs from held, and reports whether anything does.
+func (v *Any) markDiff(held *Any) bool {
+	if v.Equal(held) {
+		v.node.SetModified(0)
+		return false
+	}
+	v.node.SetModified(1)
+	switch v.typ {
+	case AnyTypePoint:
+		if held.typ == v.typ {
+			v.box.point.markDiff(&held.box.point)
+		} else {
+			v.box.point.markAll(new(stefrt.Check))
+		}
+	case AnyTypeNested:
+		if held.typ == v.typ {
+			v.box.nested.markDiff(&held.box.nested)
+		} else {
+			v.box.nested.markAll(new(stefrt.Check))
+		}
+	case AnyTypeTags:
+		if held.typ == v.typ {
+			v.box.tags.markDiff(&held.box.tags)
+		} else {
+			v.box.tags.markAll(new(stefrt.Check))
+		}
+	case AnyTypePoints:
+		if held.typ == v.typ {
+			v.box.points.MarkDiff(&held.box.points)
+		} else {
+			v.box.points.MarkAll(new(stefrt.Check))
+		}
+	case AnyTypeLongs:
+		if held.typ == v.typ {
+			v.box.longs.MarkDiff(&held.box.longs)
+		} else {
+			v.box.longs.MarkAll(new(stefrt.Check))
+		}
+	case AnyTypeDoubles:
+		if held.typ == v.typ {
+			v.box.doubles.MarkDiff(&held.box.doubles)
+		} else {
+			v.box.doubles.MarkAll(new(stefrt.Check))
+		}
+	case AnyTypeRaws:
+		if held.typ == v.typ {
+			v.box.raws.MarkDiff(&held.box.raws)
+		} else {
+			v.box.raws.MarkAll(new(stefrt.Check))
+		}
+	case AnyTypeOnes:
+		if held.typ == v.typ {
+			v.box.ones.MarkDiff(&held.box.ones)
+		} else {
+			v.box.ones.MarkAll(new(stefrt.Check))
+		}
+	case AnyTypeTagLists:
+		if held.typ == v.typ {
+			v.box.tagLists.MarkDiff(&held.box.tagLists)
+		} else {
+			v.box.tagLists.MarkAll(new(stefrt.Check))
+		}
+	}
+	return true
+}
+
+func (v *Any) hash(h *codec.Hash) {
+	h.Uint64(uint64(v.typ))
+	switch v.typ {
+	case AnyTypeText:
+		h.String(v.str)
+		return
+	case AnyTypeWord:
+		h.String(v.str)
+		return
+	case AnyTypeRaw:
+		h.Bytes(v.box.raw)
+		return
+	case AnyTypeBlob:
+		h.Bytes(v.box.blob)
+		return
+	case AnyTypePoint:
+		v.box.point.hash(h)
+		return
+	case AnyTypeNested:
+		v.box.nested.hash(h)
+		return
+	case AnyTypeTags:
+		v.box.tags.hash(h)
+		return
+	case AnyTypePoints:
+		v.box.points.Hash(h)
+		return
+	case AnyTypeLongs:
+		v.box.longs.Hash(h)
+		return
+	case AnyTypeDoubles:
+		v.box.doubles.Hash(h)
+		return
+	case AnyTypeRaws:
+		v.box.raws.Hash(h)
+		return
+	case AnyTypeOnes:
+		v.box.ones.Hash(h)
+		return
+	case AnyTypeTagLists:
+		v.box.tagLists.Hash(h)
+		return
+	}
+	if v.typ != AnyTypeNone {
+		h.Uint64(v.num)
+	}
+}
+
+// size returns the memory of v as a part of a dictionary entry.
+func (v *Any) size() int {
+	switch v.typ {
+	case AnyTypeText:
+		return 8 + 16 + len(v.str)
+	case AnyTypeWord:
+		return 8 + 16 + len(v.str)
+	case AnyTypeRaw:
+		return 8 + 16 + len(v.box.raw)
+	case AnyTypeBlob:
+		return 8 + 16 + len(v.box.blob)
+	case AnyTypePoint:
+		return 8 + v.box.point.size()
+	case AnyTypeNested:
+		return 8 + v.box.nested.size()
+	case AnyTypeTags:
+		return 8 + v.box.tags.size()
+	case AnyTypePoints:
+		return 8 + v.box.points.Size()
+	case AnyTypeLongs:
+		return 8 + v.box.longs.Size()
+	case AnyTypeDoubles:
+		return 8 + v.box.doubles.Size()
+	case AnyTypeRaws:
+		return 8 + v.box.raws.Size()
+	case AnyTypeOnes:
+		return 8 + v.box.ones.Size()
+	case AnyTypeTagLists:
+		return 8 + v.box.tagLists.Size()
+	}
+	return 8
+}
+
 type anyEncoder struct {
 	head     stefrt.OneofEncoder
 	flag     codec.BoolEncoder

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"strconv"
 
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -377,72 +376,4 @@ func (v *Seven) markAll(c *stefrt.Check) {
 	case SevenTypeG:
 		v.box.g.markAll(c)
 	}
-}
-
-// clean clears all marks in v.
-func (v *Seven) clean() {
-	v.node.SetModified(0)
-	switch v.typ {
-	case SevenTypeG:
-		v.box.g.clean()
-	}
-}
-
-// markDiff marks what differs from held, and reports whether anything does.
-func (v *Seven) markDiff(held *Seven) bool {
-	if v.Equal(held) {
-		v.node.SetModified(0)
-		return false
-	}
-	v.node.SetModified(1)
-	switch v.typ {
-	case SevenTypeG:
-		if held.typ == v.typ {
-			v.box.g.markDiff(&held.box.g)
-		} else {
-			v.box.g.markAll(new(stefrt.Check))
-		}
-	}
-	return true
-}
-
-func (v *Seven) hash(h *codec.Hash) {
-	h.Uint64(uint64(v.typ))
-	switch v.typ {
-	case SevenTypeC:
-		h.String(v.str)
-		return
-	case SevenTypeD:
-		h.String(v.str)
-		return
-	case SevenTypeE:
-		h.Bytes(v.box.e)
-		return
-	case SevenTypeF:
-		h.Bytes(v.box.f)
-		return
-	case SevenTypeG:
-		v.box.g.hash(h)
-		return
-	}
-	if v.typ != SevenTypeNone {
-		h.Uint64(v.num)
-	}
-}
-
-// size returns the memory of v as a part of a dictionary entry.
-func (v *Seven) size() int {
-	switch v.typ {
-	case SevenTypeC:
-		return 8 + 16 + len(v.str)
-	case SevenTypeD:
-		return 8 + 16 + len(v.str)
-	case SevenTypeE:
-		return 8 + 16 + len(v.box.e)
-	case SevenTypeF:
-		return 8 + 16 + len(v.box.f)
-	case SevenTypeG:
-		return 8 + v.box.g.size()
-	}
-	return 8
 }

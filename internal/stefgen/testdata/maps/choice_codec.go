@@ -12,6 +12,72 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
+// clean clears all marks in v.
+func (v *Choice) clean() {
+	v.node.SetModified(0)
+	switch v.typ {
+	case ChoiceTypeP:
+		v.box.p.clean()
+	case ChoiceTypeM:
+		v.box.m.clean()
+	}
+}
+
+// markDiff marks what differs from held, and reports whether anything does.
+func (v *Choice) markDiff(held *Choice) bool {
+	if v.Equal(held) {
+		v.node.SetModified(0)
+		return false
+	}
+	v.node.SetModified(1)
+	switch v.typ {
+	case ChoiceTypeP:
+		if held.typ == v.typ {
+			v.box.p.markDiff(&held.box.p)
+		} else {
+			v.box.p.markAll(new(stefrt.Check))
+		}
+	case ChoiceTypeM:
+		if held.typ == v.typ {
+			v.box.m.markDiff(&held.box.m)
+		} else {
+			v.box.m.markAll(new(stefrt.Check))
+		}
+	}
+	return true
+}
+
+func (v *Choice) hash(h *codec.Hash) {
+	h.Uint64(uint64(v.typ))
+	switch v.typ {
+	case ChoiceTypeS:
+		h.String(v.str)
+		return
+	case ChoiceTypeP:
+		v.box.p.hash(h)
+		return
+	case ChoiceTypeM:
+		v.box.m.hash(h)
+		return
+	}
+	if v.typ != ChoiceTypeNone {
+		h.Uint64(v.num)
+	}
+}
+
+// size returns the memory of v as a part of a dictionary entry.
+func (v *Choice) size() int {
+	switch v.typ {
+	case ChoiceTypeS:
+		return 8 + 16 + len(v.str)
+	case ChoiceTypeP:
+		return 8 + v.box.p.size()
+	case ChoiceTypeM:
+		return 8 + v.box.m.size()
+	}
+	return 8
+}
+
 type choiceEncoder struct {
 	head stefrt.OneofEncoder
 	n    codec.Uint64Encoder

@@ -14,6 +14,85 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
+// clean clears all marks in v.
+func (v *Value) clean() {
+	v.node.SetModified(0)
+	switch v.typ {
+	case ValueTypeObject:
+		v.box.object.clean()
+	case ValueTypeList:
+		v.box.list.Clean()
+	case ValueTypeSelf:
+		v.box.self.clean()
+	}
+}
+
+// markDiff marks what differs from held, and reports whether anything does.
+func (v *Value) markDiff(held *Value) bool {
+	if v.Equal(held) {
+		v.node.SetModified(0)
+		return false
+	}
+	v.node.SetModified(1)
+	switch v.typ {
+	case ValueTypeObject:
+		if held.typ == v.typ {
+			v.box.object.markDiff(&held.box.object)
+		} else {
+			v.box.object.markAll(new(stefrt.Check))
+		}
+	case ValueTypeList:
+		if held.typ == v.typ {
+			v.box.list.MarkDiff(&held.box.list)
+		} else {
+			v.box.list.MarkAll(new(stefrt.Check))
+		}
+	case ValueTypeSelf:
+		if held.typ == v.typ {
+			v.box.self.markDiff(&held.box.self)
+		} else {
+			v.box.self.markAll(new(stefrt.Check))
+		}
+	}
+	return true
+}
+
+func (v *Value) hash(h *codec.Hash) {
+	h.Uint64(uint64(v.typ))
+	switch v.typ {
+	case ValueTypeObject:
+		v.box.object.hash(h)
+		return
+	case ValueTypeList:
+		v.box.list.Hash(h)
+		return
+	case ValueTypeString:
+		h.String(v.str)
+		return
+	case ValueTypeSelf:
+		v.box.self.hash(h)
+		return
+	}
+	if v.typ != ValueTypeNone {
+		h.Uint64(v.num)
+	}
+}
+
+// size returns the memory of v as a part of a dictionary entry.
+func (v *Value) size() int {
+	switch v.typ {
+	case ValueTypeObject:
+		return 8 + v.box.object.size()
+	case ValueTypeList:
+		return 8 + v.box.list.Size()
+	case ValueTypeString:
+		return 8 + 16 + len(v.str)
+	case ValueTypeSelf:
+		return 8 + v.box.self.size()
+	}
+	return 8
+}
+
 type valueEncoder struct {
 	head   stefrt.OneofEncoder
 	object *objectEncoder
