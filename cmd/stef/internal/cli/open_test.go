@@ -184,7 +184,7 @@ func TestSchemaVersions(t *testing.T) {
 	for _, command := range []string{"cat", "stat", "inspect"} {
 		out, _ := mustRun(t, old, command, "--schema", newer, "--root", "Order", "--base", "Order=2", "-")
 		require.Contains(t, out, map[string]string{"cat": `"customer":"Ada"`, "stat": "records      1", "inspect": `"Ada"`}[command])
-		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older version, pass that file, or --base with the numbers of fields that it had then; with a newer one, pass the newer file: offset ", old,
+		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older or newer version, pass that file, or, if older, --base with the numbers of fields that it had: offset ", old,
 			command, "--schema", newer, "--root", "Order", "-")
 		fails(cli.ExitData, "--base", old, command, "--schema", newer, "-")
 		fails(cli.ExitData, "the stream is newer than "+older, announced, command, "--schema", older, "-")

@@ -134,11 +134,11 @@ func (s *opened) explain(err error) error {
 	case s.newer():
 		return fmt.Errorf("the stream is newer than %s: pass the .stef file that it was written with: %w", s.o.schema, err)
 	case s.head != nil && s.head.Wire == nil && len(s.o.base) == 0 && atStart(err):
-		advice := "pass that file, or --base with the numbers of fields that it had then"
+		advice := "pass that file, or, if older, --base with the numbers of fields that it had"
 		if s.other != nil {
 			advice += "; or say --root " + s.other.Name + ", as which it can be read"
 		}
-		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with an older version, %s; with a newer one, pass the newer file: %w",
+		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with an older or newer version, %s: %w",
 			s.o.schema, shortCounts(s.candidates()), advice, err)
 	case misfit:
 		return fmt.Errorf("%w; the schema is that of %s", err, s.o.schema)
