@@ -94,7 +94,8 @@ func (p *plan) printStructClear(pr *printer, s *schema.Struct, fields []*field) 
 func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
 	pr.P("")
-	pr.P("// CopyFrom copies the value of src to s. Shared values are shared, not copied.")
+	pr.P("// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be")
+	pr.P("// copied to a part of itself.")
 	pr.P("func (s *%s) CopyFrom(src *%s) {", name, name)
 	for _, f := range fields {
 		p.printCopy(pr, f)

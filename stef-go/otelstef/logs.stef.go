@@ -190,7 +190,8 @@ var initialLogs = NewLogs()
 // Reset sets the initial value.
 func (s *Logs) Reset() { s.CopyFrom(initialLogs) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Logs) CopyFrom(src *Logs) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.resource.node.Frozen() {

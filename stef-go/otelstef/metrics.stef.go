@@ -200,7 +200,8 @@ var initialMetrics = NewMetrics()
 // Reset sets the initial value.
 func (s *Metrics) Reset() { s.CopyFrom(initialMetrics) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Metrics) CopyFrom(src *Metrics) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.metric.node.Frozen() {

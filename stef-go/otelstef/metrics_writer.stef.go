@@ -61,7 +61,8 @@ func NewMetricsWriter(w io.Writer, options ...stef.WriterOption) (*MetricsWriter
 	return x, nil
 }
 
-// Reset begins another stream with the same options. Records that were not flushed are lost.
+// Reset begins another stream with the same options. Records that were not flushed are lost, and
+// the record is empty: set all its fields again, and call its Edit methods again.
 func (w *MetricsWriter) Reset(dst io.Writer) error {
 	if err := stefrt.ResetWriter(&w.WriteStream, dst); err != nil {
 		return err

@@ -193,7 +193,8 @@ var initialSpans = NewSpans()
 // Reset sets the initial value.
 func (s *Spans) Reset() { s.CopyFrom(initialSpans) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Spans) CopyFrom(src *Spans) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.resource.node.Frozen() {

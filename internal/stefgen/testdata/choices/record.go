@@ -156,7 +156,8 @@ var initialRecord = NewRecord()
 // Reset sets the initial value.
 func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Record) CopyFrom(src *Record) {
 	s.any.CopyFrom(&src.any)
 	s.again.CopyFrom(&src.again)

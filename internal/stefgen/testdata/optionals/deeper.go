@@ -162,7 +162,8 @@ var initialDeeper = NewDeeper()
 // Reset sets the initial value.
 func (s *Deeper) Reset() { s.CopyFrom(initialDeeper) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Deeper) CopyFrom(src *Deeper) {
 	s.SetOptionalC(src.c, src.HasC())
 	if !src.HasC() {

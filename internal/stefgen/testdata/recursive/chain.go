@@ -113,7 +113,8 @@ var initialChain = NewChain()
 // Reset sets the initial value.
 func (s *Chain) Reset() { s.CopyFrom(initialChain) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Chain) CopyFrom(src *Chain) {
 	s.SetN(src.n)
 	if src.HasNext() {

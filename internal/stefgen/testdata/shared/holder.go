@@ -161,7 +161,8 @@ var initialHolder = NewHolder()
 // Reset sets the initial value.
 func (s *Holder) Reset() { s.CopyFrom(initialHolder) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Holder) CopyFrom(src *Holder) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)

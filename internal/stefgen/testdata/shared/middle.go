@@ -109,7 +109,8 @@ var initialMiddle = NewMiddle()
 // Reset sets the initial value.
 func (s *Middle) Reset() { s.CopyFrom(initialMiddle) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Middle) CopyFrom(src *Middle) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)

@@ -109,7 +109,8 @@ var initialPlain = NewPlain()
 // Reset sets the initial value.
 func (s *Plain) Reset() { s.CopyFrom(initialPlain) }
 
-// CopyFrom copies the value of src to s. Shared values are shared, not copied.
+// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
+// copied to a part of itself.
 func (s *Plain) CopyFrom(src *Plain) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)
