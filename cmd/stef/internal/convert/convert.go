@@ -314,7 +314,11 @@ func (o *Options) check() error {
 		return refuse("--columns works only for an output of format parquet or arrow, and this is %s", o.To)
 	}
 	if o.To != STEF && len(o.StreamFlags) > 0 {
-		return refuse("%s works only for an output of format stef, and this is %s", o.StreamFlags[0], o.To)
+		way := ""
+		if o.StreamFlags[0] == "--mode" {
+			way = fmt.Sprintf("; for sorted items, convert to a .stef file with --mode sorted, and that file to %s", o.To)
+		}
+		return refuse("%s works only for an output of format stef, and this is %s%s", o.StreamFlags[0], o.To, way)
 	}
 	return nil
 }

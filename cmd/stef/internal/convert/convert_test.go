@@ -215,6 +215,8 @@ func TestUnsupported(t *testing.T) {
 	f(logs, convert.Options{To: convert.STEF, Schema: convert.Reference}, "there is no reference schema of logs")
 	f(recording(t, otlpfile.Logs, 1), convert.Options{Schema: convert.Reference}, "there is no reference schema of logs")
 	f(packed, convert.Options{To: convert.OTLP, StreamFlags: []string{"--level"}}, "--level works only for an output of format stef, and this is otlp")
+	f(packed, convert.Options{To: convert.Parquet, StreamFlags: []string{"--mode"}}, "--mode works only for an output of format stef, and this is parquet; "+
+		"for sorted items, convert to a .stef file with --mode sorted, and that file to parquet")
 }
 
 // The error for bad content names the file and the place.
