@@ -76,7 +76,9 @@ func TestSizes(t *testing.T) {
 // smallest that OTLP can be with zstd: with the batches that the programs sent, and with
 // batches of 8,192 items.
 func TestOneContext(t *testing.T) {
-	for _, ref := range append(dataset.Refs(t), dataset.Bundled()...) {
+	refs := dataset.Refs(t)
+	t.Log("data: " + dataset.Line(refs))
+	for _, ref := range append(refs, dataset.Bundled()...) {
 		set := ref.Load(t)
 		for _, batches := range [][]otlpfile.Batch{set.Parts, set.ItemBatches(8192)} {
 			otlp, err := SizesOf(format.OTLP(), batches)
