@@ -4,6 +4,7 @@
 package pair
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -48,7 +49,8 @@ var found []dataset.Ref
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := setFlags(*schema, *level, *mode, *optimizeFor); err != nil {
+	err := cmp.Or(checkArguments(flag.Args(), *ballastMiB), setFlags(*schema, *level, *mode, *optimizeFor))
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
@@ -69,11 +71,33 @@ func TestMain(m *testing.M) {
 		fmt.Println()
 		_ = results.Summary().WriteMarkdown(os.Stdout)
 	}
+	if len(generated.all) > 0 {
+		fmt.Println()
+		_ = generated.Table().WriteMarkdown(os.Stdout)
+	}
 	if err := goleak.Find(); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// checkArguments refuses words without a flag, which the flag package ignores, and heaps of a negative size.
+func checkArguments(words []string, ballastMiB int) error {
+	if len(words) > 0 {
+		return fmt.Errorf("%q is the value of no flag; write, for example, -level best", words[0])
+	}
+	if ballastMiB < 0 {
+		return fmt.Errorf("-ballast: %d is below 0", ballastMiB)
+	}
+	return nil
+}
+
+// TestCheckArguments checks that a forgotten flag and a negative ballast are refused.
+func TestCheckArguments(t *testing.T) {
+	require.NoError(t, checkArguments(nil, 0))
+	require.ErrorContains(t, checkArguments([]string{"best"}, 0), `"best" is the value of no flag`)
+	require.ErrorContains(t, checkArguments(nil, -5), "-ballast: -5 is below 0")
 }
 
 // setFlags sets the schema, the level, the mode and the optimization of all exporters. The factory

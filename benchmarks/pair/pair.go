@@ -34,13 +34,14 @@ type Variant struct {
 	Name        string
 	protocol    stefexporter.Protocol
 	compression configcompression.Type
+	immediate   bool // stef::flush_interval is 0
 }
 
 // The variants.
 var (
-	STEF     = Variant{"STEF+zstd", stefexporter.ProtocolSTEF, configcompression.TypeZstd}
-	OTLP     = Variant{"OTLP+zstd", stefexporter.ProtocolOTLP, configcompression.TypeZstd}
-	OTLPGzip = Variant{"OTLP+gzip", stefexporter.ProtocolOTLP, configcompression.TypeGzip}
+	STEF     = Variant{Name: "STEF+zstd", protocol: stefexporter.ProtocolSTEF, compression: configcompression.TypeZstd}
+	OTLP     = Variant{Name: "OTLP+zstd", protocol: stefexporter.ProtocolOTLP, compression: configcompression.TypeZstd}
+	OTLPGzip = Variant{Name: "OTLP+gzip", protocol: stefexporter.ProtocolOTLP, compression: configcompression.TypeGzip}
 
 	Variants = []Variant{STEF, OTLP, OTLPGzip}
 )
@@ -80,6 +81,9 @@ func (v Variant) exporterConfig(address string) *stefexporter.Config {
 	}
 	if streamSchema != "" {
 		c.Stef.Schema = streamSchema
+	}
+	if v.immediate {
+		c.Stef.FlushInterval = 0
 	}
 	if streamLevel != "" {
 		c.Stef.CompressionLevel = streamLevel
