@@ -216,3 +216,125 @@ func TestProseMatchesCSV(t *testing.T) {
 		tens(mib("STEF, 10 streams")), tens(mib("STEF, 1 stream")), tens(mib("OTLP unary, 20 concurrent")), mib("OTLP unary, sequential"))
 	says(plain(filepath.Join(published, "size.txt")), "Compression: %s", format.Describe())
 }
+
+// known returns the rows that have a value in a column.
+func (f figures) known(column string) figures {
+	return slices.DeleteFunc(slices.Clone(f), func(row map[string]string) bool { return row[column] == "" })
+}
+
+// TestProseMatchesRuns checks the figures of Pair, of new series, and of the codec alone against the
+// published lists of runs.
+func TestProseMatchesRuns(t *testing.T) {
+	plain := func(file string) string {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return strings.Join(strings.Fields(string(text)), " ")
+	}
+	here, root, exporter := plain(readme), plain(filepath.Join("..", readme)), plain(filepath.Join("..", "exporter", "stefexporter", readme))
+	says := func(text, sentence string, values ...any) {
+		t.Helper()
+		if wanted := fmt.Sprintf(sentence, values...); !strings.Contains(text, wanted) {
+			t.Errorf("the README does not say: %s", wanted)
+		}
+	}
+	span := func(digits string, values []float64) string {
+		return fmt.Sprintf("%"+digits+"f to %"+digits+"f", least(values), most(values))
+	}
+
+	runs := table(t, "pair-runs")
+	of := func(setting, signal, age, column string) []float64 {
+		return runs.where("setting", setting, "signal", signal, "age", age).known(column).column(t, column)
+	}
+	var steady, first, small, none []string
+	for _, signal := range []string{"metrics", "traces", "logs"} {
+		for _, age := range []string{"steady", "first batch"} {
+			speed := span(".2", of("default", signal, age, "speed"))
+			says(here, "| %s | %s | %s | %s | %.2f | %.2f |", signal, age, speed, span(".2", of("default", signal, age, "worst speed")),
+				most(of("default", signal, age, "bytes")), most(of("default", signal, age, "worst bytes")))
+			says(root, "| %s | %s | %s times |", signal, age, speed)
+		}
+		steady = append(steady, span(".1", of("default", signal, "steady", "speed")))
+		small = append(small, fmt.Sprintf("%.2f", most(of("default", signal, "steady", "bytes"))))
+		first = append(first, span(".2", of("-ballast 1024", signal, "first batch", "speed")))
+		none = append(none, span(".2", of("-ballast 1024", signal, "steady", "speed")))
+	}
+	says(root, "has %s (metrics), %s (traces) and %s times (logs) the bytes", small[0], small[1], small[2])
+	says(root, "at %s (metrics), %s (traces) and %s times (logs) the items per CPU second", steady[0], steady[1], steady[2])
+	beginnings := runs.where("setting", "default", "age", "first batch")
+	says(root, "The first batch of a stream has %s times the bytes, at %s times the items per CPU second",
+		span(".2", beginnings.known("bytes").column(t, "bytes")), span(".1", beginnings.column(t, "speed")))
+	says(root, "two runs had %s, %s and %s times in the steady state, and %s, %s and %s in first batches", none[0], none[1], none[2], first[0], first[1], first[2])
+	all := runs.where("setting", "default", "age", "steady").column(t, "speed")
+	says(here, "of one program | zstd | %.2f to %.2f |", 1/most(all), 1/least(all))
+
+	settings := func(text, name, setting string, pairs bool) {
+		t.Helper()
+		row := "| `" + name + "` |"
+		for _, signal := range []string{"metrics", "traces", "logs"} {
+			at := func(age, column string) string {
+				rows := runs.where("setting", setting, "processor", "AMD EPYC", "signal", signal, "age", age)
+				if len(rows) == 0 {
+					return ""
+				}
+				return rows[0][column]
+			}
+			switch {
+			case at("steady", "speed") == "":
+				row += " - | - |"
+			case pairs:
+				row += fmt.Sprintf(" %s, %s | %s, %s |", at("steady", "speed"), at("steady", "bytes"), at("first batch", "speed"), at("first batch", "bytes"))
+			default:
+				row += fmt.Sprintf(" %s, %s | %s, %s |", at("steady", "speed"), at("first batch", "speed"), at("steady", "bytes"), at("first batch", "bytes"))
+			}
+		}
+		says(text, "%s", row)
+	}
+	for _, setting := range []string{"-schema full", "-schema full -mode ordered", "-optimize_for cpu", "-optimize_for bytes", "-level best"} {
+		settings(here, setting, setting, false)
+	}
+	says(here, "smaller (%.2f times the bytes in the worst set)", most(of("-schema full -mode ordered", "metrics", "first batch", "worst bytes")))
+	settings(exporter, "cpu", "-optimize_for cpu", true)
+	settings(exporter, "balanced", "default", true)
+	settings(exporter, "bytes", "-optimize_for bytes", true)
+
+	series := table(t, "pair-new-series")
+	fresh := func(setting, points, values, age, column string) []float64 {
+		return series.where("setting", setting, "points of a series", points, "new values %", values, "age", age).column(t, column)
+	}
+	const remedy = "-schema full -mode ordered"
+	says(here, "together move %s times OTLP's items per CPU second there, against %s in first batches", span(".2", fresh("default", "1", "10", "steady", "speed")), span(".2", fresh("default", "1", "10", "first batch", "speed")))
+	says(here, "`stef::schema: full`**: %s times, for %s times the bytes", span(".2", fresh(remedy, "1", "10", "steady", "speed")), span(".2", fresh(remedy, "1", "10", "steady", "bytes")))
+	says(here, "it is %.2f times with the defaults and %s times with these settings, for %.2f times the bytes", measure.Median(fresh("default", "1", "100", "steady", "speed")),
+		span(".2", fresh(remedy, "1", "100", "steady", "speed")), most(fresh(remedy, "1", "100", "steady", "bytes")))
+	for _, setting := range []string{"-mode ordered", "-schema full", "-optimize_for cpu"} {
+		for _, values := range []string{"10", "100"} {
+			between := fresh(setting, "1", values, "steady", "speed")
+			require.Greater(t, least(between), most(fresh("default", "1", values, "steady", "speed")), setting)
+			require.Less(t, most(between), least(fresh(remedy, "1", values, "steady", "speed")), setting)
+		}
+	}
+	says(here, "the defaults have %s times OTLP's speed", span(".2", fresh("default", "20", "10", "steady", "speed")))
+
+	codec := func(name, operation string) (values []float64) {
+		for _, row := range table(t, "speed").where("compression", "none", "operation", operation, "format", name) {
+			if recorded(row["set"]) && strings.HasSuffix(row["set"], " metrics") {
+				values = append(values, figures{row}.one(t, "ratio"))
+			}
+		}
+		require.Len(t, values, 5)
+		return values
+	}
+	to, back := study.SerializeNative, study.DeserializeNative
+	says(root, "%s times the time to bytes and %s times back; in the order of the program %s and %s. In the full form, sorted, it is %s and %s.", span(".2", codec("STEF sorted", to)), span(".2", codec("STEF sorted", back)),
+		span(".2", codec("STEF ordered", to)), span(".2", codec("STEF ordered", back)), span(".2", codec("STEF full sorted", to)), span(".2", codec("STEF full sorted", back)))
+	shop := func(set, name, operation string) float64 {
+		return table(t, "speed").where("compression", "none", "operation", operation, "format", name, "set", set+" metrics").one(t, "ratio")
+	}
+	says(here, "take %.3f and %.3f (hipstershop metrics), %.3f and %.3f (hostandcollector metrics)", shop("hipstershop", "STEF sorted", to), shop("hipstershop", "STEF sorted", back),
+		shop("hostandcollector", "STEF sorted", to), shop("hostandcollector", "STEF sorted", back))
+	says(here, "in the full form %.3f and %.3f, %.3f and %.3f", shop("hipstershop", "STEF full sorted", to), shop("hipstershop", "STEF full sorted", back),
+		shop("hostandcollector", "STEF full sorted", to), shop("hostandcollector", "STEF full sorted", back))
+
+	one := table(t, "size-parts").where("set", "go metrics")
+	says(here, "on the recorded go metrics %.2f times as large", one.where("format", "STEF full sorted").one(t, "own")/one.where("format", "OTLP").one(t, "zstd-stream"))
+}
