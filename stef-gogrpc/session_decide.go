@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -80,8 +81,13 @@ func (s *Session[B]) settle(d *session.Decision) {
 		if why := s.unopened.Load(); why != nil && d.Stream == nil && d.Fault.Class == session.GaveUp {
 			cause.Err = fmt.Errorf("%w while no stream was open: %w", cause.Err, why)
 		}
+		var refused time.Time
+		if d.Stream == nil {
+			refused = d.Fault.At
+		}
 		e.err = &UnsentError{
 			Cause:          cause,
+			Refused:        refused,
 			MaybeDelivered: d.Maybe,
 			Acknowledged:   d.Answer.Acknowledged,
 			Rejected:       d.Answer.Rejected,

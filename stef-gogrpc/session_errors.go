@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/codes"
 )
@@ -74,6 +75,10 @@ type UnsentError struct {
 	// Cause is the reason. It wraps the error of the context if the context of
 	// Send ended, and ErrSessionClosed if the session was shut down.
 	Cause *Error
+	// Refused is set if no stream had the batch because the destination refused to open
+	// one: it is the time when Cause was received. Send does not make an attempt of its
+	// own, so that time may be long before the call of Send.
+	Refused time.Time
 	// MaybeDelivered reports that records of the batch were sent. They may have
 	// arrived. If the batch is sent again, they may then be delivered twice.
 	MaybeDelivered bool

@@ -62,6 +62,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 		estimate:  x.estimate,
 		logger:    x.settings.Logger,
 		health:    newHealth(config, host, x.settings.Logger),
+		stopped:   x.stopped,
 	}
 	if changed != nil {
 		here.logger = here.logger.With(zap.String("backend", address))
@@ -75,6 +76,8 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 		open:       here.open,
 		byName:     map[string]*route[B]{},
 	}
+	connected := b.connectionChanged
+	conns.changed.Store(&connected)
 	if len(config.MetadataKeys) == 0 {
 		// There is only one identity, so open its stream now: the first batch then
 		// need not wait for it.
@@ -158,6 +161,13 @@ func (b *backend[B]) ask() {
 		if r.stef != nil {
 			r.stef.session.Probe()
 		}
+	}
+}
+
+// connectionChanged tells the routes that a connection was made or lost.
+func (b *backend[B]) connectionChanged() {
+	for _, r := range b.routes.all() {
+		r.connectionChanged()
 	}
 }
 

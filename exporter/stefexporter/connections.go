@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configgrpc"
@@ -20,19 +21,22 @@ type connections struct {
 	stef []*grpc.ClientConn
 	otlp *grpc.ClientConn
 	all  []*grpc.ClientConn
+
+	// changed is called when a connection for streams is made or lost, once it is set.
+	changed atomic.Pointer[func()]
 }
 
 // connect creates the connections. They are opened in the background.
 func connect(ctx context.Context, c *Config, host component.Host, settings exporter.Settings, t *telemetry) (*connections, error) {
 	x := &connections{}
-	dial := func(endpoint string) (*grpc.ClientConn, error) {
+	dial := func(endpoint string, changed func()) (*grpc.ClientConn, error) {
 		own := c.ClientConfig
 		own.Endpoint = endpoint
 		own.Compression = "" // no compression of messages: each protocol sets its own
 		agent := fmt.Sprintf("%s/%s (%s/%s)", settings.BuildInfo.Description, settings.BuildInfo.Version, runtime.GOOS, runtime.GOARCH)
 		conn, err := own.ToClientConn(ctx, host.GetExtensions(), settings.TelemetrySettings,
 			configgrpc.WithGrpcDialOption(grpc.WithUserAgent(agent)),
-			configgrpc.WithGrpcDialOption(grpc.WithStatsHandler(requestMeter{t})),
+			configgrpc.WithGrpcDialOption(grpc.WithStatsHandler(requestMeter{t, changed})),
 			configgrpc.WithGrpcDialOption(grpc.WithChainUnaryInterceptor(markRequests)),
 			configgrpc.WithGrpcDialOption(grpc.WithChainStreamInterceptor(markStreams)))
 		if err != nil {
@@ -43,7 +47,7 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 	}
 	if c.Protocol != ProtocolOTLP {
 		for range c.Stef.Connections {
-			conn, err := dial(c.ClientConfig.Endpoint)
+			conn, err := dial(c.ClientConfig.Endpoint, x.report)
 			if err != nil {
 				return nil, err
 			}
@@ -60,11 +64,18 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 			endpoint = c.ClientConfig.Endpoint
 		}
 		var err error
-		if x.otlp, err = dial(endpoint); err != nil {
+		if x.otlp, err = dial(endpoint, nil); err != nil {
 			return nil, err
 		}
 	}
 	return x, nil
+}
+
+// report reports that a connection was made or lost.
+func (x *connections) report() {
+	if changed := x.changed.Load(); changed != nil {
+		(*changed)()
+	}
 }
 
 // close closes all connections.

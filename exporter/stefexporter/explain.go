@@ -137,7 +137,7 @@ func (c *Config) ownHint(err error, text string) string {
 		return h.hint
 	}
 	if refusesAll(err) { // proxies refuse with HTTP instead of gRPC
-		return c.refusalHint(err)
+		return c.refusalHint(err, text)
 	}
 	return c.closedHint(text)
 }
@@ -147,7 +147,7 @@ func (c *Config) answerHint(a *answer, text string) string {
 	message := status.Convert(a.error).Message()
 	switch {
 	case !a.open && refusesAll(a):
-		return c.refusalHint(a)
+		return c.refusalHint(a, text)
 	// What the next hop of the peer says stands behind other words.
 	case strings.HasPrefix(message, tooLarge) && strings.HasPrefix(text, otlpFailed):
 		return "lower sending_queue::batch::max_size, or raise max_recv_msg_size_mib of the peer"
@@ -166,13 +166,17 @@ func refusesAll(err error) bool {
 }
 
 // refusalHint returns what to do about an error of refusesAll.
-func (c *Config) refusalHint(err error) string {
+func (c *Config) refusalHint(err error, text string) string {
+	again := ""
+	if !strings.HasPrefix(text, otlpFailed) && c.Protocol != ProtocolOTLP {
+		again = "; a stream is tried again within " + c.refusalPause().String()
+	}
 	if stefgrpc.FromStatus(err).Kind == stefgrpc.KindAuth {
-		return "the peer refuses the credentials: check auth and headers; the peer's log may say more"
+		return "the peer refuses the credentials: check auth and headers; the peer's log may say more" + again
 	}
 	switch c.Protocol {
 	case ProtocolSTEF:
-		return "the peer has no STEF for this signal: check the endpoint, or set protocol to auto, which sends OTLP then"
+		return "the peer has no STEF for this signal: check the endpoint, or set protocol to auto, which sends OTLP then" + again
 	case ProtocolOTLP:
 		return "the peer has no OTLP over gRPC for this signal: a STEF receiver may have otlp::enabled: false, else check the endpoint, 4317 is usual for OTLP and 4318 is OTLP over HTTP"
 	}

@@ -123,8 +123,8 @@ func (h *health) bad(err error, undelivered bool) {
 	h.logger.Warn(fmt.Sprintf("Nothing can be %s%s at present.", what, h.target), zap.Error(err))
 }
 
-// refused records an answer of the peer that ends the attempts until the next
-// probe, minutes later. So one is enough for a warning.
+// refused records an answer of the peer that refuses all streams. One is enough for a
+// warning.
 func (h *health) refused(err error) {
 	h.mu.Lock()
 	h.failures = max(h.failures, failuresUntilBad-1)

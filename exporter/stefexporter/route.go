@@ -19,9 +19,16 @@ import (
 )
 
 const (
-	// credentialsPause is how long no streams are tried after credentials were
-	// refused. Tokens may be renewed at any time.
-	credentialsPause = 10 * time.Second
+	// minRefusalPause and maxRefusalPause are the first and the longest pause until a
+	// stream is tried again after a refusal that leaves batches without a way to the peer.
+	// A token may be renewed and a pipeline added at any time.
+	minRefusalPause = time.Second
+	maxRefusalPause = 5 * time.Second
+	// connectionPause is the least time between a change of a connection and the attempt
+	// that it causes: the change may be part of an attempt.
+	connectionPause = 100 * time.Millisecond
+	// refusalGrace is how long a refusal applies to batches that arrive after it.
+	refusalGrace = time.Second
 	// lastResortPause is the interval between attempts to use STEF with a peer that no
 	// longer accepts OTLP.
 	lastResortPause = time.Second
@@ -47,6 +54,12 @@ type route[B any] struct {
 	silence *time.Timer   // fires when the log should say that the peer does not answer
 	attempt chan struct{} // closed after the next attempt to open a stream
 	since   []time.Time   // when the last stream of each slot was opened
+
+	soon    bool          // the peer refused, and is tried again after pause
+	early   bool          // timer was set by a change of a connection
+	pause   time.Duration // the last pause after a refusal; 0 since a stream was opened
+	tried   time.Time     // when the last attempt failed
+	changed time.Time     // when a connection was made or lost while the peer refused
 }
 
 // site contains what all routes of an exporter share.
@@ -58,6 +71,7 @@ type site[B any] struct {
 	estimate  *estimate[B]
 	logger    *zap.Logger
 	health    *health
+	stopped   <-chan struct{} // closed when the exporter begins to stop
 
 	// For routing between several sites, else nil.
 	reachable   func()          // a stream is open, or the peer has answered that it has no STEF
@@ -77,7 +91,7 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var err error
-	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost, handedBack: x.handedBack})
+	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost, handedBack: x.handedBack, next: x.next, outdated: x.outdated})
 	x.silence = time.AfterFunc(firstWord, s.health.stalled)
 	return x, err
 }
@@ -120,9 +134,7 @@ func (x *route[B]) fallBack(why error) {
 // trySTEFNow tries to open a stream immediately, for a batch that the peer does
 // not accept by OTLP either. It reports whether STEF works.
 func (x *route[B]) trySTEFNow(ctx context.Context) bool {
-	x.mu.Lock()
-	attempt := x.attempt
-	x.mu.Unlock()
+	attempt := x.next()
 	if _, ok := x.resort.pass(); ok {
 		x.stef.session.Probe()
 		select {
@@ -140,6 +152,7 @@ func (x *route[B]) opened(slot int) {
 		x.since = append(x.since, time.Time{})
 	}
 	x.since[slot] = time.Now()
+	x.soon, x.early, x.pause = false, false, 0
 	x.wakeWaiters()
 	if x.timer != nil {
 		x.timer.Stop()
@@ -164,15 +177,12 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	if x.ended {
 		return
 	}
+	x.tried = time.Now()
 	if retryIn == 0 && x.silence != nil {
 		x.silence.Stop() // the peer has answered
 	}
-	if retryIn == 0 && x.timer == nil {
-		pause := x.config.Fallback.ProbeInterval
-		if err.Kind == stefgrpc.KindAuth {
-			pause = credentialsPause
-		}
-		x.timer = time.AfterFunc(pause, x.probe)
+	if retryIn == 0 {
+		x.planProbe(err)
 	}
 	switch {
 	case x.stef.session.Stats().Live > 0:
@@ -222,6 +232,72 @@ func (x *route[B]) handedBack(slot int, err *stefgrpc.UnsentError) {
 func (x *route[B]) wakeWaiters() {
 	close(x.attempt)
 	x.attempt = make(chan struct{})
+}
+
+// next returns a channel that is closed after the next attempt to open a stream.
+func (x *route[B]) next() <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.attempt
+}
+
+// needSTEF reports whether batches need a stream, although the peer refuses streams with
+// this error: they cannot be sent by OTLP instead.
+func (x *route[B]) needSTEF(err error) bool { return x.otlp == nil || !withoutSTEF(err) }
+
+// outdated reports whether a batch must not be dropped because of an error: the peer
+// refused a stream, but before the batch arrived, so it may accept the batch now. A
+// refusal is valid for refusalGrace, or until a connection is made or lost.
+func (x *route[B]) outdated(err error, arrived time.Time) bool {
+	var unsent *stefgrpc.UnsentError
+	if !errors.As(err, &unsent) || unsent.Refused.IsZero() || unsent.Refused.After(arrived) || !x.needSTEF(err) {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return arrived.Sub(unsent.Refused) > refusalGrace || x.changed.After(unsent.Refused)
+}
+
+// planProbe sets the time of the next attempt after a refusal. The caller must hold the
+// lock.
+func (x *route[B]) planProbe(err *stefgrpc.Error) {
+	if x.timer != nil {
+		if !x.early {
+			return
+		}
+		x.timer.Stop()
+	}
+	pause := x.config.Fallback.ProbeInterval
+	if x.soon = x.needSTEF(err); x.soon {
+		x.pause = min(max(2*x.pause, minRefusalPause), x.config.refusalPause())
+		pause = x.pause
+	}
+	x.early = false
+	x.timer = time.AfterFunc(pause, x.probe)
+}
+
+// refusalPause returns the longest pause after a refusal. It is shorter than the time that
+// a batch waits: if the peer never accepts it, one of the refusals drops it.
+func (c *Config) refusalPause() time.Duration {
+	pause := max(minRefusalPause, min(maxRefusalPause, c.TimeoutConfig.Timeout/2))
+	return min(pause, c.Fallback.ProbeInterval)
+}
+
+// connectionChanged tries a peer again soon that has refused streams: another server may
+// answer on the new connection. A peer that refuses and closes connections is tried at most
+// once per minRefusalPause.
+func (x *route[B]) connectionChanged() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ended || !x.soon {
+		return
+	}
+	x.changed = time.Now()
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	x.early = true
+	x.timer = time.AfterFunc(max(connectionPause, minRefusalPause-time.Since(x.tried)), x.probe)
 }
 
 // probe makes the session retry to open streams that wait for a retry.

@@ -23,6 +23,7 @@ import (
 type stefSender[B any] struct {
 	*site[B]
 	session *stefgrpc.Session[*batch[B]]
+	watch   streamWatcher
 	writer  []stef.WriterOption
 	bad     seldom
 	late    seldom // log lines about late rejections
@@ -34,15 +35,19 @@ type streamWatcher struct {
 	openFailed func(err *stefgrpc.Error, retryIn time.Duration)
 	lost       func(err error)
 	handedBack func(slot int, err *stefgrpc.UnsentError)
+	next       func() <-chan struct{} // closed after the next attempt to open a stream
+	// outdated reports whether an error is a refusal from before a batch arrived.
+	outdated func(err error, arrived time.Time) bool
 }
 
 // newSTEFSender starts a session. Every stream is sent with the headers of
 // who. watch receives the events of streams.
 func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefSender[B], error) {
 	x := &stefSender[B]{
-		site: s,
-		bad:  seldom{period: logPeriod},
-		late: seldom{period: logPeriod},
+		site:  s,
+		watch: watch,
+		bad:   seldom{period: logPeriod},
+		late:  seldom{period: logPeriod},
 		writer: []stef.WriterOption{
 			stef.WithCompression(s.config.streamCompression()),
 			stef.WithFrameBytes(s.config.Stef.MaxFrameSizeKiB << 10),
@@ -55,7 +60,7 @@ func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefS
 	if err != nil {
 		return nil, err
 	}
-	x.session, err = stefgrpc.NewSession(open, x.newWriter, sessionConfig(s.config, x.events(watch)))
+	x.session, err = stefgrpc.NewSession(open, x.newWriter, sessionConfig(s.config, x.events()))
 	return x, err
 }
 
@@ -134,7 +139,7 @@ func (x *stefSender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter
 // of its records.
 func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	b := &batch[B]{data: data, items: items}
-	err := x.session.Send(ctx, b)
+	waited, err := x.sendFresh(ctx, b)
 	var rejected *stefgrpc.RejectedError
 	var unencodable *stefgrpc.BatchError
 	var panicked *panicError
@@ -155,6 +160,10 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	}
 	state := x.session.Stats()
 	without := ctx.Err() != nil && state.Live == 0 && state.LastError != nil
+	if waited {
+		without, v = true, verdict{retry: true, code: codes.Unavailable}
+		state.LastError = stefgrpc.FromStatus(err)
+	}
 	code := v.code
 	if without && code == codes.DeadlineExceeded {
 		code = codes.Unavailable // the batch waited for a stream, not for an acknowledgement
@@ -165,6 +174,26 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 		return &failure{verdict: v, reason: dropPermanent, err: err}
 	}
 	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("STEF stream: %w", plain(err))}
+}
+
+// sendFresh sends a batch. A peer that refused streams before the batch arrived has not
+// refused the batch, so it then waits for the next attempt to open a stream. waited reports
+// that this took too long, and err is the outdated refusal.
+func (x *stefSender[B]) sendFresh(ctx context.Context, b *batch[B]) (waited bool, err error) {
+	arrived := time.Now()
+	for {
+		attempt := x.watch.next()
+		if err = x.session.Send(ctx, b); err == nil || !x.watch.outdated(err, arrived) {
+			return false, err
+		}
+		select {
+		case <-attempt:
+		case <-ctx.Done():
+			return true, err
+		case <-x.stopped: // the next attempt may be too late
+			return true, err
+		}
+	}
 }
 
 // arrived counts a batch that was delivered, except its bad records and the items
@@ -201,9 +230,9 @@ func (x *stefSender[B]) logDropped(text string, dropped, items int, why error) {
 }
 
 // events counts the events of the session, and forwards them to watch.
-func (x *stefSender[B]) events(watch streamWatcher) stefgrpc.SessionEvents {
+func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 	ctx := context.Background()
-	t := x.telemetry
+	t, watch := x.telemetry, x.watch
 	acknowledged := func(batch stefgrpc.BatchInfo) {
 		t.builder.ExporterStefAckLatency.Record(ctx, batch.Latency.Seconds(), t.plain)
 		x.health.recovered("Batches are acknowledged.")

@@ -11,8 +11,11 @@ import (
 )
 
 // requestMeter counts the bytes of OTLP requests as they are sent, and notes which calls the
-// peer ended. STEF streams may use the same connection.
-type requestMeter struct{ telemetry *telemetry }
+// peer ended and when connections begin and end. STEF streams may use the same connection.
+type requestMeter struct {
+	telemetry *telemetry
+	changed   func() // called when a connection is made or lost; may be nil
+}
 
 var _ stats.Handler = requestMeter{}
 
@@ -44,4 +47,8 @@ func (m requestMeter) HandleRPC(ctx context.Context, event stats.RPCStats) {
 func (requestMeter) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 
 // HandleConn implements stats.Handler.
-func (requestMeter) HandleConn(context.Context, stats.ConnStats) {}
+func (m requestMeter) HandleConn(context.Context, stats.ConnStats) {
+	if m.changed != nil {
+		m.changed()
+	}
+}

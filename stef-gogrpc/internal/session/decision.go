@@ -118,6 +118,7 @@ const (
 type Fault struct {
 	Class Class
 	Err   error
+	At    time.Time // of a refusal: when it was received
 }
 
 // CloseReason says why a stream was closed.

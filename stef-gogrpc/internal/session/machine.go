@@ -140,7 +140,9 @@ func (m *Machine) Refused() bool { return m.refused != nil }
 // live streams. refusal is set if waiting rarely cures the reason; then batches do
 // not wait if there is no live stream.
 func (m *Machine) OpenFailed(refusal *Fault, now time.Time, out *Decisions) (live int) {
-	m.refused = refusal
+	if m.refused = refusal; refusal != nil {
+		refusal.At = now
+	}
 	m.fill(now, out)
 	return m.live
 }

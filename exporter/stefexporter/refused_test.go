@@ -1,0 +1,188 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// gateway is a peer that refuses streams while it has a code.
+type gateway struct {
+	*peer
+	code     atomic.Uint32
+	attempts atomic.Int64
+}
+
+func startGateway(t *testing.T, code codes.Code, addr string) *gateway {
+	t.Helper()
+	g := &gateway{}
+	g.code.Store(uint32(code))
+	g.peer = listen(t, &peer{}, addr, true, false, grpc.StreamInterceptor(
+		func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+			g.attempts.Add(1)
+			if code := codes.Code(g.code.Load()); code != codes.OK {
+				return status.Error(code, "not now")
+			}
+			return next(srv, s)
+		}))
+	return g
+}
+
+// refusedConfig tries again after 1, 2, 4, 5, 5, ... seconds.
+func refusedConfig(addr string, protocol Protocol) *Config {
+	c := testConfig(addr)
+	c.Protocol = protocol
+	c.TimeoutConfig.Timeout = 15 * time.Second
+	c.Fallback.ProbeInterval = 5 * time.Minute
+	return c
+}
+
+// outlast waits until the peer has refused n attempts and the last refusal has expired.
+func outlast(t *testing.T, g *gateway, n int64) {
+	t.Helper()
+	require.Eventually(t, func() bool { return g.attempts.Load() >= n }, 20*time.Second, 10*time.Millisecond)
+	time.Sleep(refusalGrace + 200*time.Millisecond)
+}
+
+// TestOldRefusal sends a batch that arrives long after a refusal, to a peer that accepts it
+// at the next attempt.
+func TestOldRefusal(t *testing.T) {
+	f := func(name string, protocol Protocol, code codes.Code) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t, code, "")
+			x := start(t, refusedConfig(g.addr, protocol))
+			outlast(t, g, 2)
+			g.code.Store(uint32(codes.OK))
+			require.NoError(t, x.send("a", "b"))
+			require.Zero(t, counted(t, x, "items_dropped", "reason")[dropPermanent])
+		})
+	}
+	f("no STEF", ProtocolSTEF, codes.Unimplemented)
+	f("credentials", ProtocolAuto, codes.Unauthenticated)
+	f("permission", ProtocolSTEF, codes.PermissionDenied)
+}
+
+// TestFreshRefusal sends a batch that the next attempt is refused for. It is dropped then,
+// and the next ones with it, for a second.
+func TestFreshRefusal(t *testing.T) {
+	g := startGateway(t, codes.Unimplemented, "")
+	x := start(t, refusedConfig(g.addr, ProtocolSTEF))
+	outlast(t, g, 2)
+	before := g.attempts.Load()
+	err := x.send("a")
+	require.True(t, consumererror.IsPermanent(err))
+	require.ErrorContains(t, err, "the peer has no STEF for this signal")
+	require.ErrorContains(t, err, "a stream is tried again within 5s")
+	require.Equal(t, before+1, g.attempts.Load())
+	require.True(t, consumererror.IsPermanent(x.send("b")))
+	require.Equal(t, before+1, g.attempts.Load())
+	require.Equal(t, int64(2), counted(t, x, "items_dropped", "reason")[dropPermanent])
+}
+
+// TestNewConnectionIsTried replaces a peer that refuses by one that accepts: the exporter
+// does not wait for the end of its pause.
+func TestNewConnectionIsTried(t *testing.T) {
+	old := startGateway(t, codes.Unauthenticated, "")
+	x := start(t, refusedConfig(old.addr, ProtocolSTEF))
+	outlast(t, old, 4) // the next pause is 5 s
+	old.stop(t)
+	startGateway(t, codes.OK, old.addr)
+	began := time.Now()
+	require.NoError(t, x.send("a"))
+	require.Less(t, time.Since(began), 3*time.Second)
+	require.Zero(t, counted(t, x, "items_dropped", "reason")[dropPermanent])
+}
+
+// TestRestartIsNoRefusal stops a peer that refuses. A batch that arrives then is not
+// dropped.
+func TestRestartIsNoRefusal(t *testing.T) {
+	old := startGateway(t, codes.Unauthenticated, "")
+	c := refusedConfig(old.addr, ProtocolSTEF)
+	c.TimeoutConfig.Timeout = 2 * time.Second
+	x := start(t, c)
+	outlast(t, old, 1)
+	old.stop(t)
+	time.Sleep(100 * time.Millisecond) // the exporter notices it; the last refusal is younger than refusalGrace
+	err := x.send("a")
+	require.Error(t, err)
+	require.False(t, consumererror.IsPermanent(err), "%v", err)
+	require.Zero(t, counted(t, x, "items_dropped", "reason")[dropPermanent])
+}
+
+// TestRefusedForEver checks that the queue drains, that there are few attempts, and that a
+// shutdown does not wait.
+func TestRefusedForEver(t *testing.T) {
+	g := startGateway(t, codes.Unimplemented, "")
+	c := refusedConfig(g.addr, ProtocolSTEF)
+	c.RetryConfig.Enabled = true
+	queue := exporterhelper.NewDefaultQueueConfig()
+	queue.NumConsumers = 16
+	c.QueueConfig = configoptional.Some(queue)
+	c.Stef.ShutdownDrainTimeout = 10 * time.Second
+	x := start(t, c)
+	outlast(t, g, 1)
+	for range 64 {
+		require.NoError(t, x.send("a"))
+	}
+	require.Eventually(t, func() bool { return counted(t, x, "items_dropped", "reason")[dropPermanent] == 64 },
+		15*time.Second, 10*time.Millisecond)
+	require.LessOrEqual(t, g.attempts.Load(), int64(4))
+
+	time.Sleep(refusalGrace + 100*time.Millisecond)
+	for range 20 { // more than there are consumers
+		require.NoError(t, x.send("b"))
+	}
+	began := time.Now()
+	require.NoError(t, x.Traces.Shutdown(context.Background()))
+	require.Less(t, time.Since(began), time.Second)
+	require.Equal(t, int64(84), counted(t, x, "items_dropped", "reason")[dropPermanent]+
+		counted(t, x, "items_dropped", "reason")[dropShutdown])
+}
+
+// TestRefusalPause checks the pauses between attempts, also with a peer that closes the
+// connection with each refusal.
+func TestRefusalPause(t *testing.T) {
+	c := createDefaultConfig().(*Config)
+	require.Equal(t, 5*time.Second, c.refusalPause())
+	c.TimeoutConfig.Timeout = 3 * time.Second
+	require.Equal(t, 1500*time.Millisecond, c.refusalPause())
+	c.TimeoutConfig.Timeout = 100 * time.Millisecond
+	require.Equal(t, time.Second, c.refusalPause(), "of shorter pauses, a batch would not wait for the refusal but meet it")
+
+	c = createDefaultConfig().(*Config)
+	x := &route[int]{site: &site[int]{config: c}}
+	refusal := &stefgrpc.Error{Kind: stefgrpc.KindAuth, Err: errors.New("no")}
+	for _, want := range []time.Duration{1, 2, 4, 5, 5} {
+		x.tried = time.Now()
+		x.planProbe(refusal)
+		require.Equal(t, want*time.Second, x.pause)
+		require.False(t, x.early)
+		x.connectionChanged()
+		require.True(t, x.early)
+		require.True(t, x.timer.Stop(), "no attempt yet")
+	}
+	x.timer = nil
+	defer func() { x.timer.Stop() }()
+	x.planProbe(&stefgrpc.Error{Kind: stefgrpc.KindUnimplemented, Err: errors.New("no")})
+	require.True(t, x.soon, "without OTLP")
+	require.True(t, x.timer.Stop())
+	x.otlp, x.timer = &otlpSender[int]{}, nil
+	x.planProbe(&stefgrpc.Error{Kind: stefgrpc.KindUnimplemented, Err: errors.New("no")})
+	require.False(t, x.soon, "with OTLP, probe_interval applies")
+}
