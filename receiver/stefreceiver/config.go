@@ -213,6 +213,8 @@ func (c *Config) Validate() error {
 		confignet.TransportTypeTCP, confignet.TransportTypeTCP4, confignet.TransportTypeTCP6, confignet.TransportTypeUnix))
 	if c.ServerConfig.NetAddr.Transport != confignet.TransportTypeUnix {
 		errs = append(errs, address(c.ServerConfig.NetAddr.Endpoint))
+	} else {
+		errs = append(errs, socket(c.ServerConfig.NetAddr.Endpoint))
 	}
 	errs = append(errs,
 		c.validateClientCA(),
@@ -262,6 +264,18 @@ const maxMiB = math.MaxInt32 / mib / 4
 // shortestLifetime ensures that handshakes are only a small part of a stream's
 // life.
 const shortestLifetime = time.Second
+
+// socket rejects host:port, which would be the name of a socket in the working directory.
+func socket(endpoint string) error {
+	_, port, err := net.SplitHostPort(endpoint)
+	if err != nil || strings.Contains(endpoint, "/") {
+		return nil
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return nil
+	}
+	return fmt.Errorf("endpoint is %q, but transport is unix: set endpoint to the path of the socket, such as /run/stef.sock, or remove transport", endpoint)
+}
 
 // address rejects addresses on which nothing can listen. Port 0 is any free port.
 func address(endpoint string) error {

@@ -188,6 +188,18 @@ func TestConfigMistakes(t *testing.T) {
 	f(map[string]any{"grpc": nil}, "protocols", "write the keys of protocols::grpc", "at the top level")
 }
 
+// TestSocketNames checks that host:port is no name of a socket.
+func TestSocketNames(t *testing.T) {
+	require.ErrorContains(t, socket("localhost:80"),
+		`endpoint is "localhost:80", but transport is unix: set endpoint to the path of the socket, such as /run/stef.sock, or remove transport`)
+	for _, path := range []string{"/run/stef.sock", "stef.sock", "./localhost:80", "@stef", "a:b"} {
+		require.NoError(t, socket(path))
+	}
+	c := createDefaultConfig().(*Config)
+	c.ServerConfig.NetAddr.Endpoint, c.ServerConfig.NetAddr.Transport = "localhost:80", "unix"
+	require.ErrorContains(t, c.Validate(), "but transport is unix")
+}
+
 func TestConfigMistakesTogether(t *testing.T) {
 	c := createDefaultConfig().(*Config)
 	c.ConsumersPerStream, c.ShutdownTimeout, c.Limits.MaxFrameMiB = 0, 0, 0
