@@ -232,6 +232,7 @@ func (p *patience) notice(cause error) {
 // sendCauses are the causes of failed batches in the words of gRPC and of the
 // system, in the words of the tool, and what to do.
 var sendCauses = []struct{ cause, text, hint string }{
+	{"looked like an HTTP/1.1 header", "the endpoint speaks HTTP/1.1, not gRPC", "check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP"},
 	{"connection refused", "connection refused", "nothing listens there"},
 	{"first record does not look like a TLS handshake", "the endpoint does not speak TLS", "remove --tls, --ca, --cert and --key"},
 	{"certificate signed by unknown authority", "certificate signed by unknown authority", "name the authority with --ca"},

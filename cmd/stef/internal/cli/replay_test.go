@@ -13,6 +13,8 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -69,6 +71,19 @@ func TestReplayOtherProtocol(t *testing.T) {
 	}
 	f(": the endpoint does not accept OTLP (for STEF add --protocol stef)\n")
 	f(": the endpoint does not accept STEF (for OTLP remove --protocol stef)\n", "--protocol", "stef")
+}
+
+// replay says that an endpoint speaks HTTP/1.1: the port of OTLP over HTTP, or of metrics.
+func TestReplayHTTP(t *testing.T) {
+	_, recorded := folder(t)
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	for _, protocol := range []string{"otlp", "stef"} {
+		code, _, stderr := run(nil, "replay", "--rate", "max", "--retries", "1", "--protocol", protocol, "--endpoint", server.Listener.Addr().String(), recorded)
+		require.Equal(t, cli.ExitIO, code, stderr)
+		require.Contains(t, stderr, "the endpoint speaks HTTP/1.1, not gRPC (check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP)")
+		require.NotContains(t, stderr, "--tls")
+	}
 }
 
 // replay says that an endpoint accepts connections and does not answer, and ends.
