@@ -22,7 +22,9 @@ type backend[B any] struct {
 	routes  *routes[B]
 	logger  *zap.Logger
 	health  *health
-	changed func() // called without locks when it goes down or up
+	// changed is called without locks when it goes down or up. It reports whether any
+	// backend is up.
+	changed func() (up bool)
 
 	sending sync.WaitGroup // with routing: counts the batches being sent
 
@@ -46,7 +48,7 @@ const (
 )
 
 // newBackend connects to an address.
-func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, config *Config, changed func()) (*backend[B], error) {
+func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, config *Config, changed func() bool) (*backend[B], error) {
 	conns, err := connect(ctx, config, host, x.settings, x.telemetry)
 	if err != nil {
 		return nil, err
@@ -132,9 +134,12 @@ func (b *backend[B]) markDown(err error) {
 	b.mu.Unlock()
 	if first {
 		b.health.known(plain(err))
-		b.logger.Warn("A backend does not answer. Its telemetry is sent to the other backends until it answers again.",
-			zap.String("backend", b.address), zap.Error(plain(err)))
-		b.changed()
+		line := b.logger.With(zap.String("backend", b.address), zap.Error(plain(err)))
+		if b.changed() {
+			line.Warn("A backend does not answer. Its telemetry is sent to the other backends until it answers again.")
+		} else {
+			line.Warn("A backend does not answer.")
+		}
 	}
 }
 

@@ -82,3 +82,24 @@ func TestBackendComesAndGoes(t *testing.T) {
 	require.LessOrEqual(t, len(last), 3, last) // with the end of OTLP and its return, if batches met them
 	require.Contains(t, last[len(last)-1], "has STEF for traces now")
 }
+
+// TestAllBackendsDown starts with two backends that do not answer. One line says that
+// nothing can be sent, and no line that others receive the telemetry of the last one.
+func TestAllBackendsDown(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	settings := exportertest.NewNopSettings(metadata.Type)
+	settings.Logger = zap.New(core)
+	c := testConfig("")
+	c.RoutingKey, c.Endpoints = RoutingTraceID, []string{"127.0.0.1:1", "127.0.0.1:2"}
+	x, err := NewFactory().CreateTraces(context.Background(), settings, c)
+	require.NoError(t, err)
+	require.NoError(t, x.Start(context.Background(), componenttest.NewNopHost()))
+	defer func() { require.NoError(t, x.Shutdown(context.Background())) }()
+	const none = "No backend answers. Nothing can be sent at present: telemetry waits until one answers."
+	require.Eventually(t, func() bool { return logs.Len() >= 3 }, 10*time.Second, time.Millisecond)
+	time.Sleep(time.Second) // several attempts fail
+	require.Equal(t, 3, logs.Len())
+	require.Equal(t, 1, logs.FilterMessage(none).Len())
+	last := logs.All()[2].Message
+	require.Equal(t, "A backend does not answer.", last)
+}

@@ -161,9 +161,9 @@ func (b *balancer[B]) list() []*backend[B] {
 }
 
 // changed reports the status: at least one backend answers, or none does.
-func (b *balancer[B]) changed() {
+func (b *balancer[B]) changed() (up bool) {
 	list := b.list()
-	up := len(list) == 0 || slices.ContainsFunc(list, func(one *backend[B]) bool { return !one.down() })
+	up = len(list) == 0 || slices.ContainsFunc(list, func(one *backend[B]) bool { return !one.down() })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	status, event := componentstatus.StatusOK, componentstatus.NewEvent(componentstatus.StatusOK)
@@ -172,8 +172,12 @@ func (b *balancer[B]) changed() {
 	}
 	if b.status != status {
 		b.status = status
+		if !up {
+			b.exporter.settings.Logger.Warn("No backend answers. Nothing can be sent at present: telemetry waits until one answers.", zap.Int("backends", len(list)))
+		}
 		componentstatus.ReportStatus(b.host, event)
 	}
+	return up
 }
 
 // candidates returns the backends that answer, or all if none does.

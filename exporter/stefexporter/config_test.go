@@ -225,6 +225,8 @@ func TestConfigMistakes(t *testing.T) {
 	f("endpoint: localhost:4320/v1/traces", `write host:port without a path, such as "localhost:4320"`)
 	f("endpoint: localhost:stef", `write host:port without a path, such as "localhost:4320"`)
 	f("endpoint: dns:///backend", `endpoint is "dns:///backend": write host:port without a path, such as "dns:///backend:4320"`)
+	f("endpoint: dns:localhost:4320", `endpoint is "dns:localhost:4320": write dns:///localhost:4320, with three slashes`)
+	f("endpoint: '4320'", `endpoint is "4320": write host:port, such as "localhost:4320"`)
 	f("endpoint: http://backend/v1", `such as "http://backend:4320"`)
 	f("endpoint: http://backend:4320", "endpoint has the scheme http://, but TLS is on: write backend:4320, and set tls::insecure to true if the peer has no TLS")
 	f(endpoint+"otlp_fallback: {endpoint: 'http://a:4317'}", "otlp_fallback::endpoint has the scheme http://, but TLS is on: write a:4317")

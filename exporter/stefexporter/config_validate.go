@@ -130,6 +130,14 @@ func validateHostPort(endpoint string) error {
 	if validateScheme("endpoint", endpoint) != nil || (&configgrpc.ClientConfig{Endpoint: endpoint}).Validate() == nil {
 		return nil
 	}
+	if rest, ok := strings.CutPrefix(endpoint, "dns:"); ok && !strings.HasPrefix(rest, "//") && rest != "" {
+		if _, _, err := net.SplitHostPort(rest); err == nil { // the Collector knows only the long form
+			return fmt.Errorf("endpoint is %q: write dns:///%s, with three slashes", endpoint, rest)
+		}
+	}
+	if port, err := strconv.ParseUint(endpoint, 10, 16); err == nil && port > 0 {
+		return fmt.Errorf("endpoint is %q: write host:port, such as %q", endpoint, net.JoinHostPort("localhost", endpoint))
+	}
 	scheme, rest, ok := strings.Cut(endpoint, "://")
 	if !ok {
 		scheme, rest = "", endpoint

@@ -5,9 +5,11 @@ package stefexporter
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
+	"go.opentelemetry.io/collector/config/configcompression"
 	"google.golang.org/grpc/status"
 
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
@@ -139,13 +141,34 @@ func (c *Config) ownHint(err error, text string) string {
 	if refusesAll(err) { // proxies refuse with HTTP instead of gRPC
 		return c.refusalHint(err, text)
 	}
+	if hint := c.fileHint(text); hint != "" {
+		return hint
+	}
 	return c.closedHint(text)
+}
+
+// fileHint returns which file the Collector could not use for TLS, or "": its error does not
+// name the file.
+func (c *Config) fileHint(text string) string {
+	tls := &c.ClientConfig.TLS
+	switch {
+	case strings.Contains(text, "failed to load CA CertPool") && tls.CAFile != "":
+		return fmt.Sprintf("tls::ca_file is %q: set it to a whole file of certificates in PEM form", tls.CAFile)
+	case strings.Contains(text, "failed to load TLS cert and key") && tls.CertFile != "":
+		return fmt.Sprintf("tls::cert_file is %q and tls::key_file is %q: set them to a whole certificate in PEM form and to its key", tls.CertFile, tls.KeyFile)
+	}
+	return ""
 }
 
 // answerHint returns what to do here about a status of the peer, or "".
 func (c *Config) answerHint(a *answer, text string) string {
 	message := status.Convert(a.error).Message()
 	switch {
+	case strings.Contains(message, "Decompressor is not installed") && strings.HasPrefix(text, otlpFailed):
+		if c.Fallback.Compression == configcompression.TypeGzip {
+			return "the peer does not have this compression: set otlp_fallback::compression to none"
+		}
+		return "the peer does not have this compression: set otlp_fallback::compression to gzip or none"
 	case !a.open && refusesAll(a):
 		return c.refusalHint(a, text)
 	// What the next hop of the peer says stands behind other words.

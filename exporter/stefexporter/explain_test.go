@@ -4,13 +4,21 @@
 package stefexporter
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configtls"
+	"go.opentelemetry.io/collector/exporter/exportertest"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
 
 func TestExplain(t *testing.T) {
@@ -102,6 +110,12 @@ func TestExplainAnswers(t *testing.T) {
 	f(otlpFailed, of(codes.Unimplemented, "unknown service", false), ": the peer has no OTLP over gRPC for this signal")
 	require.ErrorContains(t, c.explain(of(codes.Unimplemented, "unknown service", false)), "otlp::enabled")
 
+	uncompressed := of(codes.Unimplemented, `grpc: Decompressor is not installed for grpc-encoding "snappy"`, false)
+	c.Fallback.Compression = "snappy"
+	f(otlpFailed, uncompressed, ": the peer does not have this compression: set otlp_fallback::compression to gzip or none")
+	c.Fallback.Compression = "gzip"
+	f(otlpFailed, uncompressed, ": the peer does not have this compression: set otlp_fallback::compression to none")
+
 	here, there := errors.New("connection refused"), of(codes.Unavailable, "connection refused", true)
 	require.NotEqual(t, causeOf(here), causeOf(there), "another machine has to be repaired")
 	require.NotEqual(t, causeOf(of(codes.Unavailable, "busy", true)), causeOf(there))
@@ -127,4 +141,21 @@ func TestPlain(t *testing.T) {
 		"certificate signed by unknown authority")
 	f("error reading server preface: remote error: tls: bad certificate", "the peer refuses the TLS handshake: bad certificate")
 	require.EqualError(t, noStreamTo("a:1", errors.New("unavailable: opening a stream of Spans: no")), "no STEF stream to a:1: no")
+}
+
+// TestTLSFiles starts with files that are no certificates.
+func TestTLSFiles(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "ca.key")
+	require.NoError(t, os.WriteFile(key, []byte("-----BEGIN CERTIFICATE-----\ncut"), 0o600))
+	f := func(change func(*configtls.ClientConfig), want string) {
+		t.Helper()
+		c := testConfig("127.0.0.1:1")
+		c.ClientConfig.TLS.Insecure = false
+		change(&c.ClientConfig.TLS)
+		x, err := NewFactory().CreateTraces(context.Background(), exportertest.NewNopSettings(metadata.Type), c)
+		require.NoError(t, err)
+		require.ErrorContains(t, x.Start(context.Background(), componenttest.NewNopHost()), want)
+	}
+	f(func(c *configtls.ClientConfig) { c.CAFile = key }, fmt.Sprintf("tls::ca_file is %q: set it to a whole file of certificates", key))
+	f(func(c *configtls.ClientConfig) { c.CertFile, c.KeyFile = key, key }, fmt.Sprintf("tls::cert_file is %q and tls::key_file is %q", key, key))
 }

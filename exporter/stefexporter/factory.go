@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
@@ -94,7 +95,11 @@ func (x *stefExporter[B]) options() []exporterhelper.Option {
 
 func (x *stefExporter[B]) lifecycle(helped component.Component) *lifecycle {
 	queue := x.config.QueueConfig
-	return &lifecycle{Component: helped, beginStop: x.beginStop, stored: queue.HasValue() && queue.Get().StorageID != nil}
+	l := &lifecycle{Component: helped, beginStop: x.beginStop, signal: x.signal.Name}
+	if queue.HasValue() && queue.Get().StorageID != nil {
+		l.storage = queue.Get().StorageID.String()
+	}
+	return l
 }
 
 // lifecycle wraps the component of exporterhelper. It explains an error of Start, signals
@@ -102,17 +107,25 @@ func (x *stefExporter[B]) lifecycle(helped component.Component) *lifecycle {
 type lifecycle struct {
 	component.Component
 	beginStop func(context.Context)
-	stored    bool // the queue has a storage
+	storage   string // the id of the storage of the queue, or ""
+	signal    string
 	once      sync.Once
 	err       error
 }
 
+// damaged are the texts of the storage for a file that is no database or a broken one.
+var damaged = []string{"invalid database", "checksum error", "version mismatch"}
+
 // Start starts the exporter. The storage waits for the lock of its file, and its error has
-// no other text than "timeout".
+// no other text than "timeout". For a damaged file its error names neither file nor queue.
 func (l *lifecycle) Start(ctx context.Context, host component.Host) error {
 	err := l.Component.Start(ctx, host)
-	if err != nil && l.stored && err.Error() == "timeout" {
+	switch {
+	case err == nil || l.storage == "":
+	case err.Error() == "timeout":
 		return fmt.Errorf("the storage of sending_queue cannot be opened: is another Collector using this storage directory? (%w)", err)
+	case slices.Contains(damaged, err.Error()):
+		return fmt.Errorf("the storage of sending_queue cannot be opened: %w (a file of %s for %s is damaged: move it away; what was queued in it is lost)", err, l.storage, l.signal)
 	}
 	return err
 }

@@ -29,13 +29,17 @@ type failing struct{ err error }
 func (f failing) Start(context.Context, component.Host) error { return f.err }
 func (f failing) Shutdown(context.Context) error              { return nil }
 
-// TestStorageInUse checks that the error of a storage that another process uses says so.
-func TestStorageInUse(t *testing.T) {
-	start := func(text string, stored bool) error {
-		return (&lifecycle{Component: failing{errors.New(text)}, stored: stored}).Start(context.Background(), nil)
+// TestStorageFails checks what the errors of a storage say that another process uses, or
+// whose file is damaged.
+func TestStorageFails(t *testing.T) {
+	start := func(text, storage string) error {
+		return (&lifecycle{Component: failing{errors.New(text)}, storage: storage, signal: "logs"}).Start(context.Background(), nil)
 	}
-	require.EqualError(t, start("timeout", true),
+	require.EqualError(t, start("invalid database", "file_storage/q"), "the storage of sending_queue cannot be opened: invalid database "+
+		"(a file of file_storage/q for logs is damaged: move it away; what was queued in it is lost)")
+	require.EqualError(t, start("invalid database", ""), "invalid database")
+	require.EqualError(t, start("timeout", "file_storage"),
 		"the storage of sending_queue cannot be opened: is another Collector using this storage directory? (timeout)")
-	require.EqualError(t, start("timeout", false), "timeout")
-	require.EqualError(t, start("disk on fire", true), "disk on fire")
+	require.EqualError(t, start("timeout", ""), "timeout")
+	require.EqualError(t, start("disk on fire", "file_storage"), "disk on fire")
 }
