@@ -64,3 +64,10 @@ func TestForeignAndCutFiles(t *testing.T) {
 		}
 	}
 }
+
+// A wrong name of a value is reported with its row and column.
+func TestWrongName(t *testing.T) {
+	_, err := spanKinds.parse("SERVERR", "kind", 3)
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.EqualError(t, err, `lake: corrupt file: row 3, column kind: "SERVERR" is not one of ["internal" "server" "client" "producer" "consumer"]`)
+}

@@ -143,7 +143,7 @@ func (c *pointColumns) setMetric(i int) error {
 	c.m.SetName(c.name.at(i))
 	c.m.SetDescription(c.description.at(i))
 	c.m.SetUnit(c.unit.at(i))
-	n, err := temporalities.parse(c.temporality.at(i))
+	n, err := temporalities.parse(c.temporality.at(i), "aggregation_temporality", i)
 	if err != nil {
 		return err
 	}

@@ -218,12 +218,12 @@ func (c *spanColumns) row(i int) error {
 	s.SetParentSpanID(spanIDOf(c.parentID, i))
 	s.TraceState().FromRaw(c.state.at(i))
 	s.SetName(c.name.at(i))
-	kind, err := spanKinds.parse(c.kind.at(i))
+	kind, err := spanKinds.parse(c.kind.at(i), "kind", i)
 	if err != nil {
 		return err
 	}
 	s.SetKind(ptrace.SpanKind(kind))
-	code, err := statusCodes.parse(c.code.at(i))
+	code, err := statusCodes.parse(c.code.at(i), "status_code", i)
 	if err != nil {
 		return err
 	}

@@ -40,20 +40,6 @@ func main() {
 		Temps:     temps,
 		Interrupt: interrupt,
 		Terminal:  terminal(os.Stderr),
-		Screen:    terminal(os.Stdout) && !discards(os.Stdout),
+		Screen:    terminal(os.Stdout),
 	}))
-}
-
-// terminal reports whether a file is a terminal, or another device that a
-// progress bar does not harm.
-func terminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// discards reports whether a file is the null device.
-func discards(f *os.File) bool {
-	null, err := os.Stat(os.DevNull)
-	info, e := f.Stat()
-	return err == nil && e == nil && os.SameFile(null, info)
 }

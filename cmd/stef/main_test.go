@@ -84,6 +84,21 @@ func TestExitCode(t *testing.T) {
 }
 
 // A signal ends the program while it waits for input, and no files remain.
+// A full device is an output that cannot be written, not a terminal.
+func TestFullDevice(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	defer full.Close()
+	in := filepath.Join(t.TempDir(), fixtures.TracesName)
+	require.NoError(t, os.WriteFile(in, fixtures.Traces(), 0o666))
+	cmd := program(t, "convert", "--quiet", in, "-")
+	cmd.Stdout = full
+	require.Error(t, cmd.Run())
+	require.Equal(t, cli.ExitIO, cmd.ProcessState.ExitCode())
+}
+
 func TestInterrupt(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		dir := t.TempDir()

@@ -95,15 +95,18 @@ func Unmarshal(s Signal, otlp []byte) (b Batch, err error) {
 }
 
 // UnmarshalJSON builds a batch from a message as JSON.
-func UnmarshalJSON(s Signal, text []byte) (b Batch, err error) {
+func UnmarshalJSON(s Signal, text []byte) (b Batch, err error) { return unmarshalJSON(s, text, false) }
+
+// unmarshalJSON is UnmarshalJSON. If it is strict, unknown fields are errors.
+func unmarshalJSON(s Signal, text []byte, strict bool) (b Batch, err error) {
 	b = Batch{Signal: s}
 	switch s {
 	case Metrics:
-		b.Metrics, err = (&pmetric.JSONUnmarshaler{}).UnmarshalMetrics(text)
+		b.Metrics, err = (&pmetric.JSONUnmarshaler{DisallowUnknownFields: strict}).UnmarshalMetrics(text)
 	case Traces:
-		b.Traces, err = (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(text)
+		b.Traces, err = (&ptrace.JSONUnmarshaler{DisallowUnknownFields: strict}).UnmarshalTraces(text)
 	case Logs:
-		b.Logs, err = (&plog.JSONUnmarshaler{}).UnmarshalLogs(text)
+		b.Logs, err = (&plog.JSONUnmarshaler{DisallowUnknownFields: strict}).UnmarshalLogs(text)
 	default:
 		err = fmt.Errorf("%w of a message is not set", ErrSignal)
 	}

@@ -112,9 +112,9 @@ func TestErrorText(t *testing.T) {
 	f(part(0x0b), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-parts logs part 1, byte 5: corrupt: unknown wire type 3")
 	f(part(0x08, 1), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
-		"otlp-parts logs part 1, byte 5: corrupt: LogsData.resources has wire type 0, not 2")
+		"otlp-parts logs part 1, byte 5: corrupt: LogsData.resource_logs has wire type 0, not 2")
 	f(part(0x0a, 5, 0x12), otlpfile.Parts, otlpfile.Logs, io.ErrUnexpectedEOF,
-		"otlp-parts logs part 1, byte 4: LogsData.resources has 5 bytes, only 1 remain: unexpected EOF")
+		"otlp-parts logs part 1, byte 4: LogsData.resource_logs has 5 bytes, only 1 remain: unexpected EOF")
 
 	f([]byte("{}\n\n{\"resourceLogs\": [}"), otlpfile.JSON, otlpfile.Logs, io.ErrUnexpectedEOF,
 		"otlp-json logs message 2, line 3, byte 4: inside a message that began here (head -c 4 of the uncompressed file keeps the messages before it): unexpected EOF")
@@ -150,7 +150,7 @@ func TestBadJSONValue(t *testing.T) {
 	require.ErrorIs(t, err, otlpfile.ErrCorrupt)
 	var e *otlpfile.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, [3]int{2, 2, 3}, [3]int{e.Part, e.Line, int(e.Offset)})
+	require.Equal(t, [3]int{2, 2, strings.Index(text, `oon"`) + 3}, [3]int{e.Part, e.Line, int(e.Offset)})
 }
 
 // A file of one signal is not read as another one, even if its bytes would be

@@ -12,6 +12,8 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // maxJSONDepth bounds the nesting of objects and arrays. One level of a value
@@ -302,6 +304,36 @@ func (r *Reader) jsonError(p piece, err error) error {
 		err = e.err
 	}
 	return r.inContent(p, err)
+}
+
+// jsonPlace is what the JSON library adds to an error: how far the error is into the first
+// text, which is a part of the second.
+var jsonPlace = regexp.MustCompile(`(?s)^(?:\w+: )?(.*?), error found in #(\d+) byte of \.\.\.\|(.*)\|\.\.\., bigger context \.\.\.\|(.*)\|\.\.\.$`)
+
+var jsonName = regexp.MustCompile(`"(\w+)"\s*:\s*[^:{}]*$`)
+
+// wrongValue replaces the place in an error of the JSON library by the offset in the
+// message and the name of the field.
+func wrongValue(text []byte, err error) error {
+	place := jsonPlace.FindStringSubmatch(err.Error())
+	if place == nil {
+		return corrupt("%v", err)
+	}
+	// The library reads in order, so the first occurrence of the context is the one.
+	at := bytes.Index(text, []byte(place[4]))
+	within := strings.Index(place[4], place[3])
+	n, e := strconv.Atoi(place[2])
+	if at < 0 || within < 0 || e != nil {
+		return corrupt("%v", err)
+	}
+	at = min(at+within+n, len(text))
+	// The library has read the value, or its first byte.
+	value := text[:max(at-1, 0)]
+	name := ""
+	if m := jsonName.FindSubmatch(value[max(0, len(value)-256):]); m != nil {
+		name = fmt.Sprintf("the value of %s: ", m[1])
+	}
+	return &errAt{max(at-1, 0), corrupt("%s%s", name, place[1])}
 }
 
 var jsonIDs = regexp.MustCompile(`"(traceId|trace_id|spanId|span_id|parentSpanId|parent_span_id)"\s*:\s*"([^"]*)"`)

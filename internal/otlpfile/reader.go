@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 )
 
 // Default limits of a reader.
@@ -35,7 +36,7 @@ func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = 
 // WithOtherSignals makes the reader skip JSON messages and parts of other signals, such
 // as in a file that the Collector's file exporter writes for several pipelines.
 // Skipped counts their items. Without this option such a message is an error. With it,
-// a file of parts that has items of other signals only is an error at its end.
+// a file that has items of other signals only is an error at its end.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
 // WithoutPdata calls a function with the signal. If it returns true, batches in
@@ -61,6 +62,8 @@ type Reader struct {
 	others    bool
 	bytesOnly func(Signal) bool
 	skipped   [len(signalNames)]uint64
+	unknown   unknownFields
+	loose     atomic.Bool // whether a message had unknown fields
 	maxPart   int
 	batchSize int
 	workers   int
@@ -68,7 +71,7 @@ type Reader struct {
 	src    *source
 	dec    decoder
 	sniff  bool // whether to check the signal of the next part with items
-	wanted bool // whether a part had items of the signal
+	wanted bool // whether a part or a message had items of the signal
 	latest error
 	buf    []byte // of the last piece
 	ahead  *ahead // nil without concurrency, and before the first batch
@@ -208,6 +211,9 @@ func (r *Reader) next() (Batch, error) {
 		for s, n := range res.skipped {
 			r.skipped[s] += n
 		}
+		for _, f := range res.unknown {
+			r.unknown.add(f.Message, f.Name, f.Objects)
+		}
 		r.wanted = r.wanted || res.items
 		if res.wanted {
 			return res.batch, nil
@@ -217,7 +223,7 @@ func (r *Reader) next() (Batch, error) {
 
 // end returns the error after the last piece.
 func (r *Reader) end() error {
-	if r.format != Parts || r.wanted {
+	if r.format == Proto || r.wanted || len(r.unknown) > 0 { // the items may be in an unknown field
 		return io.EOF
 	}
 	var names []string
@@ -270,17 +276,19 @@ func (r *Reader) piece(buf []byte) (piece, error) {
 type result struct {
 	batch   Batch
 	wanted  bool // whether it is a batch of the signal of the reader
-	items   bool // whether it is a part with items of the signal of the reader
+	items   bool // whether it is a part or a message with items of the signal of the reader
 	skipped [len(signalNames)]uint64
+	unknown unknownFields
 	err     error
 }
 
-// decode decodes a piece. It changes nothing in the reader, so several goroutines may
-// call it.
+// decode decodes a piece. It changes nothing in the reader but an atomic value, so
+// several goroutines may call it.
 func (r *Reader) decode(p piece) (res result) {
 	if r.format == JSON {
 		if res.wanted, res.skipped, res.err = r.checkJSON(p); res.wanted && res.err == nil {
-			res.batch, res.err = r.unmarshalJSON(p, r.signal)
+			res.batch, res.unknown, res.err = r.wantedJSON(p)
+			res.items = res.err == nil && res.batch.Items() > 0
 		}
 		return res
 	}
@@ -324,6 +332,10 @@ func (r *Reader) skip(p piece) (res result) {
 
 // Skipped returns how many items of a signal were skipped, see WithOtherSignals.
 func (r *Reader) Skipped(s Signal) uint64 { return r.skipped[s] }
+
+// Unknown returns the fields of JSON messages that OTLP does not have, in the order of the
+// file, and how many objects had them so far. Messages of other signals do not count.
+func (r *Reader) Unknown() []UnknownField { return r.unknown }
 
 // signalOfMessage returns the signal of a message with items.
 func signalOfMessage(body []byte) Signal {
@@ -393,6 +405,22 @@ func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint
 	return signals == 0 || signals&(1<<r.signal) != 0, skipped, nil
 }
 
+// wantedJSON builds the batch of a message of the signal of the reader, and finds its
+// unknown fields. pdata finds them for free, but ends at the first. So only files that
+// have them are walked through.
+func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
+	if !r.loose.Load() {
+		if b, err = unmarshalJSON(r.signal, p.body, true); err == nil {
+			return b, nil, nil
+		}
+	}
+	if b, err = r.unmarshalJSON(p, r.signal); err != nil {
+		return b, nil, err
+	}
+	r.loose.Store(true)
+	return b, findUnknown(r.signal, p.body), nil
+}
+
 func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
 	b, err := UnmarshalJSON(s, p.body)
 	if err != nil {
@@ -400,7 +428,7 @@ func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
 		if bad := badID(p.body); bad != "" {
 			return Batch{}, r.inContent(p, corrupt("%s", bad))
 		}
-		return Batch{}, r.inContent(p, fmt.Errorf("%w: %w", ErrCorrupt, err))
+		return Batch{}, r.jsonError(p, wrongValue(p.body, err))
 	}
 	return b, nil
 }

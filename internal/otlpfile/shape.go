@@ -3,9 +3,12 @@
 
 package otlpfile
 
-// The shapes of OTLP's messages: their fields and wire types. They are used to
-// distinguish signals by content, to report the position of an error in a part,
-// and to bound the nesting of values before pdata recurses.
+import "strings"
+
+// The shapes of OTLP's messages: their fields and wire types, by the protobuf files of
+// OTLP 1.x (opentelemetry-proto). They are used to distinguish signals by content, to
+// report the position of an error in a part, to bound the nesting of values before pdata
+// recurses, and to find names in JSON that OTLP does not have.
 
 type kind uint8
 
@@ -80,14 +83,16 @@ var (
 
 	// roots are the messages of the signals.
 	roots = [...]*shape{
-		Metrics: root("Metrics", "metrics", &shape{"Metric", fields{
+		Metrics: root("MetricsData", "Metrics", "metrics", &shape{"Metric", fields{
 			1: leaf("name", text), 2: leaf("description", text), 3: leaf("unit", text),
-			5: points("Gauge", numberShape), 7: points("Sum", numberShape), 9: points("Histogram", histogramShape),
-			10: points("ExponentialHistogram", exponentialShape), 11: points("Summary", summaryShape),
+			5: points("gauge", "Gauge", numberShape, fields{}), 7: points("sum", "Sum", numberShape, fields{2: temporality, 3: leaf("is_monotonic", varint)}),
+			9:  points("histogram", "Histogram", histogramShape, fields{2: temporality}),
+			10: points("exponential_histogram", "ExponentialHistogram", exponentialShape, fields{2: temporality}),
+			11: points("summary", "Summary", summaryShape, fields{}),
 			12: sub("metadata", keyValueShape),
 		}}),
-		Traces: root("Spans", "spans", spanShape),
-		Logs:   root("Logs", "log_records", logShape),
+		Traces: root("TracesData", "Spans", "spans", spanShape),
+		Logs:   root("LogsData", "Logs", "log_records", logShape),
 	}
 )
 
@@ -105,16 +110,19 @@ func valueShapes() (keyValue, anyValue *shape) {
 }
 
 // root is the message of a signal down to its items.
-func root(signal, items string, item *shape) *shape {
+func root(name, signal, items string, item *shape) *shape {
+	ending := "_" + strings.ToLower(signal)
 	scope := &shape{"Scope" + signal, fields{1: sub("scope", scopeShape), 2: sub(items, item), 3: leaf("schema_url", text)}}
-	resource := &shape{"Resource" + signal, fields{1: sub("resource", resourceShape), 2: sub("scopes", scope), 3: leaf("schema_url", text)}}
-	return &shape{signal + "Data", fields{1: sub("resources", resource)}}
+	resource := &shape{"Resource" + signal, fields{1: sub("resource", resourceShape), 2: sub("scope"+ending, scope), 3: leaf("schema_url", text)}}
+	return &shape{name, fields{1: sub("resource"+ending, resource)}}
 }
 
-// points is a field of Metric. It has the fields of all kinds of metrics; a
-// writer omits those that its kind does not have.
-func points(name string, point *shape) field {
-	return sub(name, &shape{name, fields{1: sub("data_points", point), 2: leaf("aggregation_temporality", varint), 3: leaf("is_monotonic", varint)}})
+var temporality = leaf("aggregation_temporality", varint)
+
+// points is a field of Metric, of a kind of metrics that has more fields than its points.
+func points(name, kind string, point *shape, more fields) field {
+	more[1] = sub("data_points", point)
+	return sub(name, &shape{kind, more})
 }
 
 var (

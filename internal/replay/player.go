@@ -40,7 +40,13 @@ type Player struct {
 	Change Change
 	// Now shifts all times so that the recordings begin when Play is called.
 	Now bool
+	// Idle, if it is set, is called before a wait for the next batch of IdleAfter or
+	// longer. It may be called from several goroutines.
+	Idle func(time.Duration)
 }
+
+// IdleAfter is the wait from which on Player.Idle is called.
+const IdleAfter = 5 * time.Second
 
 // Counts says how much a player sent.
 type Counts struct {
@@ -188,6 +194,9 @@ func (r *playing) wait(ctx context.Context, b otlpfile.Batch) error {
 	left := time.Until(r.begin.Add(due))
 	if left <= 0 {
 		return context.Cause(ctx)
+	}
+	if r.Idle != nil && left >= IdleAfter {
+		r.Idle(left)
 	}
 	timer := time.NewTimer(left)
 	defer timer.Stop()

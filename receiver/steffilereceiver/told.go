@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,6 +100,10 @@ func (f *follower[T]) checkPatterns() {
 				text, advice = "A pattern of include names a folder", filepath.Join(paths[0], "*.stef*")
 			}
 		}
+		missing := missingFolder(pattern)
+		if len(paths) == 0 && missing != "" {
+			text = "No file matches a pattern of include yet: its folder does not exist"
+		}
 		if len(paths) > 0 && advice == "" || !f.config.told.first(text+" "+pattern) {
 			continue
 		}
@@ -105,8 +111,21 @@ func (f *follower[T]) checkPatterns() {
 		if advice != "" {
 			fields = append(fields, zap.String("write", advice))
 		}
+		if len(paths) == 0 && missing != "" {
+			fields = append(fields, zap.String("folder", missing))
+		}
 		f.log.Warn(text, fields...)
 	}
+}
+
+// missingFolder returns the folder of a pattern if it does not exist, and "" if it exists
+// or is a pattern itself.
+func missingFolder(pattern string) string {
+	dir := filepath.Dir(pattern)
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(dir, "*?[") {
+		return ""
+	}
+	return dir
 }
 
 // otherFormats are the beginnings of files that are not STEF, and what to do with them.

@@ -38,7 +38,7 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	settings.Logger = zap.New(core)
 	config := testConfig(dir, func(c *Config) {
-		c.Include = append(c.Include, filepath.Join(dir, "none-*.stef"), folder)
+		c.Include = append(c.Include, filepath.Join(dir, "none-*.stef"), filepath.Join(dir, "nodir", "*.stef"), folder)
 	})
 	sink := consumertest.NewNop()
 	factory := NewFactory()
@@ -60,7 +60,7 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 	for _, entry := range logs.All() {
 		fields := entry.ContextMap()
 		text := entry.Message
-		for _, key := range []string{"file", "pattern", "write", "error"} {
+		for _, key := range []string{"file", "pattern", "write", "folder", "error"} {
 			if v, ok := fields[key].(string); ok {
 				if rel, err := filepath.Rel(dir, v); err == nil && filepath.IsAbs(v) {
 					v = rel
@@ -72,6 +72,7 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 	}
 	for _, want := range []string{
 		"No file matches a pattern of include yet, none-*.stef",
+		"No file matches a pattern of include yet: its folder does not exist, " + filepath.Join("nodir", "*.stef") + ", nodir",
 		"A pattern of include names a folder, folder, " + filepath.Join("folder", "*.stef*"),
 		"Cannot open a file, json.stef, the file is not STEF but JSON: stef convert makes STEF of OTLP JSON",
 		"Cannot open a file, gzip.stef, the file is not STEF but compressed with gzip as a whole: decompress it; if it holds OTLP, use stef convert",
@@ -79,8 +80,8 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 	} {
 		require.Equal(t, 1, got[want], "%v", got)
 	}
-	require.Len(t, got, 6) // one for text.stef
-	require.Len(t, logs.All(), 6)
+	require.Len(t, got, 7) // one for text.stef
+	require.Len(t, logs.All(), 7)
 }
 
 // A signal without a pipeline is warned about once, and one with a pipeline never.

@@ -96,7 +96,7 @@ func (c *cat) file(env *Env, name string) error {
 	}
 	if err == nil && r.Err() == nil && c.limit == 0 {
 		if res := in.summary(); res != nil {
-			skippedSignals(env.Stderr, res)
+			notesOf(env.Stderr, res)
 		}
 	}
 	return in.blame(err)

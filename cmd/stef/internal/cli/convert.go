@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/figure"
@@ -42,7 +44,8 @@ var convertCommand = &command{
 Without flags, the content of IN tells its format and signal, and the end of the
 name of OUT tells the format of the output: .stef, .parquet, .arrow, .parts, .pb,
 .json, .jsonl. Other names need --to; standard output (-) is stef, unless IN is.
-An existing OUT needs --force. Several INs of one signal become one OUT.
+An existing OUT needs --force. Several INs of one signal become one OUT; with
+--signal INs of other signals are skipped and counted.
 
 A file of several signals, as the file exporter writes it for several pipelines in
 JSON, in parts or in stef-parts, needs --signal, which converts one signal and counts
@@ -258,6 +261,10 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 	}
 	res, err := convert.RunAll(open, guarded, o)
 	stop()
+	var mixed *convert.MixedError
+	if errors.As(err, &mixed) { // {signal} is for one input
+		mixed.Advice = fmt.Sprintf("say --signal %s to convert these and skip the rest", mixed.First)
+	}
 	if err != nil {
 		return guarded.cause(err)
 	}
@@ -278,68 +285,10 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 		closing(env.Stderr, res, time.Since(begin))
 	}
 	skippedSignals(env.Stderr, res)
+	if res.Items+res.Skipped == 0 {
+		fmt.Fprintf(env.Stderr, "warning: the files have no %s, so %s is empty\n", convert.ItemsOf(res.Root.Signal), out.Name)
+	}
 	warn(env.Stderr, res)
-	return nil
-}
-
-// each converts the signals of a file in turn, each to its own file. It skips
-// signals without items.
-func (c *conversion) each(env *Env, o convert.Options, inName, outName string) error {
-	if inName == "-" {
-		return usagef("%s needs a file to read several times, not standard input", convert.SignalMark)
-	}
-	if o.Root != nil {
-		return usagef("--signal and %s do not go together", convert.SignalMark)
-	}
-	in, err := file.Open(inName, nil)
-	if err != nil {
-		return err
-	}
-	format, err := o.Guess(in)
-	in.Close()
-	if err != nil {
-		return err
-	}
-	if format != convert.OTLPJSON && format != convert.OTLPParts && format != convert.STEFParts {
-		return usagef("%s splits files of several messages (otlp-json, otlp-parts, stef-parts); %s is %s", convert.SignalMark, inName, format)
-	}
-	outOf := func(root *stream.Root) string {
-		return strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())
-	}
-	for _, root := range stream.Roots() {
-		if err := c.overwrite([]string{inName}, outOf(root)); err != nil {
-			return err
-		}
-	}
-	begin := time.Now()
-	files, written, content := 0, int64(0), int64(0)
-	for _, root := range stream.Roots() {
-		o.Root, o.OutName = root, outOf(root)
-		d, err := c.one(env, o, inName, o.OutName, true)
-		if errors.Is(err, convert.ErrOtherSignal) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if d.res.Items+d.res.Skipped == 0 {
-			continue
-		}
-		if !c.quiet {
-			if files == 0 {
-				fmt.Fprintf(env.Stderr, "%s: %s, %s\n", d.in.Name, d.res.From, contentOf(d.in))
-			}
-			d.output(env.Stderr, ", "+items(d.res.Items, d.res.Root.Signal))
-		}
-		warn(env.Stderr, d.res)
-		files, written, content = files+1, written+d.out.Written(), d.in.Content()
-	}
-	if files == 0 {
-		return &file.ContentError{Name: inName, Err: errors.New("the file has no items")}
-	}
-	if !c.quiet {
-		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(files, "file"), figure.Grouped(written), ratio(content, written), figure.Seconds(time.Since(begin)))
-	}
 	return nil
 }
 
@@ -351,8 +300,8 @@ type done struct {
 	plain bool // whether the stream is not compressed
 }
 
-// one converts a file. With skipEmpty it creates no output if there are no items, and
-// leaves the summary to the caller.
+// one converts a file. With skipEmpty it leaves it to the caller to commit the output,
+// if there are items, and to print the summary.
 func (c *conversion) one(env *Env, o convert.Options, inName, outName string, skipEmpty bool) (*done, error) {
 	if env.Screen && outName == "-" && o.To != convert.OTLPJSON {
 		return nil, usagef("%s is a binary format, and standard output is a terminal: name a file or redirect the output", cmp.Or(o.To, convert.STEF))
@@ -364,12 +313,24 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 	}
 	defer in.Close()
 	plain := notCompressed(in)
+	refusal := c.overwrite([]string{inName}, outName)
 	out, err := create(env, inName, outName)
+	if err != nil && skipEmpty { // an error only if there are items
+		out, refusal, err = file.Standard(io.Discard), err, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer out.Discard()
-	guarded := &guard{out, c.overwrite([]string{inName}, outName)}
+	finished := false
+	defer func() {
+		if !finished || !skipEmpty {
+			out.Discard()
+		}
+	}()
+	guarded := &guard{out, refusal}
+	if skipEmpty {
+		guarded.refusal = nil
+	}
 	stop := func() {}
 	if !c.quiet {
 		stop = env.progress(in)
@@ -381,14 +342,10 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 	if err == nil && !skipEmpty && res.Root == nil {
 		err = &file.ContentError{Name: in.Name, Err: errors.New("the file has no items")}
 	}
-	if err == nil && skipEmpty && res.Items+res.Skipped == 0 {
-		stop()
-		return &done{in, out, res, plain}, nil
+	if err == nil && !(skipEmpty && res.Items+res.Skipped == 0) {
+		err = refusal
 	}
-	if err == nil {
-		err = guarded.refusal
-	}
-	if err == nil {
+	if err == nil && !skipEmpty {
 		err = out.Commit()
 	}
 	stop()
@@ -399,6 +356,7 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 		plain = o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None
 	}
 	d := &done{in, out, res, plain}
+	finished = true
 	if skipEmpty {
 		return d, nil
 	}
@@ -406,7 +364,7 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 		d.summarise(env.Stderr, time.Since(begin))
 	}
 	skippedSignals(env.Stderr, res)
-	if res.Items+res.Skipped == 0 && len(res.Others) > 0 {
+	if res.Items+res.Skipped == 0 {
 		fmt.Fprintf(env.Stderr, "warning: %s has no %s, so %s is empty\n", in.Name, convert.ItemsOf(res.Root.Signal), out.Name)
 	}
 	warn(env.Stderr, res)
@@ -416,8 +374,14 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 // skippedSignals prints what --signal excluded.
 func skippedSignals(w io.Writer, res *convert.Result) {
 	for _, other := range res.Others {
-		fmt.Fprintf(w, "skipped: %s, which --signal %s excludes\n", items(other.Items, other.Signal), res.Root.Signal)
+		fmt.Fprintf(w, "skipped: %s, which %s %s excludes\n", items(other.Items, other.Signal), cmp.Or(res.RootFlag, "--signal"), res.Root.Signal)
 	}
+}
+
+// notesOf prints what a command that only reads has left out.
+func notesOf(w io.Writer, res *convert.Result) {
+	skippedSignals(w, res)
+	warn(w, &convert.Result{Ignored: res.Ignored})
 }
 
 // summarise prints what was converted. If printing fails, the conversion still
@@ -499,6 +463,9 @@ func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain
 
 // warn prints what the output lacks.
 func warn(w io.Writer, res *convert.Result) {
+	for _, line := range ignoredLines(res.Ignored) {
+		fmt.Fprintln(w, line)
+	}
 	for _, note := range res.Files {
 		fmt.Fprintf(w, "not complete: %s\n", message(note))
 	}
@@ -514,6 +481,22 @@ func warn(w io.Writer, res *convert.Result) {
 	for _, reason := range res.Reasons {
 		fmt.Fprintf(w, "  %s\n", message(reason))
 	}
+}
+
+// ignoredLines says which fields of JSON were ignored because OTLP does not have them.
+func ignoredLines(found []otlpfile.UnknownField) (lines []string) {
+	for _, f := range found {
+		if f.Name == "" && f.Message == "" {
+			lines = append(lines, fmt.Sprintf("ignored: other unknown fields, %s times", figure.Grouped(f.Objects)))
+			continue
+		}
+		name := f.Name
+		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' || r == '"' || r == utf8.RuneError }) {
+			name = strconv.Quote(name)
+		}
+		lines = append(lines, fmt.Sprintf("ignored: unknown field %s in %s of %s", name, figure.Count(f.Objects, "object"), f.Message))
+	}
+	return lines
 }
 
 // elsewhere returns advice where else to look for a key of --columns.

@@ -67,7 +67,7 @@ func (m *mistakes) fails(code int, want string, args ...string) {
 func TestMistakesOfSignals(t *testing.T) {
 	m := newMistakes(t)
 	out := m.path("out.stef")
-	m.fails(cli.ExitUsage, "an output has one signal, but metrics.stef has metrics and spans.stef has traces: convert each on its own", "convert", m.metrics, m.spans, out)
+	m.fails(cli.ExitUsage, "an output has one signal, but metrics.stef has metrics and spans.stef has traces: say --signal metrics to convert these and skip the rest", "convert", m.metrics, m.spans, out)
 	for _, in := range []string{m.metrics, m.parquet} {
 		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds metrics, not traces: leave --signal out", "convert", "--signal", "traces", in, out)
 		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds metrics, not logs: leave --root out", "stat", "--root", "logs", in)
@@ -90,6 +90,118 @@ func TestMistakesOfSignals(t *testing.T) {
 		require.Contains(t, stderr, "say --signal traces")
 	}
 	m.fails(cli.ExitUsage, "both.json holds traces and logs: say --signal; run replay once for each", "replay", m.both)
+}
+
+// Of several inputs, those of another signal than --signal are skipped, whatever their
+// format. A flag that fits no input is an error in every format.
+func TestOtherSignals(t *testing.T) {
+	m := newMistakes(t)
+	out := m.path("out.stef")
+	logs, _ := mustRun(t, nil, "cat", m.json)
+	stream, err := os.ReadFile(m.logs())
+	require.NoError(t, err)
+	inputs := []string{m.json, m.path("logs.stef"), m.path("logs.parts"), m.path("logs.pb"), m.path("logs.parquet"), m.path("logs.arrow"), m.file("logs.bin", message(stream))}
+	for _, in := range inputs[2:6] {
+		mustRun(t, nil, "convert", m.json, in)
+	}
+	spans, _ := mustRun(t, nil, "cat", m.spans)
+	for _, in := range inputs {
+		for _, names := range [][]string{{in, m.spans}, {m.spans, in}} {
+			_, stderr := mustRun(t, nil, append([]string{"convert", "--force", "--signal", "traces"}, append(names, out)...)...)
+			require.Contains(t, stderr, "skipped: 1 log record, which --signal traces excludes\n")
+			got, _ := mustRun(t, nil, "cat", out)
+			require.Equal(t, spans, got)
+		}
+		require.NoError(t, os.Remove(out))
+		m.fails(cli.ExitUsage, "the files hold logs, not traces: leave --signal out", "convert", "--signal", "traces", in, in, out)
+		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds logs, not traces: leave --signal out", "convert", "--signal", "traces", in, out)
+		if in != inputs[6] { // cat and stat do not read several streams
+			m.fails(cli.ExitUsage, filepath.Base(in)+": it holds logs, not traces: leave --root out", "cat", in, "--root", "spans")
+		}
+	}
+	_, stderr := mustRun(t, nil, "convert", "--signal", "logs", inputs[0], inputs[1], inputs[6], m.both, m.path("all.stef"))
+	require.Contains(t, stderr, "skipped: 1 span, which --signal logs excludes\n")
+	got, _ := mustRun(t, nil, "cat", m.path("all.stef"))
+	require.Equal(t, strings.Repeat(logs, 4), got)
+	_, stderr = mustRun(t, nil, "cat", m.both, "--root", "logs")
+	require.Equal(t, "skipped: 1 span, which --root logs excludes\n", stderr)
+	code, _, stderr := run(nil, "convert", m.both, m.json, out)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "; say --signal traces to convert these and skip the rest\n")
+}
+
+// The place where to split a compressed file is in its content.
+func TestConcatenatedPacked(t *testing.T) {
+	m := newMistakes(t)
+	mustRun(t, nil, "convert", m.spans, m.path("one.stef"))
+	plain, err := os.ReadFile(m.path("one.stef"))
+	require.NoError(t, err)
+	for _, c := range []struct{ end, command string }{{".zst", "zstd"}, {".gz", "gzip"}} {
+		packed := m.path("one.stef" + c.end)
+		mustRun(t, nil, "convert", m.spans, packed)
+		content, err := os.ReadFile(packed)
+		require.NoError(t, err)
+		both := m.file("both.stef"+c.end, append(content, content...))
+		want := fmt.Sprintf("another stream begins here: files were concatenated; split the file there (%s -dc %s | head -c %d for A, %[1]s -dc %[2]s | tail -c +%[4]d for B)",
+			c.command, both, len(plain), len(plain)+1)
+		for _, args := range [][]string{{"cat", both}, {"convert", both, m.path("x.stef")}, {"repair", both, m.path("r" + c.end + ".stef")}} {
+			_, _, stderr := run(nil, args...)
+			require.Contains(t, stderr, want, args)
+		}
+	}
+}
+
+// With {signal} only the names of signals that the file holds matter, and an error leaves
+// none of the files.
+func TestEachOrNone(t *testing.T) {
+	m := newMistakes(t)
+	three := m.file("three.json", []byte(`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"a","gauge":{"dataPoints":[{"asInt":"1"}]}}]}]}]}`+"\n"+
+		`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}`+"\n"+`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}}]}]}]}`))
+	left := func(pattern string) []string {
+		names, err := filepath.Glob(m.path(pattern))
+		require.NoError(t, err)
+		return names
+	}
+	m.fails(cli.ExitUsage, "there is no reference schema of logs", "convert", "--schema", "reference", three, m.path("ref-{signal}.stef"))
+	require.Empty(t, left("*ref-*"))
+	m.folder("q-traces.stef")
+	m.fails(cli.ExitIO, "q-traces.stef: is a folder; name a file in it: "+filepath.Join("q-traces.stef", "three.stef"), "convert", three, m.path("q-{signal}.stef"))
+	require.Equal(t, []string{m.path("q-traces.stef")}, left("*q-*"))
+	mustRun(t, nil, "convert", m.json, m.path("q-{signal}.stef"))
+
+	mustRun(t, nil, "convert", m.both, m.path("p-{signal}.stef"))
+	m.fails(cli.ExitUsage, "p-traces.stef exists; --force overwrites it", "convert", three, m.path("p-{signal}.stef"))
+	require.Len(t, left("*p-*"), 2)
+	require.NoError(t, os.Remove(m.path("p-logs.stef")))
+	mustRun(t, nil, "convert", m.json, m.path("p-{signal}.stef"))
+	span, err := os.ReadFile(m.spans)
+	require.NoError(t, err)
+	for _, in := range []string{m.file("spans.bin", message(span)), m.file("span.json", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}`))} {
+		mustRun(t, nil, "convert", "--force", "--schema", "reference", in, m.path("r-{signal}.stef"))
+		require.Equal(t, []string{m.path("r-traces.stef")}, left("*r-*"))
+	}
+}
+
+// The error of an item over a limit names the flag that omits it.
+func TestLargeItem(t *testing.T) {
+	m := newMistakes(t)
+	large := m.file("large.json", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"`+strings.Repeat("a", 9<<20)+`"}},{"body":{"stringValue":"a"}}]}]}]}`))
+	code, _, stderr := run(nil, "convert", "--quiet", large, m.path("out.stef"))
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "an item takes more than 8388608 bytes; stef convert --skip omits such items and counts them\n")
+	_, stderr = mustRun(t, nil, "convert", "--quiet", "--skip", large, m.path("out.stef"))
+	require.Contains(t, stderr, "left out: 1 log record\n")
+}
+
+// A message of logs that the flag says to be spans is not corrupt.
+func TestLooksLikeOther(t *testing.T) {
+	m := newMistakes(t)
+	logs := m.file("colours.json", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"device.app.lifecycle","timeUnixNano":"1","body":{"stringValue":"\u001b[1mred"}}]}]}]}`+"\n"))
+	mustRun(t, nil, "convert", logs, m.path("colours.pb"))
+	code, _, stderr := run(nil, "convert", "--signal", "traces", m.path("colours.pb"), m.path("out.stef"))
+	require.Equal(t, cli.ExitUsage, code, stderr)
+	require.Contains(t, stderr, ": corrupt: ")
+	require.Contains(t, stderr, "; it looks like logs: leave --signal out\n")
 }
 
 // Files of messages of several signals are split like JSON, whatever their format.

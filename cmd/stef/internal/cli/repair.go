@@ -96,7 +96,7 @@ func repair(env *Env, o *opener, inName, outName string) error {
 		return err
 	}
 	if whole.Damage != nil {
-		fmt.Fprintf(env.Stderr, "%s: %s\n", in.Name, message(in.explain(whole.Damage)))
+		fmt.Fprintln(env.Stderr, message(in.blame(whole.Damage)))
 	}
 	fmt.Fprintln(env.Stderr, lossOf(in.Name, whole))
 	if whole.Cut && in.Packed == "zstd" && !in.Each {

@@ -48,7 +48,8 @@ acknowledges it. With several batches in flight that may take up to the ack_inte
 the receiver.
 
 The pace is that of the recording: a batch is sent when the latest time in it has
-come, counted from the first. --rate sets another pace.
+come, counted from the first. --rate sets another pace. A wait of 5 s or longer is
+printed.
 
 A recording that is sent again as it is repeats its ids and times, which no sender
 does. --new-ids and --now change them; later rounds of --rounds do it always.
@@ -82,6 +83,7 @@ type replayer struct {
 	rounds, inFlight, retries       int
 	newIDs, now                     bool
 	signal                          *stream.Root
+	notes                           notes
 }
 
 func (c *replayer) define(flags *flag.FlagSet) {
@@ -122,6 +124,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	if c.rounds < 1 || c.inFlight < 0 || c.retries < 0 {
 		return usagef("--rounds is at least 1, --in-flight and --retries at least 0")
 	}
+	c.notes.out = env.Stderr
 	for _, name := range names {
 		if err := c.check(name); err != nil {
 			return err
@@ -138,6 +141,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	if c.newIDs {
 		p.Change.IDs = rand.Uint64() | 1
 	}
+	p.Idle = (&idleness{out: env.Stderr, pace: c.pace}).notice
 	var sources []replay.Source
 	for _, name := range names {
 		sources = append(sources, c.source(name))
@@ -179,7 +183,7 @@ func (c *replayer) check(name string) error {
 	if c.signal != nil {
 		return nil
 	}
-	found, _ := convert.Signals(in)
+	found, _ := convert.Signals(in, false)
 	if len(found) < 2 {
 		return nil
 	}
@@ -226,6 +230,52 @@ func (p *patience) notice(cause error) {
 	if text != p.last {
 		p.last = text
 		fmt.Fprintf(p.out, "%s: %s\n", p.endpoint, text)
+	}
+}
+
+// idleness prints when the next batch is due, if that is long: the first time, and each
+// time a wait is twice as long as any before.
+type idleness struct {
+	out  io.Writer
+	pace float64
+
+	mu      sync.Mutex
+	longest time.Duration
+}
+
+func (i *idleness) notice(left time.Duration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if left < 2*i.longest {
+		return
+	}
+	i.longest = left
+	pace := "pace of the recording"
+	if i.pace != replay.Original {
+		pace = fmt.Sprintf("--rate %g", i.pace)
+	}
+	fmt.Fprintf(i.out, "the next batch is due in %s (%s); --rate max sends now\n", figure.Wait(left), pace)
+}
+
+// notes prints what the files have and OTLP does not, each line once: files are read
+// again for each round.
+type notes struct {
+	out     io.Writer
+	mu      sync.Mutex
+	printed map[string]bool
+}
+
+func (n *notes) print(found []otlpfile.UnknownField) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, line := range ignoredLines(found) {
+		if !n.printed[line] {
+			fmt.Fprintln(n.out, line)
+		}
+		if n.printed == nil {
+			n.printed = map[string]bool{}
+		}
+		n.printed[line] = true
 	}
 }
 
@@ -403,7 +453,7 @@ func (c *replayer) source(name string) replay.Source {
 				return
 			}
 			defer in.Close()
-			convert.Batches(in, c.signal)(yield)
+			convert.Batches(in, c.signal, c.notes.print)(yield)
 		}
 	}
 }

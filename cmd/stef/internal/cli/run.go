@@ -124,8 +124,12 @@ func message(err error) string {
 	}
 	if at := secondStream.FindStringSubmatch(text); at != nil {
 		end, _ := strconv.ParseInt(at[2], 10, 64)
+		unpack := ""
+		if bad := (*file.ContentError)(nil); errors.As(err, &bad) && bad.Packed != "" { // the offset is in the content
+			unpack = fmt.Sprintf("%s -dc %s | ", bad.Packed, bad.Name)
+		}
 		text = strings.Replace(text, at[0], fmt.Sprintf("%s: another stream begins here: files were concatenated; "+
-			"split the file there (head -c %d for A, tail -c +%d for B), then stef convert A B OUT", at[1], end, end+1), 1)
+			"split the file there (%shead -c %d for A, %stail -c +%d for B), then stef convert A B OUT", at[1], unpack, end, unpack, end+1), 1)
 	}
 	return text
 }

@@ -89,7 +89,7 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 	} else if res := in.summary(); res != nil {
 		rep.Source = res.From.String()
 		asOTLP = res.Requests
-		skippedSignals(env.Stderr, res)
+		notesOf(env.Stderr, res)
 	}
 	if asOTLP != nil && asOTLP.Items == rep.Records { // otherwise the figures would be about different items
 		rep.Requests, rep.OTLP, rep.OTLPZstd = asOTLP.N, asOTLP.Plain, asOTLP.Zstd

@@ -16,34 +16,37 @@ import (
 )
 
 // Batches yields the batches of a STEF or OTLP file. An error ends the
-// iteration and names the file.
-func Batches(in *file.Input, root *stream.Root) iter.Seq2[otlpfile.Batch, error] {
+// iteration and names the file. After the last batch it calls ignored with the unknown
+// fields of JSON.
+func Batches(in *file.Input, root *stream.Root, ignored func([]otlpfile.UnknownField)) iter.Seq2[otlpfile.Batch, error] {
 	return func(yield func(otlpfile.Batch, error) bool) {
-		next, end, err := batches(in, root)
+		next, b, err := batches(in, root)
 		if err != nil {
 			yield(otlpfile.Batch{}, in.Blame(err))
 			return
 		}
-		defer end()
+		defer b.end()
 		for {
-			b, err := next()
+			batch, err := next()
 			if err == io.EOF {
+				var res Result
+				b.count(&res)
+				ignored(res.Ignored)
 				return
 			}
-			if !yield(b, in.Blame(err)) || err != nil {
+			if !yield(batch, in.Blame(err)) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, error), end func(), err error) {
+func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, error), b *batched, err error) {
 	o := &Options{Root: root, command: "replay"}
 	if o.From, err = o.Guess(in); err != nil {
 		return nil, nil, err
 	}
-	b, err := openBatches(in, o)
-	if err != nil {
+	if b, err = openBatches(in, o); err != nil {
 		return nil, nil, advised(o, err)
 	}
 	return func() (otlpfile.Batch, error) {
@@ -52,16 +55,16 @@ func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, er
 			err = advised(o, err)
 		}
 		return batch, err
-	}, b.end, nil
+	}, b, nil
 }
 
-// Signals returns the signals of a file of JSON or of parts that have items. For other
-// formats it returns none: their files have one signal, and messages of format stef-parts
-// name it.
-func Signals(in *file.Input) ([]otlpfile.Signal, error) {
+// Signals returns the signals of a file of JSON or of parts that have items, and with
+// messages also those of a file of format stef-parts. For other formats it returns none:
+// their files have one signal.
+func Signals(in *file.Input, messages bool) ([]otlpfile.Signal, error) {
 	o := &Options{}
 	var err error
-	if o.From, err = o.Guess(in); err != nil || o.From != OTLPJSON && o.From != OTLPParts {
+	if o.From, err = o.Guess(in); err != nil || o.From != OTLPJSON && o.From != OTLPParts && !(messages && o.From == STEFParts) {
 		return nil, err
 	}
 	o.Root = stream.RootOf(otlpfile.Metrics) // any signal: Skipped counts the others
@@ -73,7 +76,7 @@ func Signals(in *file.Input) ([]otlpfile.Signal, error) {
 	items := 0
 	for {
 		batch, err := b.next()
-		if err == io.EOF || errors.Is(err, otlpfile.ErrSignal) { // the file has no metrics
+		if err == io.EOF || errors.Is(err, otlpfile.ErrSignal) || errors.Is(err, ErrOtherSignal) { // the file has no metrics
 			break
 		}
 		if err != nil {

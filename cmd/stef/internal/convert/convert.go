@@ -95,8 +95,10 @@ type Options struct {
 	// side, request by request.
 	Requests bool
 
-	command string // the name in messages, if it is not convert
-	looks   Format // of the content, if From says otherwise
+	likely  otlpfile.Signal // of the content, if Root says otherwise
+	several bool            // whether there are several inputs
+	command string          // the name in messages, if it is not convert
+	looks   Format          // of the content, if From says otherwise
 }
 
 // Result describes a finished conversion.
@@ -113,6 +115,10 @@ type Result struct {
 	Reasons []error
 	// Others are the signals of the input that were skipped.
 	Others []SkippedSignal
+	// RootFlag is the flag that excluded the others.
+	RootFlag string
+	// Ignored are fields of JSON that OTLP does not have.
+	Ignored []otlpfile.UnknownField
 	// FromOTLP counts the items of a table that are those of its column otlp.
 	FromOTLP uint64
 	// EmptyColumns are those of Options.Columns that no item has.
@@ -147,7 +153,7 @@ const maxReasons = 5
 // Options.Skip is not set.
 func (r *Result) skip(o *Options, items uint64, err error) error {
 	if !o.Skip {
-		return err
+		return fmt.Errorf("%w; stef convert --skip omits such items and counts them", err)
 	}
 	r.Skipped += items
 	if len(r.Reasons) < maxReasons {
@@ -198,8 +204,11 @@ func advised(o *Options, err error) error {
 	if o.looks != Unknown {
 		return Misfit("%w; the file looks like %s: leave --from out", err, o.looks)
 	}
-	if at := (*otlpfile.Error)(nil); errors.As(err, &at) && errors.Is(err, otlpfile.ErrSignal) && o.Root != nil && o.From != OTLPJSON {
+	if at := (*otlpfile.Error)(nil); errors.As(err, &at) && errors.Is(err, otlpfile.ErrSignal) && o.Root != nil {
 		return OtherSignal(strings.TrimPrefix(at.Err.Error(), otlpfile.ErrSignal.Error()+": it holds "), o.Root.Signal, o.RootFlag)
+	}
+	if o.likely != otlpfile.SignalUnknown && errors.Is(err, otlpfile.ErrCorrupt) {
+		return Misfit("%w; it looks like %s: leave %s out", err, o.likely, cmp.Or(o.RootFlag, "--signal"))
 	}
 	if o.Skip && o.From.otlp() && errors.Is(err, otlpfile.ErrCorrupt) {
 		return fmt.Errorf("%w; --skip omits items that cannot be converted, not damaged %ss", err, partNoun(o.From))

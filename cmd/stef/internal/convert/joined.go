@@ -4,10 +4,12 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
@@ -120,7 +122,8 @@ func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 }
 
 func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer, o Options, several bool) (*Result, error) {
-	c := &joined{Options: o, out: out, res: &Result{To: o.To, Root: o.Root}, several: several}
+	o.several = several
+	c := &joined{Options: o, out: out, res: &Result{To: o.To, Root: o.Root, RootFlag: o.RootFlag}}
 	for i := 0; ; i++ {
 		in, ok, err := open(i)
 		if err != nil {
@@ -137,6 +140,9 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 		if err != nil && !c.omit(in, err) {
 			return nil, in.Blame(brokenLine(in, advised(c.now, err)))
 		}
+	}
+	if several && c.res.Items+c.res.Skipped == 0 && c.combiner.items == 0 && len(c.res.Others) > 0 && len(c.res.Ignored) == 0 {
+		return nil, noneHas(&o, c.res.Others)
 	}
 	if c.unmeasured {
 		c.res.Requests = nil
@@ -170,9 +176,8 @@ type joined struct {
 	first      string // the first input with items
 	unmeasured bool   // an input is not OTLP, so the requests are not those of all items
 
-	several bool     // the command has several inputs
-	now     *Options // those of the input that is read
-	items   int      // of the input that is read
+	now   *Options // those of the input that is read
+	items int      // of the input that is read
 }
 
 // omit reports whether an error ends an input only, not the conversion.
@@ -206,7 +211,6 @@ func (c *joined) add(in *file.Input) error {
 		c.res.Files = append(c.res.Files, in.Blame(errEmpty))
 		return nil
 	}
-	c.unmeasured = c.unmeasured || !o.From.otlp()
 	if err := o.output(); err != nil {
 		return err
 	}
@@ -219,6 +223,10 @@ func (c *joined) add(in *file.Input) error {
 		return err
 	}
 	defer b.end()
+	if c.several && o.Root != nil && b.root != nil && b.root != o.Root {
+		return c.exclude(b)
+	}
+	c.unmeasured = c.unmeasured || !o.From.otlp()
 	if b.root != nil {
 		if err := c.of(in, &o, b.root); err != nil {
 			return err
@@ -228,6 +236,10 @@ func (c *joined) add(in *file.Input) error {
 		batch, err := b.next()
 		if err == io.EOF {
 			b.count(c.res)
+			return nil
+		}
+		if c.several && o.Root != nil && (errors.Is(err, otlpfile.ErrSignal) && o.From != OTLP || errors.Is(err, ErrOtherSignal)) {
+			b.count(c.res) // the end of a file with messages of other signals only
 			return nil
 		}
 		if err := c.res.take(&o, err); err != nil {
@@ -256,6 +268,31 @@ func (c *joined) add(in *file.Input) error {
 	}
 }
 
+// exclude counts the items of an input of another signal.
+func (c *joined) exclude(b *batched) error {
+	n := uint64(0)
+	for {
+		batch, err := b.next()
+		if err == io.EOF {
+			c.res.others(func(s otlpfile.Signal) uint64 { return map[otlpfile.Signal]uint64{b.root.Signal: n}[s] })
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		n += uint64(batch.Items())
+	}
+}
+
+// noneHas is the error of several inputs of which none has the signal.
+func noneHas(o *Options, others []SkippedSignal) error {
+	var names []string
+	for _, other := range others {
+		names = append(names, other.Signal.String())
+	}
+	return Misfit("the files hold %s, not %s: leave %s out", strings.Join(names, " and "), o.Root.Signal, cmp.Or(o.RootFlag, "--signal"))
+}
+
 // write writes a batch and counts its items.
 func (c *joined) write(o *Options, b otlpfile.Batch) error {
 	n := b.Items()
@@ -282,7 +319,7 @@ func (c *joined) of(in *file.Input, o *Options, root *stream.Root) (err error) {
 		case c.first == in.Name:
 			return refuse("an output has one signal, but %s has %s, then %s: add --signal", in.Name, c.res.Root.Signal, root.Signal)
 		}
-		return refuse("an output has one signal, but %s has %s and %s has %s: convert each on its own", c.first, c.res.Root.Signal, in.Name, root.Signal)
+		return refuse("an output has one signal, but %s has %s and %s has %s: say --signal %s to convert these and skip the rest", c.first, c.res.Root.Signal, in.Name, root.Signal, c.res.Root.Signal)
 	}
 	c.res.Root, c.first = root, in.Name
 	c.packed, c.combiner.most = newPacker(c.out, o.OutName), o.FrameItems
@@ -312,7 +349,11 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 		b.next = m.next
 		b.count = func(into *Result) { into.others(m.count) }
 	case o.From == STEF:
-		root, src, err := recognise(in, o)
+		find := recognise
+		if o.several {
+			find = rootOf
+		}
+		root, src, err := find(in, o)
 		if err != nil {
 			return nil, err
 		}
@@ -331,7 +372,10 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 			return nil, err
 		}
 		b.root, b.end = res.Root, r.Close
-		b.count = func(into *Result) { into.others(r.Skipped) }
+		b.count = func(into *Result) {
+			into.others(r.Skipped)
+			into.ignore(r.Unknown())
+		}
 		b.next = func() (otlpfile.Batch, error) {
 			batch, err := r.Next()
 			if err != nil && err != io.EOF {

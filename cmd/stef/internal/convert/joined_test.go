@@ -86,7 +86,7 @@ func TestTableMistakes(t *testing.T) {
 	_, _, err := convertFiles([]string{logs, spans}, convert.Options{To: convert.Parquet})
 	require.ErrorIs(t, err, convert.ErrUnsupported)
 	require.ErrorContains(t, err, " has logs and ")
-	require.ErrorContains(t, err, "spans.parts has traces: convert each on its own")
+	require.ErrorContains(t, err, "spans.parts has traces: say --signal logs to convert these and skip the rest")
 	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.OTLP, Columns: []string{"a"}})
 	require.ErrorContains(t, err, "--columns works only for an output of format parquet or arrow")
 	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.STEFParts})
@@ -156,7 +156,7 @@ func TestMessages(t *testing.T) {
 			in, err := file.Open("-", bytes.NewReader(data[:cut]))
 			require.NoError(t, err)
 			var got uint64
-			for b, err := range convert.Batches(in, nil) {
+			for b, err := range convert.Batches(in, nil, func([]otlpfile.UnknownField) {}) {
 				if err != nil {
 					require.ErrorContains(t, err, "message", "cut at %d", cut)
 					break

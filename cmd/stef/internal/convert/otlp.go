@@ -22,6 +22,17 @@ func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.
 	if o.Root != nil {
 		wanted = o.Root.Signal
 	}
+	if o.From == OTLP && wanted != otlpfile.SignalUnknown {
+		head, _ := in.Peek(peeked)
+		s := otlpfile.GuessSignal("", otlpfile.Proto, head)
+		switch {
+		case s == otlpfile.SignalUnknown || s == wanted:
+		case o.several: // the items of the file, which has one signal, are counted
+			wanted = s
+		default:
+			o.likely = s
+		}
+	}
 	options := append(more, otlpfile.WithName(in.ContentName()))
 	if wanted != otlpfile.SignalUnknown {
 		options = append(options, otlpfile.WithOtherSignals())
@@ -33,7 +44,7 @@ func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.
 	if err != nil {
 		return nil, nil, err
 	}
-	return r, &Result{From: o.From, To: o.To, Root: stream.RootOf(r.Signal())}, nil
+	return r, &Result{From: o.From, To: o.To, Root: stream.RootOf(r.Signal()), RootFlag: o.RootFlag}, nil
 }
 
 // encode converts OTLP to STEF.
@@ -92,6 +103,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	stats := enc.Stats()
 	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses()
 	res.others(r.Skipped)
+	res.ignore(r.Unknown())
 	return res, res.complete(items)
 }
 
@@ -206,6 +218,7 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		}
 	}
 	res.others(r.Skipped)
+	res.ignore(r.Unknown())
 	return res, w.Close()
 }
 
@@ -222,6 +235,18 @@ func (r *Result) others(skipped func(otlpfile.Signal) uint64) {
 			at = len(r.Others) - 1
 		}
 		r.Others[at].Items += n
+	}
+}
+
+// ignore counts unknown fields.
+func (r *Result) ignore(found []otlpfile.UnknownField) {
+	for _, f := range found {
+		at := slices.IndexFunc(r.Ignored, func(i otlpfile.UnknownField) bool { return i.Message == f.Message && i.Name == f.Name })
+		if at >= 0 {
+			r.Ignored[at].Objects += f.Objects
+			continue
+		}
+		r.Ignored = append(r.Ignored, f)
 	}
 }
 

@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -18,14 +19,21 @@ import (
 // recognise finds the root of a stream, or returns the requested one: the
 // caller may know more than the data show.
 func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
+	root, src, err := rootOf(in, o)
+	if err == nil && o.Root != nil && root != o.Root {
+		return nil, nil, otherSignal(in.Name, root, o)
+	}
+	return root, src, err
+}
+
+// rootOf is recognise, but returns the root of a stream that is clearly of another one
+// than requested.
+func rootOf(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	if o.Root == nil {
 		return stream.Recognise(in)
 	}
 	other, src := stream.Roots().Other(in, o.Root)
-	if other != nil {
-		return nil, nil, otherSignal(in.Name, other, o)
-	}
-	return o.Root, src, nil
+	return cmp.Or(other, o.Root), src, nil
 }
 
 // otherSignal is the error of an input that is of another root than the flags say.

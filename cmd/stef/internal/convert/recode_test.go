@@ -185,7 +185,7 @@ func TestExemplarIDs(t *testing.T) {
 	f(nil, nil, make([]byte, 16), make([]byte, 8))
 	bad := metricsOf(t, build([]byte("abc"), nil))
 	_, _, err := run(bad, convert.Options{To: convert.STEF, Schema: convert.Reference})
-	require.EqualError(t, err, "standard input: record 1: exemplar 0: the trace id has 3 bytes, which is not a valid length")
+	require.EqualError(t, err, "standard input: record 1: exemplar 0: the trace id has 3 bytes, which is not a valid length; stef convert --skip omits such items and counts them")
 	_, res := mustRun(t, bad, convert.Options{To: convert.STEF, Schema: convert.Reference, Skip: true})
 	require.EqualValues(t, 1, res.Skipped)
 	require.Zero(t, res.Items)
@@ -241,7 +241,7 @@ func TestSpanIDs(t *testing.T) {
 	bad := func(trace, span, want string) {
 		t.Helper()
 		_, _, err := run(build(trace, span), convert.Options{To: convert.STEF, Schema: convert.Reference})
-		require.EqualError(t, err, "standard input: record 1: "+want)
+		require.EqualError(t, err, "standard input: record 1: "+want+"; stef convert --skip omits such items and counts them")
 	}
 	bad("x", span, "the trace id has 1 bytes, which is not a valid length")
 	bad(trace, strings.Repeat("x", 16), `the span id "xxxxxxxxxxxxxxxx" is not hexadecimal`)

@@ -41,6 +41,19 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
+// Wait writes a duration that someone waits: 7s, 1h0m, 40 days.
+func Wait(d time.Duration) string {
+	const day = 24 * time.Hour
+	d = d.Round(time.Second)
+	switch {
+	case d >= 2*day:
+		return Count(int64(d.Round(day)/day), "day")
+	case d >= time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return d.String()
+}
+
 // Percent writes a share in percent, or nothing if the whole is 0.
 func Percent(part, whole int64) string {
 	if whole == 0 {

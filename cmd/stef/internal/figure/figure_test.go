@@ -26,6 +26,15 @@ func TestGrouped(t *testing.T) {
 	f(math.MaxUint64, "18,446,744,073,709,551,615")
 }
 
+func TestWait(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		7200 * time.Millisecond: "7s", time.Hour: "1h0m", time.Hour - time.Millisecond: "1h0m", 90 * time.Minute: "1h30m", 47 * time.Hour: "47h0m",
+		1000 * 24 * time.Hour: "1,000 days",
+	} {
+		require.Equal(t, want, figure.Wait(d))
+	}
+}
+
 func TestSeconds(t *testing.T) {
 	f := func(d time.Duration, want string) {
 		t.Helper()

@@ -40,6 +40,8 @@ func (e *Error) Unwrap() error { return e.Err }
 type ContentError struct {
 	Name string
 	Err  error
+	// Packed is the compression of the file as a whole, as Input.Packed.
+	Packed string
 }
 
 // Error names the file.

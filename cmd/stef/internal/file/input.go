@@ -251,7 +251,11 @@ func (in *Input) Blame(err error) error {
 	if in.raw.err != nil {
 		return &Error{in.Name, in.raw.err}
 	}
-	return &ContentError{in.Name, err}
+	packed := in.Packed
+	if in.Each {
+		packed = ""
+	}
+	return &ContentError{in.Name, err, packed}
 }
 
 // Close closes the file.

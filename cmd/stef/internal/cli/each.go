@@ -1,0 +1,109 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// each converts the signals of a file in turn, each to its own file. It skips
+// signals without items.
+func (c *conversion) each(env *Env, o convert.Options, inName, outName string) error {
+	if inName == "-" {
+		return usagef("%s needs a file to read several times, not standard input", convert.SignalMark)
+	}
+	if o.Root != nil {
+		return usagef("--signal and %s do not go together", convert.SignalMark)
+	}
+	in, err := file.Open(inName, nil)
+	if err != nil {
+		return err
+	}
+	format, err := o.Guess(in)
+	in.Close()
+	if err != nil {
+		return err
+	}
+	if format != convert.OTLPJSON && format != convert.OTLPParts && format != convert.STEFParts {
+		return usagef("%s splits files of several messages (otlp-json, otlp-parts, stef-parts); %s is %s", convert.SignalMark, inName, format)
+	}
+	outOf := func(root *stream.Root) string {
+		return strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())
+	}
+	begin := time.Now()
+	var ignored []otlpfile.UnknownField // beside the content of a signal, so found for each
+	files, written, content := 0, int64(0), int64(0)
+	var all []*done
+	defer func() {
+		for _, d := range all {
+			d.out.Discard()
+		}
+	}()
+	for _, root := range stream.Roots() {
+		o.Root, o.OutName = root, outOf(root)
+		d, err := c.one(env, o, inName, o.OutName, true)
+		if errors.Is(err, convert.ErrOtherSignal) || errors.Is(err, convert.ErrUnsupported) && !holds(inName, root) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, d)
+	}
+	for _, d := range all { // after the errors of all, so that they leave no part of the files
+		if d.res.Items+d.res.Skipped == 0 {
+			continue
+		}
+		if err := d.out.Commit(); err != nil {
+			return err
+		}
+	}
+	for _, d := range all {
+		d.res.Ignored = slices.DeleteFunc(d.res.Ignored, func(f otlpfile.UnknownField) bool {
+			seen := slices.Contains(ignored, f)
+			ignored = append(ignored, f)
+			return seen
+		})
+		if d.res.Items+d.res.Skipped == 0 {
+			warn(env.Stderr, &convert.Result{Ignored: d.res.Ignored})
+			continue
+		}
+		if !c.quiet {
+			if files == 0 {
+				fmt.Fprintf(env.Stderr, "%s: %s, %s\n", d.in.Name, d.res.From, contentOf(d.in))
+			}
+			d.output(env.Stderr, ", "+items(d.res.Items, d.res.Root.Signal))
+		}
+		warn(env.Stderr, d.res)
+		files, written, content = files+1, written+d.out.Written(), d.in.Content()
+	}
+	if files == 0 {
+		return &file.ContentError{Name: inName, Err: errors.New("the file has no items")}
+	}
+	if !c.quiet {
+		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(files, "file"), figure.Grouped(written), ratio(content, written), figure.Seconds(time.Since(begin)))
+	}
+	return nil
+}
+
+// holds reports whether a file has items of a root, or cannot be read.
+func holds(name string, root *stream.Root) bool {
+	in, err := file.Open(name, nil)
+	if err != nil {
+		return true
+	}
+	defer in.Close()
+	found, err := convert.Signals(in, true)
+	return err != nil || slices.Contains(found, root.Signal)
+}

@@ -1,0 +1,213 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// UnknownField is a field of JSON that OTLP does not have. Reading ignores it, as the
+// protocol requires, so its content is lost.
+type UnknownField struct {
+	Message string // such as Span
+	Name    string // as in the file, or "" for all fields over MaxUnknownFields
+	Objects uint64 // how many objects have it
+}
+
+// MaxUnknownFields is how many unknown fields a reader distinguishes. It bounds the
+// memory for a file whose names are data.
+const MaxUnknownFields = 20
+
+// maxUnknownName is how many bytes of the name of an unknown field are kept.
+const maxUnknownName = 64
+
+// unknownFields are counts of unknown fields, in the order in which they were found.
+type unknownFields []UnknownField
+
+func (u *unknownFields) add(message, name string, objects uint64) {
+	if len(name) > maxUnknownName {
+		name = name[:maxUnknownName]
+	}
+	same := func(message, name string) int {
+		return slices.IndexFunc(*u, func(f UnknownField) bool { return f.Message == message && f.Name == name })
+	}
+	at := same(message, name)
+	if at < 0 && len(*u) >= MaxUnknownFields {
+		message, name = "", ""
+		at = same(message, name)
+	}
+	if at < 0 {
+		*u = append(*u, UnknownField{Message: message, Name: name})
+		at = len(*u) - 1
+	}
+	(*u)[at].Objects += objects
+}
+
+// jsonKeys are the fields of a message by their names in JSON. A field that holds no
+// message has the value nil.
+type jsonKeys struct {
+	message string
+	fields  map[string]*jsonKeys
+}
+
+// keysOf are the messages of the signals. They come from the shapes.
+var keysOf = func() (keys [len(signalNames)]*jsonKeys) {
+	known := map[*shape]*jsonKeys{}
+	for s := Metrics; s <= Logs; s++ {
+		keys[s] = keysOfShape(roots[s], known)
+	}
+	return keys
+}()
+
+func keysOfShape(s *shape, known map[*shape]*jsonKeys) *jsonKeys {
+	if k := known[s]; k != nil {
+		return k
+	}
+	k := &jsonKeys{s.name, map[string]*jsonKeys{}}
+	known[s] = k
+	for _, f := range s.fields {
+		if f.kind == unknown {
+			continue
+		}
+		var below *jsonKeys
+		if f.shape != nil {
+			below = keysOfShape(f.shape, known)
+		}
+		names := []string{f.name}
+		if strings.HasPrefix(f.name, "scope_") { // pdata reads it as the field that replaced it
+			names = append(names, "deprecated_"+f.name)
+		}
+		for _, name := range names {
+			k.fields[name] = below // pdata accepts the names of protobuf, too
+			k.fields[camel(name)] = below
+		}
+	}
+	return k
+}
+
+// camel returns the name in JSON of a field of protobuf.
+func camel(name string) string {
+	words := strings.Split(name, "_")
+	for i, w := range words[1:] {
+		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, "")
+}
+
+// findUnknown returns the unknown fields of a valid message in JSON, within the content
+// of a signal and beside it.
+func findUnknown(s Signal, text []byte) unknownFields {
+	k := keyScan{b: text}
+	root := &jsonKeys{keysOf[s].message, map[string]*jsonKeys{}}
+	for of, names := range jsonNames {
+		for _, name := range names {
+			if Signal(of) != SignalUnknown {
+				root.fields[name] = nil
+			}
+		}
+	}
+	for name, below := range keysOf[s].fields {
+		root.fields[name] = below
+	}
+	k.object(root)
+	return k.found
+}
+
+// keyScan walks through valid JSON.
+type keyScan struct {
+	b     []byte
+	i     int
+	found unknownFields
+}
+
+// space skips to the next byte that is not white space.
+func (k *keyScan) space() {
+	for k.b[k.i] == ' ' || k.b[k.i] == '\n' || k.b[k.i] == '\r' || k.b[k.i] == '\t' {
+		k.i++
+	}
+}
+
+// object walks through an object of a message.
+func (k *keyScan) object(m *jsonKeys) {
+	k.i++
+	for {
+		k.space()
+		switch k.b[k.i] {
+		case '}':
+			k.i++
+			return
+		case ',':
+			k.i++
+			continue
+		}
+		start := k.i
+		k.text()
+		name := k.b[start+1 : k.i-1]
+		below, ok := m.fields[string(name)]
+		if !ok {
+			below, ok = k.other(m, k.b[start:k.i])
+		}
+		k.space()
+		k.i++ // the colon
+		k.space()
+		k.value(below)
+	}
+}
+
+// other looks up a name that may have escapes, and counts it if the message does not have
+// it. quoted has its quotes.
+func (k *keyScan) other(m *jsonKeys, quoted []byte) (below *jsonKeys, ok bool) {
+	var name string
+	if json.Unmarshal(quoted, &name) != nil {
+		name = string(quoted)
+	}
+	if below, ok = m.fields[name]; !ok {
+		k.found.add(m.message, name, 1)
+	}
+	return below, ok
+}
+
+// value walks through the value of a field. Within a message it looks at objects and at
+// lists of them.
+func (k *keyScan) value(m *jsonKeys) {
+	switch c := k.b[k.i]; {
+	case c == '"':
+		k.text()
+	case c == '{' && m != nil:
+		k.object(m)
+	case c == '[' && m != nil:
+		for k.i++; ; {
+			k.space()
+			switch k.b[k.i] {
+			case ']':
+				k.i++
+				return
+			case ',':
+				k.i++
+				continue
+			}
+			k.value(m)
+		}
+	case c == '{' || c == '[':
+		var o objectScan
+		n, _ := o.scan(k.b[k.i:])
+		k.i += n
+	default:
+		for !strings.ContainsRune(" \t\r\n,]}", rune(k.b[k.i])) {
+			k.i++
+		}
+	}
+}
+
+// text skips a string.
+func (k *keyScan) text() {
+	for k.i++; k.b[k.i] != '"'; k.i++ {
+		if k.b[k.i] == '\\' {
+			k.i++
+		}
+	}
+	k.i++
+}

@@ -1,0 +1,154 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otlpfile
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/internal/teltest/benchdata"
+)
+
+var _ = benchdata.Name("synthetic: spans of the test in JSON")
+
+// unknownIn reads a file of JSON and returns its unknown fields.
+func unknownIn(t *testing.T, signal Signal, content string, options ...ReaderOption) []UnknownField {
+	t.Helper()
+	r, err := Open(strings.NewReader(content), JSON, signal, options...)
+	require.NoError(t, err)
+	defer r.Close()
+	for {
+		_, err := r.Next()
+		if err == io.EOF {
+			return r.Unknown()
+		}
+		require.NoError(t, err)
+	}
+}
+
+// Fields of versions of OTLP before 1.0, and misspelt ones, are counted.
+func TestUnknownFields(t *testing.T) {
+	for _, c := range []struct{ content, want string }{
+		{`{"resourceSpans":[{"instrumentationLibrarySpans":[{"spans":[{"name":"a"}]}]}]}`, "[{ResourceSpans instrumentationLibrarySpans 1}]"},
+		{`{"resourceSpans":[{"scopeSpans":[{"instrumentationLibrary":{"name":"a"},"spans":[{"startTimeUnixNanos":1},{"startTimeUnixNanos":2}]}]}]}`,
+			"[{ScopeSpans instrumentationLibrary 1} {Span startTimeUnixNanos 2}]"},
+		{`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"intGauge":{}},{"gauge":{"isMonotonic":true,"dataPoints":[{"labels":[{"key":"a"}],"asInt":"1"}]}}]}]}]}`,
+			"[{Metric intGauge 1} {Gauge isMonotonic 1} {NumberDataPoint labels 1}]"},
+		{"{\"resourceLogs\":[\n{\"scopeLogs\" : [ {\"logs\":[{\"a\":[{}]}] } ]}]}\n{\"resourceLogs\":[{\"scopeLogs\":[{\"logs\":[]}]}]}", "[{ScopeLogs logs 2}]"},
+		{`{"resourceLogs":[],"other":[{"x":{}}]}`, "[{LogsData other 1}]"},
+		{`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"kvlistValue":{"values":[{"key":"any","value":{"arrayValue":{"values":[{"stringvalue":"a"}]}}}]}}}]}]}]}`,
+			"[{AnyValue stringvalue 1}]"},
+		{`{"resource_logs":[{"scope_logs":[{"log_records":[{"\u0062ody":{"stringValue":"\"b\\"},"time_unix_nano":1,"a\u000ab":null}]}]}]}`, "[{LogRecord a\nb 1}]"},
+	} {
+		for _, more := range [][]ReaderOption{nil, {WithConcurrency(4)}} {
+			require.Equal(t, c.want, fmt.Sprint(unknownIn(t, SignalUnknown, c.content, more...)), c.content)
+		}
+	}
+	// Another signal in the same message or file does not count.
+	mixed := `{"resourceLogs":[{"x":1}],"resourceSpans":[{"y":1}]}` + "\n" + `{"resourceSpans":[{"y":1}]}`
+	require.Equal(t, []UnknownField{{"ResourceLogs", "x", 1}}, unknownIn(t, Logs, mixed, WithOtherSignals()))
+
+	// Names that are data take bounded memory.
+	var many strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&many, `{"resourceLogs":[{"n%d%s":1}]}`+"\n", i, strings.Repeat("x", 1000))
+	}
+	found := unknownIn(t, Logs, many.String())
+	require.Len(t, found, MaxUnknownFields+1)
+	require.Len(t, found[0].Name, maxUnknownName)
+	require.Equal(t, UnknownField{Objects: 80}, found[MaxUnknownFields])
+}
+
+// The table of fields and pdata know the same names: each is valid for pdata, and each
+// with a letter more is not.
+func TestKeysArePdatas(t *testing.T) {
+	for s := Metrics; s <= Logs; s++ {
+		seen := map[*jsonKeys]bool{}
+		var walk func(k *jsonKeys, before, after string)
+		walk = func(k *jsonKeys, before, after string) {
+			if seen[k] {
+				return
+			}
+			seen[k] = true
+			for name, below := range k.fields {
+				text := []byte(before + `{"` + name + `":null}` + after)
+				_, err := unmarshalJSON(s, text, true)
+				if err != nil { // null is no value of some fields
+					require.NotContains(t, err.Error(), "unknown", "%s", text)
+				}
+				require.Empty(t, findUnknown(s, text), "%s", text)
+				text = bytes.Replace(text, []byte(name+`":null`), []byte(name+`X":null`), 1)
+				_, err = unmarshalJSON(s, text, true)
+				require.ErrorContains(t, err, "unknown", "%s", text)
+				require.NotEmpty(t, findUnknown(s, text), "%s", text)
+				if below == nil {
+					continue
+				}
+				open, end := `{"`+name+`":[`, "]}"
+				for _, single := range []string{"resource", "scope", "body", "value", "status", "gauge", "sum", "histogram", "exponentialHistogram", "exponential_histogram",
+					"summary", "positive", "negative", "arrayValue", "array_value", "kvlistValue", "kvlist_value"} {
+					if name == single {
+						open, end = `{"`+name+`":`, "}"
+					}
+				}
+				walk(below, before+open, end+after)
+			}
+		}
+		walk(keysOf[s], "", "")
+		require.Greater(t, len(seen), 8)
+	}
+}
+
+// BenchmarkUnknownFields reads messages without and with an unknown field.
+func BenchmarkUnknownFields(b *testing.B) {
+	span := `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"GET /cart","kind":2,"startTimeUnixNano":"1544712660000000000",` +
+		`"endTimeUnixNano":"1544712661000000000","attributes":[{"key":"http.request.method","value":{"stringValue":"GET"}},{"key":"code","value":{"intValue":"200"}}]%s}`
+	for _, c := range []struct{ name, more string }{{"none", ""}, {"each", `,"startTimeUnixNanos":"1"`}} {
+		line := `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Repeat(fmt.Sprintf(span, c.more)+",", 99) + fmt.Sprintf(span, c.more) + `]}]}]}` + "\n"
+		content := strings.Repeat(line, 20)
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(content)))
+			for b.Loop() {
+				r, err := Open(strings.NewReader(content), JSON, Traces)
+				require.NoError(b, err)
+				for {
+					if _, err := r.Next(); err == io.EOF {
+						break
+					}
+				}
+				r.Close()
+			}
+		})
+	}
+}
+
+// A value of a wrong type has an error with its line, its offset and its field.
+func TestWrongValue(t *testing.T) {
+	const before = "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[\n{\"name\":\"a\","
+	for _, c := range []struct{ field, want string }{
+		{`"kind":"SERVER"`, "the value of kind: unknown string value"},
+		{`"startTimeUnixNano":1.5e18`, "the value of startTimeUnixNano: can not decode float as int"},
+		{`"attributes":{"a":"b"}`, "the value of attributes: expect [ or , or ] or n, but found {"},
+		{`"endTimeUnixNano":"x"`, `the value of endTimeUnixNano: strconv.ParseUint: parsing "x": invalid syntax`},
+	} {
+		content := before + c.field + `,"flags":1}]}]}]}` + "\n"
+		r, err := Open(strings.NewReader(content), JSON, Traces)
+		require.NoError(t, err)
+		_, err = r.Next()
+		var at *Error
+		require.ErrorAs(t, err, &at)
+		require.ErrorIs(t, err, ErrCorrupt)
+		require.Equal(t, "corrupt: "+c.want, at.Err.Error())
+		require.Equal(t, 2, at.Line)
+		value := len(before) + strings.Index(c.field, ":") + 1
+		require.GreaterOrEqual(t, at.Offset, int64(value), c.field)
+		require.LessOrEqual(t, at.Offset, int64(len(before)+len(c.field)), c.field)
+		r.Close()
+	}
+}
