@@ -148,7 +148,7 @@ func (k *keyScan) object(m *jsonKeys) {
 		name := k.b[start+1 : k.i-1]
 		below, ok := m.fields[string(name)]
 		if !ok {
-			below, ok = k.other(m, k.b[start:k.i])
+			below = k.other(m, k.b[start:k.i])
 		}
 		k.space()
 		k.i++ // the colon
@@ -159,15 +159,16 @@ func (k *keyScan) object(m *jsonKeys) {
 
 // other looks up a name that may have escapes, and counts it if the message does not have
 // it. quoted has its quotes.
-func (k *keyScan) other(m *jsonKeys, quoted []byte) (below *jsonKeys, ok bool) {
+func (k *keyScan) other(m *jsonKeys, quoted []byte) *jsonKeys {
 	var name string
 	if json.Unmarshal(quoted, &name) != nil {
 		name = string(quoted)
 	}
-	if below, ok = m.fields[name]; !ok {
+	below, ok := m.fields[name]
+	if !ok {
 		k.found.add(m.message, name, 1)
 	}
-	return below, ok
+	return below
 }
 
 // value walks through the value of a field. Within a message it looks at objects and at
