@@ -29,9 +29,11 @@ func newServed(t testing.TB) *served {
 
 // suffer sends a stream to the receiver and measures what the process allocates, the client
 // included. The receiver must answer in order, serve an honest client afterwards, and
-// hold nothing.
+// hold nothing. A client in debt is charged for smaller batches, each with its resource, so
+// the charge is at least what the receiver counts as telemetry.
 func (s *served) suffer(root string, stream []byte) outcome {
 	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // for the charge
+	decoded := s.decoded()
 	allocated := allocatedBytes()
 	p := rawOpenOn(s.t, s.hostile, timeout(s.t), root)
 	for rest := stream; len(rest) > 0; {
@@ -42,12 +44,18 @@ func (s *served) suffer(root string, stream []byte) outcome {
 	require.NoError(s.t, p.stream.CloseSend())
 	st := p.end()
 	out.allocated = allocatedBytes() - allocated
+	out.charged = max(out.charged, s.decoded()-decoded)
 	require.NotContains(s.t, []codes.Code{codes.Internal, codes.Unknown, codes.DeadlineExceeded, codes.Canceled}, st.Code(), "%v", st)
 	honest := metricKind.mustOpen(s.t, s.honest) // one that waits for long would end
 	require.NoError(s.t, honest.deliver(points(1)))
 	honest.stream.Close()
 	s.requireIdle()
 	return out
+}
+
+// decoded returns how many bytes the telemetry had as OTLP that the receiver decoded.
+func (s *served) decoded() int64 {
+	return sumOf(s.t, s.telemetry, "otelcol_receiver_stef_bytes_as_otlp", "", "")
 }
 
 // TestServedIsMeasured: what a receiver allocates over gRPC is at least what it allocates to
