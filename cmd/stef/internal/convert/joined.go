@@ -274,7 +274,12 @@ func (c *joined) exclude(b *batched) error {
 	for {
 		batch, err := b.next()
 		if err == io.EOF {
-			c.res.others(func(s otlpfile.Signal) uint64 { return map[otlpfile.Signal]uint64{b.root.Signal: n}[s] })
+			c.res.others(func(s otlpfile.Signal) uint64 {
+				if s != b.root.Signal {
+					return 0
+				}
+				return n
+			})
 			return nil
 		}
 		if err != nil {
