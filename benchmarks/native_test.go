@@ -88,8 +88,8 @@ func decodeAll(tb testing.TB, stream []byte) int {
 }
 
 // BenchmarkNative encodes prepared records to a new stream, and decodes a
-// stream to records that are not kept. It also measures OTLP for the same
-// points.
+// stream without keeping the records. For comparison, it measures OTLP with the
+// same points.
 func BenchmarkNative(b *testing.B) {
 	for _, set := range metricSets(b) {
 		var marshaler pmetric.ProtoMarshaler

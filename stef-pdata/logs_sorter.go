@@ -90,7 +90,8 @@ func (e *LogsEncoder) writeSorted() error {
 	return nil
 }
 
-// studyItems lists the log records of lists and decides how they are written.
+// studyItems collects and sorts the log records of lists, and chooses their encoding:
+// whether observed times are differences, and whether bodies are split into templates.
 func (e *LogsEncoder) studyItems(lists []logList) {
 	s := &e.sorter
 	s.gather(lists)
@@ -125,7 +126,7 @@ func (e *LogsEncoder) sortLists() {
 	})
 }
 
-// gather lists the log records of lists.
+// gather collects the log records of lists.
 func (s *logSorter) gather(lists []logList) {
 	s.items = s.items[:0]
 	for l, list := range lists {

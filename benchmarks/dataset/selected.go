@@ -14,14 +14,15 @@ import (
 	"github.com/otelstef/stef/internal/confkeys"
 )
 
-// known are the large real sets: they are not in the repository, and its tables have them.
+// known has the large real sets that the published tables contain. They are not in the
+// repository.
 var known = map[string][]string{
 	"metrics": {"hipstershop", "hostandcollector"},
 	"traces":  {"hipstershop"},
 	"logs":    {"astronomy", "cloudtrail", "k8sapps", "kafka", "webnodes"},
 }
 
-// own reports whether a set is one of the user, in STEF_DATA.
+// own reports whether a set is the user's own: a set in STEF_DATA that is not in known.
 func (r Ref) own() bool { return !r.Bundled && !slices.Contains(known[r.Signal.String()], r.Name) }
 
 // choice is what a -bench flag chooses in benchmarks that are named

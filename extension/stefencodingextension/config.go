@@ -31,8 +31,8 @@ type Config struct {
 	Mode ModeConfig `mapstructure:"mode"`
 	// Templates says whether text bodies of logs are split into templates.
 	Templates Templates `mapstructure:"templates"`
-	// Dictionary is a file whose content zstd refers to, in messages that are
-	// marshaled and in messages that are unmarshaled.
+	// Dictionary is the path of a shared zstd dictionary, for marshaling and
+	// unmarshaling.
 	Dictionary string `mapstructure:"dictionary"`
 	// ReadDictionaries are further dictionaries for unmarshaling, such as the previous
 	// value of Dictionary.

@@ -263,7 +263,7 @@ func TestReadmeConfigurations(t *testing.T) {
 		}
 		out, err := validate(text)
 		require.NoError(t, err, "%s\n%s", text, out)
-		// The whole text counts: a misspelt key of any component is found.
+		// Validation covers every component: a misspelt key of any of them is an error.
 		for _, key := range []string{"encoding: stef_encoding", "on_permanent_error", "s3uploader", "encodings", "format: proto"} {
 			if strings.Contains(text, key) {
 				_, err := validate(strings.Replace(text, key, "x"+key, 1))

@@ -145,9 +145,9 @@ func checkField(s *schema.Struct, i int, seen map[string]string) error {
 	return nil
 }
 
-// checkJSONName refuses a field with the JSON name of an earlier one: an object would
-// have one key twice. The format allows such fields, so this is no check of package idl,
-// which also reads the schemas of streams that others write.
+// checkJSONName refuses a field with the JSON name of an earlier field: the JSON object
+// would have a duplicate key. Package idl does not check this: the format allows such
+// fields, and idl also reads the schemas of foreign streams.
 //
 // spec: #canonical-json
 func checkJSONName(s *schema.Struct, f *schema.Field, before []*schema.Field) error {

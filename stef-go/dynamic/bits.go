@@ -57,7 +57,7 @@ var compactBits = [...]int{0, 2, 5, 12, 19, 26, 33, 48}
 type bitReader struct {
 	data []byte
 	n    int // bits read
-	// missing counts the bits that choice read behind the end.
+	// missing counts the missing bits that choice treated as zeros.
 	missing int
 	// base is the offset of data in the payload, traced the number of bits that
 	// already have an event. See tracer.
@@ -79,8 +79,8 @@ func (r *bitReader) bits(count int) (uint64, error) {
 	return v, nil
 }
 
-// grace is the number of zero bits behind the end of its column that the choices of
-// a oneof may use in a frame.
+// grace is how many missing bits at the end of the column of a oneof a reader treats as
+// zeros, in each frame.
 //
 // spec: #missing-choices
 const grace = 56

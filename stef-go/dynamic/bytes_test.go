@@ -117,7 +117,8 @@ func TestBytesMultimapValues(t *testing.T) {
 		list := frames(t, root, stream)
 		require.Len(t, list, 2)
 		last := list[1]
-		// Two numbers of one byte and the sizes come before the runs.
+		// The payload is the record count and the size of the size table, one byte
+		// each, then the size table, then the columns. The runs are column 1.
 		runs := stream[len(stream)-last.UncompressedSize+2+last.SizesSize:][last.Columns[0].Size:][:last.Columns[1].Size]
 		require.Equal(t, header, dump(runs))
 		requireRecords(t, root, recs, read(t, root, stream))

@@ -225,9 +225,9 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 // field decodes field i of v, which is present.
 func (d *decoder) field(c *column, v *Struct, i int, was, modified bool) error {
 	below := c.links[i]
-	// A composite value that becomes present again starts from the initial value.
-	// Without the modified bit it keeps its old value. If it was never present there
-	// is no old value, and it is initial.
+	// A composite value that becomes present again is decoded from the initial value
+	// if its modified bit is set. Without the bit it keeps its old value. A value that
+	// was never present is initial.
 	if v.Fields[i] == nil || modified && !was && below.typ.Kind.Composite() {
 		v.Fields[i] = below.initial
 	}

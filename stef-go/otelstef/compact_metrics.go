@@ -385,8 +385,8 @@ func (d *metricsDecoder) decodeContainer(s *Metrics, mask uint64) {
 	}
 }
 
-// decodePoint reads the fields of the point. It reports whether its times and form are the
-// predicted ones.
+// decodePoint decodes the fields of the point. known reports that the fields Time, Start
+// and Form of Compact are not modified, so they equal those of the previous record.
 func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (known bool) {
 	d := &r.decoder
 	if mask&MetricsFieldPoint != 0 {
@@ -403,8 +403,8 @@ func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (known bo
 	return f.get()
 }
 
-// get sets the fields to those of Compact, which was decoded. It reports whether the times
-// and the form are the predicted ones.
+// get copies the fields of Compact, which was decoded, to f.fields. known reports that
+// Time, Start and Form are not modified.
 func (f *metricsReaderForm) get() (known bool) {
 	w, x := &f.wire, &f.fields
 	changed := w.node.Modified()

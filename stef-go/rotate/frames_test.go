@@ -39,8 +39,8 @@ func (c *chunkLog) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// With any number of bytes of a stream, Frames finds the last whole frame, also when
-// the file grows byte by byte.
+// TestFrames: while a file grows byte by byte, Frames finds each frame as soon as the
+// frame is complete.
 func TestFrames(t *testing.T) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.CompactLogs(), stef.WithSchemaHeader()}} {
 		b, ends := stream(t, options...)

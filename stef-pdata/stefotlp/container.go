@@ -340,9 +340,9 @@ func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {
 	return nil
 }
 
-// unusual sets a record from the item in x after f failed on it. f handles the usual
-// encoding. Either the item is damaged, or some of its tags have more bytes than
-// necessary.
+// unusual handles the item in x after f failed to parse it. f accepts only tags in the
+// shortest form. If the item is valid, unusual rewrites its tags in this form and calls
+// f again; otherwise it returns the damage.
 func (e *encoder) unusual(x extent, s *shape, f func(x extent) error) error {
 	if err := e.check(e.b, x, s); err != nil {
 		return err

@@ -78,8 +78,8 @@ func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
 	if negative {
 		x = -x
 	}
-	q, whole := divide(x, h.unit)
-	if !whole {
+	q, divisible := divide(x, h.unit)
+	if !divisible {
 		h.learn(x)
 		return codeFar, false
 	}
@@ -119,8 +119,9 @@ func (h *habitUnit) knows(code uint64) bool {
 	return h.run >= sureRun && code+maxSure < 2*maxSure && code != codeOther && code != codeFar
 }
 
-// divide divides by a unit. It divides by constants, which is faster.
-func divide(x uint64, unit uint8) (q uint64, whole bool) {
+// divide divides x by a unit, and reports whether the unit divides x. It divides by
+// constants, which is faster.
+func divide(x uint64, unit uint8) (q uint64, divisible bool) {
 	switch unit {
 	case 0:
 		return x, true
@@ -141,8 +142,9 @@ func (h *habitUnit) learn(x uint64) {
 		x = -x
 	}
 	if h.run >= sureRun {
-		// A difference that is not a multiple of the unit was sent whole.
-		if _, whole := divide(x, h.unit); whole {
+		// Keep the known unit while it divides the differences. For one that it
+		// does not divide, put returned codeFar.
+		if _, divisible := divide(x, h.unit); divisible {
 			return
 		}
 	}

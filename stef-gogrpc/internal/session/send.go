@@ -36,10 +36,10 @@ type Encoding struct {
 	Buffered int
 	// Unencodable is the error if only the batch is at fault.
 	Unencodable error
-	// Lost is why the stream cannot be written to any more: it has ended, and the
-	// exact reason will be known soon.
+	// Lost is the error of the write if the stream has ended. The end of the stream,
+	// which is reported later, has the exact reason.
 	Lost *Fault
-	// Broken is why the encoder cannot be used any more.
+	// Broken is the error after which the encoder cannot be used any more.
 	Broken *Fault
 	// Miscounted reports that the encoder named records that a flush did not send.
 	// The stream cannot tell then which batches are answered.

@@ -136,7 +136,8 @@ func (p *Metrics) make(c *values.Copier, d *Descriptor) (metricEntry, error) {
 	return metricEntry{value: v, arrival: metadata}, asTheyCame.Attributes(metadata, d.Metadata())
 }
 
-// WithBounds returns the id of the variant of a base that has the bounds.
+// WithBounds returns the id of the metric that equals base but has these histogram
+// bounds, and adds it if it is new. Without bounds it returns base.
 func (p *Metrics) WithBounds(base uint32, bounds pcommon.Float64Slice) (uint32, error) {
 	e := &p.entries[base]
 	if id := e.bounds; id != 0 && sameFloats(p.entries[id].value.HistogramBounds().Values(), bounds) {

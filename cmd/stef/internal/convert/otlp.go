@@ -107,10 +107,10 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	return res, res.complete(items)
 }
 
-// bytesOnly reports whether a signal is converted from its bytes, in the order
-// of the input. JSON input has no such bytes. Logs are converted through pdata:
-// their bodies become templates, which is smaller, and package stefotlp has no
-// templates.
+// bytesOnly reports whether a signal is converted directly from protobuf bytes,
+// without pdata. This requires protobuf input and mode ordered. Logs always go
+// through pdata, which can split their bodies into templates: the result is smaller,
+// and package stefotlp has no templates.
 func (o *Options) bytesOnly(s otlpfile.Signal) bool {
 	return o.From != OTLPJSON && o.Mode.of(s) == Ordered && s != otlpfile.Logs
 }
