@@ -26,7 +26,7 @@ type otlpSender[B any] struct {
 	export  signal.Export[B]
 	options []grpc.CallOption
 	slots   chan struct{} // one for each pending request
-	partial seldom
+	partial throttle
 	pending atomic.Int64
 }
 
@@ -36,7 +36,7 @@ func newOTLPSender[B any](x *site[B]) *otlpSender[B] {
 		site:    x,
 		export:  x.signal.OTLP.NewClient(x.conns.otlp),
 		slots:   make(chan struct{}, c.Fallback.MaxConcurrentRequests),
-		partial: seldom{period: logPeriod},
+		partial: throttle{period: logPeriod},
 	}
 	if c.Fallback.Compression.IsCompressed() {
 		// configgrpc registers the compressors under the names of the config.

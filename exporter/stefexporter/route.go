@@ -46,7 +46,7 @@ type route[B any] struct {
 	otlp      *otlpSender[B] // nil with protocol stef
 	who       identity
 	usingOTLP atomic.Bool // batches are sent by OTLP
-	resort    seldom
+	resort    throttle
 
 	mu      sync.Mutex
 	ended   bool
@@ -80,7 +80,7 @@ type site[B any] struct {
 
 // open opens a route.
 func (s *site[B]) open(who identity) (*route[B], error) {
-	x := &route[B]{site: s, who: who, attempt: make(chan struct{}), resort: seldom{period: lastResortPause}}
+	x := &route[B]{site: s, who: who, attempt: make(chan struct{}), resort: throttle{period: lastResortPause}}
 	if s.config.Protocol != ProtocolSTEF {
 		x.otlp = newOTLPSender(s)
 	}

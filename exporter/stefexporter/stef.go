@@ -25,8 +25,8 @@ type stefSender[B any] struct {
 	session *stefgrpc.Session[*batch[B]]
 	watch   streamWatcher
 	writer  []stef.WriterOption
-	bad     seldom
-	late    seldom // log lines about late rejections
+	bad     throttle
+	late    throttle // log lines about late rejections
 }
 
 // streamWatcher receives the events of the streams of a session.
@@ -46,8 +46,8 @@ func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefS
 	x := &stefSender[B]{
 		site:  s,
 		watch: watch,
-		bad:   seldom{period: logPeriod},
-		late:  seldom{period: logPeriod},
+		bad:   throttle{period: logPeriod},
+		late:  throttle{period: logPeriod},
 		writer: []stef.WriterOption{
 			stef.WithCompression(s.config.streamCompression()),
 			stef.WithFrameBytes(s.config.Stef.MaxFrameSizeKiB << 10),

@@ -194,8 +194,8 @@ func (t *telemetry) observe(now func() gauges) error {
 
 func (t *telemetry) shutdown() { t.builder.Shutdown() }
 
-// seldom allows one event per period, and counts the others.
-type seldom struct {
+// throttle allows one event per period, and counts the others.
+type throttle struct {
 	period  time.Duration
 	next    atomic.Int64
 	skipped atomic.Int64
@@ -203,12 +203,12 @@ type seldom struct {
 
 // pass reports whether an event is allowed now, and how many were skipped since
 // the last one.
-func (s *seldom) pass() (skipped int64, ok bool) {
+func (t *throttle) pass() (skipped int64, ok bool) {
 	now := time.Now().UnixNano()
-	next := s.next.Load()
-	if now < next || !s.next.CompareAndSwap(next, now+int64(s.period)) {
-		s.skipped.Add(1)
+	next := t.next.Load()
+	if now < next || !t.next.CompareAndSwap(next, now+int64(t.period)) {
+		t.skipped.Add(1)
 		return 0, false
 	}
-	return s.skipped.Swap(0), true
+	return t.skipped.Swap(0), true
 }
