@@ -106,7 +106,7 @@ func (s *ServerStream) overdue(limit clockLimit) {
 	case limitFirstMessage:
 		e.Err = fmt.Errorf("the client sent no first message within %v", most)
 	case limitHeader:
-		e.Err = fmt.Errorf("the client sent no STEF header within %v", most)
+		e.Err = fmt.Errorf("the client did not complete the STEF header within %v", most)
 	case limitChunk:
 		e.Err = fmt.Errorf("the client left a chunk unfinished for %v", most)
 	}

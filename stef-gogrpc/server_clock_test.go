@@ -56,13 +56,13 @@ func TestServerTimeouts(t *testing.T) {
 			require.Equal(t, 1, s.Stats().Handshaking, "a stream without a first message is counted")
 			require.Equal(t, 1, s.Stats().Streams)
 		})
-	f("no header", codes.DeadlineExceeded, "no STEF header within 2s", 2*time.Second, ServerStats{HeaderTimeouts: 1},
+	f("no header", codes.DeadlineExceeded, "did not complete the STEF header within 2s", 2*time.Second, ServerStats{HeaderTimeouts: 1},
 		func(t *testing.T, s *Server, p *scripted) {
 			begin(p)
 			synctest.Wait()
 			require.Zero(t, s.Stats().Handshaking)
 		})
-	f("half a header, byte by byte", codes.DeadlineExceeded, "no STEF header within 2s", 500*time.Millisecond, ServerStats{HeaderTimeouts: 1},
+	f("half a header, byte by byte", codes.DeadlineExceeded, "did not complete the STEF header within 2s", 500*time.Millisecond, ServerStats{HeaderTimeouts: 1},
 		func(t *testing.T, _ *Server, p *scripted) {
 			begin(p)
 			for range 3 {

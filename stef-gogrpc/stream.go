@@ -160,7 +160,7 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 	s.mu.Lock()
 	err := s.writable()
 	if err == nil && ctx.Err() != nil {
-		err = fmt.Errorf("stefgrpc: before a chunk: %w", ctx.Err())
+		err = fmt.Errorf("stefgrpc: chunk not sent: %w", ctx.Err())
 	}
 	if err == nil {
 		// Count before the first byte is sent, because the answer may arrive at
@@ -296,8 +296,8 @@ func (s *Stream) Sent() uint64 {
 	return s.ledger.Sent()
 }
 
-// Unacked returns the data that was sent and not acknowledged. bytes includes
-// every chunk with at least one unacknowledged record.
+// Unacked returns how many bytes and records were sent and are not acknowledged.
+// bytes includes every chunk with at least one unacknowledged record.
 func (s *Stream) Unacked() (bytes int64, records uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

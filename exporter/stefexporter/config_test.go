@@ -242,7 +242,7 @@ func TestConfigMistakes(t *testing.T) {
 	f("routing_key: traceID\nendpoints: ['tcp://a:4320', 'b:4320']", "endpoints has the scheme tcp://, which gRPC does not know: write a:4320")
 	f(endpoint+"balancer_name: fair", `balancer_name is "fair": set it to round_robin or pick_first`)
 	f("endpoint: grpc://localhost", "write host:port")
-	f("endpoint: 'a:4320,b:4320'", `endpoint is "a:4320,b:4320", which is several addresses: use one name that resolves to all of them, such as dns:///backend:4320, or endpoints with routing_key`)
+	f("endpoint: 'a:4320,b:4320'", `endpoint is "a:4320,b:4320", which is several addresses: use one name that resolves to all of them, such as dns:///backend:4320, or list them in the key endpoints and set routing_key`)
 	f("endpoint: 'a,b:4320'", "which is several addresses")
 	f("endpoint: 'dns:///a:4320,b:4320'", "which is several addresses")
 	f(endpoint+"otlp_fallback: {endpoint: 'a:4317,b:4317'}", `otlp_fallback: endpoint is "a:4317,b:4317", which is several addresses`)
@@ -299,7 +299,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"headers: x", "headers is x: write names with values below it")
 	f(endpoint+"sending_queue: false", "sending_queue is false: write sending_queue::enabled: false")
 	f(endpoint+"retry_on_failure: false", "retry_on_failure is false: write retry_on_failure::enabled: false")
-	f(endpoint+"stef: zstd", "stef is zstd: it is a section, its keys are checksums, compression")
+	f(endpoint+"stef: zstd", "stef is zstd, but must be a section with one or more of the keys checksums, compression")
 	f(endpoint+"otlp_fallback: {mode: never}", `unknown key "otlp_fallback::mode": write it as "stef::mode"`)
 
 	// Protocol and compression.

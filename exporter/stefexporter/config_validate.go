@@ -125,7 +125,7 @@ func (c *Config) validatePlain() error {
 
 func validateHostPort(endpoint string) error {
 	if several(endpoint) {
-		return fmt.Errorf("endpoint is %q, which is several addresses: use one name that resolves to all of them, such as dns:///backend:4320, or endpoints with routing_key", endpoint)
+		return fmt.Errorf("endpoint is %q, which is several addresses: use one name that resolves to all of them, such as dns:///backend:4320, or list them in the key endpoints and set routing_key", endpoint)
 	}
 	if validateScheme("endpoint", endpoint) != nil || (&configgrpc.ClientConfig{Endpoint: endpoint}).Validate() == nil {
 		return nil

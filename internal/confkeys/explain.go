@@ -143,7 +143,7 @@ func (f *entry) notExtension() error {
 	return fmt.Errorf("%s %s: write the name of an extension, and configure it under extensions", f.path, what)
 }
 
-// notSection returns an error for a section that has a single value.
+// notSection returns an error for a single value in the place of a section.
 func (f *entry) notSection(keys []string, hints map[string]string) error {
 	switch f.value.(type) {
 	case map[string]any:
@@ -160,7 +160,7 @@ func (f *entry) notSection(keys []string, hints map[string]string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is %v: it is a section, its keys are %s", f.path, f.value, strings.Join(keys, ", "))
+	return fmt.Errorf("%s is %v, but must be a section with one or more of the keys %s", f.path, f.value, strings.Join(keys, ", "))
 }
 
 // walk visits every key of a section, and those below it, beside the type into which

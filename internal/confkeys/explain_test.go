@@ -66,7 +66,7 @@ func TestExplain(t *testing.T) {
 	f(`queue::block is maybe: set it to true or false`, section("queue", "block", "maybe"))
 	f(`endpoint is 4320: set it to a text, in quotation marks if it looks like a number`, map[string]any{"endpoint": 4320})
 	f(`queue is false: write queue::enabled: false`, map[string]any{"queue": false})
-	f(`inner is 5: it is a section, its keys are block, interval, queue_size`, map[string]any{"inner": 5})
+	f(`inner is 5, but must be a section with one or more of the keys block, interval, queue_size`, map[string]any{"inner": 5})
 	f(`unknown key "enabled": to turn the component off, remove it from the lists under service`, map[string]any{"enabled": false})
 	f(`unknown key "deep::enabled": remove it, or write one of the keys in deep: deeper`, section("deep", "enabled", true))
 	f(`inner is false: write block`, map[string]any{"inner": false})
@@ -78,13 +78,13 @@ func TestExplain(t *testing.T) {
 	f(`unknown key "inner::least": write it as "deep::deeper::least"`, section("inner", "least", 1))
 	f(`order::logs is "left": set it to up, down or none`, section("order", "logs", "left"))
 	f("cannot be read", section("order", "logs", "none"))
-	f(`order is 5: it is a section, its keys are logs`, map[string]any{"order": 5})
+	f(`order is 5, but must be a section with one or more of the keys logs`, map[string]any{"order": 5})
 	f("headers is x: write names with values below it, such as name: value", map[string]any{"headers": "x"})
 	f("labels is 5: write names with values below it, such as name: value", map[string]any{"labels": 5})
 	f("headers is a list: write name: value pairs, such as {tenant: a}", map[string]any{"headers": []any{"a"}})
 	f("cannot be read", map[string]any{"headers": []any{map[string]any{"name": "a", "value": "b"}}})
 	f("endpoint has several values: set it to one text", map[string]any{"endpoint": []any{"a"}})
-	f("unknown key \"inner::x\": remove it, or write one of the keys in inner: block, interval, queue_size\nqueue is 1: it is a section, its keys are block, enabled, interval, queue_size",
+	f("unknown key \"inner::x\": remove it, or write one of the keys in inner: block, interval, queue_size\nqueue is 1, but must be a section with one or more of the keys block, enabled, interval, queue_size",
 		map[string]any{"inner": map[string]any{"x": 1}, "queue": 1})
 }
 

@@ -96,7 +96,7 @@ func TestErrorText(t *testing.T) {
 	f(join(good, []byte{0, 0, 0, 9, 1, 2, 3}), otlpfile.Parts, otlpfile.Traces, io.ErrUnexpectedEOF,
 		"otlp-parts traces part 2, byte 8: the file ends after 3 of the 9 bytes of a part (head -c 8 of the uncompressed file keeps the parts before it): unexpected EOF")
 	f(join(good, []byte{0xff, 0, 0, 0, 1}), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrTooLarge,
-		"otlp-parts traces part 2, byte 8: over the limit: a part of 4278190080 bytes, the limit is 1000")
+		"otlp-parts traces part 2, byte 8: over the limit: a part of 4278190080 bytes, at most 1000")
 	// resource_spans 12 bytes, scope_spans 10, spans 8, kind 1, trace_id 4.
 	span := []byte{0x0a, 12, 0x12, 10, 0x12, 8, 0x30, 1, 0x0a, 4, 1, 2, 3, 4}
 	f(join(good, part(span...)), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrCorrupt,
@@ -106,7 +106,7 @@ func TestErrorText(t *testing.T) {
 	f(join([]byte{0x0a, 0}, span[:7]), otlpfile.Proto, otlpfile.Traces, io.ErrUnexpectedEOF,
 		"otlp traces entry 2, byte 9: unexpected EOF")
 	f([]byte{0x0a, 0xff, 0xff, 0x7f}, otlpfile.Proto, otlpfile.Traces, otlpfile.ErrTooLarge,
-		"otlp traces entry 1, byte 0: over the limit: an entry of 2097151 bytes, the limit is 1000")
+		"otlp traces entry 1, byte 0: over the limit: an entry of 2097151 bytes, at most 1000")
 	f(part(0x0a, 1, 0x07), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-parts logs part 1, byte 6: corrupt: ResourceLogs has the invalid field number 0")
 	f(part(0x0b), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,

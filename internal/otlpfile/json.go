@@ -118,7 +118,7 @@ func (d *jsonDecoder) object(p *piece) error {
 			return fmt.Errorf("%w: a message of more than %d bytes", ErrTooLarge, d.limit)
 		}
 		if o.depth > maxJSONDepth {
-			return fmt.Errorf("%w: objects and arrays are nested more than %d deep", ErrTooLarge, maxJSONDepth)
+			return fmt.Errorf("%w: objects and arrays are nested more than %d levels deep", ErrTooLarge, maxJSONDepth)
 		}
 		p.buf = append(p.buf, chunk[:n]...)
 		d.skip(chunk[:n])

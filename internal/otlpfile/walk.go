@@ -122,7 +122,7 @@ func (w *walk) value(b []byte, base, size int, wire uint64, s *shape, f field, l
 	switch f.kind {
 	case nestingMessage:
 		if depth++; depth > MaxValueDepth {
-			return &fault{base, fmt.Errorf("%w: values are nested more than %d deep", ErrTooLarge, MaxValueDepth)}
+			return &fault{base, fmt.Errorf("%w: values are nested more than %d levels deep", ErrTooLarge, MaxValueDepth)}
 		}
 		return w.message(b, base, f.shape, level+1, depth)
 	case message:

@@ -163,7 +163,7 @@ func TestConfigMistakes(t *testing.T) {
 	f("30s", "max_connection_age", `write it as "keepalive::server_parameters::max_connection_age"`)
 	f("a.crt", "tls::cert_file", "tls::key_file is missing: set it to the key of the certificate in cert_file")
 	f(map[string]any{"min_version": "1.2"}, "tls", "tls::cert_file and tls::key_file are missing: set both, or remove tls to listen without TLS")
-	f("ca.crt", "tls::ca_file", "do not make this receiver check certificates of clients: write client_ca_file")
+	f("ca.crt", "tls::ca_file", "have no effect in a receiver: set tls::client_ca_file to verify client certificates")
 	f(false, "otlp", "otlp is false: write otlp::enabled: false")
 	f("0.0.0.0:4317", "otlp::endpoint", "OTLP is served at the address of endpoint at the top level")
 	f("-1s", "ack_interval", "is -1s", "set it to 0s or more", "10ms")

@@ -60,11 +60,11 @@ func (c *Config) validateTLS() error {
 	}.Validate())
 }
 
-// validateClientCA rejects authorities that have no effect.
+// validateClientCA rejects certificate authorities that have no effect.
 func (c *Config) validateClientCA() error {
 	tls := c.ServerConfig.TLS
 	if !tls.HasValue() || tls.Get().ClientCAFile != "" || tls.Get().CAFile == "" && tls.Get().CAPem == "" {
 		return nil
 	}
-	return errors.New("tls::ca_file and tls::ca_pem do not make this receiver check certificates of clients: write client_ca_file, or remove them")
+	return errors.New("tls::ca_file and tls::ca_pem have no effect in a receiver: set tls::client_ca_file to verify client certificates, or remove these keys")
 }

@@ -88,7 +88,7 @@ func (b *budget) takePairs(n int) error {
 // takeList counts a list of n values at a depth.
 func (b *budget) takeList(n, depth int) error {
 	if depth > MaxDepth {
-		return fmt.Errorf("%w: values are nested more than %d deep", stef.ErrLimit, MaxDepth)
+		return fmt.Errorf("%w: values are nested more than %d levels deep", stef.ErrLimit, MaxDepth)
 	}
 	return b.take(n * valueBytes)
 }

@@ -65,7 +65,7 @@ func tooManyPairs(n int) error {
 // 1.
 func CheckDepth(depth int) error {
 	if depth > MaxDepth {
-		return fmt.Errorf("%w: arrays and maps are nested more than %d deep", stef.ErrLimit, MaxDepth)
+		return fmt.Errorf("%w: arrays and maps are nested more than %d levels deep", stef.ErrLimit, MaxDepth)
 	}
 	return nil
 }
