@@ -175,7 +175,7 @@ func (s *Study) rows(exporters []string, config func(exporter string) Config) {
 // others measures the other scenarios of the original study. It omits exporters whose
 // peer is delayed, because the delay has the same effect in each scenario.
 func (s *Study) others() {
-	s.line("\n## The other scenarios\n\nNanoseconds and bytes for a run, batch processor, %d runs a second. A run of scenario 6 makes two spans; its time is that of the inner one.", s.Rate)
+	s.line("\n## The other scenarios\n\nNanoseconds and bytes per operation, batch processor, %d operations a second. An operation of scenario 6 makes two spans; its time is that of the inner span.", s.Rate)
 	for _, scenario := range Scenarios[1:6] {
 		s.line("\nScenario %s:\n\n%s", scenario, header)
 		s.rows(nearExporters, func(x string) Config {
@@ -192,7 +192,7 @@ var nearExporters = []string{None, NoOp, Nothing, Stdout, OTLP, OTLPHTTP, STEF, 
 
 // simple measures the other scenarios with the simple processor.
 func (s *Study) simple() {
-	s.line("\nSimple processor, one run after another, nanoseconds: mean time, and CPU time, of a run of each scenario.\n")
+	s.line("\nSimple processor, one operation after another: mean time and CPU time per operation of each scenario, in nanoseconds.\n")
 	head, rule := "| exporter |", "|---|"
 	for _, scenario := range Scenarios[1:6] {
 		n, _, _ := strings.Cut(scenario, " ")
@@ -214,7 +214,7 @@ func (s *Study) simple() {
 func (s *Study) overload() {
 	runs := int(s.Batch.Seconds() * 200_000)
 	s.line("\n## Overload\n\n%d spans of scenario 7 as fast as possible, with the defaults of the batch processor: a queue of 2048 spans, batches of 512. A full queue drops spans.\n", runs)
-	s.line("| exporter | spans a second made | lost | delivered a second |\n|---|--:|--:|--:|")
+	s.line("| exporter | spans made per second | lost | delivered per second |\n|---|--:|--:|--:|")
 	for _, x := range []string{Nothing, Stdout, OTLP, OTLPHTTP, STEF, File, OTLPDelayed, STEFDelayed} {
 		r := s.Spans(Config{Exporter: x, Scenario: Scenarios[6], Batch: true, Runs: runs, To: s.To})
 		s.Log("%s: %d of %d lost", x, r.Lost, r.Spans)
@@ -226,7 +226,7 @@ func (s *Study) overload() {
 func (s *Study) metrics() {
 	c := MetricConfig{Exporter: None, Work: 1 << 20, To: s.To}
 	c.Work = int(float64(c.Work) * s.Work.Seconds() / s.Metrics(c).CPU)
-	s.line("\n## Metrics\n\nA fixed amount of work on a thread, while %d counters and %d histograms with %d series each are exported. Seconds of CPU time: of the work, and of everything else in the process. The overhead is the second by the first.\n", instruments, instruments, series)
+	s.line("\n## Metrics\n\nA thread does a fixed amount of work while %d counters and %d histograms with %d series each are exported. The table has the CPU seconds of the work and of everything else in the process. The overhead is the second divided by the first.\n", instruments, instruments, series)
 	s.line("| exporter | interval | work | everything else | overhead | bytes an export |\n|---|--:|--:|--:|--:|--:|")
 	row := func(c MetricConfig, interval string) {
 		r := s.bestMetrics(c)
