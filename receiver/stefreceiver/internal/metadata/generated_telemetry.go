@@ -190,7 +190,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefAdmissionRefused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_admission_refused",
-		metric.WithDescription("Batches and requests refused because too much waits for admission. [Alpha]"),
+		metric.WithDescription("Batches and requests refused because too much telemetry waits for admission. [Alpha]"),
 		metric.WithUnit("{batches}"),
 	)
 	errs = errors.Join(errs, err)
@@ -202,7 +202,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefBatches, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_batches",
-		metric.WithDescription("Batches taken from STEF streams, a frame each or a part of a large one. [Alpha]"),
+		metric.WithDescription("Batches decoded from STEF streams. A batch is a frame or a part of a large frame. [Alpha]"),
 		metric.WithUnit("{batches}"),
 	)
 	errs = errors.Join(errs, err)
@@ -214,7 +214,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefBytesAsOtlp, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_bytes_as_otlp",
-		metric.WithDescription("Size of the batches of STEF streams as uncompressed OTLP, measured on a sample. Divided by receiver_stef_bytes_compressed it is the ratio to uncompressed OTLP. [Alpha]"),
+		metric.WithDescription("Size of the batches of STEF streams as uncompressed OTLP, estimated from a sample. Divided by receiver_stef_bytes_compressed, it is the compression ratio relative to uncompressed OTLP. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -226,19 +226,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefBytesEncoded, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_bytes_encoded",
-		metric.WithDescription("Bytes of frames after decompression. [Alpha]"),
+		metric.WithDescription("Bytes of the frames of STEF streams after decompression. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefConnectionsClosed, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_connections_closed",
-		metric.WithDescription("Connections that were closed because they held the most bytes of messages that their clients did not finish. [Alpha]"),
+		metric.WithDescription("Connections closed when incomplete gRPC messages exceeded their memory limit. The connections that hold the most of these bytes are closed. [Alpha]"),
 		metric.WithUnit("{connections}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefConsumeDuration, err = builder.meter.Float64Histogram(
 		"otelcol_receiver_stef_consume_duration",
-		metric.WithDescription("Time from a decoded batch of a STEF stream to the answer of the pipeline, with the wait for a free consumer. [Alpha]"),
+		metric.WithDescription("Time from the decoding of a batch of a STEF stream until the pipeline returns, including the wait for a free consumer. [Alpha]"),
 		metric.WithUnit("s"),
 		metric.WithExplicitBucketBoundaries([]float64{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10}...),
 	)
@@ -251,7 +251,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefDictBytes, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_stef_dict_bytes",
-		metric.WithDescription("Memory of the dictionaries of all STEF streams, by the accounting of the specification. [Alpha]"),
+		metric.WithDescription("Memory of the dictionaries of all STEF streams, counted as the specification says. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -269,19 +269,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefRecordsRejected, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_records_rejected",
-		metric.WithDescription("Records of STEF streams reported bad to the client, which does not send them again. [Alpha]"),
+		metric.WithDescription("Records of STEF streams reported bad to the client, which does not send them again, by reason: pipeline (the pipeline refused them permanently), conversion (OTLP cannot represent them). [Alpha]"),
 		metric.WithUnit("{records}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefRequestsRefused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_requests_refused",
-		metric.WithDescription("OTLP requests that exceed a limit, cannot be decoded or have no valid credentials, by reason. Their clients do not send them again. [Alpha]"),
+		metric.WithDescription("OTLP requests refused permanently, by reason: size (too large after decompression), window (it needs too large a window of zstd), memory (its pdata would take more memory than admission allows), nesting (its values are nested too deep), invalid (it cannot be decompressed or decoded), auth (no valid credentials). [Alpha]"),
 		metric.WithUnit("{requests}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefStreamMemoryBytes, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_stef_stream_memory_bytes",
-		metric.WithDescription("Memory that STEF streams hold between batches beyond 3 MiB each, which limits.stream_memory_limit_mib bounds. [Alpha]"),
+		metric.WithDescription("Memory that STEF streams hold between batches beyond 3 MiB each, which limits::stream_memory_limit_mib bounds. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -293,13 +293,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefStreamsClosed, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_streams_closed",
-		metric.WithDescription("STEF streams that ended, by reason. [Alpha]"),
+		metric.WithDescription("STEF streams that ended, by reason: closed (the client ended the stream), server (the stream was too old or idle, or the receiver shuts down), lost (the client disconnected), timeout (the client took too long), refused (the pipeline refused a batch temporarily), memory (all streams together held too much memory, and this one the most), pressure (too much telemetry waited for admission), invalid (the stream cannot be decoded), limit (the stream exceeded a limit), panic (a defect). [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefStreamsHandshaking, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_stef_streams_handshaking",
-		metric.WithDescription("Connections to the STEF service whose client has not yet named a signal. They are not among the active streams. [Alpha]"),
+		metric.WithDescription("STEF streams whose client has not yet named a signal. receiver_stef_streams_active does not count them. [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
@@ -311,7 +311,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefStreamsRefused, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_streams_refused",
-		metric.WithDescription("Streams that ended before they carried a signal, because there were too many (full), their signal has no pipeline (signal), the authenticator refuses them (auth), their client sent no valid first message in time (first_message), the receiver shuts down (server), or a middleware refuses them (other). [Alpha]"),
+		metric.WithDescription("STEF streams refused before they carried data, by reason: full (too many streams), signal (the signal has no pipeline), auth (refused by the authenticator), first_message (no valid first message in time), server (the receiver shuts down), other (refused by a middleware). [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)

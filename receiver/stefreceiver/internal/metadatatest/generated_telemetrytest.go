@@ -40,7 +40,7 @@ func AssertEqualReceiverStefAdmissionInFlightBytes(t *testing.T, tt *componentte
 func AssertEqualReceiverStefAdmissionRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_admission_refused",
-		Description: "Batches and requests refused because too much waits for admission. [Alpha]",
+		Description: "Batches and requests refused because too much telemetry waits for admission. [Alpha]",
 		Unit:        "{batches}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -72,7 +72,7 @@ func AssertEqualReceiverStefAdmissionWaitingBytes(t *testing.T, tt *componenttes
 func AssertEqualReceiverStefBatches(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_batches",
-		Description: "Batches taken from STEF streams, a frame each or a part of a large one. [Alpha]",
+		Description: "Batches decoded from STEF streams. A batch is a frame or a part of a large frame. [Alpha]",
 		Unit:        "{batches}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -104,7 +104,7 @@ func AssertEqualReceiverStefBufferedBytes(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverStefBytesAsOtlp(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_bytes_as_otlp",
-		Description: "Size of the batches of STEF streams as uncompressed OTLP, measured on a sample. Divided by receiver_stef_bytes_compressed it is the ratio to uncompressed OTLP. [Alpha]",
+		Description: "Size of the batches of STEF streams as uncompressed OTLP, estimated from a sample. Divided by receiver_stef_bytes_compressed, it is the compression ratio relative to uncompressed OTLP. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -136,7 +136,7 @@ func AssertEqualReceiverStefBytesCompressed(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverStefBytesEncoded(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_bytes_encoded",
-		Description: "Bytes of frames after decompression. [Alpha]",
+		Description: "Bytes of the frames of STEF streams after decompression. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -152,7 +152,7 @@ func AssertEqualReceiverStefBytesEncoded(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverStefConnectionsClosed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_connections_closed",
-		Description: "Connections that were closed because they held the most bytes of messages that their clients did not finish. [Alpha]",
+		Description: "Connections closed when incomplete gRPC messages exceeded their memory limit. The connections that hold the most of these bytes are closed. [Alpha]",
 		Unit:        "{connections}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -168,7 +168,7 @@ func AssertEqualReceiverStefConnectionsClosed(t *testing.T, tt *componenttest.Te
 func AssertEqualReceiverStefConsumeDuration(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.HistogramDataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_consume_duration",
-		Description: "Time from a decoded batch of a STEF stream to the answer of the pipeline, with the wait for a free consumer. [Alpha]",
+		Description: "Time from the decoding of a batch of a STEF stream until the pipeline returns, including the wait for a free consumer. [Alpha]",
 		Unit:        "s",
 		Data: metricdata.Histogram[float64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -199,7 +199,7 @@ func AssertEqualReceiverStefDecompressionWaiting(t *testing.T, tt *componenttest
 func AssertEqualReceiverStefDictBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_dict_bytes",
-		Description: "Memory of the dictionaries of all STEF streams, by the accounting of the specification. [Alpha]",
+		Description: "Memory of the dictionaries of all STEF streams, counted as the specification says. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -247,7 +247,7 @@ func AssertEqualReceiverStefPanics(t *testing.T, tt *componenttest.Telemetry, dp
 func AssertEqualReceiverStefRecordsRejected(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_records_rejected",
-		Description: "Records of STEF streams reported bad to the client, which does not send them again. [Alpha]",
+		Description: "Records of STEF streams reported bad to the client, which does not send them again, by reason: pipeline (the pipeline refused them permanently), conversion (OTLP cannot represent them). [Alpha]",
 		Unit:        "{records}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -263,7 +263,7 @@ func AssertEqualReceiverStefRecordsRejected(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverStefRequestsRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_requests_refused",
-		Description: "OTLP requests that exceed a limit, cannot be decoded or have no valid credentials, by reason. Their clients do not send them again. [Alpha]",
+		Description: "OTLP requests refused permanently, by reason: size (too large after decompression), window (it needs too large a window of zstd), memory (its pdata would take more memory than admission allows), nesting (its values are nested too deep), invalid (it cannot be decompressed or decoded), auth (no valid credentials). [Alpha]",
 		Unit:        "{requests}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -279,7 +279,7 @@ func AssertEqualReceiverStefRequestsRefused(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverStefStreamMemoryBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_stream_memory_bytes",
-		Description: "Memory that STEF streams hold between batches beyond 3 MiB each, which limits.stream_memory_limit_mib bounds. [Alpha]",
+		Description: "Memory that STEF streams hold between batches beyond 3 MiB each, which limits::stream_memory_limit_mib bounds. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -311,7 +311,7 @@ func AssertEqualReceiverStefStreamsActive(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverStefStreamsClosed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_streams_closed",
-		Description: "STEF streams that ended, by reason. [Alpha]",
+		Description: "STEF streams that ended, by reason: closed (the client ended the stream), server (the stream was too old or idle, or the receiver shuts down), lost (the client disconnected), timeout (the client took too long), refused (the pipeline refused a batch temporarily), memory (all streams together held too much memory, and this one the most), pressure (too much telemetry waited for admission), invalid (the stream cannot be decoded), limit (the stream exceeded a limit), panic (a defect). [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -327,7 +327,7 @@ func AssertEqualReceiverStefStreamsClosed(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverStefStreamsHandshaking(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_streams_handshaking",
-		Description: "Connections to the STEF service whose client has not yet named a signal. They are not among the active streams. [Alpha]",
+		Description: "STEF streams whose client has not yet named a signal. receiver_stef_streams_active does not count them. [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -359,7 +359,7 @@ func AssertEqualReceiverStefStreamsOpened(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverStefStreamsRefused(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_streams_refused",
-		Description: "Streams that ended before they carried a signal, because there were too many (full), their signal has no pipeline (signal), the authenticator refuses them (auth), their client sent no valid first message in time (first_message), the receiver shuts down (server), or a middleware refuses them (other). [Alpha]",
+		Description: "STEF streams refused before they carried data, by reason: full (too many streams), signal (the signal has no pipeline), auth (refused by the authenticator), first_message (no valid first message in time), server (the receiver shuts down), other (refused by a middleware). [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
