@@ -6,6 +6,7 @@ package intern
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -33,6 +34,23 @@ type attr struct {
 	keyNumber uint32 // of the key
 }
 
+// ascending reports whether the keys ascend.
+func (s *attrSet) ascending() bool { return len(s.arrival) == 0 || &s.arrival[0] == &s.byKey[0] }
+
+// sort sets byKey.
+func (s *attrSet) sort() {
+	byName := func(a, b attr) int { return cmp.Compare(a.key, b.key) }
+	if !slices.IsSortedFunc(s.arrival, byName) {
+		s.byKey = slices.Clone(s.arrival)
+		slices.SortStableFunc(s.byKey, byName)
+	}
+}
+
+// isDeep reports whether attr.deep holds values of a type.
+func isDeep(t otelstef.AnyValueType) bool {
+	return t == otelstef.AnyValueTypeArray || t == otelstef.AnyValueTypeKVList || t == otelstef.AnyValueTypeBytes
+}
+
 func (a *attr) holds(v pcommon.Value) bool {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -50,18 +68,24 @@ func (a *attr) holds(v pcommon.Value) bool {
 }
 
 // compareSets is CompareLists for sets.
-func compareSets(a, b []attr) int {
-	n := min(len(a), len(b))
-	for i := range n {
-		if c := cmp.Compare(a[i].key, b[i].key); c != 0 {
+func compareSets(a, b *attrSet) int {
+	n := min(len(a.byKey), len(b.byKey))
+	if a.shape != b.shape {
+		for i := range n {
+			if c := cmp.Compare(a.byKey[i].key, b.byKey[i].key); c != 0 {
+				return c
+			}
+		}
+		if c := cmp.Compare(len(a.byKey), len(b.byKey)); c != 0 {
 			return c
 		}
 	}
-	if c := cmp.Compare(len(a), len(b)); c != 0 {
-		return c
-	}
 	for i := range n {
-		if c := compareAttrs(&a[i], &b[i]); c != 0 {
+		x, y := &a.byKey[i], &b.byKey[i]
+		if x.num == y.num && x.typ == y.typ && x.deep == y.deep {
+			continue // the same value
+		}
+		if c := compareAttrs(x, y); c != 0 {
 			return c
 		}
 	}

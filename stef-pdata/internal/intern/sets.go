@@ -4,7 +4,6 @@
 package intern
 
 import (
-	"cmp"
 	"encoding/binary"
 	"math"
 	"slices"
@@ -32,6 +31,9 @@ type Sets struct {
 	keys, values dictRefs
 	shapes       codec.TextIndex // lists of the numbers of keys
 	scratch      []byte
+	pairs        []attr // of the map that is looked up
+	free         []attr // for further sets
+	made         int    // length of free when it was allocated
 
 	// recall holds the set that was last used in each context. Different contexts may
 	// share a slot; such collisions only cost time.
@@ -59,7 +61,7 @@ func (p *Sets) Init(keys, values *stef.TextDict) { p.keys.dict, p.values.dict = 
 
 // RankByValue ranks all ids.
 func (p *Sets) RankByValue() {
-	p.Rank(p.Size(), func(a, b uint32) int { return compareSets(p.entries[a].byKey, p.entries[b].byKey) })
+	p.Rank(p.Size(), func(a, b uint32) int { return compareSets(&p.entries[a], &p.entries[b]) })
 }
 
 // Reset empties the pool.
@@ -76,6 +78,8 @@ func (p *Sets) Reset() {
 	clear(p.recall)
 	p.entries, p.shared, p.last = p.entries[:0], p.shared[:0], 0
 	p.keys.refs, p.values.refs = p.keys.refs[:0], p.values.refs[:0]
+	clear(p.pairs)
+	p.free, p.made = nil, 0
 }
 
 const (
@@ -109,7 +113,11 @@ func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, er
 			}
 		}
 	}
-	id, err := p.search(c, m)
+	like := *p.slot(p.last, context)
+	if like == 0 {
+		like = p.last
+	}
+	id, err := p.search(c, m, like)
 	if err != nil {
 		return 0, err
 	}
@@ -125,9 +133,14 @@ func (p *Sets) slot(set, way uint32) *uint32 {
 	return &p.recall[codec.HashPair(uint64(set), uint64(way))&uint64(len(p.recall)-1)]
 }
 
-func (p *Sets) search(c *values.Copier, m pcommon.Map) (uint32, error) {
-	var h hash
-	h.attributes(m)
+// search returns the id of a set, and adds the set if it is new. like is a set that may have
+// most of the attributes, or 0.
+func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, error) {
+	sameKeys, err := p.collect(c, m, like)
+	if err != nil {
+		return 0, mapping.InField("attributes", err)
+	}
+	h := p.hashPairs(m)
 	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
 		if i, _, _ := p.differ(id, m); i < 0 {
 			return id, nil
@@ -135,42 +148,100 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map) (uint32, error) {
 	}
 	set, err := p.make(c, m)
 	if err != nil {
-		return 0, err
+		return 0, mapping.InField("attributes", err)
 	}
+	if sameKeys && p.entries[like].ascending() {
+		set.shape = p.entries[like].shape
+	} else {
+		set.sort()
+		set.shape = p.shape(set.byKey)
+	}
+	p.HeldBytes += mapping.MaxItemBytes - c.Left
 	id := p.add(h)
 	p.entries = append(slices.Grow(p.entries, 1)[:id], set)
 	return id, nil
 }
 
-func (p *Sets) make(c *values.Copier, m pcommon.Map) (attrSet, error) {
+// collect sets pairs to the attributes of m, without those values that only deep can hold. It
+// reports whether the keys are those of the set like, in the same order. A text that like has
+// at the same place is compared with it; only other texts are looked up.
+func (p *Sets) collect(c *values.Copier, m pcommon.Map, like uint32) (sameKeys bool, err error) {
 	n := m.Len()
 	c.Begin()
 	if err := c.TakePairs(n); err != nil {
-		return attrSet{}, mapping.InField("attributes", err)
+		return false, err
 	}
-	pairs := make([]attr, 0, n)
+	var known []attr
+	if like != 0 {
+		known = p.entries[like].arrival
+	}
+	sameKeys = like != 0 && len(known) == n
+	p.pairs = slices.Grow(p.pairs[:0], n)
 	for k, v := range m.All() {
-		c.Left -= len(k)
-		a, err := p.attr(c, v)
-		if err != nil {
-			return attrSet{}, mapping.InField("attributes", mapping.InPair(k, err))
+		i := len(p.pairs)
+		p.pairs = append(p.pairs, attr{})
+		a := &p.pairs[i]
+		if i < len(known) && known[i].deep == nil && known[i].holds(v) {
+			*a = known[i]
+		} else {
+			p.value(a, v)
 		}
-		a.key, a.keyNumber = p.share(k)
-		pairs = append(pairs, a)
+		if i < len(known) && known[i].key == k {
+			a.key, a.keyNumber = known[i].key, known[i].keyNumber
+		} else {
+			a.key, a.keyNumber = p.share(k)
+			sameKeys = false
+		}
+		c.Left -= len(k) + len(a.text)
 	}
-	if err := c.Take(0); err != nil {
-		return attrSet{}, mapping.InField("attributes", err)
+	return sameKeys, c.Take(0)
+}
+
+// hashPairs returns the hash of m, whose attributes collect has collected.
+func (p *Sets) hashPairs(m pcommon.Map) (h hash) {
+	h.Uint64(uint64(len(p.pairs)))
+	i := 0
+	for _, v := range m.All() {
+		a := &p.pairs[i]
+		h.Pair(uint64(a.keyNumber)<<8|uint64(a.typ), a.num)
+		if isDeep(a.typ) {
+			h.value(v)
+		}
+		i++
 	}
-	p.HeldBytes += mapping.MaxItemBytes - c.Left
-	set := attrSet{arrival: pairs, byKey: pairs}
-	byName := func(a, b attr) int { return cmp.Compare(a.key, b.key) }
-	if !slices.IsSortedFunc(pairs, byName) {
-		set.byKey = slices.Clone(pairs)
-		slices.SortStableFunc(set.byKey, byName)
+	return h
+}
+
+// make returns the set of the attributes of m, which collect has collected.
+func (p *Sets) make(c *values.Copier, m pcommon.Map) (set attrSet, err error) {
+	n := len(p.pairs)
+	if n > len(p.free) {
+		p.made = min(max(2*p.made, firstPairs), mostPairs)
+		p.free = make([]attr, max(n, p.made))
 	}
-	set.shape = p.shape(set.byKey)
+	set.arrival, p.free = p.free[:n:n], p.free[n:]
+	copy(set.arrival, p.pairs)
+	set.byKey = set.arrival
+	i := 0
+	for k, v := range m.All() {
+		a := &set.arrival[i]
+		if isDeep(a.typ) {
+			a.deep = otelstef.NewAnyValue()
+			if err := c.Value(a.deep, v, 0); err != nil {
+				return attrSet{}, mapping.InPair(k, err)
+			}
+		}
+		i++
+	}
 	return set, nil
 }
+
+// Attributes of sets are allocated many at a time: firstPairs at first, then twice as many
+// each time, up to mostPairs.
+const (
+	firstPairs = 32
+	mostPairs  = 1 << 10
+)
 
 // share returns a string that all equal strings of the pool share, and its number.
 func (p *Sets) share(s string) (shared string, number uint32) {
@@ -191,29 +262,29 @@ func (p *Sets) shape(set []attr) uint32 {
 	return number
 }
 
-// attr returns an attribute without its key.
-func (p *Sets) attr(c *values.Copier, v pcommon.Value) (attr, error) {
+// value sets a to a value of pdata, without deep.
+func (p *Sets) value(a *attr, v pcommon.Value) {
 	switch v.Type() {
 	case pcommon.ValueTypeEmpty:
-		return attr{}, nil
 	case pcommon.ValueTypeStr:
 		text, number := p.share(v.Str())
-		c.Left -= len(text)
-		return attr{typ: otelstef.AnyValueTypeString, text: text, num: uint64(number)}, nil
+		a.typ, a.text, a.num = otelstef.AnyValueTypeString, text, uint64(number)
 	case pcommon.ValueTypeInt:
-		return attr{typ: otelstef.AnyValueTypeInt64, num: uint64(v.Int())}, nil
+		a.typ, a.num = otelstef.AnyValueTypeInt64, uint64(v.Int())
 	case pcommon.ValueTypeDouble:
-		return attr{typ: otelstef.AnyValueTypeFloat64, num: math.Float64bits(v.Double())}, nil
+		a.typ, a.num = otelstef.AnyValueTypeFloat64, math.Float64bits(v.Double())
 	case pcommon.ValueTypeBool:
-		a := attr{typ: otelstef.AnyValueTypeBool}
+		a.typ = otelstef.AnyValueTypeBool
 		if v.Bool() {
 			a.num = 1
 		}
-		return a, nil
+	case pcommon.ValueTypeSlice:
+		a.typ = otelstef.AnyValueTypeArray
+	case pcommon.ValueTypeMap:
+		a.typ = otelstef.AnyValueTypeKVList
+	case pcommon.ValueTypeBytes:
+		a.typ = otelstef.AnyValueTypeBytes
 	}
-	deep := otelstef.NewAnyValue()
-	err := c.Value(deep, v, 0)
-	return attr{typ: deep.Type(), deep: deep}, err
 }
 
 // differ returns the index of the first attribute of m that differs from a set, or
