@@ -78,7 +78,7 @@ func (p *Sets) Reset() {
 	clear(p.recall)
 	p.entries, p.shared, p.last = p.entries[:0], p.shared[:0], 0
 	p.keys.refs, p.values.refs = p.keys.refs[:0], p.values.refs[:0]
-	clear(p.pairs)
+	clear(p.pairs[:cap(p.pairs)])
 	p.free, p.made = nil, 0
 }
 
