@@ -18,7 +18,7 @@ type batch[T any] struct {
 	bad      stefpdata.RecordErrors // records that are not in data, in order
 	weight   int64                  // admitted bytes, released when the batch is settled
 	lane     bool                   // it holds a lane, released when the batch is settled
-	worked   time.Duration          // the time to decode it
+	began    time.Time              // when its decoding began
 }
 
 var errEnding = errors.New("the stream ends because an earlier batch was refused")
@@ -54,7 +54,7 @@ func (s *stream[T]) dispatch(b batch[T]) {
 // settle releases what a batch holds.
 func (s *stream[T]) settle(b *batch[T]) {
 	s.core.admission.release(&s.party.admission, b.weight)
-	s.releaseSlot(b.lane, b.worked)
+	s.releaseSlot(b.lane, time.Since(b.began), b.weight)
 }
 
 // process sends a batch to the pipeline and settles its records. It runs on its own

@@ -33,9 +33,17 @@ func newLanes(cheap *atomic.Int64) *lanes {
 const (
 	// laneBatch is the largest batch of an expensive stream, if no record is larger.
 	laneBatch = mib
-	// laneRest bounds the rest after a batch, which is as long as the work on it.
-	laneRest = 10 * time.Millisecond
+	// restPerWork is how long a lane rests after work, in relation to it.
+	restPerWork = 7
+	// laneRest bounds the rest for each laneBatch, because the work is the time until the
+	// pipeline returns, which can wait for others.
+	laneRest = 50 * time.Millisecond
 )
+
+// restAfter returns how long a lane rests after work on a batch of that weight.
+func restAfter(worked time.Duration, weight int64) time.Duration {
+	return min(restPerWork*worked, laneRest*time.Duration(1+weight/laneBatch))
+}
 
 // enter takes a lane for an expensive stream, and reports whether it needs one.
 func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
@@ -48,9 +56,9 @@ func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 // contended reports whether clients that are not expensive are present.
 func (l *lanes) contended() bool { return time.Since(time.Unix(0, l.cheap.Load())) <= presence }
 
-// leave returns a lane after some work.
-func (l *lanes) leave(ctx context.Context, a *account, worked time.Duration) {
-	rest(ctx, min(worked, laneRest))
+// leave returns a lane after work on a batch of that weight, and a rest.
+func (l *lanes) leave(ctx context.Context, a *account, worked time.Duration, weight int64) {
+	rest(ctx, restAfter(worked, weight))
 	l.release(a, 1)
 }
 

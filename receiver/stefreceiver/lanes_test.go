@@ -178,13 +178,13 @@ func TestLanes(t *testing.T) {
 		enter(true)
 		requireState(t, &l.gate, 1, 0)
 		began := time.Now()
-		go l.leave(ctx, new(account), 7*time.Millisecond)
+		go l.leave(ctx, new(account), 7*time.Millisecond, mib)
 		enter(true)
-		require.Equal(t, 7*time.Millisecond, time.Since(began), "the lane rests as long as the work was")
-		go l.leave(ctx, new(account), time.Minute)
+		require.Equal(t, restPerWork*7*time.Millisecond, time.Since(began), "the lane rests in relation to the work")
+		go l.leave(ctx, new(account), time.Minute, mib)
 		began = time.Now()
 		enter(true)
-		require.Equal(t, laneRest, time.Since(began))
+		require.Equal(t, 2*laneRest, time.Since(began), "for a batch of 1 MiB")
 		time.Sleep(2 * presence)
 		enter(false)
 	})
@@ -229,6 +229,33 @@ func TestDebtPersists(t *testing.T) {
 	})
 }
 
+// TestRefusedStreamsWait: a client whose streams are refused again and again waits, if others
+// are present.
+func TestRefusedStreamsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cheap := new(atomic.Int64)
+		c := &core{parties: parties{of: map[string]*party{}}, lanes: &lanes{gate: newGate(1, 100), cheap: cheap}}
+		time.Sleep(time.Hour)
+		_, leave := c.parties.join(context.Background()) // a connection that stays
+		defer leave()
+		refuse := func(n int) time.Duration {
+			began := time.Now()
+			for range n {
+				c.slowDown(context.Background())
+			}
+			return time.Since(began)
+		}
+		require.Zero(t, refuse(20), "nobody else is present")
+		cheap.Store(time.Now().UnixNano())
+		require.Equal(t, 3*restPerWork*streamWork, refuse(3))
+		requireState(t, &c.lanes.gate, 0, 0)
+		time.Sleep(time.Minute)
+		cheap.Store(time.Now().UnixNano())
+		require.Zero(t, refuse(8), "the credit of a minute is used up")
+		require.Equal(t, restPerWork*streamWork, refuse(1))
+	})
+}
+
 // TestToll: requests that become far more than their bytes wait for a lane and rest, if
 // others are present. Others do not.
 func TestToll(t *testing.T) {
@@ -243,7 +270,7 @@ func TestToll(t *testing.T) {
 		require.NoError(t, toll.enterLane(ctx))
 		require.False(t, toll.lane, "nobody else is present")
 		began := time.Now()
-		toll.pause(ctx, time.Hour)
+		toll.pause(ctx, 1<<40)
 		require.Zero(t, time.Since(began))
 
 		newToll(l, &party{}, 1000).settle(5000)
@@ -255,15 +282,15 @@ func TestToll(t *testing.T) {
 		requireState(t, &l.gate, 1, 0)
 		time.Sleep(7 * time.Millisecond)
 		began = time.Now()
-		debtor.pause(ctx, debtor.most)
-		require.Equal(t, 7*time.Millisecond, time.Since(began))
+		debtor.pause(ctx, debtor.weight)
+		require.Equal(t, restPerWork*7*time.Millisecond, time.Since(began))
 		time.Sleep(time.Second / 2)
 		began = time.Now()
-		debtor.pause(ctx, debtor.most)
+		debtor.pause(ctx, debtor.weight)
 		require.Equal(t, 2*laneRest, time.Since(began), "for a request of 1 MiB")
 		began = time.Now()
 		debtor.refuse(ctx)
-		require.Equal(t, streamWork, time.Since(began))
+		require.Equal(t, restPerWork*streamWork, time.Since(began))
 		debtor.leaveLane()
 		debtor.leaveLane()
 		requireState(t, &l.gate, 0, 0)

@@ -53,7 +53,7 @@ func (r *otlpRequest) join(ctx context.Context) {
 		joined += n
 		if piece += n; piece >= inflatedPiece {
 			piece = 0
-			r.toll.pause(ctx, laneRest)
+			r.toll.pause(ctx, inflatedPiece)
 		}
 	}
 	r.data = mem.BufferSlice{mem.NewBuffer(body, bodies)}
@@ -132,7 +132,7 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 		err = p.process(ctx, request)
 	}
 	p.core.admission.release(&who.admission, weight)
-	toll.pause(ctx, toll.most)
+	toll.pause(ctx, toll.weight)
 	return err
 }
 

@@ -86,6 +86,7 @@ func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.St
 	if o.served {
 		return err
 	}
+	s.slowDown(ctx)
 	reason := s.refusedReason(o, err)
 	s.telemetry.ReceiverStefStreamsRefused.Add(ctx, 1, s.refused[reason])
 	switch reason {
@@ -100,6 +101,19 @@ func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.St
 		return s.explainFull(ctx, err)
 	}
 	return err
+}
+
+// slowDown charges a client for a stream that is refused. A client that opens such streams
+// again and again waits for a lane, and then for a pause, if other clients are present.
+func (c *core) slowDown(ctx context.Context) {
+	who, leave := c.parties.join(ctx)
+	defer leave()
+	if who.credit.add(0, streamCost) >= 0 {
+		return
+	}
+	if lane, err := c.lanes.enter(ctx, &who.lanes); lane && err == nil {
+		c.lanes.leave(ctx, &who.lanes, streamWork, 0)
+	}
 }
 
 func (s *shared) refusedReason(o *opening, err error) string {

@@ -6,8 +6,10 @@
 package stefreceiver
 
 import (
+	"context"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
@@ -35,7 +37,10 @@ func (s *served) suffer(root string, stream []byte) outcome {
 	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // for the charge
 	decoded := s.decoded()
 	allocated := allocatedBytes()
-	p := rawOpenOn(s.t, s.hostile, timeout(s.t), root)
+	// A client in debt waits for pauses, and the search runs beside other work.
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	p := rawOpenOn(s.t, s.hostile, ctx, root)
 	for rest := stream; len(rest) > 0; {
 		part := rest[:min(len(rest), mib)]
 		rest = rest[len(part):]

@@ -376,6 +376,11 @@ func (s *search) within(r *recipe, most float64) candidate { return s.least(r, 5
 // least returns the least ratio of several measurements, or the first up to enough.
 func (s *search) least(r *recipe, times int, enough float64) candidate {
 	stream, root := r.cook(s.t), r.root()
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("the recipe that failed: %v", *r)
+		}
+	}()
 	var least candidate
 	for i := range times {
 		c := candidate{recipe: *r, outcome: s.suffer(root, stream)}

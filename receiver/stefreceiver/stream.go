@@ -160,7 +160,7 @@ func (s *stream[T]) decodeAll() (err error) {
 	}
 	s.reader = s.decoder.Reader
 	defer s.reader.Close()
-	s.releaseSlot(s.lane, streamWork)
+	s.releaseSlot(s.lane, streamWork, 0)
 	s.lane = false
 	stats := s.reader.Stats()
 	s.compressed = stats.Compression == stef.Zstd
@@ -268,10 +268,10 @@ func (s *stream[T]) acquireSlot(expensive bool) (err error) {
 	return err
 }
 
-// releaseSlot returns a lane if one is held.
-func (s *stream[T]) releaseSlot(held bool, worked time.Duration) {
+// releaseSlot returns a lane if one is held, after work on a batch of that weight.
+func (s *stream[T]) releaseSlot(held bool, worked time.Duration, weight int64) {
 	if held {
-		s.core.lanes.leave(s.going, &s.party.lanes, worked)
+		s.core.lanes.leave(s.going, &s.party.lanes, worked, weight)
 	}
 }
 
@@ -327,7 +327,7 @@ func (s *stream[T]) next() error {
 	begin := time.Now()
 	decoded, err := s.decoder.Decode()
 	stats := s.reader.Stats()
-	b := batch[T]{data: decoded, from: s.records + 1, to: stats.Records, lane: s.lane, worked: time.Since(begin)}
+	b := batch[T]{data: decoded, from: s.records + 1, to: stats.Records, lane: s.lane, began: begin}
 	s.lane = false
 	var bad stefpdata.RecordErrors
 	if errors.As(err, &bad) {

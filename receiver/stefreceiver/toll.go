@@ -31,8 +31,8 @@ type toll struct {
 	budget int64 // credit with that for the bytes of the request
 	cost   int64
 	lane   bool
-	began  time.Time     // of the work in the lane
-	most   time.Duration // of the pause after it
+	began  time.Time // of the work in the lane
+	weight int64     // of the request
 }
 
 func newToll(l *lanes, who *party, wire int64) *toll {
@@ -51,7 +51,7 @@ func (t *toll) settle(weight int64) {
 	if !t.expensive() {
 		t.lanes.cheap.Store(time.Now().UnixNano())
 	}
-	t.most = laneRest * time.Duration(1+weight/laneBatch)
+	t.weight = weight
 }
 
 // refuse charges the client for a request that cannot be decoded, whose bytes add no credit.
@@ -59,7 +59,7 @@ func (t *toll) settle(weight int64) {
 func (t *toll) refuse(ctx context.Context) {
 	t.who.credit.add(0, t.cost+errorCost)
 	if t.lane {
-		rest(ctx, streamWork)
+		rest(ctx, restPerWork*streamWork)
 	}
 }
 
@@ -84,11 +84,11 @@ func (t *toll) leaveLane() {
 	}
 }
 
-// pause rests as long as the work since the last pause took, if the request is expensive
-// and other clients are present.
-func (t *toll) pause(ctx context.Context, most time.Duration) {
+// pause rests after work on a piece of that many bytes, if the request is expensive and
+// other clients are present.
+func (t *toll) pause(ctx context.Context, weight int64) {
 	if t.expensive() && t.lanes.contended() {
-		rest(ctx, min(time.Since(t.began), most))
+		rest(ctx, restAfter(time.Since(t.began), weight))
 		t.began = time.Now()
 	}
 }
@@ -115,7 +115,7 @@ func (r *chargedReader) Read(p []byte) (int, error) {
 		if err := r.ctx.Err(); err != nil {
 			return n, err
 		}
-		r.pause(r.ctx, laneRest)
+		r.pause(r.ctx, inflatedPiece)
 	}
 	return n, err
 }
