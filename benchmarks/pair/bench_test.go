@@ -35,7 +35,9 @@ var level = flag.String("level", "", "stef::compression_level of the exporter: a
 
 var mode = flag.String("mode", "", "stef::mode of the exporter: sorted, ordered; the default is sorted for metrics and traces, ordered for logs")
 
-var optimizeFor = flag.String("optimize_for", "", "stef::optimize_for of the exporter: balanced (default), cpu, bytes; -level and -mode have precedence over what it sets")
+var optimizeFor = flag.String("optimize_for", "", "stef::optimize_for of the exporter: balanced (default), cpu, bytes; -level, -mode and -templates have precedence over what it sets")
+
+var templates = flag.String("templates", "", "stef::templates of the exporter: auto (default), on, off")
 
 var ballastMiB = flag.Int("ballast", 0, "live heap in MiB beside exporter and receiver, as in a busy Collector, where garbage collections are rare")
 
@@ -49,7 +51,7 @@ var found []dataset.Ref
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	err := cmp.Or(checkArguments(flag.Args(), *ballastMiB), setFlags(*schema, *level, *mode, *optimizeFor))
+	err := cmp.Or(checkArguments(flag.Args(), *ballastMiB), setFlags(*schema, *level, *mode, *templates, *optimizeFor))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
@@ -100,9 +102,9 @@ func TestCheckArguments(t *testing.T) {
 	require.ErrorContains(t, checkArguments(nil, -5), "-ballast: -5 is below 0")
 }
 
-// setFlags sets the schema, the level, the mode and the optimization of all exporters. The factory
+// setFlags sets the schema, the level, the mode, the templates and the optimization of all exporters. The factory
 // of the exporter does not validate its configuration, so an unknown level would block the benchmark.
-func setFlags(schema, level, mode, optimize string) error {
+func setFlags(schema, level, mode, templates, optimize string) error {
 	optimization = stefexporter.Optimization(optimize)
 	if err := confkeys.OneOf("optimize_for", optimization, "", stefexporter.OptimizeCPU, stefexporter.OptimizeBalanced, stefexporter.OptimizeBytes); err != nil {
 		return fmt.Errorf("-optimize_for: %w", err)
@@ -119,26 +121,31 @@ func setFlags(schema, level, mode, optimize string) error {
 	if err := confkeys.OneOf("mode", streamMode, "", streamconf.Sorted, streamconf.Ordered); err != nil {
 		return fmt.Errorf("-mode: %w", err)
 	}
+	streamTemplates = streamconf.Templates(templates)
+	if err := confkeys.OneOf("templates", streamTemplates, "", streamconf.TemplatesAuto, streamconf.TemplatesOn, streamconf.TemplatesOff); err != nil {
+		return fmt.Errorf("-templates: %w", err)
+	}
 	return nil
 }
 
 // TestSetFlags checks that values which the exporter does not know are refused, and that
 // -optimize_for does what the exporter does with stef::optimize_for.
 func TestSetFlags(t *testing.T) {
-	defer func(s streamconf.Schema, l string, m streamconf.Mode, o stefexporter.Optimization) {
-		streamSchema, streamLevel, streamMode, optimization = s, l, m, o
-	}(streamSchema, streamLevel, streamMode, optimization)
-	require.NoError(t, setFlags("", "", "", ""))
+	defer func(s streamconf.Schema, l string, m streamconf.Mode, tp streamconf.Templates, o stefexporter.Optimization) {
+		streamSchema, streamLevel, streamMode, streamTemplates, optimization = s, l, m, tp, o
+	}(streamSchema, streamLevel, streamMode, streamTemplates, optimization)
+	require.NoError(t, setFlags("", "", "", "", ""))
 	byDefault := STEF.exporterConfig("").Stef
 	require.Equal(t, streamconf.ModeConfig{Traces: streamconf.Sorted, Metrics: streamconf.Sorted, Logs: streamconf.Ordered}, byDefault.Mode)
-	require.NoError(t, setFlags("full", "best", "ordered", ""))
+	require.NoError(t, setFlags("full", "best", "ordered", "on", ""))
 	set := STEF.exporterConfig("").Stef
 	require.Equal(t, streamconf.ModeConfig{Traces: streamconf.Ordered, Metrics: streamconf.Ordered, Logs: streamconf.Ordered}, set.Mode)
 	require.Equal(t, streamconf.Full, set.Schema)
 	require.Equal(t, "best", set.CompressionLevel)
+	require.Equal(t, streamconf.TemplatesOn, set.Templates)
 
 	for _, o := range []stefexporter.Optimization{stefexporter.OptimizeCPU, stefexporter.OptimizeBalanced, stefexporter.OptimizeBytes} {
-		require.NoError(t, setFlags("", "", "", string(o)))
+		require.NoError(t, setFlags("", "", "", "", string(o)))
 		read := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config)
 		require.NoError(t, confmap.NewFromStringMap(map[string]any{"endpoint": "localhost:4317", "tls": map[string]any{"insecure": true},
 			"stef": map[string]any{"optimize_for": string(o)}}).Unmarshal(read))
@@ -146,15 +153,17 @@ func TestSetFlags(t *testing.T) {
 		require.Equal(t, read.Stef, set)
 	}
 	require.NotEqual(t, byDefault, set)
-	require.NoError(t, setFlags("", "better", "sorted", "cpu"))
+	require.NoError(t, setFlags("", "better", "sorted", "auto", "cpu"))
 	set = STEF.exporterConfig("").Stef
 	require.Equal(t, "better", set.CompressionLevel, "a setting has precedence")
 	require.Equal(t, streamconf.Sorted, set.Mode.Metrics)
+	require.Equal(t, streamconf.TemplatesAuto, set.Templates)
 
-	require.ErrorContains(t, setFlags("", "huge", "", ""), "-level: ")
-	require.ErrorContains(t, setFlags("ful", "", "", ""), "-schema: ")
-	require.ErrorContains(t, setFlags("", "", "sort", ""), "-mode: ")
-	require.ErrorContains(t, setFlags("", "", "", "size"), "-optimize_for: ")
+	require.ErrorContains(t, setFlags("", "huge", "", "", ""), "-level: ")
+	require.ErrorContains(t, setFlags("ful", "", "", "", ""), "-schema: ")
+	require.ErrorContains(t, setFlags("", "", "sort", "", ""), "-mode: ")
+	require.ErrorContains(t, setFlags("", "", "", "maybe", ""), "-templates: ")
+	require.ErrorContains(t, setFlags("", "", "", "", "size"), "-optimize_for: ")
 }
 
 // noMatch says why no benchmark has a name that a pattern of -bench matches: go test

@@ -59,6 +59,9 @@ var streamLevel string
 // streamMode replaces the default of stef::mode for all signals, unless it is empty.
 var streamMode streamconf.Mode
 
+// streamTemplates replaces the default of stef::templates, unless it is empty.
+var streamTemplates streamconf.Templates
+
 // senders is the number of batches in flight. The queue has the same number of
 // consumers.
 const senders = 16
@@ -90,6 +93,9 @@ func (v Variant) exporterConfig(address string) *stefexporter.Config {
 	}
 	if streamMode != "" {
 		c.Stef.Mode = streamconf.ModeConfig{Traces: streamMode, Metrics: streamMode, Logs: streamMode}
+	}
+	if streamTemplates != "" {
+		c.Stef.Templates = streamTemplates
 	}
 	c.Fallback.Compression = v.compression
 	c.Fallback.MaxConcurrentRequests = senders
