@@ -155,9 +155,16 @@ func TestProseMatchesCSV(t *testing.T) {
 		}
 	}
 	whole := func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+	thousands := func(v float64) string {
+		if v < 1000 {
+			return whole(v)
+		}
+		n := int(math.Round(v))
+		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+	}
 
 	items, logs := batchesOf(t, "metrics", "traces"), batchesOf(t, "logs")
-	largest := fmt.Sprintf("%d,%03d", int(most(items))/1000, int(most(items))%1000)
+	largest := thousands(most(items))
 	says(here, "their batches have %.0f to %s (metrics and traces) and %.0f to %.0f items (logs)", least(items), largest, least(logs), most(logs))
 	says(here, "a sixteenth of a recording, %.0f to %s items of one program", least(logs), largest)
 	says(root, "a batch has a sixteenth of a recording, %.0f to %s items", least(logs), largest)
@@ -181,7 +188,11 @@ func TestProseMatchesCSV(t *testing.T) {
 		}
 		return values
 	}
-	says(here, "%.1f to %.1f times OTLP's CPU with zstd, and %.1f times in the worst recording", least(first("zstd")), most(first("zstd")), most(first("zstd, worst")))
+	back := func(signal string) float64 {
+		return age(signal, "first batch", study.DeserializeToPdata, "zstd, worst")
+	}
+	says(here, "%.1f to %.1f times OTLP's CPU with zstd at the sender: %.1f times in the worst recording, and at the receiver %.2f",
+		least(first("zstd")), most(first("zstd")), most(first("zstd, worst")), max(back("metrics"), back("traces"), back("logs")))
 	none := first("none")
 	says(here, "The first batch takes %.1f (metrics), %.1f (traces) and %.1f times (logs) in the median of the sets, and %.1f times in the worst (logs)",
 		none[0], none[1], none[2], most(first("none, worst")))
@@ -199,6 +210,14 @@ func TestProseMatchesCSV(t *testing.T) {
 	says(here, "the sender took %.2f (sorted, %.2f to %.2f) and %.2f times (ordered, %.2f to %.2f), medians of %d sets",
 		measure.Median(sorted), least(sorted), most(sorted), measure.Median(inOrder), least(inOrder), most(inOrder), len(sorted))
 
+	timed := func(set, name string) float64 {
+		return speed.where("set", set+" metrics", "format", name).one(t, "ratio")
+	}
+	const shop, host = "hipstershop", "hostandcollector"
+	compact := func(set string) float64 { return min(timed(set, "STEF sorted"), timed(set, "STEF ordered")) }
+	says(here, "than that of STEF in the compact form: %.2f and %.2f times OTLP's, and STEF at best %.2f and %.2f. The full form, sorted, has %.2f and %.2f.",
+		timed(shop, "STEF reference ordered"), timed(host, "STEF reference ordered"), compact(shop), compact(host), timed(shop, "STEF full sorted"), timed(host, "STEF full sorted"))
+
 	shapes := table(t, "shapes")
 	to := func(signal string, pairs ...string) []float64 {
 		return shapes.where(append([]string{"signal", signal}, pairs...)...).column(t, "to STEF")
@@ -214,6 +233,36 @@ func TestProseMatchesCSV(t *testing.T) {
 	tens := func(v float64) string { return whole(10 * math.Round(v/10)) }
 	says(here, "both ends of 10 streams hold some %s MiB of heap, and of one stream %s MiB; 20 concurrent requests of OTLP hold some %s MiB, sequential ones %.0f MiB",
 		tens(mib("STEF, 10 streams")), tens(mib("STEF, 1 stream")), tens(mib("OTLP unary, 20 concurrent")), mib("OTLP unary, sequential"))
+	rate := func(way string) string { return thousands(heap.where("way", way).one(t, "batches/s")) }
+	says(here, "Meanwhile STEF moved %s and %s batches/s, and OTLP %s and %s.", rate("STEF, 10 streams"), rate("STEF, 1 stream"), rate("OTLP unary, 20 concurrent"), rate("OTLP unary, sequential"))
+
+	line := func(way, compression string) float64 {
+		return most(table(t, "workers").where("round trip", "0 ms", "way", way, "compression", compression).column(t, "wire B/event"))
+	}
+	stef, otlp := line("STEF, 1 stream", "zstd"), line("OTLP unary, sequential", "zstd")
+	require.Equal(t, "9", whole(line("OTLP unary, sequential", "none")/otlp), "zstd leaves a ninth")
+	says(here, "A stream of STEF has %.2f times the bytes of OTLP then: %.0f and %.0f a line", stef/otlp, stef, otlp)
+
+	rivals := table(t, "rivals-runs").column(t, "both, OTLP = 1")
+	says(here, "CPU is %.2f to %.2f times in three runs", least(rivals), most(rivals))
+	says(here, "or those of 200 ms | zstd | %.2f to %.2f |", least(rivals), most(rivals))
+	says(root, "CPU is %.2f to %.2f times: [plan with", least(rivals), most(rivals))
+	says(root, "mostly in bytes, and CPU is %.2f to %.2f times", least(rivals), most(rivals))
+	for run, text := range []string{"", "had %s, %s and %s (three rounds)", "and %s, %s and %s with level `detailed`"} {
+		var of []any
+		for _, signal := range []string{"metrics", "traces", "logs"} {
+			of = append(of, table(t, "rivals-runs").where("run", strconv.Itoa(run+1), "signal", signal)[0]["both, OTLP = 1"])
+		}
+		if run > 0 {
+			says(here, text, of...)
+			continue
+		}
+		for i, signal := range []string{"metrics", "traces", "logs"} {
+			_, row, _ := strings.Cut(here, "| "+signal+" | STEF | ")
+			require.Equal(t, of[i], strings.Split(row, " | ")[4], signal)
+		}
+	}
+
 	says(plain(filepath.Join(published, "size.txt")), "Compression: %s", format.Describe())
 }
 
