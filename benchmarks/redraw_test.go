@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/study"
 )
 
-var redraw = flag.Bool("redraw", false, "draw the published tables and charts of sizes again from their CSV files, without measuring")
+var redraw = flag.Bool("redraw", false, "draw the published tables and charts of sizes and latencies again from their CSV files, without measuring")
 
 // TestSizesMatchCSV checks that the tables and charts of sizes show what the CSV files
 // beside them say. With -redraw it writes them.
@@ -53,6 +53,31 @@ func TestSizesMatchCSV(t *testing.T) {
 	match(t, page, old, html)
 }
 
+// TestLatenciesMatchCSV checks the chart of latencies in the same way. The title, which names
+// unsteady points, is also in the README and in the text of the page.
+func TestLatenciesMatchCSV(t *testing.T) {
+	drawn, err := study.Redraw(published)
+	require.NoError(t, err)
+	svg, err := drawn.Latency.SVG()
+	require.NoError(t, err)
+	page := filepath.Join(published, "otep-0035.html")
+	old, err := os.ReadFile(page)
+	require.NoError(t, err)
+	match(t, page, old, replaceFigure(t, old, "latency", svg))
+	png, err := drawn.Latency.PNG()
+	require.NoError(t, err)
+	file := filepath.Join(published, "latency.png")
+	old, err = os.ReadFile(file)
+	require.NoError(t, err)
+	match(t, file, old, png)
+	for file, text := range map[string]string{readme: "![" + drawn.Latency.Title + "](results/latency.png)",
+		filepath.Join(published, "otep-0035.txt"): "[chart: " + drawn.Latency.Title + "]"} {
+		is, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(is), text, file)
+	}
+}
+
 // match requires that a file is as it would be drawn, or writes it.
 func match(t *testing.T, file string, is, wanted []byte) {
 	t.Helper()
@@ -60,7 +85,7 @@ func match(t *testing.T, file string, is, wanted []byte) {
 		require.NoError(t, os.WriteFile(file, wanted, 0o666))
 		return
 	}
-	require.True(t, bytes.Equal(is, wanted), "%s differs from the CSV files: go test -run TestSizesMatchCSV . -redraw", file)
+	require.True(t, bytes.Equal(is, wanted), "%s differs from the CSV files: go test -run MatchCSV . -redraw", file)
 }
 
 // lastLine returns the line of a block that says where and when it was measured.

@@ -11,25 +11,30 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/format"
 	"github.com/otelstef/stef/benchmarks/report"
+	"github.com/otelstef/stef/benchmarks/transport"
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Redrawn are the tables and charts of sizes, made from the CSV files of a report that
-// was measured before. So the README can show other formats of the same measurement.
+// Redrawn are the tables and charts of sizes and the chart of latencies, made from the CSV files of
+// a report that was measured before. So the README can show other formats of the same measurement.
 type Redrawn struct {
 	// Blocks are those of the README, without the line about the measurement.
 	Blocks map[string]string
+	// Charts are those of sizes.
 	Charts map[string]*report.Chart
+	// Latency is the chart of the table latency.
+	Latency *report.Chart
 }
 
-// Redraw reads the CSV files of sizes in a folder.
+// Redraw reads the CSV files of sizes and latencies in a folder.
 func Redraw(folder string) (*Redrawn, error) {
 	var f Figures
-	r := &Redrawn{map[string]string{}, map[string]*report.Chart{}}
+	r := &Redrawn{Blocks: map[string]string{}, Charts: map[string]*report.Chart{}}
 	for name, title := range sizeTitles {
 		rows, err := ReadTable(folder, name)
 		if err != nil {
@@ -41,7 +46,42 @@ func Redraw(folder string) (*Redrawn, error) {
 		r.Charts[name] = f.sizeChart(name, title)
 		r.Blocks[name] = f.sizeBlock(name) + picture(r.Charts[name])
 	}
+	rows, err := ReadTable(folder, "latency")
+	if err != nil {
+		return nil, err
+	}
+	if err := f.readLatencies(rows); err != nil {
+		return nil, fmt.Errorf("latency: %w", err)
+	}
+	r.Latency = f.latencyChart()
 	return r, nil
+}
+
+// readLatencies adds the runs of the chart of latencies, with what it shows of them.
+func (f *Figures) readLatencies(rows []map[string]string) error {
+	for _, row := range rows {
+		trip, err := time.ParseDuration(strings.ReplaceAll(row["round trip"], " ", ""))
+		if err != nil {
+			return err
+		}
+		r := RunFigure{Study: "latency", Config: transport.Config{RoundTrip: trip, Compression: transport.Compression(row["compression"])}}
+		if _, err := fmt.Sscan(row["load"], &r.Items); err != nil {
+			return fmt.Errorf("load %q: %w", row["load"], err)
+		}
+		if r.PerSecond, err = strconv.ParseFloat(row["batches/wall s"], 64); err != nil {
+			return err
+		}
+		if r.Spread, err = strconv.ParseFloat(row["spread"], 64); err != nil {
+			return err
+		}
+		at := slices.IndexFunc(latencyWays, func(c transport.Config) bool { return way(c) == row["way"] })
+		if at < 0 {
+			return fmt.Errorf("unknown way %q", row["way"])
+		}
+		r.Protocol, r.Clients = latencyWays[at].Protocol, latencyWays[at].Clients
+		f.Runs = append(f.Runs, r)
+	}
+	return nil
 }
 
 // ReadTable returns the rows of a table of a report, each by the names of its columns.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
@@ -229,6 +230,12 @@ const (
 	streams    = 10
 )
 
+// latencyWays are the ways to send of the table latency.
+var latencyWays = []transport.Config{
+	{Protocol: transport.OTLP, Clients: 1}, {Protocol: transport.OTLP, Clients: concurrent},
+	{Protocol: transport.STEF, Clients: 1}, {Protocol: transport.STEF, Clients: streams},
+}
+
 func millis(d time.Duration) string { return fmt.Sprintf("%g ms", float64(d)/1e6) }
 
 // transportNotes apply to all transport tables.
@@ -253,11 +260,8 @@ func latency(c *Context) (*Outcome, error) {
 	for _, l := range c.loads() {
 		var configs []transport.Config
 		for _, p := range c.compressions(l.trip) {
-			for _, of := range []struct {
-				protocol transport.Protocol
-				clients  int
-			}{{transport.OTLP, 1}, {transport.OTLP, concurrent}, {transport.STEF, 1}, {transport.STEF, streams}} {
-				configs = append(configs, transport.Config{Protocol: of.protocol, Compression: p, Clients: of.clients, RoundTrip: l.trip, Window: transport.DefaultWindow})
+			for _, of := range latencyWays {
+				configs = append(configs, transport.Config{Protocol: of.Protocol, Compression: p, Clients: of.Clients, RoundTrip: l.trip, Window: transport.DefaultWindow})
 			}
 		}
 		figures, err := c.runs("latency", l.name, configs, l.batches)
@@ -277,7 +281,7 @@ func latency(c *Context) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	chart := c.latencyChart()
+	chart := c.Figures.latencyChart()
 	o.add(factors, t, chart, raw)
 	o.Blocks = map[string]string{"transport": c.Figures.transportBlock() + picture(chart)}
 	return o, nil
@@ -360,20 +364,27 @@ func (c *Context) otepRaw() (*report.Table, error) {
 	return t, err
 }
 
+// unsteady is the spread from which the title of the chart names a point: the median of such runs says little.
+const unsteady = 0.1
+
 // latencyChart is throughput against latency, large batches, zstd.
-func (c *Context) latencyChart() *report.Chart {
+func (f *Figures) latencyChart() *report.Chart {
 	chart := &report.Chart{Name: "latency", Title: "Throughput against latency, 500 spans a batch, zstd", X: "round trip, ms", Y: "batches per second", LogX: true, LogY: true, Picture: true}
-	for _, of := range []struct {
-		protocol transport.Protocol
-		clients  int
-	}{{transport.OTLP, 1}, {transport.OTLP, concurrent}, {transport.STEF, 1}, {transport.STEF, streams}} {
-		s := report.Series{Name: way(transport.Config{Protocol: of.protocol, Clients: of.clients})}
+	var spreads []string
+	for _, of := range latencyWays {
+		s := report.Series{Name: way(of)}
 		for _, trip := range Latencies {
-			if f, ok := c.Figures.find("latency", trip, 500, of.protocol, of.clients, transport.Zstd); ok {
+			if f, ok := f.find("latency", trip, 500, of.Protocol, of.Clients, transport.Zstd); ok {
 				s.Points = append(s.Points, report.Point{X: float64(trip) / 1e6, Y: f.PerSecond})
+				if f.Spread > unsteady {
+					spreads = append(spreads, fmt.Sprintf("%.0f %% (%s, %s)", 100*f.Spread, s.Name, millis(trip)))
+				}
 			}
 		}
 		chart.Series = append(chart.Series, s)
+	}
+	if len(spreads) > 0 {
+		chart.Title += "; spread " + strings.Join(spreads, ", ")
 	}
 	return chart
 }
