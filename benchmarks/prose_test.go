@@ -155,13 +155,6 @@ func TestProseMatchesCSV(t *testing.T) {
 		}
 	}
 	whole := func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
-	thousands := func(v float64) string {
-		if v < 1000 {
-			return whole(v)
-		}
-		n := int(math.Round(v))
-		return fmt.Sprintf("%d,%03d", n/1000, n%1000)
-	}
 
 	items, logs := batchesOf(t, "metrics", "traces"), batchesOf(t, "logs")
 	largest := thousands(most(items))
@@ -266,6 +259,15 @@ func TestProseMatchesCSV(t *testing.T) {
 	says(plain(filepath.Join(published, "size.txt")), "Compression: %s", format.Describe())
 }
 
+// thousands writes a whole number with a comma before the last three digits.
+func thousands(v float64) string {
+	n := int(math.Round(v))
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}
+
 // known returns the rows that have a value in a column.
 func (f figures) known(column string) figures {
 	return slices.DeleteFunc(slices.Clone(f), func(row map[string]string) bool { return row[column] == "" })
@@ -288,6 +290,13 @@ func TestProseMatchesRuns(t *testing.T) {
 	}
 	span := func(digits string, values []float64) string {
 		return fmt.Sprintf("%"+digits+"f to %"+digits+"f", least(values), most(values))
+	}
+
+	span1 := func(values []float64) string {
+		if least(values) == most(values) {
+			return fmt.Sprintf("%.2f", values[0])
+		}
+		return span(".2", values)
 	}
 
 	runs := table(t, "pair-runs")
@@ -342,6 +351,56 @@ func TestProseMatchesRuns(t *testing.T) {
 	settings(exporter, "cpu", "-optimize_for cpu", true)
 	settings(exporter, "balanced", "default", true)
 	settings(exporter, "bytes", "-optimize_for bytes", true)
+
+	sets := table(t, "pair-sets")
+	steadySets := func(setting, set, column string) []float64 {
+		return sets.where("setting", setting, "set", set, "age", "steady").column(t, column)
+	}
+	const cpu, size = "-optimize_for cpu", "STEF B/item"
+	var costs []float64
+	for _, row := range sets.where("setting", "default", "run", "1", "age", "steady") {
+		set := row["set"]
+		if strings.HasPrefix(set, "large sets") {
+			continue
+		}
+		costs = append(costs, measure.Median(steadySets(cpu, set, size))/measure.Median(steadySets("default", set, size)))
+		cells := "| " + set
+		for _, setting := range []string{"default", cpu} {
+			cells += " | " + span1(steadySets(setting, set, "speed")) + "; " + span1(steadySets(setting, set, size))
+		}
+		cells += fmt.Sprintf(" | %.2f | ", costs[len(costs)-1])
+		if strings.HasSuffix(set, " traces") {
+			cells += "as `balanced` |" // which has the level fastest for traces
+		} else {
+			cells += span1(steadySets("-level fastest", set, "speed")) + "; " + span1(steadySets("-level fastest", set, size)) + " |"
+		}
+		says(exporter, "%s", cells)
+		if strings.HasSuffix(set, " metrics") {
+			require.Less(t, measure.Median(steadySets("-level fastest", set, size)), 1.1*most(steadySets("default", set, size)))
+		}
+	}
+	require.Len(t, costs, 8)
+	require.Len(t, slices.DeleteFunc(slices.Clone(costs), func(v float64) bool { return v < 1.02 }), 7, "the sets on which cpu costs bytes")
+	require.InDelta(t, 2, most(costs), 0.2, "about twice")
+	nanos := func(setting, set string) string {
+		values := steadySets(setting, set+" metrics", "STEF ns/item")
+		return thousands(least(values)) + " to " + thousands(most(values))
+	}
+	says(exporter, "an item takes %s and %s ns, with `balanced` %s and %s", nanos(cpu, "hipstershop"), nanos(cpu, "hostandcollector"), nanos("default", "hipstershop"), nanos("default", "hostandcollector"))
+	says(exporter, "have %.1f bytes an item with `optimize_for: cpu` at level `default`, and %.1f with the defaults",
+		steadySets("-optimize_for cpu -level default", "webnodes logs", size)[0], measure.Median(steadySets("default", "webnodes logs", size)))
+	for name, setting := range map[string]string{"cpu": cpu, "balanced": "default"} {
+		pairs, columns := "| `"+name+"`, large sets |", map[string]string{"cpu": "| `-optimize_for cpu`, large sets |", "balanced": "| the defaults, large sets |"}[name]
+		for _, signal := range []string{"metrics", "traces", "logs"} {
+			at := func(age, column string) string {
+				return sets.where("setting", setting, "run", "1", "set", "large sets of "+signal, "age", age)[0][column]
+			}
+			pairs += fmt.Sprintf(" %s, %s | %s, %s |", at("steady", "speed"), at("steady", "bytes"), at("first batch", "speed"), at("first batch", "bytes"))
+			columns += fmt.Sprintf(" %s, %s | %s, %s |", at("steady", "speed"), at("first batch", "speed"), at("steady", "bytes"), at("first batch", "bytes"))
+		}
+		says(exporter, "%s", pairs)
+		says(here, "%s", columns)
+	}
 
 	series := table(t, "pair-new-series")
 	fresh := func(setting, points, values, age, column string) []float64 {
