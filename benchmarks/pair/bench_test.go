@@ -239,6 +239,7 @@ func BenchmarkPair(b *testing.B) {
 					check(b, ref.Signal, batches)
 				}
 				r := results.Of(ref, age)
+				r.Sent(batches)
 				b.ResetTimer()
 				for b.Loop() {
 					r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
@@ -282,10 +283,16 @@ func TestPair(t *testing.T) {
 		check(t, ref.Signal, batches)
 		for _, age := range Ages {
 			r := rs.Of(ref, age)
+			r.Sent(batches)
 			r.Measure(Variants, func(v Variant) Cost { return Pass(t, v, age, ref.Signal, batches) })
 			require.Less(t, r.Size(OTLP), map[bool]float64{true: 1.1, false: most[ref.Signal]}[age == First], "%s, %s", ref.Title(), age)
 		}
 	}
-	require.Len(t, rs.Table().Rows, 9)
+	table := rs.Table()
+	require.Len(t, table.Rows, 9)
+	require.Equal(t, "items/batch", table.Columns[2].Name)
+	for _, row := range table.Rows {
+		require.Greater(t, row[2], 1, "batches of several items")
+	}
 	require.Len(t, rs.Summary().Rows, 18, "all of the repository, and those for reporting")
 }

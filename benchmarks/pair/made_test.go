@@ -34,6 +34,7 @@ func BenchmarkNewSeries(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/age=%s", name, ageName(age)), func(b *testing.B) {
 				check(b, ref.Signal, batches)
 				r := generated.Of(ref, age)
+				r.Sent(batches)
 				b.ResetTimer()
 				for b.Loop() {
 					r.Measure(Variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })

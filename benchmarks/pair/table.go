@@ -19,6 +19,7 @@ import (
 type Result struct {
 	Ref    dataset.Ref
 	Age    Age
+	Batch  int // items of the largest batch
 	Rounds map[Variant][]Cost
 }
 
@@ -34,9 +35,16 @@ func (rs *Results) Of(ref dataset.Ref, age Age) *Result {
 			return r
 		}
 	}
-	r := &Result{ref, age, map[Variant][]Cost{}}
+	r := &Result{Ref: ref, Age: age, Rounds: map[Variant][]Cost{}}
 	rs.all = append(rs.all, r)
 	return r
+}
+
+// Sent notes the size of the batches.
+func (r *Result) Sent(batches []otlpfile.Batch) {
+	for _, b := range batches {
+		r.Batch = max(r.Batch, b.Items())
+	}
 }
 
 // Measure adds a round of each variant. Each round begins with a different
@@ -75,13 +83,13 @@ func (r *Result) Size(than Variant) float64 {
 // Table returns a row for each set and age.
 func (rs *Results) Table() *report.Table {
 	t := &report.Table{Name: "pair", Title: "Exporter and receiver, set by set"}
-	t.Columns = append(report.Text("set", "age of the stream"),
+	t.Columns = append(report.Text("set", "age of the stream"), report.Column{Name: "items/batch", Format: report.Whole},
 		report.Column{Name: "STEF ns/item", Format: report.Significant(3)}, report.Column{Name: "OTLP ns/item", Format: report.Significant(3)},
 		report.Column{Name: "speed, zstd", Format: report.Fixed(2)}, report.Column{Name: "speed, gzip", Format: report.Fixed(2)},
 		report.Column{Name: "STEF B/item", Format: report.Fixed(2)}, report.Column{Name: "OTLP B/item", Format: report.Fixed(2)},
 		report.Column{Name: "bytes, zstd", Format: report.Fixed(2)}, report.Column{Name: "bytes, gzip", Format: report.Fixed(2)})
 	for _, r := range rs.all {
-		t.Add(r.Ref.Label(), string(r.Age), r.median(STEF, Cost.PerItem), r.median(OTLP, Cost.PerItem), r.Speed(OTLP), r.Speed(OTLPGzip),
+		t.Add(r.Ref.Label(), string(r.Age), r.Batch, r.median(STEF, Cost.PerItem), r.median(OTLP, Cost.PerItem), r.Speed(OTLP), r.Speed(OTLPGzip),
 			r.median(STEF, Cost.WirePerItem), r.median(OTLP, Cost.WirePerItem), r.Size(OTLP), r.Size(OTLPGzip))
 	}
 	return t
