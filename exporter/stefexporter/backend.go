@@ -49,7 +49,7 @@ const (
 
 // newBackend connects to an address.
 func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, config *Config, changed func() bool) (*backend[B], error) {
-	conns, err := connect(ctx, config, host, x.settings, x.telemetry)
+	conns, err := connect(ctx, config, host, x.settings, x.telemetry, x.pauses)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +64,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 		estimate:  x.estimate,
 		logger:    x.settings.Logger,
 		health:    newHealth(config, host, x.settings.Logger),
+		pauses:    x.pauses,
 		stopped:   x.stopped,
 	}
 	if changed != nil {
@@ -80,6 +81,8 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 	}
 	connected := b.connectionChanged
 	conns.changed.Store(&connected)
+	ready := b.connectionReady
+	conns.ready.Store(&ready)
 	if len(config.MetadataKeys) == 0 {
 		// There is only one identity, so open its stream now: the first batch then
 		// need not wait for it.
@@ -173,6 +176,13 @@ func (b *backend[B]) ask() {
 func (b *backend[B]) connectionChanged() {
 	for _, r := range b.routes.all() {
 		r.connectionChanged()
+	}
+}
+
+// connectionReady tells the routes that a connection can be used.
+func (b *backend[B]) connectionReady() {
+	for _, r := range b.routes.all() {
+		r.connectionReady()
 	}
 }
 

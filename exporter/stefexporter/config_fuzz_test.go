@@ -40,7 +40,7 @@ func FuzzConfig(f *testing.F) {
 		if conf.Unmarshal(c) != nil || confmap.Validate(c) != nil {
 			return
 		}
-		s := sessionConfig(c, stefgrpc.SessionEvents{})
+		s := sessionConfig(c, defaultPauses().stream, stefgrpc.SessionEvents{})
 		require.NoError(t, s.Validate())
 		require.NoError(t, componenttest.CheckConfigStruct(c))
 	})

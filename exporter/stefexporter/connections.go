@@ -8,13 +8,41 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/configgrpc"
 	"go.opentelemetry.io/collector/exporter"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
+
+const (
+	// maxReconnectPause bounds the pauses between attempts to connect and to open a stream,
+	// except for a jitter of a fifth. With the default of gRPC, two minutes, a peer that
+	// returns after minutes would wait for minutes until it receives data again.
+	maxReconnectPause = 5 * time.Second
+	// connectTimeout is how long an attempt to connect may take; this is the default of gRPC.
+	connectTimeout = 20 * time.Second
+)
+
+// pauses are the pauses between attempts.
+type pauses struct {
+	connection backoff.Config
+	stream     stefgrpc.Backoff
+}
+
+// defaultPauses returns the pauses of all exporters outside of tests.
+func defaultPauses() pauses {
+	p := pauses{connection: backoff.DefaultConfig, stream: stefgrpc.Backoff{Max: maxReconnectPause}}
+	p.connection.MaxDelay = maxReconnectPause
+	return p
+}
 
 // connections are the connections of one exporter.
 type connections struct {
@@ -24,10 +52,13 @@ type connections struct {
 
 	// changed is called when a connection for streams is made or lost, once it is set.
 	changed atomic.Pointer[func()]
+	// ready is called when a connection for streams can be used, once it is set.
+	ready    atomic.Pointer[func()]
+	watchers sync.WaitGroup
 }
 
 // connect creates the connections. They are opened in the background.
-func connect(ctx context.Context, c *Config, host component.Host, settings exporter.Settings, t *telemetry) (*connections, error) {
+func connect(ctx context.Context, c *Config, host component.Host, settings exporter.Settings, t *telemetry, p pauses) (*connections, error) {
 	x := &connections{}
 	dial := func(endpoint string, changed func()) (*grpc.ClientConn, error) {
 		own := c.ClientConfig
@@ -36,6 +67,7 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 		agent := fmt.Sprintf("%s/%s (%s/%s)", settings.BuildInfo.Description, settings.BuildInfo.Version, runtime.GOOS, runtime.GOARCH)
 		conn, err := own.ToClientConn(ctx, host.GetExtensions(), settings.TelemetrySettings,
 			configgrpc.WithGrpcDialOption(grpc.WithUserAgent(agent)),
+			configgrpc.WithGrpcDialOption(grpc.WithConnectParams(grpc.ConnectParams{Backoff: p.connection, MinConnectTimeout: connectTimeout})),
 			configgrpc.WithGrpcDialOption(grpc.WithStatsHandler(requestMeter{t, changed})),
 			configgrpc.WithGrpcDialOption(grpc.WithChainUnaryInterceptor(markRequests)),
 			configgrpc.WithGrpcDialOption(grpc.WithChainStreamInterceptor(markStreams)))
@@ -52,6 +84,7 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 				return nil, err
 			}
 			x.stef = append(x.stef, conn)
+			x.watchers.Go(func() { x.watch(conn) })
 		}
 	}
 	switch {
@@ -78,6 +111,16 @@ func (x *connections) report() {
 	}
 }
 
+// watch reports when a connection can be used, until the connection is closed.
+func (x *connections) watch(conn *grpc.ClientConn) {
+	for state := conn.GetState(); state != connectivity.Shutdown; state = conn.GetState() {
+		if ready := x.ready.Load(); ready != nil && state == connectivity.Ready {
+			(*ready)()
+		}
+		conn.WaitForStateChange(context.Background(), state)
+	}
+}
+
 // close closes all connections.
 func (x *connections) close() error {
 	var errs []error
@@ -85,5 +128,6 @@ func (x *connections) close() error {
 		errs = append(errs, conn.Close())
 	}
 	x.all = nil
+	x.watchers.Wait()
 	return errors.Join(errs...)
 }

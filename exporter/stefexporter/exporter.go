@@ -31,6 +31,7 @@ type stefExporter[B any] struct {
 
 	// lookup replaces the resolver in tests.
 	lookup func(ctx context.Context, host string) ([]string, error)
+	pauses pauses // shorter in tests
 
 	// life ends when pushes must return, whatever they wait for.
 	life context.Context
@@ -49,7 +50,7 @@ func newExporter[B any](c *Config, s *signal.Descriptor[B], split func(RoutingKe
 	if err != nil {
 		return nil, err
 	}
-	x := &stefExporter[B]{config: c, signal: s, settings: settings, telemetry: t, estimate: newEstimate(c, s), splitter: split(c.RoutingKey), stopped: make(chan struct{})}
+	x := &stefExporter[B]{config: c, signal: s, settings: settings, telemetry: t, estimate: newEstimate(c, s), splitter: split(c.RoutingKey), pauses: defaultPauses(), stopped: make(chan struct{})}
 	x.life, x.end = context.WithCancelCause(context.Background())
 	return x, nil
 }

@@ -57,6 +57,7 @@ type route[B any] struct {
 
 	soon    bool          // the peer refused, and is tried again after pause
 	early   bool          // timer was set by a change of a connection
+	away    bool          // no stream since a failure that is not a refusal, and for which the peer named no pause
 	pause   time.Duration // the last pause after a refusal; 0 since a stream was opened
 	tried   time.Time     // when the last attempt failed
 	changed time.Time     // when a connection was made or lost while the peer refused
@@ -71,6 +72,7 @@ type site[B any] struct {
 	estimate  *estimate[B]
 	logger    *zap.Logger
 	health    *health
+	pauses    pauses
 	stopped   <-chan struct{} // closed when the exporter begins to stop
 
 	// For routing between several sites, else nil.
@@ -152,7 +154,7 @@ func (x *route[B]) opened(slot int) {
 		x.since = append(x.since, time.Time{})
 	}
 	x.since[slot] = time.Now()
-	x.soon, x.early, x.pause = false, false, 0
+	x.soon, x.early, x.away, x.pause = false, false, false, 0
 	x.wakeWaiters()
 	if x.timer != nil {
 		x.timer.Stop()
@@ -178,6 +180,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 		return
 	}
 	x.tried = time.Now()
+	x.away = retryIn != 0 && !asksToWait(err)
 	if retryIn == 0 && x.silence != nil {
 		x.silence.Stop() // the peer has answered
 	}
@@ -210,6 +213,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 func (x *route[B]) lost(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.away = !asksToWait(err)
 	if x.unreachable != nil {
 		return // the next attempt to open a stream tells whether the backend is down
 	}
@@ -293,11 +297,33 @@ func (x *route[B]) connectionChanged() {
 		return
 	}
 	x.changed = time.Now()
+	x.tryEarly(connectionPause)
+}
+
+// connectionReady opens a stream soon if the peer was away: the session may be in a long
+// pause then.
+func (x *route[B]) connectionReady() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.ended && x.away {
+		x.tryEarly(0)
+	}
+}
+
+// asksToWait reports whether an error is an answer that names a pause.
+func asksToWait(err error) bool {
+	e := stefgrpc.FromStatus(err)
+	return e.HasRetryInfo || e.RetryDelay > 0
+}
+
+// tryEarly sets the time of the next attempt, which is at least minRefusalPause after the
+// last one. The caller must hold the lock.
+func (x *route[B]) tryEarly(pause time.Duration) {
 	if x.timer != nil {
 		x.timer.Stop()
 	}
 	x.early = true
-	x.timer = time.AfterFunc(max(connectionPause, minRefusalPause-time.Since(x.tried)), x.probe)
+	x.timer = time.AfterFunc(max(pause, minRefusalPause-time.Since(x.tried)), x.probe)
 }
 
 // probe makes the session retry to open streams that wait for a retry.

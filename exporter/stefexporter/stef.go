@@ -60,13 +60,13 @@ func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefS
 	if err != nil {
 		return nil, err
 	}
-	x.session, err = stefgrpc.NewSession(open, x.newWriter, sessionConfig(s.config, x.events()))
+	x.session, err = stefgrpc.NewSession(open, x.newWriter, sessionConfig(s.config, s.pauses.stream, x.events()))
 	return x, err
 }
 
 // sessionConfig converts the configuration. After a refusal, the session tries the
 // peer again only when Probe is called.
-func sessionConfig(c *Config, events stefgrpc.SessionEvents) stefgrpc.SessionConfig {
+func sessionConfig(c *Config, backoff stefgrpc.Backoff, events stefgrpc.SessionEvents) stefgrpc.SessionConfig {
 	s := stefgrpc.SessionConfig{
 		Streams:           c.Stef.NumStreams,
 		MaxLifetime:       orOff(c.Stef.MaxStreamLifetime),
@@ -77,6 +77,7 @@ func sessionConfig(c *Config, events stefgrpc.SessionEvents) stefgrpc.SessionCon
 		MaxUnackedBytes:   int64(c.Stef.MaxUnackedMiB) << 20,
 		AckTimeout:        c.TimeoutConfig.Timeout,
 		DrainTimeout:      c.Stef.ShutdownDrainTimeout,
+		Backoff:           backoff,
 		ProbeInterval:     -1,
 		Events:            events,
 	}

@@ -1,0 +1,127 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"google.golang.org/grpc"
+
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
+	"github.com/otelstef/stef/internal/signal"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// TestPausesAreBounded checks what a peer waits for at most after a long outage.
+func TestPausesAreBounded(t *testing.T) {
+	p := defaultPauses()
+	require.LessOrEqual(t, p.connection.MaxDelay, 5*time.Second)
+	require.Equal(t, time.Second, p.connection.BaseDelay)
+	require.NotZero(t, p.connection.Jitter, "else all clients of a peer would return together")
+	c := sessionConfig(createDefaultConfig().(*Config), p.stream, stefgrpc.SessionEvents{})
+	require.LessOrEqual(t, c.Backoff.Max, 5*time.Second)
+	require.NoError(t, c.Validate())
+}
+
+// startPaused starts an exporter with other pauses.
+func startPaused(t *testing.T, c *Config, p pauses) *stefExporter[ptrace.Traces] {
+	t.Helper()
+	x, err := newExporter(c, signal.Traces, func(RoutingKey) splitter[ptrace.Traces] { return splitter[ptrace.Traces]{} }, exportertest.NewNopSettings(metadata.Type))
+	require.NoError(t, err)
+	x.pauses = p
+	require.NoError(t, x.start(context.Background(), componenttest.NewNopHost()))
+	t.Cleanup(func() { require.NoError(t, x.shutdown(context.Background())) })
+	return x
+}
+
+// TestReconnect stops a peer for many of the shortened pauses of the connection, and for
+// fewer than the pauses of gRPC. The second pause between streams is longer than the test: the
+// connection opens the stream.
+func TestReconnect(t *testing.T) {
+	p := defaultPauses()
+	p.connection.BaseDelay, p.connection.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
+	p.stream.Multiplier, p.stream.Max = 1000, time.Hour
+	old := listen(t, &peer{}, "", true, false)
+	x := startPaused(t, testConfig(old.addr), p)
+	require.NoError(t, x.push(t.Context(), spans("a")))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for range 2 {
+		time.Sleep(200 * time.Millisecond) // longer than the first pause
+		old.stop(t)
+		time.Sleep(200 * time.Millisecond) // the exporter notices it
+		sent := make(chan error, 1)
+		go func() { sent <- x.push(ctx, spans("b")) }()
+		time.Sleep(1500 * time.Millisecond)
+		select {
+		case err := <-sent:
+			require.NoError(t, err)
+			require.Fail(t, "the batch arrives nowhere")
+		default:
+		}
+		began := time.Now()
+		old = listen(t, &peer{}, old.addr, true, false)
+		require.NoError(t, <-sent)
+		require.Less(t, time.Since(began), 500*time.Millisecond)
+	}
+}
+
+// TestReadyConnectionsThatBreak checks that a peer which closes each connection when a
+// stream is opened is tried at most once a second.
+func TestReadyConnectionsThatBreak(t *testing.T) {
+	p := defaultPauses()
+	p.stream.Initial, p.stream.Max = time.Hour, time.Hour
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var attempts atomic.Int32
+	all := &keptConns{Listener: l}
+	server := grpc.NewServer(grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error {
+		attempts.Add(1)
+		all.reset()
+		return nil
+	}))
+	go func() { _ = server.Serve(all) }()
+	defer server.Stop()
+	startPaused(t, testConfig(l.Addr().String()), p)
+	time.Sleep(2500 * time.Millisecond)
+	require.GreaterOrEqual(t, attempts.Load(), int32(2))
+	require.LessOrEqual(t, attempts.Load(), int32(3))
+}
+
+// keptConns is a listener that can close its connections.
+type keptConns struct {
+	net.Listener
+	mu   sync.Mutex
+	list []net.Conn
+}
+
+// Accept implements net.Listener.
+func (l *keptConns) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		l.mu.Lock()
+		l.list = append(l.list, c)
+		l.mu.Unlock()
+	}
+	return c, err
+}
+
+// reset closes the connections.
+func (l *keptConns) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.list {
+		_ = c.Close()
+	}
+	l.list = nil
+}
