@@ -4,9 +4,12 @@
 package stefexporter
 
 import (
+	"cmp"
 	"io"
+	"math"
+	"math/bits"
+	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/encoding"
@@ -15,73 +18,181 @@ import (
 )
 
 const (
-	// estimatePeriod is the minimum time between two measurements, and before the
-	// first one.
-	estimatePeriod = 10 * time.Second
-	// estimateShare bounds the time for measurements: this share of one processor.
-	estimateShare = 1.0 / 500
+	// estimateShare bounds the time for measurements: this share of one processor. What was
+	// not used is saved up to maxEstimateBudget.
+	estimateShare     = 1.0 / 500
+	maxEstimateBudget = 50 * time.Millisecond
+	// firstItemTime is the time to measure an item that is assumed until one was measured.
+	// An exporter that has just started then measures a full batch after 25 s, and
+	// small ones at once.
+	firstItemTime = 4 * time.Microsecond
+	// maxUnmeasured is how long items wait for a measurement of a batch of about their size.
+	maxUnmeasured = 10 * time.Second
+	// estimateMemory is the weight that earlier measurements keep when one is added.
+	estimateMemory = 0.95
 )
 
 // estimate estimates how many bytes batches would be as OTLP requests with the
-// compression of otlp_fallback. From time to time it converts one batch, and assumes
-// the same number of bytes per item for the others.
+// compression of otlp_fallback. It converts some batches, and assumes the same number of
+// bytes per item for other batches of about the same number of items: small requests
+// repeat their resources more often, and compress less.
 type estimate[B any] struct {
 	config *Config
 	signal *signal.Descriptor[B]
-	next   atomic.Int64 // when to measure again, in ns
+	now    func() time.Time // replaced in tests
 
-	mu           sync.Mutex // guards everything below
-	bytes, items float64    // measured; older measurements count less
-	pending      int        // items that were delivered before the first measurement
+	mu        sync.Mutex // guards everything below
+	budget    time.Duration
+	since     time.Time // when budget was updated
+	measuring bool
+	classes   [32]sizeClass // by the length of the number of items in bits
+	seen      float64       // of all classes
+	measured  float64
+	random    *rand.Rand
+	rest      float64 // of a byte, not returned yet
+}
+
+// sizeClass are the batches of about the same number of items.
+type sizeClass struct {
+	bytes, items   float64 // measured; older measurements count less
+	seen, measured float64 // all items, and those of batches that were measured; both fade
+	pending        int     // items that were delivered before the first measurement
+	waiting        time.Time
+	itemTime       time.Duration // to measure one item, or 0 if unknown
+	skip           int           // batches that are not measured
 }
 
 func newEstimate[B any](c *Config, s *signal.Descriptor[B]) *estimate[B] {
-	e := &estimate[B]{config: c, signal: s}
-	e.next.Store(time.Now().Add(estimatePeriod).UnixNano())
-	return e
+	return &estimate[B]{config: c, signal: s, now: time.Now, since: time.Now(), random: rand.New(rand.NewPCG(1, 2))}
 }
 
-// delivered returns how many bytes to add for items of a batch. It must be called before the push of the batch
-// returns.
-func (e *estimate[B]) delivered(data B, items int) (bytes int64) {
-	now, next := time.Now(), e.next.Load()
-	if now.UnixNano() >= next && e.next.CompareAndSwap(next, now.Add(estimatePeriod).UnixNano()) {
-		e.measure(data)
-		pause := max(estimatePeriod, time.Duration(float64(time.Since(now))/estimateShare))
-		e.next.Store(now.Add(pause).UnixNano())
+// classOf returns the class of a batch.
+func classOf(items int) int { return min(bits.Len(uint(items)), len(estimate[int]{}.classes)-1) }
+
+// delivered returns how many bytes to add when so many of all items of a batch are delivered. It must be called
+// before the push of the batch returns.
+func (e *estimate[B]) delivered(data B, items, all int) (bytes int64) {
+	if e.begin(all) {
+		began := e.now()
+		size, ok := e.measure(data)
+		e.end(all, size, ok, e.now().Sub(began))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.items == 0 {
-		e.pending += items
-		return 0
+	c := &e.classes[classOf(all)]
+	if c.pending == 0 {
+		c.waiting = e.now()
 	}
-	items += e.pending
-	e.pending = 0
-	return int64(float64(items) * e.bytes / e.items)
+	c.pending += items
+	return e.settle()
 }
 
-// measure converts a batch. Batches that OTLP could not send are skipped.
-func (e *estimate[B]) measure(data B) {
-	if e.signal.Size(data) > e.config.Fallback.MaxRequestSizeMiB<<20 {
+// begin reports whether to measure a batch. The measured share of each class becomes
+// the same, so no class uses up the time of the others.
+func (e *estimate[B]) begin(items int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := &e.classes[classOf(items)]
+	c.seen += float64(items)
+	e.seen += float64(items)
+	now := e.now()
+	e.budget = min(maxEstimateBudget, e.budget+time.Duration(float64(now.Sub(e.since))*estimateShare))
+	e.since = now
+	// The price is that of the largest batch of the class: else small ones would be chosen.
+	price := min(maxEstimateBudget, time.Duration(1)<<classOf(items)*cmp.Or(c.itemTime, firstItemTime))
+	if e.measuring || e.budget < price || c.measured*e.seen > e.measured*c.seen {
+		return false
+	}
+	if c.skip > 0 { // batches of different content may alternate
+		c.skip--
+		return false
+	}
+	c.skip = e.random.IntN(4)
+	e.measuring = true
+	return true
+}
+
+// end records a measurement.
+func (e *estimate[B]) end(items, size int, ok bool, took time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.measuring = false
+	e.budget -= took // it may become negative, until enough time has passed
+	c := &e.classes[classOf(items)]
+	c.measured += float64(items)
+	e.measured += float64(items)
+	e.fade()
+	if !ok {
 		return
+	}
+	c.itemTime = max(1, (3*cmp.Or(c.itemTime, firstItemTime)+took/time.Duration(items))/4)
+	c.bytes = c.bytes*estimateMemory + float64(size)
+	c.items = c.items*estimateMemory + float64(items)
+}
+
+// fade halves the counts of items when they have become large, so that the shares follow
+// what is sent at present.
+func (e *estimate[B]) fade() {
+	const enough = 1 << 24
+	if e.seen < enough {
+		return
+	}
+	e.seen, e.measured = e.seen/2, e.measured/2
+	for i := range e.classes {
+		e.classes[i].seen /= 2
+		e.classes[i].measured /= 2
+	}
+}
+
+// settle returns the bytes of the pending items that are known. The caller must hold the
+// lock.
+func (e *estimate[B]) settle() int64 {
+	now, bytes := e.now(), e.rest
+	for i := range e.classes {
+		c := &e.classes[i]
+		if c.pending == 0 {
+			continue
+		}
+		from := c
+		if c.items == 0 && now.Sub(c.waiting) >= maxUnmeasured {
+			from = e.nearest(i)
+		}
+		if from.items > 0 {
+			bytes += float64(c.pending) * from.bytes / from.items
+			c.pending = 0
+		}
+	}
+	whole := math.Round(bytes)
+	e.rest = bytes - whole
+	return int64(whole)
+}
+
+// nearest returns the measured class that is nearest to one without a measurement.
+func (e *estimate[B]) nearest(class int) *sizeClass {
+	for distance := 1; distance < len(e.classes); distance++ {
+		for _, i := range [2]int{class - distance, class + distance} {
+			if i >= 0 && i < len(e.classes) && e.classes[i].items > 0 {
+				return &e.classes[i]
+			}
+		}
+	}
+	return &e.classes[class]
+}
+
+// measure converts a batch and returns the size of its request. Batches that OTLP could
+// not send are skipped.
+func (e *estimate[B]) measure(data B) (size int, ok bool) {
+	if e.signal.Size(data) > e.config.Fallback.MaxRequestSizeMiB<<20 {
+		return 0, false
 	}
 	request, err := e.signal.Marshal(data)
 	if err != nil {
-		return
+		return 0, false
 	}
-	size := len(request)
 	if c := e.config.Fallback.Compression; c.IsCompressed() {
-		var ok bool
-		if size, ok = compressedSize(encoding.GetCompressor(string(c)), request); !ok {
-			return
-		}
+		return compressedSize(encoding.GetCompressor(string(c)), request)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	const memory = 0.75
-	e.bytes = e.bytes*memory + float64(size)
-	e.items = e.items*memory + float64(e.signal.Items(data))
+	return len(request), true
 }
 
 // compressedSize returns the size of data after compression.

@@ -207,7 +207,7 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 	delivered := b.items - left - rejected
 	x.telemetry.delivered(ctx, ProtocolSTEF, delivered)
 	if delivered > 0 {
-		if bytes := x.estimate.delivered(b.data, delivered); bytes > 0 {
+		if bytes := x.estimate.delivered(b.data, delivered, b.items); bytes > 0 {
 			x.telemetry.builder.ExporterStefOtlpBytesEstimated.Add(ctx, bytes, x.telemetry.plain)
 		}
 	}
