@@ -5,18 +5,25 @@ package stefexporter
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
 // failuresUntilBad is the number of consecutive failures to open a stream or to send a
 // request that indicate a problem.
 // A single failure may be a peer that restarts.
 const failuresUntilBad = 2
+
+// repeatPeriod is the time after which a warning may be repeated while a problem lasts.
+const repeatPeriod = 5 * time.Minute
 
 // firstWord is the time after which the log says that the peer has not answered.
 const firstWord = 3 * time.Second
@@ -35,6 +42,7 @@ type health struct {
 	undelivered bool      // the problem is that open streams hand batches back
 	status      componentstatus.Status
 	cause       string    // cause of the last warning
+	said        []string  // causes of all warnings about the problem
 	warned      time.Time // time of the last warning
 	quiet       bool      // the status changed without a warning, so its end is not logged either
 }
@@ -119,7 +127,10 @@ func (h *health) bad(err error, undelivered bool) {
 	if undelivered {
 		what = "delivered"
 	}
-	h.cause, h.warned = cause, time.Now()
+	if changed {
+		h.said = nil
+	}
+	h.cause, h.said, h.warned = cause, append(h.said, cause), time.Now()
 	h.logger.Warn(fmt.Sprintf("Nothing can be %s%s at present.", what, h.target), zap.Error(err))
 }
 
@@ -132,10 +143,27 @@ func (h *health) refused(err error) {
 	h.failing(err)
 }
 
-// newCause reports whether a failure has another cause than the one that was
-// logged, or was not logged. Causes that alternate are not logged each time.
+// newCause reports whether a failure has another cause than those that were logged, or
+// nothing was logged. Each cause is logged once while the problem lasts, and again after
+// repeatPeriod if others were logged since: one problem may show as several causes in turn.
 func (h *health) newCause(cause string) bool {
-	return h.status == componentstatus.StatusRecoverableError && (cause != h.cause || h.quiet) && time.Since(h.warned) >= logPeriod
+	switch {
+	case h.status != componentstatus.StatusRecoverableError:
+		return false
+	case h.quiet:
+		return time.Since(h.warned) >= logPeriod
+	case cause == h.cause:
+		return false
+	case slices.Contains(h.said, cause):
+		return time.Since(h.warned) >= repeatPeriod
+	}
+	return !vague(cause) && time.Since(h.warned) >= logPeriod
+}
+
+// vague reports whether a cause says no more than that the connection broke. A peer that
+// refuses connections often shows so, depending on what was being sent.
+func vague(cause string) bool {
+	return cause == stefgrpc.KindUnavailable.String()+" "+codeName(codes.Unavailable)
 }
 
 // known records a failure that the caller logs; a nil err records its end.
@@ -146,6 +174,7 @@ func (h *health) known(err error) {
 	h.failures, h.returned, h.undelivered, h.quiet = 0, time.Time{}, false, false
 	if err != nil {
 		h.failures, h.cause, h.warned = failuresUntilBad, causeOf(err), time.Now()
+		h.said = []string{h.cause}
 		status, event = componentstatus.StatusRecoverableError, componentstatus.NewRecoverableErrorEvent(err)
 	}
 	if h.change(status) {

@@ -19,6 +19,8 @@ import (
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
@@ -55,6 +57,18 @@ func TestWarnsOnChange(t *testing.T) {
 	second := causes()
 	require.Len(t, second, 1)
 	require.Contains(t, second[0], "set tls::ca_file")
+
+	// A peer that refuses connections may close them before its reason arrives.
+	for range 3 {
+		for _, err := range []error{status.Error(codes.Unavailable, "write: broken pipe"), refused, certificate} {
+			h.warned = time.Now().Add(-logPeriod)
+			h.failing(err)
+		}
+	}
+	require.Empty(t, causes(), "each cause once")
+	h.warned = time.Now().Add(-repeatPeriod)
+	h.failing(refused)
+	require.Len(t, causes(), 1)
 
 	h.recovered("open")
 	h.failing(certificate)
