@@ -102,10 +102,13 @@ func (m *meter) ended(reason string) {
 	m.telemetry.ReceiverStefStreamsClosed.Add(context.Background(), 1, m.reasons[reason])
 }
 
-// received counts a batch: its bytes as they came, decompressed, and as OTLP.
-func (m *meter) received(wire, encoded, asOTLP int64) {
+// received counts a batch: its bytes as they came, decompressed, and as OTLP. The headers of
+// a stream that ends without records are no batch.
+func (m *meter) received(records uint64, wire, encoded, asOTLP int64) {
 	ctx := context.Background()
-	m.telemetry.ReceiverStefBatches.Add(ctx, 1, m.signal)
+	if records > 0 {
+		m.telemetry.ReceiverStefBatches.Add(ctx, 1, m.signal)
+	}
 	m.telemetry.ReceiverStefBytesCompressed.Add(ctx, wire, m.signal)
 	m.telemetry.ReceiverStefBytesEncoded.Add(ctx, encoded, m.signal)
 	m.telemetry.ReceiverStefBytesAsOtlp.Add(ctx, asOTLP, m.signal)

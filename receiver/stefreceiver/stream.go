@@ -360,7 +360,7 @@ func (s *stream[T]) account(b *batch[T], stats stef.ReaderStats) {
 	}
 	s.core.admission.adjust(&s.party.admission, change)
 
-	s.meter.received(wire, stats.PlainBytes-s.plain, size)
+	s.meter.received(stats.Records-s.records, wire, stats.PlainBytes-s.plain, size)
 	s.meter.dictionaries(int64(stats.DictBytes)-s.dict, int64(stats.DictBytes) < s.dict)
 	s.transport.Decoded(stats.Records)
 	s.count(int64(stats.Records - s.records))

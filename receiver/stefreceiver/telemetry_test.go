@@ -29,6 +29,20 @@ func dataPoint(value int64, attributes ...string) []metricdata.DataPoint[int64] 
 	return []metricdata.DataPoint[int64]{{Value: value, Attributes: attribute.NewSet(set...)}}
 }
 
+// TestBatchesHaveRecords checks that a stream which ends after its headers counts bytes and
+// no batch.
+func TestBatchesHaveRecords(t *testing.T) {
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
+	s := metricKind.mustOpen(t, r.dial())
+	require.NoError(t, s.stream.Drain(timeout(t)))
+	count := func(name string) int64 {
+		return sumOf(t, r.telemetry, "otelcol_receiver_stef_"+name, "signal", "metrics")
+	}
+	require.Eventually(t, func() bool { return count("streams_active") == 0 }, 5*time.Second, time.Millisecond)
+	require.Positive(t, count("bytes_compressed"), "the headers arrived")
+	require.Zero(t, count("batches"))
+}
+
 func TestTelemetryOfStreams(t *testing.T) {
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
 		switch md.DataPointCount() {
