@@ -108,12 +108,13 @@ type Endpoint struct {
 }
 
 // The defaults of an endpoint. Those of the OTLP exporters are the same where both
-// have the setting, except the target and the first interval of retries.
+// have the setting, except the target and the intervals of retries: connections wait as
+// long, and a peer that returns must not wait for half a minute.
 const (
 	DefaultTarget         = "localhost:4320"
 	DefaultTimeout        = 10 * time.Second
 	DefaultRetryInitial   = 500 * time.Millisecond
-	DefaultRetryMax       = 30 * time.Second
+	DefaultRetryMax       = 5 * time.Second
 	DefaultRetryElapsed   = time.Minute
 	DefaultStreamLifetime = 5 * time.Minute
 	DefaultWindowBytes    = 256 << 10

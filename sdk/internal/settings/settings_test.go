@@ -54,7 +54,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, 10*time.Second, c.Timeout)
 	require.True(t, c.OTLP)
 	require.Equal(t, stef.Zstd, c.Compression)
-	require.Equal(t, settings.Retry{Enabled: true, InitialInterval: 500 * time.Millisecond, MaxInterval: 30 * time.Second, MaxElapsedTime: time.Minute}, c.Retry)
+	require.Equal(t, settings.Retry{Enabled: true, InitialInterval: 500 * time.Millisecond, MaxInterval: 5 * time.Second, MaxElapsedTime: time.Minute}, c.Retry)
 }
 
 // A duration of 0 in a RetryConfig means the default, a negative MaxElapsedTime no limit.
