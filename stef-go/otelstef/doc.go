@@ -25,6 +25,12 @@
 // The structs Compact and the fields CompactExemplars, Start, Duration, Trace, ID and Known
 // of a root belong to the compact form. Programs neither set nor get them.
 //
+// # Setting fields
+//
+// The resource, scope and metric of a record may be shared with other records. Change them
+// with EditResource, EditScope and EditMetric. Everything else belongs to the record: get it
+// with Record, Span or Point and set its fields.
+//
 // # Records keep their content
 //
 // A record keeps its content from one Write to the next, also its lists and maps: Append

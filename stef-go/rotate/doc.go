@@ -14,6 +14,8 @@
 //		... // set s.Record(), then s.Write(), for each span of a batch
 //	})
 //
+// The examples are whole programs, for spans and for log records.
+//
 // # Files
 //
 // Each file is a complete stream: headers, schema and frames. Its name is
