@@ -66,9 +66,9 @@ func TestRetry(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, settings.Retry{Enabled: true, InitialInterval: initial, MaxInterval: longest, MaxElapsedTime: elapsed}, c.Retry)
 	}
-	f(stefsdk.RetryConfig{}, 500*time.Millisecond, 30*time.Second, time.Minute)
+	f(stefsdk.RetryConfig{}, 500*time.Millisecond, 5*time.Second, time.Minute)
 	f(stefsdk.RetryConfig{InitialInterval: 1, MaxInterval: 2, MaxElapsedTime: 3}, 1, 2, 3)
-	f(stefsdk.RetryConfig{MaxElapsedTime: -1}, 500*time.Millisecond, 30*time.Second, 0)
+	f(stefsdk.RetryConfig{MaxElapsedTime: -1}, 500*time.Millisecond, 5*time.Second, 0)
 }
 
 func TestEndpoints(t *testing.T) {
