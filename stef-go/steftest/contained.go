@@ -38,6 +38,9 @@ func selfContained(r *Root, rnd random, s setting) error {
 	if err != nil {
 		return err
 	}
+	if err := r.complete(w.Record()); err != nil {
+		return err
+	}
 	m := NewMutator(rnd.Uint64(), r, w.Record(), nil)
 	var recs []*dynamic.Struct
 	ends := []uint64{0, 0} // number of records up to the end of each chunk

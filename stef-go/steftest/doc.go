@@ -18,7 +18,8 @@
 //
 // Package shop is what stefc generated; cmd/stefc/README.md has its schema and this
 // test. Generated code has a constructor for each struct, oneof and multimap: pass them
-// all. ExampleRoundTrip is a test function.
+// all; Mutate and SelfContained name those that are missing. ExampleRoundTrip is a test
+// function.
 //
 // Generated records are Go types; everything else works with a schema. Reflection on
 // getters and setters connects the two: Value reads a record into a value of package

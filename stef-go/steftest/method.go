@@ -40,14 +40,7 @@ func methodIndex(v reflect.Value, name string) int {
 // are converted to the parameter types of the method, because enums have their own
 // types.
 func call(v reflect.Value, name string, args ...any) reflect.Value {
-	if name == "String" {
-		name = "Str" // String prints a value
-	}
-	i := methodIndex(v, name)
-	if i < 0 {
-		panic(fmt.Sprintf("steftest: %s has no method %s; it is not made of this schema", v.Type(), name))
-	}
-	m := v.Method(i)
+	m := method(v, name)
 	t := m.Type()
 	in := make([]reflect.Value, len(args))
 	for i, arg := range args {
@@ -65,6 +58,18 @@ func call(v reflect.Value, name string, args ...any) reflect.Value {
 		return reflect.Value{}
 	}
 	return out[0]
+}
+
+// method returns a method of a generated type.
+func method(v reflect.Value, name string) reflect.Value {
+	if name == "String" {
+		name = "Str" // String prints a value
+	}
+	i := methodIndex(v, name)
+	if i < 0 {
+		panic(fmt.Sprintf("steftest: %s has no method %s; it is not made of this schema", v.Type(), name))
+	}
+	return v.Method(i)
 }
 
 // length returns the number of elements or pairs.

@@ -53,7 +53,12 @@ const poolSize = 12
 
 // NewMutator makes a Mutator of rec, the pointer to a new record of root. If pool is
 // nil the Mutator creates its own.
+//
+// It panics if root lacks the constructor of a type below rec.
 func NewMutator(seed uint64, root *Root, rec any, pool *Pool) *Mutator {
+	if err := root.complete(rec); err != nil {
+		panic("steftest: " + err.Error())
+	}
 	if pool == nil {
 		pool = NewPool()
 	}
@@ -103,15 +108,16 @@ func (m *Mutator) change(t *schema.Type, v reflect.Value, old any, depth int) an
 	return m.scalars(t.Elem, v, old.(*dynamic.Array))
 }
 
-// free returns a new value of the type of v that does not belong to a record.
+// free returns a new value of the type of v that does not belong to a record. It has
+// none for lists of composite values, which generated code has no constructors for.
 func (m *Mutator) free(t *schema.Type, v reflect.Value, depth int) (free reflect.Value, value any, ok bool) {
 	if t.Kind == schema.KindArray {
 		if t.Elem.Kind.Composite() {
 			return v, nil, false
 		}
 		free = reflect.New(v.Type().Elem())
-	} else if free, ok = m.root.free(v.Type()); !ok {
-		return v, nil, false
+	} else {
+		free = m.root.free(v.Type())
 	}
 	value = m.random.fresh(t, min(depth, 4))
 	set(t, free, value)
@@ -190,10 +196,7 @@ func (m *Mutator) dict(t *schema.Type, name string, v reflect.Value, held *dynam
 		m.replace(t, name, v, use.v)
 		return use.value
 	case n < 5:
-		free, value, ok := m.free(t, call(v, name), depth)
-		if !ok {
-			break
-		}
+		free, value, _ := m.free(t, call(v, name), depth)
 		m.replace(t, name, v, free)
 		m.addShared(t, sharedValue{free, value.(*dynamic.Struct)})
 		return value.(*dynamic.Struct)
@@ -203,10 +206,7 @@ func (m *Mutator) dict(t *schema.Type, name string, v reflect.Value, held *dynam
 		return held
 	case n < 7:
 		// other belongs to another record, so Set copies it.
-		other, ok := m.root.free(v.Type())
-		if !ok {
-			break
-		}
+		other := m.root.free(v.Type())
 		value := m.random.fresh(t, min(depth, 4)).(*dynamic.Struct)
 		part := call(other, "Edit"+name)
 		set(t, part, value)

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/internal/stefgen/testdata/choices"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/steftest"
@@ -157,4 +159,23 @@ func TestPropertiesFail(t *testing.T) {
 	}, "RoundTrip", "Evolve", "Mutate")
 	// A wrong idea of what streams without a schema are in.
 	f(func(root *steftest.Root) { root.Base = otelstef.MetricsSchema() }, "RoundTrip")
+}
+
+// TestMissingConstructors: mutators change fewer things without a constructor.
+func TestMissingConstructors(t *testing.T) {
+	root := func(constructors ...any) *steftest.Root {
+		return steftest.NewRoot(fixture(t, "choices").Root("Record"), nil, choices.NewRecordWriter, choices.NewRecordReader, constructors...)
+	}
+	const want = "constructors are missing, pass them to NewRoot: choices.NewAny, choices.NewPoint, choices.NewSeven, choices.NewTags, " +
+		"choices.NewAny2, choices.NewOne, choices.NewShared, choices.NewNumbers, choices.NewThree, choices.NewTexts, choices.NewBoxed"
+	for _, name := range []string{"Mutate", "SelfContained"} {
+		message := fails(t, properties[name], root(choices.NewRecord))
+		require.True(t, strings.HasSuffix(message, ": "+want), message)
+	}
+	require.PanicsWithValue(t, "steftest: "+want, func() {
+		steftest.NewMutator(1, root(choices.NewRecord), choices.NewRecord(), nil)
+	})
+	// The others need none.
+	steftest.RoundTrip(t, root(), 1)
+	steftest.Evolve(t, root(), 1)
 }

@@ -56,9 +56,9 @@ type Root struct {
 
 // NewRoot connects a root struct with its generated writer and reader. base is
 // the wire schema of streams that announce none; nil is all of root.
-// constructors are functions such as otelstef.NewResource. Mutators need them to
-// make values that are not part of a record; without those of dictionary
-// structs they share nothing.
+// constructors are functions such as otelstef.NewResource, those of all structs, oneofs
+// and multimaps below root. Mutators need them to make values that are not part of a
+// record: Mutate, SelfContained and NewMutator fail if one is missing.
 func NewRoot[R any, W Writer[R], D Reader[R]](root *schema.Struct, base schema.WireSchema,
 	newWriter func(io.Writer, ...stef.WriterOption) (W, error),
 	newReader func(io.Reader, ...stef.ReaderOption) (D, error), constructors ...any) *Root {
@@ -98,15 +98,9 @@ type anyReader[R any] struct{ Reader[R] }
 
 func (r anyReader[R]) Record() any { return r.Reader.Record() }
 
-// free returns a new value of the type of v, a pointer, that is part of no
-// record, if there is a constructor.
-func (r *Root) free(v reflect.Type) (reflect.Value, bool) {
-	f, ok := r.make[v]
-	if !ok {
-		return reflect.Value{}, false
-	}
-	return f.Call(nil)[0], true
-}
+// free returns a new value of the type v, a pointer, that is part of no record. complete
+// checks that there is a constructor.
+func (r *Root) free(v reflect.Type) reflect.Value { return r.make[v].Call(nil)[0] }
 
 // Write writes records with the generated writer.
 func (r *Root) Write(recs []*dynamic.Struct, options ...stef.WriterOption) ([]byte, error) {

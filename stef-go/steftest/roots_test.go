@@ -37,20 +37,25 @@ func fixture(tb testing.TB, name string) *schema.Schema {
 func metricsRoot(tb testing.TB) *steftest.Root {
 	return steftest.NewRoot(load(tb, "stef-spec", "otel.stef").Root("Metrics"), otelstef.MetricsBaseSchema(),
 		otelstef.NewMetricsWriter, otelstef.NewMetricsReader,
-		otelstef.NewMetrics, otelstef.NewMetric, otelstef.NewResource, otelstef.NewScope)
+		otelstef.NewMetrics, otelstef.NewMetric, otelstef.NewResource, otelstef.NewScope, otelstef.NewEnvelope, otelstef.NewEnvelopeAttributes,
+		otelstef.NewAttributes, otelstef.NewAnyValue, otelstef.NewKeyValueList, otelstef.NewEntityRef, otelstef.NewPoint,
+		otelstef.NewPointValue, otelstef.NewHistogramValue, otelstef.NewExpHistogramValue, otelstef.NewExpHistogramBuckets,
+		otelstef.NewSummaryValue, otelstef.NewQuantileValue, otelstef.NewExemplar, otelstef.NewExemplarValue)
 }
 
 func optionalsRoot(tb testing.TB) *steftest.Root {
 	return steftest.NewRoot(fixture(tb, "optionals").Root("Record"), nil,
-		optionals.NewRecordWriter, optionals.NewRecordReader, optionals.NewRecord, optionals.NewShared, optionals.NewTree)
+		optionals.NewRecordWriter, optionals.NewRecordReader, optionals.NewRecord, optionals.NewShared, optionals.NewTree,
+		optionals.NewSub, optionals.NewInner, optionals.NewDeeper, optionals.NewTags, optionals.NewInner2, optionals.NewChoice, optionals.NewChain, optionals.NewBranch, optionals.NewTreeMap)
 }
 
 func choicesRoot(tb testing.TB) *steftest.Root {
 	return steftest.NewRoot(fixture(tb, "choices").Root("Record"), nil,
-		choices.NewRecordWriter, choices.NewRecordReader, choices.NewRecord, choices.NewShared)
+		choices.NewRecordWriter, choices.NewRecordReader, choices.NewRecord, choices.NewShared, choices.NewAny,
+		choices.NewPoint, choices.NewSeven, choices.NewTags, choices.NewAny2, choices.NewOne, choices.NewNumbers, choices.NewThree, choices.NewTexts, choices.NewBoxed)
 }
 
 func scalarsRoot(tb testing.TB) *steftest.Root {
 	return steftest.NewRoot(fixture(tb, "scalars").Root("Plain"), nil,
-		scalars.NewPlainWriter, scalars.NewPlainReader, scalars.NewPlain)
+		scalars.NewPlainWriter, scalars.NewPlainReader, scalars.NewPlain, scalars.NewMaybe, scalars.NewLists)
 }
