@@ -176,6 +176,11 @@ func (l *lexer) slash() {
 		return
 	}
 	if !l.at('/') {
+		line := l.src[bytes.LastIndexByte(l.src[:l.offset], '\n')+1 : l.offset]
+		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("package ")) {
+			l.list.errorf(at, "the names of a package have dots between them, such as com.example.shop")
+			return
+		}
 		l.list.errorf(at, "a single / has no meaning; a comment starts with //")
 		return
 	}
