@@ -126,11 +126,15 @@ func (w WireSchema) Text() string {
 	return b.String()
 }
 
-// ParseWireText returns the wire schema that Text wrote. It does not compare it with a
-// schema; Keep does.
+// ParseWireText returns the wire schema that Text wrote, such as "6,3", or package fmt,
+// such as "[6 3]". It does not compare it with a schema; Keep does.
 func ParseWireText(text string) (WireSchema, error) {
+	counts := strings.Split(text, ",")
+	if inside, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inside, "]") {
+		counts = strings.Split(strings.TrimSuffix(inside, "]"), " ")
+	}
 	var w WireSchema
-	for count := range strings.SplitSeq(text, ",") {
+	for _, count := range counts {
 		n, err := strconv.ParseUint(count, 10, 31)
 		if err != nil {
 			return nil, fmt.Errorf("%q is not a number of fields", count)

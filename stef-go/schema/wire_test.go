@@ -204,9 +204,12 @@ func TestWireText(t *testing.T) {
 		back, err := schema.ParseWireText(w.Text())
 		require.NoError(t, err)
 		require.Equal(t, w, back)
+		back, err = schema.ParseWireText(fmt.Sprint(w))
+		require.NoError(t, err)
+		require.Equal(t, w, back)
 	}
 	require.Equal(t, "6,3", schema.WireSchema{6, 3}.Text())
-	for _, bad := range []string{"", "6,", "-1", "x", "6 ,3", "4294967296"} {
+	for _, bad := range []string{"", "6,", "-1", "x", "6 ,3", "4294967296", "[]", "[6,3]", "[6 3", "6 3]", "[6  3]"} {
 		_, err := schema.ParseWireText(bad)
 		require.ErrorContains(t, err, "is not a number of fields", bad)
 	}
