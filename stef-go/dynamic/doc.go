@@ -18,7 +18,8 @@
 //	}
 //	err = r.Err()
 //
-// A record is a *Struct; value.go lists the types of its contents. The values that a
+// A record is a *Struct, whose comment lists the Go types of its contents: an int64 is an
+// int64, an enum a uint64, bytes are a []byte, a list is an *Array. The values that a
 // Reader returns share parts with each other and must not be modified; Clone makes a
 // copy that can be modified.
 //

@@ -61,7 +61,7 @@ func (f *fitter) fit(t *schema.Type, path string, v any) (any, error) {
 		}
 	}
 	if !ok {
-		return nil, fault(ErrSchema, "%s: a %T is not a value of this field", path, v)
+		return nil, fault(ErrSchema, "%s: the value is of type %T, must be %s", path, v, goType(t.Kind))
 	}
 	return v, nil
 }

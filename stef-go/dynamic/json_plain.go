@@ -19,12 +19,13 @@ import (
 //	struct    an object of the fields that are set, by the names that they have
 //	          in canonical JSON; fields that are absent, or not optional and zero
 //	          or empty, are omitted
-//	oneof     the value of its choice; null if there is none
+//	oneof     the value of its choice, without the name of the choice; null if there
+//	          is none
 //	multimap  an object; a list of [key, value] if keys repeat or are no strings
 //	array     a list
 //	integer   a number, however long
-//	enum      the name, or the number if it has none; omitted if the name is
-//	          Unspecified
+//	enum      the name, or the number if it has none; omitted if it is 0 and not
+//	          optional, and 0 has no name or is Unspecified
 //	float64   a number with a point or an exponent; "NaN", "+Inf", "-Inf"
 //	string    a string; {"invalid_utf8_hex":HEX} if it is not UTF-8
 //	bytes     {"bytes":HEX} as the choice of a oneof, otherwise a string of

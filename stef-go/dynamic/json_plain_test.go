@@ -107,3 +107,13 @@ func TestPlainJSON(t *testing.T) {
 	f(`{"kind":"Gauge","flags":[[false,"x"],[false,"y"]]}`, "Flags", pairs(false, "x", false, "y"))
 	f(`{"kind":"Gauge","list":[1,0,2]}`, "List", &dynamic.Array{Elems: []any{uint64(1), uint64(0), uint64(2)}})
 }
+
+// TestPlainJSONEnumWithoutZero: a 0 without a name says nothing.
+func TestPlainJSONEnumWithoutZero(t *testing.T) {
+	s, err := idl.Parse("marks.stef", []byte("package a\nstruct R root { M Mark O Mark optional }\nenum Mark { Low = 1 }\n"))
+	require.NoError(t, err)
+	rec := dynamic.NewStruct(s.Root("R"))
+	require.Equal(t, `{}`, string(dynamic.AppendPlainJSON(nil, s.Root("R"), rec)))
+	rec.Present[1] = true
+	require.Equal(t, `{"o":0}`, string(dynamic.AppendPlainJSON(nil, s.Root("R"), rec)))
+}

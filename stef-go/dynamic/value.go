@@ -10,7 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// The Go types of values, by schema kind:
+// Struct is the value of a struct, and so a record. The Go types of the values in it, and
+// in the other types of this package, by the type in the schema:
 //
 //	bool                bool
 //	int64               int64
@@ -22,8 +23,6 @@ import (
 //	oneof               *Oneof
 //	multimap            *Multimap
 //	array               *Array
-
-// Struct is the value of a struct.
 type Struct struct {
 	// Fields has one value per field of the schema, even if the stream does not have
 	// the field. The value of an absent optional field has no meaning and may be
@@ -113,6 +112,25 @@ func NewValue(t *schema.Type) any {
 		return v
 	}
 	return nil
+}
+
+// goType returns the Go type of the values of a kind, for messages.
+func goType(k schema.Kind) string {
+	switch k {
+	case schema.KindEnum:
+		return "uint64"
+	case schema.KindBytes:
+		return "[]byte"
+	case schema.KindStruct:
+		return "*Struct"
+	case schema.KindOneof:
+		return "*Oneof"
+	case schema.KindMultimap:
+		return "*Multimap"
+	case schema.KindArray:
+		return "*Array"
+	}
+	return k.String()
 }
 
 // Clone returns a copy of v that shares nothing with it.
