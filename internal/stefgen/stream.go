@@ -40,7 +40,7 @@ func (p *plan) printFields(pr *printer, r *schema.Struct) {
 	n := r.Name
 	structs, _ := reached(r)
 	pr.P("")
-	pr.P("// %sFields describes the schema of a %s stream: for each struct its", n, n)
+	pr.P("// %sFields describes the schema of a stream of %s records: for each struct its", n, n)
 	pr.P("// fields, as bits of Modified, for each oneof the last of its choices. It has 0")
 	pr.P("// for a type that the stream does not use.")
 	pr.P("type %sFields struct {", n)
@@ -71,9 +71,9 @@ func (p *plan) printDicts(pr *printer, r *schema.Struct) {
 	n := r.Name
 	_, dicts := reached(r)
 	pr.P("")
-	pr.P("// %sDicts are the dictionaries of text of a %s stream. Setters that have a", n, n)
-	pr.P("// reference of one skip the lookup of the text. A dictionary that the schema of the")
-	pr.P("// stream does not use is nil: it has no references.")
+	pr.P("// %sDicts are the dictionaries of text of a stream of %s records. Setters that", n, n)
+	pr.P("// have a reference of one skip the lookup of the text. A dictionary that the schema of")
+	pr.P("// the stream does not use is nil: it has no references.")
 	pr.P("type %sDicts struct {", n)
 	var decls []declaration
 	for _, d := range dicts {

@@ -23,7 +23,7 @@ func getter(f *field) string {
 func printJSONOf(t *schema.Type, on, v, ref string) string {
 	switch {
 	case t.Kind == schema.KindEnum && len(t.Enum.Values) > 0:
-		return fmt.Sprintf("%s.Text(%s.String())", on, v)
+		return fmt.Sprintf("%s.Name(%s.String())", on, v)
 	case t.Kind == schema.KindEnum:
 		return fmt.Sprintf("%s.Any(uint64(%s))", on, v)
 	case t.Kind == schema.KindArray && t.Elem.Kind.Composite():

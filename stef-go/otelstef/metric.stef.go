@@ -133,10 +133,10 @@ func (s *Metric) json(j *stefrt.JSON) {
 	j.Field("Name").Any(s.name)
 	j.Field("Description").Any(s.description)
 	j.Field("Unit").Any(s.unit)
-	j.Field("Type").Text(s.typeField.String())
+	j.Field("Type").Name(s.typeField.String())
 	s.metadata.json(j.Field("Metadata"))
 	j.Field("HistogramBounds").Any(s.histogramBounds.Values())
-	j.Field("AggregationTemporality").Text(s.aggregationTemporality.String())
+	j.Field("AggregationTemporality").Name(s.aggregationTemporality.String())
 	j.Field("Monotonic").Any(s.monotonic)
 	j.Close('}')
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// MetricsFields describes the schema of a Metrics stream: for each struct its
+// MetricsFields describes the schema of a stream of Metrics records: for each struct its
 // fields, as bits of Modified, for each oneof the last of its choices. It has 0
 // for a type that the stream does not use.
 type MetricsFields struct {

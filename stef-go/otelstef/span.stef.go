@@ -223,7 +223,7 @@ func (s *Span) json(j *stefrt.JSON) {
 	j.Field("ParentSpanID").Any(s.parentSpanID)
 	j.Field("Flags").Any(s.flags)
 	j.Field("Name").Any(s.name)
-	j.Field("Kind").Text(s.kind.String())
+	j.Field("Kind").Name(s.kind.String())
 	j.Field("StartTimeUnixNano").Any(s.startTimeUnixNano)
 	j.Field("EndTimeUnixNano").Any(s.endTimeUnixNano)
 	s.attributes.json(j.Field("Attributes"))

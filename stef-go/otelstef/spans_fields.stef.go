@@ -9,7 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// SpansFields describes the schema of a Spans stream: for each struct its
+// SpansFields describes the schema of a stream of Spans records: for each struct its
 // fields, as bits of Modified, for each oneof the last of its choices. It has 0
 // for a type that the stream does not use.
 type SpansFields struct {

@@ -82,6 +82,16 @@ func (j *JSON) Text(v string) {
 	j.out = append(j.out, b...)
 }
 
+// Name prints what String of an enum returns: the name of the value in quotes, or its
+// number. Names begin with a letter.
+func (j *JSON) Name(v string) {
+	if v[0] >= '0' && v[0] <= '9' {
+		j.out = append(j.out, v...)
+		return
+	}
+	j.Text(v)
+}
+
 // Any prints a primitive value or an array of them.
 func (j *JSON) Any(v any) {
 	switch v := v.(type) {
@@ -172,7 +182,7 @@ func PrintNames[E interface {
 	j.Open('[')
 	for _, v := range values {
 		j.Item()
-		j.Text(E(v).String())
+		j.Name(E(v).String())
 	}
 	j.Close(']')
 }

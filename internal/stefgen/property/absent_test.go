@@ -13,11 +13,17 @@ import (
 	"github.com/otelstef/stef/internal/stefgen/testdata/scalars"
 )
 
-// TestNamesInLists prints a list of an enum with the names of its values.
-func TestNamesInLists(t *testing.T) {
+// TestNamesOfEnums prints enums with the names of their values, and a value without a name
+// as a number, as stef cat does.
+func TestNamesOfEnums(t *testing.T) {
 	lists := scalars.NewLists()
 	lists.Colors().SetValues([]uint64{uint64(scalars.ColorGreen), 99})
-	require.Contains(t, lists.String(), `"Colors":["Green","`+scalars.Color(99).String()+`"]`)
+	require.Contains(t, lists.String(), `"Colors":["Green",99]`)
+	maybe := scalars.NewMaybe()
+	maybe.SetColor(scalars.ColorGreen)
+	require.Contains(t, maybe.String(), `"Color":"Green"`)
+	maybe.SetColor(250)
+	require.Contains(t, maybe.String(), `"Color":250`)
 }
 
 // TestAbsent reads a record without the optional values of the record before it: their

@@ -616,7 +616,7 @@ func (v *Any) json(j *stefrt.JSON) {
 	case AnyTypeBlob:
 		j.Any(v.box.blob)
 	case AnyTypeColor:
-		j.Text(Color(v.num).String())
+		j.Name(Color(v.num).String())
 	case AnyTypePoint:
 		v.box.point.json(j)
 	case AnyTypeNested:

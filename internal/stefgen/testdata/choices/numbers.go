@@ -211,7 +211,7 @@ func (v *Numbers) json(j *stefrt.JSON) {
 	case NumbersTypeB:
 		j.Any(v.num != 0)
 	case NumbersTypeC:
-		j.Text(Color(v.num).String())
+		j.Name(Color(v.num).String())
 	default:
 		j.Null()
 	}

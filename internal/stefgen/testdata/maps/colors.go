@@ -152,9 +152,9 @@ func (m *Colors) json(j *stefrt.JSON) {
 		j.Item()
 		j.Open('[')
 		j.Item()
-		j.Text(p.key.String())
+		j.Name(p.key.String())
 		j.Item()
-		j.Text(p.value.String())
+		j.Name(p.value.String())
 		j.Close(']')
 	}
 	j.Close(']')

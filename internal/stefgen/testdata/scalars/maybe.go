@@ -388,7 +388,7 @@ func (s *Maybe) json(j *stefrt.JSON) {
 		j.Field("Blob").Any(s.blob)
 	}
 	if s.present&(1<<8) != 0 {
-		j.Field("Color").Text(s.color.String())
+		j.Field("Color").Name(s.color.String())
 	}
 	j.Close('}')
 }

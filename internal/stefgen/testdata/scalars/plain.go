@@ -174,7 +174,7 @@ func (s *Plain) json(j *stefrt.JSON) {
 	j.Field("Word").Any(s.word)
 	j.Field("Raw").Any(s.raw)
 	j.Field("Blob").Any(s.blob)
-	j.Field("Color").Text(s.color.String())
+	j.Field("Color").Name(s.color.String())
 	s.maybe.json(j.Field("Maybe"))
 	s.lists.json(j.Field("Lists"))
 	j.Close('}')

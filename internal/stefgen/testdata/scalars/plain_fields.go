@@ -9,7 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// PlainFields describes the schema of a Plain stream: for each struct its
+// PlainFields describes the schema of a stream of Plain records: for each struct its
 // fields, as bits of Modified, for each oneof the last of its choices. It has 0
 // for a type that the stream does not use.
 type PlainFields struct {

@@ -69,7 +69,7 @@ func (s *Second) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Word").Any(s.word)
 	s.maybe.json(j.Field("Maybe"))
-	j.Field("Color").Text(s.color.String())
+	j.Field("Color").Name(s.color.String())
 	j.Close('}')
 }
 

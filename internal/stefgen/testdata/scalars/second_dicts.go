@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// SecondDicts are the dictionaries of text of a Second stream. Setters that have a
-// reference of one skip the lookup of the text. A dictionary that the schema of the
-// stream does not use is nil: it has no references.
+// SecondDicts are the dictionaries of text of a stream of Second records. Setters that
+// have a reference of one skip the lookup of the text. A dictionary that the schema of
+// the stream does not use is nil: it has no references.
 type SecondDicts struct {
 	Words *stef.TextDict
 }

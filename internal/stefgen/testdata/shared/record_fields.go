@@ -9,7 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// RecordFields describes the schema of a Record stream: for each struct its
+// RecordFields describes the schema of a stream of Record records: for each struct its
 // fields, as bits of Modified, for each oneof the last of its choices. It has 0
 // for a type that the stream does not use.
 type RecordFields struct {
