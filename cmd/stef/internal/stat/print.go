@@ -81,14 +81,20 @@ func (r *Report) schema() string {
 	if wire == nil {
 		wire, how = r.Root.Base, "not announced"
 	}
-	name := "another schema"
-	switch {
+	name, own := "another schema", r.Root.File
+	switch compat := schema.Compare(r.Root.Struct, wire); {
+	case own != "" && compat == schema.Exact:
+		name = "schema of " + own
+	case own != "" && compat == schema.Older:
+		name = "older version of " + own
 	case slices.Equal(wire, schema.WireOf(r.Root.Wire)) && r.Root.Wire != r.Root.Struct:
 		name = "compact schema"
 	case slices.Equal(wire, schema.WireOf(r.Root.Struct)):
 		name = "full schema"
 	case r.Root.Published != nil && slices.Equal(wire, r.Root.Base):
 		name = "reference schema"
+	case compat == schema.Older:
+		name = "older version of the full schema"
 	}
 	return fmt.Sprintf("%s, %s:%s", name, how, strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(wire)), "[", " "), "]"))
 }

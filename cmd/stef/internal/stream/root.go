@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -40,6 +41,10 @@ type Root struct {
 	// Signal is the telemetry in the records, SignalUnknown for the records of
 	// another schema.
 	Signal otlpfile.Signal
+
+	// File is the base name of the schema file of the user. It is empty for the roots
+	// of OpenTelemetry.
+	File string
 
 	limits Limits
 
@@ -99,7 +104,7 @@ func Load(name string, text []byte) (List, error) {
 	}
 	var list List
 	for _, r := range s.Roots() {
-		list = append(list, &Root{Name: r.Name, Struct: r, Wire: r, Base: schema.WireOf(r)})
+		list = append(list, &Root{Name: r.Name, Struct: r, Wire: r, Base: schema.WireOf(r), File: filepath.Base(name)})
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("%s: no struct is marked root", name)
