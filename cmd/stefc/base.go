@@ -34,9 +34,9 @@ func warnOfBases(stderr io.Writer, path, dir string, old *schema.Schema, files [
 			if r == nil || was[root] == nil || slices.Equal(was[root], is[root]) || slices.Equal(was[root], schema.WireOf(r)) {
 				continue
 			}
-			fmt.Fprintf(stderr, "%s: warning: the code in %s was generated with -base %s=%s, the new code has the base %s: it cannot read all streams without\n",
+			fmt.Fprintf(stderr, "%s: warning: the code in %s was generated with -base %s=%s, the new code has the base %s: it cannot read all streams\n",
 				path, filepath.Clean(dir), root, was[root].Text(), is[root].Text())
-			fmt.Fprintf(stderr, "     | a schema header that the old code reads. Pass this -base again, or ignore this if there are no such streams.\n")
+			fmt.Fprintf(stderr, "     | without a schema header that the old code reads. Pass this -base again, or ignore this if there are no such streams.\n")
 		}
 	}
 }

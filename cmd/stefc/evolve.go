@@ -162,13 +162,6 @@ func otherRoots(path, dir string, old, now *schema.Schema) error {
 		filepath.Clean(dir), what+strings.Join(names, ", "), path, pronoun)
 }
 
-// schemaOf returns the schema of generated files, with the fields of the other form.
-func schemaOf(files []stefgen.File) *schema.Schema {
-	at := slices.IndexFunc(files, func(f stefgen.File) bool { return f.Name == stefgen.SchemaFile })
-	_, whole := schemasIn(files[at].Content)
-	return whole
-}
-
 // generated is the schema of generated code: without the fields of the other form, and
 // with them.
 type generated struct{ plain, whole *schema.Schema }

@@ -68,6 +68,31 @@ func TestRunAgainst(t *testing.T) {
 	f(want+"     | and 2 more\n"+advice, strings.ReplaceAll(wide, "bool", "string"))
 }
 
+// TestRunComparesBeforeBase: a moved field changes the numbers of -base too, but the names
+// of the fields say more.
+func TestRunComparesBeforeBase(t *testing.T) {
+	const two = "package a\nstruct Flow root { Hops []Hop Source Exporter }\nstruct Hop { A bool B bool }\nstruct Exporter { A bool }\n"
+	_, code, stderr := stefc(t, two, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	for now, want := range map[string]string{
+		strings.Replace(two, "Hops []Hop", "Count uint64 Hops []Hop", 1): "Flow.Hops: was field 1 and is field 2; new fields go to the end",
+		strings.Replace(two, "B bool ", "", 1):                           "Hop: had 2 fields and has 1, without B; fields cannot be removed, but may get other names",
+		strings.Replace(two, "Hops []Hop", "Hops uint64", 1):             "Flow.Hops: was of type array of struct Hop and is of type uint64",
+	} {
+		code, stderr = compileText(t, "shop.stef", now, "-base", "Flow=2,2,1", "-against", "old.stef", "-out", "gen")
+		require.Equal(t, exitSchema, code)
+		require.True(t, strings.HasPrefix(stderr[strings.Index(stderr, "shop.stef: the new"):],
+			"shop.stef: the new code reads streams of old.stef wrongly or not at all:\n     | "+want+"\n"), stderr)
+		require.NotContains(t, stderr, "-base")
+		// Without -against the comparison with the code in the folder says it, before the error.
+		code, stderr = compileText(t, "shop.stef", now, "-base", "Flow=2,2,1", "-out", "gen")
+		require.Equal(t, exitUsage, code)
+		warned, refused := strings.Index(stderr, want), strings.Index(stderr, "stefc: -base of Flow: ")
+		require.True(t, warned >= 0 && warned < refused, stderr)
+	}
+}
+
 // TestRunAgainstTwice: a second run reports the same, and leaves the code in the folder.
 func TestRunAgainstTwice(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")

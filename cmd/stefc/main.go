@@ -4,7 +4,7 @@
 // Stefc is the STEF schema compiler: it reads a .stef file and writes Go code
 // that encodes and decodes its records.
 //
-//	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-against old.stef] [-replace] [-form more.stef] [-header file] file.stef
+//	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-against old.stef] [-ignore text]... [-replace] [-form more.stef] [-header file] file.stef
 //	stefc -version
 //
 // It writes one file per type. The file is named after the type and ends in
@@ -57,6 +57,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
 type settings struct {
 	out, pkg, form, against, header string
 	base                            baseFlag
+	ignore                          textsFlag
 	replace, version                bool
 }
 
@@ -66,6 +67,7 @@ func (o *settings) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.pkg, "package", "", "Go package `name`; default the last part of the schema's package")
 	flags.Var(o.base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; default the whole schema")
 	flags.StringVar(&o.against, "against", "", "older schema `file`: write nothing and exit with 1 if the new code misreads streams of it")
+	flags.Var(&o.ignore, "ignore", "do not print warnings about the schema that contain this `text`; may be repeated")
 	flags.BoolVar(&o.replace, "replace", false, "replace the code in the folder even if it is that of other roots")
 	flags.StringVar(&o.form, "form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
 	flags.BoolVar(&o.version, "version", false, "print the version and end")
@@ -142,26 +144,38 @@ func generate(path string, o settings, stderr io.Writer) int {
 		}
 		options.Form = form.schema
 	}
-	files, code := compile(path, o.out, src, form, options, stderr)
+	s, code := parseMain(path, src, form, o.ignore, stderr)
 	if code != 0 {
 		return code
 	}
-	now := schemaOf(files)
+	now := s
+	if form != nil {
+		now = schema.Extend(s, form.schema)
+	}
+	// The comparisons are before the check of -base, whose message about a moved field
+	// names numbers only.
 	if o.against != "" {
 		if code := against(stderr, path, o.against, options.Form, now); code != 0 {
 			return code
 		}
 	}
-	if err := fits(o.out, files[0]); err != nil {
-		fmt.Fprintln(stderr, "stefc:", err)
-		return exitUsage
-	}
-	if old := generatedSchema(o.out); old != nil {
+	old := generatedSchema(o.out)
+	if old != nil {
 		if err := otherRoots(path, o.out, old.whole, now); err != nil && !o.replace {
 			fmt.Fprintln(stderr, "stefc:", err)
 			return exitSchema
 		}
 		warnOfChanges(stderr, path, o.out, old.whole, now)
+	}
+	files, code := compile(path, o.out, src, s, form, options, stderr)
+	if code != 0 {
+		return code
+	}
+	if err := fits(o.out, files[0]); err != nil {
+		fmt.Fprintln(stderr, "stefc:", err)
+		return exitUsage
+	}
+	if old != nil {
 		warnOfBases(stderr, path, o.out, old.plain, files)
 	}
 	if err := write(o.out, files); err != nil {
@@ -242,6 +256,20 @@ func (b baseFlag) Set(v string) error {
 	return err
 }
 
+// textsFlag collects the values of a flag that may be repeated.
+type textsFlag []string
+
+func (f *textsFlag) String() string { return "" }
+
+// Set adds one value.
+func (f *textsFlag) Set(v string) error {
+	if v == "" {
+		return errors.New("must not be empty")
+	}
+	*f = append(*f, v)
+	return nil
+}
+
 // parse reads a schema and returns it with its text. On failure it reports the error and
 // returns the exit code.
 func parse(path string, stderr io.Writer) (*schema.Schema, []byte, int) {
@@ -258,22 +286,24 @@ func parse(path string, stderr io.Writer) (*schema.Schema, []byte, int) {
 	return s, src, 0
 }
 
-// compile generates files for the folder out from the text of a schema and its form, if
-// form is not nil. On failure it reports the error and returns the exit code.
-func compile(path, out string, src []byte, form *formFile, options stefgen.Options, stderr io.Writer) ([]stefgen.File, int) {
+// parseMain reads the schema to generate code from, and checks the form, if it is not
+// nil. It prints warnings that contain none of the texts in ignore. On failure it reports
+// the error and returns the exit code.
+func parseMain(path string, src []byte, form *formFile, ignore []string, stderr io.Writer) (*schema.Schema, int) {
 	s, warnings, err := idl.ParseWithWarnings(path, src)
-	noRoot := err == nil && len(s.Roots()) == 0
-	if noRoot {
+	if err == nil && len(s.Roots()) == 0 {
 		for i := range warnings {
 			warnings[i].Warning = false // nothing can be generated, so it is an error here
 		}
-	}
-	render(stderr, warnings, src)
-	if err != nil {
-		report(stderr, path, src, err)
+		render(stderr, warnings, src)
 		return nil, exitSchema
 	}
-	if noRoot {
+	if err == nil {
+		warnings = append(warnings, pluralNames(path, s)...)
+	}
+	render(stderr, without(warnings, ignore), src)
+	if err != nil {
+		report(stderr, path, src, err)
 		return nil, exitSchema
 	}
 	if form != nil {
@@ -282,6 +312,19 @@ func compile(path, out string, src []byte, form *formFile, options stefgen.Optio
 			return nil, exitSchema
 		}
 	}
+	return s, 0
+}
+
+// without returns the warnings that contain none of the texts in ignore.
+func without(warnings idl.Diagnostics, ignore []string) idl.Diagnostics {
+	return slices.DeleteFunc(warnings, func(d idl.Diagnostic) bool {
+		return slices.ContainsFunc(ignore, func(text string) bool { return strings.Contains(d.Message, text) })
+	})
+}
+
+// compile generates files for the folder out from a schema, whose text is src, and its
+// form, if form is not nil. On failure it reports the error and returns the exit code.
+func compile(path, out string, src []byte, s *schema.Schema, form *formFile, options stefgen.Options, stderr io.Writer) ([]stefgen.File, int) {
 	for _, root := range slices.Sorted(maps.Keys(options.Base)) {
 		r := s.Root(root)
 		if r == nil {

@@ -81,6 +81,42 @@ func TestRunWritesToWorkingFolder(t *testing.T) {
 	require.Contains(t, string(order), "\npackage orders\n")
 }
 
+// TestRunWarnsOfPlurals: the rule of the JSON names splits plurals of capitals.
+func TestRunWarnsOfPlurals(t *testing.T) {
+	_, code, stderr := stefc(t, "package a\nstruct R root {\n  VLANs uint64\n  URL string\n  PeerIDsSeen uint64\n  Address uint64\n  HTTPStatus uint64\n  TLS bool\n}\n", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, `shop.stef:3:3: warning: field VLANs is "vla_ns" in JSON; if it should be "vlans", write Vlans
+   3 |   VLANs uint64
+     |   ^~~~~
+shop.stef:5:3: warning: field PeerIDsSeen is "peer_i_ds_seen" in JSON; if it should be "peer_ids_seen", write PeerIdsSeen
+   5 |   PeerIDsSeen uint64
+     |   ^~~~~~~~~~~
+`, stderr)
+	code, stderr = again("-ignore", "field VLANs", "-ignore", "field PeerIDsSeen", "shop.stef")
+	require.Equal(t, 0, code)
+	require.Empty(t, stderr)
+}
+
+// TestRunIgnores: only warnings can be ignored.
+func TestRunIgnores(t *testing.T) {
+	const alone = "package a\nstruct R root { L []string dict(ALPN) }\n"
+	_, code, stderr := stefc(t, alone, "shop.stef")
+	require.Equal(t, 0, code)
+	require.Contains(t, stderr, `warning: the reference implementation cannot use dictionary "ALPN"`)
+	code, stderr = again("-ignore", "reference implementation", "shop.stef")
+	require.Equal(t, 0, code)
+	require.Empty(t, stderr)
+	code, stderr = compileText(t, "shop.stef", strings.Replace(alone, "string", "strin", 1), "-ignore", "unknown type")
+	require.Equal(t, exitSchema, code)
+	require.Contains(t, stderr, `unknown type "strin"`)
+	code, stderr = compileText(t, "shop.stef", "package a\nstruct R { A bool }\n", "-ignore", "root")
+	require.Equal(t, exitSchema, code)
+	require.Contains(t, stderr, "no root struct")
+	code, stderr = again("-ignore", "", "shop.stef")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "must not be empty")
+}
+
 func TestRunBase(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-base", "Order=2,1", "shop.stef")
 	require.Equal(t, 0, code, stderr)
@@ -88,6 +124,11 @@ func TestRunBase(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(writer), "func OrderSchema() schema.WireSchema {\n\treturn schema.WireSchema{3, 1}\n}")
 	require.Contains(t, string(writer), "func OrderBaseSchema() schema.WireSchema {\n\treturn schema.WireSchema{2, 1}\n}")
+	code, stderr = again("-base", "Order=[2 1]", "shop.stef") // as fmt prints it
+	require.Equal(t, 0, code, stderr)
+	same, err := os.ReadFile("order_writer.stef.go")
+	require.NoError(t, err)
+	require.Equal(t, string(writer), string(same))
 }
 
 func TestRunErrors(t *testing.T) {
@@ -429,8 +470,8 @@ func TestRunWarnsOfBases(t *testing.T) {
 		require.Equal(t, 0, code, stderr)
 		code, stderr = again(append(next.args, "-out", "gen", "shop.stef")...)
 		require.Equal(t, 0, code)
-		require.Equal(t, "shop.stef: warning: the code in gen was generated with -base Order=3,1, the new code has the base "+next.base+": it cannot read all streams without\n"+
-			"     | a schema header that the old code reads. Pass this -base again, or ignore this if there are no such streams.\n", stderr)
+		require.Equal(t, "shop.stef: warning: the code in gen was generated with -base Order=3,1, the new code has the base "+next.base+": it cannot read all streams\n"+
+			"     | without a schema header that the old code reads. Pass this -base again, or ignore this if there are no such streams.\n", stderr)
 	}
 	// The default is the whole schema, which grows without a warning.
 	code, stderr = compileText(t, "shop.stef", strings.Replace(appended, "Note string", "Note string More string", 1), "-out", "gen")
