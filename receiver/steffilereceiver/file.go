@@ -29,6 +29,7 @@ type tail[T any] struct {
 	size   int64 // size of the file at the last pass
 	source window
 	dec    *signal.Decoder[T] // nil before the headers
+	digest digest             // of the bytes that were read
 	barren int
 	used   uint64 // number of the last pass that read the file
 }
@@ -84,6 +85,18 @@ func (t *tail[T]) read(s section) {
 
 // whole returns the offset in the file behind the last whole frame.
 func (t *tail[T]) whole() int64 { return t.in.begin + t.frames.End() }
+
+// lacks reports whether a file that was read to its end has fewer records than were
+// delivered of it.
+func (t *tail[T]) lacks() bool {
+	if t.place.Records == 0 {
+		return false
+	}
+	if t.dec == nil { // the file ends in its headers, or with frames without records
+		return t.frames.Count() < 0
+	}
+	return t.dec.Reader.Stats().Records < t.place.Records
+}
 
 // release frees the memory of the decoder.
 func (t *tail[T]) release() {

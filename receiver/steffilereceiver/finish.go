@@ -34,7 +34,11 @@ func (f *follower[T]) atEnd(c candidate, t *tail[T]) bool {
 		return false
 	}
 	if !c.active {
-		return true
+		locked, err := rotate.Locked(c.path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			f.warn(c.key, "open", err)
+		}
+		return err == nil && !locked
 	}
 	gone, err := rotate.Abandoned(c.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +72,7 @@ func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 	if err := t.place.identify(t.File, t.size); err != nil {
 		f.warn(c.key, "read", err)
 	}
-	t.place.Outcome, t.place.Size = outcome, c.info.Size()
+	t.place.ended(outcome, c.info)
 	f.save(true)
 	f.close(c.key)
 	f.dispose(c, t.place)
@@ -91,13 +95,19 @@ func (f *follower[T]) lost(key string, t *tail[T]) {
 }
 
 // dispose applies on_finished to a finished file. If that fails, the next pass tries
-// again.
+// again. It does not touch a file that was replaced or has grown since it was read: the
+// next pass reads it.
 func (f *follower[T]) dispose(c candidate, p *place) {
-	var err error
-	switch {
-	case f.config.OnFinished == Keep:
+	if f.config.OnFinished == Keep {
 		p.kept = true
 		return
+	}
+	info, err := os.Stat(c.path)
+	if err == nil && (!os.SameFile(info, c.info) || p.Outcome != damaged && info.Size() != p.Size) {
+		return
+	}
+	switch {
+	case err != nil:
 	case f.config.OnFinished == Move:
 		err = move(c.path, filepath.Join(f.config.MoveTo, filepath.Base(c.key)), p.Outcome == damaged)
 	case p.Outcome == damaged:

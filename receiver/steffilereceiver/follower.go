@@ -203,7 +203,7 @@ func (f *follower[T]) list() []candidate {
 			f.warn("", "list", err)
 		}
 		for _, path := range paths {
-			if strings.HasSuffix(path, damagedSuffix) || slices.ContainsFunc(f.config.Exclude, func(p string) bool { ok, _ := filepath.Match(p, path); return ok }) {
+			if strings.HasSuffix(path, damagedSuffix) || hidden(path, pattern) || slices.ContainsFunc(f.config.Exclude, func(p string) bool { ok, _ := filepath.Match(p, path); return ok }) {
 				continue
 			}
 			info, err := os.Stat(path)
@@ -225,6 +225,12 @@ func (f *follower[T]) list() []candidate {
 	}
 	slices.SortFunc(list, func(a, b candidate) int { return compare(a.key, b.key) })
 	return list
+}
+
+// hidden reports whether the name of a file begins with a period, and the pattern does not
+// ask for such names. Programs write files under such names until they are complete.
+func hidden(path, pattern string) bool {
+	return strings.HasPrefix(filepath.Base(path), ".") && !strings.HasPrefix(filepath.Base(pattern), ".")
 }
 
 // look runs one pass over the folder.
@@ -309,7 +315,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		return
 	}
 	p := f.places.of[c.key]
-	if p != nil && p.finished() && p.kept && p.Size == c.info.Size() {
+	if p != nil && p.kept && p.unchanged(c.info) {
 		return
 	}
 	t := f.open[c.key]
@@ -325,6 +331,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	t.used = f.pass
 	if t.place.finished() {
 		if t.place.Size == c.info.Size() {
+			t.place.ended(t.place.Outcome, c.info) // its time may have changed
 			f.dispose(c, t.place)
 			f.close(c.key)
 			return
@@ -334,7 +341,14 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	err := f.drain(t)
 	switch {
 	case err == nil:
-		if f.atEnd(c, t) {
+		switch {
+		case !f.atEnd(c, t):
+		case t.lacks():
+			// The place belongs to another file.
+			f.warn(c.key, "read", errTruncated)
+			delete(f.places.of, c.key)
+			f.close(c.key)
+		default:
 			f.finish(c, t, nil)
 		}
 	case errors.Is(err, errStopped):
@@ -452,7 +466,7 @@ func (f *follower[T]) advance(t *tail[T]) {
 		f.meter.read(end - t.place.Offset)
 		t.place.Offset = end
 	}
-	if err := t.place.identify(t.File, t.whole()); err != nil {
+	if err := errors.Join(t.place.identify(t.File, t.whole()), t.place.wasRead(t.File, &t.digest, t.whole())); err != nil {
 		f.warn(t.place.Key, "read", err)
 	}
 	f.save(false)

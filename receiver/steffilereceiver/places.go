@@ -4,12 +4,15 @@
 package steffilereceiver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -32,8 +35,14 @@ type place struct {
 	Offset  int64  `json:"offset"`
 	Message int64  `json:"message,omitempty"`
 	Earlier uint64 `json:"earlier,omitempty"`
-	// Size is the size of the file when it was finished.
-	Size int64 `json:"size,omitempty"`
+	// Digest is the checksum of the first Read bytes: all that was read to deliver the
+	// records. A file that begins with other bytes is another file, and is delivered from
+	// its beginning.
+	Read   int64  `json:"read,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	// Size and Modified, in Unix nanoseconds, are those of the file when it was finished.
+	Size     int64 `json:"size,omitempty"`
+	Modified int64 `json:"modified,omitempty"`
 	// Seen is when a finished file was last seen, in Unix seconds.
 	Seen int64 `json:"seen,omitempty"`
 
@@ -43,6 +52,16 @@ type place struct {
 }
 
 func (p *place) finished() bool { return p.Outcome != "" }
+
+// unchanged reports whether the file is finished and was not written to since.
+func (p *place) unchanged(info fs.FileInfo) bool {
+	return p.finished() && p.Size == info.Size() && p.Modified == info.ModTime().UnixNano()
+}
+
+// ended notes how and in which state a file ended.
+func (p *place) ended(outcome string, info fs.FileInfo) {
+	p.Outcome, p.Size, p.Modified = outcome, info.Size(), info.ModTime().UnixNano()
+}
 
 // delivered returns how many records of the file were delivered.
 func (p *place) delivered() uint64 { return p.Earlier + p.Records }
@@ -146,19 +165,36 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 	}
 	// The place of a renamed file is under a name that does not exist any more or belongs
 	// to another file.
-	sums := map[int]string{}
-	for old, one := range p.of {
+	sums, begins := map[int]string{}, []*place{}
+	for _, one := range p.of {
 		if one.Sample == 0 {
 			continue
 		}
-		same, err := one.isOf(file, sums)
+		same, err := one.begins(file, sums)
 		if err != nil {
 			return nil, err
 		}
-		if same && (!listed[old] || one.replaced()) {
-			p.rename(one, key)
-			return one, nil
+		if same {
+			begins = append(begins, one)
 		}
+	}
+	// One pass over the file compares it with all of them; the one that was read furthest
+	// comes first.
+	slices.SortFunc(begins, func(a, b *place) int { return cmp.Or(cmp.Compare(a.Read, b.Read), compare(a.Key, b.Key)) })
+	var read digest
+	var found *place
+	for _, one := range begins {
+		same, err := one.contains(file, &read)
+		if err != nil {
+			return nil, err
+		}
+		if same && (!listed[one.Key] || one.replaced()) {
+			found = one
+		}
+	}
+	if found != nil {
+		p.rename(found, key)
+		return found, nil
 	}
 	one = &place{Key: key}
 	p.of[key] = one
@@ -173,8 +209,9 @@ func (p *places) rename(one *place, key string) {
 	p.moved = p.moved || one.finished()
 }
 
-// isOf does the same as matches. sums caches the checksums of the file, by sample.
-func (p *place) isOf(file *os.File, sums map[int]string) (bool, error) {
+// begins reports whether a file has the first bytes of the place. sums caches the
+// checksums of the file, by sample.
+func (p *place) begins(file *os.File, sums map[int]string) (bool, error) {
 	sum, ok := sums[p.Sample]
 	if !ok {
 		of, n, err := sample(file, p.Sample)
@@ -187,6 +224,22 @@ func (p *place) isOf(file *os.File, sums map[int]string) (bool, error) {
 		sums[p.Sample] = sum
 	}
 	return sum == p.Sum, nil
+}
+
+// contains reports whether a file with the first bytes of the place has all the bytes that
+// were read. It continues a digest of the file that has not more bytes than that.
+func (p *place) contains(file *os.File, read *digest) (bool, error) {
+	info, err := file.Stat()
+	switch {
+	case err != nil || p.unchanged(info):
+		return err == nil, err
+	case info.Size() < max(p.Read, p.Offset):
+		return false, nil
+	case p.Digest == "": // stored by a version without digests
+		return true, nil
+	}
+	sum, err := read.upTo(file, p.Read)
+	return err == nil && sum == p.Digest, err
 }
 
 // replaced reports whether the file with the name of the place is another file.
@@ -205,8 +258,48 @@ func (p *place) matches(file *os.File) (bool, error) {
 	if p.Sample == 0 {
 		return true, nil
 	}
-	sum, n, err := sample(file, p.Sample)
-	return n == p.Sample && sum == p.Sum, err
+	same, err := p.begins(file, map[int]string{})
+	if !same || err != nil {
+		return false, err
+	}
+	return p.contains(file, &digest{})
+}
+
+// digest is the checksum of the beginning of a file. It grows with what is read, so that
+// each byte is added once.
+type digest struct {
+	sum hash.Hash
+	end int64
+}
+
+// upTo returns the checksum of the first bytes of a file, up to an end that is never
+// before that of the previous call.
+func (d *digest) upTo(file io.ReaderAt, end int64) (string, error) {
+	if d.sum == nil {
+		d.sum = sha256.New()
+	}
+	n, err := io.Copy(d.sum, io.NewSectionReader(file, d.end, end-d.end))
+	d.end += n
+	if err == nil && d.end < end {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		d.sum, d.end = nil, 0
+		return "", err
+	}
+	return hex.EncodeToString(d.sum.Sum(nil)[:12]), nil
+}
+
+// wasRead notes that the file was read up to an offset.
+func (p *place) wasRead(file io.ReaderAt, d *digest, end int64) error {
+	if end <= p.Read {
+		return nil
+	}
+	sum, err := d.upTo(file, end)
+	if err == nil {
+		p.Read, p.Digest = end, sum
+	}
+	return err
 }
 
 // identify stores the first bytes of a file to recognise it later. The file has at

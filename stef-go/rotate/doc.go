@@ -34,7 +34,8 @@
 // records. New does not decode frames: data that the disk did not store in the middle of
 // a file shows when the file is read. Other readers ask Abandoned. Where the system has flock, a
 // lock tells at once whether a process still writes a file; elsewhere a file counts
-// as abandoned when it was not modified for StaleAfter.
+// as abandoned when it was not modified for StaleAfter. Programs that write other files into
+// such a folder lock them with Lock.
 //
 // # When records are safe
 //

@@ -28,6 +28,26 @@ func Abandoned(path string) (bool, error) {
 	return abandoned, errors.Join(err, f.Close())
 }
 
+// Lock marks a file as being written, for programs that write other files than those of
+// a Writer into a folder with a follower: a follower does not take the file for finished
+// until it is closed or the process ends. Lock reports false if another process has locked
+// the file. It does nothing where the file system has no locks.
+func Lock(f *os.File) bool {
+	locked, known := lock(f)
+	return locked || !known
+}
+
+// Locked reports whether a process locks a file. It is false where the file system has no
+// locks.
+func Locked(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	locked, known := lock(f)
+	return known && !locked, f.Close()
+}
+
 // abandoned locks the file if nobody else does.
 func abandoned(f *os.File) (bool, error) {
 	locked, known := lock(f)

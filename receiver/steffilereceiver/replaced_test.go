@@ -1,0 +1,271 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steffilereceiver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/rotate"
+)
+
+// compactFile returns a file of logs with a frame for each range of numbers.
+func compactFile(t *testing.T, ranges ...[2]uint64) []byte {
+	t.Helper()
+	g := growing(t, filepath.Join(t.TempDir(), "written"), otelstef.CompactLogs())
+	var content []byte
+	for _, r := range ranges {
+		content = append(content, g.encode(numbered(r[0], r[1]))...)
+	}
+	return content
+}
+
+// requireSeen waits until all numbers of a range were delivered, and requires that each
+// was delivered n times.
+func (c *collected) requireSeen(first, last uint64, n int) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for i := first; i <= last; i++ {
+			if c.seen[i] < n {
+				return false
+			}
+		}
+		return true
+	}, 10*time.Second, time.Millisecond, "records %d to %d", first, last)
+	for i, all := first, c.all(); i <= last; i++ {
+		require.Equal(c.t, n, all[i], "record %d", i)
+	}
+}
+
+// A file that begins like one that was delivered before is delivered completely. The
+// first file is gone: it was removed after a part of it was delivered, or after it was
+// delivered and kept, or it was replaced.
+func TestAnotherFileWithTheSameBeginning(t *testing.T) {
+	before := [][2]uint64{{1, 100}, {101, 200}}
+	for name, content := range map[string][][2]uint64{
+		"shorter": {{1, 100}, {301, 310}},
+		"longer":  {{1, 100}, {301, 310}, {311, 600}},
+	} {
+		for _, now := range []string{"a.stef", "b.stef"} {
+			for _, finished := range []bool{false, true} {
+				for _, restarted := range []bool{false, true} {
+					title := name + " " + now
+					if finished {
+						title += " finished"
+					}
+					if restarted {
+						title += " restarted"
+					}
+					t.Run(title, func(t *testing.T) {
+						dir := t.TempDir()
+						to, store := &collected{t: t}, &memory{}
+						config := func() *Config {
+							return testConfig(dir, func(c *Config) {
+								if !finished {
+									c.SettleTime = time.Hour
+								}
+							})
+						}
+						r := start(t, config(), to, store)
+						appear(t, filepath.Join(dir, "a.stef"), compactFile(t, before...))
+						to.requireSeen(1, 200, 1)
+						if finished {
+							r.requireFinished(complete, 1)
+							r.idle()
+						}
+						require.NoError(t, os.Remove(filepath.Join(dir, "a.stef")))
+						r.idle()
+						if restarted {
+							r.stop()
+							r = start(t, config(), to, store)
+						}
+						appear(t, filepath.Join(dir, now), compactFile(t, content...))
+						to.requireSeen(301, content[len(content)-1][1], 1)
+						to.requireSeen(1, 100, 2)
+						r.idle()
+						to.requireSeen(101, 200, 1)
+					})
+				}
+			}
+		}
+	}
+}
+
+// A file is not deleted before all of its records were delivered, also if it begins like
+// one that was removed in part.
+func TestDeletesOnlyWhatWasDelivered(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.SettleTime = Delete, time.Second }), to, nil)
+	path := filepath.Join(dir, "logs.stef")
+	appear(t, path, compactFile(t, [2]uint64{1, 100}, [2]uint64{101, 200}))
+	to.requireSeen(1, 200, 1)
+	require.NoError(t, os.Remove(path))
+	r.idle()
+	appear(t, path, compactFile(t, [2]uint64{1, 100}, [2]uint64{301, 310}))
+	r.requireFinished(complete, 1)
+	to.requireSeen(301, 310, 1)
+	requireFiles(t, dir, 0)
+}
+
+// A kept file that is replaced by one of the same size is delivered.
+func TestKeptFileReplacedBySameSize(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		dir := t.TempDir()
+		to, store := &collected{t: t}, &memory{}
+		path := filepath.Join(dir, "a.stef")
+		old := compactFile(t, [2]uint64{1, 100}, [2]uint64{101, 110})
+		r := start(t, testConfig(dir), to, store)
+		appear(t, path, old)
+		r.requireFinished(complete, 1)
+		r.idle()
+		first, content := uint64(201), []byte(nil)
+		for ; len(content) != len(old); first++ {
+			content = compactFile(t, [2]uint64{1, 100}, [2]uint64{first, first + 9})
+		}
+		first--
+		if restarted {
+			r.stop()
+		}
+		appear(t, path, content)
+		if restarted {
+			r = start(t, testConfig(dir), to, store)
+		}
+		to.requireSeen(first, first+9, 1)
+		to.requireSeen(101, 110, 1)
+
+		// A change of its time only is not another file.
+		r.idle()
+		require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(-time.Minute)))
+		r.idle()
+		to.requireSeen(first, first+9, 1)
+	}
+}
+
+// The frame in which a delivery stopped belongs to the file as well.
+func TestAnotherFrameInProgress(t *testing.T) {
+	dir := t.TempDir()
+	to, store := &collected{t: t}, &memory{}
+	calls := 0
+	to.set(func(context.Context, plog.Logs) error {
+		if calls++; calls > 10 {
+			return errors.New("full")
+		}
+		return nil
+	})
+	config := func() *Config { return testConfig(dir, func(c *Config) { c.MaxBatchItems = 10 }) }
+	path := filepath.Join(dir, "a.stef")
+	r := start(t, config(), to, store)
+	appear(t, path, compactFile(t, [2]uint64{1, 50}, [2]uint64{51, 200}))
+	to.requireSeen(1, 100, 1)
+	r.stop()
+	to.set(nil)
+	require.NoError(t, os.Remove(path))
+	appear(t, path, compactFile(t, [2]uint64{1, 50}, [2]uint64{301, 450}))
+	start(t, config(), to, store)
+	to.requireSeen(301, 450, 1)
+}
+
+// Programs write files under hidden names until they are complete, and remove them when
+// they are interrupted.
+func TestHiddenFilesAreIgnored(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	content := compactFile(t, [2]uint64{1, 10})
+	hidden := filepath.Join(dir, ".logs.stef.b117eb42.tmp")
+	appear(t, hidden, content)
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Delete }), to, nil)
+	r.idle()
+	time.Sleep(100 * time.Millisecond) // longer than settle_time
+	r.idle()
+	numbers, _ := to.counts()
+	require.Zero(t, numbers)
+	require.NoError(t, os.Rename(hidden, filepath.Join(dir, "logs.stef")))
+	to.requireOnce(10)
+	requireFiles(t, dir, 0)
+
+	// A pattern that names hidden files includes them.
+	appear(t, hidden, content)
+	to = &collected{t: t}
+	start(t, testConfig(dir, func(c *Config) { c.Include = []string{filepath.Join(dir, ".*.tmp")} }), to, nil)
+	to.requireOnce(10)
+}
+
+// Positions that an earlier version stored have no checksum of what was delivered.
+func TestPositionsWithoutDigest(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.stef")
+	content := compactFile(t, [2]uint64{1, 100}, [2]uint64{101, 200})
+	appear(t, path, content)
+	file, err := os.Open(path)
+	require.NoError(t, err)
+	defer file.Close()
+	sum, n, err := sample(file, sampleBytes)
+	require.NoError(t, err)
+	for _, one := range []struct {
+		p    place
+		same bool
+	}{
+		{place{Offset: int64(len(content))}, true},
+		{place{Offset: int64(len(content)) + 1}, false},
+	} {
+		one.p.Sample, one.p.Sum = n, sum
+		same, err := one.p.matches(file)
+		require.NoError(t, err)
+		require.Equal(t, one.same, same)
+	}
+
+	// More records were delivered of another file with this beginning than this one has.
+	to, store := &collected{t: t}, &memory{}
+	r := start(t, testConfig(dir), to, store)
+	to.requireSeen(1, 200, 1)
+	r.stop()
+	stored, err := json.Marshal([]*place{{Key: path, Sample: n, Sum: sum, Records: 300, Offset: 200}})
+	require.NoError(t, err)
+	for key := range store.data {
+		if strings.HasSuffix(key, keyReading) {
+			store.data[key] = stored
+		}
+	}
+	r = start(t, testConfig(dir), to, store)
+	to.requireSeen(1, 200, 2)
+	require.EqualValues(t, 1, r.errors("read"))
+}
+
+// A file that a program has locked is not finished, however long it pauses.
+func TestLockedFileIsNotFinished(t *testing.T) {
+	dir := t.TempDir()
+	to := &collected{t: t}
+	file := growing(t, filepath.Join(dir, "live-logs.stef"), otelstef.CompactLogs())
+	locked, err := rotate.Locked(file.file.Name())
+	require.NoError(t, err)
+	require.False(t, locked)
+	require.True(t, rotate.Lock(file.file))
+	if locked, err = rotate.Locked(file.file.Name()); err == nil && !locked {
+		t.Skip("the system has no locks")
+	}
+	file.put(numbered(1, 10))
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Delete }), to, nil)
+	to.requireOnce(10)
+	time.Sleep(200 * time.Millisecond) // longer than settle_time
+	r.idle()
+	require.Zero(t, r.finished(complete))
+	file.put(numbered(11, 20))
+	to.requireOnce(20)
+	require.NoError(t, file.file.Close()) // releases the lock
+	r.requireFinished(complete, 1)
+	requireFiles(t, dir, 0)
+}
