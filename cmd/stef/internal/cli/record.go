@@ -45,6 +45,10 @@ its own. A process that is killed leaves files that are whole up to their last
 frame (stef repair). --sync says how often files are also synced to the disk, so
 that they survive a crash of the machine.
 
+A steffile receiver that follows the folder reads the files while they are written, and
+does not delete them before the recording ends. If a file is removed or replaced, the
+recording ends with an error.
+
   stef record --listen localhost:4317 'telemetry-{signal}.stef'
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
@@ -85,15 +89,6 @@ type recorder struct {
 	tapes   map[otlpfile.Signal]*tape
 	arrived uint64
 	failed  error
-}
-
-// tape is the file of one signal.
-type tape struct {
-	name  string
-	file  *os.File
-	w     *convert.BatchWriter
-	items uint64
-	dirty bool
 }
 
 var errEnough = errors.New("the recording has ended")
@@ -147,11 +142,7 @@ func (c *recorder) run(env *Env, out string) error {
 	if err != nil {
 		return err
 	}
-	until := "interrupt to end"
-	if c.items > 0 {
-		until = fmt.Sprintf("it ends after %s; interrupt to end before", figure.Count(c.items, "item"))
-	}
-	fmt.Fprintf(env.Stderr, "listening for STEF and OTLP at %s; %s\n", listener.Addr(), until)
+	fmt.Fprintf(env.Stderr, "listening for STEF and OTLP at %s; %s\n", listener.Addr(), c.until())
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(listener) }()
 	c.untilEnd(ctx, served)
@@ -161,6 +152,21 @@ func (c *recorder) run(env *Env, out string) error {
 	}
 	c.summarise(env)
 	return nil
+}
+
+// until says when the recording ends.
+func (c *recorder) until() string {
+	var ends []string
+	if c.items > 0 {
+		ends = append(ends, figure.Count(c.items, "item"))
+	}
+	if c.during > 0 {
+		ends = append(ends, c.during.String())
+	}
+	if ends == nil {
+		return "interrupt to end"
+	}
+	return fmt.Sprintf("it ends after %s; interrupt to end before", strings.Join(ends, " or "))
 }
 
 // listening adds what to do to an error of listening.
@@ -238,15 +244,14 @@ func (c *recorder) take(b otlpfile.Batch) error {
 func (c *recorder) write(b otlpfile.Batch) error {
 	t := c.tapes[b.Signal]
 	if t == nil {
-		t = &tape{name: c.name(b.Signal)}
 		var err error
-		if t.file, err = os.Create(t.name); err != nil {
-			return &file.Error{Name: t.name, Err: err}
+		if t, err = newTape(c.name(b.Signal), b.Signal); err != nil {
+			return err
 		}
 		c.tapes[b.Signal] = t
-		if t.w, err = convert.NewBatchWriter(t.file, t.name, b.Signal); err != nil {
-			return &file.Error{Name: t.name, Err: err}
-		}
+	}
+	if err := t.inPlace(checkEvery); err != nil {
+		return err
 	}
 	if err := t.w.Write(b); err != nil {
 		return &file.Error{Name: t.name, Err: err}
@@ -255,17 +260,6 @@ func (c *recorder) write(b otlpfile.Batch) error {
 	t.dirty = true
 	if c.sync <= 0 {
 		return t.sync()
-	}
-	return nil
-}
-
-func (t *tape) sync() error {
-	if !t.dirty {
-		return nil
-	}
-	t.dirty = false
-	if err := t.file.Sync(); err != nil {
-		return &file.Error{Name: t.name, Err: err}
 	}
 	return nil
 }
@@ -295,10 +289,8 @@ func (c *recorder) close() error {
 	defer c.mu.Unlock()
 	err := c.failed
 	for _, t := range c.tapes {
-		for _, end := range []func() error{t.w.Close, t.file.Sync, t.file.Close} {
-			if e := end(); e != nil && err == nil {
-				err = &file.Error{Name: t.name, Err: e}
-			}
+		if e := t.close(); err == nil {
+			err = e
 		}
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/stef-go/rotate"
 )
 
 // freeAddress returns an unused address of the loopback interface.
@@ -193,4 +195,33 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 	code, stderr := wait()
 	require.Zero(t, code)
 	require.Contains(t, stderr, "nothing arrived\n")
+	require.Contains(t, stderr, "; it ends after 10ms; interrupt to end before\n")
+}
+
+// A recording holds a lock on its files, and does not report a file that somebody removed
+// as written.
+func TestRecordIntoAFollowedFolder(t *testing.T) {
+	dir := t.TempDir()
+	logs := filepath.Join(dir, fixtures.LogsName)
+	require.NoError(t, os.WriteFile(logs, fixtures.Logs(), 0o666))
+	file := filepath.Join(dir, "live-logs.stef")
+	for _, again := range []bool{false, true} {
+		address, interrupt, wait := recording(t, filepath.Join(dir, "live-{signal}.stef"))
+		mustRun(t, nil, "replay", "--rate", "max", "--endpoint", address, logs)
+		locked, err := rotate.Locked(file)
+		require.NoError(t, err)
+		require.Equal(t, runtime.GOOS != "windows", locked)
+		require.NoError(t, os.Remove(file))
+		if again { // the batch is refused, and ends the recording
+			time.Sleep(150 * time.Millisecond)
+			code, _, _ := run(nil, "replay", "--rate", "max", "--retries", "0", "--endpoint", address, logs)
+			require.Equal(t, cli.ExitIO, code)
+		} else {
+			require.True(t, interrupt.Deliver())
+		}
+		code, stderr := wait()
+		require.Equal(t, cli.ExitIO, code, stderr)
+		require.Contains(t, stderr, file+": another program removed or replaced the file while it was recorded\n")
+		require.NotContains(t, stderr, "log records")
+	}
 }

@@ -1,0 +1,99 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/stef-go/rotate"
+)
+
+// tape is the file of one signal.
+type tape struct {
+	name    string
+	file    *os.File
+	w       *convert.BatchWriter
+	items   uint64
+	dirty   bool
+	checked time.Time // when the name was last checked to be that of the file
+}
+
+// newTape creates a file and locks it, so that a steffile receiver does not delete it.
+func newTape(name string, s otlpfile.Signal) (*tape, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, &file.Error{Name: name, Err: err}
+	}
+	t := &tape{name: name, file: f, checked: time.Now()}
+	if err = lock(f); err == nil {
+		t.w, err = convert.NewBatchWriter(f, name, s)
+	}
+	if err != nil {
+		f.Close()
+		return nil, &file.Error{Name: name, Err: err}
+	}
+	return t, nil
+}
+
+// lock locks a file. A receiver that looks whether a file is locked, locks it for a moment.
+func lock(f *os.File) error {
+	for range 100 {
+		if rotate.Lock(f) {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return errors.New("another process writes the file")
+}
+
+// checkEvery is how often a file is looked up by its name while it is written.
+const checkEvery = 100 * time.Millisecond
+
+// inPlace returns an error if the name is not that of the file any more, and looks at most
+// once in an interval.
+func (t *tape) inPlace(every time.Duration) error {
+	if time.Since(t.checked) < every {
+		return nil
+	}
+	t.checked = time.Now()
+	named, err := os.Stat(t.name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return &file.Error{Name: t.name, Err: err}
+	}
+	if open, e := t.file.Stat(); e != nil || err == nil && os.SameFile(named, open) {
+		return nil
+	}
+	return &file.Error{Name: t.name, Err: errors.New("another program removed or replaced the file while it was recorded")}
+}
+
+func (t *tape) sync() error {
+	if !t.dirty {
+		return nil
+	}
+	t.dirty = false
+	if err := t.file.Sync(); err != nil {
+		return &file.Error{Name: t.name, Err: err}
+	}
+	return nil
+}
+
+// close completes the file.
+func (t *tape) close() error {
+	err := t.w.Close()
+	for _, end := range []func() error{t.file.Sync, func() error { return t.inPlace(0) }, t.file.Close} {
+		if e := end(); err == nil {
+			err = e
+		}
+	}
+	var named *file.Error
+	if err != nil && !errors.As(err, &named) {
+		err = &file.Error{Name: t.name, Err: err}
+	}
+	return err
+}
