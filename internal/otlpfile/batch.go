@@ -48,6 +48,11 @@ func (b Batch) Items() int {
 	return 0
 }
 
+// HasPdata reports whether the batch has pdata, not only OTLP.
+func (b Batch) HasPdata() bool {
+	return b.Metrics != (pmetric.Metrics{}) || b.Traces != (ptrace.Traces{}) || b.Logs != (plog.Logs{})
+}
+
 // Marshal returns the protobuf message: that of the file, or one built from
 // pdata.
 func (b Batch) Marshal() ([]byte, error) {

@@ -74,7 +74,7 @@ func TestRequests(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &f))
 		return f
 	}
-	// OTLP is measured as it is in the file, a stream as one request for each frame.
+	// OTLP is measured as a Collector sends the messages of the file, a stream as one request for each frame.
 	f := stat(recording)
 	require.Equal(t, []int{n, plain, packed}, []int{f.OTLP.Requests, f.OTLP.Plain, f.OTLP.Zstd})
 	f = stat(out)

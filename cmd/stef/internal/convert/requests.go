@@ -43,7 +43,7 @@ func (r *Requests) add(b otlpfile.Batch, items int) error {
 	if r == nil || items == 0 {
 		return nil
 	}
-	request, err := b.Marshal()
+	request, err := asSent(b)
 	if err != nil {
 		return err
 	}
@@ -53,6 +53,19 @@ func (r *Requests) add(b otlpfile.Batch, items int) error {
 	r.Plain += int64(len(request))
 	r.Zstd += int64(len(r.packed))
 	return nil
+}
+
+// asSent returns the request that a Collector sends for a batch: the one that pdata makes.
+// Other writers of OTLP make other bytes of the same items.
+func asSent(b otlpfile.Batch) ([]byte, error) {
+	if !b.HasPdata() {
+		var err error
+		if b, err = otlpfile.Unmarshal(b.Signal, b.OTLP); err != nil {
+			return nil, err
+		}
+	}
+	b.OTLP = nil
+	return b.Marshal()
 }
 
 // RequestsOf reads a stream of a root to its end, or to the first damaged frame,
