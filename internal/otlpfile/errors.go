@@ -23,6 +23,8 @@ var (
 	// ErrSignal: the signal is unknown and cannot be guessed, or it is not the
 	// requested one.
 	ErrSignal = errors.New("signal")
+	// ErrProfiles: the file holds a profile.
+	ErrProfiles = errors.New("the file looks like a profile (pprof), and profiles are not supported: use OTLP for them")
 	// ErrRead: the source failed, not its content.
 	ErrRead = errors.New("cannot read")
 )

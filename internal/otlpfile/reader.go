@@ -148,10 +148,19 @@ func (r *Reader) guess() error {
 	r.sniff = r.signal != SignalUnknown && (r.format == Proto || r.format == Parts && !r.others)
 	if r.signal == SignalUnknown {
 		if r.signal = GuessSignal(r.name, r.format, head); r.signal == SignalUnknown {
+			if r.format == Proto && isPprof(head) {
+				return r.at(piece{}, fmt.Errorf("%w: %w", ErrSignal, ErrProfiles))
+			}
 			return r.at(piece{}, fmt.Errorf("%w: %s", ErrSignal, r.whyNoSignal(head)))
 		}
 	}
 	return nil
+}
+
+// isPprof reports whether a file begins as a profile of pprof does: with a message whose
+// first field is a number. OTLP begins with messages in messages.
+func isPprof(head []byte) bool {
+	return len(head) > 2 && head[0] == 0x0a && head[1] < 16 && head[2] == 0x08
 }
 
 // whyNoSignal says why the signal of a file cannot be guessed.

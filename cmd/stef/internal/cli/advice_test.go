@@ -70,10 +70,10 @@ func TestAdvice(t *testing.T) {
 	f(cli.ExitUsage, "all.json: it holds traces and logs, not metrics: leave --signal out\n", "convert", "--signal", "metrics", both, out+".stef")
 
 	// Commands that read streams only.
-	f(cli.ExitData, "all.json: it is otlp-json; repair is for STEF: ", "repair", both, out)
-	f(cli.ExitData, "all.json: it is otlp-json; inspect prints STEF: convert it first, with stef convert\n", "inspect", both)
+	f(cli.ExitUsage, "all.json: it is otlp-json; repair is for STEF: ", "repair", both, out)
+	f(cli.ExitUsage, "all.json: it is otlp-json; inspect prints STEF: convert it first, with stef convert\n", "inspect", both)
 	mustRun(t, spans(t), "convert", "-", filepath.Join(dir, "m.parquet"))
-	f(cli.ExitData, "m.parquet: it is parquet; repair is for STEF", "repair", filepath.Join(dir, "m.parquet"), out)
+	f(cli.ExitUsage, "m.parquet: it is parquet; repair is for STEF", "repair", filepath.Join(dir, "m.parquet"), out)
 
 	// Empty files, and files that are something else.
 	for _, name := range []string{"empty1.stef", "empty1", "empty1.json"} {
@@ -87,6 +87,7 @@ func TestAdvice(t *testing.T) {
 	}
 	f(cli.ExitData, "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "cat", path("other.json", []byte(`{"a":1}`)))
 	f(cli.ExitData, "the file holds profiles, which STEF does not support: use OTLP for them", "cat", path("profiles.json", []byte(`{"resourceProfiles":[]}`)))
+	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "cat", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")))
 
 	// Files that are no telemetry.
 	for _, text := range []string{"a", "hello\n", "time,value\n" + strings.Repeat("2026-11-22,1\n", 10_000)} {

@@ -6,7 +6,10 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
 )
 
 var completionCommand = &command{
@@ -21,6 +24,9 @@ that have a few:
   fish   stef completion fish | source
 `,
 }
+
+// shells are those with a script.
+var shells = []string{"bash", "zsh", "fish"}
 
 // The script lists the commands, which refer to this one.
 func init() {
@@ -63,7 +69,13 @@ func (c *command) completed() []flagInfo {
 			value, info.usage, _ = strings.Cut(rest, "` ")
 			info.value = true
 			if strings.Contains(value, "|") {
-				info.values = strings.Split(value, "|")
+				info.values = slices.DeleteFunc(strings.Split(value, "|"), func(v string) bool { return v == "N" })
+			}
+			switch f.Name {
+			case "from":
+				info.values = convert.Formats(false)
+			case "to":
+				info.values = convert.Formats(true)
 			}
 		}
 		info.usage, _, _ = strings.Cut(info.usage, "\n")
@@ -85,6 +97,12 @@ func bashCompletion() string {
 		b.WriteString(c.name)
 	}
 	b.WriteString("\"\n  else\n    case \"${COMP_WORDS[1]} $before\" in\n")
+	fmt.Fprintf(&b, "    \"completion completion\") words=\"%s\" ;;\n", strings.Join(shells, " "))
+	var all []string
+	for _, c := range commands() {
+		all = append(all, c.name)
+	}
+	fmt.Fprintf(&b, "    \"help help\") words=\"%s\" ;;\n", strings.Join(all, " "))
 	for _, c := range commands() {
 		for _, f := range c.completed() {
 			if f.values != nil {

@@ -36,6 +36,11 @@ func TestBashCompletion(t *testing.T) {
 	f("--quiet", "stef", "convert", "x", "--q")
 	f("--all --base --depth --frames --json --memory-mib --root --schema --signal", "stef", "stat", "--")
 	f("", "stef", "stat", "x")
+	f("stef otlp-parts otlp otlp-json stef-parts parquet arrow", "stef", "convert", "--from", "''")
+	f("stef otlp-parts otlp otlp-json parquet arrow", "stef", "convert", "--to", "''")
+	f("original max", "stef", "replay", "--rate", "''")
+	f("bash zsh fish", "stef", "completion", "''")
+	f("repair record replay", "stef", "help", "re")
 }
 
 func TestCompletion(t *testing.T) {

@@ -45,7 +45,8 @@ Without flags, the content of IN tells its format and signal, and the end of the
 name of OUT tells the format of the output: .stef, .parquet, .arrow, .parts, .pb,
 .json, .jsonl. Other names need --to; standard output (-) is stef, unless IN is.
 An existing OUT needs --force. Several INs of one signal become one OUT; with
---signal INs of other signals are skipped and counted.
+--signal INs of other signals are skipped and counted. With {signal} in the name of
+OUT, INs of several signals become one file per signal.
 
 A file of several signals, as the file exporter writes it for several pipelines in
 JSON, in parts or in stef-parts, needs --signal, which converts one signal and counts
@@ -139,7 +140,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		return errors.New("must be one of compact, full, reference")
 	})
 	flags.Func("columns", "`KEY,...` attributes that get columns of their own in a table:\n"+
-		"http.request.method, resource:host.name, scope:name", func(keys string) error {
+		"http.request.method, resource:KEY for one of the resource, scope:KEY of the scope", func(keys string) error {
 		for key := range strings.SplitSeq(keys, ",") {
 			if key = strings.TrimSpace(key); key == "" {
 				return errors.New("a name between the commas is empty")
@@ -218,78 +219,16 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	if o.To == convert.Unknown && !c.force && !convert.HasFormat(outName) && formatOf(outName) != convert.Unknown {
 		return lastName(outName)
 	}
-	if len(inNames) > 1 {
+	switch mark := strings.Contains(outName, convert.SignalMark); {
+	case len(inNames) > 1 && mark:
+		return c.severalBySignal(env, o, inNames, outName)
+	case len(inNames) > 1:
 		return c.several(env, o, inNames, outName)
-	}
-	if strings.Contains(outName, convert.SignalMark) {
+	case mark:
 		return c.each(env, o, inNames[0], outName)
 	}
 	_, err := c.one(env, o, inNames[0], outName, false)
 	return err
-}
-
-// several converts files of one signal into one.
-func (c *conversion) several(env *Env, o convert.Options, inNames []string, outName string) error {
-	if strings.Contains(outName, convert.SignalMark) {
-		return usagef("%s is for one input; convert the files of each signal on their own, with --signal", convert.SignalMark)
-	}
-	begin := time.Now()
-	out, err := create(env, inNames[0], outName)
-	if err != nil {
-		return err
-	}
-	guarded := &guard{out, c.overwrite(inNames, outName)}
-	defer out.Discard()
-	stop := func() {}
-	content := int64(0)
-	var last *file.Input
-	open := func(i int) (*file.Input, bool, error) {
-		stop()
-		stop = func() {}
-		if last != nil {
-			content += last.Content()
-		}
-		if i == len(inNames) {
-			return nil, false, nil
-		}
-		in, err := file.Open(inNames[i], env.Stdin)
-		if err == nil && !c.quiet {
-			stop = env.progress(in)
-		}
-		last = in
-		return in, true, err
-	}
-	res, err := convert.RunAll(open, guarded, o)
-	stop()
-	var mixed *convert.MixedError
-	if errors.As(err, &mixed) { // {signal} is for one input
-		mixed.Advice = fmt.Sprintf("say --signal %s to convert these and skip the rest", mixed.First)
-	}
-	if err != nil {
-		return guarded.cause(err)
-	}
-	if res.Root == nil {
-		warn(env.Stderr, res)
-		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}
-	}
-	if guarded.refusal != nil {
-		return guarded.refusal
-	}
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	if !c.quiet {
-		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(content))
-		fmt.Fprintf(env.Stderr, "%s: %s, %s, %s bytes\n", out.Name, res.To, parts(res.To, res.PartsOut), figure.Grouped(out.Written()))
-		asRequests(env.Stderr, out.Name, out.Written(), res, o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None)
-		closing(env.Stderr, res, time.Since(begin))
-	}
-	skippedSignals(env.Stderr, res)
-	if res.Items+res.Skipped == 0 {
-		fmt.Fprintf(env.Stderr, "warning: the files have no %s, so %s is empty\n", convert.ItemsOf(res.Root.Signal), out.Name)
-	}
-	warn(env.Stderr, res)
-	return nil
 }
 
 // done is a conversion of one file into one.
@@ -433,9 +372,9 @@ func ratio(content, written int64) string {
 	case content == 0 || written == 0:
 		return ""
 	case written > content:
-		return fmt.Sprintf(", %.3g times the input", float64(written)/float64(content))
+		return fmt.Sprintf(", %s times the input", figure.Ratio(float64(written)/float64(content)))
 	}
-	return fmt.Sprintf(", ratio %.3g", float64(content)/float64(written))
+	return fmt.Sprintf(", ratio %s", figure.Ratio(float64(content)/float64(written)))
 }
 
 // notCompressed reports whether an input is a stream without compression.
@@ -456,8 +395,8 @@ func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain
 		if plain {
 			note = " and is not compressed"
 		}
-		fmt.Fprintf(w, "on the wire as OTLP, zstd for each request: %s, %s bytes; %s is %.3g times that%s\n",
-			figure.Count(r.N, "request"), figure.Grouped(r.Zstd), name, float64(size)/float64(r.Zstd), note)
+		fmt.Fprintf(w, "on the wire as OTLP, zstd for each request: %s, %s bytes; %s is %s times that%s\n",
+			figure.Count(r.N, "request"), figure.Grouped(r.Zstd), name, figure.Ratio(float64(size)/float64(r.Zstd)), note)
 	}
 }
 

@@ -137,8 +137,8 @@ func TestCutEachMessage(t *testing.T) {
 		advice := fmt.Sprintf("head -c %d %s keeps the 6 messages before it", end, in)
 		require.Contains(t, stderr, advice)
 		code, _, stderr = run(nil, "repair", in, out+".stef")
-		require.Equal(t, cli.ExitData, code)
-		require.Contains(t, stderr, "repair is for STEF: stef convert says where to cut it\n")
+		require.Equal(t, cli.ExitUsage, code)
+		require.Contains(t, stderr, "repair is for STEF: if the file is damaged, stef convert says where to cut it\n")
 		require.NoError(t, os.WriteFile(in, content[:end], 0o666))
 		mustRun(t, nil, "cat", in)
 	}

@@ -327,6 +327,9 @@ func TestMistakesOfFiles(t *testing.T) {
 	require.Contains(t, stderr, "; --skip keeps the beginning of a cut file only beside other inputs; use stef repair\n")
 	line, err := os.ReadFile(m.json)
 	require.NoError(t, err)
+	code, _, stderr = run(nil, "convert", "--skip", m.file("cut.json", line[:len(line)/2]), out)
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "; --skip keeps the beginning of a cut file only beside other inputs\n")
 	noise := m.file("noise.json", slices.Concat(line, []byte("noise\n"), line))
 	m.fails(cli.ExitData, fmt.Sprintf("noise.json: otlp-json logs message 2, line 2, byte %d: corrupt: 'n' is not the start of a message; sed 2d noise.json leaves out the line", len(line)),
 		"convert", noise, out)

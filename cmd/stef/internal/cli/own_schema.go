@@ -89,9 +89,9 @@ func (s *opened) check() error {
 	case err != nil || format == convert.STEF || format == convert.STEFParts:
 		return nil // reading it reports errors
 	case s.o.repairs && s.Packed != "" && (format == convert.OTLPJSON || format == convert.OTLPParts):
-		return fmt.Errorf("it is %s; repair is for STEF: stef convert says where to cut it", format)
+		return convert.Misfit("it is %s; repair is for STEF: if the file is damaged, stef convert says where to cut it", format)
 	case s.o.onlySTEF != "":
-		return fmt.Errorf("it is %s; %s", format, s.o.onlySTEF)
+		return convert.Misfit("it is %s; %s", format, s.o.onlySTEF)
 	}
 	return nil
 }

@@ -88,6 +88,6 @@ func TestRepairHeaders(t *testing.T) {
 	m.fails(cli.ExitUsage, "the output is stef, and the name c.parquet is for parquet: end it in .stef", "repair", m.metrics, m.path("c.parquet"))
 	m.fails(cli.ExitUsage, "the output is not compressed as a whole: end the name in .stef, not .zst", "repair", m.metrics, m.path("c.stef.zst"))
 	code, _, stderr := run(nil, "repair", m.tape, m.path("out.stef"))
-	require.Equal(t, cli.ExitData, code)
-	require.Contains(t, stderr, "it is otlp-parts; repair is for STEF: stef convert says where to cut it\n")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "it is otlp-parts; repair is for STEF: if the file is damaged, stef convert says where to cut it\n")
 }

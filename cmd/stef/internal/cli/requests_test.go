@@ -14,13 +14,14 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// requests are the requests of a recording with the size of each compressed alone,
-// computed without the tool.
+// requests are the requests that pdata makes of a recording, with the size of each
+// compressed alone, computed without the tool.
 func requests(t *testing.T, name string) (n, plain, packed int) {
 	t.Helper()
 	f, err := os.Open(name)
@@ -37,9 +38,11 @@ func requests(t *testing.T, name string) (n, plain, packed int) {
 			return n, plain, packed
 		}
 		if b.Items() > 0 {
+			request, err := (&plog.ProtoMarshaler{}).MarshalLogs(b.Logs)
+			require.NoError(t, err)
 			n++
-			plain += len(b.OTLP)
-			packed += len(z.EncodeAll(b.OTLP, nil))
+			plain += len(request)
+			packed += len(z.EncodeAll(request, nil))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
@@ -85,7 +86,11 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 		if in.converted != nil || errors.As(err, &failed) {
 			return err
 		}
-		err = fmt.Errorf("%w\n%s", err, lossOf(in.Name, &rep.Whole))
+		loss := lossOf(in.Name, &rep.Whole)
+		if rep.Whole.Concatenated { // stat copies nothing
+			loss = strings.Replace(loss, "; not copied: ", "; not reported: ", 1)
+		}
+		err = fmt.Errorf("%w\n%s", err, loss)
 	} else if res := in.summary(); res != nil {
 		rep.Source = res.From.String()
 		asOTLP = res.Requests

@@ -210,6 +210,9 @@ func advised(o *Options, err error) error {
 	if o.likely != otlpfile.SignalUnknown && errors.Is(err, otlpfile.ErrCorrupt) {
 		return Misfit("%w; it looks like %s: leave %s out", err, o.likely, cmp.Or(o.RootFlag, "--signal"))
 	}
+	if o.Skip && o.From.otlp() && errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w; --skip keeps the beginning of a cut file only beside other inputs", err)
+	}
 	if o.Skip && o.From.otlp() && errors.Is(err, otlpfile.ErrCorrupt) {
 		return fmt.Errorf("%w; --skip omits items that cannot be converted, not damaged %ss", err, partNoun(o.From))
 	}

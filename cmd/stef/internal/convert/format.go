@@ -43,6 +43,15 @@ var otlpFormats = [...]otlpfile.Format{OTLPParts: otlpfile.Parts, OTLP: otlpfile
 // String returns the name of the format.
 func (f Format) String() string { return formatNames[f] }
 
+// Formats returns the names of the formats of an input or of an output.
+func Formats(output bool) []string {
+	names := FormatNames
+	if output {
+		names = writtenNames
+	}
+	return strings.Split(strings.Replace(names, " or ", ", ", 1), ", ")
+}
+
 // ParseFormat returns the format with a name, of an input or of an output.
 func ParseFormat(name string, output bool) (Format, error) {
 	for f := STEF; f <= Arrow; f++ {

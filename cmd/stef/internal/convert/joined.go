@@ -157,7 +157,7 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 		return nil, err
 	}
 	if s, ok := c.sink.(tableSink); ok {
-		c.res.EmptyColumns = s.EmptyColumns()
+		c.res.EmptyColumns, c.res.Losses = s.EmptyColumns(), nonzero(c.empty, emptyLoss)
 	}
 	if s, ok := c.sink.(streamSink); ok {
 		c.res.PartsOut, c.res.Losses = s.Stats().Frames, s.Losses()
@@ -178,6 +178,7 @@ type joined struct {
 
 	now   *Options // those of the input that is read
 	items int      // of the input that is read
+	empty uint64   // resources, scopes and metrics without items, which a table does not hold
 }
 
 // omit reports whether an error ends an input only, not the conversion.
@@ -245,14 +246,22 @@ func (c *joined) add(in *file.Input) error {
 		if err := c.res.take(&o, err); err != nil {
 			return err
 		}
+		c.res.PartsIn++
+		if o.To.table() {
+			c.empty += emptyContainers(batch)
+		}
 		if batch.Items() == 0 {
+			if s, ok := c.sink.(streamSink); ok { // it counts what is lost
+				if err := c.res.take(&o, s.Encode(batch)); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		if err := c.of(in, &o, stream.RootOf(batch.Signal)); err != nil {
 			return err
 		}
 		c.items += batch.Items()
-		c.res.PartsIn++
 		c.res.PartsOut++
 		if o.To == STEF && o.From.otlp() {
 			if err := c.res.measure(&o); err != nil {
@@ -295,7 +304,7 @@ func noneHas(o *Options, others []SkippedSignal) error {
 	for _, other := range others {
 		names = append(names, other.Signal.String())
 	}
-	return Misfit("the files hold %s, not %s: leave %s out", strings.Join(names, " and "), o.Root.Signal, cmp.Or(o.RootFlag, "--signal"))
+	return misfit{fmt.Errorf("the files hold %s, not %s: leave %s out", strings.Join(names, " and "), o.Root.Signal, cmp.Or(o.RootFlag, "--signal")), true}
 }
 
 // write writes a batch and counts its items.

@@ -38,7 +38,7 @@ func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.
 		options = append(options, otlpfile.WithOtherSignals())
 	}
 	r, err := otlpfile.Open(in, otlpFormats[o.From], wanted, options...)
-	if errors.Is(err, otlpfile.ErrSignal) && wanted == otlpfile.SignalUnknown && o.From != OTLPJSON {
+	if errors.Is(err, otlpfile.ErrSignal) && wanted == otlpfile.SignalUnknown && o.From != OTLPJSON && !errors.Is(err, otlpfile.ErrProfiles) {
 		err = fmt.Errorf("%w: add --signal metrics, traces or logs", err)
 	}
 	if err != nil {

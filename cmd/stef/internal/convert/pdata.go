@@ -30,10 +30,13 @@ func (e *batchEncoder) Encode(b otlpfile.Batch) error {
 	return err
 }
 
+// emptyLoss describes the number of lost resources, scopes and metrics.
+const emptyLoss = "%d resources, scopes or metrics without items"
+
 func (e *batchEncoder) Losses() []string {
 	l := e.losses()
 	return nonzero(
-		l.EmptyContainers, "%d resources, scopes or metrics without items",
+		l.EmptyContainers, emptyLoss,
 		l.UnknownFields, "%d fields that this version of OTLP does not know",
 		l.EntityRefs, "%d entity references",
 		l.Flags, "flags of %d points",

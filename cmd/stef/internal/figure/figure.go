@@ -54,6 +54,9 @@ func Wait(d time.Duration) string {
 	return d.String()
 }
 
+// Ratio writes a ratio with three digits: 0.500, 1.00, 18.1.
+func Ratio(r float64) string { return strings.TrimSuffix(fmt.Sprintf("%#.3g", r), ".") }
+
 // Percent writes a share in percent, or nothing if the whole is 0.
 func Percent(part, whole int64) string {
 	if whole == 0 {

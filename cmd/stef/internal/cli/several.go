@@ -1,0 +1,183 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
+	"github.com/otelstef/stef/cmd/stef/internal/file"
+	"github.com/otelstef/stef/cmd/stef/internal/stream"
+	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
+)
+
+// merged is a conversion of several files of one signal into one.
+type merged struct {
+	out     *file.Output
+	res     *convert.Result
+	content int64 // bytes of the inputs, uncompressed
+	plain   bool  // whether the stream is not compressed
+}
+
+// several converts files of one signal into one.
+func (c *conversion) several(env *Env, o convert.Options, inNames []string, outName string) error {
+	begin := time.Now()
+	m, err := c.merge(env, o, inNames, outName)
+	if err != nil {
+		return err
+	}
+	defer m.out.Discard()
+	res := m.res
+	if res.Root == nil {
+		warn(env.Stderr, res)
+		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}
+	}
+	if err := m.out.Commit(); err != nil {
+		return err
+	}
+	if !c.quiet {
+		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(m.content))
+		compared := ""
+		if len(res.Others) == 0 { // for one of several signals the ratio would be meaningless
+			compared = ratio(m.content, m.out.Written())
+		}
+		m.output(env, compared)
+		closing(env.Stderr, res, time.Since(begin))
+	}
+	skippedSignals(env.Stderr, res)
+	if res.Items+res.Skipped == 0 {
+		fmt.Fprintf(env.Stderr, "warning: the files have no %s, so %s is empty\n", convert.ItemsOf(res.Root.Signal), m.out.Name)
+	}
+	warn(env.Stderr, res)
+	return nil
+}
+
+// output prints the size of the output, and what OTLP takes on the wire.
+func (m *merged) output(env *Env, more string) {
+	fmt.Fprintf(env.Stderr, "%s: %s, %s, %s bytes%s\n", m.out.Name, m.res.To, parts(m.res.To, m.res.PartsOut), figure.Grouped(m.out.Written()), more)
+	asRequests(env.Stderr, m.out.Name, m.out.Written(), m.res, m.plain)
+}
+
+// merge converts files of one signal into one. It leaves it to the caller to commit or to
+// discard the output.
+func (c *conversion) merge(env *Env, o convert.Options, inNames []string, outName string) (_ *merged, err error) {
+	m := &merged{plain: o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None}
+	if m.out, err = create(env, inNames[0], outName); err != nil {
+		return nil, err
+	}
+	guarded := &guard{m.out, c.overwrite(inNames, outName)}
+	defer func() {
+		if err != nil {
+			m.out.Discard()
+		}
+	}()
+	stop := func() {}
+	var last *file.Input
+	open := func(i int) (*file.Input, bool, error) {
+		stop()
+		stop = func() {}
+		if last != nil {
+			m.content += last.Content()
+		}
+		if i == len(inNames) {
+			return nil, false, nil
+		}
+		in, err := file.Open(inNames[i], env.Stdin)
+		if err == nil && !c.quiet {
+			stop = env.progress(in)
+		}
+		last = in
+		return in, true, err
+	}
+	m.res, err = convert.RunAll(open, guarded, o)
+	stop()
+	var mixed *convert.MixedError
+	if errors.As(err, &mixed) {
+		mixed.Advice = fmt.Sprintf("say --signal %s to convert these and skip the rest, or put %s into the name of OUT for one file per signal", mixed.First, convert.SignalMark)
+	}
+	if err != nil {
+		return nil, guarded.cause(err)
+	}
+	if m.res.Root != nil && guarded.refusal != nil {
+		return nil, guarded.refusal
+	}
+	return m, nil
+}
+
+// severalBySignal converts the signals of several files in turn, each to its own file. It
+// skips signals without items.
+func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []string, outName string) error {
+	if slices.Contains(inNames, "-") {
+		return usagef("%s needs files to read several times, not standard input", convert.SignalMark)
+	}
+	if o.Root != nil {
+		return usagef("--signal and %s do not go together", convert.SignalMark)
+	}
+	begin := time.Now()
+	var all []*merged
+	defer func() {
+		for _, m := range all {
+			m.out.Discard()
+		}
+	}()
+	for _, root := range stream.Roots() {
+		o.Root, o.RootFlag = root, ""
+		o.OutName = strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())
+		m, err := c.merge(env, o, inNames, o.OutName)
+		if errors.Is(err, convert.ErrOtherSignal) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, m)
+	}
+	written := slices.DeleteFunc(slices.Clone(all), func(m *merged) bool { return m.res.Items+m.res.Skipped == 0 })
+	for _, m := range written { // after the errors of all, so that they leave no part of the files
+		if err := m.out.Commit(); err != nil {
+			return err
+		}
+	}
+	if !c.quiet && len(written) > 0 {
+		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(written[0].content))
+	}
+	size := int64(0)
+	for _, m := range written {
+		if !c.quiet {
+			m.output(env, ", "+items(m.res.Items, m.res.Root.Signal))
+		}
+		size += m.out.Written()
+	}
+	var told convert.Result // each file was read for each signal
+	for _, m := range all {
+		for _, f := range m.res.Ignored {
+			if !slices.Contains(told.Ignored, f) {
+				told.Ignored = append(told.Ignored, f)
+			}
+		}
+		for _, f := range m.res.Files {
+			if !slices.ContainsFunc(told.Files, func(other error) bool { return other.Error() == f.Error() }) {
+				told.Files = append(told.Files, f)
+			}
+		}
+		m.res.Ignored, m.res.Files = nil, nil
+	}
+	warn(env.Stderr, &told)
+	if len(written) == 0 {
+		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}
+	}
+	for _, m := range written {
+		warn(env.Stderr, m.res)
+	}
+	if !c.quiet {
+		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), ratio(written[0].content, size), figure.Seconds(time.Since(begin)))
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// Several inputs become one file per signal that they hold.
+func TestSeveralInputsBySignal(t *testing.T) {
+	dir, logs := folder(t)
+	traces := filepath.Join(dir, fixtures.TracesName)
+	require.NoError(t, os.WriteFile(traces, fixtures.Traces(), 0o666))
+	stef := filepath.Join(dir, "logs.stef")
+	mustRun(t, nil, "convert", "--quiet", logs, stef)
+	lines := func(args ...string) []string {
+		out, _ := mustRun(t, nil, append([]string{"cat"}, args...)...)
+		return strings.Split(out, "\n")
+	}
+
+	out := filepath.Join(t.TempDir(), "all-{signal}.stef")
+	_, stderr := mustRun(t, nil, "convert", "--mode", "ordered", logs, traces, stef, out)
+	require.Equal(t, []string{"all-logs.stef", "all-traces.stef"}, list(t, filepath.Dir(out)))
+	require.True(t, slices.Equal(lines(traces), lines(strings.ReplaceAll(out, "{signal}", "traces"))))
+	require.Equal(t, 2*2446+1, len(lines(strings.ReplaceAll(out, "{signal}", "logs"))))
+	require.Regexp(t, `^3 files, [0-9,]+ bytes\n.*all-traces.stef: stef, 132 frames, [0-9,]+ bytes, [0-9,]+ spans\n`, stderr)
+	require.Regexp(t, `\n2 files, [0-9,]+ bytes, ratio [0-9.]+ in [0-9.]+ s\n$`, stderr)
+
+	code, _, stderr := run(nil, "convert", logs, traces, out)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "exists; --force overwrites it")
+	mustRun(t, nil, "convert", "--force", "--quiet", logs, traces, out)
+	require.True(t, slices.Equal(lines(logs), lines(strings.ReplaceAll(out, "{signal}", "logs"))))
+
+	// An error leaves no part of the files.
+	none := filepath.Join(t.TempDir(), "all-{signal}.stef")
+	cut := filepath.Join(dir, "cut.stef")
+	whole, err := os.ReadFile(stef)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(cut, whole[:len(whole)-1], 0o666))
+	code, _, stderr = run(nil, "convert", traces, cut, none)
+	require.Equal(t, cli.ExitData, code, stderr)
+	require.Empty(t, list(t, filepath.Dir(none)))
+	_, stderr = mustRun(t, nil, "convert", "--skip", traces, cut, none)
+	require.Equal(t, 1, strings.Count(stderr, "not complete: "), stderr)
+
+	code, _, stderr = run(nil, "convert", "--signal", "logs", logs, traces, none)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "--signal and {signal} do not go together")
+	code, _, stderr = run(nil, "convert", logs, "-", none)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "{signal} needs files to read several times, not standard input")
+
+	// Several inputs of one signal have a ratio, too.
+	_, stderr = mustRun(t, nil, "convert", logs, stef, filepath.Join(dir, "both.stef"))
+	require.Regexp(t, `both.stef: stef, 240 frames, [0-9,]+ bytes, ratio [0-9.]+\n`, stderr)
+}
+
+// A table counts the parts of its input and what it lacks, as a stream does.
+func TestTablesCountParts(t *testing.T) {
+	dir := t.TempDir()
+	metrics := filepath.Join(dir, fixtures.MetricsName)
+	require.NoError(t, os.WriteFile(metrics, fixtures.Metrics(), 0o666))
+	for _, out := range []string{"m.stef", "m.parquet", "m.arrow"} {
+		_, stderr := mustRun(t, nil, "convert", metrics, filepath.Join(dir, out))
+		require.Contains(t, stderr, ": otlp-parts, 168 parts, ", out)
+		require.Contains(t, stderr, "not kept: 10 resources, scopes or metrics without items\n", out)
+	}
+	_, stderr := mustRun(t, nil, "convert", metrics, metrics, filepath.Join(dir, "two.stef"))
+	require.Contains(t, stderr, "not kept: 20 resources, scopes or metrics without items\n")
+}
+
+// OTLP on the wire is what pdata makes of the items, whatever the bytes in the file are.
+func TestRequestsAreThoseOfPdata(t *testing.T) {
+	dir := t.TempDir()
+	md := pmetric.NewMetrics()
+	m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("m")
+	point := m.SetEmptyGauge().DataPoints().AppendEmpty()
+	point.SetIntValue(7)
+	message, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+	require.NoError(t, err)
+	// The same message with the schema URL of the resource, which is empty, 1000 times.
+	body := message[2:] // after the tag and the length of the resource
+	body = append(body[:len(body):len(body)], strings.Repeat("\x1a\x00", 1000)...)
+	longer := binary.AppendUvarint([]byte{message[0]}, uint64(len(body)))
+	longer = append(longer, body...)
+	wire := regexp.MustCompile(`on the wire as OTLP, zstd for each request: 1 request, [0-9,]+ bytes`)
+	var lines []string
+	for name, content := range map[string][]byte{"a.pb": message, "b.pb": longer} {
+		in := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(in, content, 0o666))
+		for _, mode := range []string{"sorted", "ordered"} {
+			_, stderr := mustRun(t, nil, "convert", "--force", "--signal", "metrics", "--mode", mode, in, filepath.Join(dir, "x.stef"))
+			lines = append(lines, wire.FindString(stderr))
+		}
+	}
+	require.NotEmpty(t, lines[0])
+	for _, l := range lines {
+		require.Equal(t, lines[0], l)
+	}
+}

@@ -1,0 +1,64 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+)
+
+// emptyContainers counts the resources, scopes and metrics of a batch that have no items,
+// as encoders of streams do.
+func emptyContainers(b otlpfile.Batch) (n uint64) {
+	count := func(items int) {
+		if items == 0 {
+			n++
+		}
+	}
+	switch b.Signal {
+	case otlpfile.Metrics:
+		for _, r := range b.Metrics.ResourceMetrics().All() {
+			count(r.ScopeMetrics().Len())
+			for _, s := range r.ScopeMetrics().All() {
+				count(s.Metrics().Len())
+				for _, m := range s.Metrics().All() {
+					count(points(m))
+				}
+			}
+		}
+	case otlpfile.Traces:
+		for _, r := range b.Traces.ResourceSpans().All() {
+			count(r.ScopeSpans().Len())
+			for _, s := range r.ScopeSpans().All() {
+				count(s.Spans().Len())
+			}
+		}
+	case otlpfile.Logs:
+		for _, r := range b.Logs.ResourceLogs().All() {
+			count(r.ScopeLogs().Len())
+			for _, s := range r.ScopeLogs().All() {
+				count(s.LogRecords().Len())
+			}
+		}
+	}
+	return n
+}
+
+// points returns the number of points of a metric.
+func points(m pmetric.Metric) int {
+	switch m.Type() {
+	case pmetric.MetricTypeGauge:
+		return m.Gauge().DataPoints().Len()
+	case pmetric.MetricTypeSum:
+		return m.Sum().DataPoints().Len()
+	case pmetric.MetricTypeHistogram:
+		return m.Histogram().DataPoints().Len()
+	case pmetric.MetricTypeExponentialHistogram:
+		return m.ExponentialHistogram().DataPoints().Len()
+	case pmetric.MetricTypeSummary:
+		return m.Summary().DataPoints().Len()
+	}
+	return 0
+}
