@@ -41,7 +41,7 @@ func TestSeveralInputsBySignal(t *testing.T) {
 
 	code, _, stderr := run(nil, "convert", logs, traces, out)
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "exists; --force overwrites it")
+	require.Contains(t, stderr, "and it exists")
 	mustRun(t, nil, "convert", "--force", "--quiet", logs, traces, out)
 	require.True(t, slices.Equal(lines(logs), lines(strings.ReplaceAll(out, "{signal}", "logs"))))
 
