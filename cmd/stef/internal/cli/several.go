@@ -169,6 +169,10 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		}
 		m.res.Ignored, m.res.Files = nil, nil
 	}
+	told.Files = slices.DeleteFunc(slices.Clone(told.Files), func(f error) bool { // of the signals that a cut file does not hold
+		base, ok := strings.CutSuffix(f.Error(), convert.NothingConverted)
+		return ok && slices.ContainsFunc(told.Files, func(other error) bool { return other.Error() == base+convert.BeginConverted })
+	})
 	warn(env.Stderr, &told)
 	if len(written) == 0 {
 		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}

@@ -56,6 +56,7 @@ func TestSeveralInputsBySignal(t *testing.T) {
 	require.Empty(t, list(t, filepath.Dir(none)))
 	_, stderr = mustRun(t, nil, "convert", "--skip", traces, cut, none)
 	require.Equal(t, 1, strings.Count(stderr, "not complete: "), stderr)
+	require.Contains(t, stderr, "; what is whole before that was converted\n")
 
 	code, _, stderr = run(nil, "convert", "--signal", "logs", logs, traces, none)
 	require.Equal(t, cli.ExitUsage, code)

@@ -181,6 +181,12 @@ type joined struct {
 	empty uint64   // resources, scopes and metrics without items, which a table does not hold
 }
 
+// These end the notes of Result.Files about inputs that are cut.
+const (
+	NothingConverted = "; nothing of it was converted"
+	BeginConverted   = "; what is whole before that was converted"
+)
+
 // omit reports whether an error ends an input only, not the conversion.
 func (c *joined) omit(in *file.Input, err error) bool {
 	if !c.several || !c.Skip {
@@ -190,10 +196,10 @@ func (c *joined) omit(in *file.Input, err error) bool {
 	case errors.Is(err, errEmpty):
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		if c.items == 0 {
-			err = fmt.Errorf("%w; nothing of it was converted", err)
+			err = fmt.Errorf("%w"+NothingConverted, err)
 			break
 		}
-		err = fmt.Errorf("%w; what is whole before that was converted", err)
+		err = fmt.Errorf("%w"+BeginConverted, err)
 	default:
 		return false
 	}
