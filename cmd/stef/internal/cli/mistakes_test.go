@@ -127,7 +127,7 @@ func TestOtherSignals(t *testing.T) {
 	require.Equal(t, "skipped: 1 span, which --root logs excludes\n", stderr)
 	code, _, stderr := run(nil, "convert", m.both, m.json, out)
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "; say --signal traces to convert these and skip the rest\n")
+	require.Contains(t, stderr, "; say --signal traces to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal\n")
 }
 
 // The place where to split a compressed file is in its content.

@@ -98,10 +98,6 @@ func (c *conversion) merge(env *Env, o convert.Options, inNames []string, outNam
 	}
 	m.res, err = convert.RunAll(open, guarded, o)
 	stop()
-	var mixed *convert.MixedError
-	if errors.As(err, &mixed) {
-		mixed.Advice = fmt.Sprintf("say --signal %s to convert these and skip the rest, or put %s into the name of OUT for one file per signal", mixed.First, convert.SignalMark)
-	}
 	if err != nil {
 		return nil, guarded.cause(err)
 	}
