@@ -171,6 +171,30 @@ func TestMaxItemsOfMetrics(t *testing.T) {
 }
 
 // Without items nothing is written.
+// TestNewSeries: batches in which most series are new are sorted in another way, and return the
+// same points. The series of the last batches repeat, and are still sorted alike.
+func TestNewSeries(t *testing.T) {
+	var mds []pmetric.Metrics
+	for b := range 12 {
+		md := pmetric.NewMetrics()
+		rm := md.ResourceMetrics().AppendEmpty()
+		m := rm.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+		m.SetName("new.series")
+		points := m.SetEmptyGauge().DataPoints()
+		for i := range 1000 {
+			p := points.AppendEmpty()
+			p.SetTimestamp(pcommon.Timestamp(b + 1))
+			p.SetIntValue(int64(i))
+			p.Attributes().PutStr("request.id", fmt.Sprint(min(b, 9)*1000+i))
+			if i%10 == 0 {
+				p.Attributes().PutEmptySlice("parts").AppendEmpty().SetInt(int64(i))
+			}
+		}
+		mds = append(mds, md)
+	}
+	requireSame(t, stefpdata.Sorted, mds, decodeMetrics(t, encodeMetrics(t, mds, stefpdata.Sorted)))
+}
+
 func TestEmptyMetrics(t *testing.T) {
 	md := pmetric.NewMetrics()
 	md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()

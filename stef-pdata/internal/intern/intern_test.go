@@ -45,6 +45,47 @@ func TestSetsDifferInKeys(t *testing.T) {
 	}
 }
 
+// TestRankOfNewSets: sets are ranked by value until it is clear that most are new.
+func TestRankOfNewSets(t *testing.T) {
+	var p Sets
+	var c values.Copier
+	n := 0
+	find := func(value int) {
+		m := pcommon.NewMap()
+		m.PutInt("key", int64(value))
+		_, err := p.Find(&c, m, 0)
+		require.NoError(t, err)
+	}
+	batch := func() {
+		for range 2000 {
+			n++
+			find(-n) // the values descend
+		}
+		p.RankByValue()
+		require.EqualValues(t, n, p.Top)
+	}
+	for range 4 {
+		batch()
+		require.EqualValues(t, n, p.Ranks[1], "by value")
+	}
+	for range 2 {
+		batch()
+		require.EqualValues(t, 1, p.Ranks[1], "by arrival")
+		require.EqualValues(t, n, p.Ranks[n])
+	}
+	p.Reset()
+	n = 0
+	for range 6 {
+		for range 2000 { // half of the lookups find a set
+			n++
+			find(-n)
+			find(-n)
+		}
+		p.RankByValue()
+		require.EqualValues(t, n, p.Ranks[1], "by value")
+	}
+}
+
 // The order is that of a stable sort, regardless of earlier maps.
 func TestKeySorter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -39,7 +39,18 @@ type Sets struct {
 	// share a slot; such collisions only cost time.
 	recall []uint32
 	last   uint32
+
+	// churn is set if most sets are new. Then batches, and found, the number of lookups, have
+	// been counted since the pool was empty.
+	churn          bool
+	batches, found int
 }
+
+// Before this many batches and sets it is not clear whether series repeat.
+const (
+	minChurnBatches = 4
+	minChurnSets    = 1 << 12
+)
 
 // dictRefs are references to texts in a dictionary, which may be nil.
 type dictRefs struct {
@@ -59,8 +70,17 @@ func (d *dictRefs) of(number uint32, text string) stef.TextRef {
 // Init sets the dictionaries of the stream, which may be nil.
 func (p *Sets) Init(keys, values *stef.TextDict) { p.keys.dict, p.values.dict = keys, values }
 
-// RankByValue ranks all ids.
+// RankByValue ranks all ids by value. If most sets of the batches so far were new, it ranks
+// them by arrival: the next sets will be new, too, so their places among earlier ones do not
+// matter, and finding these takes as long as writing the points.
 func (p *Sets) RankByValue() {
+	if p.batches++; p.batches > minChurnBatches && p.Size() > minChurnSets && 4*p.Size() > 3*p.found {
+		p.churn = true
+	}
+	if p.churn {
+		p.RankById(p.Size())
+		return
+	}
 	p.Rank(p.Size(), func(a, b uint32) int { return compareSets(&p.entries[a], &p.entries[b]) })
 }
 
@@ -80,6 +100,7 @@ func (p *Sets) Reset() {
 	p.keys.refs, p.values.refs = p.keys.refs[:0], p.values.refs[:0]
 	clear(p.pairs[:cap(p.pairs)])
 	p.free, p.made = nil, 0
+	p.churn, p.batches, p.found = false, 0, 0
 }
 
 const (
@@ -91,6 +112,7 @@ const (
 // the set that followed the same set in the same context last time. If one attribute
 // differs, it compares with the set that this difference led to last time.
 func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, error) {
+	p.found++
 	if len(p.recall) <= min(16*len(p.entries), maxRecall) {
 		p.recall = make([]uint32, max(firstRecall, 2*len(p.recall)))
 	}

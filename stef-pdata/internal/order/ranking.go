@@ -19,6 +19,17 @@ type Ranking struct {
 
 func (r *Ranking) Reset() { r.order, r.Ranks, r.Top = r.order[:0], r.Ranks[:0], 0 }
 
+// RankById ranks the ids up to n by arrival, until the next Reset.
+func (r *Ranking) RankById(n int) {
+	if int(r.Top) != n || len(r.Ranks) != n+1 || len(r.order) > 0 {
+		r.order, r.Ranks = r.order[:0], r.Ranks[:0]
+	}
+	for id := len(r.Ranks); id <= n; id++ {
+		r.Ranks = append(r.Ranks, uint32(id))
+	}
+	r.Top = uint32(n)
+}
+
 // Rank ranks the ids up to n. It may already know the ranks of some.
 func (r *Ranking) Rank(n int, compare func(a, b uint32) int) {
 	if len(r.order) == n {
