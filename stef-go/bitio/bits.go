@@ -119,6 +119,34 @@ func (r *BitReader) Read(n uint) uint64 {
 	return r.acc >> r.avail &^ (^uint64(0) << n)
 }
 
+// Peek2 returns the next 2 bits without reading them, or 0 if they are not loaded.
+func (r *BitReader) Peek2() uint64 {
+	if r.avail < 2 {
+		return 0
+	}
+	return r.acc >> (r.avail - 2) & 3
+}
+
+// ReadAfter2 is Read for the n bits after the 2 bits that Peek2 returned, which were not 0.
+// It reads all of them in one step.
+func (r *BitReader) ReadAfter2(n uint) uint64 {
+	avail := r.avail - 2
+	if n <= avail {
+		r.avail = avail - n
+		return r.acc >> r.avail &^ (^uint64(0) << n)
+	}
+	if len(r.rest) < 8 {
+		r.avail = avail
+		return r.readSlow(n)
+	}
+	word := binary.BigEndian.Uint64(r.rest)
+	r.rest = r.rest[8:]
+	need := n - avail // 1..64
+	high := r.acc &^ (^uint64(0) << avail)
+	r.acc, r.avail = word, 64-need
+	return high<<need | word>>r.avail
+}
+
 func (r *BitReader) readSlow(n uint) uint64 {
 	need := n - r.avail // 1..64 bits of the next word
 	var word uint64

@@ -78,6 +78,10 @@ type Float64Decoder struct {
 
 // Decode returns the next value.
 func (d *Float64Decoder) Decode() float64 {
+	if d.Peek2() == 0b10 {
+		d.last ^= d.ReadAfter2(uint(64-d.lead-d.trail)) << d.trail
+		return math.Float64frombits(d.last)
+	}
 	if d.Read(1) != 0 {
 		if d.Read(1) != 0 {
 			head := d.Read(11)
