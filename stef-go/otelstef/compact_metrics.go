@@ -396,29 +396,39 @@ func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (known bo
 			d.point.Decode(&r.record.point)
 		}
 	}
-	if mask&MetricsFieldCompact == 0 {
-		return true
-	}
-	d.compact.Decode(&f.wire)
-	return f.get()
+	return mask&MetricsFieldCompact == 0 || f.decodeFields(&d.compact)
 }
 
-// get copies the fields of Compact, which was decoded, to f.fields. known reports that
-// Time, Start and Form are not modified.
-func (f *metricsReaderForm) get() (known bool) {
-	w, x := &f.wire, &f.fields
-	changed := w.node.Modified()
-	x.Time, x.Start, x.Form, x.Bits = w.time, w.start, w.form, math.Float64bits(w.bits)
-	if changed&CompactPointFieldWords != 0 {
-		x.Words = w.words.Values()
+// decodeFields is Decode of d, straight into the fields of the form: only the lists are
+// in wire. known reports that the times and the form are the same as in the last point.
+func (f *metricsReaderForm) decodeFields(d *compactPointDecoder) (known bool) {
+	mask, x := d.head.Read(d.head.Fields), &f.fields
+	if mask&CompactPointFieldTime != 0 {
+		x.Time = d.time.Decode()
 	}
-	if changed&CompactPointFieldFloats != 0 {
+	if mask&CompactPointFieldStart != 0 {
+		x.Start = d.start.Decode()
+	}
+	if mask&CompactPointFieldForm != 0 {
+		x.Form = d.form.Decode()
+	}
+	if mask&CompactPointFieldBits != 0 {
+		x.Bits = math.Float64bits(d.bits.Decode())
+	}
+	if mask&CompactPointFieldWords != 0 {
+		words := &f.wire.words
+		words.Decoded(d.words.Decode(words.Values()))
+		x.Words = words.Values()
+	}
+	if mask&CompactPointFieldFloats != 0 {
+		floats := &f.wire.floats
+		floats.Decoded(d.floats.Decode(floats.Values()))
 		x.Floats = x.Floats[:0]
-		for _, v := range w.floats.Values() {
+		for _, v := range floats.Values() {
 			x.Floats = append(x.Floats, math.Float64bits(v))
 		}
 	}
-	return changed&(CompactPointFieldTime|CompactPointFieldStart|CompactPointFieldForm) == 0
+	return mask&(CompactPointFieldTime|CompactPointFieldStart|CompactPointFieldForm) == 0
 }
 
 // enter determines the container of the record.

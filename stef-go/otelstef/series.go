@@ -165,36 +165,38 @@ func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, cha
 		return last
 	}
 	if next := last.next; next != nil &&
-		(next.seriesContainer == last.seriesContainer && !moved || next.container == *c) &&
-		next.follows(last, attributes, changed) {
-		x.last = next
-		return next
+		(next.seriesContainer == last.seriesContainer && !moved || next.container == *c) {
+		same := true
+		switch {
+		case changed == 0:
+			same = next.set == last.set
+		case (changed&stefrt.FullBit)|last.differs&^changed != 0:
+			same = next.follows(last, attributes, changed)
+		default:
+			pairs, values := next.set.pairs, attributes.pairs
+			for marks := changed; marks != 0 && same; marks &= marks - 1 {
+				i := uint(bits.TrailingZeros64(marks))
+				if i >= uint(len(pairs)) || i >= uint(len(values)) {
+					break
+				}
+				same = pairs[i].holds(&values[i].value)
+			}
+		}
+		if same {
+			x.last = next
+			return next
+		}
 	}
 	return x.findSlow(c, attributes, changed)
 }
 
-// follows reports whether the series s, which is last.next, has these attributes.
+// follows compares all attributes with those of the series s, which is last.next, and
+// remembers which pairs to compare next time.
 func (s *series) follows(last *series, attributes *Attributes, changed uint64) bool {
-	if changed == 0 {
-		return s.set == last.set
+	if !s.set.holds(attributes) {
+		return false
 	}
-	if changed&stefrt.FullBit != 0 || changed != last.differs && last.differs&^changed != 0 {
-		if !s.set.holds(attributes) {
-			return false
-		}
-		last.differs = changed
-		return true
-	}
-	pairs, values := s.set.pairs, attributes.pairs
-	for ; changed != 0; changed &= changed - 1 {
-		i := uint(bits.TrailingZeros64(changed))
-		if i >= uint(len(pairs)) || i >= uint(len(values)) {
-			break
-		}
-		if !pairs[i].holds(&values[i].value) {
-			return false
-		}
-	}
+	last.differs = changed
 	return true
 }
 

@@ -8,10 +8,8 @@ import "math"
 // Take sets p to the point that fields represent, and updates the state. Words and
 // Floats of p are set only if the kind has them.
 func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
-	if x.steady && f.Known {
-		p.Start, p.Time, p.Scalar = s.TakeSteady(x, s.number.Take(f.Number))
-		p.Kind = x.form.kind
-		return 0, true
+	if f.Known && x.points == 2 {
+		return s.takeKnown(x, f, p)
 	}
 	next := s.next(x)
 	own := s.forecast(x, next)
@@ -77,6 +75,27 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	return words, true
 }
 
+// takeKnown is Take for the codes 0 of times and form, and a series with two points. It is
+// TakeSteady for all forms.
+func (s *Points) takeKnown(x *Series, f *Fields, p *Point) (words int, ok bool) {
+	p.Kind = x.form.kind
+	switch {
+	case x.form.decimal > 0:
+		p.Start, p.Time, p.Scalar = s.TakeSteady(x, s.number.Take(f.Number))
+	case p.Kind == None:
+		p.Scalar = 0
+		p.Start, p.Time = s.takeTimes(x)
+	default:
+		p.Scalar = s.bits ^ f.Bits ^ x.bits
+		s.bits, x.bits, s.last.bits = f.Bits, p.Scalar, p.Scalar
+		p.Start, p.Time = s.takeTimes(x)
+	}
+	if p.Kind >= Histogram || x.rest != nil {
+		return s.takeWords(x, f, p, 0)
+	}
+	return 0, true
+}
+
 // Steady reports whether TakeSteady can take the next point of the series, if its record
 // has none of the fields Time, Start and Form.
 func (x *Series) Steady() bool { return x.steady }
@@ -108,6 +127,7 @@ func (s *Points) TakeSteady(x *Series, residual uint64) (start, time, scalar uin
 	x.learnStep(m - before)
 	x.number = m
 
+	// As in takeTimes, without the call.
 	was := x.time
 	start = x.start
 	if x.startIsTime {
@@ -126,6 +146,28 @@ func (s *Points) TakeSteady(x *Series, residual uint64) (start, time, scalar uin
 	s.last.known, s.last.before = true, was
 	s.last.time, s.last.start, s.last.form, s.last.tick = time, start, x.form, x.tick
 	return start, time, scalar
+}
+
+// takeTimes returns the times of a point with the codes 0, and updates the state with them.
+func (s *Points) takeTimes(x *Series) (start, time uint64) {
+	was := x.time
+	start = x.start
+	if x.startIsTime {
+		x.startIsTime = was != start
+		start = was
+		x.start = was
+	}
+	time = s.last.time
+	if h := &s.hop; x.tick == h.from && was == h.fromTime && (s.series || time == h.toTime) {
+		time = h.toTime
+		x.tick = h.to
+	} else {
+		time = s.takeTick(x)
+	}
+	x.time, x.interval = time, time-was
+	s.last.known, s.last.before = true, was
+	s.last.time, s.last.start, s.last.form, s.last.tick = time, start, x.form, x.tick
+	return start, time
 }
 
 // takeTick returns the time of the next point of a steady series, and moves the series to

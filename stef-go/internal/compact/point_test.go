@@ -1,0 +1,59 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package compact
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// learnStep compares lengths in bits without counting bits.
+func TestLearnStepComparesLengths(t *testing.T) {
+	length := func(v int64) int { return bits.Len64(uint64(v ^ v>>63)) }
+	random := rand.New(rand.NewPCG(1, 2))
+	value := func() int64 {
+		v := int64(random.Uint64() >> random.IntN(65))
+		if random.IntN(2) == 0 {
+			v = -v
+		}
+		return v
+	}
+	for range 200_000 {
+		before, step := value(), value()
+		if random.IntN(4) == 0 {
+			step = before + int64(random.IntN(5)) - 2
+		}
+		x := Series{step: before}
+		x.learnStep(step)
+		want := 0
+		switch first, second := length(step), length(step-before); {
+		case second < first:
+			want = 1
+		case first < second:
+			want = -1
+		}
+		require.EqualValues(t, want, x.second, "steps %d and %d", before, step)
+		require.Equal(t, step, x.step)
+	}
+}
+
+// takeUnit has no branch on the sign.
+func TestTakeUnitIsTheInverse(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 100_000 {
+		x := random.Uint64() >> random.IntN(64) * units[random.IntN(4)]
+		if random.IntN(2) == 0 {
+			x = -x
+		}
+		if code, ok := putUnit(x); ok {
+			require.Equal(t, x, takeUnit(code), "%d", int64(x))
+		}
+	}
+	// Hostile streams have any code. The greatest magnitude is its own negation.
+	require.Equal(t, uint64(1<<61), -takeUnit(1<<63))
+	require.Equal(t, -takeUnit(1<<63-1), takeUnit(1<<63+1))
+}
