@@ -19,15 +19,27 @@ func (e *Exemplar) copyFlat(src *Exemplar) {
 	e.value.typ, e.value.num = src.value.typ, src.value.num
 	e.value.node.SetModified(changed)
 	mask |= changed * ExemplarFieldValue
-	if !bytes.Equal(e.spanID, src.spanID) {
+	if len(e.spanID) == 8 && len(src.spanID) == 8 {
+		if id, from := (*[8]byte)(e.spanID), (*[8]byte)(src.spanID); *id != *from {
+			*id = *from
+			mask |= ExemplarFieldSpanID
+		}
+	} else if !bytes.Equal(e.spanID, src.spanID) {
 		e.spanID = append(e.spanID[:0], src.spanID...)
 		mask |= ExemplarFieldSpanID
 	}
-	if !bytes.Equal(e.traceID, src.traceID) {
+	if len(e.traceID) == 16 && len(src.traceID) == 16 {
+		if id, from := (*[16]byte)(e.traceID), (*[16]byte)(src.traceID); *id != *from {
+			*id = *from
+			mask |= ExemplarFieldTraceID
+		}
+	} else if !bytes.Equal(e.traceID, src.traceID) {
 		e.traceID = append(e.traceID[:0], src.traceID...)
 		mask |= ExemplarFieldTraceID
 	}
-	if e.filteredAttributes.copyFlat(&src.filteredAttributes) {
+	if len(src.filteredAttributes.pairs)|len(e.filteredAttributes.pairs) == 0 {
+		e.filteredAttributes.node.SetModified(0)
+	} else if e.filteredAttributes.copyFlat(&src.filteredAttributes) {
 		mask |= ExemplarFieldFilteredAttributes
 	}
 	e.node.SetModified(0)
@@ -40,7 +52,18 @@ func (e *Exemplar) copyFlat(src *Exemplar) {
 // and reports whether anything does.
 func (m *Attributes) copyFlat(src *Attributes) bool {
 	mask := m.resizeFlat(len(src.pairs))
+	pairs := m.pairs
 	for i, p := range src.pairs {
+		if i >= len(pairs) {
+			break // never: the compiler then checks no bounds
+		}
+		q := pairs[i]
+		if q.value.typ == AnyValueTypeString && p.value.typ == AnyValueTypeString &&
+			sameText(q.key, p.key) && sameText(q.value.str, p.value.str) {
+			q.value.num = 0 // the reference of the text
+			q.value.node.SetModified(0)
+			continue
+		}
 		mask |= m.setFlat(i, p.key, p.value.str, p.value.num, p.value.typ)
 	}
 	m.node.SetModified(mask)

@@ -98,7 +98,14 @@ func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 			}
 		}
 	}
-	f.index.keep(s, src, kept, code, rec.metric.aggregationTemporality)
+	delta := rec.metric.aggregationTemporality == AggregationTemporalityDelta
+	if keeper := f.index.keeper(s, n, kept, code, delta); keeper != nil {
+		counted, ok := 0, n <= maxSharedExemplars && !delta
+		if ok {
+			counted, ok = keeper.countNew(src, kept)
+		}
+		f.index.keep(keeper, src, kept, counted, ok)
+	}
 }
 
 // noExemplars are those of a series that had none. It does not change.
@@ -142,32 +149,49 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 			return false
 		}
 	}
-	if list := &dst.exemplars; n|list.Len() != 0 {
-		list.BeginEncode() // clears the marks of the list, so that new ones propagate
-		list.SetLen(n)
-		from, work := 0, 0
-		for i := range n {
-			if kept>>i&1 != 0 {
-				x.list[i].copyTo(list.At(i))
-				work += x.list[i].counts()
-			} else {
-				work += f.restoreExemplar(list.At(i), sent.At(from))
-				from++
-			}
-		}
-		stefrt.Worked(&f.reader.ReadStream, work)
+	delta := rec.metric.aggregationTemporality == AggregationTemporalityDelta
+	counted, ok := 0, true
+	if n|dst.exemplars.Len() != 0 {
+		counted, ok = f.restoreExemplars(&dst.exemplars, x.list, n, kept)
 	}
-	f.index.keep(s, dst, kept, code, rec.metric.aggregationTemporality)
+	if keeper := f.index.keeper(s, n, kept, code, delta); keeper != nil {
+		f.index.keep(keeper, dst, kept, counted, ok && !delta)
+	}
 	return true
 }
 
+// restoreExemplars makes the list of the record the n exemplars of the point: those of the
+// series with a bit in kept, and those that were sent. It returns what they count, and
+// false if the series cannot keep one of them.
+func (f *metricsReaderForm) restoreExemplars(list *stefrt.Array[Exemplar], held []exemplarCopy, n int, kept uint64) (counted int, ok bool) {
+	list.BeginEncode() // clears the marks of the list, so that new ones propagate
+	list.SetLen(n)
+	sent := &f.plain.exemplars
+	ok = true
+	from, work := 0, 0
+	for i := range n {
+		if kept>>i&1 != 0 {
+			held[i].copyTo(list.At(i))
+			counted += int(held[i].counted)
+			work += held[i].counts()
+			continue
+		}
+		count, flat := f.restoreExemplar(list.At(i), sent.At(from))
+		from++
+		counted += count
+		work += count
+		ok = ok && flat
+	}
+	stefrt.Worked(&f.reader.ReadStream, work)
+	return counted, ok
+}
+
 // restoreExemplar makes an exemplar of the record equal to one that was sent. It returns
-// what that counts.
-func (f *metricsReaderForm) restoreExemplar(e, src *Exemplar) (counts int) {
-	counts, flat := countExemplar(src)
-	if flat {
+// the results of countExemplar.
+func (f *metricsReaderForm) restoreExemplar(e, src *Exemplar) (counts int, flat bool) {
+	if counts, flat = countExemplar(src); flat {
 		e.copyFlat(src)
-		return counts
+		return counts, true
 	}
 	e.node.SetModified(0)
 	e.value.node.SetModified(0)
@@ -175,17 +199,17 @@ func (f *metricsReaderForm) restoreExemplar(e, src *Exemplar) (counts int) {
 	e.CopyFrom(src)
 	// Nested values need few bytes in a stream, or none if they repeat.
 	stefrt.Added(&f.reader.ReadStream, src.filteredAttributes.size())
-	return counts
+	return counts, false
 }
 
-// keep makes the exemplars of a point those of a series. Those with a bit in kept are
-// already. Delta points have only new exemplars, so their series keep none.
-func (x *seriesIndex) keep(s *series, p *Point, kept uint64, code int64, temporality AggregationTemporality) {
-	e, n, delta := s.exemplars, p.exemplars.Len(), temporality == AggregationTemporalityDelta
-	if e == nil && (n == 0 || delta) || s == &x.none {
-		return
-	}
+// keeper returns the exemplars of a series if a point of n exemplars changes them, or nil.
+// Delta points have only new exemplars, so their series keep none.
+func (x *seriesIndex) keeper(s *series, n int, kept uint64, code int64, delta bool) *seriesExemplars {
+	e := s.exemplars
 	if e == nil {
+		if n == 0 || delta || s == &x.none {
+			return nil
+		}
 		e = new(seriesExemplars)
 		s.exemplars = e
 	}
@@ -193,25 +217,41 @@ func (x *seriesIndex) keep(s *series, p *Point, kept uint64, code int64, tempora
 		e.shares = kept != 0
 	}
 	if code == 0 || n|len(e.list) == 0 {
-		return
+		return nil
 	}
-	counted, ok := 0, n <= maxSharedExemplars && !delta
-	for i := 0; ok && i < n; i++ {
+	return e
+}
+
+// countNew returns what the exemplars of a point count, and false if a series cannot keep
+// one of them. Those with a bit in kept are those of the series.
+func (e *seriesExemplars) countNew(p *Point, kept uint64) (counted int, ok bool) {
+	for i := range p.exemplars.Len() {
 		if kept>>i&1 != 0 {
 			counted += int(e.list[i].counted)
 			continue
 		}
-		var c int
-		c, ok = countExemplar(p.exemplars.At(i))
-		counted += c
+		count, flat := countExemplar(p.exemplars.At(i))
+		if !flat {
+			return 0, false
+		}
+		counted += count
 	}
-	if !ok || x.exemplars.counted-e.counted+counted > maxExemplarBytes {
+	return counted, true
+}
+
+// keep makes the exemplars of a point those of a series, if it can keep them. Those with a
+// bit in kept are already. counted is what they count.
+func (x *seriesIndex) keep(e *seriesExemplars, p *Point, kept uint64, counted int, ok bool) {
+	n := p.exemplars.Len()
+	if !ok || n > maxSharedExemplars || x.exemplars.counted-e.counted+counted > maxExemplarBytes {
 		counted, n = 0, 0
 	}
 	x.exemplars.counted += counted - e.counted
 	e.counted = counted
-	e.setLen(n)
-	for i := range n {
+	if n != len(e.list) {
+		e.setLen(n)
+	}
+	for i := range e.list {
 		if kept>>i&1 == 0 {
 			e.list[i].set(p.exemplars.At(i))
 		}
@@ -277,6 +317,13 @@ func (x *exemplarCopy) set(e *Exemplar) {
 	}
 	x.trace, x.span = uint8(copy(x.traceID[:], e.traceID)), uint8(copy(x.spanID[:], e.spanID))
 	pairs := e.filteredAttributes.pairs
+	if x.counted = exemplarBytes; len(pairs)|len(x.pairs) != 0 {
+		x.setPairs(pairs)
+	}
+}
+
+// setPairs copies pairs.
+func (x *exemplarCopy) setPairs(pairs []*attributesPair) {
 	if n := len(pairs); n > cap(x.pairs) || cap(x.pairs) > 2*n {
 		x.pairs = make([]pairCopy, n)
 	} else {
