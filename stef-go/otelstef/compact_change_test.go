@@ -1,0 +1,117 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// writeExemplars writes points of a few series, of which some exemplars repeat.
+func writeExemplars(t *testing.T, random *rand.Rand) []byte {
+	var out bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics())
+	require.NoError(t, err)
+	type exemplar struct{ time, id uint64 }
+	var held [6][]exemplar
+	for i := range uint64(600) {
+		series := random.IntN(len(held))
+		rec := w.Record()
+		metric := otelstef.NewMetric()
+		metric.SetName(fmt.Sprint("m", series%3))
+		metric.SetAggregationTemporality(otelstef.AggregationTemporality(1 + series%2))
+		rec.SetMetric(metric)
+		rec.Attributes().Reset()
+		rec.Attributes().AppendInt64("series", int64(series))
+		p := rec.Point()
+		p.SetTimestamp(i * 1e9)
+		if series < 4 {
+			h := p.Value().SetHistogram()
+			h.SetCount(int64(i))
+			h.SetOptionalSum(float64(i)*1.5, true)
+			h.BucketCounts().SetValues([]uint64{i, i / 2, 3})
+		} else {
+			p.Value().SetInt64(int64(i * i))
+		}
+		list := held[series]
+		if n := random.IntN(4); len(list) != n {
+			list = append(list, make([]exemplar, 4)...)[:n]
+		}
+		for k := range list {
+			if random.IntN(2) == 0 {
+				list[k] = exemplar{i, random.Uint64N(3)}
+			}
+		}
+		held[series] = list
+		p.Exemplars().SetLen(len(list))
+		for k, x := range list {
+			e := p.Exemplars().At(k)
+			e.SetTimestamp(x.time)
+			e.Value().SetFloat64(float64(x.id))
+			e.SetTraceID(binary.BigEndian.AppendUint64(make([]byte, 8), x.id))
+			e.SetSpanID(binary.BigEndian.AppendUint64(nil, x.id))
+			e.FilteredAttributes().Reset()
+			e.FilteredAttributes().AppendString("same", "text")
+			e.FilteredAttributes().AppendString("id", fmt.Sprint("id", x.id))
+		}
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+// change changes a point that was read.
+func change(random *rand.Rand, p *otelstef.Point) {
+	p.SetTimestamp(random.Uint64())
+	p.SetStartTimestamp(random.Uint64())
+	if v := p.Value(); v.Type() == otelstef.PointValueTypeHistogram {
+		v.Histogram().BucketCounts().Set(0, random.Uint64())
+		v.Histogram().BucketCounts().SetLen(random.IntN(5))
+		v.Histogram().SetCount(int64(random.Uint64()))
+		v.Histogram().UnsetSum()
+	} else {
+		v.SetInt64(int64(random.Uint64()))
+	}
+	for i := range p.Exemplars().Len() {
+		e := p.Exemplars().At(i)
+		e.SetTimestamp(random.Uint64())
+		e.Value().SetInt64(5)
+		copy(e.TraceID(), "changed in place")
+		e.SetSpanID([]byte("changed!"))
+		e.FilteredAttributes().SetString(0, "same", "other text")
+		e.FilteredAttributes().SetKey(1, "other key")
+		if random.IntN(2) == 0 {
+			e.FilteredAttributes().SetLen(random.IntN(4))
+		}
+	}
+	p.Exemplars().SetLen(random.IntN(5))
+}
+
+// A program that changes the point of a record that it read must not change the state of
+// the series: all further points are read as they were written.
+func TestChangedPointsLeaveTheState(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 6))
+		stream := writeExemplars(t, random)
+		want, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+		require.NoError(t, err)
+		got, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
+		require.NoError(t, err)
+		for i := 0; want.Next(); i++ {
+			require.True(t, got.Next(), "record %d: %v", i, got.Err())
+			require.True(t, got.Record().Equal(want.Record()), "seed %d, record %d: %v instead of %v", seed, i, got.Record(), want.Record())
+			change(random, got.Record().Point())
+		}
+		require.NoError(t, want.Err())
+		require.False(t, got.Next())
+		require.NoError(t, got.Err())
+	}
+}
