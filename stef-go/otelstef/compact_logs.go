@@ -253,8 +253,7 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 		f.decodeRecord(d, &s.record)
 	}
 	if mask&LogsFieldCompact != 0 {
-		d.compact.Decode(&f.wire)
-		f.fields.High, f.fields.Low = math.Float64bits(f.wire.traceHigh), math.Float64bits(f.wire.traceLow)
+		f.decodeFields(&d.compact)
 	}
 	if mask&LogsFieldTrace != 0 {
 		f.fields.Trace = d.trace.Decode()
@@ -274,12 +273,28 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 	}
 }
 
+// decodeFields is Decode of d, straight into the fields of the form: only Refers is in wire.
+func (f *logsReaderForm) decodeFields(d *compactLogDecoder) {
+	mask, x := d.head.Read(d.head.Fields), &f.fields
+	if mask&CompactLogFieldTraceHigh != 0 {
+		x.High = math.Float64bits(d.traceHigh.Decode())
+	}
+	if mask&CompactLogFieldTraceLow != 0 {
+		x.Low = math.Float64bits(d.traceLow.Decode())
+	}
+	if mask&CompactLogFieldRefers != 0 {
+		f.wire.refers = d.refers.Decode()
+	}
+}
+
 // decodeRecord reads the log record, and moves the fields of the form out of it.
 func (f *logsReaderForm) decodeRecord(d *logsDecoder, s *LogRecord) {
 	d.record.Decode(s)
 	changed := s.node.Modified()
 	// The form replaces ObservedDelta. No writer sends it.
-	s.UnsetObservedDelta()
+	if s.HasObservedDelta() {
+		s.UnsetObservedDelta()
+	}
 	if changed&LogRecordFieldCompactTime != 0 {
 		f.fields.Time = s.compactTime
 		s.compactTime = 0
