@@ -40,15 +40,16 @@ type seriesIndex struct {
 	sets       table[pairSet]
 	pairs      int
 	words      int
-	last       *series                  // series of the last record
-	own        bool                     // clone text, because callers may reuse it
-	homes      map[uint64]*compact.Home // key: resource
-	none       series                   // used if the attributes cannot identify a series
+	last       *series // series of the last record
+	own        bool    // clone text, because callers may reuse it
+	homes      table[seriesHome]
+	none       series // used if the attributes cannot identify a series
 
 	// Series, sets and pairs are allocated in chunks, in the order of the records: the
 	// next records mostly use them in the same order.
 	seriesChunks    chunks[series]
 	containerChunks chunks[seriesContainer]
+	homeChunks      chunks[seriesHome]
 	setChunks       chunks[pairSet]
 	pairChunks      chunks[pairCopy]
 
@@ -57,7 +58,6 @@ type seriesIndex struct {
 	work int // bytes that were hashed since the reader counted them
 
 	texts int // bytes of text that was cloned
-	slots int // capacity of the map, which never shrinks
 }
 
 type seriesKey struct {
@@ -71,6 +71,14 @@ type seriesContainer struct {
 	hash uint64 // of the container
 	home *compact.Home
 }
+
+// seriesHome is the state of the series of a resource.
+type seriesHome struct {
+	compact.Home
+	resource uint64
+}
+
+func (h *seriesHome) hash() uint64 { return codec.HashPair(h.resource, 0) }
 
 func (c *container) sum() uint64 {
 	var sum codec.Hash
@@ -109,6 +117,7 @@ type pairCopy struct {
 var (
 	freeSeries     chunkPool
 	freeContainers chunkPool
+	freeHomes      chunkPool
 	freeSets       chunkPool
 	freePairs      chunkPool
 )
@@ -116,19 +125,20 @@ var (
 // begin prepares the index for a stream.
 func (x *seriesIndex) begin() {
 	x.seriesChunks.free, x.containerChunks.free = &freeSeries, &freeContainers
+	x.homeChunks.free = &freeHomes
 	x.setChunks.free, x.pairChunks.free = &freeSets, &freePairs
 }
 
 // forget discards all series.
 func (x *seriesIndex) forget() {
-	x.held() // which updates slots
 	x.known.reset()
 	x.containers.reset()
 	x.sets.reset()
-	clear(x.homes)
+	x.homes.reset()
 	x.pairs, x.words, x.last = 0, 0, nil
 	x.seriesChunks.reset()
 	x.containerChunks.reset()
+	x.homeChunks.reset()
 	x.setChunks.reset()
 	x.pairChunks.reset()
 	x.texts, x.exemplars = 0, exemplarTotals{}
@@ -136,18 +146,13 @@ func (x *seriesIndex) forget() {
 
 // held returns the memory of the index.
 func (x *seriesIndex) held() int {
-	x.slots = max(x.slots, len(x.homes))
 	return x.seriesChunks.bytes() + x.containerChunks.bytes() + x.setChunks.bytes() + x.pairChunks.bytes() +
-		x.known.bytes() + x.containers.bytes() + x.sets.bytes() +
-		x.texts + slotBytes*x.slots + wordBytes*x.words + x.exemplars.held
+		x.homeChunks.bytes() + x.known.bytes() + x.containers.bytes() + x.sets.bytes() + x.homes.bytes() +
+		x.texts + wordBytes*x.words + x.exemplars.held
 }
 
 // pairBytes is what hashing a pair counts besides its texts.
 const pairBytes = 16
-
-// slotBytes is the memory of an entry of the map of homes with its home: between 40 and 60
-// bytes, because maps double when they are full.
-const slotBytes = 48
 
 // wordBytes is the memory of an integer or double of a histogram, with a share of the
 // slices.
@@ -270,18 +275,29 @@ func (x *seriesIndex) containerOf(c *container) (box *seriesContainer, hash uint
 }
 
 func (x *seriesIndex) newContainer(c *container, hash uint64) *seriesContainer {
-	home := x.homes[c.resource]
-	if home == nil {
-		if x.homes == nil {
-			x.homes = map[uint64]*compact.Home{}
-		}
-		home = new(compact.Home)
-		x.homes[c.resource] = home
-	}
 	box := &x.containerChunks.take(1)[0]
-	box.container, box.hash, box.home = *c, hash, home
+	box.container, box.hash, box.home = *c, hash, x.homeOf(c.resource)
 	x.containers.add(box, hash, func(b *seriesContainer) uint64 { return b.hash })
 	return box
+}
+
+// homeOf returns the state of a resource, or adds it.
+func (x *seriesIndex) homeOf(resource uint64) *compact.Home {
+	home := seriesHome{resource: resource}
+	slots := x.homes.slots
+	for i := home.hash(); len(slots) > 0; i++ {
+		h := slots[i&uint64(len(slots)-1)]
+		if h == nil {
+			break
+		}
+		if h.resource == resource {
+			return &h.Home
+		}
+	}
+	added := &x.homeChunks.take(1)[0]
+	*added = home
+	x.homes.add(added, home.hash(), (*seriesHome).hash)
+	return &added.Home
 }
 
 // grow counts the words by which a series grew, unless it is discarded at once.
