@@ -297,8 +297,15 @@ func (s *Spans) takeTimes(f *SpanFields, base uint64, x *Span) bool {
 	if len(x.Times) > 0 || start == codeFar || duration == codeFar {
 		return s.takeEvents(f, base, start, duration, x)
 	}
-	x.Start = base + s.startUnit.take(start)
-	x.End = x.Start + s.durationUnit.take(duration)
+	// As take, without the calls.
+	x.Start = base + s.startUnit.value(start)
+	if !s.startUnit.knows(start) {
+		s.startUnit.learn(x.Start - base)
+	}
+	x.End = x.Start + s.durationUnit.value(duration)
+	if !s.durationUnit.knows(duration) {
+		s.durationUnit.learn(x.End - x.Start)
+	}
 	return true
 }
 
