@@ -127,7 +127,7 @@ func (r *BitReader) Peek2() uint64 {
 	return r.acc >> (r.avail - 2) & 3
 }
 
-// ReadAfter2 is Read for the n bits after the 2 bits that Peek2 returned, which were not 0.
+// ReadAfter2 is Read for the n bits behind the next 2 bits, for which Peek2 did not return 0.
 // It reads all of them in one step.
 func (r *BitReader) ReadAfter2(n uint) uint64 {
 	avail := r.avail - 2

@@ -130,6 +130,35 @@ func TestBitsAgainstNaive(t *testing.T) {
 	}
 }
 
+// ReadAfter2 reads what two calls of Read do, also at the end of the data.
+func TestReadAfter2IsRead(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 20_000 {
+		data := make([]byte, rnd.IntN(30))
+		for i := range data {
+			data[i] = byte(rnd.Uint32())
+		}
+		one, oneFault := reader(data)
+		two, twoFault := reader(data)
+		for k := range 6 {
+			skip := uint(rnd.IntN(65))
+			if k == 0 {
+				skip = min(skip, 1) // then the first word is loaded
+			}
+			require.Equal(t, two.Read(skip), one.Read(skip))
+			code, n := one.Peek2(), uint(1+rnd.IntN(64))
+			if code == 0 {
+				continue
+			}
+			require.Equal(t, two.Read(2), code)
+			require.Equal(t, two.Read(n), one.ReadAfter2(n))
+			require.Equal(t, two.Left(), one.Left())
+			require.Equal(t, two.Done(), one.Done())
+			require.Equal(t, *twoFault, *oneFault)
+		}
+	}
+}
+
 func TestBitReaderEndIsStrict(t *testing.T) {
 	for size := range 20 {
 		data := make([]byte, size)
