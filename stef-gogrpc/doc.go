@@ -114,7 +114,7 @@
 //	                  gRPC status, RetryDelay the delay that the peer asked for
 //	*UnsentError      Session.Send: the batch was returned to the caller; wraps an *Error
 //	*RejectedError    Session.Send: delivered except some records
-//	*BatchError       Session.Send: the batch cannot be encoded
+//	*BatchError       Session.Send: the batch, or with Delivered a part of it, cannot be encoded
 //	ErrSessionClosed  wrapped in an *UnsentError after Session.Shutdown
 //	a context's error wrapped where a context ended the waiting
 //

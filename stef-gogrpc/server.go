@@ -45,6 +45,10 @@ import (
 //	server.Register(g)
 //	err = g.Serve(listener)
 //
+// Next waits for the next frame until the client ends the stream, so acknowledge inside the
+// loop, when BufferedRecords is 0. After the loop it is too late: a client that waits for the
+// acknowledgement does not end the stream.
+//
 // To end in order, first call Shutdown, then GracefulStop of the gRPC server. The example
 // is a whole program that stores what Collectors send.
 //

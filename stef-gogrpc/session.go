@@ -25,8 +25,11 @@ type BatchWriter[B any] interface {
 	// Stats().Records of a generated writer: ids count over the whole stream. If the
 	// batch has no records, it returns the id of the last record written before. A
 	// *BatchError is permanent for the batch and leaves the stream usable; last
-	// then includes the records of the batch that were written. Any other error
-	// ends the stream.
+	// then includes the records of the batch that were written, but Send does not
+	// wait for them. An error with a method Items() int says that so many items were
+	// left out and all others were written, such as stefpdata.ItemErrors: return it
+	// as it is, with the id of the last record. Send then waits for the others as
+	// usual. Any other error ends the stream.
 	WriteBatch(batch B) (last uint64, err error)
 	// Flush ends the frame, so that all written records are sent.
 	Flush() error
@@ -161,7 +164,8 @@ func startSession[B any](
 // has acknowledged the whole batch, and otherwise
 //
 //   - *RejectedError: all records were accepted, except those that are permanently bad;
-//   - *BatchError: the batch cannot be encoded, permanently;
+//   - *BatchError: the batch cannot be encoded, permanently, or, with Delivered, was
+//     delivered except items that cannot be encoded;
 //   - *UnsentError: the batch is returned to the caller, with the reason.
 //
 // Without a live stream, or while all streams are at their bounds, Send waits

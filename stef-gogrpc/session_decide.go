@@ -19,6 +19,7 @@ type job[B any] struct {
 	session.Batch
 	batch  B
 	ctx    context.Context
+	left   error      // which items the writer left out when it last wrote the others
 	result chan error // has room for the one result
 }
 
@@ -32,7 +33,7 @@ func newJob[B any]() *job[B] {
 func (j *job[B]) reset() {
 	var none B
 	j.Batch.Reset()
-	j.batch, j.ctx = none, nil
+	j.batch, j.ctx, j.left = none, nil, nil
 }
 
 // carryOut carries out the decisions of the machine, in order: events precede
@@ -94,6 +95,9 @@ func (s *Session[B]) settle(d *session.Decision) {
 		}
 	}
 	s.config.Events.call(&e)
+	if d.Kind == session.Delivered && j.left != nil {
+		e.err = &BatchError{Err: withRejected(j.left, e.err), Delivered: true}
+	}
 	var none B
 	j.batch = none
 	j.result <- e.err
@@ -152,6 +156,27 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 		return errorf(KindClosed, "the stream ended before the server acknowledged all records")
 	}
 	return FromStatus(f.Err)
+}
+
+// withRejected returns what was left out of a batch, and what the destination rejected, if
+// anything.
+func withRejected(left, rejected error) error {
+	if rejected == nil {
+		return left
+	}
+	return errors.Join(left, rejected)
+}
+
+// leftOut reports whether an error of a batch writer only names items that are not
+// written. The method is that of stefpdata.ItemErrors, which this package must not import.
+func leftOut(err error) bool {
+	if err == nil {
+		return false
+	}
+	var items interface{ Items() int }
+	var bad *BatchError
+	var gone *Error
+	return errors.As(err, &items) && !errors.As(err, &bad) && !errors.As(err, &gone)
 }
 
 // encodingFault classifies an error of a batch writer by its effect on the stream.

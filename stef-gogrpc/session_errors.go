@@ -55,12 +55,18 @@ func count(n uint64, thing string) string {
 // BatchError is the error of a batch that cannot be encoded. It is permanent for
 // the batch, and the stream remains usable.
 type BatchError struct {
-	// Err says what is wrong with the batch.
+	// Err says what is wrong with the batch. If some of the delivered records were
+	// rejected, it also wraps a *RejectedError.
 	Err error
+	// Delivered reports that the batch was delivered except what Err names.
+	Delivered bool
 }
 
 // Error implements error.
 func (e *BatchError) Error() string {
+	if e.Delivered {
+		return fmt.Sprintf("stefgrpc: batch delivered in part: %v", e.Err)
+	}
 	return fmt.Sprintf("stefgrpc: batch cannot be encoded: %v", e.Err)
 }
 

@@ -53,7 +53,8 @@ func TestSessionConfig(t *testing.T) {
 func TestSessionNames(t *testing.T) {
 	require.Equal(t, "ack timeout", CloseAckTimeout.String())
 	require.Equal(t, "close reason 99", CloseReason(99).String())
-	require.Equal(t, "stefgrpc: batch cannot be encoded: EOF", (&BatchError{io.EOF}).Error())
+	require.Equal(t, "stefgrpc: batch cannot be encoded: EOF", (&BatchError{Err: io.EOF}).Error())
+	require.Equal(t, "stefgrpc: batch delivered in part: EOF", (&BatchError{Err: io.EOF, Delivered: true}).Error())
 	require.Equal(t, "stefgrpc: 3 records rejected by the destination: records 1 to 2 of the batch and 1 more range",
 		(&RejectedError{Ranges: []IDRange{{From: 1, To: 2}, {From: 9, To: 9}}, Records: 3}).Error())
 	require.Equal(t, "stefgrpc: 1 record rejected by the destination: record 3 of the batch",

@@ -253,7 +253,7 @@ func (w *world) caller(number, batches int) (list []ending) {
 		b := load{id: 1 + number*batches + i, records: random.Uint64N(20), bytes: 1 + random.IntN(3000)}
 		switch random.IntN(40) {
 		case 0:
-			b.err, b.written = &BatchError{errors.New("poison")}, random.Uint64N(3)
+			b.err, b.written = &BatchError{Err: errors.New("poison")}, random.Uint64N(3)
 		case 1:
 			b.err = errors.New("the encoder is beside itself")
 		case 2:

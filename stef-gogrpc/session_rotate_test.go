@@ -344,7 +344,7 @@ func TestSessionEvents(t *testing.T) {
 		r.send(load{})
 		time.Sleep(time.Second)
 		r.stream(0).respond(20, IDRange{From: 11, To: 12})
-		r.send(load{err: &BatchError{context.Canceled}})
+		r.send(load{err: &BatchError{Err: context.Canceled}})
 		r.send(load{})
 		r.stream(0).end(unavailable())
 		synctest.Wait()

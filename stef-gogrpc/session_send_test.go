@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -344,6 +345,57 @@ func TestSessionBatchError(t *testing.T) {
 		require.EqualValues(t, 2, r.session.Stats().BatchErrors)
 		require.EqualValues(t, 1, r.session.Stats().Opened)
 		r.stop()
+	})
+}
+
+// itemErrors is an error of a writer that wrote all other items of a batch, as
+// stefpdata.ItemErrors.
+type itemErrors int
+
+func (e itemErrors) Error() string { return fmt.Sprint(int(e), " items were not written") }
+
+func (e itemErrors) Items() int { return int(e) }
+
+func TestSessionItemsLeftOut(t *testing.T) {
+	bubble(t, "the others are delivered", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.start()
+		left := fmt.Errorf("encoding: %w", itemErrors(3))
+		a := r.send(load{err: left, written: 4})
+		b := r.send(load{err: left, written: 2})
+		none := r.send(load{err: left})
+		require.True(t, none.returned(), "nothing to wait for")
+		var e *BatchError
+		require.ErrorAs(t, none.err, &e)
+		require.False(t, e.Delivered)
+		require.False(t, a.returned())
+		r.stream(0).respond(6, IDRange{From: 5, To: 5})
+		require.True(t, a.returned())
+		require.ErrorIs(t, a.err, itemErrors(3))
+		require.ErrorAs(t, a.err, &e)
+		require.True(t, e.Delivered)
+		require.True(t, b.returned())
+		require.ErrorIs(t, b.err, itemErrors(3))
+		var rejected *RejectedError
+		require.ErrorAs(t, b.err, &rejected)
+		require.Equal(t, []IDRange{{From: 1, To: 1}}, rejected.Ranges)
+		r.send(load{err: errors.Join(left, &BatchError{Err: io.EOF}), written: 1})
+		stats := r.session.Stats()
+		require.EqualValues(t, 2, stats.BatchErrors)
+		require.EqualValues(t, 1, stats.Acknowledged)
+		require.EqualValues(t, 1, stats.Rejected)
+		require.EqualValues(t, 1, stats.Opened, "the stream remains usable")
+		r.stop()
+	})
+	bubble(t, "the others are handed back", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.start()
+		a := r.send(load{err: itemErrors(1), written: 4})
+		require.False(t, a.returned())
+		r.stop()
+		require.True(t, a.returned())
+		var unsent *UnsentError
+		require.ErrorAs(t, a.err, &unsent)
 	})
 }
 

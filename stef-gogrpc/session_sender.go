@@ -101,7 +101,9 @@ func (x *sender[B]) nextBatch() (*session.Batch, session.State) {
 // encode encodes a batch and reports whether send can continue.
 func (x *sender[B]) encode(b *session.Batch) bool {
 	s := x.session
-	e, err := x.write(b.Owner.(*job[B]).batch)
+	j := b.Owner.(*job[B])
+	e, left, err := x.write(j.batch)
+	j.left = left
 	e.Lost, e.Broken, e.Unencodable = encodingFault(err)
 	e.SentTo = x.stream.sentAtMost()
 	var out session.Decisions
@@ -114,12 +116,16 @@ func (x *sender[B]) encode(b *session.Batch) bool {
 
 // write encodes a batch and estimates its size. If a frame ended during the
 // encoding, its bytes have left the buffer, compressed, and may already be
-// acknowledged. So the estimate is the greater of two counts.
-func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
+// acknowledged. So the estimate is the greater of two counts. left names the items that
+// are not among the records that were written.
+func (x *sender[B]) write(batch B) (e session.Encoding, left, err error) {
 	unacked, _ := x.stream.Unacked()
 	buffered := int64(x.writer.BufferedBytes())
 	e.Last, err = x.writer.WriteBatch(batch)
 	e.Buffered = x.writer.BufferedBytes()
+	if leftOut(err) {
+		left, err = err, nil
+	}
 	switch before := x.state.Last(); {
 	case err != nil:
 	case e.Last < before:
@@ -127,6 +133,8 @@ func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
 	case e.Last == before && int64(e.Buffered) > buffered:
 		err = fmt.Errorf("WriteBatch wrote records but returned %d, the id of the last record before them: "+
 			"return the id of the last record of the stream, which is Stats().Records of the writer", before)
+	case e.Last == before && left != nil:
+		err = &BatchError{Err: left}
 	}
 	if e.Buffered == 0 && e.Last > x.stream.sentAtMost() {
 		e.Buffered = 1 // the writer reports 0 bytes: without this, its records would never be flushed
@@ -134,7 +142,7 @@ func (x *sender[B]) write(batch B) (e session.Encoding, err error) {
 	after := int64(e.Buffered)
 	later, _ := x.stream.Unacked()
 	e.Bytes = max(0, after-buffered, later+after-unacked-buffered)
-	return e, err
+	return e, left, err
 }
 
 // canContinue reports whether a stream can still be written to after an encoding.

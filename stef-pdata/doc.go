@@ -17,7 +17,8 @@
 //	md, err := d.Decode() // until io.EOF
 //
 // The example of LogsDecoder is a server that receives pdata from Collectors, with
-// package stefgrpc.
+// package stefgrpc. The example of LogsEncoder is a program that sends pdata in a
+// stefgrpc.Session.
 //
 // # Model
 //

@@ -21,7 +21,6 @@ import (
 	"github.com/otelstef/stef/internal/signal/anysignal"
 	stef "github.com/otelstef/stef/stef-go"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
-	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 // Sender sends batches over a connection. Send is safe for concurrent use.
@@ -202,8 +201,12 @@ func stefSender(client *stefgrpc.Client, d *anysignal.Descriptor, compression st
 			err = s.retry(ctx, func() (bool, error) {
 				err := session.Send(ctx, batch)
 				var bad *stefgrpc.RejectedError
+				var left *stefgrpc.BatchError
 				if errors.As(err, &bad) {
-					rejected, err = bad.Records, nil
+					rejected = bad.Records
+					if !errors.As(err, &left) {
+						err = nil
+					}
 				}
 				var unsent *stefgrpc.UnsentError
 				return errors.As(err, &unsent) && unsent.Cause.Retryable(), err
@@ -285,12 +288,7 @@ type batchWriter struct {
 // WriteBatch implements stefgrpc.BatchWriter.
 func (w *batchWriter) WriteBatch(batch otlpfile.Batch) (last uint64, err error) {
 	err = w.encoder.Encode(batch)
-	last = w.encoder.Writer.Stats().Records
-	var items stefpdata.ItemErrors
-	if errors.As(err, &items) {
-		err = &stefgrpc.BatchError{Err: err}
-	}
-	return last, err
+	return w.encoder.Writer.Stats().Records, err
 }
 
 // Flush implements stefgrpc.BatchWriter.
