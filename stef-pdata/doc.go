@@ -36,6 +36,12 @@
 // containers of equal content that become neighbours. The output depends only on the
 // batch and on the stream before it, never on chance.
 //
+// Points are sorted by metric, attributes, resource and time, or by time first if hardly any
+// series has several points. A decoder begins a container where the content changes. If this
+// order made it begin many more than the batch has, points are sorted by resource and scope
+// first. For the recordings of the repository, OTLP after a sorted stream takes at most 1 %
+// more bytes than before it.
+//
 // Spans are sorted by resource and scope, then by trace and start time. If traces
 // have few spans, the name is compared before the trace. Spans are sorted in chunks
 // of some hundred spans. The default for logs is Ordered, because timestamps cannot

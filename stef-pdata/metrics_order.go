@@ -21,7 +21,7 @@ func (e *MetricsEncoder) rank() {
 
 // sort fills keys with the sorted entries: by metric, attributes, start time,
 // resource, scope and time. If hardly any series has several points, entries of equal
-// time are then put together.
+// time are then put together. If this order splits containers, they are then put together.
 //
 // Ranks follow values, so the order is the same as in the previous batch, and columns
 // repeat from frame to frame.
@@ -43,6 +43,46 @@ func (e *MetricsEncoder) sort() {
 	if series := s.sortRuns(pairBits); 4*len(s.keys) < 5*series {
 		s.sortByTime()
 	}
+	e.joinContainers(scopeBits, pairBits)
+}
+
+// pointsPerSplit is how many points a sorted batch must have for each container that readers
+// begin only because of the order, since such a container may take more bytes of OTLP than a
+// point. With it, OTLP after a sorted stream of a recording is at most 1 % larger. If containers
+// were always together, the streams of recordings would be up to 1 % larger.
+const pointsPerSplit = 16
+
+// joinContainers puts keys of equal resource and scope together, which keep their order, if
+// readers would otherwise begin many more containers than the batch has.
+func (e *MetricsEncoder) joinContainers(scopeBits, pairBits int) {
+	s := &e.sorter
+	begun, most := s.containers(), len(s.keys)/pointsPerSplit
+	if begun <= 1+most {
+		return
+	}
+	split := append(s.together[:0], s.keys...)
+	for i := range s.keys {
+		x := &s.entries[s.keys[i].Item]
+		s.keys[i].Key = uint64(e.scopes.Ranks[x.scope]) | uint64(e.resources.Ranks[x.resource])<<scopeBits
+	}
+	s.keys, s.spare = order.Sort(s.keys, s.spare, pairBits)
+	if begun <= s.containers()+most {
+		copy(s.keys, split)
+	}
+	s.together = split[:0]
+}
+
+// containers returns how often readers begin a container.
+func (s *sorter) containers() int {
+	n := 0
+	var now ids
+	for _, k := range s.keys {
+		if x := &s.entries[k.Item]; x.resource != now.resource || x.scope != now.scope {
+			now = x.ids
+			n++
+		}
+	}
+	return n
 }
 
 // sortRuns sorts points of equal metric and attributes: by start time, then by the

@@ -18,6 +18,45 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
+// TestSortedContainers: points of several resources at one time, or at a few, return in about
+// as many containers as they were sent in.
+func TestSortedContainers(t *testing.T) {
+	const resources, metrics, batches = 5, 12, 10
+	for _, series := range []int{1, 4} {
+		for _, times := range []int{1, 3} {
+			var mds []pmetric.Metrics
+			for b := range batches {
+				md := pmetric.NewMetrics()
+				for i := range resources {
+					rm := md.ResourceMetrics().AppendEmpty()
+					rm.Resource().Attributes().PutStr("k8s.pod.name", fmt.Sprint("pod-", i))
+					ms := rm.ScopeMetrics().AppendEmpty().Metrics()
+					for m := range metrics {
+						ms.AppendEmpty().SetName(fmt.Sprint("metric.", m))
+						points := ms.At(m).SetEmptyGauge().DataPoints()
+						for j := range series * times {
+							p := points.AppendEmpty()
+							p.Attributes().PutInt("series", int64(j%series))
+							p.SetTimestamp(pcommon.Timestamp(b*times + j/series + 1))
+							p.SetIntValue(int64(i * j))
+						}
+					}
+				}
+				mds = append(mds, md)
+			}
+			got := decodeMetrics(t, encodeMetrics(t, mds, stefpdata.Sorted))
+			requireSame(t, stefpdata.Sorted, mds, got)
+			for _, md := range got {
+				require.Equal(t, resources, md.ResourceMetrics().Len(), "%d series, %d times", series, times)
+				for _, rm := range md.ResourceMetrics().All() {
+					require.Equal(t, 1, rm.ScopeMetrics().Len())
+					require.Equal(t, metrics, rm.ScopeMetrics().At(0).Metrics().Len())
+				}
+			}
+		}
+	}
+}
+
 // TestSortedTimes: sorted streams are not larger than ordered ones, whether points share
 // their times or not, and whether or not the batch is in the order of the times.
 func TestSortedTimes(t *testing.T) {
