@@ -96,6 +96,10 @@ func Example_endpoint() {
 
 	_, span := tp.Tracer("shop").Start(ctx, "GET /cart")
 	span.End()
+	// A log record has a body of package attribute:
+	//	var r otellog.Record
+	//	r.SetBody(attribute.StringValue("cart shown"))
+	//	lp.Logger("shop").Emit(ctx, r)
 
 	// Shutdown exports what is left.
 	if err := errors.Join(tp.Shutdown(ctx), mp.Shutdown(ctx), lp.Shutdown(ctx)); err != nil {

@@ -14,11 +14,20 @@ import (
 var ErrShutdown = endpoint.ErrShutdown
 
 // OmittedError reports items that exceed a limit of STEF. All other items of the
-// batch were exported.
+// batch were exported. Items is how many were left out, and Err why the first of them was; it
+// wraps stef.ErrLimit for a limit.
 type OmittedError = records.OmittedError
 
-// Stats counts the items of an exporter to an endpoint.
+// Stats counts the items of an exporter to an endpoint. Each item of an export that has ended
+// is in one of Delivered (acknowledged by the peer), Omitted (over the limits of STEF),
+// Rejected (permanently rejected by the peer) and Failed (not delivered; the export returned an
+// error). ByOTLP is the part of Delivered that was sent by OTLP, Retries how often a batch was
+// sent again, Streams the opened streams, and Downgrades the changes from STEF to OTLP. All
+// are uint64.
 type Stats = settings.Stats
 
-// FileStats counts the items of an exporter to files, and the files.
+// FileStats counts the items of an exporter to files, and the files. Written is the number of
+// items written to a file or to the unfinished frame, Omitted of those over the limits of STEF,
+// Failed of those not written because the export returned an error; all are uint64. Files is
+// the rotate.Stats of the files.
 type FileStats = settings.FileStats

@@ -13,9 +13,10 @@
 //
 //   - The full schema, without an option: any reader that follows the schema file reads the
 //     fields as they are.
-//   - The compact form, with [CompactMetrics], [CompactSpans] or [CompactLogs]: the smallest,
-//     for two ends that know it. It is the default of the Collector exporter and of
-//     stef convert.
+//   - The compact form, with [CompactMetrics], [CompactSpans] or [CompactLogs]: mostly
+//     the smallest, for two ends that know it. It is the default of the Collector exporter and
+//     of stef convert. Very regular values can be smaller in the full schema: compare with
+//     stef convert --schema full.
 //   - The published schema, with [PublishedMetrics] or [PublishedSpans], for the reference
 //     implementation. It has no logs and lacks some fields.
 //

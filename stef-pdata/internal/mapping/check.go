@@ -79,7 +79,7 @@ func CheckPoint(p *otelstef.Point, typ otelstef.MetricType) error {
 		}
 	}
 	if !fits {
-		return NotOTLP("Point.Value", "choice %d does not suit a metric of type %v", v.Type(), typ)
+		return NotOTLP("Point.Value", "a value of type %v does not suit a metric of type %v", v.Type(), typ)
 	}
 	if p.Exemplars().Len() > 0 {
 		if err := checkExemplars(p); err != nil {
