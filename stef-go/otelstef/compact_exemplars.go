@@ -224,10 +224,10 @@ func (x *seriesIndex) keeper(s *series, n int, kept uint64, code int64, delta bo
 
 // countNew returns what the exemplars of a point count, and false if a series cannot keep
 // one of them. Those with a bit in kept are those of the series.
-func (e *seriesExemplars) countNew(p *Point, kept uint64) (counted int, ok bool) {
+func (x *seriesExemplars) countNew(p *Point, kept uint64) (counted int, ok bool) {
 	for i := range p.exemplars.Len() {
 		if kept>>i&1 != 0 {
-			counted += int(e.list[i].counted)
+			counted += int(x.list[i].counted)
 			continue
 		}
 		count, flat := countExemplar(p.exemplars.At(i))

@@ -78,7 +78,7 @@ func (p *Sets) RankByValue() {
 		p.churn = true
 	}
 	if p.churn {
-		p.RankById(p.Size())
+		p.RankByID(p.Size())
 		return
 	}
 	p.Rank(p.Size(), func(a, b uint32) int { return compareSets(&p.entries[a], &p.entries[b]) })

@@ -19,8 +19,8 @@ type Ranking struct {
 
 func (r *Ranking) Reset() { r.order, r.Ranks, r.Top = r.order[:0], r.Ranks[:0], 0 }
 
-// RankById ranks the ids up to n by arrival, until the next Reset.
-func (r *Ranking) RankById(n int) {
+// RankByID ranks the ids up to n by arrival, until the next Reset.
+func (r *Ranking) RankByID(n int) {
 	if int(r.Top) != n || len(r.Ranks) != n+1 || len(r.order) > 0 {
 		r.order, r.Ranks = r.order[:0], r.Ranks[:0]
 	}
