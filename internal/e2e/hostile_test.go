@@ -38,8 +38,8 @@ import (
 const receiverSum = 2952
 
 // honestFloor is the p99 of an honest client beside an attack that is always accepted. Other
-// processes of a machine delay a process by some 10 ms at a time.
-const honestFloor = 25 * time.Millisecond
+// processes of a machine delay a process by up to 10 ms at a time.
+const honestFloor = 10 * time.Millisecond
 
 // attack is what hostile clients do to a Collector.
 type attack struct {
