@@ -253,8 +253,8 @@ func FuzzServer(f *testing.F) {
 	f.Fuzz(playServer)
 }
 
-// playServer uses the real clock: a zstd decoder that was made on a fake one
-// cannot be used on another, and readers share them.
+// playServer runs a server against a hostile client. It does not use synctest: readers share
+// zstd decoders, and a decoder created in one bubble cannot be used in another.
 func playServer(t *testing.T, input []byte) {
 	server, err := stefgrpc.NewServer(stefgrpc.WithMaxChunkBytes(hostileChunk), stefgrpc.WithMaxBufferedBytes(hostileBuffered), stefgrpc.WithMaxDictBytes(1<<16))
 	require.NoError(t, err)

@@ -383,7 +383,8 @@ func TestServerDamagedMessage(t *testing.T) {
 	f("end of no group", "1c")
 }
 
-// Messages that gRPC compresses are refused before one of them is decompressed.
+// Messages that gRPC compresses are refused before any of them is decompressed, unless
+// WithCompressedMessages is set.
 func TestServerRefusesGRPCCompression(t *testing.T) {
 	inBubble(t, "gzip", func(t *testing.T) {
 		e := newEnds(t, echo, endsConfig{dial: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.UseCompressor("gzip"))}})

@@ -163,8 +163,9 @@ func (s *sorter) sortByTime() {
 }
 
 const (
-	// fewTimes are times whose order is the better one on average (TestSortedTimes and
-	// the recordings).
+	// fewTimes is the largest number of distinct times for which groups sorted by time are
+	// better on average than groups in the order of their first key (TestSortedTimes and the
+	// recordings).
 	fewTimes = 8
 	// alternate is the number of runs for each time above which times alternate.
 	alternate = 2

@@ -389,7 +389,8 @@ func (f *Figures) latencyChart() *report.Chart {
 	return chart
 }
 
-// concurrency is throughput by number of concurrent requests and of streams.
+// concurrency measures throughput by the number of concurrent OTLP requests and of STEF
+// streams.
 func concurrency(c *Context) (*Outcome, error) {
 	requests, lines := []int{1, 4, 16, 64}, []int{1, 4, 16}
 	batches := 128

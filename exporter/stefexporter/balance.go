@@ -199,7 +199,7 @@ func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64) {
 	return list, seeds
 }
 
-var errNoBackend = errors.New("no backend is known: the endpoint has no address")
+var errNoBackend = errors.New("no backend is known: the endpoint is not resolved to an address yet; check its DNS name")
 
 // send sends a batch. It returns an error for the items that can be sent again.
 func (b *balancer[B]) send(ctx context.Context, batch B) error {

@@ -370,8 +370,8 @@ func (c *OTLPConfig) Validate() error {
 	)
 }
 
-// checkStorage says what to do if the storage of the queue does not run. The error of
-// the queue itself names neither the key nor the extension.
+// checkStorage returns an error if the storage extension of the queue is not running. The
+// queue's own error names neither the configuration key nor the extension.
 func (c *Config) checkStorage(host component.Host) error {
 	if !c.QueueConfig.HasValue() || c.QueueConfig.Get().StorageID == nil {
 		return nil

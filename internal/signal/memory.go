@@ -79,7 +79,7 @@ func (s *shape) memory(request []byte) (int64, error) {
 	return n + int64(len(request)), err
 }
 
-var errNoProtobuf = errors.New("a field is not protobuf, or a group")
+var errNoProtobuf = errors.New("malformed protobuf: a field is invalid, or is a group, which is not supported")
 
 const maxFieldNumber = 1<<29 - 1
 

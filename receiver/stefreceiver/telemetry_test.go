@@ -29,8 +29,8 @@ func dataPoint(value int64, attributes ...string) []metricdata.DataPoint[int64] 
 	return []metricdata.DataPoint[int64]{{Value: value, Attributes: attribute.NewSet(set...)}}
 }
 
-// TestBatchesHaveRecords checks that a stream which ends after its headers counts bytes and
-// no batch.
+// TestBatchesHaveRecords checks that a stream which ends after its headers increases the byte
+// counter, but not the batch counter.
 func TestBatchesHaveRecords(t *testing.T) {
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
 	s := metricKind.mustOpen(t, r.dial())

@@ -135,7 +135,8 @@ func masks(c *column, held, v *Struct) (modified, presence uint64) {
 	return modified, presence
 }
 
-// heldField returns the value the reader decodes field i on top of.
+// heldField returns the previous value of field i, relative to which it is encoded: nil if the
+// struct has none, the initial value if the field was absent.
 func heldField(below *column, held *Struct, i int) any {
 	if held == nil {
 		return nil

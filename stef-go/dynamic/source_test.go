@@ -36,8 +36,9 @@ func bothCompressions(t *testing.T, f func(t *testing.T, opt dynamic.WriterOptio
 	}
 }
 
-// TestTruncated cuts a stream everywhere. At the start of a frame that is the
-// end, elsewhere it is an error, and what came before is read either way.
+// TestTruncated truncates a stream at every offset. A cut at the start of a frame ends the
+// stream without an error. Any other cut is an error. In both cases the records of the
+// complete frames are read.
 func TestTruncated(t *testing.T) {
 	bothCompressions(t, func(t *testing.T, opt dynamic.WriterOption) {
 		root, recs, stream := someStream(t, opt)

@@ -19,8 +19,8 @@ type table[T any] struct {
 
 const (
 	firstSlots = 16
-	// keptSlots is the maximum number of slots that are kept when all elements are
-	// discarded: clearing them takes time.
+	// keptSlots is the size of the largest table whose slots reset reuses. It releases the
+	// slots of a larger table, because clearing them takes time.
 	keptSlots = 2048
 )
 

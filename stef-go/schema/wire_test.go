@@ -161,8 +161,9 @@ func requireWireError(t *testing.T, err error, want string) {
 	require.EqualError(t, err, want)
 }
 
-// FuzzParseWire checks that bytes give an error or a wire schema that survives
-// being written, and that a wire schema that fits a root is undone by Wire.
+// FuzzParseWire checks that ParseWire returns a WireError, or a wire schema that is equal
+// after it is written and parsed again. If the wire schema fits a root, Keep and then Wire
+// return an equal one.
 func FuzzParseWire(f *testing.F) {
 	roots := []*schema.Struct{otel(f, "Metrics"), otel(f, "Spans"), otel(f, "Logs")}
 	for _, w := range []schema.WireSchema{publishedMetrics, publishedSpans, schema.WireOf(roots[2]), {1, 1}} {

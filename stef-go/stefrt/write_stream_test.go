@@ -227,7 +227,7 @@ func TestWriteAfterClose(t *testing.T) {
 	require.Equal(t, uint64(1), w.Stats().Records)
 }
 
-// failing is a destination that takes some Writes and no more.
+// failing is a destination whose first left Writes succeed; later ones fail with errFull.
 type failing struct{ left int }
 
 var errFull = errors.New("the disk is full")

@@ -238,8 +238,8 @@ func TestLogRecordsThatAreNoOTLP(t *testing.T) {
 	f("Record.Body.Template.Params", func(r *otelstef.LogRecord) { r.Body().SetTemplate().Params().SetLen(1) })
 }
 
-// Equal containers in different values are the same, and bounds are not part of a
-// metric.
+// Records with equal resources, scopes and metrics are decoded to one of each, even if each
+// record has its own structs. Histogram bounds do not distinguish metrics.
 func TestEqualContainersAreOne(t *testing.T) {
 	var change []func(*otelstef.Metrics)
 	for i := range 4 {

@@ -392,7 +392,7 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, w.Write(Table{Rows: m.batch(rowFields(text)[:3], 100)}), "columns are missing")
 	require.ErrorContains(t, w.Close(), "columnfile: ")
 	_, err = NewWriter(&bytes.Buffer{}, arrow.NewSchema([]arrow.Field{optional("x", arrow.PrimitiveTypes.Int8)}, nil), Options{})
-	require.ErrorContains(t, err, "column x has the type int8")
+	require.ErrorContains(t, err, "column x has the unsupported type int8")
 }
 
 // FuzzHybrid: values of any width are decoded as the format says.

@@ -64,10 +64,10 @@ func newLeaf(col *schema.Column, t arrow.DataType, dictionaries bool, encoder *z
 		l.isBool, l.dictionaries = true, false
 	case arrow.FixedWidthDataType:
 		if l.width = t.BitWidth() / 8; l.width < 4 {
-			return nil, fmt.Errorf("columnfile: column %s has the type %s", col.Path(), t)
+			return nil, fmt.Errorf("columnfile: column %s has the unsupported type %s", col.Path(), t)
 		}
 	default:
-		return nil, fmt.Errorf("columnfile: column %s has the type %s", col.Path(), t)
+		return nil, fmt.Errorf("columnfile: column %s has the unsupported type %s", col.Path(), t)
 	}
 	l.limits.of = orderOf(t)
 	if col.MaxRepetitionLevel() > 0 {

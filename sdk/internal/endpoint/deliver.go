@@ -75,7 +75,7 @@ func (s *Sender[B]) finalError(ctx context.Context, err error, start time.Time) 
 	}
 	most := s.config.Retry.MaxElapsedTime
 	if most > 0 && time.Since(start)+stefgrpc.FromStatus(err).RetryDelay > most {
-		return fmt.Errorf("stef: endpoint %s: no retry after %v: %w", s.config.Target, most, err)
+		return fmt.Errorf("stef: endpoint %s: not retried, because the next retry would exceed MaxElapsedTime (%v): %w", s.config.Target, most, err)
 	}
 	return nil
 }

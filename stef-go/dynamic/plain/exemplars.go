@@ -75,8 +75,8 @@ func merge(c int64, held, sent []any) (list []any, repeated bool, err error) {
 	}
 	places := len(held)
 	if c < 0 {
-		// All that are sent have a place, and there is none between them and those that
-		// are repeated.
+		// The list holds exactly the sent and the repeated exemplars, so its length is the sum
+		// of both.
 		places = len(sent) + bits.OnesCount64(mark)
 	}
 	used := 0

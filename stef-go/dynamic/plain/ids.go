@@ -35,7 +35,8 @@ type trace struct {
 
 type spanID struct {
 	bits uint64
-	// start is the start of the span, if sent says that the span was sent.
+	// start is the start time of the span. It is valid only if sent is set: then the span
+	// itself was sent, not only its id.
 	start uint64
 	sent  bool
 }

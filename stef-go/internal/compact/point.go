@@ -138,9 +138,8 @@ type Points struct {
 	}
 }
 
-// tick is a time of points, and the number of the tick that followed it in the last
-// continued series. A series that has not continued yet most likely has the same
-// next tick.
+// tick is a time that points have. next is the tick to which a series last moved from this
+// one; it predicts the next tick of the other series at this time.
 type tick struct {
 	time uint64
 	next uint32 // number of the tick, plus one

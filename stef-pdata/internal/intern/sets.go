@@ -40,10 +40,10 @@ type Sets struct {
 	recall []uint32
 	last   uint32
 
-	// churn is set if most sets are new. Then batches, and found, the number of lookups, have
-	// been counted since the pool was empty.
-	churn          bool
-	batches, found int
+	// churn is set if most sets are new. batches is the number of batches and lookups that of
+	// lookups since the last Reset; they decide churn.
+	churn            bool
+	batches, lookups int
 }
 
 // Before this many batches and sets it is not clear whether series repeat.
@@ -74,7 +74,7 @@ func (p *Sets) Init(keys, values *stef.TextDict) { p.keys.dict, p.values.dict = 
 // them by arrival: the next sets will be new, too, so their places among earlier ones do not
 // matter, and finding these takes as long as writing the points.
 func (p *Sets) RankByValue() {
-	if p.batches++; p.batches > minChurnBatches && p.Size() > minChurnSets && 4*p.Size() > 3*p.found {
+	if p.batches++; p.batches > minChurnBatches && p.Size() > minChurnSets && 4*p.Size() > 3*p.lookups {
 		p.churn = true
 	}
 	if p.churn {
@@ -100,7 +100,7 @@ func (p *Sets) Reset() {
 	p.keys.refs, p.values.refs = p.keys.refs[:0], p.values.refs[:0]
 	clear(p.pairs[:cap(p.pairs)])
 	p.free, p.made = nil, 0
-	p.churn, p.batches, p.found = false, 0, 0
+	p.churn, p.batches, p.lookups = false, 0, 0
 }
 
 const (
@@ -112,7 +112,7 @@ const (
 // the set that followed the same set in the same context last time. If one attribute
 // differs, it compares with the set that this difference led to last time.
 func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, error) {
-	p.found++
+	p.lookups++
 	if len(p.recall) <= min(16*len(p.entries), maxRecall) {
 		p.recall = make([]uint32, max(firstRecall, 2*len(p.recall)))
 	}

@@ -102,8 +102,8 @@ func (w *Spans) spanID(text *mapping.IDText, id pcommon.SpanID) []byte {
 // Names of spans count from 1.
 const partContext = 0
 
-// AttributesOf sets dst to the attributes of a span, event or link in the order of
-// the mode.
+// AttributesOf sets dst to the attributes of a span, event or link. They are sorted by key if
+// ByKey is set, otherwise they keep their order.
 func (w *Spans) AttributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
 	n := src.Len()
 	if w.ByKey && n > 0 {

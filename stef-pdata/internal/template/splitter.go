@@ -300,7 +300,8 @@ func (h *headTable) reset() {
 	h.shapes = h.shapes[:0]
 }
 
-// headOf hashes the beginning of a text; all digits count as the same.
+// headOf hashes the first bytes of a text, up to 48. It uses only the high four bits of each
+// byte, so that texts which differ in digits have the same hash.
 func headOf(text string, t *trial) uint32 {
 	const highNibbles = 0xf0f0f0f0f0f0f0f0
 	h := t.seed

@@ -223,7 +223,8 @@ func (s *opened) newer() bool {
 	})
 }
 
-// maxCounts is the number of bytes of shortCounts for several roots.
+// maxCounts is the length in bytes above which shortCounts lists only the first of several
+// roots.
 const maxCounts = 60
 
 // shortCounts is counts for a message: of several roots with many structs it lists the

@@ -55,8 +55,8 @@ func lock(f *os.File) error {
 // checkEvery is how often a file is looked up by its name while it is written.
 const checkEvery = 100 * time.Millisecond
 
-// inPlace returns an error if the name is not that of the file any more, and looks at most
-// once in an interval.
+// inPlace returns an error if the file was removed or replaced. It checks at most once per
+// interval.
 func (t *tape) inPlace(every time.Duration) error {
 	if time.Since(t.checked) < every {
 		return nil

@@ -9,5 +9,5 @@
 //	r, err := root.Records(src)
 //
 // A Root describes a kind of record. A Tap keeps the bytes of the frame that is
-// being read. Keep copies the whole frames of a damaged stream.
+// being read. Keep copies the headers and the intact frames of a damaged stream.
 package stream
