@@ -86,7 +86,7 @@ func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.St
 	if o.served {
 		return err
 	}
-	s.slowDown(ctx)
+	defer s.slowDown(ctx) // after the refusal was counted and logged
 	reason := s.refusedReason(o, err)
 	s.telemetry.ReceiverStefStreamsRefused.Add(ctx, 1, s.refused[reason])
 	switch reason {

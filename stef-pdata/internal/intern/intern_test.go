@@ -45,6 +45,27 @@ func TestSetsDifferInKeys(t *testing.T) {
 	}
 }
 
+// TestRefusedSetsTakeNoMemory: a set that exceeds a limit leaves its memory to the next one.
+func TestRefusedSetsTakeNoMemory(t *testing.T) {
+	var p Sets
+	var c values.Copier
+	good := pcommon.NewMap()
+	good.PutInt("key", 1)
+	_, err := p.Find(&c, good, 0)
+	require.NoError(t, err)
+	deep := pcommon.NewMap()
+	for v, n := deep.PutEmptySlice("key"), 0; n < 2000; n++ {
+		v = v.AppendEmpty().SetEmptySlice()
+	}
+	free := len(p.free)
+	for range 100 {
+		_, err = p.Find(&c, deep, 0)
+		require.Error(t, err)
+	}
+	require.Equal(t, free, len(p.free))
+	require.Equal(t, 1, p.Size())
+}
+
 // TestRankOfNewSets: sets are ranked by value until it is clear that most are new.
 func TestRankOfNewSets(t *testing.T) {
 	var p Sets

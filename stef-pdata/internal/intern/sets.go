@@ -241,7 +241,7 @@ func (p *Sets) make(c *values.Copier, m pcommon.Map) (set attrSet, err error) {
 		p.made = min(max(2*p.made, firstPairs), mostPairs)
 		p.free = make([]attr, max(n, p.made))
 	}
-	set.arrival, p.free = p.free[:n:n], p.free[n:]
+	set.arrival = p.free[:n:n]
 	copy(set.arrival, p.pairs)
 	set.byKey = set.arrival
 	i := 0
@@ -250,11 +250,13 @@ func (p *Sets) make(c *values.Copier, m pcommon.Map) (set attrSet, err error) {
 		if isDeep(a.typ) {
 			a.deep = otelstef.NewAnyValue()
 			if err := c.Value(a.deep, v, 0); err != nil {
+				clear(set.arrival) // the next set gets its memory
 				return attrSet{}, mapping.InPair(k, err)
 			}
 		}
 		i++
 	}
+	p.free = p.free[n:]
 	return set, nil
 }
 

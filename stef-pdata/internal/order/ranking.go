@@ -21,7 +21,7 @@ func (r *Ranking) Reset() { r.order, r.Ranks, r.Top = r.order[:0], r.Ranks[:0], 
 
 // RankByID ranks the ids up to n by arrival, until the next Reset.
 func (r *Ranking) RankByID(n int) {
-	if int(r.Top) != n || len(r.Ranks) != n+1 || len(r.order) > 0 {
+	if len(r.order) > 0 { // the ranks are by value
 		r.order, r.Ranks = r.order[:0], r.Ranks[:0]
 	}
 	for id := len(r.Ranks); id <= n; id++ {
