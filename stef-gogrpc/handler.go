@@ -26,7 +26,11 @@ type Handler interface {
 	//	anything else                UNAVAILABLE, with a delay of a second
 	//
 	// Wrapped errors count as the errors they wrap. Clients send the data again
-	// after UNAVAILABLE, and drop it after INVALID_ARGUMENT. So a handler whose
+	// after UNAVAILABLE. After INVALID_ARGUMENT and other permanent codes, a Session drops the
+	// batch with the first record that is neither acknowledged nor rejected, and sends the later
+	// ones again. Other clients may drop all of them: to lose nothing but
+	// bad records, reject these, and keep the limits of the reader above what clients
+	// send. So a handler whose
 	// database fails returns the error of the database, and a handler that can
 	// never accept the records of the stream returns an *Error of KindInvalid.
 	// Clients receive the text of the error. A panic ends the stream with INTERNAL,

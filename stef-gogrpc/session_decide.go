@@ -141,6 +141,19 @@ func faultOf(err *Error) *session.Fault {
 	return f
 }
 
+// endOf classifies the error with which a stream ended.
+func endOf(err *Error) *session.Fault {
+	f := faultOf(err)
+	if f == nil || err.Retryable() {
+		return f
+	}
+	switch err.Kind {
+	case KindLimit, KindRejected, KindInvalid, KindAuth, KindUnknown:
+		f.Class = session.Refused
+	}
+	return f
+}
+
 // cause is the inverse of faultOf. ctx is the context of the batch, if the fault
 // concerns one.
 func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
@@ -154,6 +167,8 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 		return gaveUp(ctx)
 	case session.Unanswered:
 		return errorf(KindClosed, "the stream ended before the server acknowledged all records")
+	case session.Bystander:
+		return errorf(KindUnavailable, "the server ended the stream at an earlier batch: %v", f.Err)
 	}
 	return FromStatus(f.Err)
 }

@@ -77,6 +77,10 @@ func (e *BatchError) Unwrap() error { return e.Err }
 // session does not use it any more. Cause.Retryable reports whether to send it
 // again. It is true, too, when the context of Send ended or the session was shut down:
 // leave a loop of retries if ctx.Err() is not nil or the error wraps ErrSessionClosed.
+//
+// If the server ends a stream for a permanent reason, that is the Cause of the batch with
+// the first record that was not answered. The later batches of the stream, also those of other
+// callers, have a retryable Cause, because the server did not refuse them.
 type UnsentError struct {
 	// Cause is the reason. It wraps the error of the context if the context of
 	// Send ended, and ErrSessionClosed if the session was shut down.

@@ -433,3 +433,80 @@ func TestSendToNobody(t *testing.T) {
 	require.ErrorAs(t, err, &unsent)
 	require.Equal(t, codes.DeadlineExceeded, unsent.Cause.Code)
 }
+
+// TestSessionRefusedBatch: a batch for which the server ends the stream fails for good. The
+// batches of other callers that the stream had not yet delivered can be sent again, and
+// arrive.
+func TestSessionRefusedBatch(t *testing.T) {
+	const callers, batches, bad = 20, 20, 7
+	f := func(name string, refusal func() error) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newSite(t)
+				_, register := x.stef(func(s *stefgrpc.ServerStream) error {
+					x.streams.Add(1)
+					r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
+					if err != nil {
+						return err
+					}
+					defer r.Close()
+					for r.Next() {
+						at := r.Record().Record().Time()
+						if at%1000 == bad {
+							return refusal()
+						}
+						x.mu.Lock()
+						x.arrived[at]++
+						x.mu.Unlock()
+						s.AckUpTo(r.Stats().Records)
+					}
+					return r.Err()
+				})
+				x.serve(register)
+				config := stefgrpc.SessionConfig{}
+				config.FlushInterval = 10 * time.Millisecond
+				session, end := x.session(config)
+				var refused, again atomic.Int64
+				var group sync.WaitGroup
+				for c := range uint64(callers) {
+					group.Go(func() {
+						for i := range uint64(batches) {
+							from := 1000*(1+c*batches+i) + 100
+							if i == 10 && c%5 == 0 {
+								from += 900 + bad - 2 // the third record is bad
+							}
+							for {
+								err := session.Send(patience(time.Minute), times{from, from + 4})
+								if err == nil {
+									break
+								}
+								var unsent *stefgrpc.UnsentError
+								require.ErrorAs(t, err, &unsent)
+								if !unsent.Cause.Retryable() {
+									require.Less(t, (from+4)%1000, uint64(100), "%v", err)
+									require.Equal(t, uint64(2), unsent.Acknowledged)
+									refused.Add(1)
+									break
+								}
+								require.ErrorContains(t, err, "the server ended the stream at an earlier batch: ")
+								again.Add(1)
+								time.Sleep(time.Second)
+							}
+						}
+					})
+				}
+				group.Wait()
+				end()
+				require.EqualValues(t, 4, refused.Load())
+				require.Positive(t, again.Load())
+				require.Len(t, x.arrived, (callers*batches-4)*5+4*2)
+				for at, n := range x.arrived {
+					require.Equal(t, 1, n, "record %d arrived more than once", at)
+				}
+			})
+		})
+	}
+	f("invalid", func() error { return &stefgrpc.Error{Kind: stefgrpc.KindInvalid, Err: errors.New("nested too deep")} })
+	f("limit", func() error { return &stefgrpc.Error{Kind: stefgrpc.KindLimit, Err: errors.New("too large")} })
+	f("panic", func() error { panic("bad record") })
+}

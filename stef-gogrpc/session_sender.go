@@ -205,7 +205,7 @@ func (x *sender[B]) watch() {
 	for {
 		select {
 		case <-x.stream.Done():
-			end := session.Over{Cause: faultOf(FromStatus(x.stream.Err())), SentTo: x.stream.sentAtMost()}
+			end := session.Over{Cause: endOf(FromStatus(x.stream.Err())), SentTo: x.stream.sentAtMost()}
 			var out session.Decisions
 			s.mu.Lock()
 			s.machine.Ended(x.state, end, time.Now(), &out)

@@ -133,7 +133,9 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 			s.reason = CloseIdle // the server noticed first
 		}
 	}
-	s.end = cause
+	if s.end = cause; cause.Class == Refused {
+		s.blamed = s.pending.head // servers read batches in order, and answer what they accept
+	}
 	if drained && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {
 		s.inOrder = true
 	}

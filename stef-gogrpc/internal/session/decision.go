@@ -92,7 +92,7 @@ func (o *Decisions) At(i int) *Decision {
 // Class classifies a Fault.
 type Class uint8
 
-// The classes. The machine itself creates the last four; these have no Err.
+// The classes. The machine itself creates the last five; of these, only Bystander has an Err.
 const (
 	// Other is any other failure.
 	Other Class = iota
@@ -102,6 +102,9 @@ const (
 	Canceled
 	// Unavailable is a connection or stream that was lost.
 	Unavailable
+	// Refused is an end by the peer for a permanent reason: it does not accept the first
+	// batch that it has not answered.
+	Refused
 
 	// AckTimeout: nothing was acknowledged for too long.
 	AckTimeout
@@ -112,6 +115,8 @@ const (
 	// Unanswered: the stream has ended without acknowledging everything it was
 	// sent.
 	Unanswered
+	// Bystander: the peer refused an earlier batch. Err says why.
+	Bystander
 )
 
 // Fault is the reason why something ended.

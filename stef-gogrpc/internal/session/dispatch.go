@@ -157,8 +157,11 @@ func (m *Machine) reassign(s *Stream, b *Batch, now time.Time, out *Decisions) {
 		return
 	}
 	cause := s.end
-	if b.gaveUp {
+	switch {
+	case b.gaveUp:
 		cause = &Fault{Class: GaveUp}
+	case s.blamed != nil && s.blamed != b:
+		cause = &Fault{Class: Bystander, Err: cause.Err}
 	}
 	m.returnBatch(b, s, cause, sent || b.sent, now, out)
 }

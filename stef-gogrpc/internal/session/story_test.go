@@ -173,6 +173,8 @@ func (s *story) perform(verb string, words []string) {
 			over.Cause = &Fault{Class: Orderly, Err: errors.New("reopen")}
 		case "unavailable":
 			over.Cause = &Fault{Class: Unavailable, Err: errors.New("connection lost")}
+		case "refused":
+			over.Cause = &Fault{Class: Refused, Err: errors.New("nested too deep")}
 		case "canceled":
 			over.Cause = &Fault{Class: Canceled, Err: errors.New("closed")}
 		case "ok":
@@ -231,6 +233,9 @@ func (s *story) describe(d *Decision) string {
 	cause := ""
 	if f := d.Fault; f != nil && f.Err != nil {
 		cause = ": " + f.Err.Error()
+		if f.Class == Bystander {
+			cause = ": another batch: " + f.Err.Error()
+		}
 	} else if f != nil {
 		cause = ": " + classes[f.Class]
 	}

@@ -58,6 +58,7 @@ type Stream struct {
 	flushNow  bool      // no further batch can join the frame
 
 	end     *Fault // once ended
+	blamed  *Batch // once ended: the batch that the peer refused; nil if it did not
 	inOrder bool   // once ended: unacknowledged batches may be sent again
 	sentTo  uint64 // once ended: ids up to here were sent, at least in part
 }
