@@ -153,7 +153,7 @@ func TestPrintedConfig(t *testing.T) {
 	f("", map[string]any{"protocol": "auto", "stef::compression": "zstd", "stef::compression_level": "auto", "stef::schema": "compact",
 		"stef::mode::traces": "sorted", "stef::mode::logs": "ordered", "stef::templates": "auto", "otlp_fallback::compression": "gzip", "timeout": 15 * time.Second})
 	f(", compression: none", map[string]any{"compression": "none", "stef::compression": "none"})
-	f(", stef: {optimize_for: cpu}", map[string]any{"stef::compression_level": "fastest", "stef::mode::metrics": "ordered", "stef::templates": "off"})
+	f(", stef: {optimize_for: cpu}", map[string]any{"stef::compression_level": "fastest", "stef::mode::metrics": "sorted", "stef::templates": "auto"})
 	f(", stef: {num_streams: 4}", map[string]any{"sending_queue::num_consumers": 4 * consumersPerStream})
 }
 
@@ -168,20 +168,14 @@ func TestOptimizeFor(t *testing.T) {
 	require.Equal(t, defaultStefConfig(), read(""))
 	require.Equal(t, defaultStefConfig(), read("optimize_for: balanced"))
 
-	c := read("optimize_for: cpu")
-	require.Equal(t, "fastest", c.CompressionLevel)
-	require.Equal(t, ModeConfig{Traces: ModeSorted, Metrics: ModeOrdered, Logs: ModeOrdered}, c.Mode)
-	require.Equal(t, TemplatesOff, c.Templates)
+	for optimize, level := range map[Optimization]string{OptimizeCPU: "fastest", OptimizeBytes: "best"} {
+		want := defaultStefConfig()
+		want.OptimizeFor, want.CompressionLevel = optimize, level
+		require.Equal(t, want, read("optimize_for: "+string(optimize)))
+	}
 
-	c = read("optimize_for: bytes")
-	require.Equal(t, "best", c.CompressionLevel)
-	require.Equal(t, defaultStefConfig().Mode, c.Mode)
-	require.Equal(t, TemplatesAuto, c.Templates)
-
-	c = read("optimize_for: cpu, compression_level: better, templates: on, mode: {metrics: sorted}")
+	c := read("optimize_for: cpu, compression_level: better")
 	require.Equal(t, "better", c.CompressionLevel, "a key that is set wins")
-	require.Equal(t, ModeSorted, c.Mode.Metrics)
-	require.Equal(t, TemplatesOn, c.Templates)
 	require.Equal(t, OptimizeCPU, c.OptimizeFor)
 }
 
