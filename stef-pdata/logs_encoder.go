@@ -19,8 +19,9 @@ type LogsEncoder struct {
 	w   *otelstef.LogsWriter
 	rec *otelstef.Logs
 
-	write  items.Logs
-	sorter logSorter
+	write   items.Logs
+	sorter  logSorter
+	studied []plog.LogRecord // up to chunk, empty between batches
 }
 
 // NewLogsEncoder returns an encoder that writes to w. Nothing else may write to w.
@@ -64,6 +65,8 @@ func (e *LogsEncoder) Encode(ld plog.Logs) error {
 		err = e.writeSorted()
 	}
 	e.write.Drop() // so that nothing of ld is kept
+	clear(e.studied[:cap(e.studied)])
+	e.studied = e.studied[:0]
 	return e.end(err)
 }
 
@@ -108,39 +111,45 @@ func (e *LogsEncoder) encodeScopes(sls plog.ScopeLogsSlice) error {
 }
 
 // chunk is how many log records are examined before they are written. They stay in
-// the processor cache in between.
-const chunk = 512
+// the processor cache in between. Each chunk decides anew whether templates pay, so a large
+// batch gets them nearly as early as many small ones.
+const chunk = 128
 
 // writeRecords writes log records in their order.
 func (e *LogsEncoder) writeRecords(lrs plog.LogRecordSlice) error {
 	for from := 0; from < lrs.Len(); from += chunk {
 		to := min(from+chunk, lrs.Len())
-		e.write.Split.Begin()
-		e.study(lrs, from, to)
 		for i := from; i < to; i++ {
-			if err := e.writeRecord(lrs.At(i), i, i-from); err != nil {
+			e.studied = append(e.studied, lrs.At(i))
+		}
+		e.study(e.sorter.resource, e.sorter.scope)
+		for i, lr := range e.studied {
+			if err := e.writeRecord(lr, from+i, i); err != nil {
 				return err
 			}
 		}
+		e.studied = e.studied[:0]
 	}
 	return nil
 }
 
-// study decides how the log records of the range [from, to) are written.
-func (e *LogsEncoder) study(lrs plog.LogRecordSlice, from, to int) {
+// study decides how the log records in studied are written: whether observed times are
+// differences, and whether bodies are split into templates.
+func (e *LogsEncoder) study(resource, scope uint32) {
+	e.write.Split.Begin()
 	if e.features.ObservedDelta {
 		var s items.ObservedSizes
-		for i := from; i < to; i++ {
-			s.Add(lrs.At(i))
+		for _, lr := range e.studied {
+			s.Add(lr)
 		}
 		e.write.AsDelta = s.DeltaIsSmaller()
 	}
 	if !e.write.Templates {
 		return
 	}
-	t := e.write.Split.Trial(e.sorter.resource, e.sorter.scope, to-from)
-	for i := from; i < to; i++ {
-		e.write.Split.Add(lrs.At(i), t)
+	t := e.write.Split.Trial(resource, scope, len(e.studied))
+	for _, lr := range e.studied {
+		e.write.Split.Add(lr, t)
 	}
 	e.write.Split.Decide(t)
 }

@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/stef-pdata/internal/intern"
-	"github.com/otelstef/stef/stef-pdata/internal/items"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
@@ -74,13 +73,10 @@ func (e *LogsEncoder) writeSorted() error {
 		}
 		e.rec.SetResource(e.resources.Value(first.resource))
 		e.rec.SetScope(e.scopes.Value(first.scope))
-		e.studyItems(s.lists[from:to])
-		for body, k := range s.keys {
-			x := &s.items[k.Item]
-			e.at = s.lists[from:to][x.list].at
-			if err := e.writeRecord(x.LogRecord, x.index, body); err != nil {
-				return err
-			}
+		s.gather(s.lists[from:to])
+		s.sort()
+		if err := e.writeKeys(s.lists[from:to]); err != nil {
+			return err
 		}
 		from = to
 	}
@@ -90,28 +86,24 @@ func (e *LogsEncoder) writeSorted() error {
 	return nil
 }
 
-// studyItems collects and sorts the log records of lists, and chooses their encoding:
-// whether observed times are differences, and whether bodies are split into templates.
-func (e *LogsEncoder) studyItems(lists []logList) {
+// writeKeys writes the log records of lists in the order of the keys.
+func (e *LogsEncoder) writeKeys(lists []logList) error {
 	s := &e.sorter
-	s.gather(lists)
-	s.sort()
-	e.write.Split.Begin()
-	if e.features.ObservedDelta {
-		var sizes items.ObservedSizes
-		for _, k := range s.keys {
-			sizes.Add(s.items[k.Item].LogRecord)
+	for keys := s.keys; len(keys) > 0; keys = keys[len(e.studied):] {
+		e.studied = e.studied[:0]
+		for _, k := range keys[:min(chunk, len(keys))] {
+			e.studied = append(e.studied, s.items[k.Item].LogRecord)
 		}
-		e.write.AsDelta = sizes.DeltaIsSmaller()
+		e.study(lists[0].resource, lists[0].scope)
+		for body, lr := range e.studied {
+			x := &s.items[keys[body].Item]
+			e.at = lists[x.list].at
+			if err := e.writeRecord(lr, x.index, body); err != nil {
+				return err
+			}
+		}
 	}
-	if !e.write.Templates {
-		return
-	}
-	t := e.write.Split.Trial(lists[0].resource, lists[0].scope, len(s.keys))
-	for _, k := range s.keys {
-		e.write.Split.Add(s.items[k.Item].LogRecord, t)
-	}
-	e.write.Split.Decide(t)
+	return nil
 }
 
 // sortLists sorts the lists by resource and scope.

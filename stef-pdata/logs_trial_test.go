@@ -104,3 +104,34 @@ func requireChanges(t *testing.T, stream []byte) {
 	require.NoError(t, r.Err())
 	require.GreaterOrEqual(t, changes, 4, "%v", runs)
 }
+
+// A large batch with so many templates that they would not pay at its end has them until
+// then, in both modes.
+func TestTemplatesOfLargeBatches(t *testing.T) {
+	r := newRandom(1)
+	ld := plog.NewLogs()
+	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	var names []string
+	for at := range 3000 {
+		if at%40 < 11 {
+			names = append(names, string([]byte{'a' + byte(r.IntN(26)), 'a' + byte(r.IntN(26)), 'a' + byte(r.IntN(26)), 'a' + byte(r.IntN(26))}))
+		}
+		name := names[len(names)-1-r.IntN(min(len(names), 20))]
+		if at%40 < 11 {
+			name = names[len(names)-1]
+		}
+		lrs.AppendEmpty().Body().SetStr(fmt.Sprintf("2025-06-24 14:%02d:%02d installed package %s %d.%d-%d", at/300, at/5%60, name, r.IntN(9), r.IntN(99), r.IntN(9)))
+	}
+	for _, mode := range modes {
+		reader, err := otelstef.NewLogsReader(bytes.NewReader(encodeLogs(t, []plog.Logs{ld}, mode, stef.WithCompression(stef.Zstd))))
+		require.NoError(t, err)
+		templates := 0
+		for reader.Next() {
+			if reader.Record().Record().Body().Type() == otelstef.LogBodyTypeTemplate {
+				templates++
+			}
+		}
+		require.NoError(t, reader.Err())
+		require.Greater(t, templates, 2000, mode)
+	}
+}
