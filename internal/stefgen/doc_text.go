@@ -27,14 +27,18 @@ func prefixed(typ, name, doc string) string {
 }
 
 // getterDoc returns the comment of the getter of a field: the schema's comment, if
-// it begins with the name of the field.
+// it begins with the name of the field. A getter with another name names its field.
 func getterDoc(getter, name, doc string) string {
 	doc = strings.TrimSpace(doc)
-	if doc == "" {
-		return getter + " returns the field."
+	returns, renamed := getter+" returns the field", getter != exported(name)
+	if renamed {
+		returns += " " + name
 	}
-	if rest, ok := strings.CutPrefix(doc, name+" "); ok && getter == exported(name) {
+	if doc == "" {
+		return returns + "."
+	}
+	if rest, ok := strings.CutPrefix(doc, name+" "); ok && !renamed {
 		return getter + " " + rest
 	}
-	return getter + " returns the field: " + doc
+	return returns + ": " + doc
 }

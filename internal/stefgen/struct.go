@@ -145,18 +145,15 @@ func (p *plan) printStructCodec(pr *printer, s *schema.Struct) {
 // printAccessors prints the getter and the setters of a field.
 func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	pr.P("")
+	stale := f.present != "" && (f.class == classNode || f.class == classShared)
+	if stale { // first, because the zero value of other fields teaches readers not to call Has
+		pr.P("// Call Has%s before reading: if it is absent, this may be the value of an earlier record.", f.name)
+		pr.If(f.class == classNode, "// Call Add%s before setting: changes of an absent value are not written.", f.name)
+		pr.P("//")
+	}
 	pr.Doc(getterDoc(getter(f), f.Name, f.Doc))
 	f.formDoc(pr)
-	switch {
-	case f.present == "":
-	case f.class == classNode:
-		pr.P("// If it is absent, use Add%s to set it: this value is not written then, and may", f.name)
-		pr.P("// be that of an earlier record.")
-	case f.class == classShared:
-		pr.P("// If it is absent, this value may be that of an earlier record.")
-	default:
-		pr.P("// It is the zero value if it is absent.")
-	}
+	pr.If(f.present != "" && !stale, "// It is the zero value if it is absent.")
 	switch value := "s." + f.priv; {
 	case f.class == classNode && f.lazy:
 		pr.P("// It is nil before it is present for the first time.")

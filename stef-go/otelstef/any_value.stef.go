@@ -130,7 +130,7 @@ func (v *AnyValue) open() {
 	v.box.kvList.init(&v.node, 1)
 }
 
-// Str returns the field: String is text; OTLP wants UTF-8, the format does not check it.
+// Str returns the field String: String is text; OTLP wants UTF-8, the format does not check it.
 // It is "" unless Type is AnyValueTypeString.
 func (v *AnyValue) Str() string {
 	if v == nil || v.typ != AnyValueTypeString {

@@ -165,7 +165,7 @@ func (m *Attributes) Get(key string) *AnyValue {
 	return nil
 }
 
-// Append adds a pair with that key and an initial value, and returns the value.
+// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
 func (m *Attributes) Append(key string) *AnyValue {
 	i := len(m.pairs)
 	m.SetLen(i + 1)
@@ -184,25 +184,25 @@ func (m *Attributes) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// AppendString adds a pair with that key and value.
+// AppendString adds a pair with that key and value, see Append.
 func (m *Attributes) AppendString(key string, value string) { m.Append(key).SetString(value) }
 
-// AppendBool adds a pair with that key and value.
+// AppendBool adds a pair with that key and value, see Append.
 func (m *Attributes) AppendBool(key string, value bool) { m.Append(key).SetBool(value) }
 
-// AppendInt64 adds a pair with that key and value.
+// AppendInt64 adds a pair with that key and value, see Append.
 func (m *Attributes) AppendInt64(key string, value int64) { m.Append(key).SetInt64(value) }
 
-// AppendFloat64 adds a pair with that key and value.
+// AppendFloat64 adds a pair with that key and value, see Append.
 func (m *Attributes) AppendFloat64(key string, value float64) { m.Append(key).SetFloat64(value) }
 
-// AppendArray adds a pair with that key and returns its value.
+// AppendArray adds a pair with that key and returns its value, see Append.
 func (m *Attributes) AppendArray(key string) *list.Of[AnyValue] { return m.Append(key).SetArray() }
 
-// AppendKVList adds a pair with that key and returns its value.
+// AppendKVList adds a pair with that key and returns its value, see Append.
 func (m *Attributes) AppendKVList(key string) *KeyValueList { return m.Append(key).SetKVList() }
 
-// AppendBytes adds a pair with that key and value.
+// AppendBytes adds a pair with that key and value, see Append.
 func (m *Attributes) AppendBytes(key string, value []byte) { m.Append(key).SetBytes(value) }
 
 // String returns m as JSON for human readers.

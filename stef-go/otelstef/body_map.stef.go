@@ -165,7 +165,7 @@ func (m *BodyMap) Get(key string) *BodyValue {
 	return nil
 }
 
-// Append adds a pair with that key and an initial value, and returns the value.
+// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
 func (m *BodyMap) Append(key string) *BodyValue {
 	i := len(m.pairs)
 	m.SetLen(i + 1)
@@ -184,25 +184,25 @@ func (m *BodyMap) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// AppendString adds a pair with that key and value.
+// AppendString adds a pair with that key and value, see Append.
 func (m *BodyMap) AppendString(key string, value string) { m.Append(key).SetString(value) }
 
-// AppendBool adds a pair with that key and value.
+// AppendBool adds a pair with that key and value, see Append.
 func (m *BodyMap) AppendBool(key string, value bool) { m.Append(key).SetBool(value) }
 
-// AppendInt64 adds a pair with that key and value.
+// AppendInt64 adds a pair with that key and value, see Append.
 func (m *BodyMap) AppendInt64(key string, value int64) { m.Append(key).SetInt64(value) }
 
-// AppendFloat64 adds a pair with that key and value.
+// AppendFloat64 adds a pair with that key and value, see Append.
 func (m *BodyMap) AppendFloat64(key string, value float64) { m.Append(key).SetFloat64(value) }
 
-// AppendArray adds a pair with that key and returns its value.
+// AppendArray adds a pair with that key and returns its value, see Append.
 func (m *BodyMap) AppendArray(key string) *list.Of[BodyValue] { return m.Append(key).SetArray() }
 
-// AppendMap adds a pair with that key and returns its value.
+// AppendMap adds a pair with that key and returns its value, see Append.
 func (m *BodyMap) AppendMap(key string) *BodyMap { return m.Append(key).SetMap() }
 
-// AppendBytes adds a pair with that key and value.
+// AppendBytes adds a pair with that key and value, see Append.
 func (m *BodyMap) AppendBytes(key string, value []byte) { m.Append(key).SetBytes(value) }
 
 // String returns m as JSON for human readers.

@@ -130,7 +130,7 @@ func (v *BodyValue) open() {
 	v.box.mapField.init(&v.node, 1)
 }
 
-// Str returns the field: String is text.
+// Str returns the field String: String is text.
 // It is "" unless Type is BodyValueTypeString.
 func (v *BodyValue) Str() string {
 	if v == nil || v.typ != BodyValueTypeString {

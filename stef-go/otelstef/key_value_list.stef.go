@@ -143,7 +143,7 @@ func (m *KeyValueList) Get(key string) *AnyValue {
 	return nil
 }
 
-// Append adds a pair with that key and an initial value, and returns the value.
+// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
 func (m *KeyValueList) Append(key string) *AnyValue {
 	i := len(m.pairs)
 	m.SetLen(i + 1)
@@ -162,25 +162,25 @@ func (m *KeyValueList) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// AppendString adds a pair with that key and value.
+// AppendString adds a pair with that key and value, see Append.
 func (m *KeyValueList) AppendString(key string, value string) { m.Append(key).SetString(value) }
 
-// AppendBool adds a pair with that key and value.
+// AppendBool adds a pair with that key and value, see Append.
 func (m *KeyValueList) AppendBool(key string, value bool) { m.Append(key).SetBool(value) }
 
-// AppendInt64 adds a pair with that key and value.
+// AppendInt64 adds a pair with that key and value, see Append.
 func (m *KeyValueList) AppendInt64(key string, value int64) { m.Append(key).SetInt64(value) }
 
-// AppendFloat64 adds a pair with that key and value.
+// AppendFloat64 adds a pair with that key and value, see Append.
 func (m *KeyValueList) AppendFloat64(key string, value float64) { m.Append(key).SetFloat64(value) }
 
-// AppendArray adds a pair with that key and returns its value.
+// AppendArray adds a pair with that key and returns its value, see Append.
 func (m *KeyValueList) AppendArray(key string) *list.Of[AnyValue] { return m.Append(key).SetArray() }
 
-// AppendKVList adds a pair with that key and returns its value.
+// AppendKVList adds a pair with that key and returns its value, see Append.
 func (m *KeyValueList) AppendKVList(key string) *KeyValueList { return m.Append(key).SetKVList() }
 
-// AppendBytes adds a pair with that key and value.
+// AppendBytes adds a pair with that key and value, see Append.
 func (m *KeyValueList) AppendBytes(key string, value []byte) { m.Append(key).SetBytes(value) }
 
 // String returns m as JSON for human readers.

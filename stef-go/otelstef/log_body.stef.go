@@ -106,7 +106,7 @@ func (v *LogBody) open() {
 	v.box.template.init(&v.node, 1)
 }
 
-// Str returns the field: String is a text body as it is. No dictionary: bodies rarely repeat, and
+// Str returns the field String: String is a text body as it is. No dictionary: bodies rarely repeat, and
 // the same body again costs nothing.
 // It is "" unless Type is LogBodyTypeString.
 func (v *LogBody) Str() string {

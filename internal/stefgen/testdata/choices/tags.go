@@ -150,7 +150,7 @@ func (m *Tags) Get(key string) *Any2 {
 	return nil
 }
 
-// Append adds a pair with that key and an initial value, and returns the value.
+// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
 func (m *Tags) Append(key string) *Any2 {
 	i := len(m.pairs)
 	m.SetLen(i + 1)
@@ -169,16 +169,16 @@ func (m *Tags) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// AppendInt adds a pair with that key and value.
+// AppendInt adds a pair with that key and value, see Append.
 func (m *Tags) AppendInt(key string, value int64) { m.Append(key).SetInt(value) }
 
-// AppendStr adds a pair with that key and value.
+// AppendStr adds a pair with that key and value, see Append.
 func (m *Tags) AppendStr(key string, value string) { m.Append(key).SetStr(value) }
 
-// AppendRaw adds a pair with that key and value.
+// AppendRaw adds a pair with that key and value, see Append.
 func (m *Tags) AppendRaw(key string, value []byte) { m.Append(key).SetRaw(value) }
 
-// AppendPoint adds a pair with that key and returns its value.
+// AppendPoint adds a pair with that key and returns its value, see Append.
 func (m *Tags) AppendPoint(key string) *Point { return m.Append(key).SetPoint() }
 
 // String returns m as JSON for human readers.

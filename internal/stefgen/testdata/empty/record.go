@@ -50,9 +50,10 @@ func (s *Record) Empty() *Empty { return &s.empty }
 // Nothing returns the field.
 func (s *Record) Nothing() *Nothing { return &s.nothing }
 
+// Call HasMaybe before reading: if it is absent, this may be the value of an earlier record.
+// Call AddMaybe before setting: changes of an absent value are not written.
+//
 // Maybe returns the field.
-// If it is absent, use AddMaybe to set it: this value is not written then, and may
-// be that of an earlier record.
 func (s *Record) Maybe() *Empty { return &s.maybe }
 
 // HasMaybe reports whether Maybe is present.
@@ -81,9 +82,10 @@ func (s *Record) UnsetMaybe() {
 	}
 }
 
+// Call HasMaybeNothing before reading: if it is absent, this may be the value of an earlier record.
+// Call AddMaybeNothing before setting: changes of an absent value are not written.
+//
 // MaybeNothing returns the field.
-// If it is absent, use AddMaybeNothing to set it: this value is not written then, and may
-// be that of an earlier record.
 func (s *Record) MaybeNothing() *Nothing { return &s.maybeNothing }
 
 // HasMaybeNothing reports whether MaybeNothing is present.

@@ -220,7 +220,7 @@ func (s *Record) SetRange(v string) {
 	}
 }
 
-// Str returns the field.
+// Str returns the field String.
 func (s *Record) Str() string { return s.string }
 
 // SetString sets String.
@@ -411,9 +411,10 @@ func (s *Record) SetÜber(v uint64) {
 	}
 }
 
+// Call HasRecord before reading: if it is absent, this may be the value of an earlier record.
+// Call AddRecord before setting: changes of an absent value are not written.
+//
 // Record returns the field.
-// If it is absent, use AddRecord to set it: this value is not written then, and may
-// be that of an earlier record.
 func (s *Record) Record() *Inner { return &s.record }
 
 // HasRecord reports whether Record is present.

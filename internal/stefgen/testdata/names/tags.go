@@ -130,7 +130,7 @@ func (m *Tags) Get(key string) *Pair {
 	return nil
 }
 
-// Append adds a pair with that key and an initial value, and returns the value.
+// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
 func (m *Tags) Append(key string) *Pair {
 	i := len(m.pairs)
 	m.SetLen(i + 1)
@@ -149,13 +149,13 @@ func (m *Tags) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// AppendText adds a pair with that key and value.
+// AppendText adds a pair with that key and value, see Append.
 func (m *Tags) AppendText(key string, value string) { m.Append(key).SetText(value) }
 
-// AppendP adds a pair with that key and value.
+// AppendP adds a pair with that key and value, see Append.
 func (m *Tags) AppendP(key string, value uint64) { m.Append(key).SetP(value) }
 
-// AppendQ adds a pair with that key and value.
+// AppendQ adds a pair with that key and value, see Append.
 func (m *Tags) AppendQ(key string, value []byte) { m.Append(key).SetQ(value) }
 
 // String returns m as JSON for human readers.

@@ -41,9 +41,10 @@ func (s *Chain) SetValue(v int64) {
 	}
 }
 
+// Call HasNext before reading: if it is absent, this may be the value of an earlier record.
+// Call AddNext before setting: changes of an absent value are not written.
+//
 // Next returns the field.
-// If it is absent, use AddNext to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Chain) Next() *Chain { return s.next }
 

@@ -79,9 +79,10 @@ func (s *Inner) UnsetB() {
 	}
 }
 
+// Call HasDeeper before reading: if it is absent, this may be the value of an earlier record.
+// Call AddDeeper before setting: changes of an absent value are not written.
+//
 // Deeper returns the field.
-// If it is absent, use AddDeeper to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Inner) Deeper() *Deeper { return s.deeper }
 

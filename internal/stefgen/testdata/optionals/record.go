@@ -59,9 +59,10 @@ func (s *Record) SetID(v uint64) {
 	}
 }
 
+// Call HasInner before reading: if it is absent, this may be the value of an earlier record.
+// Call AddInner before setting: changes of an absent value are not written.
+//
 // Inner returns the field.
-// If it is absent, use AddInner to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Inner() *Inner { return s.inner }
 
@@ -95,9 +96,10 @@ func (s *Record) UnsetInner() {
 	}
 }
 
+// Call HasChoice before reading: if it is absent, this may be the value of an earlier record.
+// Call AddChoice before setting: changes of an absent value are not written.
+//
 // Choice returns the field.
-// If it is absent, use AddChoice to set it: this value is not written then, and may
-// be that of an earlier record.
 func (s *Record) Choice() *Choice { return &s.choice }
 
 // HasChoice reports whether Choice is present.
@@ -126,9 +128,10 @@ func (s *Record) UnsetChoice() {
 	}
 }
 
+// Call HasTags before reading: if it is absent, this may be the value of an earlier record.
+// Call AddTags before setting: changes of an absent value are not written.
+//
 // Tags returns the field.
-// If it is absent, use AddTags to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Tags() *Tags { return s.tags }
 
@@ -162,9 +165,10 @@ func (s *Record) UnsetTags() {
 	}
 }
 
+// Call HasInners before reading: if it is absent, this may be the value of an earlier record.
+// Call AddInners before setting: changes of an absent value are not written.
+//
 // Inners returns the field.
-// If it is absent, use AddInners to set it: this value is not written then, and may
-// be that of an earlier record.
 func (s *Record) Inners() *list.Of[Inner] { return (*list.Of[Inner])(&s.inners) }
 
 // HasInners reports whether Inners is present.
@@ -193,9 +197,10 @@ func (s *Record) UnsetInners() {
 	}
 }
 
+// Call HasNumbers before reading: if it is absent, this may be the value of an earlier record.
+// Call AddNumbers before setting: changes of an absent value are not written.
+//
 // Numbers returns the field.
-// If it is absent, use AddNumbers to set it: this value is not written then, and may
-// be that of an earlier record.
 func (s *Record) Numbers() *list.Values[uint64] { return (*list.Values[uint64])(&s.numbers) }
 
 // HasNumbers reports whether Numbers is present.
@@ -224,9 +229,10 @@ func (s *Record) UnsetNumbers() {
 	}
 }
 
+// Call HasChoices before reading: if it is absent, this may be the value of an earlier record.
+// Call AddChoices before setting: changes of an absent value are not written.
+//
 // Choices returns the field.
-// If it is absent, use AddChoices to set it: this value is not written then, and may
-// be that of an earlier record.
 func (s *Record) Choices() *list.Of[Choice] { return (*list.Of[Choice])(&s.choices) }
 
 // HasChoices reports whether Choices is present.
@@ -255,9 +261,10 @@ func (s *Record) UnsetChoices() {
 	}
 }
 
+// Call HasTagLists before reading: if it is absent, this may be the value of an earlier record.
+// Call AddTagLists before setting: changes of an absent value are not written.
+//
 // TagLists returns the field.
-// If it is absent, use AddTagLists to set it: this value is not written then, and may
-// be that of an earlier record.
 func (s *Record) TagLists() *list.Of[Tags] { return (*list.Of[Tags])(&s.tagLists) }
 
 // HasTagLists reports whether TagLists is present.
@@ -286,9 +293,10 @@ func (s *Record) UnsetTagLists() {
 	}
 }
 
+// Call HasChain before reading: if it is absent, this may be the value of an earlier record.
+// Call AddChain before setting: changes of an absent value are not written.
+//
 // Chain returns the field.
-// If it is absent, use AddChain to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Chain() *Chain { return s.chain }
 
@@ -322,8 +330,9 @@ func (s *Record) UnsetChain() {
 	}
 }
 
+// Call HasShared before reading: if it is absent, this may be the value of an earlier record.
+//
 // Shared returns the field.
-// If it is absent, this value may be that of an earlier record.
 // It must not be changed once it is shared: see EditShared and SetShared.
 func (s *Record) Shared() *Shared { return s.shared }
 
@@ -371,9 +380,10 @@ func (s *Record) UnsetShared() {
 	}
 }
 
+// Call HasTree before reading: if it is absent, this may be the value of an earlier record.
+// Call AddTree before setting: changes of an absent value are not written.
+//
 // Tree returns the field.
-// If it is absent, use AddTree to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Tree() *Tree { return s.tree }
 
@@ -407,9 +417,10 @@ func (s *Record) UnsetTree() {
 	}
 }
 
+// Call HasForest before reading: if it is absent, this may be the value of an earlier record.
+// Call AddForest before setting: changes of an absent value are not written.
+//
 // Forest returns the field.
-// If it is absent, use AddForest to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Record) Forest() *list.Of[Tree] { return (*list.Of[Tree])(s.forest) }
 

@@ -109,9 +109,10 @@ func (s *Shared) UnsetS() {
 	}
 }
 
+// Call HasM before reading: if it is absent, this may be the value of an earlier record.
+// Call AddM before setting: changes of an absent value are not written.
+//
 // M returns the field.
-// If it is absent, use AddM to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Shared) M() *Tags { return s.m }
 
@@ -145,9 +146,10 @@ func (s *Shared) UnsetM() {
 	}
 }
 
+// Call HasInner before reading: if it is absent, this may be the value of an earlier record.
+// Call AddInner before setting: changes of an absent value are not written.
+//
 // Inner returns the field.
-// If it is absent, use AddInner to set it: this value is not written then, and may
-// be that of an earlier record.
 func (s *Shared) Inner() *Inner2 { return &s.inner }
 
 // HasInner reports whether Inner is present.
@@ -176,9 +178,10 @@ func (s *Shared) UnsetInner() {
 	}
 }
 
+// Call HasL before reading: if it is absent, this may be the value of an earlier record.
+// Call AddL before setting: changes of an absent value are not written.
+//
 // L returns the field.
-// If it is absent, use AddL to set it: this value is not written then, and may
-// be that of an earlier record.
 func (s *Shared) L() *list.Values[uint64] { return (*list.Values[uint64])(&s.l) }
 
 // HasL reports whether L is present.
@@ -207,8 +210,9 @@ func (s *Shared) UnsetL() {
 	}
 }
 
+// Call HasSub before reading: if it is absent, this may be the value of an earlier record.
+//
 // Sub returns the field.
-// If it is absent, this value may be that of an earlier record.
 // It must not be changed once it is shared: see EditSub and SetSub.
 func (s *Shared) Sub() *Sub { return s.sub }
 

@@ -70,9 +70,10 @@ func (s *Tree) UnsetName() {
 	}
 }
 
+// Call HasLeft before reading: if it is absent, this may be the value of an earlier record.
+// Call AddLeft before setting: changes of an absent value are not written.
+//
 // Left returns the field.
-// If it is absent, use AddLeft to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Tree) Left() *Tree { return s.left }
 
@@ -106,9 +107,10 @@ func (s *Tree) UnsetLeft() {
 	}
 }
 
+// Call HasKids before reading: if it is absent, this may be the value of an earlier record.
+// Call AddKids before setting: changes of an absent value are not written.
+//
 // Kids returns the field.
-// If it is absent, use AddKids to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Tree) Kids() *list.Of[Tree] { return (*list.Of[Tree])(s.kids) }
 
@@ -142,9 +144,10 @@ func (s *Tree) UnsetKids() {
 	}
 }
 
+// Call HasBranch before reading: if it is absent, this may be the value of an earlier record.
+// Call AddBranch before setting: changes of an absent value are not written.
+//
 // Branch returns the field.
-// If it is absent, use AddBranch to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Tree) Branch() *Branch { return s.branch }
 
@@ -178,9 +181,10 @@ func (s *Tree) UnsetBranch() {
 	}
 }
 
+// Call HasByName before reading: if it is absent, this may be the value of an earlier record.
+// Call AddByName before setting: changes of an absent value are not written.
+//
 // ByName returns the field.
-// If it is absent, use AddByName to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *Tree) ByName() *TreeMap { return s.byName }
 

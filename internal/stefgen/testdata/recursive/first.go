@@ -41,9 +41,10 @@ func (s *First) SetN(v uint64) {
 	}
 }
 
+// Call HasSecond before reading: if it is absent, this may be the value of an earlier record.
+// Call AddSecond before setting: changes of an absent value are not written.
+//
 // Second returns the field.
-// If it is absent, use AddSecond to set it: this value is not written then, and may
-// be that of an earlier record.
 // It is nil before it is present for the first time.
 func (s *First) Second() *Second { return s.second }
 

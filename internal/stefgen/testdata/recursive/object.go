@@ -153,7 +153,7 @@ func (m *Object) Get(key string) *Value {
 	return nil
 }
 
-// Append adds a pair with that key and an initial value, and returns the value.
+// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
 func (m *Object) Append(key string) *Value {
 	i := len(m.pairs)
 	m.SetLen(i + 1)
@@ -172,22 +172,22 @@ func (m *Object) Delete(i, j int) {
 	m.SetLen(len(m.pairs) - (j - i))
 }
 
-// AppendObject adds a pair with that key and returns its value.
+// AppendObject adds a pair with that key and returns its value, see Append.
 func (m *Object) AppendObject(key string) *Object { return m.Append(key).SetObject() }
 
-// AppendList adds a pair with that key and returns its value.
+// AppendList adds a pair with that key and returns its value, see Append.
 func (m *Object) AppendList(key string) *list.Of[Value] { return m.Append(key).SetList() }
 
-// AppendString adds a pair with that key and value.
+// AppendString adds a pair with that key and value, see Append.
 func (m *Object) AppendString(key string, value string) { m.Append(key).SetString(value) }
 
-// AppendNumber adds a pair with that key and value.
+// AppendNumber adds a pair with that key and value, see Append.
 func (m *Object) AppendNumber(key string, value float64) { m.Append(key).SetNumber(value) }
 
-// AppendFlag adds a pair with that key and value.
+// AppendFlag adds a pair with that key and value, see Append.
 func (m *Object) AppendFlag(key string, value bool) { m.Append(key).SetFlag(value) }
 
-// AppendSelf adds a pair with that key and returns its value.
+// AppendSelf adds a pair with that key and returns its value, see Append.
 func (m *Object) AppendSelf(key string) *Box { return m.Append(key).SetSelf() }
 
 // String returns m as JSON for human readers.

@@ -160,7 +160,7 @@ func (v *Value) SetList() *list.Of[Value] {
 	return (*list.Of[Value])(&v.box.list)
 }
 
-// Str returns the field.
+// Str returns the field String.
 // It is "" unless Type is ValueTypeString.
 func (v *Value) Str() string {
 	if v == nil || v.typ != ValueTypeString {
