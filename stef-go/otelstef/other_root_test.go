@@ -59,7 +59,7 @@ func TestOtherRoot(t *testing.T) {
 					continue
 				}
 				require.ErrorIs(t, err, stef.ErrSchema)
-				require.ErrorContains(t, err, "the records seem to be those of "+from.name+", not of "+to.name+": a "+from.name+"Reader reads them")
+				require.ErrorContains(t, err, "the records seem to be those of "+from.name+", not of "+to.name+": read them with "+from.name+"Reader")
 			}
 		}
 	}

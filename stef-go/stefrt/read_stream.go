@@ -149,7 +149,7 @@ func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 	if s.roots != nil {
 		for _, root := range s.roots().Roots() {
 			if _, no := schema.Keep(root, wire); no == nil && root.Name != own {
-				return fmt.Errorf("%w: the records seem to be those of %s, not of %s: a %sReader reads them; or the stream is newer than the reader",
+				return fmt.Errorf("%w: the records seem to be those of %s, not of %s: read them with %sReader; or the stream is newer than the reader",
 					err, root.Name, own, root.Name)
 			}
 		}

@@ -65,7 +65,7 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 	writeColumns.Store(int64(s.tree.Len()))
 	if err := b.Fields.done(); err != nil {
 		own := s.tree.Path(0)
-		return fmt.Errorf("stef: a %sWriter cannot write the schema of its options: it is not one of %s, or newer than this code: %w", own, own, err)
+		return fmt.Errorf("stef: %sWriter cannot write the schema of its options: it is not one of %s, or newer than this code: %w", own, own, err)
 	}
 	if err := checkSchema(&config, w, b.Fields.own); err != nil {
 		return err
