@@ -70,7 +70,7 @@ func (o *settings) register(flags *flag.FlagSet) {
 	flags.Var(&o.ignore, "ignore", "do not print warnings about the schema that contain this `text`; may be repeated")
 	flags.BoolVar(&o.replace, "replace", false, "replace the code in the folder even if it is that of other roots")
 	flags.StringVar(&o.form, "form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
-	flags.BoolVar(&o.version, "version", false, "print the version and end")
+	flags.BoolVar(&o.version, "version", false, "print the version and exit")
 	flags.StringVar(&o.header, "header", "", "text `file` with the licence text for the top of each file; default none")
 }
 
@@ -300,6 +300,7 @@ func parseMain(path string, src []byte, form *formFile, ignore []string, stderr 
 	}
 	if err == nil {
 		warnings = append(warnings, pluralNames(path, s)...)
+		warnings = append(warnings, renamedGetters(path, s)...)
 	}
 	render(stderr, without(warnings, ignore), src)
 	if err != nil {

@@ -97,6 +97,30 @@ shop.stef:5:3: warning: field PeerIDsSeen is "peer_i_ds_seen" in JSON; if it sho
 	require.Empty(t, stderr)
 }
 
+// TestRunWarnsOfRenamedGetters: e.String() compiles and returns something else.
+func TestRunWarnsOfRenamedGetters(t *testing.T) {
+	_, code, stderr := stefc(t, "package a\nstruct R root {\n  // String is a text.\n  String string\n  O O\n}\noneof O {\n  String string\n  Str2 bool\n}\n", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, `shop.stef:4:3: warning: the getter of field String is Str(), because String() prints all of R
+   4 |   String string
+     |   ^~~~~~
+shop.stef:8:3: warning: the getter of field String is Str(), because String() prints all of O
+   8 |   String string
+     |   ^~~~~~
+`, stderr)
+	for name, want := range map[string]string{
+		"r.stef.go": "// Str returns the field String: String is a text.\nfunc (s *R) Str() string",
+		"o.stef.go": "// Str returns the field String.\n",
+	} {
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Contains(t, string(content), want)
+	}
+	code, stderr = again("-ignore", "Str()", "shop.stef")
+	require.Equal(t, 0, code)
+	require.Empty(t, stderr)
+}
+
 // TestRunIgnores: only warnings can be ignored.
 func TestRunIgnores(t *testing.T) {
 	const alone = "package a\nstruct R root { L []string dict(ALPN) }\n"

@@ -30,6 +30,22 @@ func pluralNames(path string, s *schema.Schema) (list idl.Diagnostics) {
 	return list
 }
 
+// renamedGetters warns of fields String: the method of that name compiles and returns
+// something else, so users would not notice that the getter has another name.
+func renamedGetters(path string, s *schema.Schema) (list idl.Diagnostics) {
+	for _, st := range s.Structs {
+		for _, f := range st.Fields {
+			if f.Name == "String" {
+				list = append(list, idl.Diagnostic{
+					Filename: path, Pos: f.Pos, Width: len(f.Name), Warning: true,
+					Message: fmt.Sprintf("the getter of field String is Str(), because String() prints all of %s", st.Name),
+				})
+			}
+		}
+	}
+	return list
+}
+
 // withoutPlurals returns a name with the plurals of capitals in it written as words:
 // VlanIds for VlanIDs.
 func withoutPlurals(name string) string {

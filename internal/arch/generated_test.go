@@ -136,6 +136,7 @@ func TestGeneratedIsCurrent(t *testing.T) {
 		cmd.Dir = filepath.Join(root, records)
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
+		require.Empty(t, string(out), "%s warns of the schema", compiler)
 		fresh, err := texts(os.DirFS(dir))
 		require.NoError(t, err)
 		require.NotEmpty(t, fresh)
