@@ -19,8 +19,9 @@ var catCommand = &command{
 	summary: "print the records of a stream as JSON, one a line",
 	help: `Prints the records of STEF streams as JSON, one a line. Fields have the names of
 the schema in snake case; fields that are absent, or not optional and zero or
-empty, are omitted. Files of OTLP, Parquet and Arrow are printed as records as
-well, in the order of the file.
+empty, are omitted. An enum of 0 is printed nevertheless if 0 has a name other than
+Unspecified. Files of OTLP, Parquet and Arrow are printed as records as well, in the
+order of the file.
 
 A stream does not hold the names and types of its fields. Records of a schema of
 your own need --schema FILE.stef.
@@ -54,7 +55,7 @@ spans with plain cat. Of logs it prints all fields.
 		c := &cat{opener: opener{otlp: true}}
 		c.define(flags)
 		flags.BoolVar(&c.canonical, "canonical", false, "print canonical JSON")
-		flags.Uint64Var(&c.limit, "n", 0, "`N` print the first records only (default: 0, all)")
+		flags.Uint64Var(&c.limit, "n", 0, "`N` print the first N records of each FILE only (default: 0, all)")
 		return func(env *Env, args []string) error {
 			if len(args) == 0 {
 				return usagef("FILE is missing%s", standardInput("FILE"))

@@ -28,6 +28,9 @@ The line "as OTLP" is the size of the same items as OTLP on the wire: a request 
 each message of an OTLP file or for each frame of a stream, each compressed alone with
 zstd. The last figure is the size of the stream relative to that.
 
+The line "checksums" says how many frames with records end with a checksum. A changed
+byte in such a frame is an error; elsewhere it may be read as another value.
+
 Plain is before compression and exact: every column has its own bytes. After zstd a
 column has none, because zstd compresses all columns as one text. "zstd alone" is the
 size of the bytes of a column from all frames, compressed separately in pieces of up to

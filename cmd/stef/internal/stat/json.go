@@ -15,6 +15,7 @@ type (
 		Root        string            `json:"root"`
 		Schema      string            `json:"schema"`
 		Compression string            `json:"compression"`
+		Checksums   bool              `json:"checksums"` // of all frames with records
 		UserData    map[string]string `json:"user_data,omitempty"`
 		Records     uint64            `json:"records"`
 		OTLP        *jsonOTLP         `json:"otlp,omitempty"`
@@ -70,9 +71,10 @@ type (
 
 // printJSON writes a report as one JSON object.
 func (r *Report) printJSON(w io.Writer) error {
+	with, all := r.Checksums()
 	j := jsonReport{
 		Source: r.Source, Root: r.Root.Struct.Name, Schema: r.schema(), Compression: r.Header.Compression.String(),
-		UserData: r.Header.UserData, Records: r.Records,
+		Checksums: with > 0 && with == all, UserData: r.Header.UserData, Records: r.Records,
 		Bytes: jsonBytes{
 			Stream: r.Size, Headers: r.FixedHeader + r.VarHeader, FrameHeads: r.Heads, Content: r.Packed,
 			ContentPlain: r.Plain(), Counts: r.Counts, Sizes: r.Sizes,

@@ -67,6 +67,8 @@ type pending struct {
 	head    int
 	packed  int
 	content []byte
+	// checksum says that the frame ends with one.
+	checksum bool
 }
 
 // frame registers a frame before its records are decoded.
@@ -81,14 +83,14 @@ func (m *meter) begun(f *dynamic.Frame) error {
 	if err != nil {
 		return err
 	}
-	content := packed
-	if m.report.Header.Compression == dynamic.Zstd {
+	content, compressed := packed, m.report.Header.Compression == dynamic.Zstd
+	if compressed {
 		content, err = m.zstd.content(packed, f.UncompressedSize, f.Flags&dynamic.RestartCompression != 0)
 		if err != nil {
 			return err
 		}
 	}
-	m.pending = pending{f, len(head), len(packed), append(m.pending.content[:0], content...)}
+	m.pending = pending{f, len(head), len(packed), append(m.pending.content[:0], content...), compressed && stream.Checksummed(packed)}
 	m.dicts.save()
 	if f.Flags&dynamic.RestartDictionaries != 0 {
 		m.dicts.restart()
@@ -110,7 +112,7 @@ func (m *meter) record(rec *dynamic.Struct) {
 // add adds the pending frame to the report.
 func (m *meter) add() {
 	r, f := m.report, m.pending.frame
-	r.Frames = append(r.Frames, Frame{f.Offset, f.Flags, f.Records, f.UncompressedSize, m.pending.packed})
+	r.Frames = append(r.Frames, Frame{f.Offset, f.Flags, f.Records, f.UncompressedSize, m.pending.packed, m.pending.checksum})
 	r.Heads += int64(m.pending.head)
 	r.Packed += int64(m.pending.packed)
 	r.Sizes += int64(f.SizesSize)

@@ -60,6 +60,14 @@ func (r *Report) overview(p *page) {
 	}
 	p.line("records      %s", figure.Grouped(r.Records))
 	p.line("frames       %s%s", figure.Grouped(len(r.Frames)), r.recordsPerFrame())
+	switch with, all := r.Checksums(); with {
+	case 0:
+		p.line("checksums    none")
+	case all:
+		p.line("checksums    all frames")
+	default:
+		p.line("checksums    %s of %s frames", figure.Grouped(with), figure.Grouped(all))
+	}
 	if r.OTLPZstd > 0 {
 		p.line("as OTLP      %s of %s bytes, %s with zstd for each; the stream is %.3g times that", figure.Count(r.Requests, "request"),
 			figure.Grouped(r.OTLP), figure.Grouped(r.OTLPZstd), float64(r.Size)/float64(r.OTLPZstd))

@@ -49,6 +49,8 @@ type Frame struct {
 	Flags         dynamic.FrameFlags
 	Records       uint64
 	Plain, Packed int
+	// Checksum says that the frame ends with a checksum.
+	Checksum bool
 }
 
 // Column is a column over all frames.
@@ -88,6 +90,19 @@ func (r *Report) Restarts(flag dynamic.FrameFlags) int {
 		}
 	}
 	return n
+}
+
+// Checksums counts the frames with records, and those of them that end with a checksum.
+func (r *Report) Checksums() (with, all int) {
+	for _, f := range r.Frames {
+		if f.Records > 0 {
+			all++
+			if f.Checksum {
+				with++
+			}
+		}
+	}
+	return with, all
 }
 
 // Measure reads a stream to its end or to the first damaged frame. In the

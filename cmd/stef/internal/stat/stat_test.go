@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -126,6 +127,25 @@ func TestZstd(t *testing.T) {
 		}
 		require.Contains(t, print(t, r, stat.Options{}), "compression  zstd\n")
 	}
+}
+
+// TestChecksums: a stream may have checksums in some of its frames.
+func TestChecksums(t *testing.T) {
+	f := func(want string, data []byte, all bool) {
+		t.Helper()
+		r := measure(t, data)
+		require.Contains(t, print(t, r, stat.Options{}), "\nchecksums    "+want+"\n")
+		require.Contains(t, print(t, r, stat.Options{JSON: true}), fmt.Sprintf("\"checksums\": %v,", all))
+	}
+	restart := stef.WithRestart(stef.RestartAll)
+	without := sample(t, stef.WithCompression(stef.Zstd), restart)
+	with := sample(t, stef.WithCompression(stef.Zstd), restart, stef.WithChecksums())
+	f("none", sample(t), false)
+	f("none", without, false)
+	f("all frames", with, true)
+	// The first three frames of one stream and the last of the other.
+	last := func(data []byte) int64 { return measure(t, data).Frames[3].Offset }
+	f("3 of 4 frames", slices.Concat(with[:last(with)], without[last(without):]), false)
 }
 
 func TestDictionaries(t *testing.T) {

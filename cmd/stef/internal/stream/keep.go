@@ -112,7 +112,7 @@ func Keep(dst io.Writer, src io.Reader, root *Root) (*Whole, error) {
 		head, content, err := tap.find(f, compression)
 		failed = errors.Join(failed, err)
 		if f.Records > 0 {
-			c.Checksums = c.Checksums && checksummed(content)
+			c.Checksums = c.Checksums && Checksummed(content)
 		}
 		return f.Offset + int64(len(head)+len(content))
 	}
@@ -136,9 +136,9 @@ func Keep(dst io.Writer, src io.Reader, root *Root) (*Whole, error) {
 	return &c.Whole, nil
 }
 
-// checksummed reports whether the content of a frame is one zstd frame that ends with a
+// Checksummed reports whether the content of a frame is one zstd frame that ends with a
 // checksum.
-func checksummed(content []byte) bool {
+func Checksummed(content []byte) bool {
 	var h zstd.Header
 	return h.Decode(content) == nil && h.HasCheckSum
 }
