@@ -43,7 +43,7 @@ stef-go/annotate              -> stef-go/schema stef-go/dynamic stef-go/dynamic/
 stef-go/internal/compact      -> stef-go/codec
 stef-go/otelstef              -> stef-go stef-go/internal/compact stef-go/schema stef-go/idl stef-go/codec stef-go/stefrt stef-go/list
 stef-go/rotate                -> stef-go
-stef-go/steftest              -> stef-go stef-go/schema stef-go/dynamic stef-go/internal/frame
+stef-go/steftest              -> stef-go stef-go/schema stef-go/dynamic stef-go/stefrt stef-go/internal/frame
 
 stef-gogrpc/stefpb            -> protobuf
 stef-gogrpc/internal/wire     -> stef-gogrpc/stefpb grpc

@@ -84,6 +84,17 @@ func Measure(s *ReadStream, record any) { s.record = record }
 // returns. For generated code of schemas with several roots.
 func Roots(s *ReadStream, known func() *schema.Schema) { s.roots = known }
 
+// RootNames returns the names of the roots of the generated code that reads a stream, or nil
+// if it has one. For tests of generated code.
+func RootNames(s *ReadStream) (names []string) {
+	if s.roots != nil {
+		for _, root := range s.roots().Roots() {
+			names = append(names, root.Name)
+		}
+	}
+	return names
+}
+
 // ResetReader begins to read another stream with the same options, and reuses the
 // memory of the last one.
 func ResetReader(s *ReadStream, r io.Reader) error {

@@ -9,6 +9,7 @@
 //
 //	orders := steftest.NewRoot(shop.OrderRoot(), shop.OrderBaseSchema(), shop.NewOrderWriter, shop.NewOrderReader,
 //		shop.NewOrder, shop.NewLine, shop.NewLabels)
+//	steftest.AllRoots(t, orders)
 //	for seed := range uint64(100) {
 //		steftest.RoundTrip(t, orders, seed)
 //		steftest.Evolve(t, orders, seed)
@@ -18,8 +19,8 @@
 //
 // Package shop is what stefc generated; cmd/stefc/README.md has its schema and this
 // test. Generated code has a constructor for each struct, oneof and multimap: pass them
-// all; Mutate and SelfContained name those that are missing. ExampleRoundTrip is a test
-// function.
+// all; Mutate and SelfContained name those that are missing. AllRoots names the roots of
+// the schema that have no Root. ExampleRoundTrip is a test function.
 //
 // Generated records are Go types; everything else works with a schema. Reflection on
 // getters and setters connects the two: Value reads a record into a value of package

@@ -10,12 +10,29 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/schema"
 )
+
+// AllRoots fails if the generated code has roots that are not among those that are passed,
+// all of one package, and names them. No other property notices a root without a test.
+func AllRoots(tb testing.TB, root *Root, others ...*Root) {
+	tb.Helper()
+	names, err := root.names()
+	if err != nil {
+		tb.Fatalf("roots of the generated code: %v", err)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return name == root.Schema.Name || slices.ContainsFunc(others, func(r *Root) bool { return r.Schema.Name == name })
+	})
+	if len(names) > 0 {
+		tb.Fatalf("roots have no test, make a Root of each with NewRoot: %s", strings.Join(names, ", "))
+	}
+}
 
 // RoundTrip writes random records with random compression, limits and restart flags,
 // with the generated code and with package dynamic, and reads each stream with both.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/internal/stefgen/testdata/choices"
+	"github.com/otelstef/stef/internal/stefgen/testdata/scalars"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/steftest"
@@ -46,6 +47,18 @@ func (f *failure) Helper() {}
 func (f *failure) Fatalf(format string, args ...any) {
 	f.message = fmt.Sprintf(format, args...)
 	runtime.Goexit()
+}
+
+// TestAllRoots: a root without a test is an error, and named.
+func TestAllRoots(t *testing.T) {
+	all := func(tb testing.TB, r *steftest.Root, _ uint64) { steftest.AllRoots(tb, r) }
+	require.Equal(t, "roots have no test, make a Root of each with NewRoot: Second", fails(t, all, scalarsRoot(t)))
+	require.Equal(t, "roots have no test, make a Root of each with NewRoot: Spans, Logs", fails(t, all, metricsRoot(t)))
+	second := steftest.NewRoot(fixture(t, "scalars").Root("Second"), nil, scalars.NewSecondWriter, scalars.NewSecondReader)
+	require.Equal(t, "roots have no test, make a Root of each with NewRoot: Plain", fails(t, all, second))
+	steftest.AllRoots(t, scalarsRoot(t), second)
+	steftest.AllRoots(t, second, scalarsRoot(t))
+	steftest.AllRoots(t, choicesRoot(t)) // the only one
 }
 
 // fails runs a property that has to fail with one of some seeds and returns

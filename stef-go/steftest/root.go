@@ -12,6 +12,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
 // Writer is what generated writers of records R have in common.
@@ -52,6 +53,8 @@ type Root struct {
 	NewReader func(io.Reader, ...stef.ReaderOption) (Reader[any], error)
 
 	make map[reflect.Type]reflect.Value
+	// names returns the names of all roots of the generated code, or nil if it has one.
+	names func() ([]string, error)
 }
 
 // NewRoot connects a root struct with its generated writer and reader. base is
@@ -80,6 +83,22 @@ func NewRoot[R any, W Writer[R], D Reader[R]](root *schema.Struct, base schema.W
 		}
 		return anyReader[R]{x}, nil
 	}
+	r.names = func() ([]string, error) {
+		var empty bytes.Buffer
+		w, err := newWriter(&empty)
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		d, err := newReader(&empty)
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		return rootNames(d)
+	}
 	for _, c := range constructors {
 		f := reflect.ValueOf(c)
 		if f.Kind() != reflect.Func || f.Type().NumIn() != 0 || f.Type().NumOut() != 1 {
@@ -88,6 +107,18 @@ func NewRoot[R any, W Writer[R], D Reader[R]](root *schema.Struct, base schema.W
 		r.make[f.Type().Out(0)] = f
 	}
 	return r
+}
+
+// rootNames returns the names of the roots of the generated code of a reader.
+func rootNames(reader any) ([]string, error) {
+	if v := reflect.Indirect(reflect.ValueOf(reader)); v.Kind() == reflect.Struct {
+		if f := v.FieldByName("ReadStream"); f.IsValid() && f.CanAddr() {
+			if s, ok := f.Addr().Interface().(*stefrt.ReadStream); ok {
+				return stefrt.RootNames(s), nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%T is not a generated reader", reader)
 }
 
 type anyWriter[R any] struct{ Writer[R] }
