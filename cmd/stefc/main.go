@@ -5,6 +5,7 @@
 // that encodes and decodes its records.
 //
 //	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-against old.stef] [-ignore text]... [-replace] [-form more.stef] [-header file] file.stef
+//	stefc -numbers file.stef
 //	stefc -version
 //
 // It writes one file per type. The file is named after the type and ends in
@@ -51,14 +52,14 @@ const (
 	exitIO     = 3
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // settings are the values of the flags.
 type settings struct {
 	out, pkg, form, against, header string
 	base                            baseFlag
 	ignore                          textsFlag
-	replace, version                bool
+	replace, numbers, version       bool
 }
 
 func (o *settings) register(flags *flag.FlagSet) {
@@ -70,11 +71,12 @@ func (o *settings) register(flags *flag.FlagSet) {
 	flags.Var(&o.ignore, "ignore", "do not print warnings about the schema that contain this `text`; may be repeated")
 	flags.BoolVar(&o.replace, "replace", false, "replace the code in the folder even if it is that of other roots")
 	flags.StringVar(&o.form, "form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
+	flags.BoolVar(&o.numbers, "numbers", false, "print the numbers of fields of each root, as -base accepts them, and exit")
 	flags.BoolVar(&o.version, "version", false, "print the version and exit")
 	flags.StringVar(&o.header, "header", "", "text `file` with the licence text for the top of each file; default none")
 }
 
-func run(args []string, stderr io.Writer) int {
+func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("stefc", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	var o settings
@@ -98,11 +100,30 @@ func run(args []string, stderr io.Writer) int {
 	case len(paths) > 1:
 		return misused(stderr, fmt.Sprintf("one schema file is needed, found %d arguments: %s", len(paths), strings.Join(paths, " ")))
 	}
+	if o.numbers {
+		return numbers(paths[0], stdout, stderr)
+	}
 	if o.pkg != "" && !token.IsIdentifier(o.pkg) {
 		fmt.Fprintf(stderr, "stefc: -package: %q is not a Go package name\n", o.pkg)
 		return exitUsage
 	}
 	return generate(paths[0], o, stderr)
+}
+
+// numbers prints the wire schema of each root of the schema at path, a line each.
+func numbers(path string, stdout, stderr io.Writer) int {
+	s, _, code := parse(path, stderr)
+	if code != 0 {
+		return code
+	}
+	if len(s.Roots()) == 0 {
+		fmt.Fprintf(stderr, "stefc: -numbers: %s has no root struct\n", path)
+		return exitSchema
+	}
+	for _, r := range s.Roots() {
+		fmt.Fprintf(stdout, "%s=%s\n", r.Name, schema.WireOf(r).Text())
+	}
+	return 0
 }
 
 // misused reports wrong flags or arguments in one line.

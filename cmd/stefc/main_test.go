@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,7 +48,7 @@ func stefc(t *testing.T, schema string, args ...string) (dir string, code int, s
 
 func again(args ...string) (code int, stderr string) {
 	var b bytes.Buffer
-	code = run(args, &b)
+	code = run(args, io.Discard, &b)
 	return code, b.String()
 }
 
@@ -316,6 +317,28 @@ func TestRunWarnsOfEnums(t *testing.T) {
 			"     | Quality.Ugly: was 3 and is 6: old streams have a value without a name\n")
 }
 
+// TestNumbers: the numbers of a schema are its own -base.
+func TestNumbers(t *testing.T) {
+	dir, _, _ := stefc(t, shop+"struct Visit root { Time uint64 Items []Item }\n", "-h")
+	var out, stderr bytes.Buffer
+	require.Zero(t, run([]string{"-numbers", "shop.stef"}, &out, &stderr), stderr.String())
+	require.Equal(t, "Order=3,1\nVisit=2,1\n", out.String())
+	require.Empty(t, stderr.String())
+	require.Equal(t, []string{"shop.stef"}, list(t, dir))
+	args := []string{"shop.stef"}
+	for line := range strings.Lines(out.String()) {
+		args = append(args, "-base", strings.TrimSpace(line))
+	}
+	code, text := again(args...)
+	require.Equal(t, 0, code, text)
+	out.Reset()
+	require.NoError(t, os.WriteFile("none.stef", []byte("package a\nenum E {}\n"), 0o644))
+	require.Equal(t, exitSchema, run([]string{"-numbers", "none.stef"}, &out, &stderr))
+	require.Equal(t, "stefc: -numbers: none.stef has no root struct\n", stderr.String())
+	require.Equal(t, exitIO, run([]string{"-numbers", "missing.stef"}, &out, &stderr))
+	require.Empty(t, out.String())
+}
+
 // TestRunNamesGeneratedBase: the numbers that are needed are those of the code before
 // the change.
 func TestRunNamesGeneratedBase(t *testing.T) {
@@ -412,10 +435,10 @@ func TestRunLeavesNoHalfFiles(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	var out bytes.Buffer
-	require.Zero(t, run([]string{"version"}, &out))
+	require.Zero(t, run([]string{"version"}, io.Discard, &out))
 	require.Contains(t, out.String(), "stefc ")
 	out.Reset()
-	require.Zero(t, run([]string{"-version"}, &out))
+	require.Zero(t, run([]string{"-version"}, io.Discard, &out))
 	require.Regexp(t, `^stefc \S+, go\S+ \S+/\S+\n$`, out.String())
 }
 
