@@ -50,9 +50,9 @@
 //
 // Text bodies of logs are split into a template and parameters if templates repeat
 // and make up most of the text. This makes compressed streams up to a third smaller,
-// but costs time. In compressed streams the encoder begins with texts and estimates from
-// samples whether templates save bytes, for each resource and scope and for all together.
-// It splits bodies only while they do. WithTemplates configures it.
+// but costs time. In compressed streams the encoder estimates from samples whether
+// templates save bytes, for each resource and scope, stops while they do not, and does
+// not begin with a first batch of a few records. WithTemplates configures it.
 //
 // The file benchmarks/converters.md lists sizes and times for real data sets.
 //

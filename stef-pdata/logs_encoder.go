@@ -113,7 +113,7 @@ func (e *LogsEncoder) encodeScopes(sls plog.ScopeLogsSlice) error {
 // chunk is how many log records are examined before they are written. They stay in
 // the processor cache in between. Each chunk decides anew whether templates pay, so a large
 // batch gets them nearly as early as many small ones.
-const chunk = 128
+const chunk = 512
 
 // writeRecords writes log records in their order.
 func (e *LogsEncoder) writeRecords(lrs plog.LogRecordSlice) error {

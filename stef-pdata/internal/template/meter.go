@@ -84,7 +84,7 @@ func (x *scales) weigh(bodies []Body, params []Span, large bool) (text, split in
 }
 
 // weighed reports whether a body is split and not too long for a sample.
-func (b *Body) weighed() bool { return b.shape != nil && len(b.Text) <= MaxTemplate }
+func (b *Body) weighed() bool { return b.shape != nil && len(b.Text) <= sampleBytes }
 
 // appendTemplate appends a template, or a byte that stands for a known one.
 func (x *scales) appendTemplate(column []byte, template string) []byte {

@@ -27,8 +27,10 @@ type Splitter struct {
 
 	memory shapeMemory
 
-	stream   verdict // of the bodies of all resources and scopes
 	scales   *scales // allocated at the first sample
+	begun    bool    // a batch was begun
+	first    bool    // the batch is the first one of the stream
+	plain    bool    // no body of the batch is split
 	large    bool    // the columns of the batch have zstd blocks of their own
 	from, to int     // the range of the bodies in a sample
 
@@ -63,7 +65,10 @@ const (
 	maxTextShapeBytes = 4 << 20
 	maxTrials         = 1 << 14
 	MaxTemplate       = 16 << 10
-	// largeBatch is the number of log records from which columns are large.
+	// minFirst is the number of log records that a first batch needs to be split: in
+	// smaller ones, new templates take more than they save. largeBatch is the number from
+	// which columns are large.
+	minFirst   = 64
 	largeBatch = 512
 	headCount  = 1 << 11
 	// maxIdle is how many elements a map may have to be kept by Reset: clearing a map
@@ -88,6 +93,9 @@ func (s *Splitter) ForgetContainers() { clear(s.trials) }
 
 // Batch prepares for a batch of so many log records.
 func (s *Splitter) Batch(records int) {
+	s.first = !s.begun
+	s.begun = true
+	s.plain = s.first && records < minFirst && !s.Always
 	s.large = records >= largeBatch
 }
 
@@ -114,7 +122,7 @@ func (s *Splitter) Begin() {
 
 // Reset prepares for another stream.
 func (s *Splitter) Reset() {
-	s.stream = verdict{}
+	s.begun = false
 	s.heads.reset()
 	if len(s.shapes) > maxIdle {
 		s.shapes = nil
@@ -135,40 +143,26 @@ func (s *Splitter) Reset() {
 // Add adds the body of the next log record, and splits it if t allows that.
 func (s *Splitter) Add(lr plog.LogRecord, t *trial) {
 	b := Body{}
-	if body := lr.Body(); t.paused == 0 && body.Type() == pcommon.ValueTypeStr {
+	if body := lr.Body(); t.paused == 0 && !s.plain && body.Type() == pcommon.ValueTypeStr {
 		b = s.examine(body.Str(), lr, t)
 	}
 	s.bodies = append(s.bodies, b)
-	if t.verdict.full() || s.stream.full() {
-		s.weigh(t)
-	}
 }
 
 // examine splits a body if templates pay or the body is in a sample.
 func (s *Splitter) examine(text string, lr plog.LogRecord, t *trial) Body {
-	if s.Always {
-		s.known.of(lr)
-		return s.split(text, t)
-	}
-	own := t.verdict.samples(len(text))
-	if sampled := s.stream.samples(len(text)) || own; sampled {
+	sampled := !s.first && !s.Always && t.verdict.samples(len(text))
+	if sampled {
 		if s.to == 0 {
 			s.from = len(s.bodies)
 		}
 		s.to = len(s.bodies) + 1
-	} else if !s.on(t) {
+	}
+	if t.verdict.off && !sampled {
 		return Body{}
 	}
 	s.known.of(lr)
 	return s.split(text, t)
-}
-
-// on reports whether the bodies of t are written as templates.
-func (s *Splitter) on(t *trial) bool {
-	if t.verdict.on || t.verdict.count >= fewSamples {
-		return t.verdict.on
-	}
-	return s.stream.on
 }
 
 func (s *Splitter) split(text string, t *trial) Body {
@@ -363,18 +357,13 @@ func (s *Splitter) Decide(t *trial) {
 		if b.shape == nil || b.Template != "" {
 			continue
 		}
-		s.reduce(b)
+		params := s.params[b.from:b.to]
+		b.Template, params = b.shape.reduce(b.Text, params)
+		b.to = b.from + uint32(len(params))
 	}
 	if pays && s.to > 0 {
 		s.weigh(t)
 	}
-}
-
-// reduce sets the template of a body.
-func (s *Splitter) reduce(b *Body) {
-	params := s.params[b.from:b.to]
-	b.Template, params = b.shape.reduce(b.Text, params)
-	b.to = b.from + uint32(len(params))
 }
 
 // weigh weighs the bodies of a sample. If templates did not pay before and do not pay now,
@@ -383,20 +372,11 @@ func (s *Splitter) weigh(t *trial) {
 	if s.scales == nil {
 		s.scales = new(scales)
 	}
-	sample := s.bodies[s.from:s.to]
-	for i := range sample {
-		if b := &sample[i]; b.shape != nil && b.Template == "" {
-			s.reduce(b)
+	off := t.verdict.off
+	text, split := s.scales.weigh(s.bodies[s.from:s.to], s.params, s.large)
+	if t.verdict.judge(text, split, s.large); off && t.verdict.off {
+		for i := range s.bodies {
+			s.bodies[i].shape = nil
 		}
 	}
-	off := !s.on(t)
-	text, split := s.scales.weigh(sample, s.params, s.large)
-	t.verdict.judge(text, split, s.large)
-	s.stream.judge(text, split, s.large)
-	if off && !s.on(t) {
-		for i := range sample {
-			sample[i].shape = nil
-		}
-	}
-	s.from, s.to = 0, 0
 }

@@ -246,7 +246,7 @@ func addAll(s *Splitter, resource, scope uint32, bodies ...string) (templates in
 // If templates do not recur, bodies are split less and less often, but never stop
 // being tried.
 func TestTrials(t *testing.T) {
-	s := Splitter{Always: true}
+	var s Splitter
 	n, looks := 0, 0
 	for range 1000 {
 		bodies := make([]string, 20)
@@ -305,7 +305,7 @@ func TestOwnWords(t *testing.T) {
 
 // A splitter keeps nothing of bodies after the next Begin.
 func TestSplitterForgets(t *testing.T) {
-	s := Splitter{Always: true}
+	var s Splitter
 	require.Equal(t, 3, addAll(&s, 1, 1, "a 1", "a 2", "a 3"))
 	s.Begin()
 	for _, b := range s.bodies[:cap(s.bodies)] {

@@ -3,15 +3,14 @@
 
 package template
 
-// verdict says whether templates make compressed bodies so much smaller that splitting them
-// is worth its time. It is reached by samples, which are weighed as texts and as templates.
-// Until then bodies are texts, except for those of samples. Each resource and scope has a
-// verdict, and so has the stream: it counts for those that have had too few samples.
+// verdict says whether templates make the compressed bodies of one resource and scope
+// so much smaller that splitting them is worth its time. It is reached by samples, which are
+// weighed as texts and as templates. If it is off, only the bodies of samples are split.
 //
 // A change of the verdict makes the next bodies larger, because they cannot refer to
 // earlier bodies of the stream. So it needs several samples.
 type verdict struct {
-	on    bool
+	off   bool
 	rest  int // size of the texts before the next sample, each at least minText
 	span  int // length of the last rest, in samples
 	size  int // size of the texts in the sample
@@ -30,8 +29,7 @@ const (
 	// to maxRest samples.
 	maxRest = 32
 	// minSamples is the number of samples before templates are given up, and fewSamples if
-	// they lose clearLoss. The first of them teaches templates, and is not counted. A resource
-	// and scope with fewer than fewSamples has the verdict of the stream.
+	// they lose clearLoss. The first of them teaches templates, and is not counted.
 	minSamples = 6
 	fewSamples = 3
 	// A sample makes up 1/memory of the average, and 1/offMemory while templates are off:
@@ -39,9 +37,9 @@ const (
 	memory    = 4
 	offMemory = 2
 	whole     = 1 << 10
-	// Templates are used if they save minGain, or clearGain in one sample, and given up if
-	// they lose maxLoss. In large frames, they save more than was weighed. While they save
-	// clearGain, the rest before the next sample is long.
+	// Templates are given up if they lose maxLoss, and used again if they save minGain. In
+	// large frames, they save more than was weighed. If they save clearGain, the
+	// rest before the next sample is long.
 	maxLoss      = whole / 16
 	maxLossLarge = whole / 8
 	minGain      = whole / 16
@@ -55,7 +53,7 @@ func (v *verdict) samples(size int) bool {
 		v.rest -= max(size, minText)
 		return false
 	}
-	if v.full() || size > MaxTemplate {
+	if v.full() || size > sampleBytes {
 		return false
 	}
 	v.size += max(size, minText)
@@ -77,28 +75,28 @@ func (v *verdict) judge(text, split int, large bool) {
 	v.size, v.gain, v.spent = 0, 0, 0
 	v.count++
 	switch {
+	case v.off:
+		v.share += (share - v.share) / offMemory
 	case v.count <= 2:
 		v.share = share
-	case v.on:
-		v.share += (share - v.share) / memory
 	default:
-		v.share += (share - v.share) / offMemory
+		v.share += (share - v.share) / memory
 	}
 	loss := maxLoss
 	if large {
 		loss = maxLossLarge
 	}
 	switch {
-	case !v.on && (v.count > 1 && v.share > minGain || share > clearGain):
-		*v = verdict{on: true, share: v.share}
-	case v.on && (v.count >= minSamples && v.share < -loss || v.count >= fewSamples && v.share < -clearLoss):
-		*v = verdict{share: v.share, count: fewSamples}
+	case v.off && v.share > minGain:
+		*v = verdict{share: v.share}
+	case !v.off && (v.count >= minSamples && v.share < -loss || v.count >= fewSamples && v.share < -clearLoss):
+		*v = verdict{off: true, share: v.share}
 		v.pause(fewSamples)
-	case !v.on && v.count < fewSamples, !v.on && share > minGain, v.on && share < -loss:
-		v.pause(0) // the first samples, or the data may have changed
-	case v.on && v.count > 1 && v.share > clearGain:
+	case v.off && share > minGain, !v.off && share < -loss:
+		v.pause(0) // the data may have changed
+	case !v.off && v.count > 1 && v.share > clearGain:
 		v.pause(maxRest)
-	case !v.on || v.count >= minSamples:
+	case v.off || v.count >= minSamples:
 		v.pause(max(2*v.span, 1))
 	}
 }
