@@ -92,8 +92,8 @@ type StefConfig struct {
 	// Checksums ends the zstd data of each frame with a checksum, which receivers
 	// verify.
 	Checksums bool `mapstructure:"checksums"`
-	// OptimizeFor sets the default of CompressionLevel when a configuration is read.
-	// Afterwards that has the value in force.
+	// OptimizeFor sets the defaults of CompressionLevel and Templates when a
+	// configuration is read. Afterwards these have the values in force.
 	OptimizeFor Optimization `mapstructure:"optimize_for"`
 	// Templates decides whether text bodies of logs are split into templates and
 	// parameters.

@@ -153,7 +153,7 @@ func TestPrintedConfig(t *testing.T) {
 	f("", map[string]any{"protocol": "auto", "stef::compression": "zstd", "stef::compression_level": "auto", "stef::schema": "compact",
 		"stef::mode::traces": "sorted", "stef::mode::logs": "ordered", "stef::templates": "auto", "otlp_fallback::compression": "gzip", "timeout": 15 * time.Second})
 	f(", compression: none", map[string]any{"compression": "none", "stef::compression": "none"})
-	f(", stef: {optimize_for: cpu}", map[string]any{"stef::compression_level": "fastest", "stef::mode::metrics": "sorted", "stef::templates": "auto"})
+	f(", stef: {optimize_for: cpu}", map[string]any{"stef::compression_level": "fastest", "stef::mode::metrics": "sorted", "stef::templates": "off"})
 	f(", stef: {num_streams: 4}", map[string]any{"sending_queue::num_consumers": 4 * consumersPerStream})
 }
 
@@ -168,14 +168,16 @@ func TestOptimizeFor(t *testing.T) {
 	require.Equal(t, defaultStefConfig(), read(""))
 	require.Equal(t, defaultStefConfig(), read("optimize_for: balanced"))
 
-	for optimize, level := range map[Optimization]string{OptimizeCPU: "fastest", OptimizeBytes: "best"} {
-		want := defaultStefConfig()
-		want.OptimizeFor, want.CompressionLevel = optimize, level
-		require.Equal(t, want, read("optimize_for: "+string(optimize)))
-	}
+	want := defaultStefConfig()
+	want.OptimizeFor, want.CompressionLevel, want.Templates = OptimizeCPU, "fastest", TemplatesOff
+	require.Equal(t, want, read("optimize_for: cpu"))
+	want = defaultStefConfig()
+	want.OptimizeFor, want.CompressionLevel = OptimizeBytes, "best"
+	require.Equal(t, want, read("optimize_for: bytes"))
 
-	c := read("optimize_for: cpu, compression_level: better")
+	c := read("optimize_for: cpu, compression_level: better, templates: on")
 	require.Equal(t, "better", c.CompressionLevel, "a key that is set wins")
+	require.Equal(t, TemplatesOn, c.Templates)
 	require.Equal(t, OptimizeCPU, c.OptimizeFor)
 }
 
