@@ -50,11 +50,17 @@ stream in the full schema can be compared with one in the reference's, except fo
 ids, which the reference writes differently: those of spans and links are
 hexadecimal text there, and those of exemplars that are not set are zeros. Compare
 spans with plain cat. Of logs it prints all fields.
+
+Mode sorted, the default of stef convert for metrics and traces and the one of senders,
+reorders records and attributes. The same telemetry has the same lines in the output of
+
+  stef cat --sort-keys FILE | sort
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		c := &cat{opener: opener{otlp: true}}
 		c.define(flags)
 		flags.BoolVar(&c.canonical, "canonical", false, "print canonical JSON")
+		flags.BoolVar(&c.sortKeys, "sort-keys", false, "print attributes and maps in the order of their keys, to compare files")
 		flags.Uint64Var(&c.limit, "n", 0, "`N` print the first N records of each FILE only (default: 0, all)")
 		return func(env *Env, args []string) error {
 			if len(args) == 0 {
@@ -76,6 +82,7 @@ spans with plain cat. Of logs it prints all fields.
 type cat struct {
 	opener
 	canonical bool
+	sortKeys  bool
 	limit     uint64
 }
 
@@ -106,10 +113,14 @@ func (c *cat) file(env *Env, name string) error {
 func (c *cat) records(out *bufio.Writer, r *stream.PlainReader, root *stream.Root) (err error) {
 	var line []byte
 	for (c.limit == 0 || r.Records() < c.limit) && r.Next() {
+		rec := r.Record()
+		if c.sortKeys {
+			rec = stream.SortKeys(rec)
+		}
 		if c.canonical {
-			line, err = dynamic.AppendJSON(line[:0], r.Root(), root.Published, r.Record())
+			line, err = dynamic.AppendJSON(line[:0], r.Root(), root.Published, rec)
 		} else {
-			line = dynamic.AppendPlainJSON(line[:0], r.Root(), root.Readable(r.Record()))
+			line = dynamic.AppendPlainJSON(line[:0], r.Root(), root.Readable(rec))
 		}
 		if err != nil {
 			return err
