@@ -27,8 +27,10 @@ type Source func() iter.Seq2[otlpfile.Batch, error]
 type Player struct {
 	// Send sends a batch and returns when it is delivered.
 	Send func(context.Context, otlpfile.Batch) error
-	// Pace is the number of items sent per second, over all sources. 0 sends as
-	// fast as Send delivers, Original at the pace of the recording.
+	// Pace is the number of items sent per second, over all sources and rounds. A batch
+	// is sent whole, and the next one when its items are due; Play ends when those of the
+	// last batch are. 0 sends as fast as Send delivers, Original at the pace of the
+	// recording.
 	Pace float64
 	// InFlight is the number of batches of one source sent at a time. 0 means 1
 	// for metrics, whose points must stay in order, and 4 for others.
@@ -40,9 +42,10 @@ type Player struct {
 	Change Change
 	// Now shifts all times so that the recordings begin when Play is called.
 	Now bool
-	// Idle, if it is set, is called before a wait for the next batch of IdleAfter or
-	// longer. It may be called from several goroutines.
-	Idle func(time.Duration)
+	// Idle, if it is set, is called before a wait of IdleAfter or longer: for the next
+	// batch, or, if last is true, for the end of the last one at Pace. It may be called
+	// from several goroutines.
+	Idle func(left time.Duration, last bool)
 }
 
 // IdleAfter is the wait from which on Player.Idle is called.
@@ -69,8 +72,9 @@ func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 	}
 	var counts Counts
 	var err error
+	rate := &rate{pace: p.Pace, begin: time.Now()}
 	for round := range max(p.Rounds, 1) {
-		r := &playing{Player: p, change: change, first: first, begin: time.Now()}
+		r := &playing{Player: p, rate: rate, change: change, first: first, begin: time.Now()}
 		if round > 0 {
 			// One second between rounds, as between two exports.
 			r.change.Shift += time.Duration(round) * (time.Duration(last-first) + time.Second)
@@ -80,10 +84,26 @@ func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 		counts.Batches += r.batches.Load()
 		counts.Items += r.items.Load()
 		if err != nil {
-			break
+			return counts, err
 		}
 	}
+	if p.Pace > 0 {
+		err = p.until(ctx, rate.due(0), true)
+	}
 	return counts, err
+}
+
+// rate is the schedule of a player with a Pace above 0, over all sources and rounds.
+type rate struct {
+	pace  float64
+	begin time.Time
+	sent  atomic.Uint64 // number of items
+}
+
+// due returns when the next batch is due, and counts its items.
+func (r *rate) due(items int) time.Time {
+	before := r.sent.Add(uint64(items)) - uint64(items)
+	return r.begin.Add(time.Duration(float64(before) / r.pace * float64(time.Second)))
 }
 
 // span returns the earliest and the latest time of the recordings.
@@ -106,12 +126,12 @@ func span(sources []Source) (first, last pcommon.Timestamp, err error) {
 // playing is one round of a player.
 type playing struct {
 	*Player
+	rate   *rate
 	change Change
 	first  pcommon.Timestamp
 	begin  time.Time
 
 	batches, items atomic.Uint64
-	sent           atomic.Uint64 // number of items, for the pace
 }
 
 func (r *playing) play(ctx context.Context, sources []Source) error {
@@ -181,22 +201,26 @@ func (r *playing) inFlight(s otlpfile.Signal) int {
 
 // wait waits until a batch is due.
 func (r *playing) wait(ctx context.Context, b otlpfile.Batch) error {
-	var due time.Duration
+	due := r.begin
 	switch {
 	case r.Pace == Original:
 		if _, last := Times(b); last > r.first {
-			due = time.Duration(last - r.first)
+			due = due.Add(time.Duration(last - r.first))
 		}
 	case r.Pace > 0:
-		before := r.sent.Add(uint64(b.Items())) - uint64(b.Items())
-		due = time.Duration(float64(before) / r.Pace * float64(time.Second))
+		due = r.rate.due(b.Items())
 	}
-	left := time.Until(r.begin.Add(due))
+	return r.until(ctx, due, false)
+}
+
+// until waits until a time. last says that no batch follows.
+func (p *Player) until(ctx context.Context, due time.Time, last bool) error {
+	left := time.Until(due)
 	if left <= 0 {
 		return context.Cause(ctx)
 	}
-	if r.Idle != nil && left >= IdleAfter {
-		r.Idle(left)
+	if p.Idle != nil && left >= IdleAfter {
+		p.Idle(left, last)
 	}
 	timer := time.NewTimer(left)
 	defer timer.Stop()

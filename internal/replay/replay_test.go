@@ -6,10 +6,12 @@ package replay_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -210,6 +212,52 @@ func TestPace(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, last, 190*time.Millisecond)
 	}
+}
+
+// The rate holds over all sources and rounds, however large the batches are, and for the
+// last batch as well.
+func TestRate(t *testing.T) {
+	f := func(rounds int, pace float64, sources ...replay.Source) (at []time.Duration, waits []string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			var mu sync.Mutex
+			sent := 0
+			p := replay.Player{Pace: pace, Rounds: rounds, Send: func(_ context.Context, b otlpfile.Batch) error {
+				mu.Lock()
+				defer mu.Unlock()
+				at = append(at, time.Since(begin))
+				require.LessOrEqual(t, float64(sent), pace*time.Since(begin).Seconds()+1)
+				sent += b.Items()
+				return nil
+			}, Idle: func(left time.Duration, last bool) {
+				waits = append(waits, fmt.Sprint(left, last))
+			}}
+			counts, err := p.Play(t.Context(), sources...)
+			require.NoError(t, err)
+			require.EqualValues(t, sent, counts.Items)
+			require.InDelta(t, float64(sent)/pace, time.Since(begin).Seconds(), 1e-6)
+		})
+		return at, waits
+	}
+	at, _ := f(2, 1000, source(t, otlpfile.Logs, 20), source(t, otlpfile.Metrics, 1))
+	require.Len(t, at, 42)
+
+	large := func() iter.Seq2[otlpfile.Batch, error] {
+		return func(yield func(otlpfile.Batch, error) bool) {
+			ld := plog.NewLogs()
+			records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+			for range 200 {
+				records.AppendEmpty()
+			}
+			yield(otlpfile.LogsBatch(ld), nil)
+		}
+	}
+	at, waits := f(3, 50, large)
+	require.Equal(t, []time.Duration{0, 4 * time.Second, 8 * time.Second}, at)
+	require.Empty(t, waits)
+	_, waits = f(2, 20, large)
+	require.Equal(t, []string{"10s false", "10s true"}, waits)
 }
 
 // Each round has ids and times that no earlier round had, and related items

@@ -13,7 +13,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	_ "google.golang.org/grpc/encoding/gzip" // a compression of OTLP requests
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
 	"github.com/otelstef/stef/internal/otlpfile"
@@ -253,6 +255,44 @@ func (s *Sender) retry(ctx context.Context, send func() (again bool, err error))
 			wait *= 2
 		case <-ctx.Done():
 			return err
+		}
+	}
+}
+
+// Connect connects, with retries as Send makes them. Without it the first Send finds out
+// whether the endpoint can be reached, which may be long after the start. It returns nil
+// without a connection if the endpoint has not answered for some seconds: Send returns
+// what becomes of that.
+func (s *Sender) Connect(ctx context.Context, conn *grpc.ClientConn) error {
+	return s.retry(ctx, func() (bool, error) {
+		answer, stop := context.WithTimeout(ctx, openTimeout)
+		defer stop()
+		err := connected(answer, conn)
+		if errors.Is(err, context.DeadlineExceeded) {
+			s.waiting(nil)
+			return false, nil
+		}
+		return ctx.Err() == nil, err
+	})
+}
+
+// connected returns nil when the connection is ready, and the reason when it fails.
+func connected(ctx context.Context, conn *grpc.ClientConn) error {
+	for {
+		conn.Connect()
+		state := conn.GetState()
+		switch state {
+		case connectivity.Ready:
+			return nil
+		case connectivity.TransientFailure:
+			// The state does not tell why. A call does, and it does not leave the process.
+			if _, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, nil); status.Code(err) == codes.Unavailable {
+				return err
+			}
+			return nil // connected in the meantime
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -48,11 +49,17 @@ acknowledges it. With several batches in flight that may take up to the ack_inte
 the receiver.
 
 The pace is that of the recording: a batch is sent when the latest time in it has
-come, counted from the first. --rate sets another pace. A wait of 5 s or longer is
-printed.
+come, counted from the first. --rate sets another pace. With --rate N a batch is sent
+whole, and the next one, also of the next round, when its items have taken their time;
+the replay ends when those of the last batch have. A wait of 5 s or longer is printed,
+and that the endpoint cannot be reached before it.
 
 A recording that is sent again as it is repeats its ids and times, which no sender
 does. --new-ids and --now change them; later rounds of --rounds do it always.
+
+Over STEF, metrics and traces are sent in sorted order, as the exporter does, so records
+and attributes arrive in another order. To compare what arrived with the file, compare
+the output of stef cat --sort-keys FILE | sort for both.
 
   stef replay --endpoint localhost:4320 --protocol stef metrics.stef traces.stef
   stef replay --endpoint localhost:4317 --rate max --rounds 10 logs.json
@@ -148,6 +155,11 @@ func (c *replayer) run(env *Env, names []string) error {
 	}
 	ctx, stop := env.interruptible()
 	defer stop()
+	if c.pace == replay.Original { // the first batch may be due late
+		if err := sender.Connect(ctx, conn); err != nil {
+			return c.sendError(err)
+		}
+	}
 	begin := time.Now()
 	counts, err := p.Play(ctx, sources...)
 	took := time.Since(begin)
@@ -161,7 +173,7 @@ func (c *replayer) run(env *Env, names []string) error {
 		if counts.Batches == 1 {
 			batches = "1 batch"
 		}
-		fmt.Fprintf(env.Stderr, "sent %s in %s to %s over %s in %s: %s items a second\n", figure.Count(counts.Items, "item"), batches, c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(float64(counts.Items)/max(took.Seconds(), 1e-9))))
+		fmt.Fprintf(env.Stderr, "sent %s in %s to %s over %s in %s: %s items a second\n", figure.Count(counts.Items, "item"), batches, c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(math.Round(float64(counts.Items)/max(took.Seconds(), 1e-9)))))
 	}
 	if n := sender.Rejected(); n > 0 {
 		fmt.Fprintf(env.Stderr, "the endpoint permanently rejected %s of them\n", figure.Grouped(n))
@@ -243,16 +255,20 @@ type idleness struct {
 	longest time.Duration
 }
 
-func (i *idleness) notice(left time.Duration) {
+func (i *idleness) notice(left time.Duration, last bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if left < 2*i.longest {
+	if !last && left < 2*i.longest {
 		return
 	}
 	i.longest = left
 	pace := "pace of the recording"
 	if i.pace != replay.Original {
 		pace = fmt.Sprintf("--rate %g", i.pace)
+	}
+	if last {
+		fmt.Fprintf(i.out, "everything is sent; the replay ends in %s (%s)\n", figure.Wait(left), pace)
+		return
 	}
 	fmt.Fprintf(i.out, "the next batch is due in %s (%s); --rate max sends now\n", figure.Wait(left), pace)
 }

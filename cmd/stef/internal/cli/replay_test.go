@@ -46,6 +46,17 @@ func TestReplayUnreachable(t *testing.T) {
 	f(": no STEF stream: connection refused (nothing listens there)\n", "--protocol", "stef", "--endpoint", down)
 	f(down+": not accepted yet: connection refused (nothing listens there); trying again\n", "--endpoint", down)
 
+	// At the pace of the recording as well, before the wait for the first batch.
+	slow := filepath.Join(dir, "slow.json")
+	require.NoError(t, os.WriteFile(slow, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700003600000000000"}]}]}]}`), 0o666))
+	for _, protocol := range []string{"stef", "otlp"} {
+		code, _, stderr := run(nil, "replay", "--retries", "1", "--protocol", protocol, "--endpoint", down, slow)
+		require.Equal(t, cli.ExitIO, code, stderr)
+		require.Contains(t, stderr, down+": not accepted yet: connection refused (nothing listens there); trying again\n")
+		require.Contains(t, stderr, down+": connection refused (nothing listens there)\n")
+		require.NotContains(t, stderr, "due in")
+	}
+
 	plain, interrupt, wait := recording(t, filepath.Join(dir, "rec-{signal}.stef"))
 	f(plain+": no STEF stream yet: the endpoint does not speak TLS (remove --tls, --ca, --cert and --key); trying again\n", "--protocol", "stef", "--tls", "--endpoint", plain)
 	f("the endpoint does not speak TLS (remove --tls, --ca, --cert and --key)\n", "--tls", "--endpoint", plain)
