@@ -40,8 +40,12 @@ arrives.
 It records until it is interrupted, or as long as --for says, or until --items items
 have arrived.
 
-Every batch is written to its file before it is acknowledged, as a frame or part of
-its own. A process that is killed leaves files that are whole up to their last
+Senders of OTLP/HTTP are refused with a text that names the setting for gRPC,
+OTEL_EXPORTER_OTLP_PROTOCOL=grpc.
+
+Every batch is written to its file before it is acknowledged, as a frame or part.
+Over OTLP a request is a batch. Over STEF the frames of the sender that arrive
+together may be one. A process that is killed leaves files that are whole up to their last
 frame (stef repair). --sync says how often files are also synced to the disk, so
 that they survive a crash of the machine.
 
@@ -142,9 +146,10 @@ func (c *recorder) run(env *Env, out string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(env.Stderr, "listening for STEF and OTLP at %s; %s\n", listener.Addr(), c.until())
+	fmt.Fprintf(env.Stderr, "listening for STEF and OTLP/gRPC (not OTLP/HTTP) at %s; %s\n", listener.Addr(), c.until())
+	say := sync.OnceFunc(func() { fmt.Fprintf(env.Stderr, "a sender was refused: %s\n", notHTTP1) })
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(listener) }()
+	go func() { served <- g.Serve(&http1Listener{listener, say}) }()
 	c.untilEnd(ctx, served)
 	c.stop(g, server)
 	if err := c.close(); err != nil {

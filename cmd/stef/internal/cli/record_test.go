@@ -5,13 +5,14 @@ package cli_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"maps"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -77,21 +78,11 @@ func TestRecordAndReplay(t *testing.T) {
 	tracesSTEF := filepath.Join(dir, "traces.stef")
 	mustRun(t, nil, "convert", "--mode", "ordered", traces, tracesSTEF)
 
-	// items are the records of a file, ignoring the order of records and
-	// attributes: batches are sent concurrently, and STEF sorts.
-	items := func(name string) map[string]int {
-		out, _ := mustRun(t, nil, "cat", name)
-		lines := map[string]int{}
-		for l := range strings.Lines(out) {
-			var v any
-			d := json.NewDecoder(strings.NewReader(l))
-			d.UseNumber()
-			require.NoError(t, d.Decode(&v))
-			sorted, err := json.Marshal(v)
-			require.NoError(t, err)
-			lines[string(sorted)]++
-		}
-		return lines
+	// items are the records of a file, compared as the README says: batches are sent
+	// concurrently, and STEF sorts records and attributes.
+	items := func(name string) string {
+		out, _ := mustRun(t, nil, "cat", "--sort-keys", name)
+		return strings.Join(slices.Sorted(strings.Lines(out)), "")
 	}
 	f := func(end string, args ...string) {
 		t.Helper()
@@ -104,8 +95,8 @@ func TestRecordAndReplay(t *testing.T) {
 		require.Zero(t, code, stderr)
 		require.Contains(t, stderr, "rec-logs"+end+": 2,446 log records\n")
 		require.NotContains(t, stderr, "metrics")
-		require.True(t, maps.Equal(items(tracesSTEF), items(strings.ReplaceAll(out, "{signal}", "traces"))))
-		require.True(t, maps.Equal(items(logsFile), items(strings.ReplaceAll(out, "{signal}", "logs"))))
+		require.True(t, items(tracesSTEF) == items(strings.ReplaceAll(out, "{signal}", "traces")))
+		require.True(t, items(logsFile) == items(strings.ReplaceAll(out, "{signal}", "logs")))
 	}
 	f(".json", "--protocol", "otlp")
 	f(".parts.gz", "--protocol", "otlp", "--compression", "zstd")
@@ -168,6 +159,34 @@ func TestRecordAcknowledgesAtTheEnd(t *testing.T) {
 	}
 	f("otlp", true)
 	f("stef", true)
+}
+
+// A sender of OTLP/HTTP is told what to set, and so is the person who records.
+func TestRecordRefusesHTTP(t *testing.T) {
+	dir := t.TempDir()
+	logs := filepath.Join(dir, fixtures.LogsName)
+	require.NoError(t, os.WriteFile(logs, fixtures.Logs(), 0o666))
+	address, interrupt, wait := recording(t, filepath.Join(dir, "rec-{signal}.stef"))
+	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodOptions} {
+		// More than fits into the buffers of a connection: the answer arrives nevertheless.
+		request, err := http.NewRequest(method, "http://"+address+"/v1/logs", bytes.NewReader(make([]byte, 1<<20)))
+		require.NoError(t, err)
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusUnsupportedMediaType, answer.StatusCode)
+		require.Contains(t, string(text), "set OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
+	}
+	http.DefaultClient.CloseIdleConnections()
+	mustRun(t, nil, "replay", "--rate", "max", "--endpoint", address, logs)
+	require.True(t, interrupt.Deliver())
+	code, stderr := wait()
+	require.Zero(t, code, stderr)
+	require.Equal(t, 1, strings.Count(stderr, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"), stderr)
+	require.Contains(t, stderr, "listening for STEF and OTLP/gRPC (not OTLP/HTTP) at "+address)
+	require.Contains(t, stderr, "rec-logs.stef: 2,446 log records\n")
 }
 
 func TestRecordAndReplayRefuse(t *testing.T) {

@@ -1,0 +1,87 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// notHTTP1 is what an exporter of OTLP over HTTP is told.
+const notHTTP1 = "OTLP/HTTP is not accepted here, only OTLP/gRPC and STEF: set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender"
+
+// http1Listener answers requests of HTTP/1.1, which a gRPC server drops without a word:
+// their senders report a reset connection, from which nobody learns the cause.
+type http1Listener struct {
+	net.Listener
+	refused func() // is called for each such request
+}
+
+// Accept implements net.Listener.
+func (l *http1Listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &http1Conn{Conn: conn, r: bufio.NewReaderSize(conn, 4<<10), refused: l.refused}, nil
+}
+
+// http1Conn looks at the first bytes of a connection before the server reads or writes:
+// the server would write its settings before it reads.
+type http1Conn struct {
+	net.Conn
+	r       *bufio.Reader
+	refused func()
+	first   sync.Once
+	err     error
+}
+
+// Read implements io.Reader.
+func (c *http1Conn) Read(b []byte) (int, error) {
+	if c.first.Do(c.look); c.err != nil {
+		return 0, c.err
+	}
+	return c.r.Read(b)
+}
+
+// Write implements io.Writer.
+func (c *http1Conn) Write(b []byte) (int, error) {
+	if c.first.Do(c.look); c.err != nil {
+		return 0, c.err
+	}
+	return c.Conn.Write(b)
+}
+
+// look answers a request of HTTP/1.1. Every client of HTTP/2 begins with PRI.
+func (c *http1Conn) look() {
+	head, _ := c.r.Peek(len("GET "))
+	if !isHTTP1(head) {
+		return // of other errors the server learns when it reads
+	}
+	c.refused()
+	c.err = io.EOF
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	fmt.Fprintf(c.Conn, "HTTP/1.1 415 Unsupported Media Type\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", len(notHTTP1)+1, notHTTP1)
+	// A connection that is closed with unread bytes is reset, and the sender may lose the answer.
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+	_, _ = io.Copy(io.Discard, c.r)
+}
+
+// isHTTP1 reports whether a connection begins with a method of HTTP/1.1.
+func isHTTP1(head []byte) bool {
+	for method := range strings.FieldsSeq("POST GET HEAD PUT OPTIONS PATCH DELETE") {
+		if len(head) == len("GET ") && bytes.HasPrefix([]byte(method+" "), head) {
+			return true
+		}
+	}
+	return false
+}
