@@ -139,7 +139,8 @@ type rows struct {
 	dicts         []*array.BinaryDictionaryBuilder
 
 	inexact bool
-	bytes   int // estimated size of the rows since the last batch
+	kept    uint64 // rows so far with an item in column otlp
+	bytes   int    // estimated size of the rows since the last batch
 	n       int
 
 	service, resourceURL, entityRefs    textColumn
@@ -384,6 +385,7 @@ func (r *rows) end(otlp func() ([]byte, error)) error {
 		r.otlp.AppendNull()
 		return nil
 	}
+	r.kept++
 	message, err := otlp()
 	r.otlp.Append(message)
 	r.bytes += len(message)

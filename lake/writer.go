@@ -90,6 +90,15 @@ func NewWriter(dst io.Writer, f Format, s Signal, o WriterOptions) (*Writer, err
 // Items returns how many items were written.
 func (w *Writer) Items() uint64 { return w.count }
 
+// InOTLP returns how many of the items are in column otlp as well, since the readable
+// columns only approximate them. Rows of WriteRecordBatch are not considered.
+func (w *Writer) InOTLP() uint64 {
+	if w.builder == nil {
+		return 0
+	}
+	return w.builder.rows.kept
+}
+
 // EmptyColumns returns the keys of WriterOptions.Columns that no item has had so far; they
 // may be misspelt. Rows of WriteRecordBatch are not considered.
 func (w *Writer) EmptyColumns() []string {

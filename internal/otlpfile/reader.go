@@ -36,7 +36,8 @@ func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = 
 // WithOtherSignals makes the reader skip JSON messages and parts of other signals, such
 // as in a file that the Collector's file exporter writes for several pipelines.
 // Skipped counts their items. Without this option such a message is an error. With it,
-// a file that has items of other signals only is an error at its end.
+// a file that has items of other signals only is an error at its end. A part without items
+// does not tell its signal: it counts as one of the signal of the parts before it.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
 // WithoutPdata calls a function with the signal. If it returns true, batches in
@@ -70,8 +71,9 @@ type Reader struct {
 
 	src    *source
 	dec    decoder
-	sniff  bool // whether to check the signal of the next part with items
-	wanted bool // whether a part or a message had items of the signal
+	sniff  bool   // whether to check the signal of the next part with items
+	wanted bool   // whether a part or a message had items of the signal
+	last   Signal // of the last part with items, with others
 	latest error
 	buf    []byte // of the last piece
 	ahead  *ahead // nil without concurrency, and before the first batch
@@ -224,6 +226,11 @@ func (r *Reader) next() (Batch, error) {
 			r.unknown.add(f.Message, f.Name, f.Objects)
 		}
 		r.wanted = r.wanted || res.items
+		if res.found != SignalUnknown {
+			r.last = res.found
+		} else if r.others && r.format == Parts && !res.items && r.last != SignalUnknown && r.last != r.signal {
+			continue // A part without items looks the same for each signal: it goes with the parts before it.
+		}
 		if res.wanted {
 			return res.batch, nil
 		}
@@ -284,8 +291,9 @@ func (r *Reader) piece(buf []byte) (piece, error) {
 // A result is what a piece is decoded to.
 type result struct {
 	batch   Batch
-	wanted  bool // whether it is a batch of the signal of the reader
-	items   bool // whether it is a part or a message with items of the signal of the reader
+	wanted  bool   // whether it is a batch of the signal of the reader
+	items   bool   // whether it is a part or a message with items of the signal of the reader
+	found   Signal // the signal that the content tells, if it does
 	skipped [len(signalNames)]uint64
 	unknown unknownFields
 	err     error
@@ -310,7 +318,7 @@ func (r *Reader) decode(p piece) (res result) {
 	if err := r.check(p); err != nil {
 		return result{err: err}
 	}
-	res = result{wanted: true, items: p.found == r.signal || p.found == SignalUnknown && hasItems(r.signal, p.body)}
+	res = result{wanted: true, found: p.found, items: p.found == r.signal || p.found == SignalUnknown && hasItems(r.signal, p.body)}
 	if r.bytesOnly != nil && r.bytesOnly(r.signal) {
 		res.batch = Batch{Signal: r.signal, OTLP: p.body}
 		return res
@@ -335,7 +343,7 @@ func (r *Reader) skip(p piece) (res result) {
 	if err != nil {
 		return bad(0, fmt.Errorf("%w: %w", ErrCorrupt, err))
 	}
-	res.skipped[p.found] = uint64(b.Items())
+	res.found, res.skipped[p.found] = p.found, uint64(b.Items())
 	return res
 }
 

@@ -254,7 +254,8 @@ func TestMixedSignals(t *testing.T) {
 	f(otlpfile.Traces, []int{3, 0, 3, 3}, [4]uint64{otlpfile.Metrics: 2, otlpfile.Logs: 2})
 	f(otlpfile.Logs, []int{0, 1, 1}, [4]uint64{otlpfile.Metrics: 2, otlpfile.Traces: 9})
 
-	// The same messages as parts, of which each has one signal.
+	// The same messages as parts, of which each has one signal. The one without items goes with
+	// the traces before it.
 	var parts []byte
 	for _, text := range []string{metrics, spans, "{}", logs, spans, metrics} {
 		r, err := otlpfile.Open(strings.NewReader(text), otlpfile.JSON, otlpfile.GuessSignal("logs", otlpfile.JSON, []byte(text)))
@@ -264,7 +265,7 @@ func TestMixedSignals(t *testing.T) {
 		parts = append(parts, write(t, otlpfile.Parts, r.Signal(), got)...)
 	}
 	for _, workers := range []int{1, 4} {
-		for s, want := range map[otlpfile.Signal][]int{otlpfile.Metrics: {2, 0, 2}, otlpfile.Traces: {3, 0, 3}, otlpfile.Logs: {0, 1}} {
+		for s, want := range map[otlpfile.Signal][]int{otlpfile.Metrics: {2, 2}, otlpfile.Traces: {3, 0, 3}, otlpfile.Logs: {1}} {
 			r, err := otlpfile.Open(bytes.NewReader(parts), otlpfile.Parts, s, otlpfile.WithOtherSignals(), otlpfile.WithConcurrency(workers))
 			require.NoError(t, err)
 			got, err := readAll(r)

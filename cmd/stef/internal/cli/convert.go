@@ -100,6 +100,8 @@ type conversion struct {
 	root    *stream.Root
 	quiet   bool
 	force   bool
+	// perSignal says that the name of OUT has a placeholder for the signal.
+	perSignal bool
 }
 
 func (c *conversion) define(flags *flag.FlagSet) {
@@ -219,12 +221,13 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	if o.To == convert.Unknown && !c.force && !convert.HasFormat(outName) && formatOf(outName) != convert.Unknown {
 		return lastName(outName)
 	}
-	switch mark := strings.Contains(outName, convert.SignalMark); {
-	case len(inNames) > 1 && mark:
+	c.perSignal = strings.Contains(outName, convert.SignalMark)
+	switch {
+	case len(inNames) > 1 && c.perSignal:
 		return c.severalBySignal(env, o, inNames, outName)
 	case len(inNames) > 1:
 		return c.several(env, o, inNames, outName)
-	case mark:
+	case c.perSignal:
 		return c.each(env, o, inNames[0], outName)
 	}
 	_, err := c.one(env, o, inNames[0], outName, false)
@@ -337,11 +340,18 @@ func (d *done) summarise(w io.Writer, took time.Duration) {
 
 // closing prints the number of items and the time.
 func closing(w io.Writer, res *convert.Result, took time.Duration) {
-	note := ""
+	fmt.Fprintf(w, "%s in %s%s\n", items(res.Items, res.Root.Signal), figure.Seconds(took), ofColumn(res))
+}
+
+// ofColumn says how many items of tables are in the column otlp.
+func ofColumn(res *convert.Result) (note string) {
 	if res.FromOTLP > 0 {
 		note = fmt.Sprintf("; %s of them from the column otlp, which wins over edits of other columns", figure.Grouped(res.FromOTLP))
 	}
-	fmt.Fprintf(w, "%s in %s%s\n", items(res.Items, res.Root.Signal), figure.Seconds(took), note)
+	if res.InOTLP > 0 {
+		note += fmt.Sprintf("; %s of them in the column otlp as well, since the other columns only approximate them", figure.Grouped(res.InOTLP))
+	}
+	return note
 }
 
 // output prints the size of the output, and what OTLP takes on the wire.
@@ -400,8 +410,15 @@ func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain
 	}
 }
 
-// warn prints what the output lacks.
-func warn(w io.Writer, res *convert.Result) {
+// warn prints what the only output lacks.
+func warn(w io.Writer, res *convert.Result) { warnOf(w, "", res) }
+
+// warnOf prints what the output with a name lacks.
+func warnOf(w io.Writer, name string, res *convert.Result) {
+	where := ""
+	if name != "" {
+		where = " in " + name
+	}
 	for _, line := range ignoredLines(res.Ignored) {
 		fmt.Fprintln(w, line)
 	}
@@ -409,10 +426,10 @@ func warn(w io.Writer, res *convert.Result) {
 		fmt.Fprintf(w, "not complete: %s\n", message(note))
 	}
 	for _, key := range res.EmptyColumns {
-		fmt.Fprintf(w, "empty column: no item has the attribute %s%s\n", key, elsewhere(key))
+		fmt.Fprintf(w, "empty column%s: no item has the attribute %s%s\n", where, key, elsewhere(key))
 	}
 	for _, loss := range res.Losses {
-		fmt.Fprintf(w, "not kept: %s\n", loss)
+		fmt.Fprintf(w, "not kept%s: %s\n", where, loss)
 	}
 	if res.Skipped > 0 {
 		fmt.Fprintf(w, "left out: %s\n", items(res.Skipped, res.Root.Signal))

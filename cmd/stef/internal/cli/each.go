@@ -83,9 +83,9 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 			if files == 0 {
 				fmt.Fprintf(env.Stderr, "%s: %s, %s\n", d.in.Name, d.res.From, contentOf(d.in))
 			}
-			d.output(env.Stderr, ", "+items(d.res.Items, d.res.Root.Signal))
+			d.output(env.Stderr, ", "+items(d.res.Items, d.res.Root.Signal)+ofColumn(d.res))
 		}
-		warn(env.Stderr, d.res)
+		warnOf(env.Stderr, d.out.Name, d.res)
 		files, written, content = files+1, written+d.out.Written(), d.in.Content()
 	}
 	if files == 0 {

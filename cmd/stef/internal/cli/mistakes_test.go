@@ -67,7 +67,7 @@ func (m *mistakes) fails(code int, want string, args ...string) {
 func TestMistakesOfSignals(t *testing.T) {
 	m := newMistakes(t)
 	out := m.path("out.stef")
-	m.fails(cli.ExitUsage, "an output has one signal, but metrics.stef has metrics and spans.stef has traces: say --signal metrics to convert these and skip the rest", "convert", m.metrics, m.spans, out)
+	m.fails(cli.ExitUsage, "an output has one signal, but metrics.stef has metrics and spans.stef has traces: say --signal metrics to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal", "convert", m.metrics, m.spans, out)
 	for _, in := range []string{m.metrics, m.parquet} {
 		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds metrics, not traces: leave --signal out", "convert", "--signal", "traces", in, out)
 		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds metrics, not logs: leave --root out", "stat", "--root", "logs", in)
@@ -241,7 +241,7 @@ func TestMixedParts(t *testing.T) {
 	span, err := os.ReadFile(m.spans)
 	require.NoError(t, err)
 	streams := m.file("mixed.bin", slices.Concat(message(span), message(log), message(span)))
-	m.fails(cli.ExitUsage, "an output has one signal, but mixed.bin has traces, then logs: add --signal", "convert", streams, out)
+	m.fails(cli.ExitUsage, "an output has one signal, but mixed.bin has traces, then logs: say --signal traces to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal", "convert", streams, out)
 	m.fails(cli.ExitUsage, "mixed.bin: it holds traces and logs, not metrics: leave --signal out", "convert", "--signal", "metrics", streams, out)
 	_, stderr = mustRun(t, nil, "convert", "--signal", "logs", streams, m.path("streams.stef"))
 	require.Contains(t, stderr, fmt.Sprintf("skipped: %d spans, which --signal logs excludes\n", 2*n))
@@ -269,8 +269,11 @@ func TestColumnOTLP(t *testing.T) {
 	m := newMistakes(t)
 	text := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}},{"body":{"kvlistValue":{"values":[{"key":"k","value":{"bytesValue":"AAEC"}}]}}}]}]}]}` + "\n"
 	table := m.path("logs.parquet")
-	mustRun(t, []byte(text), "convert", "-", table)
-	_, stderr := mustRun(t, nil, "convert", table, m.path("one.json"))
+	_, stderr := mustRun(t, []byte(text), "convert", "-", table)
+	require.Regexp(t, `\n2 log records in [^;]*; 1 of them in the column otlp as well, since the other columns only approximate them\n$`, stderr)
+	_, stderr = mustRun(t, []byte(text), "convert", "-", m.path("logs.stef"))
+	require.NotContains(t, stderr, "column otlp")
+	_, stderr = mustRun(t, nil, "convert", table, m.path("one.json"))
 	require.Regexp(t, `\n2 log records in [^;]*; 1 of them from the column otlp, which wins over edits of other columns\n$`, stderr)
 	_, stderr = mustRun(t, nil, "convert", table, table, m.path("two.json"))
 	require.Contains(t, stderr, "; 2 of them from the column otlp, ")

@@ -245,7 +245,20 @@ func (s *opened) blame(err error) error {
 	if err == nil {
 		return nil
 	}
-	return s.Blame(s.explain(err))
+	explained := s.explain(err)
+	if explained == err && !s.o.repairs {
+		explained = repairable(err)
+	}
+	return s.Blame(explained)
+}
+
+// repairable adds to an error about a stream that stef repair can recover frames of it.
+func repairable(err error) error {
+	var at *dynamic.Error
+	if !errors.As(err, &at) || at.Frame < 2 || !errors.Is(err, dynamic.ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
 }
 
 // Close ends the reading.

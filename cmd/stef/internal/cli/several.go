@@ -147,7 +147,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 	size := int64(0)
 	for _, m := range written {
 		if !c.quiet {
-			m.output(env, ", "+items(m.res.Items, m.res.Root.Signal))
+			m.output(env, ", "+items(m.res.Items, m.res.Root.Signal)+ofColumn(m.res))
 		}
 		size += m.out.Written()
 	}
@@ -174,7 +174,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}
 	}
 	for _, m := range written {
-		warn(env.Stderr, m.res)
+		warnOf(env.Stderr, m.out.Name, m.res)
 	}
 	if !c.quiet {
 		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), ratio(written[0].content, size), figure.Seconds(time.Since(begin)))

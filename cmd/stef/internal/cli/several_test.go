@@ -41,7 +41,7 @@ func TestSeveralInputsBySignal(t *testing.T) {
 
 	code, _, stderr := run(nil, "convert", logs, traces, out)
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "and it exists")
+	require.Contains(t, stderr, ": "+strings.ReplaceAll(out, "{signal}", "traces")+" exists; --force overwrites it\n")
 	mustRun(t, nil, "convert", "--force", "--quiet", logs, traces, out)
 	require.True(t, slices.Equal(lines(logs), lines(strings.ReplaceAll(out, "{signal}", "logs"))))
 
@@ -82,6 +82,20 @@ func TestTablesCountParts(t *testing.T) {
 	}
 	_, stderr := mustRun(t, nil, "convert", metrics, metrics, filepath.Join(dir, "two.stef"))
 	require.Contains(t, stderr, "not kept: 20 resources, scopes or metrics without items\n")
+
+	// Of several signals, only those say so that lack something: a message without items
+	// could be of each.
+	traces, mixed := filepath.Join(dir, fixtures.TracesName), filepath.Join(dir, "mixed.otlp.zst")
+	require.NoError(t, os.WriteFile(traces, fixtures.Traces(), 0o666))
+	require.NoError(t, os.WriteFile(mixed, append(fixtures.Metrics(), fixtures.Traces()...), 0o666))
+	for _, in := range [][]string{{metrics, traces}, {mixed}} {
+		for _, end := range []string{".stef", ".parquet"} {
+			out := filepath.Join(t.TempDir(), "all-{signal}"+end)
+			_, stderr := mustRun(t, nil, append(append([]string{"convert"}, in...), out)...)
+			require.Equal(t, 1, strings.Count(stderr, "not kept"), stderr)
+			require.Contains(t, stderr, "not kept in "+strings.ReplaceAll(out, "{signal}", "metrics")+": 10 resources, scopes or metrics without items\n")
+		}
+	}
 }
 
 // OTLP on the wire is what pdata makes of the items, whatever the bytes in the file are.

@@ -121,6 +121,8 @@ type Result struct {
 	Ignored []otlpfile.UnknownField
 	// FromOTLP counts the items of a table that are those of its column otlp.
 	FromOTLP uint64
+	// InOTLP counts the items of an output table that are in its column otlp as well.
+	InOTLP uint64
 	// EmptyColumns are those of Options.Columns that no item has.
 	EmptyColumns []string
 	// Losses describe what the schema of the output could not hold.

@@ -329,12 +329,12 @@ func TestLosses(t *testing.T) {
 	body, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
 	require.NoError(t, err)
 	_, res := mustRun(t, body, convert.Options{})
-	require.Equal(t, []string{"1 resources, scopes or metrics without items"}, res.Losses)
+	require.Equal(t, []string{"1 resource, scope or metric without items"}, res.Losses)
 	full, _ := mustRun(t, body, convert.Options{})
 	_, res = mustRun(t, body, convert.Options{Schema: convert.Reference})
-	require.Equal(t, "values of 1 points that were flagged as not recorded", res.Losses[len(res.Losses)-1])
+	require.Equal(t, "values of 1 point that was flagged as not recorded", res.Losses[len(res.Losses)-1])
 	_, res = mustRun(t, full, convert.Options{To: convert.STEF, Schema: convert.Reference})
-	require.Equal(t, []string{"values of 1 points that were flagged as not recorded"}, res.Losses)
+	require.Equal(t, []string{"values of 1 point that was flagged as not recorded"}, res.Losses)
 }
 
 // A large part is split into several frames, and all of it arrives.

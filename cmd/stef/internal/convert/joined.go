@@ -157,10 +157,10 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 		return nil, err
 	}
 	if s, ok := c.sink.(tableSink); ok {
-		c.res.EmptyColumns, c.res.Losses = s.EmptyColumns(), nonzero(c.empty, emptyLoss)
+		c.res.EmptyColumns, c.res.Losses, c.res.InOTLP = s.EmptyColumns(), nonzero(c.empty, emptyLoss), s.InOTLP()
 	}
 	if s, ok := c.sink.(streamSink); ok {
-		c.res.PartsOut, c.res.Losses = s.Stats().Frames, s.Losses()
+		c.res.PartsOut, c.res.Losses = s.Stats().Frames, s.Losses(c.empty)
 	}
 	return c.res, c.packed.Close()
 }
@@ -178,7 +178,7 @@ type joined struct {
 
 	now   *Options // those of the input that is read
 	items int      // of the input that is read
-	empty uint64   // resources, scopes and metrics without items, which a table does not hold
+	empty uint64   // resources, scopes and metrics without items that the sink does not count
 }
 
 // These end the notes of Result.Files about inputs that are cut.
@@ -239,9 +239,11 @@ func (c *joined) add(in *file.Input) error {
 			return err
 		}
 	}
+	empty := uint64(0) // of batches without items, which are of the signal only if the file is
 	for {
 		batch, err := b.next()
 		if err == io.EOF {
+			c.empty += empty
 			b.count(c.res)
 			return nil
 		}
@@ -253,16 +255,12 @@ func (c *joined) add(in *file.Input) error {
 			return err
 		}
 		c.res.PartsIn++
-		if o.To.table() {
-			c.empty += emptyContainers(batch)
-		}
 		if batch.Items() == 0 {
-			if s, ok := c.sink.(streamSink); ok { // it counts what is lost
-				if err := c.res.take(&o, s.Encode(batch)); err != nil {
-					return err
-				}
-			}
+			empty += emptyContainers(batch)
 			continue
+		}
+		if o.To.table() { // an encoder of a stream counts its own
+			c.empty += emptyContainers(batch)
 		}
 		if err := c.of(in, &o, stream.RootOf(batch.Signal)); err != nil {
 			return err
@@ -337,9 +335,9 @@ func (c *joined) of(in *file.Input, o *Options, root *stream.Root) (err error) {
 		case c.res.Root == root:
 			return nil
 		case c.first == in.Name:
-			return refuse("an output has one signal, but %s has %s, then %s: add --signal", in.Name, c.res.Root.Signal, root.Signal)
+			return refuse("an output has one signal, but %s has %s, then %s: "+oneOrEach, in.Name, c.res.Root.Signal, root.Signal, c.res.Root.Signal, SignalMark)
 		}
-		return refuse("an output has one signal, but %s has %s and %s has %s: say --signal %s to convert these and skip the rest", c.first, c.res.Root.Signal, in.Name, root.Signal, c.res.Root.Signal)
+		return refuse("an output has one signal, but %s has %s and %s has %s: "+oneOrEach, c.first, c.res.Root.Signal, in.Name, root.Signal, c.res.Root.Signal, SignalMark)
 	}
 	c.res.Root, c.first = root, in.Name
 	c.packed, c.combiner.most = newPacker(c.out, o.OutName), o.FrameItems

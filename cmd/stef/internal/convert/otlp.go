@@ -101,7 +101,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		return nil, err
 	}
 	stats := enc.Stats()
-	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses()
+	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses(0)
 	res.others(r.Skipped)
 	res.ignore(r.Unknown())
 	return res, res.complete(items)
@@ -259,11 +259,14 @@ type MixedError struct {
 	Advice string
 }
 
+// oneOrEach is what to do about inputs of several signals.
+const oneOrEach = "say --signal %s to convert these and skip the rest, or put %s into the name of OUT for one file per signal"
+
 func (e *MixedError) Error() string {
 	if e.Advice != "" {
 		return fmt.Sprintf("%v; %s", e.Err, e.Advice)
 	}
-	return fmt.Sprintf("%v; say --signal %s to convert these and skip the rest, or put %s into the name of OUT for one file per signal", e.Err, e.First, SignalMark)
+	return fmt.Sprintf("%v; "+oneOrEach, e.Err, e.First, SignalMark)
 }
 
 // Unwrap returns the cause.

@@ -31,19 +31,19 @@ func (e *batchEncoder) Encode(b otlpfile.Batch) error {
 }
 
 // emptyLoss describes the number of lost resources, scopes and metrics.
-const emptyLoss = "%d resources, scopes or metrics without items"
+const emptyLoss = "%d resource{s}, scope{s} or metric{s} without items"
 
-func (e *batchEncoder) Losses() []string {
+func (e *batchEncoder) Losses(empty uint64) []string {
 	l := e.losses()
 	return nonzero(
-		l.EmptyContainers, emptyLoss,
-		l.UnknownFields, "%d fields that this version of OTLP does not know",
-		l.EntityRefs, "%d entity references",
-		l.Flags, "flags of %d points",
-		l.Values, "values of %d points that were flagged as not recorded",
-		l.Unvalued, "that %d points without a value are not flagged as not recorded",
-		l.DroppedEvents, "counts of dropped events of %d spans",
-		l.DroppedLinks, "counts of dropped links of %d spans",
+		l.EmptyContainers+empty, emptyLoss,
+		l.UnknownFields, "%d field{s} that this version of OTLP does not know",
+		l.EntityRefs, "%d entity reference{s}",
+		l.Flags, "flags of %d point{s}",
+		l.Values, "values of %d point{s} that {were} flagged as not recorded",
+		l.Unvalued, "that %d point{s} without a value {are} not flagged as not recorded",
+		l.DroppedEvents, "counts of dropped events of %d span{s}",
+		l.DroppedLinks, "counts of dropped links of %d span{s}",
 	)
 }
 

@@ -151,10 +151,10 @@ func TestFlags(t *testing.T) {
 	}
 	f(0, int64Value, int64Value, 0)
 	f(1, none, none, 1)
-	f(1, int64Value, none, 1, "values of 1 points that were flagged as not recorded")
-	f(2, int64Value, int64Value, 0, "flags of 1 points")
-	f(0, none, none, 1, "that 1 points without a value are not flagged as not recorded")
-	f(1, exponential, exponential, 0, "flags of 1 points")
+	f(1, int64Value, none, 1, "values of 1 point that was flagged as not recorded")
+	f(2, int64Value, int64Value, 0, "flags of 1 point")
+	f(0, none, none, 1, "that 1 point without a value is not flagged as not recorded")
+	f(1, exponential, exponential, 0, "flags of 1 point")
 	f(0, exponential, exponential, 0)
 }
 
@@ -226,7 +226,7 @@ func TestSpanIDs(t *testing.T) {
 
 	full := build(trace, span)
 	published, res := mustRun(t, full, convert.Options{To: convert.STEF, Schema: convert.Reference})
-	require.Equal(t, []string{"entity references of 1 spans", "counts of dropped events and links of 1 spans"}, res.Losses)
+	require.Equal(t, []string{"entity references of 1 span", "counts of dropped events and links of 1 span"}, res.Losses)
 	check(published, traceText, spanText)
 	back, res := mustRun(t, published, convert.Options{To: convert.STEF, Root: root})
 	require.Empty(t, res.Losses)

@@ -5,6 +5,7 @@ package convert
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -115,10 +116,10 @@ func (m *metricsShape) exemplar(e *otelstef.Exemplar) error {
 
 func (m *metricsShape) losses() []string {
 	return nonzero(
-		m.entities, "entity references of %d points",
-		m.flags, "flags of %d points",
-		m.values, "values of %d points that were flagged as not recorded",
-		m.unvalued, "that %d points without a value are not flagged as not recorded",
+		m.entities, "entity references of %d point{s}",
+		m.flags, "flags of %d point{s}",
+		m.values, "values of %d point{s} that {were} flagged as not recorded",
+		m.unvalued, "that %d point{s} without a value {are} not flagged as not recorded",
 	)
 }
 
@@ -182,19 +183,29 @@ func (s *spansShape) reshape(rec *otelstef.Spans) error {
 
 func (s *spansShape) losses() []string {
 	return nonzero(
-		s.entities, "entity references of %d spans",
-		s.counts, "counts of dropped events and links of %d spans",
+		s.entities, "entity references of %d span{s}",
+		s.counts, "counts of dropped events and links of %d span{s}",
 	)
 }
 
 // nonzero formats the counts that are not 0. Its arguments alternate: count,
-// format, count, format.
+// format, count, format. A format has {s}, {are} and {were} where 1 and other counts
+// differ.
 func nonzero(pairs ...any) []string {
 	var texts []string
 	for i := 0; i < len(pairs); i += 2 {
 		if n := pairs[i].(uint64); n > 0 {
-			texts = append(texts, fmt.Sprintf(pairs[i+1].(string), n))
+			words := plural
+			if n == 1 {
+				words = singular
+			}
+			texts = append(texts, fmt.Sprintf(words.Replace(pairs[i+1].(string)), n))
 		}
 	}
 	return texts
 }
+
+var (
+	singular = strings.NewReplacer("{s}", "", "{are}", "is", "{were}", "was")
+	plural   = strings.NewReplacer("{s}", "s", "{are}", "are", "{were}", "were")
+)
