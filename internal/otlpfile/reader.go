@@ -147,12 +147,12 @@ func (r *Reader) guess() error {
 			return r.at(piece{}, fmt.Errorf("%w: the content is not otlp-parts, otlp or otlp-json", ErrFormat))
 		}
 	}
+	if r.format == Proto && isPprof(head) { // is no message of any signal
+		return r.at(piece{}, fmt.Errorf("%w: %w", ErrSignal, ErrProfiles))
+	}
 	r.sniff = r.signal != SignalUnknown && (r.format == Proto || r.format == Parts && !r.others)
 	if r.signal == SignalUnknown {
 		if r.signal = GuessSignal(r.name, r.format, head); r.signal == SignalUnknown {
-			if r.format == Proto && isPprof(head) {
-				return r.at(piece{}, fmt.Errorf("%w: %w", ErrSignal, ErrProfiles))
-			}
 			return r.at(piece{}, fmt.Errorf("%w: %s", ErrSignal, r.whyNoSignal(head)))
 		}
 	}

@@ -88,6 +88,7 @@ func TestAdvice(t *testing.T) {
 	f(cli.ExitData, "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "cat", path("other.json", []byte(`{"a":1}`)))
 	f(cli.ExitData, "the file holds profiles, which STEF does not support: use OTLP for them", "cat", path("profiles.json", []byte(`{"resourceProfiles":[]}`)))
 	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "cat", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")))
+	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "convert", "--signal", "traces", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")), out+".stef")
 
 	// Files that are no telemetry.
 	for _, text := range []string{"a", "hello\n", "time,value\n" + strings.Repeat("2026-11-22,1\n", 10_000)} {

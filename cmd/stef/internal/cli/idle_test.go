@@ -52,6 +52,7 @@ func TestReplayIdle(t *testing.T) {
 	}, 20*time.Second, 10*time.Millisecond)
 	require.True(t, interrupt.Deliver())
 	require.Equal(t, cli.ExitInterrupted, <-done, stderr.String())
+	require.Contains(t, stderr.String(), "sent 1 item in 1 batch to "+address)
 	require.True(t, stop.Deliver())
 	_, text := wait()
 	require.NotContains(t, text, "error")

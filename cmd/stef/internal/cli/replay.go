@@ -51,8 +51,8 @@ the receiver.
 The pace is that of the recording: a batch is sent when the latest time in it has
 come, counted from the first. --rate sets another pace. With --rate N a batch is sent
 whole, and the next one, also of the next round, when its items have taken their time;
-the replay ends when those of the last batch have. A wait of 5 s or longer is printed,
-and that the endpoint cannot be reached before it.
+the replay ends when those of the last batch have. A wait of 5 s or longer is printed.
+At the pace of the recording, the tool connects before it waits for the first batch.
 
 A recording that is sent again as it is repeats its ids and times, which no sender
 does. --new-ids and --now change them; later rounds of --rounds do it always.

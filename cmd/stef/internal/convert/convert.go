@@ -206,7 +206,7 @@ func advised(o *Options, err error) error {
 	if o.looks != Unknown {
 		return Misfit("%w; the file looks like %s: leave --from out", err, o.looks)
 	}
-	if at := (*otlpfile.Error)(nil); errors.As(err, &at) && errors.Is(err, otlpfile.ErrSignal) && o.Root != nil {
+	if at := (*otlpfile.Error)(nil); errors.As(err, &at) && errors.Is(err, otlpfile.ErrSignal) && !errors.Is(err, otlpfile.ErrProfiles) && o.Root != nil {
 		return OtherSignal(strings.TrimPrefix(at.Err.Error(), otlpfile.ErrSignal.Error()+": it holds "), o.Root.Signal, o.RootFlag)
 	}
 	if o.likely != otlpfile.SignalUnknown && errors.Is(err, otlpfile.ErrCorrupt) {
