@@ -4,6 +4,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -42,6 +43,9 @@ type Player struct {
 	Change Change
 	// Now shifts all times so that the recordings begin when Play is called.
 	Now bool
+	// Ready, if it is set, is called when the recordings were read without error, if Pace or
+	// other fields need that, and before the wait for the first batch. Its error ends Play.
+	Ready func(context.Context) error
 	// Idle, if it is set, is called before a wait of IdleAfter or longer: for the next
 	// batch, or, if last is true, for the end of the last one at Pace. It may be called
 	// from several goroutines.
@@ -64,6 +68,11 @@ func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 		var err error
 		if first, last, err = span(sources); err != nil {
 			return Counts{}, err
+		}
+	}
+	if p.Ready != nil {
+		if err := p.Ready(ctx); err != nil {
+			return Counts{}, cmp.Or(context.Cause(ctx), err)
 		}
 	}
 	change := p.Change

@@ -52,8 +52,18 @@ func TestReplayIdle(t *testing.T) {
 	}, 20*time.Second, 10*time.Millisecond)
 	require.True(t, interrupt.Deliver())
 	require.Equal(t, cli.ExitInterrupted, <-done, stderr.String())
-	require.Contains(t, stderr.String(), "sent 1 item in 1 batch to "+address)
+	require.Regexp(t, "sent 1 item in 1 batch to "+address+"|"+address+" accepted no items\n", stderr.String()) // the first batch may be on its way
 	require.True(t, stop.Deliver())
 	_, text := wait()
 	require.NotContains(t, text, "error")
+
+	// An interrupt also ends the attempts to connect.
+	var waits lines
+	go func() {
+		done <- cli.Run([]string{"replay", "--endpoint", address, slow}, cli.Env{Stderr: &waits, Interrupt: interrupt})
+	}()
+	require.Eventually(t, func() bool { return bytes.Contains([]byte(waits.String()), []byte("trying again")) }, 20*time.Second, 10*time.Millisecond)
+	require.True(t, interrupt.Deliver())
+	require.Equal(t, cli.ExitInterrupted, <-done, waits.String())
+	require.Contains(t, waits.String(), address+" accepted no items\n")
 }

@@ -156,9 +156,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	ctx, stop := env.interruptible()
 	defer stop()
 	if c.pace == replay.Original { // the first batch may be due late
-		if err := sender.Connect(ctx, conn); err != nil {
-			return c.sendError(err)
-		}
+		p.Ready = func(ctx context.Context) error { return sender.Connect(ctx, conn) }
 	}
 	begin := time.Now()
 	counts, err := p.Play(ctx, sources...)
@@ -174,6 +172,9 @@ func (c *replayer) run(env *Env, names []string) error {
 			batches = "1 batch"
 		}
 		fmt.Fprintf(env.Stderr, "sent %s in %s to %s over %s in %s: %s items a second\n", figure.Count(counts.Items, "item"), batches, c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(math.Round(float64(counts.Items)/max(took.Seconds(), 1e-9)))))
+	}
+	if counts.Items == 0 && errors.Is(err, errInterrupted) {
+		fmt.Fprintf(env.Stderr, "%s accepted no items\n", c.endpoint)
 	}
 	if n := sender.Rejected(); n > 0 {
 		fmt.Fprintf(env.Stderr, "the endpoint permanently rejected %s of them\n", figure.Grouped(n))
