@@ -66,6 +66,15 @@
 // shared: it can be kept, and set in a writer's record. A shared value can be set in
 // the records of several writers, but not of writers used by different goroutines: a
 // value stores its reference in the last dictionary, so that would be a data race.
+// CopyFrom shares these values, too. Before a goroutine with another writer gets a copy of
+// a record, replace the shared values by copies. The other writer compares their contents.
+//
+//	c := otelstef.NewMetrics()
+//	c.CopyFrom(r.Record())
+//	c.EditResource() // EditF for each field F with a shared value, and for the fields
+//	c.EditScope()    // with shared values of these; check HasF of an optional field
+//	c.EditMetric()   // first, because EditF makes it present
+//	records <- c
 //
 // # Streams
 //

@@ -192,6 +192,9 @@ func (s *Logs) Reset() { s.CopyFrom(initialLogs) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditResource(), s.EditScope().
 func (s *Logs) CopyFrom(src *Logs) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.resource.node.Frozen() {

@@ -202,6 +202,9 @@ func (s *Metrics) Reset() { s.CopyFrom(initialMetrics) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditMetric(), s.EditResource(), s.EditScope().
 func (s *Metrics) CopyFrom(src *Metrics) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.metric.node.Frozen() {

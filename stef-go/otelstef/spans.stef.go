@@ -195,6 +195,9 @@ func (s *Spans) Reset() { s.CopyFrom(initialSpans) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditResource(), s.EditScope().
 func (s *Spans) CopyFrom(src *Spans) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.resource.node.Frozen() {

@@ -158,6 +158,9 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditShared().
 func (s *Record) CopyFrom(src *Record) {
 	s.any.CopyFrom(&src.any)
 	s.again.CopyFrom(&src.again)

@@ -165,6 +165,9 @@ func (s *Deeper) Reset() { s.CopyFrom(initialDeeper) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditE() if s.HasE().
 func (s *Deeper) CopyFrom(src *Deeper) {
 	s.SetOptionalC(src.c, src.HasC())
 	if !src.HasC() {

@@ -334,6 +334,9 @@ func (s *Shared) Reset() { s.CopyFrom(initialShared) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditSub() if s.HasSub().
 func (s *Shared) CopyFrom(src *Shared) {
 	s.SetOptionalN(src.n, src.HasN())
 	if !src.HasN() {

@@ -164,6 +164,9 @@ func (s *Holder) Reset() { s.CopyFrom(initialHolder) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditInner(), s.EditOuter() if s.HasOuter().
 func (s *Holder) CopyFrom(src *Holder) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)

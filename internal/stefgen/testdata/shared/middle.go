@@ -111,6 +111,9 @@ func (s *Middle) Reset() { s.CopyFrom(initialMiddle) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditInner().
 func (s *Middle) CopyFrom(src *Middle) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)

@@ -159,6 +159,9 @@ func (s *Outer) Reset() { s.CopyFrom(initialOuter) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditMiddle(), s.EditOther().
 func (s *Outer) CopyFrom(src *Outer) {
 	s.SetN(src.n)
 	if src.middle.node.Frozen() {

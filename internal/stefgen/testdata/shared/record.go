@@ -307,6 +307,9 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditOuter(), s.EditTwin(), s.EditMiddle(), s.EditInner(), s.EditMaybe() if s.HasMaybe().
 func (s *Record) CopyFrom(src *Record) {
 	if src.outer.node.Frozen() {
 		s.SetOuter(src.outer)

@@ -908,6 +908,9 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Before a goroutine with another writer gets s, replace the shared values by copies:
+// s.EditMaybe().
 func (s *Record) CopyFrom(src *Record) {
 	s.SetF0(src.f0)
 	s.SetF1(src.f1)
