@@ -107,8 +107,23 @@ func (p *plan) printBuild(pr *printer, r *schema.Struct, role string) {
 	pr.P("x.fields.set(&b.Fields)")
 	if role == "Encoder" {
 		pr.P("x.dicts.set(b)")
+		if roots := p.rootsFunc(); roots != "" {
+			pr.P("b.Roots = %s", roots)
+		}
 	}
 	pr.P("}")
+}
+
+// rootsFunc returns the function that returns the schema with all roots, or "" if there is
+// only one.
+func (p *plan) rootsFunc() string {
+	switch {
+	case len(p.schema.Roots()) == 1:
+		return ""
+	case p.options.Form != nil:
+		return "parsedForm"
+	}
+	return "parsedSchema"
 }
 
 func (p *plan) printReader(pr *printer, r *schema.Struct) {
@@ -126,12 +141,8 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	pr.P("x := new(%sReader)", n)
 	pr.P("x.record.init(nil, 0)")
 	pr.P("stefrt.Measure(&x.ReadStream, &x.record)")
-	if len(p.schema.Roots()) > 1 {
-		known := "parsedSchema"
-		if p.options.Form != nil {
-			known = "parsedForm"
-		}
-		pr.P("stefrt.Roots(&x.ReadStream, %s)", known)
+	if roots := p.rootsFunc(); roots != "" {
+		pr.P("stefrt.Roots(&x.ReadStream, %s)", roots)
 	}
 	p.printBuild(pr, r, "Decoder")
 	pr.P("if err := stefrt.StartReader(&x.ReadStream, r, %sBaseSchema(), options, build); err != nil {\nreturn nil, err\n}", n)

@@ -51,6 +51,7 @@ func NewLogsWriter(w io.Writer, options ...stef.WriterOption) (*LogsWriter, erro
 		x.encoder.register(b, "Logs")
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
+		b.Roots = parsedForm
 	}
 	options = append([]stef.WriterOption{stef.WithSchema(LogsSchema())}, options...)
 	sendAll := func() { x.record.node.SetOversize(true) }

@@ -51,6 +51,7 @@ func NewMetricsWriter(w io.Writer, options ...stef.WriterOption) (*MetricsWriter
 		x.encoder.register(b, "Metrics")
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
+		b.Roots = parsedForm
 	}
 	options = append([]stef.WriterOption{stef.WithSchema(MetricsSchema())}, options...)
 	sendAll := func() { x.record.node.SetOversize(true) }

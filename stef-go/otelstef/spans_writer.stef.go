@@ -51,6 +51,7 @@ func NewSpansWriter(w io.Writer, options ...stef.WriterOption) (*SpansWriter, er
 		x.encoder.register(b, "Spans")
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
+		b.Roots = parsedForm
 	}
 	options = append([]stef.WriterOption{stef.WithSchema(SpansSchema())}, options...)
 	sendAll := func() { x.record.node.SetOversize(true) }

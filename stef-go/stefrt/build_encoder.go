@@ -9,6 +9,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/column"
+	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // StructEncoder is the column of a struct: masks of changed and present fields.
@@ -82,9 +83,12 @@ type EncoderBuilder struct {
 	usage *codec.Usage
 	// Fields has the field counts of the stream.
 	Fields FieldCounts
-	dicts  map[string]any
-	all    []encoderDict
-	path   map[string]any
+	// Roots returns the schema of the package if it has several roots, or is nil. Errors
+	// name the root of another schema by it.
+	Roots func() *schema.Schema
+	dicts map[string]any
+	all   []encoderDict
+	path  map[string]any
 }
 
 // An EncoderField registers the encoder of a field.

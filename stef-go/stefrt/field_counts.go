@@ -77,3 +77,17 @@ func maskOf(n int) uint64 {
 	}
 	return 1<<n - 1
 }
+
+// rootOf returns the name of another root that wire fits, or "". roots returns the schema of
+// the package if it has several roots, or is nil.
+func rootOf(roots func() *schema.Schema, own string, wire schema.WireSchema) string {
+	if roots == nil {
+		return ""
+	}
+	for _, root := range roots().Roots() {
+		if _, no := schema.Keep(root, wire); no == nil && root.Name != own {
+			return root.Name
+		}
+	}
+	return ""
+}

@@ -157,13 +157,9 @@ func (s *ReadStream) begin(r io.Reader) error {
 // does not name its root, so another root of the package that fits is only likely.
 func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 	own := s.tree.Path(0)
-	if s.roots != nil {
-		for _, root := range s.roots().Roots() {
-			if _, no := schema.Keep(root, wire); no == nil && root.Name != own {
-				return fmt.Errorf("%w: the records seem to be those of %s, not of %s: read them with %sReader; or the stream is newer than the reader",
-					err, root.Name, own, root.Name)
-			}
-		}
+	if other := rootOf(s.roots, own, wire); other != "" {
+		return fmt.Errorf("%w: the records seem to be those of %s, not of %s: read them with %sReader; or the stream is newer than the reader",
+			err, other, own, other)
 	}
 	return fmt.Errorf("%w: the stream is newer than the reader, or its records are not those of %s; a stream does not name its root", err, own)
 }

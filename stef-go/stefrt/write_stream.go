@@ -48,6 +48,15 @@ type WriteStream struct {
 // a float with its window.
 const valueRoom = 10
 
+// writerSchemaError returns the error of a schema that the writer of a root cannot write.
+func writerSchemaError(err error, own string, roots func() *schema.Schema, wire schema.WireSchema) error {
+	if other := rootOf(roots, own, wire); other != "" {
+		return fmt.Errorf("stef: %sWriter cannot write the schema of its options: it seems to be that of %s, not of %s, or is newer than this code: %w",
+			own, other, own, err)
+	}
+	return fmt.Errorf("stef: %sWriter cannot write the schema of its options: it is not one of %s, or newer than this code: %w", own, own, err)
+}
+
 // StartWriter begins the stream: it builds the encoders, which register themselves,
 // and writes the headers. base is the schema of streams that announce none.
 func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []stef.WriterOption,
@@ -64,8 +73,7 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 	build(&b)
 	writeColumns.Store(int64(s.tree.Len()))
 	if err := b.Fields.done(); err != nil {
-		own := s.tree.Path(0)
-		return fmt.Errorf("stef: %sWriter cannot write the schema of its options: it is not one of %s, or newer than this code: %w", own, own, err)
+		return writerSchemaError(err, s.tree.Path(0), b.Roots, config.Schema)
 	}
 	if err := checkSchema(&config, w, b.Fields.own); err != nil {
 		return err

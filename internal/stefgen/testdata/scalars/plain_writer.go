@@ -44,6 +44,7 @@ func NewPlainWriter(w io.Writer, options ...stef.WriterOption) (*PlainWriter, er
 		x.encoder.register(b, "Plain")
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
+		b.Roots = parsedSchema
 	}
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, PlainBaseSchema(), options, build, sendAll); err != nil {

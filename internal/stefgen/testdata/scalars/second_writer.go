@@ -44,6 +44,7 @@ func NewSecondWriter(w io.Writer, options ...stef.WriterOption) (*SecondWriter, 
 		x.encoder.register(b, "Second")
 		x.fields.set(&b.Fields)
 		x.dicts.set(b)
+		b.Roots = parsedSchema
 	}
 	sendAll := func() { x.record.node.SetOversize(true) }
 	if err := stefrt.StartWriter(&x.WriteStream, w, SecondBaseSchema(), options, build, sendAll); err != nil {
