@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,7 +124,8 @@ func requireRefused[B any](tb testing.TB, d *descriptors.Descriptor[B], mode ste
 	require.Equal(tb, 2*left, written)
 }
 
-// If a stream breaks, the items before the break are returned, and then the error.
+// Of a frame that is cut off no items are returned, of a damaged frame those before the damage.
+// The items of earlier frames are returned, and then the error.
 func TestBrokenStreams(t *testing.T) {
 	testBrokenStream(t, descriptors.Metrics, recordedMetrics(t)[:3])
 	testBrokenStream(t, descriptors.Traces, recordedTraces(t)[:3])
@@ -141,8 +143,24 @@ func testBrokenStream[B any](t *testing.T, d *descriptors.Descriptor[B], batches
 			require.Equal(t, d.Items(want), d.Items(b))
 		}
 		for range 2 {
-			_, err = r.Decode()
+			b, err := r.Decode()
 			require.ErrorIs(t, err, stef.ErrCorrupt)
+			require.Zero(t, d.Items(b))
+		}
+
+		largest := slices.MaxFunc(batches, func(a, b B) int { return d.Items(a) - d.Items(b) })
+		one := encode(t, d, []B{largest}, stefpdata.Ordered)
+		for at := len(one) - 1; ; at-- {
+			require.Positive(t, at, "no changed byte leaves items before it")
+			damaged := bytes.Clone(one)
+			damaged[at] ^= 0xff
+			r, err := d.NewDecoder(bytes.NewReader(damaged), nil)
+			if err != nil {
+				continue
+			}
+			if b, err := r.Decode(); errors.Is(err, stef.ErrCorrupt) && d.Items(b) > 0 {
+				return
+			}
 		}
 	})
 }

@@ -44,9 +44,10 @@ func (d *TracesDecoder) Reset() {
 //
 // Records that OTLP cannot express, such as those with ids of other lengths, are left
 // out and reported in RecordErrors; the spans of the other records are returned with
-// it, and decoding can continue. Any other error ends the stream. If the stream
-// breaks within a frame, Decode returns the spans before the break and the error. If
-// it has to return RecordErrors, the next call returns the error.
+// it, and decoding can continue. Any other error ends the stream. If a frame is damaged,
+// Decode returns the spans before the damage and the error. Of a frame that is cut off it
+// returns no spans, only the error. If it has to return RecordErrors, the next call
+// returns the error.
 func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	d.batch = ptrace.NewTraces()
 	if d.err != nil {

@@ -321,8 +321,8 @@ func (s *stream[T]) release() {
 	}
 }
 
-// next decodes a batch and hands it over. If a stream breaks within a frame, next
-// first hands over the records before the break, and then returns the error.
+// next decodes a batch and hands it over. If a frame is damaged, next first hands
+// over the records before the damage, and then returns the error.
 func (s *stream[T]) next() error {
 	begin := time.Now()
 	decoded, err := s.decoder.Decode()

@@ -47,7 +47,7 @@ func TestMaxItems(t *testing.T) {
 	f(-1, 1)
 }
 
-// If a stream breaks within a frame, the content before the break is returned.
+// Of a frame that is cut off nothing is returned, of a damaged frame what is before the damage.
 func TestBrokenStream(t *testing.T) {
 	stream := traces.encode(t, fixture(t, fixtures.Traces()))
 	r, err := otelstef.NewSpansReader(bytes.NewReader(stream[:len(stream)-1]))
@@ -60,10 +60,32 @@ func TestBrokenStream(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, stef.ErrCorrupt)
+		require.Empty(t, b)
 		again, sameErr := d.AppendOTLP(nil)
 		require.Empty(t, again)
 		require.Equal(t, err, sameErr)
-		return
+		break
+	}
+
+	var frame bytes.Buffer
+	w, err := otelstef.NewSpansWriter(&frame)
+	require.NoError(t, err)
+	for i := range 20 {
+		w.Record().Span().SetName(string(rune('a' + i)))
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	for at := frame.Len() - 1; ; at-- {
+		require.Positive(t, at, "no changed byte leaves spans before it")
+		damaged := bytes.Clone(frame.Bytes())
+		damaged[at] ^= 0xff
+		r, err := otelstef.NewSpansReader(bytes.NewReader(damaged))
+		if err != nil {
+			continue
+		}
+		if b, err := stefotlp.NewTracesDecoder(r).AppendOTLP(nil); errors.Is(err, stef.ErrCorrupt) && len(b) > 0 {
+			return
+		}
 	}
 }
 
