@@ -5,7 +5,8 @@
 // and STEF streams.
 //
 // An encoder writes batches to a record writer, which produces the stream. A flush
-// ends a frame, and a decoder returns one frame at a time:
+// ends a frame; after a batch without items it writes no frame. A decoder returns one
+// frame at a time:
 //
 //	w, err := otelstef.NewMetricsWriter(dst, stef.WithCompression(stef.Zstd))
 //	e := stefpdata.NewMetricsEncoder(w)
@@ -75,9 +76,9 @@
 //
 // # Limits
 //
-// Every reader accepts items within these limits: 1023 attributes in a list, MaxDepth
-// nested arrays and maps, and MaxItemBytes. An item that exceeds a limit is left out
-// and reported in ItemErrors with its place; the other items are written.
+// Every reader accepts items within these limits: 1023 attributes in a list, 200 nested
+// arrays and maps (MaxDepth), and 8 MiB (MaxItemBytes). An item that exceeds a limit is
+// left out and reported in ItemErrors with its place; the other items are written.
 //
 // A record with content that OTLP cannot express is left out and reported in
 // RecordErrors with its number; the other records are converted. This concerns

@@ -11,22 +11,26 @@ import "github.com/otelstef/stef/stef-pdata/internal/mapping"
 // it.
 var ErrRecord = mapping.ErrRecord
 
+// These types are declared in an internal package, so go doc does not list their fields and
+// methods: the comments do.
 type (
 	// ItemError is an item of pdata, or a container with all its items, that was not
 	// written. Resource, Scope, Metric and Item are the indexes of its place. An
 	// index is -1 if the error concerns a container above that level, or if the
-	// signal has no such level. Items is how many items were left out. Field is the
-	// path of the bad field. Err is the reason and wraps stef.ErrLimit. Offset is -1.
+	// signal has no such level. Items is how many items were left out. Offset is -1. All
+	// of these are int. Field is the path of the bad field, a string. Err is the reason, an
+	// error that wraps stef.ErrLimit.
 	ItemError = mapping.ItemError
 	// ItemErrors are the items of a batch that were not written; all others were.
-	// Items returns their number.
+	// The type is []*ItemError; the method Items returns the number of items, an int.
 	ItemErrors = mapping.ItemErrors
 	// RecordError is a range of records that were not converted. First and Last are
-	// their numbers in the stream, counted from 1. Field is the path of the bad
-	// field. Err is the reason and wraps ErrRecord.
+	// their numbers in the stream, counted from 1, both uint64. Field is the path of the
+	// bad field, a string. Err is the reason, an error that wraps ErrRecord.
 	RecordError = mapping.RecordError
 	// RecordErrors are the records that were not converted; all others were.
-	// Records returns their number.
+	// The type is []*RecordError; the method Records returns the number of records, a
+	// uint64.
 	RecordErrors = mapping.RecordErrors
 
 	// Losses counts the content of written items that a stream does not carry.
@@ -37,7 +41,7 @@ type (
 	// the flag "no recorded value" that had a value; Unvalued, number points without
 	// a value and that flag; DroppedEvents and DroppedLinks, spans whose number of
 	// dropped events or links was not 0. All are uint64, and in the full schema only
-	// the first three can be other than 0. Total returns the sum.
+	// the first three can be other than 0. The method Total returns the sum.
 	Losses = mapping.Losses
 )
 

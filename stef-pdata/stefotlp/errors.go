@@ -26,29 +26,36 @@ var (
 	errTooLong = fmt.Errorf("%w: message too long", stef.ErrLimit)
 )
 
+// These types are declared in an internal package, so go doc does not list their fields and
+// methods: the comments do.
 type (
 	// ItemError is an item of a message, or a container with all its items, that was
 	// not written. Resource, Scope, Metric and Item are the indexes of its place. An
 	// index is -1 if the error concerns a container above that level, or if the
 	// signal has no such level. Offset is where the item, or the damaged field in it,
 	// begins in the message. Items is how many items were left out, as far as the
-	// damage allows counting them. Field is the path of the bad field. Err is the
-	// reason and wraps ErrDamaged, ErrID or stef.ErrLimit.
+	// damage allows counting them. All of these are int. Field is the path of the bad
+	// field, a string. Err is the reason, an error that wraps ErrDamaged, ErrID or
+	// stef.ErrLimit.
 	ItemError = mapping.ItemError
 	// ItemErrors are the items of a message that were not written; all others
-	// were. Items returns their number.
+	// were. The type is []*ItemError; the method Items returns the number of items, an
+	// int.
 	ItemErrors = mapping.ItemErrors
 	// RecordError is a range of records that were not converted. First and Last are
-	// their numbers in the stream, counted from 1. Field is the path of the bad
-	// field. Err is the reason and wraps ErrRecord.
+	// their numbers in the stream, counted from 1, both uint64. Field is the path of the
+	// bad field, a string. Err is the reason, an error that wraps ErrRecord.
 	RecordError = mapping.RecordError
 	// RecordErrors are the records that were not converted; all others were.
-	// Records returns their number.
+	// The type is []*RecordError; the method Records returns the number of records, a
+	// uint64.
 	RecordErrors = mapping.RecordErrors
 
-	// Losses counts the content of messages that a stream does not carry. In the full
-	// schema only EmptyContainers, UnknownFields and ZeroIDs can be other than 0.
-	// Total returns the sum.
+	// Losses counts the content of messages that a stream does not carry. Its fields, all
+	// uint64, are EmptyContainers, UnknownFields, ZeroIDs, EntityRefs, Flags, Values,
+	// Unvalued, DroppedEvents and DroppedLinks; stefpdata.Losses says what they count. In
+	// the full schema only the first three can be other than 0. The method Total returns
+	// the sum.
 	Losses = mapping.Losses
 )
 
