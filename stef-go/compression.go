@@ -69,7 +69,7 @@ func (l Level) String() string {
 	return fmt.Sprintf("Level(%d)", uint8(l))
 }
 
-// ParseLevel returns the level of that name.
+// ParseLevel returns the level of that name: fastest, default, better, best or auto.
 func ParseLevel(name string) (Level, error) {
 	for l := LevelFastest; l <= LevelAuto; l++ {
 		if l.String() == name {

@@ -23,8 +23,13 @@
 // The last of several such options counts. Over gRPC the options of the stream choose the
 // newest schema that both ends know.
 //
-// The structs Compact and the fields CompactExemplars, Start, Duration, Trace, ID and Known
-// of a root belong to the compact form. Programs neither set nor get them.
+// These fields belong to the compact form. Programs neither set nor get them:
+//
+//   - Metrics: Compact, Number
+//   - Point: CompactExemplars
+//   - Spans: Compact, ID, Start, Duration
+//   - Logs: Compact, Trace, Known, ID
+//   - LogRecord: CompactTime, CompactObserved, CompactForm
 //
 // # Setting fields
 //
