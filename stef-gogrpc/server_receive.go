@@ -149,7 +149,7 @@ func (r *inboundRules) check(m *wire.ClientMessage, size, maxChunk int64) error 
 	r.data = size > 0
 	r.chunk += size
 	if r.chunk > maxChunk {
-		return errorf(KindLimit, "chunk of at least %d bytes, the limit is %d", r.chunk, maxChunk)
+		return errorf(KindLimit, "chunk of at least %d bytes, the limit is %d (WithMaxChunkBytes of the server)", r.chunk, maxChunk)
 	}
 	r.within = r.within || size > 0
 	if m.EndOfChunk {

@@ -195,7 +195,7 @@ func TestServerRefuses(t *testing.T) {
 	f("root twice", codes.InvalidArgument, "again", func(p *scripted) {
 		p.toward <- &wire.ClientMessage{First: true, Root: "Metrics"}
 	})
-	f("chunk", codes.ResourceExhausted, "chunk of at least 11 bytes, the limit is 10", func(p *scripted) {
+	f("chunk", codes.ResourceExhausted, "chunk of at least 11 bytes, the limit is 10 (WithMaxChunkBytes of the server)", func(p *scripted) {
 		p.data(true, "0123456789")
 		p.data(true, "0123456789", "0")
 	}, WithMaxChunkBytes(10))

@@ -86,7 +86,7 @@ func TestExplainAnswers(t *testing.T) {
 		own   = " answered: this is its own error, see the log of that Collector)"
 		plain = " answered this: its log may say more)"
 		large = "grpc: received message larger than max (2251770 vs. 1048576)"
-		chunk = "chunk of at least 1836500 bytes, the limit is 1048576"
+		chunk = "chunk of at least 1836500 bytes, the limit is 1048576 (WithMaxChunkBytes of the server)"
 	)
 	of := func(code codes.Code, text string, open bool) *answer { return &answer{status.Error(code, text), open} }
 	for _, h := range hints {
