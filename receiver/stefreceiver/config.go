@@ -142,9 +142,10 @@ func (c *TimeoutsConfig) Validate() error {
 	)
 }
 
-// receiving is how many bytes of incomplete messages all clients may hold.
+// receiving is how many bytes of incomplete messages all clients may hold. The largest
+// message must fit in it: otherwise each connection that sends one would be closed.
 func (c *Config) receiving() int64 {
-	return int64(max(c.Limits.MemoryLimitMiB/2, c.ServerConfig.MaxRecvMsgSizeMiB+1)) * mib
+	return max(int64(c.Limits.MemoryLimitMiB/2)*mib, c.maxMessage()+mib)
 }
 
 // maxMessage is the largest message after decompression. 0 leaves the default of gRPC.

@@ -1,0 +1,78 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefreceiver
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sumOfLimits adds up the table in section "Memory" of the README, in MiB without the part
+// of each stream, for the 4 places of two processors.
+func sumOfLimits(c *Config) int64 {
+	const places, largePlaces, record, small = 4, 1, 32, 4
+	message, batch := c.maxMessage()/mib, int64(c.MaxBatchMiB)
+	return c.receiving()/mib +
+		2*int64(c.Limits.MemoryLimitMiB) + message +
+		int64(c.Limits.StreamMemoryLimitMiB) +
+		places*(batch+record+int64(c.Limits.MaxFrameMiB)+int64(c.Limits.MaxChunkMiB)) +
+		3*int64(c.Admission.RequestLimitMiB) +
+		places*(batch+record) +
+		places*(2*small+8) + largePlaces*(2*message+8)
+}
+
+// TestSumsOfMemory checks the sums in section "Memory" of the README against the formulas
+// there, with the configurations that its tables name.
+func TestSumsOfMemory(t *testing.T) {
+	const aStream = 4
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	number := func(cell string) int {
+		n, err := strconv.Atoi(strings.ReplaceAll(strings.TrimSuffix(cell, " MiB"), ",", ""))
+		require.NoError(t, err)
+		return n
+	}
+	sum := regexp.MustCompile(`\| sum \| \| ([0-9,]+) MiB \+ 4 MiB a stream \|`).FindSubmatch(text)
+	require.NotNil(t, sum)
+	require.EqualValues(t, sumOfLimits(createDefaultConfig().(*Config)), number(string(sum[1])))
+
+	pods := regexp.MustCompile(`(?m)^ *\| (\d) GiB \| (.*) \|$`).FindAllSubmatch(text, -1)
+	require.Len(t, pods, 2)
+	for _, pod := range pods {
+		c := createDefaultConfig().(*Config)
+		cells := strings.Split(string(pod[2]), " | ")
+		require.Len(t, cells, 8)
+		for i, key := range []*int{&c.ServerConfig.MaxRecvMsgSizeMiB, &c.Limits.MaxChunkMiB, &c.Limits.MaxFrameMiB, &c.Limits.MemoryLimitMiB,
+			&c.Limits.StreamMemoryLimitMiB, &c.Admission.RequestLimitMiB, &c.Limits.MaxStreams} {
+			*key = number(cells[i])
+		}
+		require.NoError(t, c.Validate())
+		require.NoError(t, c.Limits.Validate())
+		all := int(sumOfLimits(c)) + aStream*c.Limits.MaxStreams
+		require.Equal(t, all, number(cells[7]))
+		require.InDelta(t, 0.8*1024*float64(number(string(pod[1]))), all, aStream, "four fifths of the pod")
+	}
+}
+
+// TestLargestMessageFits checks that a message of the largest size does not exceed the bound
+// of incomplete messages, with the default of gRPC (4 MiB) and with small limits.
+func TestLargestMessageFits(t *testing.T) {
+	f := func(memoryLimit, message int, want int64) {
+		t.Helper()
+		c := createDefaultConfig().(*Config)
+		c.Limits.MemoryLimitMiB, c.ServerConfig.MaxRecvMsgSizeMiB = memoryLimit, message
+		require.Equal(t, want*mib, c.receiving())
+		require.Greater(t, c.receiving(), c.maxMessage())
+	}
+	f(512, 64, 256)
+	f(32, 64, 65)
+	f(32, 8, 16)
+	f(16, 0, 8)
+	f(4, 0, 5)
+}
