@@ -16,8 +16,11 @@ import (
 	"github.com/otelstef/stef/internal/teltest/alerts"
 )
 
-// queueMetrics are metrics that exporters of the Collector have.
-var queueMetrics = []string{"exporter_queue_size", "exporter_queue_capacity"}
+// helperMetrics are metrics that the Collector adds to exporters and receivers.
+var helperMetrics = []string{
+	"exporter_queue_size", "exporter_queue_capacity",
+	"receiver_refused_spans", "receiver_refused_metric_points", "receiver_refused_log_records",
+}
 
 // TestAlerts checks the alerts of exporter and receiver: metrics and labels exist, each
 // alert is for one Collector, brackets match, and the README lists all alerts.
@@ -34,7 +37,7 @@ func TestAlerts(t *testing.T) {
 			}
 			labels := []string{"instance", "le", c.own}
 			for _, s := range alert.Selectors {
-				if slices.Contains(queueMetrics, s.Metric) {
+				if slices.Contains(helperMetrics, s.Metric) {
 					continue
 				}
 				name := strings.TrimSuffix(strings.TrimPrefix(s.Metric, c.prefix), "_bucket")
