@@ -22,6 +22,7 @@ import (
 var (
 	reportDir = flag.String("report", "", "write the report into this `folder`")
 	fullFlag  = flag.Bool("full", false, "measure all sets, more and longer")
+	setFlag   = flag.String("set", "", "measure in the report only sets whose title, such as \"mine logs\", matches this `pattern`")
 )
 
 const (
@@ -39,10 +40,12 @@ func TestReport(t *testing.T) {
 	run := flag.Lookup("test.run").Value.String()
 	require.NoError(t, checkPart(run))
 	inPublished := isPublished(*reportDir)
-	if inPublished && isPart(run, flag.Lookup("test.skip").Value.String()) {
+	if inPublished && (isPart(run, flag.Lookup("test.skip").Value.String()) || *setFlag != "") {
 		t.Fatalf("a part of the report would replace the published one: choose another folder than -report %s", *reportDir)
 	}
-	c := &study.Context{TB: t, Full: *fullFlag, Refs: dataset.Refs(t)}
+	refs, err := chosenSets(dataset.Refs(t), *setFlag)
+	require.NoError(t, err)
+	c := &study.Context{TB: t, Full: *fullFlag, Refs: refs, Sets: *setFlag}
 	command := "make report"
 	if *fullFlag {
 		command = "make report-full"
@@ -70,6 +73,59 @@ func TestReport(t *testing.T) {
 	filled, err := report.Fill(string(text), blocks)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(readme, []byte(filled), 0o666))
+}
+
+// chosenSets returns the sets whose titles match a pattern.
+func chosenSets(refs []dataset.Ref, pattern string) ([]dataset.Ref, error) {
+	chosen, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("-set: %w", err)
+	}
+	var titles []string
+	var found []dataset.Ref
+	for _, ref := range refs {
+		titles = append(titles, ref.Title())
+		if chosen.MatchString(ref.Title()) {
+			found = append(found, ref)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("-set %s matches no set; sets: %s", pattern, strings.Join(titles, ", "))
+	}
+	return found, nil
+}
+
+// dataLine says which data a report is of.
+func dataLine(c *study.Context) string {
+	if c.Sets == "" {
+		return dataset.Line(c.Refs)
+	}
+	var titles []string
+	for _, ref := range c.Refs {
+		titles = append(titles, ref.Title())
+	}
+	return fmt.Sprintf("the sets that -set '%s' chooses: %s", c.Sets, strings.Join(titles, ", "))
+}
+
+// TestChosenSets checks which sets -set chooses, and that a choice without sets is an error.
+func TestChosenSets(t *testing.T) {
+	all := dataset.Recorded()
+	f := func(want int, pattern string) {
+		t.Helper()
+		found, err := chosenSets(all, pattern)
+		require.NoError(t, err)
+		require.Len(t, found, want)
+	}
+	f(len(all), "")
+	f(3, "^node ")
+	f(1, "^node logs$")
+	logs, err := chosenSets(all, "^node logs$")
+	require.NoError(t, err)
+	require.Equal(t, "the sets that -set '^node logs$' chooses: node logs", dataLine(&study.Context{Refs: logs, Sets: "^node logs$"}))
+	_, err = chosenSets(all, "^mine ")
+	require.ErrorContains(t, err, "-set ^mine  matches no set; sets: collector metrics, ")
+	_, err = chosenSets(all, "(")
+	require.ErrorContains(t, err, "-set: ")
 }
 
 // isPart reports whether the flags -run and -skip of go test select some of the studies.
@@ -169,7 +225,7 @@ func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.
 	if !whole {
 		command = c.CommandOf(ran...)
 	}
-	r.Env = report.NewEnv(mod, command, dataset.Line(c.Refs))
+	r.Env = report.NewEnv(mod, command, dataLine(c))
 	for _, p := range study.Pages {
 		if len(pages[p.Name].Parts) > 0 {
 			r.Pages = append(r.Pages, pages[p.Name])

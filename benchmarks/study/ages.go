@@ -199,7 +199,7 @@ func (a *Aged) Op(name string) measure.Op {
 const agedItems = 4096
 
 func (c *Context) aged(ref dataset.Ref) *dataset.Set {
-	set := ref.Load(c.TB)
+	set := c.begin(ref)
 	if c.Full {
 		return set
 	}

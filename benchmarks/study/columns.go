@@ -35,7 +35,7 @@ func columns(c *Context) (*Outcome, error) {
 	o := &Outcome{}
 	o.add(report.Prose("Where the bytes of a STEF stream are. Each column is shown uncompressed and compressed alone by zstd; together they compress a little better."))
 	for _, ref := range c.refs() {
-		set := ref.Load(c.TB)
+		set := c.begin(ref)
 		found, err := columnsOf(natural(set))
 		if err != nil {
 			return nil, err

@@ -105,6 +105,8 @@ type Context struct {
 	// Tiny measures as little as possible, to test that everything works.
 	Tiny bool
 	Refs []dataset.Ref
+	// Sets is the choice of sets that Refs are, as Command prints it, or "" if Refs are all.
+	Sets string
 
 	// Figures are the results that studies store for the guide.
 	Figures Figures
@@ -133,12 +135,25 @@ func (c *Context) CommandOf(names ...string) string {
 	if c.Full {
 		command += " -full"
 	}
+	if c.Sets != "" {
+		command += fmt.Sprintf(" -set '%s'", c.Sets)
+	}
 	return command
 }
 
 // table begins a table of the present study.
 func (c *Context) table(name, title string, notes ...string) *report.Table {
 	return &report.Table{Name: name, Title: title, Notes: notes, Command: c.Command()}
+}
+
+// begin reads a set that the present study measures next, and says so: a large set takes minutes.
+func (c *Context) begin(ref dataset.Ref) *dataset.Set {
+	c.TB.Helper()
+	set := ref.Load(c.TB)
+	if !c.Tiny {
+		c.TB.Logf("%s: measuring %s, %d items", c.name, ref.Title(), set.Items)
+	}
+	return set
 }
 
 // refs returns the sets for slow studies: in a full report all of them,

@@ -85,7 +85,8 @@ type FrontierPoint struct {
 	Bytes, CPU   float64
 }
 
-// frontier measures every choice in the steady state of the sets for reporting.
+// frontier measures every choice in the steady state of the sets for reporting, or of the
+// chosen sets.
 func frontier(c *Context) (*Outcome, error) {
 	o := &Outcome{Blocks: map[string]string{}}
 	var block strings.Builder
@@ -115,7 +116,7 @@ func frontierOf(c *Context, signal otlpfile.Signal) (points []FrontierPoint, set
 		points = append(points, FrontierPoint{signal, x.family, x.name, x.ours(), 1, 1})
 	}
 	for _, ref := range c.Refs {
-		if ref.Signal != signal || !ref.Reporting() && !c.Tiny {
+		if ref.Signal != signal || !ref.Reporting() && !c.Tiny && c.Sets == "" {
 			continue
 		}
 		set := c.aged(ref)

@@ -175,7 +175,7 @@ func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []for
 		"ratio: bytes of OTLP by bytes of the format, uncompressed. zstd ratio and zstd B/item: the same with zstd, the smaller one of own and of zstd by message. carries: every format was decoded and compared with the batches item by item.")
 	t.Columns = sizeColumns
 	for _, ref := range c.Refs {
-		set := ref.Load(c.TB)
+		set := c.begin(ref)
 		b := cut(set)
 		formats := formatsOf(ref.Signal)
 		var otlp Sizes
@@ -237,7 +237,7 @@ func sizeSweep(c *Context) (*Outcome, error) {
 	o := &Outcome{}
 	formats := slices.DeleteFunc(format.All(), func(f format.Format) bool { return f.Name() == "OTLP/JSON" })
 	for _, ref := range c.refs() {
-		set := ref.Load(c.TB)
+		set := c.begin(ref)
 		t := c.table("size-sweep-"+ref.Name+"-"+ref.Signal.String(), "Bytes by size of batches, zstd: "+ref.Title(),
 			"The set cut into batches of so many metrics, spans or log records. Mean bytes of a message, ratio to OTLP, and bytes of all messages together. "+
 				"zstd: the smaller one of the own compression and of each message compressed. A full report decodes and compares the batches of each size; a quick one those of the tables above.")

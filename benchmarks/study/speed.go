@@ -149,7 +149,7 @@ func speed(c *Context) (*Outcome, error) {
 		report.Column{Name: "allocs", Format: report.Fixed(2)}, report.Column{Name: "bytes", Format: report.Whole})
 	o := &Outcome{}
 	for _, ref := range c.speedRefs() {
-		set := c.timed(ref.Load(c.TB))
+		set := c.timed(c.begin(ref))
 		cuts := []*batches{one(set)}
 		switch {
 		case len(set.Parts) > 1 && (c.Full || c.Tiny):

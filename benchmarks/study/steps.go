@@ -53,7 +53,7 @@ func steps(c *Context) (*Outcome, error) {
 		refs = refs[:1]
 	}
 	for _, ref := range refs {
-		set := c.timed(ref.Load(c.TB))
+		set := c.timed(c.begin(ref))
 		t := c.table("steps-"+ref.Name+"-"+ref.Signal.String(), "Steps of an exporter and a receiver: "+ref.Title(), append(slices.Clone(stepNotes), c.extent())...)
 		formats := []format.Format{format.OTLP(), format.STEF(format.Ordered), format.STEF(format.Sorted), format.Arrow()}
 		t.Columns = report.Text("step", "batch")

@@ -272,6 +272,8 @@ func TestCommand(t *testing.T) {
 	require.Equal(t, "cd benchmarks && go test -count=1 -timeout 2h -v -run '^TestReport$/^size-big$' . -report again -full", c.Command())
 	require.Equal(t, c.Command(), c.table("x", "X").Command)
 	require.Contains(t, c.CommandOf("speed", "steps"), "'^TestReport$/^(speed|steps)$'")
+	c = &Context{Sets: "^mine "}
+	require.Contains(t, c.CommandOf("speed"), " . -report again -set '^mine '")
 }
 
 func TestStudiesHavePages(t *testing.T) {
