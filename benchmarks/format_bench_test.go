@@ -52,9 +52,28 @@ func path(pairs ...string) string {
 	return strings.Join(parts, "/")
 }
 
+// legend says what the names of BenchmarkSize mean.
+func legend() string {
+	return "legend: B/item: bytes of a data point, span or log record, by compression: " + format.Describe() + " batches=one: all of a set in one message; " +
+		"batches=1024: 1,024 metrics, spans or log records in each message, and a metric may have many points; batches=natural: the requests that were recorded."
+}
+
+// TestLegend checks that the legend explains each compression and each way to split a set.
+func TestLegend(t *testing.T) {
+	for _, f := range format.All() {
+		for _, c := range format.Compressions(f) {
+			require.Contains(t, legend(), string(c))
+		}
+	}
+	for _, c := range cuts(dataset.Bundled()[0].Load(t)) {
+		require.Contains(t, legend(), "batches="+c.name+":")
+	}
+}
+
 // BenchmarkSize reports bytes per item of every format with every compression.
 // The time covers all compressions together and is not meaningful.
 func BenchmarkSize(b *testing.B) {
+	fmt.Println(legend())
 	for _, ref := range dataset.Refs(b) {
 		set := ref.Load(b)
 		for _, cut := range cuts(set) {

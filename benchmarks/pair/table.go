@@ -167,5 +167,5 @@ func (rs *Results) Summary() *report.Table {
 func Note() string {
 	return fmt.Sprintf("From pdata to pdata through the exporter, gRPC over loopback and the receiver in one process; CPU of the process, so of both ends, the kernel and the garbage collector; "+
 		"bytes on the TCP connection, both ways. Batches of %d items, fewer in sets that would have less than %d batches; %d batches at a time. "+
-		"speed: items per CPU second by those of OTLP with the same (zstd) or gzip compression, the median of the ratios within a round; above 1 STEF is faster. bytes: below 1 STEF is smaller. (R): for reporting only.", maxBatch, minBatches, senders)
+		"speed: items per CPU second by those of OTLP with the same (zstd) or gzip compression, the median of the ratios within a round; above 1 STEF is faster. bytes: below 1 STEF is smaller. *repeated* sends the same data again: a bound, not an expectation. (R): for reporting only.", maxBatch, minBatches, senders)
 }
