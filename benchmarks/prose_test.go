@@ -5,9 +5,11 @@ package benchmarks
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -211,6 +213,25 @@ func TestProseMatchesCSV(t *testing.T) {
 	says(here, "than that of STEF in the compact form: %.2f and %.2f times OTLP's, and STEF at best %.2f and %.2f. The full form, sorted, has %.2f and %.2f.",
 		timed(shop, "STEF reference ordered"), timed(host, "STEF reference ordered"), compact(shop), compact(host), timed(shop, "STEF full sorted"), timed(host, "STEF full sorted"))
 
+	var withoutCPU, withoutBytes, smaller []float64
+	for _, level := range []string{"fastest", "default"} {
+		choice := func(name, column string) float64 {
+			return table(t, "frontier-logs").where("choice", name+" zstd "+level).one(t, column)
+		}
+		withoutCPU = append(withoutCPU, choice("STEF ordered", "CPU")/choice("STEF ordered, templates", "CPU"))
+		withoutBytes = append(withoutBytes, choice("STEF ordered", "bytes")/choice("STEF ordered, templates", "bytes"))
+	}
+	says(here, "both ends take %.2f to %.2f times the CPU without templates (`stef::templates: off`), for %.2f to %.2f times the bytes",
+		least(withoutCPU), most(withoutCPU), least(withoutBytes), most(withoutBytes))
+	otlpParts := table(t, "size-parts").where("format", "OTLP")
+	gzip, zstd := otlpParts.column(t, "gzip"), otlpParts.column(t, "zstd")
+	for i := range gzip {
+		if gzip[i] < zstd[i] {
+			smaller = append(smaller, gzip[i]/zstd[i])
+		}
+	}
+	says(here, "on %d of the %d sets it is smaller, by up to %.0f %%", len(smaller), len(gzip), math.Ceil(100*(1-least(smaller))))
+
 	shapes := table(t, "shapes")
 	to := func(signal string, pairs ...string) []float64 {
 		return shapes.where(append([]string{"signal", signal}, pairs...)...).column(t, "to STEF")
@@ -238,6 +259,7 @@ func TestProseMatchesCSV(t *testing.T) {
 
 	rivals := table(t, "rivals-runs").column(t, "both, OTLP = 1")
 	says(here, "CPU is %.2f to %.2f times in three runs", least(rivals), most(rivals))
+	says(here, "whole Collectors take %.2f to %.2f times the CPU", least(rivals), most(rivals))
 	says(here, "or those of 200 ms | zstd | %.2f to %.2f |", least(rivals), most(rivals))
 	says(root, "CPU is %.2f to %.2f times: [plan with", least(rivals), most(rivals))
 	says(root, "mostly in bytes, and CPU is %.2f to %.2f times", least(rivals), most(rivals))
@@ -271,6 +293,34 @@ func thousands(v float64) string {
 // known returns the rows that have a value in a column.
 func (f figures) known(column string) figures {
 	return slices.DeleteFunc(slices.Clone(f), func(row map[string]string) bool { return row[column] == "" })
+}
+
+// runsOf returns how many runs of a processor the rows of a setting have, from the fewest to the most.
+func runsOf(runs figures, setting, processor string) string {
+	count := map[string]int{}
+	for _, row := range runs.where("setting", setting, "processor", processor) {
+		count[row["signal"]+row["age"]]++
+	}
+	values := slices.Collect(maps.Values(count))
+	if slices.Min(values) == slices.Max(values) {
+		return strconv.Itoa(values[0])
+	}
+	return fmt.Sprintf("%d to %d", slices.Min(values), slices.Max(values))
+}
+
+// measurements returns the ratios of speed that a README lists for the large sets, by set and age.
+func measurements(t *testing.T, text string) map[string]float64 {
+	t.Helper()
+	sets := []string{"hipstershop metrics", "hostandcollector metrics", "hipstershop traces", "astronomy logs", "cloudtrail logs", "k8sapps logs", "kafka logs", "webnodes logs"}
+	found := map[string]float64{}
+	rows := regexp.MustCompile(`\| (steady|first batch) \| [^|]* B \| [^|]* B \| x ([0-9.]+) \|`).FindAllStringSubmatch(text, -1)
+	require.Len(t, rows, 2*len(sets))
+	for i, row := range rows {
+		speed, err := strconv.ParseFloat(row[2], 64)
+		require.NoError(t, err)
+		found[sets[i/2]+row[1]] = speed
+	}
+	return found
 }
 
 // TestProseMatchesRuns checks the figures of Pair, of new series, and of the codec alone against the
@@ -319,7 +369,24 @@ func TestProseMatchesRuns(t *testing.T) {
 	}
 	says(root, "two runs had %s (metrics), %s (traces) and %s times (logs) in the steady state, and %s (metrics), %s (traces) and %s times (logs) in first batches",
 		none[0], none[1], none[2], first[0], first[1], first[2])
+	const epyc, xeon = "AMD EPYC", "Intel Xeon"
+	require.Equal(t, "11", runsOf(runs, "-ballast 1024", epyc)+runsOf(runs, "-ballast 1024", xeon), "two runs")
+	says(root, "Each row has %s runs on the EPYC and %s on the Xeon", runsOf(runs, "default", epyc), runsOf(runs, "default", xeon))
+	metricsOn := func(processor string) string {
+		return span(".2", runs.where("setting", "default", "processor", processor, "signal", "metrics", "age", "steady").column(t, "speed"))
+	}
+	says(root, "In metrics, steady streams had %s times on the EPYC and %s times on the Xeon.", metricsOn(epyc), metricsOn(xeon))
+	largest := func(age string) (values []float64) {
+		for _, signal := range []string{"metrics", "traces", "logs"} {
+			values = append(values, most(of("default", signal, age, "bytes")))
+		}
+		return values
+	}
+	says(here, "In the recordings %s times in steady streams, %s times in first batches", span(".2", largest("steady")), span(".2", largest("first batch")))
+	require.Less(t, most(runs.where("setting", "default").known("worst bytes").column(t, "worst bytes")), 1.0, "fewer bytes on every recording")
+	require.Less(t, most(table(t, "pair-sets").where("setting", "default").column(t, "bytes")), 1.0, "and on every large set")
 	all := runs.where("setting", "default", "age", "steady").column(t, "speed")
+	says(here, "move %s times the items per CPU second in steady streams", span(".1", all))
 	says(here, "of one program | zstd | %.2f to %.2f |", 1/most(all), 1/least(all))
 
 	settings := func(text, name, setting string, pairs bool) {
@@ -356,6 +423,14 @@ func TestProseMatchesRuns(t *testing.T) {
 	steadySets := func(setting, set, column string) []float64 {
 		return sets.where("setting", setting, "set", set, "age", "steady").column(t, column)
 	}
+	listed := measurements(t, exporter)
+	var beside []float64
+	for _, row := range sets.where("setting", "default") {
+		if speed := listed[row["set"]+row["age"]]; speed > 0 {
+			beside = append(beside, figures{row}.one(t, "speed")/speed)
+		}
+	}
+	says(exporter, "On an AMD EPYC, the ratios of speed were %s times these", span(".2", beside))
 	const cpu, size = "-optimize_for cpu", "STEF B/item"
 	var costs []float64
 	for _, row := range sets.where("setting", "default", "run", "1", "age", "steady") {
@@ -409,7 +484,7 @@ func TestProseMatchesRuns(t *testing.T) {
 	const remedy = "-schema full -mode ordered"
 	says(here, "together move %s times OTLP's items per CPU second in the steady state, against %s in first batches", span(".2", fresh("default", "1", "10", "steady", "speed")), span(".2", fresh("default", "1", "10", "first batch", "speed")))
 	says(here, "`stef::schema: full`**: %s times, for %.2f times the bytes", span(".2", fresh(remedy, "1", "10", "steady", "speed")), most(fresh(remedy, "1", "10", "steady", "bytes")))
-	says(here, "it is %.2f times with the defaults and %s times with these settings, for %.2f times the bytes", measure.Median(fresh("default", "1", "100", "steady", "speed")),
+	says(here, "it is %s times with the defaults and %s times with these settings, for %.2f times the bytes", span(".2", fresh("default", "1", "100", "steady", "speed")),
 		span(".2", fresh(remedy, "1", "100", "steady", "speed")), most(fresh(remedy, "1", "100", "steady", "bytes")))
 	for _, setting := range []string{"-mode ordered", "-schema full", "-optimize_for cpu"} {
 		for _, values := range []string{"10", "100"} {
