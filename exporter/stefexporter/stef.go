@@ -248,7 +248,7 @@ func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 			watch.openFailed(err, retryIn)
 		},
 		StreamClosed: func(_ int, reason stefgrpc.CloseReason, age time.Duration, err *stefgrpc.Error) {
-			t.builder.ExporterStefStreamsClosed.Add(ctx, 1, t.with(reasonOf(reason)))
+			t.builder.ExporterStefStreamsClosed.Add(ctx, 1, t.with(reasonOf(reason, err)))
 			if err == nil {
 				x.logger.Debug("A STEF stream ended.", zap.Stringer("reason", reason), zap.Duration("age", age))
 				return
@@ -282,6 +282,14 @@ func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 	}
 }
 
-func reasonOf(r stefgrpc.CloseReason) attribute.KeyValue {
+// closedBusy is the reason of a stream that the peer ended because it does not accept data at
+// the moment: it says when to send again.
+const closedBusy = "busy"
+
+// reasonOf returns why a stream was closed; err is nil if it ended in order.
+func reasonOf(r stefgrpc.CloseReason, err *stefgrpc.Error) attribute.KeyValue {
+	if r == stefgrpc.CloseLost && err != nil && err.HasRetryInfo {
+		return attribute.String("reason", closedBusy)
+	}
 	return attribute.String("reason", strings.ReplaceAll(r.String(), " ", "_"))
 }

@@ -81,7 +81,7 @@ func (t *telemetry) publish(protocol Protocol) {
 	t.builder.ExporterStefRecordsRejected.Add(ctx, 0, t.plain)
 	t.builder.ExporterStefRecordsRejectedLate.Add(ctx, 0, t.plain)
 	for _, reason := range []stefgrpc.CloseReason{stefgrpc.CloseLost, stefgrpc.CloseAckTimeout, stefgrpc.CloseEncoder} {
-		t.builder.ExporterStefStreamsClosed.Add(ctx, 0, t.with(reasonOf(reason)))
+		t.builder.ExporterStefStreamsClosed.Add(ctx, 0, t.with(reasonOf(reason, nil)))
 	}
 }
 

@@ -333,7 +333,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefStreamsClosed, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_streams_closed",
-		metric.WithDescription("Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended it then), server (the peer ended it in order), lost (the connection broke, or the peer ended the stream with an error, such as UNAVAILABLE because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]"),
+		metric.WithDescription("Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended it then), server (the peer ended it in order), lost (the connection broke, or the peer ended the stream with an error), busy (the peer ended it and said when to send again, for example because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)

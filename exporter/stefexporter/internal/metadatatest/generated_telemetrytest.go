@@ -374,7 +374,7 @@ func AssertEqualExporterStefStreamsActive(t *testing.T, tt *componenttest.Teleme
 func AssertEqualExporterStefStreamsClosed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_streams_closed",
-		Description: "Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended it then), server (the peer ended it in order), lost (the connection broke, or the peer ended the stream with an error, such as UNAVAILABLE because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]",
+		Description: "Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended it then), server (the peer ended it in order), lost (the connection broke, or the peer ended the stream with an error), busy (the peer ended it and said when to send again, for example because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -1,0 +1,25 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// A peer that says when to send again is busy; any other end with an error is a loss.
+func TestReasonOf(t *testing.T) {
+	f := func(want string, reason stefgrpc.CloseReason, err *stefgrpc.Error) {
+		t.Helper()
+		require.Equal(t, want, reasonOf(reason, err).Value.AsString())
+	}
+	f("rotated", stefgrpc.CloseRotated, nil)
+	f("ack_timeout", stefgrpc.CloseAckTimeout, nil)
+	f("lost", stefgrpc.CloseLost, nil)
+	f("lost", stefgrpc.CloseLost, &stefgrpc.Error{Kind: stefgrpc.KindUnavailable})
+	f("busy", stefgrpc.CloseLost, &stefgrpc.Error{Kind: stefgrpc.KindUnavailable, HasRetryInfo: true})
+}
