@@ -147,6 +147,20 @@ func (r *BitReader) ReadAfter2(n uint) uint64 {
 	return high<<need | word>>r.avail
 }
 
+// ReadWordAfter2 is ReadAfter2 for 64 bits. It returns false, and reads nothing, if a part
+// of them is behind the last whole word.
+func (r *BitReader) ReadWordAfter2() (word uint64, ok bool) {
+	if len(r.rest) < 8 {
+		return 0, false
+	}
+	next := binary.BigEndian.Uint64(r.rest)
+	r.rest = r.rest[8:]
+	r.avail -= 2
+	word = r.acc<<(64-r.avail) | next>>r.avail
+	r.acc = next
+	return word, true
+}
+
 func (r *BitReader) readSlow(n uint) uint64 {
 	need := n - r.avail // 1..64 bits of the next word
 	var word uint64

@@ -130,9 +130,10 @@ func TestBitsAgainstNaive(t *testing.T) {
 	}
 }
 
-// ReadAfter2 reads what two calls of Read do, also at the end of the data.
+// ReadAfter2 and ReadWordAfter2 read what two calls of Read do, also at the end of the data.
 func TestReadAfter2IsRead(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
+	words := 0
 	for range 20_000 {
 		data := make([]byte, rnd.IntN(30))
 		for i := range data {
@@ -151,12 +152,23 @@ func TestReadAfter2IsRead(t *testing.T) {
 				continue
 			}
 			require.Equal(t, two.Read(2), code)
+			if rnd.IntN(2) == 0 {
+				n = 64
+			}
+			if word, ok := uint64(0), false; n == 64 {
+				if word, ok = one.ReadWordAfter2(); ok {
+					require.Equal(t, two.Read(64), word)
+					words++
+					continue
+				}
+			}
 			require.Equal(t, two.Read(n), one.ReadAfter2(n))
 			require.Equal(t, two.Left(), one.Left())
 			require.Equal(t, two.Done(), one.Done())
 			require.Equal(t, *twoFault, *oneFault)
 		}
 	}
+	require.Greater(t, words, 1000)
 }
 
 func TestBitReaderEndIsStrict(t *testing.T) {

@@ -77,10 +77,20 @@ type Float64Decoder struct {
 }
 
 // Decode returns the next value.
-func (d *Float64Decoder) Decode() float64 {
+func (d *Float64Decoder) Decode() float64 { return math.Float64frombits(d.DecodeBits()) }
+
+// DecodeBits returns the bits of the next value. Moving them to a register for floats and
+// back takes longer than most of the code below.
+func (d *Float64Decoder) DecodeBits() uint64 {
 	if d.Peek2() == 0b10 {
+		if d.lead|d.trail == 0 { // most ids
+			if word, ok := d.ReadWordAfter2(); ok {
+				d.last ^= word
+				return d.last
+			}
+		}
 		d.last ^= d.ReadAfter2(uint(64-d.lead-d.trail)) << d.trail
-		return math.Float64frombits(d.last)
+		return d.last
 	}
 	if d.Read(1) != 0 {
 		if d.Read(1) != 0 {
@@ -94,7 +104,7 @@ func (d *Float64Decoder) Decode() float64 {
 		}
 		d.last ^= d.Read(uint(64-d.lead-d.trail)) << d.trail
 	}
-	return math.Float64frombits(d.last)
+	return d.last
 }
 
 // Restart forgets the last value and window.
