@@ -336,7 +336,7 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	mask := d.head.Read(d.head.Fields)
 	f.plain.node.SetModified(0)
 	s.point.node.SetModified(0)
-	x, known := f.index.last, true
+	x, codes := f.index.last, uint64(0)
 	if mask&^MetricsFieldNumber != 0 || x == nil {
 		if mask&(MetricsFieldEnvelope|metricsContainer) != 0 {
 			d.decodeContainer(s, mask)
@@ -347,7 +347,7 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 			changed = s.attributes.node.Modified()
 		}
 		if mask&(MetricsFieldPoint|MetricsFieldCompact) != 0 {
-			known = f.decodePoint(r, mask)
+			codes = f.decodePoint(r, mask)
 		}
 		if stefrt.Faulty(&r.ReadStream) {
 			return
@@ -362,10 +362,13 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 			f.index.work = 0
 		}
 	}
-	if known && x.Steady() {
-		f.undoSteady(r, x, mask)
-	} else {
-		f.undo(r, x, mask, known)
+	switch {
+	case codes == 0 && x.Steady():
+		f.undoSteady(r, x, mask, 0)
+	case codes == CompactPointFieldTime && x.Steady() && f.points.IsNear(f.fields.Time):
+		f.undoSteady(r, x, mask, f.points.TimeCode(f.fields.Time))
+	default:
+		f.undo(r, x, mask, codes&^CompactPointFieldTime == 0)
 	}
 }
 
@@ -385,9 +388,8 @@ func (d *metricsDecoder) decodeContainer(s *Metrics, mask uint64) {
 	}
 }
 
-// decodePoint decodes the fields of the point. known reports that the fields Time, Start
-// and Form of Compact are not modified, so they equal those of the previous record.
-func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (known bool) {
+// decodePoint decodes the fields of the point. It returns the marks of decodeFields.
+func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (codes uint64) {
 	d := &r.decoder
 	if mask&MetricsFieldPoint != 0 {
 		if f.shares {
@@ -396,12 +398,16 @@ func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (known bo
 			d.point.Decode(&r.record.point)
 		}
 	}
-	return mask&MetricsFieldCompact == 0 || f.decodeFields(&d.compact)
+	if mask&MetricsFieldCompact == 0 {
+		return 0
+	}
+	return f.decodeFields(&d.compact)
 }
 
 // decodeFields is Decode of d, straight into the fields of the form: only the lists are
-// in wire. known reports that the times and the form are the same as in the last point.
-func (f *metricsReaderForm) decodeFields(d *compactPointDecoder) (known bool) {
+// in wire. It returns the marks of Time, Start and Form: the others equal those of the
+// previous record.
+func (f *metricsReaderForm) decodeFields(d *compactPointDecoder) (codes uint64) {
 	mask, x := d.head.Read(d.head.Fields), &f.fields
 	if mask&CompactPointFieldTime != 0 {
 		x.Time = d.time.Decode()
@@ -413,7 +419,7 @@ func (f *metricsReaderForm) decodeFields(d *compactPointDecoder) (known bool) {
 		x.Form = d.form.Decode()
 	}
 	if mask&CompactPointFieldBits != 0 {
-		x.Bits = math.Float64bits(d.bits.Decode())
+		x.Bits = d.bits.DecodeBits()
 	}
 	if mask&CompactPointFieldWords != 0 {
 		words := &f.wire.words
@@ -428,7 +434,7 @@ func (f *metricsReaderForm) decodeFields(d *compactPointDecoder) (known bool) {
 			x.Floats = append(x.Floats, math.Float64bits(v))
 		}
 	}
-	return mask&(CompactPointFieldTime|CompactPointFieldStart|CompactPointFieldForm) == 0
+	return mask & (CompactPointFieldTime | CompactPointFieldStart | CompactPointFieldForm)
 }
 
 // enter determines the container of the record.
@@ -441,7 +447,8 @@ func (f *metricsReaderForm) enter(s *Metrics) {
 	}
 }
 
-// undo sets the point of the record, which is of series x.
+// undo sets the point of the record, which is of series x. known says that the fields Start
+// and Form equal those of the previous record.
 func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64, known bool) {
 	s, d := &r.record, &r.decoder
 	s.node.SetModified(mask &^ (MetricsFieldCompact | MetricsFieldNumber))
@@ -464,15 +471,16 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64, known
 	}
 }
 
-// undoSteady is undo for most points, which are numbers: it needs no compact.Point.
-func (f *metricsReaderForm) undoSteady(r *MetricsReader, x *series, mask uint64) {
+// undoSteady is undo for most points, which are numbers: it needs no compact.Point. code is
+// that of the time.
+func (f *metricsReaderForm) undoSteady(r *MetricsReader, x *series, mask, code uint64) {
 	s := &r.record
 	residual := uint64(0)
 	if mask&MetricsFieldNumber != 0 {
 		f.fields.Number = r.decoder.number.Decode()
 		residual = f.points.Residual(f.fields.Number)
 	}
-	start, time, scalar := f.points.TakeSteady(&x.Series, residual)
+	start, time, scalar := f.points.TakeSteady(&x.Series, residual, code)
 	dst := &s.point
 	typ := PointValueTypeFloat64
 	if x.Kind() == compact.Int {

@@ -58,8 +58,7 @@ type Fields struct {
 	Time, Start, Form, Number, Bits uint64
 	// Words and Floats do not change where the form does not use them.
 	Words, Floats []uint64
-	// Known says that Time, Start and Form are those of the last Take. Put does not use
-	// it.
+	// Known says that Start and Form are those of the last Take. Put does not use it.
 	Known bool
 	// Listed says that the last Put set Words and Floats. Take does not use it.
 	Listed bool

@@ -8,12 +8,13 @@ import "math"
 // Take sets p to the point that fields represent, and updates the state. Words and
 // Floats of p are set only if the kind has them.
 func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
-	if f.Known && x.points == 2 {
-		return s.takeKnown(x, f, p)
+	timeCode := s.time.Take(f.Time)
+	if f.Known && x.points == 2 && isNear(timeCode) {
+		return s.takeKnown(x, f, p, timeCode)
 	}
 	next := s.next(x)
 	own := s.forecast(x, next)
-	timeCode, startCode := s.time.Take(f.Time), s.start.Take(f.Start)
+	startCode := s.start.Take(f.Start)
 	far := 0
 	switch timeCode {
 	case codeSame, codeOther:
@@ -75,20 +76,29 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	return words, true
 }
 
-// takeKnown is Take for the codes 0 of times and form, and a series with two points. It is
+// isNear reports whether takeTick accepts the code of a time.
+func isNear(code uint64) bool { return code != codeFar && code != codeThird }
+
+// IsNear reports whether TakeSteady accepts the field Time. It changes nothing.
+func (s *Points) IsNear(time uint64) bool {
+	next := s.time // the state after the field
+	return isNear(next.Take(time))
+}
+
+// takeKnown is Take for the codes 0 of start and form, and a series with two points. It is
 // TakeSteady for all forms.
-func (s *Points) takeKnown(x *Series, f *Fields, p *Point) (words int, ok bool) {
+func (s *Points) takeKnown(x *Series, f *Fields, p *Point, code uint64) (words int, ok bool) {
 	p.Kind = x.form.kind
 	switch {
 	case x.form.decimal > 0:
-		p.Start, p.Time, p.Scalar = s.TakeSteady(x, s.number.Take(f.Number))
+		p.Start, p.Time, p.Scalar = s.TakeSteady(x, s.number.Take(f.Number), code)
 	case p.Kind == None:
 		p.Scalar = 0
-		p.Start, p.Time = s.takeTimes(x)
+		p.Start, p.Time = s.takeTimes(x, code)
 	default:
 		p.Scalar = s.bits ^ f.Bits ^ x.bits
 		s.bits, x.bits, s.last.bits = f.Bits, p.Scalar, p.Scalar
-		p.Start, p.Time = s.takeTimes(x)
+		p.Start, p.Time = s.takeTimes(x, code)
 	}
 	if p.Kind >= Histogram || x.rest != nil {
 		return s.takeWords(x, f, p, 0)
@@ -97,20 +107,24 @@ func (s *Points) takeKnown(x *Series, f *Fields, p *Point) (words int, ok bool) 
 }
 
 // Steady reports whether TakeSteady can take the next point of the series, if its record
-// has none of the fields Time, Start and Form.
+// has none of the fields Start and Form.
 func (x *Series) Steady() bool { return x.steady }
 
 // Kind returns the kind of the last point of the series.
 func (x *Series) Kind() Kind { return x.form.kind }
 
+// TimeCode returns the code that the field Time represents.
+func (s *Points) TimeCode(time uint64) uint64 { return s.time.Take(time) }
+
 // Residual returns the residual that the field Number represents.
 func (s *Points) Residual(number uint64) uint64 { return s.number.Take(number) }
 
-// TakeSteady is Take for a steady series and the codes 0: the time is the better one of
-// the predictions, which then stays the better one, the start is the expected one, and
-// the form and so the kind stay. It returns the point, which stays in registers: most
-// points of most streams are such points. residual is that of Number.
-func (s *Points) TakeSteady(x *Series, residual uint64) (start, time, scalar uint64) {
+// TakeSteady is Take for a steady series and the codes 0 of start and form: the start is
+// the expected one, and the form and so the kind stay. It returns the point, which stays in
+// registers: most points of most streams are such points. residual is that of Number, and
+// code that of Time. If code is 0, the time is the better one of the predictions, which
+// then stays the better one.
+func (s *Points) TakeSteady(x *Series, residual, code uint64) (start, time, scalar uint64) {
 	before := x.number
 	m := before + int64(residual)
 	if x.second > 1 {
@@ -136,11 +150,11 @@ func (s *Points) TakeSteady(x *Series, residual uint64) (start, time, scalar uin
 		x.start = was
 	}
 	time = s.last.time
-	if h := &s.hop; x.tick == h.from && was == h.fromTime && (s.series || time == h.toTime) {
+	if h := &s.hop; code == 0 && x.tick == h.from && was == h.fromTime && (s.series || time == h.toTime) {
 		time = h.toTime
 		x.tick = h.to
 	} else {
-		time = s.takeTick(x)
+		time = s.takeTick(x, code)
 	}
 	x.time, x.interval = time, time-was
 	s.last.known, s.last.before = true, was
@@ -148,8 +162,8 @@ func (s *Points) TakeSteady(x *Series, residual uint64) (start, time, scalar uin
 	return start, time, scalar
 }
 
-// takeTimes returns the times of a point with the codes 0, and updates the state with them.
-func (s *Points) takeTimes(x *Series) (start, time uint64) {
+// takeTimes returns the times of a point with the code 0 of the start, and updates the state with them.
+func (s *Points) takeTimes(x *Series, code uint64) (start, time uint64) {
 	was := x.time
 	start = x.start
 	if x.startIsTime {
@@ -158,11 +172,11 @@ func (s *Points) takeTimes(x *Series) (start, time uint64) {
 		x.start = was
 	}
 	time = s.last.time
-	if h := &s.hop; x.tick == h.from && was == h.fromTime && (s.series || time == h.toTime) {
+	if h := &s.hop; code == 0 && x.tick == h.from && was == h.fromTime && (s.series || time == h.toTime) {
 		time = h.toTime
 		x.tick = h.to
 	} else {
-		time = s.takeTick(x)
+		time = s.takeTick(x, code)
 	}
 	x.time, x.interval = time, time-was
 	s.last.known, s.last.before = true, was
@@ -170,11 +184,24 @@ func (s *Points) takeTimes(x *Series) (start, time uint64) {
 	return start, time
 }
 
-// takeTick returns the time of the next point of a steady series, and moves the series to
-// the tick of it.
-func (s *Points) takeTick(x *Series) (time uint64) {
+// takeTick returns the time of the next point of a series with two points, and moves the
+// series to the tick of it.
+func (s *Points) takeTick(x *Series, code uint64) (time uint64) {
 	next := s.next(x)
 	time = s.last.time
+	if code != codeSame {
+		own := s.forecast(x, next)
+		if code != codeOther {
+			time = own + takeUnit(code)
+		} else if !s.series {
+			time = own
+		}
+		if own != s.last.time {
+			s.series = time == own
+		}
+		s.learnTick(x, time, next)
+		return time
+	}
 	if next > 0 {
 		if t := s.clock[next-1].time; s.series || t == time {
 			s.hop.from, s.hop.to, s.hop.fromTime, s.hop.toTime = x.tick, next-1, x.time, t
@@ -209,18 +236,20 @@ func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) (grown int, 
 		if n < 0 || !complex && n > 0 {
 			return 0, false
 		}
-		r.words = roomFor(r.words[:min(len(r.words), n)], n)
-		run := s.words // a copy stays in registers
-		for i, w := range f.Words[:len(r.words)] {
-			r.words[i] += run.Take(w)
+		old := min(len(r.words), n)
+		words := roomFor(r.words[:old], n)[:n]
+		clear(words[old:])
+		r.words = words
+		value, delta := s.words.value, s.words.delta // Run.Take, in registers
+		for i, w := range f.Words[:len(words)] {
+			step := w - value
+			words[i] += step - delta
+			value, delta = w, step
 		}
-		for _, w := range f.Words[len(r.words):n] {
-			r.words = append(r.words, run.Take(w))
-		}
+		s.words = Run{value, delta}
 		for i, w := range f.Words[n:] {
-			s.far[i] = run.Take(w)
+			s.far[i] = s.words.Take(w)
 		}
-		s.words = run
 	}
 	if complex && len(f.Floats) > 0 {
 		r.floats = roomFor(r.floats[:min(len(r.floats), len(f.Floats))], len(f.Floats))
