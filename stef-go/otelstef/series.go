@@ -94,7 +94,8 @@ func (k *seriesKey) hash() uint64 { return codec.HashPair(k.seriesContainer.hash
 type series struct {
 	compact.Series
 	seriesKey
-	next *series // series of the record that followed last time
+	next  *series // series of the record that followed last time
+	other *series // the one that followed before that was another one
 	// differs has the bits of all pairs that differ between the set of this series and
 	// that of next, and maybe further ones. FullBit is set if that is not known.
 	differs uint64
@@ -205,8 +206,14 @@ func (s *series) follows(last *series, attributes *Attributes, changed uint64) b
 	return true
 }
 
+// findSlow is find for a record whose series is not last.next.
 func (x *seriesIndex) findSlow(c *container, attributes *Attributes, changed uint64) *series {
 	last := x.last
+	if last != nil && last.other != nil && last.other.container == *c && last.other.follows(last, attributes, changed) {
+		last.next, last.other = last.other, last.next
+		x.last = last.next
+		return x.last
+	}
 	s := x.seek(c, attributes, changed != 0)
 	if s == nil {
 		x.none = series{Series: compact.Series{Home: new(compact.Home)}}
@@ -214,7 +221,7 @@ func (x *seriesIndex) findSlow(c *container, attributes *Attributes, changed uin
 		return &x.none
 	}
 	if last != nil && x.last != nil {
-		last.next, last.differs = s, stefrt.FullBit
+		last.next, last.other, last.differs = s, last.next, stefrt.FullBit
 	}
 	x.last = s
 	return s
