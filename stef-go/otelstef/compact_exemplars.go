@@ -315,7 +315,12 @@ func (x *exemplarCopy) set(e *Exemplar) {
 	if x.typ == ExemplarValueTypeNone {
 		x.num = 0
 	}
-	x.trace, x.span = uint8(copy(x.traceID[:], e.traceID)), uint8(copy(x.spanID[:], e.spanID))
+	if len(e.traceID) == 16 && len(e.spanID) == 8 {
+		x.trace, x.traceID = 16, [16]byte(e.traceID) // without calls
+		x.span, x.spanID = 8, [8]byte(e.spanID)
+	} else {
+		x.trace, x.span = uint8(copy(x.traceID[:], e.traceID)), uint8(copy(x.spanID[:], e.spanID))
+	}
 	pairs := e.filteredAttributes.pairs
 	if x.counted = exemplarBytes; len(pairs)|len(x.pairs) != 0 {
 		x.setPairs(pairs)

@@ -102,8 +102,8 @@ func (f *metricsReaderForm) restoreHistogram(h *HistogramValue) bool {
 	if len(p.Words) < 2 || len(p.Floats) != 2 {
 		return false
 	}
-	counts, present := p.Words[2:], p.Words[0]&7
-	count := int64(p.Words[1] + total(counts))
+	present := p.Words[0] & 7
+	count := int64(p.Words[1] + h.setCounts(p.Words[2:]))
 	// The optional fields are the bits of present in their order, and the marks after Count.
 	differs := present ^ h.present
 	h.present = present
@@ -112,8 +112,28 @@ func (f *metricsReaderForm) restoreHistogram(h *HistogramValue) bool {
 		h.node.Mark(marks)
 	}
 	h.count = count
-	h.bucketCounts.SetValues(counts)
 	return true
+}
+
+// setCounts sets the counts of the buckets, and returns their sum. It reads them once: most
+// points change only some of the counts.
+func (h *HistogramValue) setCounts(counts []uint64) (sum uint64) {
+	dst := h.bucketCounts.Values()
+	if len(dst) != len(counts) {
+		h.bucketCounts.SetValues(counts)
+		return total(counts)
+	}
+	differs := uint64(0)
+	for i, c := range counts {
+		sum += c
+		differs |= dst[i] ^ c
+		dst[i] = c
+	}
+	if differs != 0 {
+		h.bucketCounts.MarkAll(new(stefrt.Check))
+		h.node.Mark(HistogramValueFieldBucketCounts)
+	}
+	return sum
 }
 
 func (f *metricsReaderForm) restoreExponential(h *ExpHistogramValue) bool {
