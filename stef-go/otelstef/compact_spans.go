@@ -56,6 +56,7 @@ type spansWriterForm struct {
 
 func (f *spansWriterForm) start(w *SpansWriter) {
 	f.begin(w.fields)
+	f.spans.Own = true
 	if f.on {
 		w.encoder.span.head.Mask &^= spanIDs | spanTimes
 		w.encoder.span.events.elem.head.Mask &^= EventFieldTimeUnixNano
@@ -207,7 +208,8 @@ type measuredSpans struct {
 func (f *spansReaderForm) start(r *SpansReader) {
 	f.begin(r.fields)
 	f.Restart()
-	f.held, f.span.Apart, f.fields = [3][]byte{}, false, compact.SpanFields{}
+	f.held, f.fields = [3][]byte{}, compact.SpanFields{}
+	f.span.Apart, f.span.Name = false, ""
 	if f.on {
 		f.measured = measuredSpans{&r.record, &f.wire, &f.span, &f.held}
 		stefrt.Measure(&r.ReadStream, &f.measured)
@@ -230,7 +232,7 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 		f.decodeFields(&d.compact)
 	}
 	if mask&SpansFieldID != 0 {
-		f.fields.ID = math.Float64bits(d.id.Decode())
+		f.fields.ID = d.id.DecodeBits()
 	}
 	if mask&SpansFieldStart != 0 {
 		f.fields.Start = d.start.Decode()
@@ -268,10 +270,10 @@ func (f *spansReaderForm) decodeFields(d *compactSpanDecoder) {
 		x.Trace = d.trace.Decode()
 	}
 	if mask&CompactSpanFieldTraceHigh != 0 {
-		x.High = math.Float64bits(d.traceHigh.Decode())
+		x.High = d.traceHigh.DecodeBits()
 	}
 	if mask&CompactSpanFieldTraceLow != 0 {
-		x.Low = math.Float64bits(d.traceLow.Decode())
+		x.Low = d.traceLow.DecodeBits()
 	}
 	if mask&CompactSpanFieldKnown != 0 {
 		x.Known = d.known.Decode()
@@ -280,7 +282,7 @@ func (f *spansReaderForm) decodeFields(d *compactSpanDecoder) {
 		x.Parent = d.parent.Decode()
 	}
 	if mask&CompactSpanFieldParentID != 0 {
-		x.ParentID = math.Float64bits(d.parentID.Decode())
+		x.ParentID = d.parentID.DecodeBits()
 	}
 	if mask&CompactSpanFieldTimes != 0 {
 		times := &f.wire.times
@@ -305,8 +307,13 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 		f.beginEvents(dst, n, changed)
 	}
 	wasApart := x.Apart
-	x.Name, x.SameName = dst.name, changed&SpanFieldName == 0 && !wasApart
-	x.Apart, x.Times = f.wire.apart, x.Times[:n]
+	if x.SameName = changed&SpanFieldName == 0 && !wasApart; !x.SameName {
+		x.Name = dst.name
+	}
+	x.Apart = f.wire.apart
+	if n != len(x.Times) {
+		x.Times = x.Times[:n]
+	}
 	if !f.spans.Take(&f.fields, x) {
 		return false
 	}

@@ -5,6 +5,7 @@ package compact
 
 import (
 	"strings"
+	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
 )
@@ -51,6 +52,10 @@ type habits struct {
 
 // Spans is the state of a stream of spans. Both ends have the same.
 type Spans struct {
+	// Own makes the state clone the names that it keeps, because callers may reuse longer
+	// text of which they are a part. Readers keep the names of their dictionary.
+	Own bool
+
 	trace, known, parent, start, duration Residual
 	times                                 Run
 	startUnit, durationUnit               habitUnit
@@ -86,7 +91,7 @@ func (s *Spans) Release() {
 	}
 	clear(names)
 	s.ids.release()
-	*s = Spans{names: names}
+	*s = Spans{Own: s.Own, names: names}
 }
 
 const recentBits = 8
@@ -107,20 +112,40 @@ func (s *Spans) forgetNames() {
 	s.habits = nil
 }
 
-// habitsOf finds the habits of a name.
+// habitsOf finds the habits of a name, in writers.
 func (s *Spans) habitsOf(name string) *habits {
 	if s.habits != nil && s.habits.name == name {
 		return s.habits
 	}
 	first, last := codec.Words(name)
-	place := (first + 3*last + uint64(len(name))) * codec.GoldenRatio >> (64 - recentBits)
+	return s.recentHabits(first+3*last+uint64(len(name)), name)
+}
+
+// habitsAt is habitsOf for readers. Equal names have mostly the same address there: that of
+// their dictionary.
+func (s *Spans) habitsAt(name string) *habits {
+	return s.recentHabits(uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))), name)
+}
+
+// recentHabits finds the habits of a name at one of two places of the cache, which the hash
+// determines, or in the map.
+func (s *Spans) recentHabits(hash uint64, name string) *habits {
+	place := hash * codec.GoldenRatio >> (64 - recentBits)
 	h := s.recent[place]
-	if h == nil || h.name != name {
-		h = s.knownName(name)
-		s.recent[place] = h
+	if h == nil || !sameText(h.name, name) {
+		before := h
+		if h = s.recent[place^1]; h == nil || !sameText(h.name, name) {
+			h = s.knownName(name)
+			s.recent[place], s.recent[place^1] = h, before
+		}
 	}
 	s.habits = h
 	return h
+}
+
+// sameText is a == b without a call for the same text.
+func sameText(a, b string) bool {
+	return len(a) == len(b) && (unsafe.StringData(a) == unsafe.StringData(b) || a == b)
 }
 
 func (s *Spans) knownName(name string) *habits {
@@ -134,7 +159,10 @@ func (s *Spans) knownName(name string) *habits {
 		s.names = map[string]*habits{}
 	}
 	s.text += len(name)
-	h := &habits{name: strings.Clone(name)}
+	h := &habits{name: name}
+	if s.Own {
+		h.name = strings.Clone(name)
+	}
 	s.names[h.name] = h
 	return h
 }
@@ -252,7 +280,7 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 	}
 	h := s.habits
 	if !x.SameName || h == nil {
-		h = s.habitsOf(x.Name)
+		h = s.habitsAt(x.Name)
 	}
 	code := s.trace.Take(f.Trace)
 	t := s.ids.takeTrace(code, f.High, f.Low)
