@@ -237,7 +237,9 @@ func (f *logsReaderForm) start(r *LogsReader) {
 // decode reads the record.
 func (f *logsReaderForm) decode(r *LogsReader) {
 	s, d := &r.record, &r.decoder
-	f.values.restore()
+	if f.values.restored || len(f.values.replaced) > 0 {
+		f.values.restore()
+	}
 	mask := d.head.Read(d.head.Fields)
 	if mask&LogsFieldEnvelope != 0 {
 		d.envelope.Decode(&s.envelope)
@@ -250,7 +252,7 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 	}
 	s.record.node.SetModified(0)
 	if mask&LogsFieldRecord != 0 {
-		f.decodeRecord(d, &s.record)
+		f.decodeRecord(&d.record, &s.record)
 	}
 	if mask&LogsFieldCompact != 0 {
 		f.decodeFields(&d.compact)
@@ -262,7 +264,7 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 		f.fields.Known = d.known.Decode()
 	}
 	if mask&LogsFieldID != 0 {
-		f.fields.ID = math.Float64bits(d.id.Decode())
+		f.fields.ID = d.id.DecodeBits()
 	}
 	s.node.SetModified(mask &^ compactLogs)
 	if stefrt.Faulty(&r.ReadStream) {
@@ -277,55 +279,74 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 func (f *logsReaderForm) decodeFields(d *compactLogDecoder) {
 	mask, x := d.head.Read(d.head.Fields), &f.fields
 	if mask&CompactLogFieldTraceHigh != 0 {
-		x.High = math.Float64bits(d.traceHigh.Decode())
+		x.High = d.traceHigh.DecodeBits()
 	}
 	if mask&CompactLogFieldTraceLow != 0 {
-		x.Low = math.Float64bits(d.traceLow.Decode())
+		x.Low = d.traceLow.DecodeBits()
 	}
 	if mask&CompactLogFieldRefers != 0 {
 		f.wire.refers = d.refers.Decode()
 	}
 }
 
-// decodeRecord reads the log record, and moves the fields of the form out of it.
-func (f *logsReaderForm) decodeRecord(d *logsDecoder, s *LogRecord) {
-	d.record.Decode(s)
-	changed := s.node.Modified()
-	// The form replaces ObservedDelta. No writer sends it.
-	if s.HasObservedDelta() {
-		s.UnsetObservedDelta()
+// decodeRecord is Decode of d, with the fields of the form straight into those of f.
+func (f *logsReaderForm) decodeRecord(d *logRecordDecoder, s *LogRecord) {
+	mask := d.head.Read(d.head.Fields)
+	present := d.head.Read(d.head.Optional)
+	if mask&(logIDs|logTimes) != 0 {
+		f.decodeSent(d, mask, present)
 	}
-	if changed&LogRecordFieldCompactTime != 0 {
-		f.fields.Time = s.compactTime
-		s.compactTime = 0
+	if mask&LogRecordFieldSeverityNumber != 0 {
+		s.severityNumber = d.severityNumber.Decode()
 	}
-	if changed&LogRecordFieldCompactObserved != 0 {
-		f.fields.Observed = s.compactObserved
-		s.compactObserved = 0
+	if mask&LogRecordFieldSeverityText != 0 {
+		s.severityText = d.severityText.Decode()
 	}
-	if changed&LogRecordFieldCompactForm != 0 {
-		f.held.ids = s.compactForm
-		s.compactForm = 0
+	if mask&LogRecordFieldEventName != 0 {
+		s.eventName = d.eventName.Decode()
 	}
-	if changed&(logIDs|logTimes) != 0 {
-		f.keep(s, changed)
+	if mask&LogRecordFieldFlags != 0 {
+		s.flags = d.flags.Decode()
 	}
-	s.node.SetModified(changed &^ (compactRecord | LogRecordFieldObservedDelta))
+	if mask&LogRecordFieldBody != 0 {
+		d.body.Decode(&s.body)
+	}
+	if mask&LogRecordFieldAttributes != 0 {
+		d.attributes.Decode(&s.attributes)
+	}
+	if mask&LogRecordFieldDroppedAttributesCount != 0 {
+		s.droppedAttributesCount = d.droppedAttributesCount.Decode()
+	}
+	if mask&LogRecordFieldCompactTime != 0 {
+		f.fields.Time = d.compactTime.Decode()
+	}
+	if mask&LogRecordFieldCompactObserved != 0 {
+		f.fields.Observed = d.compactObserved.Decode()
+	}
+	if mask&LogRecordFieldCompactForm != 0 {
+		f.held.ids = d.compactForm.Decode()
+	}
+	s.present = 0 // the form replaces ObservedDelta
+	s.node.SetModified(mask &^ (compactRecord | LogRecordFieldObservedDelta))
 }
 
-// keep keeps the ids and times that were sent, because undo overwrites those of the record.
-func (f *logsReaderForm) keep(s *LogRecord, changed uint64) {
-	if changed&LogRecordFieldTime != 0 {
-		f.sent.time = s.time
+// decodeSent reads the ids and times that are not in the form. It keeps them, because undo
+// sets those of the record.
+func (f *logsReaderForm) decodeSent(d *logRecordDecoder, mask, present uint64) {
+	if mask&LogRecordFieldTime != 0 {
+		f.sent.time = d.time.Decode()
 	}
-	if changed&LogRecordFieldObservedTime != 0 {
-		f.sent.observed = s.observedTime
+	if mask&LogRecordFieldObservedTime != 0 {
+		f.sent.observed = d.observedTime.Decode()
 	}
-	if changed&LogRecordFieldTraceID != 0 {
-		f.sent.ids[0] = append(f.sent.ids[0][:0], s.traceID...)
+	if mask&LogRecordFieldObservedDelta != 0 && present&1 != 0 {
+		d.observedDelta.Decode() // the form replaces it: no writer sends it
 	}
-	if changed&LogRecordFieldSpanID != 0 {
-		f.sent.ids[1] = append(f.sent.ids[1][:0], s.spanID...)
+	if mask&LogRecordFieldTraceID != 0 {
+		f.sent.ids[0] = d.traceID.Decode(f.sent.ids[0][:0])
+	}
+	if mask&LogRecordFieldSpanID != 0 {
+		f.sent.ids[1] = d.spanID.Decode(f.sent.ids[1][:0])
 	}
 }
 
