@@ -150,20 +150,30 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 		}
 	}
 	delta := rec.metric.aggregationTemporality == AggregationTemporalityDelta
+	keeper := f.index.keeper(s, n, kept, code, delta)
+	var copies []exemplarCopy
+	if keeper != nil && !delta && n <= cap(keeper.list) {
+		// The series can keep them without memory: copy them where they are restored.
+		keeper.list = keeper.list[:max(n, len(keeper.list))]
+		copies = keeper.list[:n]
+	}
 	counted, ok := 0, true
 	if n|dst.exemplars.Len() != 0 {
-		counted, ok = f.restoreExemplars(&dst.exemplars, x.list, n, kept)
+		counted, ok = f.restoreExemplars(&dst.exemplars, x.list, copies, n, kept)
 	}
-	if keeper := f.index.keeper(s, n, kept, code, delta); keeper != nil {
+	if keeper != nil {
+		if copies != nil {
+			kept = 1<<n - 1
+		}
 		f.index.keep(keeper, dst, kept, counted, ok && !delta)
 	}
 	return true
 }
 
 // restoreExemplars makes the list of the record the n exemplars of the point: those of the
-// series with a bit in kept, and those that were sent. It returns what they count, and
-// false if the series cannot keep one of them.
-func (f *metricsReaderForm) restoreExemplars(list *stefrt.Array[Exemplar], held []exemplarCopy, n int, kept uint64) (counted int, ok bool) {
+// series with a bit in kept, and those that were sent, which it also copies to copies unless
+// that is nil. It returns what they count, and false if the series cannot keep one of them.
+func (f *metricsReaderForm) restoreExemplars(list *stefrt.Array[Exemplar], held, copies []exemplarCopy, n int, kept uint64) (counted int, ok bool) {
 	list.BeginEncode() // clears the marks of the list, so that new ones propagate
 	list.SetLen(n)
 	sent := &f.plain.exemplars
@@ -176,8 +186,12 @@ func (f *metricsReaderForm) restoreExemplars(list *stefrt.Array[Exemplar], held 
 			work += held[i].counts()
 			continue
 		}
-		count, flat := f.restoreExemplar(list.At(i), sent.At(from))
+		src := sent.At(from)
 		from++
+		count, flat := f.restoreExemplar(list.At(i), src)
+		if flat && i < len(copies) {
+			copies[i].set(src)
+		}
 		counted += count
 		work += count
 		ok = ok && flat
@@ -316,8 +330,9 @@ func (x *exemplarCopy) set(e *Exemplar) {
 		x.num = 0
 	}
 	if len(e.traceID) == 16 && len(e.spanID) == 8 {
-		x.trace, x.traceID = 16, [16]byte(e.traceID) // without calls
-		x.span, x.spanID = 8, [8]byte(e.spanID)
+		x.trace, x.span = 16, 8
+		x.traceID = [16]byte(e.traceID) // without calls
+		x.spanID = [8]byte(e.spanID)
 	} else {
 		x.trace, x.span = uint8(copy(x.traceID[:], e.traceID)), uint8(copy(x.spanID[:], e.spanID))
 	}

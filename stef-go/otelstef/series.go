@@ -170,30 +170,65 @@ func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, cha
 	if changed == 0 && !moved {
 		return last
 	}
-	if next := last.next; next != nil &&
-		(next.seriesContainer == last.seriesContainer && !moved || next.container == *c) {
-		same := true
-		switch {
-		case changed == 0:
-			same = next.set == last.set
-		case (changed&stefrt.FullBit)|last.differs&^changed != 0:
-			same = next.follows(last, attributes, changed)
-		default:
-			pairs, values := next.set.pairs, attributes.pairs
-			for marks := changed; marks != 0 && same; marks &= marks - 1 {
-				i := uint(bits.TrailingZeros64(marks))
-				if i >= uint(len(pairs)) || i >= uint(len(values)) {
-					break
-				}
-				same = pairs[i].holds(&values[i].value)
-			}
+	next := last.next
+	if next == nil || (next.seriesContainer != last.seriesContainer || moved) && next.container != *c {
+		return x.findSlow(c, attributes, changed)
+	}
+	if changed == 0 {
+		if next.set != last.set {
+			return x.findSlow(c, attributes, changed)
 		}
-		if same {
-			x.last = next
-			return next
+		x.last = next
+		return next
+	}
+	if x.own || (changed&stefrt.FullBit)|last.differs&^changed != 0 {
+		return x.findNext(c, next, attributes, changed)
+	}
+	// As holds, but for readers, whose equal texts are mostly the same: without calls, so that
+	// all stays in registers.
+	pairs, values := next.set.pairs, attributes.pairs
+	for marks := changed; marks != 0; marks &= marks - 1 {
+		i := uint(bits.TrailingZeros64(marks))
+		if i >= uint(len(pairs)) || i >= uint(len(values)) {
+			break
+		}
+		p, v := &pairs[i], &values[i].value
+		if v.typ != p.typ {
+			return x.findSlow(c, attributes, changed)
+		}
+		if v.typ == AnyValueTypeString {
+			if len(v.str) != len(p.text) || unsafe.StringData(v.str) != unsafe.StringData(p.text) {
+				return x.findNext(c, next, attributes, changed)
+			}
+		} else if v.num != p.num && v.typ != AnyValueTypeNone {
+			return x.findSlow(c, attributes, changed)
 		}
 	}
-	return x.findSlow(c, attributes, changed)
+	x.last = next
+	return next
+}
+
+// findNext is find for a record whose container is that of next.
+func (x *seriesIndex) findNext(c *container, next *series, attributes *Attributes, changed uint64) *series {
+	last := x.last
+	same := true
+	if (changed&stefrt.FullBit)|last.differs&^changed != 0 {
+		same = next.follows(last, attributes, changed)
+	} else {
+		pairs, values := next.set.pairs, attributes.pairs
+		for marks := changed; marks != 0 && same; marks &= marks - 1 {
+			i := uint(bits.TrailingZeros64(marks))
+			if i >= uint(len(pairs)) || i >= uint(len(values)) {
+				break
+			}
+			same = pairs[i].holds(&values[i].value)
+		}
+	}
+	if !same {
+		return x.findSlow(c, attributes, changed)
+	}
+	x.last = next
+	return next
 }
 
 // follows compares all attributes with those of the series s, which is last.next, and
