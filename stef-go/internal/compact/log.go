@@ -174,8 +174,7 @@ func (s *Logs) learn(x *Log) {
 	if x.Time != 0 || s.lastTime == 0 {
 		s.lastTime = x.Time
 	}
-	apart := bits.Len64(zigzag(x.Observed - s.lastObserved))
-	after := bits.Len64(zigzag(x.Observed - x.Time - s.delay))
-	s.follows += apart - after - s.follows/16
-	s.lastObserved, s.delay = x.Observed, x.Observed-x.Time
+	delay := x.Observed - x.Time
+	s.follows += bits.Len64(zigzag(x.Observed-s.lastObserved)) - bits.Len64(zigzag(delay-s.delay)) - s.follows/16
+	s.lastObserved, s.delay = x.Observed, delay
 }

@@ -302,8 +302,21 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 		}
 		x.Parent = parent.id
 	}
-	if !s.takeTimes(f, s.base(t, parent), x) {
-		return false
+	base := s.base(t, parent)
+	start, duration := s.start.Take(f.Start), zigzag(s.duration.Take(f.Duration))
+	if len(x.Times) > 0 || start == codeFar || duration == codeFar {
+		if !s.takeEvents(f, base, start, duration, x) {
+			return false
+		}
+	} else { // as takeTimes, without calls
+		x.Start = base + s.startUnit.value(start)
+		if !s.startUnit.knows(start) {
+			s.startUnit.learn(x.Start - base)
+		}
+		x.End = x.Start + s.durationUnit.value(duration)
+		if !s.durationUnit.knows(duration) {
+			s.durationUnit.learn(x.End - x.Start)
+		}
 	}
 	h.known += s.known.Take(f.Known)
 	if h.known == 0 {
@@ -320,24 +333,18 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 	return true
 }
 
+// takeTimes takes the times of a span that is Apart.
 func (s *Spans) takeTimes(f *SpanFields, base uint64, x *Span) bool {
 	start, duration := s.start.Take(f.Start), zigzag(s.duration.Take(f.Duration))
 	if len(x.Times) > 0 || start == codeFar || duration == codeFar {
 		return s.takeEvents(f, base, start, duration, x)
 	}
-	// As take, without the calls.
-	x.Start = base + s.startUnit.value(start)
-	if !s.startUnit.knows(start) {
-		s.startUnit.learn(x.Start - base)
-	}
-	x.End = x.Start + s.durationUnit.value(duration)
-	if !s.durationUnit.knows(duration) {
-		s.durationUnit.learn(x.End - x.Start)
-	}
+	x.Start = base + s.startUnit.take(start)
+	x.End = x.Start + s.durationUnit.take(duration)
 	return true
 }
 
-// takeEvents does the work of takeTimes for spans with events or far times.
+// takeEvents takes the times of a span that has events or far times.
 func (s *Spans) takeEvents(f *SpanFields, base, start, duration uint64, x *Span) bool {
 	codes, events := x.Times, f.Times
 	if len(events) < len(codes) {
