@@ -409,5 +409,8 @@ func (f *logsReaderForm) undo(s *Logs) bool {
 	if f.wire.refers || f.values.restored {
 		total = f.values.undo(dst, f.wire.refers)
 	}
+	if dst.body.typ != LogBodyTypeTemplate && len(f.references.sent) == 0 {
+		return total <= maxReferences
+	}
 	return f.references.undo(dst, total)
 }

@@ -141,7 +141,7 @@ func (s *Points) TakeSteady(x *Series, residual, code uint64) (start, time, scal
 	x.learnStep(m - before)
 	x.number = m
 
-	// As in takeTimes, without the call.
+	// As in takeTimes and takeTick, without the calls.
 	was := x.time
 	start = x.start
 	if x.startIsTime {
@@ -153,6 +153,10 @@ func (s *Points) TakeSteady(x *Series, residual, code uint64) (start, time, scal
 	if h := &s.hop; code == 0 && x.tick == h.from && was == h.fromTime && (s.series || time == h.toTime) {
 		time = h.toTime
 		x.tick = h.to
+	} else if next := s.next(x); code == 0 && next > 0 && (s.series || s.clock[next-1].time == time) {
+		time = s.clock[next-1].time
+		h.from, h.to, h.fromTime, h.toTime = x.tick, next-1, was, time
+		x.tick = next - 1
 	} else {
 		time = s.takeTick(x, code)
 	}
