@@ -255,7 +255,18 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 		f.decodeRecord(&d.record, &s.record)
 	}
 	if mask&LogsFieldCompact != 0 {
-		f.decodeFields(&d.compact)
+		// As Decode of d.compact, straight into the fields of the form: only Refers is in wire.
+		d, x := &d.compact, &f.fields
+		mask := d.head.Read(d.head.Fields)
+		if mask&CompactLogFieldTraceHigh != 0 {
+			x.High = d.traceHigh.DecodeBits()
+		}
+		if mask&CompactLogFieldTraceLow != 0 {
+			x.Low = d.traceLow.DecodeBits()
+		}
+		if mask&CompactLogFieldRefers != 0 {
+			f.wire.refers = d.refers.Decode()
+		}
 	}
 	if mask&LogsFieldTrace != 0 {
 		f.fields.Trace = d.trace.Decode()
@@ -272,20 +283,6 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 	}
 	if !f.undo(s) {
 		d.head.NoSuchForm()
-	}
-}
-
-// decodeFields is Decode of d, straight into the fields of the form: only Refers is in wire.
-func (f *logsReaderForm) decodeFields(d *compactLogDecoder) {
-	mask, x := d.head.Read(d.head.Fields), &f.fields
-	if mask&CompactLogFieldTraceHigh != 0 {
-		x.High = d.traceHigh.DecodeBits()
-	}
-	if mask&CompactLogFieldTraceLow != 0 {
-		x.Low = d.traceLow.DecodeBits()
-	}
-	if mask&CompactLogFieldRefers != 0 {
-		f.wire.refers = d.refers.Decode()
 	}
 }
 

@@ -388,27 +388,22 @@ func (d *metricsDecoder) decodeContainer(s *Metrics, mask uint64) {
 	}
 }
 
-// decodePoint decodes the fields of the point. It returns the marks of decodeFields.
+// decodePoint decodes the fields of the point. Those of the form go straight into f.fields:
+// only the lists are in wire. It returns the marks of Time, Start and Form: the others equal
+// those of the previous record.
 func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (codes uint64) {
-	d := &r.decoder
 	if mask&MetricsFieldPoint != 0 {
 		if f.shares {
-			d.point.Decode(&f.plain)
+			r.decoder.point.Decode(&f.plain)
 		} else {
-			d.point.Decode(&r.record.point)
+			r.decoder.point.Decode(&r.record.point)
 		}
 	}
 	if mask&MetricsFieldCompact == 0 {
 		return 0
 	}
-	return f.decodeFields(&d.compact)
-}
-
-// decodeFields is Decode of d, straight into the fields of the form: only the lists are
-// in wire. It returns the marks of Time, Start and Form: the others equal those of the
-// previous record.
-func (f *metricsReaderForm) decodeFields(d *compactPointDecoder) (codes uint64) {
-	mask, x := d.head.Read(d.head.Fields), &f.fields
+	d, x := &r.decoder.compact, &f.fields
+	mask = d.head.Read(d.head.Fields)
 	if mask&CompactPointFieldTime != 0 {
 		x.Time = d.time.Decode()
 	}

@@ -228,17 +228,47 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 	if mask&SpansFieldSpan != 0 {
 		d.span.Decode(&s.span)
 	}
+	x := &f.fields
 	if mask&SpansFieldCompact != 0 {
-		f.decodeFields(&d.compact)
+		// As Decode of d.compact, straight into the fields of the form: only the times are in
+		// wire. A function of its own would take time for each span.
+		d := &d.compact
+		mask := d.head.Read(d.head.Fields)
+		if mask&CompactSpanFieldTrace != 0 {
+			x.Trace = d.trace.Decode()
+		}
+		if mask&CompactSpanFieldTraceHigh != 0 {
+			x.High = d.traceHigh.DecodeBits()
+		}
+		if mask&CompactSpanFieldTraceLow != 0 {
+			x.Low = d.traceLow.DecodeBits()
+		}
+		if mask&CompactSpanFieldKnown != 0 {
+			x.Known = d.known.Decode()
+		}
+		if mask&CompactSpanFieldParent != 0 {
+			x.Parent = d.parent.Decode()
+		}
+		if mask&CompactSpanFieldParentID != 0 {
+			x.ParentID = d.parentID.DecodeBits()
+		}
+		if mask&CompactSpanFieldTimes != 0 {
+			times := &f.wire.times
+			times.Decoded(d.times.Decode(times.Encoding()))
+			x.Times = times.Values()
+		}
+		if mask&CompactSpanFieldApart != 0 {
+			f.wire.apart = d.apart.Decode()
+		}
 	}
 	if mask&SpansFieldID != 0 {
-		f.fields.ID = d.id.DecodeBits()
+		x.ID = d.id.DecodeBits()
 	}
 	if mask&SpansFieldStart != 0 {
-		f.fields.Start = d.start.Decode()
+		x.Start = d.start.Decode()
 	}
 	if mask&SpansFieldDuration != 0 {
-		f.fields.Duration = d.duration.Decode()
+		x.Duration = d.duration.Decode()
 	}
 	s.node.SetModified(mask &^ compactSpans)
 	if stefrt.Faulty(&r.ReadStream) {
@@ -259,38 +289,6 @@ func (d *spansDecoder) decodeContainer(s *Spans, mask uint64) {
 	}
 	if mask&SpansFieldScope != 0 {
 		s.scope = d.scope.Decode(s.scope)
-	}
-}
-
-// decodeFields is Decode of d, straight into the fields of the form: only the times are
-// in wire.
-func (f *spansReaderForm) decodeFields(d *compactSpanDecoder) {
-	mask, x := d.head.Read(d.head.Fields), &f.fields
-	if mask&CompactSpanFieldTrace != 0 {
-		x.Trace = d.trace.Decode()
-	}
-	if mask&CompactSpanFieldTraceHigh != 0 {
-		x.High = d.traceHigh.DecodeBits()
-	}
-	if mask&CompactSpanFieldTraceLow != 0 {
-		x.Low = d.traceLow.DecodeBits()
-	}
-	if mask&CompactSpanFieldKnown != 0 {
-		x.Known = d.known.Decode()
-	}
-	if mask&CompactSpanFieldParent != 0 {
-		x.Parent = d.parent.Decode()
-	}
-	if mask&CompactSpanFieldParentID != 0 {
-		x.ParentID = d.parentID.DecodeBits()
-	}
-	if mask&CompactSpanFieldTimes != 0 {
-		times := &f.wire.times
-		times.Decoded(d.times.Decode(times.Encoding()))
-		x.Times = times.Values()
-	}
-	if mask&CompactSpanFieldApart != 0 {
-		f.wire.apart = d.apart.Decode()
 	}
 }
 
