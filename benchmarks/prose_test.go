@@ -433,6 +433,7 @@ func TestProseMatchesRuns(t *testing.T) {
 	says(exporter, "On an AMD EPYC, the ratios of speed were %s times these", span(".2", beside))
 	const cpu, size = "-optimize_for cpu", "STEF B/item"
 	var costs []float64
+	dearest := 0.0
 	for _, row := range sets.where("setting", "default", "run", "1", "age", "steady") {
 		set := row["set"]
 		if strings.HasPrefix(set, "large sets") {
@@ -444,24 +445,18 @@ func TestProseMatchesRuns(t *testing.T) {
 			cells += " | " + span1(steadySets(setting, set, "speed")) + "; " + span1(steadySets(setting, set, size))
 		}
 		cells += fmt.Sprintf(" | %.2f | ", costs[len(costs)-1])
-		if strings.HasSuffix(set, " traces") {
-			cells += "as `balanced` |" // which has the level fastest for traces
-		} else {
+		if strings.HasSuffix(set, " logs") {
 			cells += span1(steadySets("-level fastest", set, "speed")) + "; " + span1(steadySets("-level fastest", set, size)) + " |"
+			dearest = max(dearest, costs[len(costs)-1])
+		} else {
+			cells += "as `cpu` |" // which has no other templates
+			require.Less(t, costs[len(costs)-1], 1.15, "a tenth at most")
 		}
 		says(exporter, "%s", cells)
-		if strings.HasSuffix(set, " metrics") {
-			require.Less(t, measure.Median(steadySets("-level fastest", set, size)), 1.1*most(steadySets("default", set, size)))
-		}
 	}
 	require.Len(t, costs, 8)
-	require.Len(t, slices.DeleteFunc(slices.Clone(costs), func(v float64) bool { return v < 1.02 }), 7, "the sets on which cpu costs bytes")
-	require.InDelta(t, 2, most(costs), 0.2, "about twice")
-	nanos := func(setting, set string) string {
-		values := steadySets(setting, set+" metrics", "STEF ns/item")
-		return thousands(least(values)) + " to " + thousands(most(values))
-	}
-	says(exporter, "an item takes %s and %s ns, with `balanced` %s and %s", nanos(cpu, "hipstershop"), nanos(cpu, "hostandcollector"), nanos("default", "hipstershop"), nanos("default", "hostandcollector"))
+	says(exporter, "it costs up to %.1f times the bytes", dearest)
+	says(here, "but up to %.1f times the bytes on large sets of logs", dearest)
 	says(exporter, "have %.1f bytes an item with `optimize_for: cpu` at level `default`, and %.1f with the defaults",
 		steadySets("-optimize_for cpu -level default", "webnodes logs", size)[0], measure.Median(steadySets("default", "webnodes logs", size)))
 	for name, setting := range map[string]string{"cpu": cpu, "balanced": "default"} {
@@ -486,7 +481,7 @@ func TestProseMatchesRuns(t *testing.T) {
 	says(here, "`stef::schema: full`**: %s times, for %.2f times the bytes", span(".2", fresh(remedy, "1", "10", "steady", "speed")), most(fresh(remedy, "1", "10", "steady", "bytes")))
 	says(here, "it is %s times with the defaults and %s times with these settings, for %.2f times the bytes", span(".2", fresh("default", "1", "100", "steady", "speed")),
 		span(".2", fresh(remedy, "1", "100", "steady", "speed")), most(fresh(remedy, "1", "100", "steady", "bytes")))
-	for _, setting := range []string{"-mode ordered", "-schema full", "-optimize_for cpu"} {
+	for _, setting := range []string{"-mode ordered", "-schema full"} {
 		for _, values := range []string{"10", "100"} {
 			between := measure.Median(fresh(setting, "1", values, "steady", "speed"))
 			require.Greater(t, between, measure.Median(fresh("default", "1", values, "steady", "speed")), setting)
