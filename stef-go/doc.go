@@ -3,8 +3,8 @@
 
 // Package stef is the Go library of STEF (Sequential Tabular Encoding Format): a
 // compact format for streams of records of one schema. This package defines what all
-// programs use: options, flags, limits and errors. The records, writers and readers
-// are Go code that stefc generates from a schema; package otelstef has those of
+// programs use: options, flags, limits and errors. The program stefc generates the Go
+// code of records, writers and readers from a schema; package otelstef has those of
 // OpenTelemetry.
 //
 //	w, err := otelstef.NewMetricsWriter(file, stef.WithCompression(stef.Zstd))
@@ -28,23 +28,25 @@
 // what changed is written. A reader also has one record, which Next changes; callers
 // must not change it. A field F of a record is one of these:
 //
-//   - a number, a boolean, text: F returns it and SetF sets it. Text of a reader may be
-//     kept, except after NextBorrowing of otelstef.LogsReader; it shares up to 16 KiB of memory with other
-//     texts, so clone what is kept for long (strings.Clone);
+//   - a number, a boolean, text: F returns it and SetF sets it. Callers may keep
+//     the text of a reader, except after NextBorrowing of otelstef.LogsReader. It shares
+//     up to 16 KiB of memory with other texts, so clone text that you keep for long
+//     (strings.Clone);
 //   - bytes: F returns memory of the record, valid until the field changes, and
 //     SetF copies;
-//   - a struct, oneof, multimap or array: F returns a pointer through which the
-//     value is changed; the pointer stays the same for the life of the record.
-//     In a oneof that is so for the chosen value: the getters of the other choices
+//   - a struct, oneof, multimap or array: F returns a pointer; change the value through
+//     it. The pointer stays the same for the life of the record. In a oneof only the
+//     getter of the chosen value returns a pointer: the getters of the other choices
 //     return nil, or zero;
-//   - optional: also HasF and UnsetF. A primitive has SetOptionalF too, and F returns
+//   - optional: also HasF and UnsetF. A primitive also has SetOptionalF, and F returns
 //     the zero value if it is absent. A composite value has AddF, which makes it
-//     present; if it is absent, F may return the value of an earlier record, or nil if
-//     the type contains itself, and changes of it are not written;
+//     present. While it is absent, F may return the value of an earlier record, or nil
+//     if the type contains itself, and changes of this value are not written;
 //   - a dictionary struct: see below.
 //
 // A record keeps the text that a setter receives until other text replaces it. The
-// text must not alias memory that is reused. Dictionaries copy what they keep.
+// text must not alias memory that the program reuses. Dictionaries copy the text that
+// they keep.
 //
 // Modified returns a set of bits: the fields of a value that changed. In a writer's
 // record these are the changes since the last Write, in a reader's record the
@@ -57,23 +59,25 @@
 //
 // The values of a dictionary struct, such as a Resource, are written once and
 // referred to afterwards. A record holds them by pointer. SetF makes its argument a
-// shared value: it must never change again, and its setters panic from then on. In
-// return, setting the value that was written last is not a change, and setting one
-// that was written before does not compare its contents. SetF copies a value that is
+// shared value: it must never change again, and its setters panic from then on. The
+// benefit is speed: setting the value that was written last is not a change, and
+// setting one that was written before does not compare its contents. SetF copies a value that is
 // part of another record, because it is neither free nor shared. EditF returns a
 // value that can be changed: a copy if the present value is shared. Call EditF to
-// change a value and F to read it. The dictionary struct in a reader's record is
-// shared: it can be kept, and set in a writer's record. A shared value can be set in
-// the records of several writers, but not of writers used by different goroutines: a
-// value stores its reference in the last dictionary, so that would be a data race.
-// CopyFrom shares these values, too. Before a goroutine with another writer gets a copy of
-// a record, replace the shared values by copies. The other writer compares their contents.
+// change a value and F to read it. The dictionary structs in a reader's record are
+// shared: callers may keep them, and set them in a writer's record.
+//
+// A shared value can be set in the records of several writers, if all of them run in
+// one goroutine. Writers of different goroutines would cause a data race, because a
+// value stores its reference in the dictionary that used it last. CopyFrom shares
+// these values, too. So before you pass a copy of a record to a goroutine with another
+// writer, replace the shared values by copies. The other writer compares their contents.
 //
 //	c := otelstef.NewMetrics()
 //	c.CopyFrom(r.Record())
-//	c.EditResource() // EditF for each field F with a shared value, and for the fields
-//	c.EditScope()    // with shared values of these; check HasF of an optional field
-//	c.EditMetric()   // first, because EditF makes it present
+//	c.EditResource() // call EditF for each field F with a shared value, also inside of
+//	c.EditScope()    // these values; check HasF of an optional field first, because
+//	c.EditMetric()   // EditF makes it present
 //	records <- c
 //
 // # Streams
@@ -81,37 +85,39 @@
 // Records are sent in frames. A frame ends when it reaches the size of
 // WithFrameBytes, when the dictionaries reach the size of WithDictBytes, and at
 // Flush. Readers can then read everything up to the end of the frame. The writer
-// calls Write of the destination once for every header and every frame. Readers
-// deliver the records of frames that arrived completely. A stream may end before any
-// frame; a stream that ends within a frame, as a file of a killed program may, is an error
-// that wraps io.ErrUnexpectedEOF. No writer continues a stream of another one, and a file
-// holds one stream: after a crash begin another file, as package rotate does. The same
+// calls Write of the destination once for every header and every frame. The same
 // records with the same options produce the same bytes.
 //
-// A frame has no checksum unless the writer adds one: WithChecksums, with zstd. Without
-// checksums a changed byte is often not noticed: the records have other values then,
-// and records that Next returned before an error may be wrong as well. Use checksums
-// for files that are kept.
+// Readers return the records of frames that arrived completely. A stream may end before
+// any frame. If it ends within a frame, as in the file of a killed
+// program, the reader returns an error that wraps io.ErrUnexpectedEOF. A writer cannot
+// continue the stream of another writer, and a file holds one stream: after a crash
+// begin another file, as package rotate does.
 //
-// Writers and readers can write and read in an older schema (WithSchema), and
-// readers refuse a newer one. A writer refuses a record with a multimap that is too
-// long for the format or with more text than a frame holds, and can continue. It does
-// not check the limits of readers: values nested deeper than Depth, and arrays and
-// multimaps of a record that need more memory than RecordBytes, are written without an
-// error, and a reader with the default Limits refuses them. Check both before writing
-// untrusted data, or raise the limits of the readers. All readers are strict and
+// Frames have checksums only if the writer has WithChecksums, which needs zstd. Without
+// checksums a changed byte is often not noticed. Then records have other values, also
+// records that Next returned before an error. Use checksums for files that are kept.
+//
+// Writers can write and readers can read an older schema (WithSchema); readers refuse a
+// newer one. A writer refuses a record with a multimap that is too
+// long for the format, or with more text than a frame holds, and can continue.
+//
+// A writer does not check the limits of readers. It writes values nested deeper than
+// Depth, and arrays and multimaps of a record that need more memory than RecordBytes,
+// without an error. A reader with the default Limits refuses them. Check both before
+// writing untrusted data, or raise the limits of the readers. All readers are strict and
 // bounded by Limits, and report where a stream is wrong (FormatError). Nothing here
 // starts goroutines, logs, or panics on input.
 //
 // # Iteration, errors and zero values
 //
-// One rule each, followed by all packages of this module that read or write records:
+// All packages of this module that read or write records follow these rules:
 //
-//   - Iterate over a stream with Next until it returns false, then ask Err. It is nil
-//     at a clean end. Records that Next returned before an error are those that were
-//     written, unless bytes were changed in a stream without checksums, or in the
-//     header of a stream or frame, which has none (WithChecksums). The end is final:
-//     Next does not look again whether a file has grown (package rotate finds
+//   - Iterate over a stream with Next until it returns false, then call Err. It returns
+//     nil at a clean end. Records that Next returned before an error are those that were
+//     written, unless bytes were changed that no checksum covers: those of a stream
+//     without checksums, or the header of a stream or frame (WithChecksums). The end is
+//     final: Next does not check again whether a file has grown (package rotate finds
 //     the end of a file that is being written). bufio.Scanner
 //     and arrow-go's array.RecordReader work like this. parquet-go fills a slice and
 //     returns io.EOF with the last rows; here a record is one value that changes in
@@ -125,12 +131,12 @@
 //     an error of the constructor, never a panic. A field of a struct that is 0 takes its default.
 //   - Numbers of bytes end in Bytes: DictBytes, WithDictBytes, Limits.DictBytes.
 //   - A Root is a *schema.Struct, the struct of the records with its fields; a Schema is
-//     a schema.WireSchema, the numbers of fields that a stream has. Stats are counts of
-//     what was done so far.
-//   - What the caller can only do wrong in its own code panics, as in slices: an index
+//     a schema.WireSchema, the numbers of fields that a stream has. Stats are counts since
+//     the start.
+//   - Mistakes in the code of the caller panic, as in package slices: an index
 //     out of range, a negative length, a nil shared value, a change of a shared value,
 //     a nil argument of CopyFrom and Equal, of a function of package schema, or of a
-//     constructor that returns no error, as in package stefpdata.
+//     constructor that returns no error, such as those of package stefpdata.
 //   - Writers, readers, encoders, decoders and the records of a root are created by their
 //     constructors: their zero values cannot be used.
 //

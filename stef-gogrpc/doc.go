@@ -23,17 +23,17 @@
 // Stream does not know what its writer holds.
 //
 // A Client opens streams on a connection. A Stream is the destination of one STEF
-// writer. During opening, the server names the schema it reads and the limit of
+// writer. When a stream is opened, the server sends the schema it reads and the limit of
 // its dictionaries; Stream.WriterOptions passes both to the writer. A server with
 // an older schema receives the fields it knows. A server with a newer schema
-// receives all fields. A server with an unrelated schema causes an error of
-// KindIncompatible.
+// receives all fields. If the schema of the server is unrelated, Open returns an error
+// of KindIncompatible.
 //
 // A Session is for long-running senders. It keeps streams open, replaces them from
 // time to time so that load can move between servers, replaces broken streams, and
 // reports the result of each batch. A batch that was not sent before its stream ended stays
-// with the session and goes to the next stream. Most programs that send need a Session; it is
-// built on Streams. It needs a BatchWriter, which turns batches of the program into
+// with the session, which sends it on the next stream. Most programs that send should use
+// a Session; it is built on Streams. It needs a BatchWriter, which turns batches of the program into
 // records. This one serves a Session[[]string] of log lines; ExampleSession is a
 // whole program:
 //
@@ -61,28 +61,29 @@
 // of the caller's grpc.ClientConn and grpc.Server. The examples show certificates at
 // both ends and credentials per stream. STEF has its own compression
 // (stef.WithCompression). A Server refuses streams whose messages gRPC compresses,
-// because gRPC decompresses a message before any limit can count it, unless the clients are
-// trusted (WithCompressedMessages). A gRPC server for
+// because gRPC decompresses a message before any limit can count it. For trusted clients,
+// WithCompressedMessages allows them. A gRPC server for
 // unknown clients should have a ReceiveLimit, which bounds the messages that they begin
 // and do not finish.
 //
 // # The compact form
 //
-// Some roots have a compact form with a larger schema, for example those of package
-// otelstef. Both ends use it if both name it: client.Open(ctx,
+// Some roots, for example those of package otelstef, also have a compact form, which has a
+// larger schema. A stream has the compact form if both ends name it: client.Open(ctx,
 // otelstef.MetricsCompactRoot()) and server.Handle(otelstef.MetricsCompactRoot(),
 // handler). If one end names otelstef.MetricsRoot(), the stream has the full form.
 // The code that writes and reads records is the same. Do not append
-// otelstef.CompactMetrics() or stef.WithSchema to Stream.WriterOptions to get more
-// than was agreed: creating the writer then fails with an *Error of KindIncompatible.
+// otelstef.CompactMetrics() or stef.WithSchema to Stream.WriterOptions to write more
+// fields than the ends agreed on: the constructor of the writer then returns an *Error
+// of KindIncompatible.
 //
 // # What is promised
 //
-// Delivery is at least once. An acknowledged record was either accepted by the
-// server's handler or reported bad: Stream.Rejected and WithOnResponse tell which. If
+// Delivery is at least once. The server's handler accepted an
+// acknowledged record or reported it bad: Stream.Rejected and WithOnResponse tell which. If
 // a stream ends early, it is unknown whether the unacknowledged records arrived.
 // The sender should send them again, except the bad ones; they may then arrive
-// twice. Error.Retryable reports whether the peer would accept them at all.
+// twice. Error.Retryable reports whether a retry may succeed.
 //
 // # Ownership
 //
@@ -96,8 +97,8 @@
 //
 // WithMaxUnackedBytes bounds the data that a client has sent and the server has
 // not acknowledged: at the bound, writes wait. A write also waits, by gRPC's flow
-// control, while the server does not read. Both waits end with the stream, and
-// with the context if the call has one. Data from the server is also bounded: in
+// control, while the server does not read. Both waits end when the stream ends, or
+// the context of the call, if it has one. Data from the server is also bounded: in
 // message size by the receive limit of the connection, in stored ids (see
 // Stream.Rejected), and in time (WithHandshakeTimeout).
 //
@@ -114,9 +115,9 @@
 //	                  gRPC status, RetryDelay the delay that the peer asked for
 //	*UnsentError      Session.Send: the batch was returned to the caller; wraps an *Error
 //	*RejectedError    Session.Send: delivered except some records
-//	*BatchError       Session.Send: the batch, or with Delivered a part of it, cannot be encoded
+//	*BatchError       Session.Send: the batch cannot be encoded; if Delivered, only the part that Err names
 //	ErrSessionClosed  wrapped in an *UnsentError after Session.Shutdown
-//	a context's error wrapped where a context ended the waiting
+//	a context's error wrapped if a context ended a wait
 //
 // Errors about options and configurations, and errors of Handle, are plain errors:
 // they are mistakes in the program. Error.Retryable implements the retry table of
@@ -152,13 +153,13 @@
 //	internal/session    the life of a sender; pure state
 //	client, negotiate   opening a stream
 //	stream, stream_end  the sending end of one stream
-//	session             façade of the machine: Send, Shutdown, Stats
-//	session_opener      a goroutine per place of a stream: opens and replaces it
+//	session             the API of the machine: Send, Shutdown, Stats
+//	session_opener      a goroutine for each stream of a session: opens and replaces it
 //	session_sender      two goroutines per stream: encode and send; watch
 //	session_decide      carries out what the machine decides
 //	server, server_…    the receiving end
 //
-// A push passes through Session.Send, Machine.Submit, sender.encode, the batch
+// A batch passes through Session.Send, Machine.Submit, sender.encode, the batch
 // writer and Stream.WriteRecords. Its acknowledgement passes through
 // Stream.respond, ledger.Sender, sender.answered, Machine.Answered and
 // Session.settle.

@@ -5,7 +5,7 @@
 // and STEF streams.
 //
 // An encoder writes batches to a record writer, which produces the stream. A flush
-// ends a frame; after a batch without items it writes no frame. A decoder returns one
+// ends a frame; if there were no items, it writes none. A decoder returns one
 // frame at a time:
 //
 //	w, err := otelstef.NewMetricsWriter(dst, stef.WithCompression(stef.Zstd))
@@ -25,13 +25,14 @@
 //
 // Each data point, span or log record is one record of the stream. Its resource,
 // scope and metric are shared values of the record. A writer sends only what differs
-// from the previous record. An encoder keeps the containers that it has seen. It
-// compares the next container with the most likely one, so it rarely converts a
-// container again. A decoder opens a new container where the content changes.
+// from the previous record. Resources, scopes and
+// metrics are called containers. An encoder keeps the containers that it has seen. It
+// compares the next container with the most likely one of them, so it rarely converts a
+// container again. A decoder begins a new container where the content changes.
 //
 // # Modes
 //
-// Ordered keeps the order of items and of attributes. Sorted puts items in the order
+// Ordered keeps the order of items and of attributes. Sorted puts items in an order
 // that makes the stream small, and sorts attributes by key; attributes with equal
 // keys keep their order. Attributes within values are not sorted. Both modes merge
 // containers of equal content that become neighbours. The output depends only on the
@@ -39,21 +40,21 @@
 //
 // Points are sorted by metric, attributes, resource and time, or by time first if hardly any
 // series has several points. A decoder begins a container where the content changes. If this
-// order made it begin many more than the batch has, points are sorted by resource and scope
-// first. For the recordings of the repository, OTLP after a sorted stream takes at most 1 %
-// more bytes than before it.
+// order would cause many more containers than the batch has, points are sorted by resource
+// and scope first. For the recordings of the repository, OTLP that a decoder makes from a
+// sorted stream takes at most 1 % more bytes than the original.
 //
 // Spans are sorted by resource and scope, then by trace and start time. If traces
 // have few spans, the name is compared before the trace. Spans are sorted in chunks
-// of some hundred spans. The default for logs is Ordered, because timestamps cannot
-// restore the original order of sorted logs. Attributes of logs keep their order in
+// of some hundred spans. The default for logs is Ordered, because the original order of
+// logs cannot be restored from their timestamps. Attributes of logs keep their order in
 // both modes.
 //
 // Text bodies of logs are split into a template and parameters if templates repeat
 // and make up most of the text. This makes compressed streams up to a third smaller,
 // but costs time. In compressed streams the encoder estimates from samples whether
-// templates save bytes, for each resource and scope, stops while they do not, and does
-// not begin with a first batch of a few records. WithTemplates configures it.
+// templates save bytes, for each resource and scope. It uses none while they do not, and
+// none in a first batch of a few records. WithTemplates configures this.
 //
 // The file benchmarks/converters.md lists sizes and times for real data sets.
 //
@@ -63,8 +64,8 @@
 // because Go strings are immutable, and nothing else. Callers own decoded batches.
 // The strings of a decoded batch are shared with the dictionaries of the reader and
 // share memory with other strings of the frame; clone a string before keeping it for
-// long. The objects of a decoded batch are allocated in chunks of at most 4 KiB, some
-// of which it shares with the batch before or after; copy an item (CopyTo) before
+// long. The objects of a decoded batch are allocated in chunks of at most 4 KiB, and
+// some chunks hold objects of two batches. So copy an item (CopyTo) before
 // keeping it for long without its batch. Encoders and decoders serve one stream, reuse their memory from batch to
 // batch, and are not safe for concurrent use by several goroutines. The pools of an
 // encoder are bounded: it empties them when they grow too large.
@@ -77,18 +78,18 @@
 // # Limits
 //
 // Every reader accepts items within these limits: 1023 attributes in a list, 200 nested
-// arrays and maps (MaxDepth), and 8 MiB (MaxItemBytes). An item that exceeds a limit is
-// left out and reported in ItemErrors with its place; the other items are written.
+// arrays and maps (MaxDepth), and 8 MiB (MaxItemBytes). An encoder omits an item that exceeds
+// a limit, writes the other items, and reports the place of the item in ItemErrors.
 //
-// A record with content that OTLP cannot express is left out and reported in
-// RecordErrors with its number; the other records are converted. This concerns
+// A decoder omits a record with content that OTLP cannot express, converts the other
+// records, and reports the number of the record in RecordErrors. This concerns
 // numbers over 32 bits where OTLP has 32, ids of other lengths, unknown types of
 // metrics, and values that do not match the type.
 //
 // # Losses
 //
 // In the full schema everything survives the round trip, except the order that the
-// mode may change, the borders between neighbours of equal content, and the
+// mode may change, the borders between neighbouring containers of equal content, and the
 // following:
 //
 //	resources, scopes and metrics without items   records exist only for items
@@ -103,14 +104,14 @@
 //	number points without value and flag: they are decoded with the flag
 //	numbers of dropped events and links of spans
 //
-// Records of other writers may contain more than pdata can represent. The following
-// is dropped silently, because it says nothing about the telemetry:
+// Records of other writers may contain more than pdata can represent. Decoders drop the
+// following without an error, because it says nothing about the telemetry:
 //
 //	envelopes, and user data of the stream's header
 //	temporality of gauges and summaries
 //	monotonicity of metrics other than sums, bounds of metrics other than histograms
 //	exemplars of summaries
-//	whether an id that is not set is absent or all zero, and whether it is text
+//	whether an id that is not set was absent or all zeros, and whether an id was text
 //
 // Losses counts what encoders lose. Schemas with fewer fields than the published one
 // lose the content of the missing fields; this is not counted.
