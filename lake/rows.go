@@ -266,7 +266,7 @@ func putCount(b *array.Uint32Builder, n uint32) {
 	b.Append(n)
 }
 
-// manyKeys is the number of attributes from which equal keys are detected with a map.
+// manyKeys is the number of attributes above which a map detects equal keys.
 const manyKeys = 24
 
 // putAttributes appends a map. If keys are equal, only the first is in the map, because

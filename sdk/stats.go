@@ -21,9 +21,9 @@ type OmittedError = records.OmittedError
 // Stats counts the items of an exporter to an endpoint. Each item of an export that has ended
 // is in one of Delivered (acknowledged by the peer), Omitted (over the limits of STEF),
 // Rejected (permanently rejected by the peer) and Failed (not delivered; the export returned an
-// error). ByOTLP is the part of Delivered that was sent by OTLP, Retries how often a batch was
-// sent again, Streams the opened streams, and Downgrades the changes from STEF to OTLP. All
-// are uint64.
+// error). ByOTLP is the part of Delivered that was sent by OTLP. Retries counts how often a batch
+// was sent again, Streams counts the opened streams, and Downgrades counts the changes from
+// STEF to OTLP. All are uint64.
 type Stats = settings.Stats
 
 // FileStats counts the items of an exporter to files, and the files. Written is the number of

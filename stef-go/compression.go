@@ -30,7 +30,7 @@ func (c Compression) String() string {
 	return fmt.Sprintf("Compression(%d)", uint8(c))
 }
 
-// Level is the effort of zstd compression. The wire does not carry it: every reader
+// Level is the effort of zstd compression. The stream does not contain it: every reader
 // reads every level.
 type Level uint8
 

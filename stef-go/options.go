@@ -27,7 +27,8 @@ const (
 	DefaultWindowBytes = 1 << 20
 )
 
-// WithCompression sets how frames are compressed. Default None. The wire carries it.
+// WithCompression sets how frames are compressed. The default is None. The headers of the
+// stream name the compression.
 func WithCompression(compression Compression) WriterOption {
 	return func(c *config.Writer) error {
 		if compression > Zstd {
@@ -38,8 +39,9 @@ func WithCompression(compression Compression) WriterOption {
 	}
 }
 
-// WithCompressionLevel sets the effort of zstd compression. Default LevelDefault. The wire does
-// not carry it. Without WithCompression(Zstd) it has no effect.
+// WithCompressionLevel sets the effort of zstd compression. The default is LevelDefault.
+// Readers read every level without an option. Without WithCompression(Zstd) the level has
+// no effect.
 func WithCompressionLevel(level Level) WriterOption {
 	return func(c *config.Writer) error {
 		if level < LevelFastest || level > LevelAuto {
@@ -51,8 +53,8 @@ func WithCompressionLevel(level Level) WriterOption {
 }
 
 // WithWindowBytes sets the zstd window in bytes, a power of two from 1 KiB to 8 MiB.
-// The window is the distance within which zstd finds repetition, and most of the
-// memory of a writer and of the readers of its stream. Default DefaultWindowBytes.
+// Within the distance of the window, zstd finds repetitions. The window is most of the
+// memory of a writer and of the readers of its stream. The default is DefaultWindowBytes.
 func WithWindowBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1<<10 || bytes > 8<<20 || bytes&(bytes-1) != 0 {

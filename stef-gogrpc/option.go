@@ -93,7 +93,7 @@ func WithCallOptions(options ...grpc.CallOption) ClientOption {
 func WithHandshakeTimeout(d time.Duration) ClientOption {
 	return func(c *clientConfig) error {
 		if d <= 0 {
-			return fmt.Errorf("stefgrpc: WithHandshakeTimeout(%v), must be positive", d)
+			return fmt.Errorf("stefgrpc: WithHandshakeTimeout(%v): must be positive", d)
 		}
 		c.handshakeTimeout = d
 		return nil

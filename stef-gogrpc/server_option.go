@@ -129,7 +129,7 @@ func WithMaxDictBytes(bytes int) ServerOption {
 			return err
 		}
 		if bytes > maxDictLimit {
-			return fmt.Errorf("stefgrpc: WithMaxDictBytes(%d), must be at most %d", bytes, maxDictLimit)
+			return fmt.Errorf("stefgrpc: WithMaxDictBytes(%d): must be at most %d", bytes, maxDictLimit)
 		}
 		return nil
 	}
@@ -139,15 +139,17 @@ func WithMaxDictBytes(bytes int) ServerOption {
 // accept, where an int has 32 bits, too.
 const maxDictLimit = min(1<<38, math.MaxInt>>2)
 
-// WithWindowMemoryBytes sets the memory of the zstd windows of all streams from which the
-// server asks clients for smaller ones. A stream with the default window of 1 MiB holds
-// 1.4 MiB, one with 64 KiB a quarter of a MiB. A client is asked when it opens a
-// stream. It then chooses a window by the size of its frames, 16 KiB if these are
-// small, and at most the window with which four times the memory would hold as many
-// streams as are open, or 32 KiB. So streams that were opened before, large frames,
-// and clients that do not know the request need more than the memory. With the
-// default, DefaultWindowMemoryBytes, 46 streams are not asked, 182 may use 1 MiB, and 1,024
-// may use 64 KiB. 0 asks for nothing.
+// WithWindowMemoryBytes sets a bound for the memory of the zstd windows of all streams.
+// When the default windows of the open streams would need more, the server asks the client
+// of each new stream for a smaller window. 0 never asks.
+//
+// The client then chooses a window by the size of its frames, 16 KiB if these are small.
+// The server names the largest window that it may choose: the one with which all open
+// streams would need four times the bound, but at least 32 KiB. A stream with the default
+// window of 1 MiB holds 1.4 MiB, a stream with 64 KiB holds a quarter of a MiB. With the
+// default, DefaultWindowMemoryBytes, 46 streams are not asked, 182 may use 1 MiB, and
+// 1,024 may use 64 KiB. Streams that were opened before, large frames, and clients that
+// do not know the request can exceed the bound.
 //
 // spec: #window-limit
 func WithWindowMemoryBytes(bytes int) ServerOption {
@@ -272,14 +274,14 @@ func stackOfPanic() []byte { return debug.Stack() }
 
 func atLeast(option string, n, least int) error {
 	if n < least {
-		return fmt.Errorf("stefgrpc: %s(%d), must be at least %d", option, n, least)
+		return fmt.Errorf("stefgrpc: %s(%d): must be at least %d", option, n, least)
 	}
 	return nil
 }
 
 func notNegative(option string, d time.Duration) error {
 	if d < 0 {
-		return fmt.Errorf("stefgrpc: %s(%v), must not be negative", option, d)
+		return fmt.Errorf("stefgrpc: %s(%v): must not be negative", option, d)
 	}
 	return nil
 }

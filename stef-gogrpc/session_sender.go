@@ -114,10 +114,11 @@ func (x *sender[B]) encode(b *session.Batch) bool {
 	return x.canContinue(e)
 }
 
-// write encodes a batch and estimates its size. If a frame ended during the
-// encoding, its bytes have left the buffer, compressed, and may already be
-// acknowledged. So the estimate is the greater of two counts. left names the items that
-// are not among the records that were written.
+// write encodes a batch and estimates its size. If a frame ends during the
+// encoding, its bytes leave the buffer. They are compressed then, and may already be
+// acknowledged. So the estimate is the larger of two numbers: by how much the buffer grew,
+// and by how much the buffer and the unacknowledged data grew together. left names the
+// items that were omitted.
 func (x *sender[B]) write(batch B) (e session.Encoding, left, err error) {
 	unacked, _ := x.stream.Unacked()
 	buffered := int64(x.writer.BufferedBytes())

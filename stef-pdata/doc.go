@@ -25,8 +25,7 @@
 //
 // Each data point, span or log record is one record of the stream. Its resource,
 // scope and metric are shared values of the record. A writer sends only what differs
-// from the previous record. Resources, scopes and
-// metrics are called containers. An encoder keeps the containers that it has seen. It
+// from the previous record. Resources, scopes and metrics are called containers. An encoder keeps the containers that it has seen. It
 // compares the next container with the most likely one of them, so it rarely converts a
 // container again. A decoder begins a new container where the content changes.
 //
@@ -66,7 +65,9 @@
 // share memory with other strings of the frame; clone a string before keeping it for
 // long. The objects of a decoded batch are allocated in chunks of at most 4 KiB, and
 // some chunks hold objects of two batches. So copy an item (CopyTo) before
-// keeping it for long without its batch. Encoders and decoders serve one stream, reuse their memory from batch to
+// keeping it for long without its batch.
+//
+// Encoders and decoders serve one stream, reuse their memory from batch to
 // batch, and are not safe for concurrent use by several goroutines. The pools of an
 // encoder are bounded: it empties them when they grow too large.
 //

@@ -32,8 +32,8 @@ func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *Traces
 }
 
 // Reset prepares the decoder for the next stream of its reader, which must have been reset
-// before. It returns what a new decoder returns; a batch may share memory with those of the
-// stream before, as with earlier ones of its own stream.
+// before. Afterwards the decoder returns the same batches as a new one. A batch may share
+// memory with batches of the previous stream, as with earlier batches of its own stream.
 func (d *TracesDecoder) Reset() {
 	d.reset()
 }
@@ -45,9 +45,9 @@ func (d *TracesDecoder) Reset() {
 // Records that OTLP cannot express, such as those with ids of other lengths, are left
 // out and reported in RecordErrors; the spans of the other records are returned with
 // it, and decoding can continue. Any other error ends the stream. If a frame is damaged,
-// Decode returns the spans before the damage and the error. Of a frame that is cut off it
-// returns no spans, only the error. If it has to return RecordErrors, the next call
-// returns the error.
+// Decode returns the spans before the damage and the error. If a frame is cut off, it
+// returns no spans, only the error. If this call has to return RecordErrors, the next
+// call returns the error.
 func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	d.batch = ptrace.NewTraces()
 	if d.err != nil {

@@ -31,9 +31,9 @@ var phrases = []string{
 }
 
 // Logs generates a batch of log records with bodies of about LogSize bytes,
-// like those of a relay in a Kubernetes cluster: lines of JSON that repeat each
-// other to about nine tenths, so that they compress as well as those of the
-// study.
+// like those of a relay in a Kubernetes cluster. The bodies are lines of JSON. About
+// nine tenths of a line repeat earlier lines, so they compress as well as those of
+// the study.
 func Logs(records int, n uint64) otlpfile.Batch {
 	random := rand.New(rand.NewPCG(1137, n))
 	ld := plog.NewLogs()

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// families are the formats with the colour that each has in every chart. The first one
-// whose name begins the name of a series decides. Most colours are Okabe and Ito's, which
+// families are the formats with the colour that each has in every chart. A series has the
+// colour of the first family whose name is a prefix of its own name. Most colours are Okabe and Ito's, which
 // people with any colour vision can distinguish.
 var families = []struct {
 	name   string

@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sampling sends traces, whose spans arrive out of order and late, through a
-// Collector with processors that hold traces in memory, over OTLP or STEF, and counts
+// Command sampling sends traces over OTLP or STEF through a Collector with processors
+// that hold traces in memory. The spans arrive out of order and late. The command counts
 // how many arrive and where the others are lost. The Collector runs in a separate
 // process, so that its memory and CPU time can be measured. README.md has the results.
 package main

@@ -38,7 +38,7 @@ type Study struct {
 // Page is a page of the report.
 type Page struct {
 	Name, Title string
-	// Data says what a page measures that has none of the sets.
+	// Data says what a page measures if it does not measure the sets.
 	Data string
 	// Copied is the command of a study in docs/studies that the page shows.
 	Copied string

@@ -253,7 +253,7 @@ func speedOf(c *Context, t *report.Table, b *batches, zstd bool) error {
 	return nil
 }
 
-// speedBench checks what a format makes of the batches and prepares its operations.
+// speedBench checks the output of a format for the batches and prepares its operations.
 func (c *Context) speedBench(f format.Format, p format.Compression, b *batches) (*Bench, error) {
 	if err := c.check(f, p, b); err != nil {
 		return nil, err

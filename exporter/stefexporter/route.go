@@ -25,7 +25,7 @@ const (
 	minRefusalPause = time.Second
 	maxRefusalPause = 5 * time.Second
 	// connectionPause is the least time between a change of a connection and the attempt
-	// that it causes: the change may be part of an attempt.
+	// that it causes, because another attempt may have caused the change.
 	connectionPause = 100 * time.Millisecond
 	// refusalGrace is how long a refusal applies to batches that arrive after it.
 	refusalGrace = time.Second

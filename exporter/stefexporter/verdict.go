@@ -33,9 +33,9 @@ func judge(err error, retryExhausted bool) verdict {
 	}
 }
 
-// judgeStream returns the verdict on the batches of a stream that ended. It retries them
-// if the connection failed or an end closed the stream, because another stream can
-// succeed.
+// judgeStream returns the verdict on the batches of a stream that ended. If the
+// connection failed, or the client or the server closed the stream, the batches are
+// retried, because another stream can succeed.
 func judgeStream(err error, retryExhausted bool) verdict {
 	v := judge(err, retryExhausted)
 	switch stefgrpc.FromStatus(err).Kind {

@@ -96,7 +96,7 @@ func TestErrorText(t *testing.T) {
 	f(join(good, []byte{0, 0, 0, 9, 1, 2, 3}), otlpfile.Parts, otlpfile.Traces, io.ErrUnexpectedEOF,
 		"otlp-parts traces part 2, byte 8: the file ends after 3 of the 9 bytes of a part (head -c 8 of the uncompressed file keeps the parts before it): unexpected EOF")
 	f(join(good, []byte{0xff, 0, 0, 0, 1}), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrTooLarge,
-		"otlp-parts traces part 2, byte 8: over the limit: a part of 4278190080 bytes, at most 1000")
+		"otlp-parts traces part 2, byte 8: over the limit: a part has 4278190080 bytes, at most 1000 are allowed")
 	// resource_spans 12 bytes, scope_spans 10, spans 8, kind 1, trace_id 4.
 	span := []byte{0x0a, 12, 0x12, 10, 0x12, 8, 0x30, 1, 0x0a, 4, 1, 2, 3, 4}
 	f(join(good, part(span...)), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrCorrupt,

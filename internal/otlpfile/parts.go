@@ -32,7 +32,7 @@ func (d *partsDecoder) next(buf []byte) (piece, error) {
 	}
 	size := binary.BigEndian.Uint32(head)
 	if uint64(size) > uint64(d.limit) {
-		return p, fmt.Errorf("%w: a part of %d bytes, at most %d", ErrTooLarge, size, d.limit)
+		return p, fmt.Errorf("%w: a part has %d bytes, at most %d are allowed", ErrTooLarge, size, d.limit)
 	}
 	d.src.skip(4)
 	begin := p.offset

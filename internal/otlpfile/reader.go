@@ -97,8 +97,8 @@ type piece struct {
 	// checked is set for JSON that is valid and has the fields of these signals.
 	checked bool
 	signals uint8
-	// found is the signal of a message that was checked for it, because none before it
-	// had items.
+	// found is the signal that the content of the message shows. It is SignalUnknown if
+	// the content was not checked, or the message has no items.
 	found Signal
 }
 

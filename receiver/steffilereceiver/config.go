@@ -190,7 +190,7 @@ func depths(pattern string) string {
 // maxDictionaries is the number of dictionaries that a reader can hold.
 const maxDictionaries = 4
 
-// maxMiB keeps sums of limits within the integers of all platforms.
+// maxMiB bounds each limit, so that sums of limits fit into an int on all platforms.
 const maxMiB = 512
 
 // Validate reports invalid limits.

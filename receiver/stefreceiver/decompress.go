@@ -148,8 +148,8 @@ func (d *decompression) refusal(err error) error {
 	return invalid(fmt.Errorf("cannot decompress it: %w", err))
 }
 
-// inflate returns the decompressed bytes of a request, at most most of them. The request
-// remains as it is.
+// inflate returns the decompressed bytes of a request, up to the limit most. It does not
+// change the request.
 func inflate(ctx context.Context, request *otlpRequest, most int64) (mem.BufferSlice, error) {
 	wire := request.data.Reader()
 	defer wire.Close()

@@ -187,8 +187,8 @@ func WithUserData(data map[string]string) WriterOption {
 	}
 }
 
-// WithRestart sets the flags of every data frame after the first. Frames that
-// restart all are self-contained: they can be decoded with the headers, without the
+// WithRestart sets the flags of every data frame after the first. With RestartAll
+// frames are self-contained: they can be decoded with the headers, without the
 // frames before them.
 //
 // spec: #restart

@@ -137,8 +137,8 @@ func (t *tracer) emit(e *Event) {
 	t.f(e)
 }
 
-// read makes an event of the first n bytes, or for n < 0 of all bytes, that were
-// read from the source and had no event yet.
+// read emits an event for the bytes that were read from the source and are not part of an
+// event yet: for the first n of them, or for all if n < 0.
 func (t *tracer) read(n int, detail any) {
 	if t == nil {
 		return

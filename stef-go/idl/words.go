@@ -16,8 +16,8 @@ type cause struct {
 	message string
 }
 
-// foreignWord returns what to write instead of a word of other languages at a field of
-// the given name and type, or "" if word is none.
+// foreignWord returns what to write instead of word, at a field of the given name and
+// type, if word is a keyword of other schema languages. Otherwise it returns "".
 func foreignWord(word, name, typ string) string {
 	switch strings.ToLower(word) {
 	case "repeated":
@@ -34,8 +34,8 @@ func foreignWord(word, name, typ string) string {
 	return ""
 }
 
-// blame stores the likely cause of a later error. The first one stays until a field is
-// certainly where it seems to be.
+// blame stores the likely cause of a later error, unless one is stored already. The parser
+// deletes the cause when it has read a field that is certainly in the right place.
 func (p *parser) blame(at span, message string) {
 	if message != "" && p.cause.message == "" {
 		p.cause = cause{at, message}

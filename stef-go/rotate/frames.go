@@ -35,10 +35,10 @@ func (f *Frames) End() int64 { return f.end }
 // -1 until that is complete.
 func (f *Frames) Count() int { return f.frames - 1 }
 
-// Next moves behind the next header or frame if all of it is in the first size bytes
-// of r, and reports whether it did. Errors wrap stef.ErrCorrupt, stef.ErrLimit,
-// stef.ErrVersion or the error of r; then Next can be called again, with the same
-// result if the file did not change.
+// Next moves past the next header or frame if all of it is in the first size bytes
+// of r, and reports whether it moved. Errors wrap stef.ErrCorrupt, stef.ErrLimit,
+// stef.ErrVersion or the error of r. After an error, Next can be called again; it returns
+// the same error if the file did not change.
 func (f *Frames) Next(r io.ReaderAt, size int64) (bool, error) {
 	var head [32]byte
 	n, err := r.ReadAt(head[:min(int64(len(head)), max(size-f.end, 0))], f.end)

@@ -112,7 +112,7 @@ func notInName(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 }
 
-// tick is how often the background looks for work that is due.
+// tick returns how often the background goroutine checks whether work is due.
 func (o *Options) tick() time.Duration {
 	tick := time.Second
 	for _, interval := range []time.Duration{o.MaxAge, o.SyncEvery, o.FlushInterval} {

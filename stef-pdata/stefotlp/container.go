@@ -44,7 +44,8 @@ func (e *encoder) prefetch(x extent) {
 	e.touched += sum
 }
 
-// maxTouched is how many bytes stay in the cache together with all other data.
+// maxTouched is the number of bytes that fit into the processor's cache beside all other
+// data.
 const maxTouched = 256 << 10
 
 // Losses returns the content of the messages that the stream does not carry so far.

@@ -37,8 +37,9 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 // Records that OTLP cannot express are left out and reported in RecordErrors; the
 // points of the other records are appended, and decoding can continue. Any other
 // error ends the stream. If a frame is damaged, AppendOTLP appends the points before the
-// damage and returns the error. Of a frame that is cut off it appends nothing. If it has
-// to return RecordErrors, the next call returns the error.
+// damage and returns the error. If a frame is cut off, it appends no
+// points of the frame. If this call has to return RecordErrors, the next call returns
+// the error.
 func (d *MetricsDecoder) AppendOTLP(dst []byte) ([]byte, error) {
 	d.metric, d.metricAt = nil, 0
 	return d.decode(dst, d.record, d.finish)

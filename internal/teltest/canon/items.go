@@ -73,8 +73,8 @@ func Diff(want, got *Items) string {
 		return ""
 	}
 	head := fmt.Sprintf("%d of %d items are missing, %d of %d are not wanted\n", len(missing), want.Len(), len(extra), got.Len())
-	// Enough to find the counterpart in the sets of a test, without quadratic
-	// time in large ones.
+	// Comparing more candidates would take quadratic time in large sets. In the
+	// sets of a test, the counterpart is among these.
 	const candidates = 2000
 	others := got.texts(extra[:min(len(extra), candidates)])
 	if len(missing) == 0 {

@@ -22,7 +22,7 @@ const (
 	partBytes    = 16 << 10 // the largest frame that every server accepts
 )
 
-// stalled is how long Begin waits for a server that takes no more data.
+// stalled is how long Begin waits for a server that reads no more data.
 const stalled = 2 * time.Second
 
 // ErrStalled is the error of Begin if the server takes no more data.

@@ -252,7 +252,7 @@ func appendBools(dst []byte, values []uint8) []byte {
 	return dst
 }
 
-// statistics returns the limits of the values and the number of entries without one.
+// statistics returns the smallest and the largest value, and the number of nulls.
 func (l *leaf) statistics() metadata.EncodedStatistics {
 	var s metadata.EncodedStatistics
 	s.SetNullCount(l.nulls)

@@ -30,7 +30,7 @@ func (m *arena) get(n int) (s slots) {
 	return slots{slices.Grow(s.rep[:0], n), slices.Grow(s.def[:0], n), slices.Grow(s.at[:0], n)}
 }
 
-// put takes the memory of slots that are not needed any more.
+// put stores the memory of slots that are not needed any more, so that get reuses it.
 func (m *arena) put(s slots) { *m = append(*m, s) }
 
 // rows returns the slots of rows.

@@ -85,7 +85,7 @@ func (s *Sender[B]) finalError(ctx context.Context, err error, start time.Time) 
 func (s *Sender[B]) gaveUp(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if state := s.session.Stats(); state.Live == 0 && state.LastError != nil {
-		return fmt.Errorf("stef: endpoint %s: %w: no stream: %w", s.config.Target, cause, state.LastError)
+		return fmt.Errorf("stef: endpoint %s: %w: no stream is open: %w", s.config.Target, cause, state.LastError)
 	}
 	if errors.Is(err, cause) {
 		return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, err)

@@ -102,7 +102,8 @@ func dial(c *settings.Endpoint) (*grpc.ClientConn, error) {
 	if c.Insecure {
 		security = grpc.WithTransportCredentials(insecure.NewCredentials())
 	}
-	// Connections wait like streams. The defaults of gRPC are 1 to 120 seconds.
+	// Attempts to connect have the same pauses as attempts to open a stream. The
+	// defaults of gRPC are 1 to 120 seconds.
 	wait := backoff.Config{
 		BaseDelay:  c.Retry.InitialInterval,
 		Multiplier: backoffMultiplier,

@@ -13,8 +13,8 @@ import (
 const (
 	maxTraces = 1 << 15
 	maxIDs    = 1 << 17
-	// scanned is the number of ids of a trace up to which writers compare all of them.
-	// Ids of longer traces are in an index.
+	// scanned is the largest number of ids of a trace for which writers compare an id with
+	// all of them. Traces with more ids have an index.
 	scanned = 32
 )
 

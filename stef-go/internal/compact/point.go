@@ -347,9 +347,9 @@ func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 	return words
 }
 
-// putSteady is Put for a point of a steady series with the codes 0: the fields of times
-// and of the form stay as they are. It returns false and changes nothing if the point is
-// another one. It is the inverse of TakeSteady.
+// putSteady is Put for a point of a steady series whose codes are all 0: the fields for
+// times and for the form do not change. For any other point it returns false and changes
+// nothing. It is the inverse of TakeSteady.
 func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	start := x.start
 	if x.startIsTime {

@@ -36,7 +36,7 @@ const (
 	sharedFrames = 7
 )
 
-// sharedColumn is a column that shares blocks for some more frames.
+// sharedColumn is a column that shares blocks with its neighbours for some more frames.
 type sharedColumn struct {
 	column.Writer
 	frames int

@@ -25,8 +25,8 @@ const (
 	MaxHeldBytes  = 16 << 20
 )
 
-// maxIdle is how many elements a map may have to be kept when it is emptied: clearing a
-// map takes time in proportion to the most elements it ever had.
+// maxIdle is the largest number of elements of a map that is cleared and reused: the time
+// to clear a map grows with the most elements that it ever had.
 const maxIdle = 1 << 9
 
 // emptied returns m without its elements, or nil.

@@ -23,8 +23,8 @@ type Losses struct {
 	Flags uint64
 	// Values are points with the flag "no recorded value" that had a value.
 	Values uint64
-	// Unvalued are number points without a value and without that flag. They are
-	// decoded with the flag.
+	// Unvalued are number points without a value and without the flag "no recorded
+	// value". They are decoded with the flag.
 	Unvalued uint64
 	// DroppedEvents are spans whose number of dropped events was not 0.
 	DroppedEvents uint64

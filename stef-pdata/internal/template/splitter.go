@@ -205,8 +205,8 @@ func (s *Splitter) splitLinked(b *Body, t *trial) {
 	t.weigh(b.Text, s.params[b.from:])
 }
 
-// linkedShape is the shape of all texts that linked templates of a resource and scope
-// split.
+// linkedShape is the shape of all texts that are split by linked templates of a resource
+// and scope.
 var linkedShape textShape
 
 // likely tries three likely shapes: the last shape of a text with the same beginning,

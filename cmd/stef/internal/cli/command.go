@@ -127,7 +127,7 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	return ""
 }
 
-// badValue is the error of package flag for a value that is no number and no
+// badValue is the error of package flag for a value that is neither a number nor a
 // duration.
 var badValue = regexp.MustCompile(`for flag -(\S+): parse error$`)
 

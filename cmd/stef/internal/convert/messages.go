@@ -64,7 +64,7 @@ func (m *Messages) Next() ([]byte, error) {
 func (m *Messages) at(text string, err error) error {
 	if each := (*file.EachError)(nil); errors.As(err, &each) {
 		// The place in the file, since the content has another one.
-		return fmt.Errorf("offset %d, message %d: %w: compressed alone with zstd: %w", each.Offset, m.n, stef.ErrCorrupt, each.Err)
+		return fmt.Errorf("offset %d, message %d, which is compressed alone with zstd: %w: %w", each.Offset, m.n, stef.ErrCorrupt, each.Err)
 	}
 	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		bad := fmt.Errorf("offset %d, message %d: %w: %s", m.offset, m.n, stef.ErrCorrupt, text)
