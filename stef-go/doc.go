@@ -118,13 +118,13 @@
 //     written, unless bytes were changed that no checksum covers: those of a stream
 //     without checksums, or the header of a stream or frame (WithChecksums). The end is
 //     final: Next does not check again whether a file has grown (package rotate finds
-//     the end of a file that is being written). bufio.Scanner
-//     and arrow-go's array.RecordReader work like this. parquet-go fills a slice and
-//     returns io.EOF with the last rows; here a record is one value that changes in
-//     place, so there is no slice to fill.
+//     the end of a file that is being written). bufio.Scanner and arrow-go's
+//     array.RecordReader work like this. parquet-go fills a slice and returns io.EOF
+//     with the last rows; here a record is one value that changes in place, so there
+//     is no slice to fill.
 //   - Iterate over what a record contains with All, or by Len and an index.
 //   - A function that writes returns one error. After ErrLimit of a record the writer
-//     goes on; after any other error it returns that error again. klauspost/compress/zstd
+//     continues; after any other error it returns that error again. klauspost/compress/zstd
 //     behaves the same with errors of the destination.
 //   - Options are functions named With, as in zstd and arrow-go; parquet-go has structs
 //     and functions. An option that is nil or whose value is out of range is

@@ -45,7 +45,7 @@ type clientConfig struct {
 type ClientOption func(*clientConfig) error
 
 // WithMaxMessageBytes sets the maximum size of a message in bytes, at least 16.
-// Larger chunks are split over several messages. The default is
+// Larger chunks are split into several messages. The default is
 // DefaultMaxMessageBytes. A server cannot announce its receive limit; gRPC's
 // default is 4 MiB.
 func WithMaxMessageBytes(bytes int) ClientOption {

@@ -39,7 +39,7 @@ type ServerStream struct {
 
 	inbound  chan inbound  // messages from receive to Read
 	received chan struct{} // closed when receive has returned
-	// receiveErr is why it returned. Use it only when received is closed.
+	// receiveErr is the error with which receive returned. Use it only when received is closed.
 	receiveErr error
 
 	expired chan struct{} // closed at the end of the lifetime; nil: no limit
@@ -205,7 +205,7 @@ func (s *ServerStream) stop(reason stopReason) error {
 }
 
 // errKilled is the cause of contexts that Shutdown cancelled.
-var errKilled = errors.New("stefgrpc: the time for the shutdown of the server is over")
+var errKilled = errors.New("stefgrpc: the shutdown of the server did not wait any longer")
 
 func (s *ServerStream) killed() bool { return context.Cause(s.ctx) == errKilled }
 

@@ -17,9 +17,9 @@ import (
 // BatchWriter encodes batches into the stream it was made for. A session uses
 // it from one goroutine at a time.
 //
-// If a BatchWriter is also an io.Closer, the session calls Close when it uses the
-// writer no more, and ignores the result. Close releases memory, so that the next
-// stream can reuse it. What the writer then still writes is not sent.
+// If a BatchWriter is also an io.Closer, the session calls Close when it does not need
+// the writer any more, and ignores the result. Close releases memory, so that the next
+// stream can reuse it. Data that the writer writes in Close is not sent.
 type BatchWriter[B any] interface {
 	// WriteBatch encodes a batch and returns the id of its last record, which is
 	// Stats().Records of a generated writer: ids count over the whole stream. If the

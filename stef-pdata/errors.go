@@ -33,15 +33,20 @@ type (
 	// uint64.
 	RecordErrors = mapping.RecordErrors
 
-	// Losses counts the content of written items that a stream does not carry.
-	// EmptyContainers counts resources, scopes and metrics without items;
-	// UnknownFields, fields of OTLP messages that the mapping does not know; ZeroIDs,
-	// ids in OTLP messages that consist of zeros; EntityRefs, entity references of
-	// resources; Flags, points with flag bits that were not sent; Values, points with
-	// the flag "no recorded value" that had a value; Unvalued, number points without
-	// a value and that flag; DroppedEvents and DroppedLinks, spans whose number of
-	// dropped events or links was not 0. All are uint64, and in the full schema only
-	// the first three can be other than 0. The method Total returns the sum.
+	// Losses counts the content of written items that a stream does not carry:
+	//
+	//	EmptyContainers  resources, scopes and metrics without items
+	//	UnknownFields    fields of OTLP messages that the mapping does not know
+	//	ZeroIDs          ids in OTLP messages that consist of zeros
+	//	EntityRefs       entity references of resources
+	//	Flags            points with flag bits that were not sent
+	//	Values           points with the flag "no recorded value" that had a value
+	//	Unvalued         number points without a value and without that flag
+	//	DroppedEvents    spans whose number of dropped events was not 0
+	//	DroppedLinks     spans whose number of dropped links was not 0
+	//
+	// All are uint64. In the full schema only the first three can be other than 0.
+	// The method Total returns the sum.
 	Losses = mapping.Losses
 )
 

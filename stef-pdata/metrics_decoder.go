@@ -39,8 +39,8 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 }
 
 // Reset prepares the decoder for the next stream of its reader, which must have been reset
-// before. It returns what a new decoder returns; a batch may share memory with those of the
-// stream before, as with earlier ones of its own stream.
+// before. Afterwards the decoder returns the same batches as a new one. A batch may share
+// memory with batches of the previous stream, as with earlier batches of its own stream.
 func (d *MetricsDecoder) Reset() {
 	d.reset()
 	d.metric, d.hasMetric, d.metricFault = nil, false, nil

@@ -10,7 +10,7 @@ type Mode uint8
 
 // The modes.
 const (
-	// Sorted puts items in the order that makes the stream small, and sorts
+	// Sorted puts items in an order that makes the stream small, and sorts
 	// attributes by key, except those within values. It is the default for metrics
 	// and traces.
 	Sorted Mode = iota

@@ -364,7 +364,7 @@ func (c *Context) otepRaw() (*report.Table, error) {
 	return t, err
 }
 
-// unsteady is the spread from which the title of the chart names a point: the median of such runs says little.
+// unsteady is the least spread of a point that the title of the chart names, because the median of such runs says little.
 const unsteady = 0.1
 
 // latencyChart is throughput against latency, large batches, zstd.

@@ -93,8 +93,8 @@ func (c *formCheck) defined(name string) bool {
 		slices.ContainsFunc(c.base.Enums, func(e *schema.Enum) bool { return e.Name == name })
 }
 
-// unused refuses what no root of the schema with the form uses, because a definition
-// with a misspelled name would add nothing.
+// unused refuses definitions that no root of the schema with the form uses: a definition
+// with a misspelled name would have no effect.
 func (c *formCheck) unused() {
 	used := map[string]bool{}
 	var visit func(t *schema.Type)

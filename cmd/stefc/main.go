@@ -246,7 +246,8 @@ var otherFlags = map[string]string{
 	"p": "package", "pkg": "package", "licence": "header", "license": "header", "v": "version",
 }
 
-// flagText is the text of an error of package flag, with the flag that was meant.
+// flagText returns the text of an error of package flag. For an unknown flag it suggests
+// the flag that the user probably meant.
 func flagText(err error) string {
 	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !ok {

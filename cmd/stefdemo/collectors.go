@@ -79,7 +79,7 @@ func startCollector(name, config string, exporters ...exporter.Factory) (*collec
 		Factories:               factories,
 		BuildInfo:               component.BuildInfo{Command: name, Description: "demo " + name, Version: "demo"},
 		DisableGracefulShutdown: true,
-		// The logger of gRPC is one for the whole process, which has two Collectors.
+		// gRPC has one logger for the whole process, but the process has two Collectors.
 		SkipSettingGRPCLogger: true,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
 			URIs:              []string{"yaml:" + config},

@@ -20,8 +20,8 @@ import (
 // of a call tell the two apart, and a stats.Handler sees them.
 type answer struct {
 	error
-	// open reports that the peer had accepted the stream. Then the status is about what it
-	// received, and not about the stream.
+	// open reports that the peer had accepted the stream. Then the status is about the data
+	// that the peer received, and not about the stream.
 	open bool
 }
 

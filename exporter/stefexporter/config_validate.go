@@ -125,7 +125,7 @@ func (c *Config) validatePlain() error {
 
 func validateHostPort(endpoint string) error {
 	if several(endpoint) {
-		return fmt.Errorf("endpoint is %q, which is several addresses: use one name that resolves to all of them, such as dns:///backend:4320, or list them in the key endpoints and set routing_key", endpoint)
+		return fmt.Errorf("endpoint is %q, which names several addresses: use one name that resolves to all of them, such as dns:///backend:4320, or list them in the key endpoints and set routing_key", endpoint)
 	}
 	if validateScheme("endpoint", endpoint) != nil || (&configgrpc.ClientConfig{Endpoint: endpoint}).Validate() == nil {
 		return nil
@@ -354,7 +354,7 @@ func (c *StefConfig) validateConnections() error {
 func (c *OTLPConfig) Validate() error {
 	var endpointErr error
 	if several(c.Endpoint) {
-		endpointErr = fmt.Errorf("endpoint is %q, which is several addresses: use one name that resolves to all of them, such as dns:///backend:4317", c.Endpoint)
+		endpointErr = fmt.Errorf("endpoint is %q, which names several addresses: use one name that resolves to all of them, such as dns:///backend:4317", c.Endpoint)
 	} else if (&configgrpc.ClientConfig{Endpoint: c.Endpoint}).Validate() != nil {
 		endpointErr = fmt.Errorf("endpoint is %q: set it to host:port, such as backend:4317, or remove it to use the same as for streams", c.Endpoint)
 	}

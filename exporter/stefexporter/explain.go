@@ -40,8 +40,8 @@ var hints = []textHint{
 	{"authenticator not found", "define this extension under extensions, and list it in service::extensions"},
 }
 
-// tooLarge is what gRPC of the peer says about a message, which can be one of a stream or
-// an OTLP request.
+// tooLarge is the text with which the gRPC of the peer refuses a large message of a stream
+// or a large OTLP request.
 const tooLarge = "grpc: received message larger than max"
 
 // unresolved stands in errors for what gRPC says about a host without an address, which
@@ -244,9 +244,9 @@ func (e *plainError) Unwrap() error { return e.err }
 var (
 	grpcPrefix      = regexp.MustCompile(`stefgrpc: |batch handed back \(not sent\): |rpc error: code = \w+ desc = |transport: Error while dialing: |transport: authentication handshake failed: |name resolver error: `)
 	connectionError = regexp.MustCompile(`connection error: desc = "((?:[^"\\]|\\.)*)"`)
-	// openingStream is what STEF says of a stream that cannot be opened.
+	// openingStream is the text of STEF about a stream that cannot be opened.
 	openingStream = regexp.MustCompile(`(?:unavailable: )?opening a stream of \w+(?: to \S+)?: `)
-	// tlsChain is what crypto/tls and gRPC say before the cause, and tlsDoubt after it.
+	// tlsChain is the text of crypto/tls and gRPC before the cause, tlsDoubt the text after it.
 	tlsChain = regexp.MustCompile(`tls: failed to verify certificate: x509: `)
 	tlsAlert = regexp.MustCompile(`(?:error reading server preface: )?remote error: tls: `)
 	tlsDoubt = regexp.MustCompile(` \(possibly because of .* while trying to verify candidate authority certificate "[^"]*"\)`)

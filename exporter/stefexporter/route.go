@@ -249,8 +249,8 @@ func (x *route[B]) next() <-chan struct{} {
 // this error: they cannot be sent by OTLP instead.
 func (x *route[B]) needSTEF(err error) bool { return x.otlp == nil || !withoutSTEF(err) }
 
-// outdated reports whether a batch must not be dropped because of an error: the peer
-// refused a stream, but before the batch arrived, so it may accept the batch now. A
+// outdated reports whether an error is too old to drop a batch: the peer refused a stream
+// before the batch arrived, so it may accept the batch now. A
 // refusal is valid for refusalGrace, or until a connection is made or lost.
 func (x *route[B]) outdated(err error, arrived time.Time) bool {
 	var unsent *stefgrpc.UnsentError
@@ -300,8 +300,8 @@ func (x *route[B]) connectionChanged() {
 	x.tryEarly(connectionPause)
 }
 
-// connectionReady opens a stream soon if the peer was away: the session may be in a long
-// pause then.
+// connectionReady opens a stream soon if the peer was away, because the session may be in a
+// long pause.
 func (x *route[B]) connectionReady() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

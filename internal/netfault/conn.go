@@ -51,8 +51,8 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Close closes the direction that this end writes to in order, after the bytes under
-// way, and stops reading immediately.
+// Close stops reading immediately. It closes the other direction in order: the other end
+// still receives the bytes that were written.
 func (c *Conn) Close() error {
 	c.once.Do(func() {
 		c.out.finish(io.EOF)

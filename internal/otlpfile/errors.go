@@ -37,7 +37,7 @@ type Error struct {
 	Part   int // the number of the part, JSON message or top-level entry, from 1
 	Line   int // the line of JSON, from 1
 	// OneLine is the line that holds the message of the error, if the file seems to have
-	// a JSON message a line, otherwise 0.
+	// one JSON message per line. Otherwise it is 0.
 	OneLine int
 	Offset  int64 // bytes before the error, in the uncompressed content
 	// Found is the signal of the content if Err is ErrSignal because it is not Signal.

@@ -181,9 +181,9 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 	pr.P("}")
 }
 
-// printOpen prints the allocation of a lazy field in the decoder. The field must
-// exist whenever it is present, and its memory counts against the limit of the
-// record.
+// printOpen prints the allocation of a lazy field in the decoder. A field
+// must be allocated whenever it is present, and its memory counts against the limit of
+// the record.
 func (p *plan) printOpen(pr *printer, s *schema.Struct, f *field) {
 	leave := ""
 	if p.cyclic[s.Name] {

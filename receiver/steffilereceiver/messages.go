@@ -112,7 +112,7 @@ func (t *tail[T]) begin() (bool, error) {
 	return true, nil
 }
 
-// leave continues behind a message that was read to its last frame.
+// leave continues after a message that was read to its last frame.
 func (f *follower[T]) leave(t *tail[T]) (bool, error) {
 	if t.whole() < t.in.end {
 		return false, fmt.Errorf("offset %d: %w: %w: a message ends within a frame", t.whole(), errDamaged, stef.ErrCorrupt)

@@ -226,8 +226,8 @@ func (p *place) begins(file *os.File, sums map[int]string) (bool, error) {
 	return sum == p.Sum, nil
 }
 
-// contains reports whether a file with the first bytes of the place has all the bytes that
-// were read. It continues a digest of the file that has not more bytes than that.
+// contains reports whether a file that begins with the first bytes of the place also has all
+// other bytes that were read. It extends read, a digest of the file with at most p.Read bytes.
 func (p *place) contains(file *os.File, read *digest) (bool, error) {
 	info, err := file.Stat()
 	switch {
@@ -265,8 +265,8 @@ func (p *place) matches(file *os.File) (bool, error) {
 	return p.contains(file, &digest{})
 }
 
-// digest is the checksum of the beginning of a file. It grows with what is read, so that
-// each byte is added once.
+// digest is the checksum of the beginning of a file. Bytes are added to it when they are
+// read, each byte once.
 type digest struct {
 	sum hash.Hash
 	end int64

@@ -232,7 +232,7 @@ func TestStartMistakes(t *testing.T) {
 	}, "authenticator not found; define this extension under extensions, and list it in service::extensions")
 	f(func(c *Config) { c.ServerConfig.NetAddr.Endpoint = "localhost" }, `cannot listen on "localhost"`, "missing port", "localhost:4320")
 	f(func(c *Config) { c.ServerConfig.TLS.GetOrInsertDefault().CertFile = "nowhere.crt" },
-		"cannot make the gRPC server", "provide both certificate and key")
+		"cannot create the gRPC server", "provide both certificate and key")
 	f(func(c *Config) {
 		c.ServerConfig.TLS.GetOrInsertDefault().CertFile = "nowhere.crt"
 		c.ServerConfig.TLS.Get().KeyFile = "nowhere.key"

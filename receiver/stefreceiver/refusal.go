@@ -97,7 +97,7 @@ func unavailable(message string, after time.Duration) *status.Status {
 	return detailed(codes.Unavailable, message, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 }
 
-// errHeldMost ends in order a stream that held more memory than the others. Its
+// errHeldMost ends a stream in order that held more memory than the others. Its
 // client opens another one immediately.
 var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold too much memory, this one the most: open it again",
 	&errdetails.ErrorInfo{Reason: stefgrpc.ReasonReconnect, Domain: stefgrpc.ReasonDomain}).Err()

@@ -176,7 +176,7 @@ func addressError(endpoint string, err error) error {
 // serverError adds what to do to an error of the Collector's gRPC server.
 func serverError(err error) error {
 	if strings.Contains(err.Error(), "authenticator not found") {
-		return fmt.Errorf("cannot make the gRPC server: %w; define this extension under extensions, and list it in service::extensions", err)
+		return fmt.Errorf("cannot create the gRPC server: %w; define this extension under extensions, and list it in service::extensions", err)
 	}
-	return fmt.Errorf("cannot make the gRPC server: %w", err)
+	return fmt.Errorf("cannot create the gRPC server: %w", err)
 }

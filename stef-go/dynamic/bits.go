@@ -79,8 +79,8 @@ func (r *bitReader) bits(count int) (uint64, error) {
 	return v, nil
 }
 
-// grace is how many missing bits at the end of the column of a oneof a reader treats as
-// zeros, in each frame.
+// grace is a number of bits: in each frame, up to so many bits may be missing at the end of
+// the column of a oneof. A reader treats them as zeros.
 //
 // spec: #missing-choices
 const grace = 56

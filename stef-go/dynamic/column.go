@@ -189,7 +189,7 @@ func (b *columnBuilder) fields(c *column, s *schema.Struct) error {
 	return nil
 }
 
-// link adds the column of t to c, which owns it if it is new.
+// link adds the column of t to the links of c. If the column is new, c owns it.
 func (b *columnBuilder) link(c *column, t *schema.Type, name string) error {
 	before := len(b.all)
 	below, err := b.column(t, c.path+name)

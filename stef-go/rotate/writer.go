@@ -192,7 +192,8 @@ func (w *Writer[S]) Stats() Stats {
 	return s
 }
 
-// locked runs f with the lock, and reports errors of side tasks without it.
+// locked runs f with the lock held. Afterwards it reports errors of side tasks, without the
+// lock.
 func (w *Writer[S]) locked(f func() error) error {
 	reports, err := func() ([]error, error) {
 		w.mu.Lock()

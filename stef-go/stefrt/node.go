@@ -163,7 +163,7 @@ func (n *Node) Inherit(shared *Node) {
 	}
 }
 
-// Check walks a record to mark all of it, and on the way looks for multimaps
+// Check visits all values of a record. It marks them as changed, and finds multimaps
 // that are too long.
 type Check struct {
 	// Measure makes the walk leave the marks as they are.

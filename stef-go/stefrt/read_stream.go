@@ -333,8 +333,8 @@ func Faulty(s *ReadStream) bool { return s.fault.Code != bitio.FaultNone }
 // Added counts memory that a record took besides what its decoders took.
 func Added(s *ReadStream, n int) { s.added += int64(n) }
 
-// Worked counts bytes that were copied, hashed or compared for a record, and that need
-// few bytes in the stream, or none.
+// Worked counts bytes that were copied, hashed or compared for a record, although the
+// stream has few bytes for them, or none.
 func Worked(s *ReadStream, n int) { s.limit.Work += int64(n) }
 
 // workPerByte is how many bytes that were copied, hashed or compared count as much as one

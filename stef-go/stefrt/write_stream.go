@@ -257,10 +257,10 @@ func (s *WriteStream) check() error {
 	return nil
 }
 
-// nextCheck sets when to add up the size of the frame again, given its size now. The
-// frame cannot become full before that: half of its free size is reserved for values
-// of fixed size, of which a record has at most one per column, and half for
-// everything else.
+// nextCheck sets when the size of the frame is computed again: after a number of records,
+// or of bytes of text and elements. size is the present size. The frame cannot become full
+// before that: half of its free size is reserved for values of fixed size, of which a
+// record has at most one per column, and half for everything else.
 func (s *WriteStream) nextCheck(size int) {
 	room := max(s.config.FrameBytes-size, 0) / 2
 	s.usage.Frame = 0

@@ -123,7 +123,7 @@ func writeGenerated(r *Root, rnd random, s setting, flush int, recs []*dynamic.S
 		return nil, err
 	}
 	if stats := w.Stats(); stats.Records != uint64(len(recs)) || stats.Flushed != stats.Records || stats.Bytes != int64(out.Len()) {
-		return nil, fmt.Errorf("statistics %+v of %d records, %d bytes", stats, len(recs), out.Len())
+		return nil, fmt.Errorf("Stats returns %+v, but %d records with %d bytes were written", stats, len(recs), out.Len())
 	}
 	return out.Bytes(), nil
 }
@@ -201,7 +201,7 @@ func refusesNewer(r *Root, rnd random) error {
 		newer = append(whole, 1)
 	}
 	if _, err := r.NewWriter(io.Discard, stef.WithSchema(newer)); !errors.Is(err, stef.ErrSchema) {
-		return fmt.Errorf("a writer in the schema %v gives %v", newer, err)
+		return fmt.Errorf("a writer in the schema %v returns %v", newer, err)
 	}
 	stream := []byte{'S', 'T', 'E', 'F', 2, 0, 0}
 	header, err := newer.AppendBinary(nil)
@@ -211,7 +211,7 @@ func refusesNewer(r *Root, rnd random) error {
 	header = append(append([]byte{byte(len(header))}, header...), 0)
 	stream = append(append(stream, 0, byte(len(header))), header...)
 	if _, err := r.NewReader(bytes.NewReader(stream)); !errors.Is(err, stef.ErrSchema) {
-		return fmt.Errorf("a reader of the schema %v gives %v", newer, err)
+		return fmt.Errorf("a reader of the schema %v returns %v", newer, err)
 	}
 	return nil
 }

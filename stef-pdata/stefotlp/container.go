@@ -93,8 +93,8 @@ const maxInner = maxKept / 16
 
 const broken = "a field is cut off or has a wrong wire type"
 
-// finish releases the message, of which records were written, and returns the error of
-// the encoder of s.
+// finish releases the message and returns the error that the encoder of s returns. records
+// is the number of records that were written.
 func (e *encoder) finish(s *signal, records uint64, err error) error {
 	b := e.b
 	e.b = nil

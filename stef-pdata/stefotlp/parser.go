@@ -64,8 +64,8 @@ func (p *parser) begin() {
 
 // itemPair records the attribute of an item whose field begins at b[at:]. It skips
 // attributes that the record already holds: if their bytes are the same as in the
-// previous item, one comparison is enough. It returns the offset behind them, or -1
-// if the attribute is truncated.
+// previous item, one comparison is enough. It returns the offset after the
+// attributes, or -1 if the attribute is truncated.
 func (p *parser) itemPair(b []byte, at int) int {
 	i := p.count
 	for ; i < len(p.held); i++ {

@@ -29,10 +29,10 @@ const stalled = 2 * time.Second
 var ErrStalled = errors.New("unfinished: the server takes no more data")
 
 // Begin opens streams of a method on a connection, such as /STEFDestination/Stream. On
-// each it begins a message and sends at least a number of bytes of it, a frame for each
-// stream in turn, as the windows of the server allow: a server closes connections that
-// send more. It ignores what else the server sends. The error is that of the connection,
-// which the server may have closed, or ErrStalled.
+// each it begins a message and sends at least bytesEach bytes of it. It sends a frame for
+// each stream in turn, and no more than the windows of the server allow, because a server
+// closes connections that send more. It ignores all other data of the server. The error is
+// ErrStalled, or that of the connection, which the server may have closed.
 func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 	headers, err := headersOf(method)
 	if err != nil {

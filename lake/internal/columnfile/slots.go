@@ -17,7 +17,7 @@ type slots struct {
 	at       []int32
 }
 
-// arena keeps the memory of slots for others. It is not safe for use by several goroutines
+// arena stores the memory of slots that are not needed any more for reuse. It is not safe for use by several goroutines
 // at once.
 type arena []slots
 
@@ -30,7 +30,7 @@ func (m *arena) get(n int) (s slots) {
 	return slots{slices.Grow(s.rep[:0], n), slices.Grow(s.def[:0], n), slices.Grow(s.at[:0], n)}
 }
 
-// put stores the memory of slots that are not needed any more, so that get reuses it.
+// put stores the memory of slots, so that get reuses it.
 func (m *arena) put(s slots) { *m = append(*m, s) }
 
 // rows returns the slots of rows.

@@ -308,7 +308,8 @@ func (s *ids) putTrace(high, low uint64) (code uint64, t *trace) {
 	return code, s.enter(n)
 }
 
-// traceOf returns the number of a trace, or the number that it gets.
+// traceOf returns the number of a trace. If the trace is new, it assigns a number and ok is
+// false.
 func (s *ids) traceOf(high, low uint64) (number uint32, ok bool) {
 	x := &s.byTrace
 	x.ensure()

@@ -20,8 +20,8 @@ type Span struct {
 	// SameName says that the name is that of the last span that is not Apart. Only
 	// Take uses it.
 	SameName bool
-	// Apart says that an id has another length. The ids are then in the fields of
-	// the span, and the state does not change.
+	// Apart says that an id does not have the usual length. The ids are then in the fields
+	// of the span, and the state does not change.
 	Apart      bool
 	Start, End uint64
 	Name       string
@@ -83,7 +83,7 @@ func (s *Spans) Reset() {
 	s.before = 0
 }
 
-// Release discards all state and its memory, but for a few names.
+// Release discards all state and its memory, except that of a few names.
 func (s *Spans) Release() {
 	names := s.names
 	if len(names) > keptNames {

@@ -77,7 +77,7 @@ func (s decoderSetting) pool() *sync.Pool {
 	return p.(*sync.Pool)
 }
 
-// zstdDecoder is a decoder with the largest window that it has had: it keeps its memory.
+// zstdDecoder is a decoder with the largest window that it has used, whose memory it keeps.
 type zstdDecoder struct {
 	*zstd.Decoder
 	window int

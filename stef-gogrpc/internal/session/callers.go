@@ -23,9 +23,9 @@ type callers struct {
 const (
 	// framesOfEvidence is the number of consecutive frames that the first estimate needs.
 	framesOfEvidence = 3
-	// An estimate is valid for minValid intervals, and for twice as long each time that
-	// waiting for a whole interval confirms it, at most for maxValid intervals: that costs
-	// 1 % of the time.
+	// An estimate is valid for minValid intervals. Then a frame waits for a whole interval.
+	// Each time that this confirms the estimate, its time doubles, up to maxValid
+	// intervals. In the long run, these waits take 1 % of the time.
 	minValid, maxValid = 8, 100
 )
 

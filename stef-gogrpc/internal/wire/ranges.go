@@ -24,7 +24,7 @@ func (r IDRange) Len() uint64 {
 // nor touch, so each set has exactly one representation.
 type Ranges []IDRange
 
-// touches reports whether no gap is between a and b; b must not begin before a.
+// touches reports whether there is no gap between a and b. b must not begin before a.
 func touches(a, b IDRange) bool { return a.To == math.MaxUint64 || b.From <= a.To+1 }
 
 // Normalize turns any list of ranges into a set, in place.
@@ -47,8 +47,8 @@ func (s *Ranges) Add(r IDRange) {
 	if r.From > r.To {
 		return
 	}
-	// The ranges before at end too early to touch r; those from end on begin too
-	// late.
+	// The ranges before index at end too early to touch r. The ranges from index end
+	// on begin too late.
 	set := *s
 	at, _ := slices.BinarySearchFunc(set, r.From, func(x IDRange, from uint64) int {
 		if x.To != math.MaxUint64 && x.To+1 < from {

@@ -184,9 +184,9 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	return id, nil
 }
 
-// collect sets pairs to the attributes of m, without those values that only deep can hold. It
-// reports whether the keys are those of the set like, in the same order. A text that like has
-// at the same place is compared with it; only other texts are looked up.
+// collect sets pairs to the attributes of m, except values that only deep can hold. It
+// reports whether the keys are those of the set like, in the same order. It first compares
+// each text with the text at the same place in like, and looks it up only if they differ.
 func (p *Sets) collect(c *values.Copier, m pcommon.Map, like uint32) (sameKeys bool, err error) {
 	n := m.Len()
 	c.Begin()

@@ -158,7 +158,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 			return err
 		}
 		if n := len(content); n < minDictionary || n > stef.MaxZstdDictBytes {
-			return fmt.Errorf("it is no dictionary: it has %s bytes, at least %d and at most %s are possible",
+			return fmt.Errorf("it is not a dictionary: it has %s bytes, a dictionary has at least %d and at most %s",
 				figure.Grouped(n), minDictionary, figure.Grouped(stef.MaxZstdDictBytes))
 		}
 		d, err := stef.NewZstdDict(content)

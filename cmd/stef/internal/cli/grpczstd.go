@@ -55,7 +55,7 @@ func (z *grpcZstd) Decompress(r io.Reader) (io.Reader, error) {
 	return bytes.NewReader(message), nil
 }
 
-// zstdMessage gathers a message and compresses it as a whole.
+// zstdMessage collects a message and compresses it as a whole.
 type zstdMessage struct {
 	z     *grpcZstd
 	w     io.Writer

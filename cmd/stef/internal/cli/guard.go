@@ -31,7 +31,7 @@ func (g *guard) Write(b []byte) (int, error) {
 	return g.w.Write(b)
 }
 
-// cause returns the refusal if it caused an error of writing.
+// cause returns the refusal to overwrite, if it caused the error of a write.
 func (g *guard) cause(err error) error {
 	if g.refusal != nil && errors.Is(err, g.refusal) {
 		return g.refusal

@@ -339,7 +339,7 @@ func TestMistakesOfFiles(t *testing.T) {
 	m.fails(cli.ExitIO, "tele: is a folder; name its files: tele"+string(filepath.Separator)+"*", "convert", m.folder("tele"), out)
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef makes one of them`, "stat", m.metrics, "b")
 	m.fails(cli.ExitUsage, "metrics.stef: otlp-json metrics message 1, line 1, byte 0: corrupt: 'S' is not the start of a message; the file looks like stef: leave --from out", "convert", "--from", "otlp-json", m.metrics, out)
-	m.fails(cli.ExitUsage, `invalid value "x" for --dictionary: it is no dictionary: it has 1,048,577 bytes, at least 8 and at most 1,048,576 are possible`,
+	m.fails(cli.ExitUsage, `invalid value "x" for --dictionary: it is not a dictionary: it has 1,048,577 bytes, a dictionary has at least 8 and at most 1,048,576`,
 		"convert", "--dictionary", m.inDir("x", make([]byte, stef.MaxZstdDictBytes+1)), m.metrics, out)
 	m.fails(cli.ExitUsage, `invalid value "a, ,b" for --columns: a name between the commas is empty`, "convert", "--columns", "a, ,b", m.spans, out)
 	_, stderr = mustRun(t, nil, "convert", "--columns", " a, resource:b", m.spans, m.path("x.parquet"))
@@ -459,7 +459,7 @@ func TestRecordMistakes(t *testing.T) {
 	_, _, stderr := run(nil, "record", "--listen", l.Addr().String(), m.path("x-{signal}.stef"))
 	require.Contains(t, stderr, ": end the program that listens there, or choose another port\n")
 	_, _, stderr = run(nil, "record", "--listen", "192.0.2.1:4317", m.path("x-{signal}.stef"))
-	require.Contains(t, stderr, ": this machine does not have the address; :4317 listens at all that it has\n")
+	require.Contains(t, stderr, ": this machine does not have the address; :4317 listens at all addresses of this machine\n")
 }
 
 // brokenPipe is a device whose reader has ended.

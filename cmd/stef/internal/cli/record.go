@@ -180,7 +180,7 @@ func listening(err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: end the program that listens there, or choose another port", err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%w: this machine does not have the address; :4317 listens at all that it has", err)
+		return fmt.Errorf("%w: this machine does not have the address; :4317 listens at all addresses of this machine", err)
 	}
 	return err
 }

@@ -90,7 +90,7 @@ func repair(env *Env, o *opener, inName, outName string) error {
 		return in.blame(whole.Damage)
 	}
 	if whole.Damage != nil && whole.Lost == 0 {
-		return in.blame(fmt.Errorf("%w; the damage is in a frame before this place, repair cannot tell which, and writes nothing", whole.Damage))
+		return in.blame(fmt.Errorf("%w; the damage is in an earlier frame; repair cannot tell in which one, and writes nothing", whole.Damage))
 	}
 	if err := out.Commit(); err != nil {
 		return err

@@ -296,8 +296,8 @@ func (n *notes) print(found []otlpfile.UnknownField) {
 	}
 }
 
-// sendCauses are the causes of failed batches in the words of gRPC and of the
-// system, in the words of the tool, and what to do.
+// sendCauses explain failed batches. cause is a part of an error of gRPC or of the
+// system, text is the text that the tool prints instead, and hint says what to do.
 var sendCauses = []struct{ cause, text, hint string }{
 	{"looked like an HTTP/1.1 header", "the endpoint speaks HTTP/1.1, not gRPC", "check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP"},
 	{"connection refused", "connection refused", "nothing listens there"},

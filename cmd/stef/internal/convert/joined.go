@@ -115,8 +115,8 @@ func (o *Options) newSink(out io.Writer, s otlpfile.Signal) (sink, error) {
 // RunAll converts several inputs of one signal into one output, or one input of a format
 // that is read in batches. open opens input i and reports false after the last.
 //
-// With Options.Skip it omits inputs without content, and of inputs that are cut what
-// follows their last whole frame or part; Result.Files names them.
+// With Options.Skip it omits inputs without content. If an input is cut, it omits the data
+// after the last whole frame or part. Result.Files names these inputs.
 func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer, o Options) (*Result, error) {
 	return runAll(open, out, o, true)
 }

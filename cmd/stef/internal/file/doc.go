@@ -3,7 +3,7 @@
 
 // Package file opens the input of a command and creates its output.
 //
-// An Input is a file or standard input, decompressed if it is under zstd or
+// An Input is a file or standard input, decompressed if it is compressed with zstd or
 // gzip. An Output is standard output, or a file that appears under its name
 // only when it is complete:
 //

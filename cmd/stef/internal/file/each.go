@@ -73,7 +73,8 @@ type EachError struct {
 	Err    error
 }
 
-// Error says where to cut the file: no other program reads such files.
+// Error suggests a command that cuts the file before the message, because no other program
+// can repair such files.
 func (e *EachError) Error() string {
 	keeps := ""
 	if e.Number > 1 {
