@@ -28,7 +28,7 @@ type SessionConfig struct {
 	// 5 minutes; negative: streams are not replaced because of their age.
 	MaxLifetime time.Duration
 	// LifetimeJitter shortens every lifetime by a random part of up to this fraction, 0 to
-	// 1. Default 0.1; negative: none.
+	// 1. The default is 0.1. A negative value switches it off.
 	LifetimeJitter float64
 
 	// FlushInterval is how long encoded batches may wait for more batches in their

@@ -85,8 +85,8 @@ func inParallel[T, R any](list []T, do func(T) (R, error)) ([]R, error) {
 	return results, errors.Join(errs...)
 }
 
-// best returns the smaller of two sizes: with the own compression and with zstd
-// per message.
+// best returns the smaller of two sizes: with the compression of the format itself, and
+// with zstd per message.
 func (s Sizes) best() int64 {
 	if own, ok := s[format.Own]; ok {
 		return min(own, s[format.Zstd])

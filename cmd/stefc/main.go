@@ -173,8 +173,8 @@ func generate(path string, o settings, stderr io.Writer) int {
 	if form != nil {
 		now = schema.Extend(s, form.schema)
 	}
-	// The comparisons are before the check of -base, whose message about a moved field
-	// names numbers only.
+	// Compare before the check of -base, because its message about a moved field has only
+	// numbers.
 	if o.against != "" {
 		if code := against(stderr, path, o.against, options.Form, now); code != 0 {
 			return code

@@ -131,7 +131,7 @@ func (e *estimate[B]) end(items, size int, ok bool, took time.Duration) {
 }
 
 // fade halves the counts of items when they have become large, so that the shares follow
-// what is sent at present.
+// the batches that are sent now.
 func (e *estimate[B]) fade() {
 	const enough = 1 << 24
 	if e.seen < enough {

@@ -128,7 +128,7 @@ func isExtension(t reflect.Type) bool {
 	return t.Name() == "ID" && strings.HasSuffix(t.PkgPath(), "/component")
 }
 
-// notExtension returns an error for the name of an extension that is no text.
+// notExtension returns an error for the name of an extension that is not a text.
 func (f *entry) notExtension() error {
 	if _, ok := f.value.(string); ok {
 		return nil

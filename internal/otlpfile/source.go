@@ -49,8 +49,9 @@ func (f *failing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// sticky repeats the first error of a reader. A buffer above it returns an error once, and a
-// look at the beginning of a file must not take it away from those who read on.
+// sticky returns the first error of a reader again for each later read. A bufio.Reader returns
+// an error only once: without sticky, code that only peeks at the beginning of a file would
+// hide the error from later reads.
 type sticky struct {
 	r   io.Reader
 	err error
@@ -114,8 +115,8 @@ func (s *source) skip(n int) {
 	s.offset += int64(n)
 }
 
-// read appends n bytes to dst. The memory grows with the bytes that arrive, not
-// with the claim of a damaged length.
+// read appends n bytes to dst. The memory grows with the bytes that arrive, so a
+// damaged length cannot allocate much.
 func (s *source) read(dst []byte, n int) ([]byte, error) {
 	const step = 1 << 20
 	for n > 0 {

@@ -35,7 +35,7 @@ func reached(r *schema.Struct) (structs []*schema.Struct, dicts []string) {
 	return structs, dicts
 }
 
-// printFields prints the types that say what the schema of a stream has.
+// printFields prints the types that record which fields the schema of a stream has.
 func (p *plan) printFields(pr *printer, r *schema.Struct) {
 	n := r.Name
 	structs, _ := reached(r)

@@ -82,7 +82,7 @@ func (p *place) release() {
 	}
 }
 
-// take replaces the place by one of another gate, for which it waits.
+// take waits for a place of another gate, and replaces the present place by it.
 func (p *place) take(ctx context.Context, g *gate, of *account) error {
 	p.release()
 	if err := g.acquire(ctx, of, 1); err != nil {

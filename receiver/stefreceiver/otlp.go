@@ -214,8 +214,8 @@ func (p *pipe[T]) weigh(ctx context.Context, request *otlpRequest, at *place) (i
 	return p.core.admission.weight(weight), nil
 }
 
-// requestWeight returns the weight of a request: its size, or a third of what it and its
-// pdata take, since the request itself is held while it is decoded.
+// requestWeight returns the weight of a request: its size, or, if that is more, a third of
+// the memory of request and pdata, because both are held while the request is decoded.
 func requestWeight(size, memory int64) int64 { return max(size, (memory+size)/memoryPerOTLP) }
 
 // memoryPerRequest is how many bytes of memory a request that is larger than the admission

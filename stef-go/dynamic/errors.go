@@ -16,9 +16,9 @@ var (
 	ErrCorrupt = errors.New("corrupt stream")
 	// ErrLimit: the stream or the value exceeds a limit.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrReaderLimit: the stream exceeds a limit that is not of the format, but that of
-	// WithMaxRecordBytes, WithMaxDictBytes or WithMaxDepth. A reader with other options
-	// may read it. It wraps ErrLimit.
+	// ErrReaderLimit: the stream exceeds a limit of the reader, set by WithMaxRecordBytes,
+	// WithMaxDictBytes or WithMaxDepth, and not a limit of the format. A reader with other
+	// options may read the stream. ErrReaderLimit wraps ErrLimit.
 	ErrReaderLimit = fmt.Errorf("%w", ErrLimit)
 	// ErrSchema: the stream or the value does not fit the schema, or the schema
 	// itself cannot be used.

@@ -181,7 +181,7 @@ func (t *tracer) failed() {
 	}
 }
 
-// bytes makes an event of the bytes that were read from r since the last event.
+// bytes emits an event for the bytes that were read from r since the last event.
 func (t *tracer) bytes(r *byteReader, detail any) {
 	if t != nil {
 		t.value(nil, r, nil, nil, detail)
@@ -219,7 +219,7 @@ func (t *tracer) columns(f *Frame) {
 	}
 }
 
-// rest makes an event of the unread bytes in r, and of read bytes without an event.
+// rest emits an event for the unread bytes in r, and for read bytes without an event.
 func (t *tracer) rest(r *byteReader) {
 	if t != nil && r.traced < len(r.data) {
 		r.n = len(r.data)

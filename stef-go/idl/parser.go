@@ -290,7 +290,8 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 	return true
 }
 
-// separated returns what white space separates in a definition, as messages say it.
+// separated returns the words of messages for the parts of a definition that white space
+// separates.
 func separated(definition tokenKind) string {
 	switch definition {
 	case "enum":

@@ -32,8 +32,8 @@ const (
 	ReferenceKey = "\x00k"
 )
 
-// TimeFormat is how a time is written in a body. All are of UTC, and cut off what they
-// do not show.
+// TimeFormat is how a time is written in a body. All formats are in UTC, and truncate
+// digits that they do not show.
 type TimeFormat byte
 
 // The formats.

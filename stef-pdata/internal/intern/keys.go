@@ -80,10 +80,10 @@ func (p *PairStore) extend(n int) {
 	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]
 }
 
-// Find adds the pairs of m, which is not empty, to the store. It reads everything of
-// m that writing needs, in the order in which m most likely is in memory. Maps of one
-// context, such as the name of a span, are likely to have the same keys; the result does
-// not depend on it.
+// Find adds the pairs of m, which is not empty, to the store. It reads all data of
+// m that the writer needs, in the order in which m is probably in memory. Maps of the same
+// context, such as the name of a span, are likely to have the same keys. The result does
+// not depend on this.
 func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore, context uint32) {
 	last := &s.last[context%guesses]
 	if *last == nil || !s.findGuessed(found, *last, m, store) {

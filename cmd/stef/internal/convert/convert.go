@@ -213,7 +213,7 @@ func advised(o *Options, err error) error {
 		return Misfit("%w; it looks like %s: leave %s out", err, o.likely, cmp.Or(o.RootFlag, "--signal"))
 	}
 	if o.Skip && o.From.otlp() && errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w; --skip keeps the beginning of a cut file only beside other inputs", err)
+		return fmt.Errorf("%w; --skip keeps the beginning of a cut file only if there are other inputs", err)
 	}
 	if o.Skip && o.From.otlp() && errors.Is(err, otlpfile.ErrCorrupt) {
 		return fmt.Errorf("%w; --skip omits items that cannot be converted, not damaged %ss", err, partNoun(o.From))
@@ -226,7 +226,7 @@ func advised(o *Options, err error) error {
 		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, o.Root.Name)
 	}
 	if o.Skip && o.From == STEF && errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w; --skip keeps the beginning of a cut file only beside other inputs; use stef repair", err)
+		return fmt.Errorf("%w; --skip keeps the beginning of a cut file only if there are other inputs; use stef repair", err)
 	}
 	return repairable(o.From, err)
 }

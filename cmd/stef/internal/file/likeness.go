@@ -27,7 +27,7 @@ var likenesses = []struct{ head, what string }{
 	{"%PDF-", "PDF"},
 }
 
-// shownHead is how much of the beginning of a file a message shows.
+// shownHead is the number of bytes that a message shows of the beginning of a file.
 const shownHead = 24
 
 // Likeness tells how content of an unknown format begins and what it looks like.
