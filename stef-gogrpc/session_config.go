@@ -146,10 +146,10 @@ func (c SessionConfig) Validate() error {
 	}
 	for _, d := range durations {
 		if d.value < 0 {
-			return fmt.Errorf("stefgrpc: session: %s is %v, must not be negative", d.name, d.value)
+			return fmt.Errorf("stefgrpc: session: %s is %v: must not be negative", d.name, d.value)
 		}
 		if d.value < d.least {
-			return fmt.Errorf("stefgrpc: session: %s is %v, must be at least %v", d.name, d.value, d.least)
+			return fmt.Errorf("stefgrpc: session: %s is %v: must be at least %v", d.name, d.value, d.least)
 		}
 	}
 	fractions := []struct {
@@ -169,7 +169,7 @@ func (c SessionConfig) Validate() error {
 			if f.value > f.most || math.IsInf(f.least, -1) {
 				bound, limit = "at most", f.most
 			}
-			return fmt.Errorf("stefgrpc: session: %s is %v, must be %s %.0f", f.name, f.value, bound, limit)
+			return fmt.Errorf("stefgrpc: session: %s is %v: must be %s %.0f", f.name, f.value, bound, limit)
 		}
 	}
 	return nil

@@ -133,8 +133,8 @@ func loader(parts func() ([][]byte, error)) func(testing.TB) [][]byte {
 }
 
 // Reporting reports whether the set is for reporting only: such sets are not
-// used to tune the product. A hash of the name decides, so it is about half of
-// the sets of the tables; a set of the user is none of them.
+// used to tune the product. A hash of the name decides, so this is true for
+// about half of the sets of the tables. Sets of the user are never for reporting only.
 func (r Ref) Reporting() bool {
 	if r.own() {
 		return false

@@ -21,9 +21,9 @@ import (
 )
 
 // warnOfChanges warns if the new code misreads the streams that the code in the folder
-// writes. It is the only moment at which both schemas are known: a stream has the
-// number of fields, not their types nor the names of enum values, so readers cannot
-// tell all such streams.
+// writes. Only now are both schemas known: a stream contains the number of fields, but
+// neither their types nor the names of enum values, so readers cannot detect all such
+// streams.
 func warnOfChanges(stderr io.Writer, path, dir string, old, now *schema.Schema) {
 	for _, f := range findings(old, now) {
 		fmt.Fprintf(stderr, "%s: warning: the new code reads streams of the code in %s %s:\n", path, filepath.Clean(dir), f.effect)

@@ -47,12 +47,11 @@ func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true 
 func WithoutPdata(of func(Signal) bool) ReaderOption { return func(r *Reader) { r.bytesOnly = of } }
 
 // WithConcurrency makes the reader read ahead and build batches in n goroutines. The
-// batches and errors are the same, in the same order. Up to 2n batches are built before
-// they are asked for, and none is read while those in memory have more than 8 MiB in the
-// file. Close waits
-// until reading the source returns, so do not use it for a source that may block, such
-// as a pipe. Without this option, and with n of 1 or less, the reader reads a batch when
-// it is asked for.
+// batches and errors are the same, in the same order. The reader builds up to 2n batches
+// ahead of Next. It reads no further batch while those in memory take more than 8 MiB in
+// the file. Close waits until reading the source returns, so do not use this option for a
+// source that may block, such as a pipe. Without this option, or if n is 1 or less, Next
+// reads the batch that it returns.
 func WithConcurrency(n int) ReaderOption { return func(r *Reader) { r.workers = n } }
 
 // A Reader reads batches from a file. It is not safe for concurrent use.

@@ -94,7 +94,8 @@ func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
 // mayWait reports whether a request was admitted or waits, which means not refused.
 func (w *waiter) mayWait() bool { return w == nil || w.admitted != nil }
 
-// wait waits for what enter returned. Its errors are those of acquire.
+// wait waits until the waiter that enter returned is admitted. It returns the errors of
+// acquire.
 func (g *gate) wait(ctx context.Context, w *waiter) error {
 	switch {
 	case w == nil:

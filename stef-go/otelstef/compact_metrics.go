@@ -242,8 +242,8 @@ func presence(sum, least, most bool) uint64 {
 	return stefrt.BoolBits(sum) | stefrt.BoolBits(least)<<1 | stefrt.BoolBits(most)<<2
 }
 
-// presentBits returns the bits of an optional double, 0 if it is absent: what the record
-// had before is not part of it.
+// presentBits returns the bits of an optional double. It returns 0 if the double is absent,
+// because v is then the value of an earlier record.
 func presentBits(v float64, present bool) uint64 {
 	if !present {
 		return 0

@@ -105,7 +105,7 @@ func (o *output) create(d disk, dir string, perm fs.FileMode, next func() Name) 
 	return fmt.Errorf("%d names were tried: %w", tries, err)
 }
 
-// Write appends a chunk of the stream. After an error the file takes nothing more.
+// Write appends a chunk of the stream. After an error it writes no further chunks.
 func (o *output) Write(chunk []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err

@@ -136,8 +136,9 @@ func (c *comparison) roots(old, new *Schema) {
 	}
 }
 
-// successor returns the root of new that old's root number i has become: that of the
-// same name, or the only one with a new name if this root is the only one that is gone.
+// successor returns the root of new that replaces root i of old: the root of the same name.
+// If new lacks only this root, and has only one root that old does not have, it returns
+// that root, because the root was probably renamed.
 func successor(old, new *Schema, i int) *Struct {
 	roots := old.Roots()
 	if same := new.Root(roots[i].Name); same != nil {
@@ -376,7 +377,8 @@ func (t *Type) shape() Kind {
 	return t.Kind
 }
 
-// sameDict reports whether a dictionary, or none, is the same one under its new name.
+// sameDict reports whether two dictionary names can denote the same dictionary, which may
+// have been renamed. An empty name means no dictionary.
 func (c *comparison) sameDict(old, new string) bool {
 	if old == "" || new == "" {
 		return old == new

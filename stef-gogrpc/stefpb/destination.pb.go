@@ -247,7 +247,7 @@ type STEFDestinationCapabilities struct {
 	Schema []byte `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
 	// Greatest window of zstd that the server asks the client to use, in bytes,
 	// because it has many streams. 0 means that it asks for none. A client that
-	// does not know the field uses the window that it likes. The number leaves
+	// does not know the field chooses its window itself. The number leaves
 	// room for fields of other versions of the protocol.
 	MaxZstdWindowBytes uint64 `protobuf:"varint,100,opt,name=max_zstd_window_bytes,json=maxZstdWindowBytes,proto3" json:"max_zstd_window_bytes,omitempty"`
 	unknownFields      protoimpl.UnknownFields

@@ -6,7 +6,7 @@ package settings
 import "github.com/otelstef/stef/stef-go/rotate"
 
 // Stats counts the items of an exporter to an endpoint. Each item of an export that has
-// ended is counted in one of the first four.
+// ended is counted in one of the first four fields.
 type Stats struct {
 	Delivered uint64 // acknowledged by the peer
 	Omitted   uint64 // over the limits of STEF

@@ -86,7 +86,7 @@ func rescaled(number, from, to int64) int64 {
 	return number
 }
 
-// listsOf sets the words and floats of the value, and the times that are far.
+// listsOf sets the words and floats of the value, and the times with the code far.
 func (m *metrics) listsOf(compact view, x *series, p *point) error {
 	isFar := btoi(p.timeCode == far) + btoi(p.startCode == far)
 	composite := p.kind >= kindHistogram

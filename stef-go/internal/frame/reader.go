@@ -428,7 +428,7 @@ func zstdError(err error, got, want int) error {
 		return fmt.Errorf("%w: the frame needs a larger window of zstd (Limits.WindowBytes of the reader, see stef.WithLimits): %w", stef.ErrLimit, err)
 	}
 	if errors.Is(err, zstd.ErrUnknownDictionary) {
-		return fmt.Errorf("%w: pass the one of the writer to the reader, with WithZstdDicts", stef.ErrZstdDict)
+		return fmt.Errorf("%w: pass the dictionary of the writer to the reader, with WithZstdDicts", stef.ErrZstdDict)
 	}
 	return fmt.Errorf("%w: zstd failed after %d of %d bytes: %w", stef.ErrCorrupt, got, want, err)
 }

@@ -35,8 +35,8 @@ func (p *pause) frame(n int) {
 }
 
 // endsEarly reports whether a frame ends without waiting, and counts it. If earlier
-// batches of its stream are unanswered, it waits, so that the further batches of a burst
-// share a frame.
+// batches of its stream are unanswered, the frame waits, so that the further batches of a
+// burst share it.
 func (p *pause) endsEarly(s *Stream) bool {
 	if p.early <= 0 || s.unanswered() {
 		return false

@@ -141,8 +141,8 @@ type opened struct {
 	// head holds the headers of a stream that is read with --schema, or nil if they
 	// cannot be read.
 	head *dynamic.Header
-	// other is the only root of --schema that the stream can be of if it is not that of
-	// --root, otherwise nil.
+	// other is the root of the stream if it is not --root, in case --schema leaves only
+	// one possibility. Otherwise it is nil.
 	other *stream.Root
 	// converted is the conversion of an OTLP file; src is its stream.
 	converted *conversionOf

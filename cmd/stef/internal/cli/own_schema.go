@@ -168,7 +168,7 @@ func atStart(err error) bool {
 	return errors.Is(err, stream.ErrRoot) || errors.As(err, &at) && at.Frame <= 1
 }
 
-// cutOff reports whether the stream ends too early, rather than a column of it.
+// cutOff reports whether the whole stream ends too early, and not only one of its columns.
 func cutOff(err error) bool {
 	var at *dynamic.Error
 	return errors.Is(err, io.ErrUnexpectedEOF) && errors.As(err, &at) && at.Column == ""

@@ -119,7 +119,7 @@ func message(err error) string {
 		text = strings.TrimPrefix(text, name)
 	}
 	if errors.Is(err, stef.ErrZstdDict) || errors.Is(err, dynamic.ErrZstdDict) {
-		text, _, _ = strings.Cut(text, ": pass the one of the writer")
+		text, _, _ = strings.Cut(text, ": pass the dictionary of the writer")
 		text += "; stef convert reads it with --dictionary, the file that the sender has as dictionary of encoding stef_encoding"
 	}
 	if at := secondStream.FindStringSubmatch(text); at != nil {
