@@ -27,7 +27,7 @@ func TestSessionConfig(t *testing.T) {
 	f("LifetimeJitter is NaN", func(c *SessionConfig) { c.LifetimeJitter = math.NaN() })
 	f("Senders", func(c *SessionConfig) { c.Senders = -1 })
 	f("MaxUnackedBatches", func(c *SessionConfig) { c.MaxUnackedBatches = -1 })
-	f("AckTimeout is -1ns, must not be negative", func(c *SessionConfig) { c.AckTimeout = -1 })
+	f("AckTimeout is -1ns: must not be negative", func(c *SessionConfig) { c.AckTimeout = -1 })
 	f("DrainTimeout", func(c *SessionConfig) { c.DrainTimeout = -1 })
 	f("Backoff.Initial", func(c *SessionConfig) { c.Backoff.Initial = -1 })
 	f("Backoff.Max is 1ms: must be at least 100ms", func(c *SessionConfig) { c.Backoff.Max = time.Millisecond })

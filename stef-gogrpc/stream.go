@@ -345,7 +345,7 @@ func (s *Stream) AwaitAck(ctx context.Context, id uint64) error {
 }
 
 // AwaitAll waits until everything sent before the call is acknowledged. Call Flush of
-// the writer before: it sends what is written, and AwaitAll does not wait for records
+// the writer first, which sends the written records: AwaitAll does not wait for records
 // that are not sent.
 func (s *Stream) AwaitAll(ctx context.Context) error { return s.AwaitAck(ctx, s.Sent()) }
 

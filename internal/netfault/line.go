@@ -91,8 +91,8 @@ func (l *line) Read(p []byte, limit *deadline) (int, error) {
 	}
 }
 
-// await waits for a signal, for the deadline and, unless it is zero, for a
-// time.
+// await waits until there is a signal, or until the deadline, or until next if
+// that is not zero.
 func (l *line) await(next time.Time, limit *deadline) {
 	var fired <-chan time.Time
 	if !next.IsZero() {

@@ -144,7 +144,7 @@ func (s *shared) drain(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("shutdown_timeout (%v) ended before all requests and streams did, clients will send the rest again: %w",
+		return fmt.Errorf("shutdown_timeout (%v) was over before all requests and streams ended; clients send the rest again: %w",
 			s.config.ShutdownTimeout, err)
 	}
 	return nil

@@ -250,7 +250,7 @@ func (t *StringTable) Restart() {
 	}
 }
 
-// tableEntries pools the memory of tables, which is cleared.
+// tableEntries pools the cleared memory of tables.
 var tableEntries bitio.Memory[string]
 
 const (

@@ -87,9 +87,9 @@ func TestNewerSchema(t *testing.T) {
 func TestWriterOfOtherRoot(t *testing.T) {
 	_, err := otelstef.NewLogsWriter(io.Discard, stef.WithSchema(otelstef.MetricsSchema()))
 	require.ErrorIs(t, err, stef.ErrSchema)
-	require.ErrorContains(t, err, "it seems to be that of Metrics, not of Logs")
+	require.ErrorContains(t, err, "the schema seems to be that of Metrics, not of Logs")
 	_, err = otelstef.NewMetricsWriter(io.Discard, otelstef.CompactSpans())
-	require.ErrorContains(t, err, "it seems to be that of Spans, not of Metrics")
+	require.ErrorContains(t, err, "the schema seems to be that of Spans, not of Metrics")
 	_, err = otelstef.NewMetricsWriter(io.Discard, stef.WithSchema([]int{99}))
 	require.ErrorIs(t, err, stef.ErrSchema)
 	require.ErrorContains(t, err, "it is not one of Metrics, or newer than this code")

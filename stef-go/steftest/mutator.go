@@ -108,8 +108,8 @@ func (m *Mutator) change(t *schema.Type, v reflect.Value, old any, depth int) an
 	return m.scalars(t.Elem, v, old.(*dynamic.Array))
 }
 
-// free returns a new value of the type of v that does not belong to a record. It has
-// none for lists of composite values, which generated code has no constructors for.
+// free returns a new value of the type of v that does not belong to a record. ok is false
+// for lists of composite values, because generated code has no constructors for them.
 func (m *Mutator) free(t *schema.Type, v reflect.Value, depth int) (free reflect.Value, value any, ok bool) {
 	if t.Kind == schema.KindArray {
 		if t.Elem.Kind.Composite() {

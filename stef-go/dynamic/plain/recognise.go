@@ -153,8 +153,8 @@ func recognise(root *schema.Struct, kept schema.Kept) (full *schema.Struct, f fo
 	return root, nil
 }
 
-// all reports whether a root has all the fields in a list, and keeps them. A field has the
-// type that follows it; after = that is the type of another field.
+// all reports whether a root has all the fields in a list, and keeps them. In the list, the
+// type follows the field; =F stands for the type of field F.
 func all(root *schema.Struct, kept schema.Kept, list string) bool {
 	if list == "" {
 		return true

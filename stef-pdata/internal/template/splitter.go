@@ -257,8 +257,8 @@ func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool)
 // headTable is the last two shapes of texts with the same beginning.
 type headTable struct {
 	// numbers is the position in shapes, counted from 1, by the hash of the beginning. It
-	// is allocated at the first text. Most streams have few beginnings, so a new stream
-	// allocates and clears numbers rather than that many pointers.
+	// is allocated at the first text. Most streams have few beginnings, so a table of
+	// numbers is used: it takes less time to allocate and clear than a table of pointers.
 	numbers *[headCount]uint16
 	shapes  [][2]*textShape
 }

@@ -127,7 +127,7 @@ type Result struct {
 	EmptyColumns []string
 	// Losses describe what the schema of the output could not hold.
 	Losses []string
-	// Files are notes about inputs without content, or that were read in part.
+	// Files are notes about inputs that have no content or were read only in part.
 	Files []error
 	// Requests are the sizes of the OTLP side if Options.Requests is set and one
 	// side is OTLP and the other a stream; otherwise nil.
