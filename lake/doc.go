@@ -16,6 +16,6 @@
 //
 // A [Writer] holds up to two record batches and one row group in memory, whatever the
 // size of the input. It encodes Parquet in several goroutines, which end with
-// [Writer.Close]; the bytes do not depend on them. A [Reader] holds one record batch, and rejects files that need
-// more memory than [Limits] allow. Damaged files cause errors, see [ErrCorrupt].
+// [Writer.Close]; the bytes do not depend on them. A [Reader] holds one record batch, and
+// rejects files that need more memory than [Limits] allow. Damaged files cause errors, see [ErrCorrupt].
 package lake

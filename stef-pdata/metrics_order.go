@@ -46,10 +46,11 @@ func (e *MetricsEncoder) sort() {
 	e.joinContainers(scopeBits, pairBits)
 }
 
-// pointsPerSplit is how many points a sorted batch must have for each container that readers
-// begin only because of the order, since such a container may take more bytes of OTLP than a
-// point. With it, OTLP after a sorted stream of a recording is at most 1 % larger. If
-// containers were always together, the streams of recordings would be up to 1 % larger.
+// pointsPerSplit is the number of points that a sorted batch must have for each container
+// that readers begin only because of the order. Such a container may take more bytes of
+// OTLP than a point. With this limit, OTLP that is decoded from the sorted stream of a
+// recording is at most 1 % larger. If containers were always kept together, the streams of
+// the recordings would be up to 1 % larger.
 const pointsPerSplit = 8
 
 // joinContainers puts keys of equal resource and scope together, which keep their order, if

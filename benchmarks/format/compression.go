@@ -51,8 +51,9 @@ func Compressions(f Format) []Compression {
 	return all
 }
 
-// BestZstd returns the zstd variant that suits a format best. This is its own
-// zstd, except for Arrow: its many small buffers compress better together.
+// BestZstd returns the zstd variant that suits a format best. This is the
+// zstd of the format itself, except for Arrow, whose many small buffers compress better
+// together.
 func BestZstd(f Format) Compression {
 	switch f.(type) {
 	case arrowFormat, otelArrow:

@@ -114,7 +114,7 @@ func (c *Context) enough(trip time.Duration, results []transport.Result) bool {
 }
 
 // runs sends a load with each configuration, in rounds: each round runs every
-// configuration once that was not run often enough.
+// configuration that needs more runs once.
 func (c *Context) runs(study, load string, configs []transport.Config, batches []otlpfile.Batch) ([]RunFigure, error) {
 	all := make([][]transport.Result, len(configs))
 	for round, ran := 0, true; ran; round++ {
@@ -194,7 +194,7 @@ type load struct {
 }
 
 // loads are those of OTEP 0035 with fewer batches: small ones without latency,
-// large ones at every latency. Runs that send laps need fewer: each stream has copies.
+// large ones at every latency. Runs that send their batches in laps need fewer batches, because each stream has copies of them.
 func (c *Context) loads() []load {
 	small, large, lapped := 1600, 240, 60
 	switch {

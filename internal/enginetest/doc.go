@@ -3,6 +3,6 @@
 
 // Package enginetest tests the encoding extension inside the components that
 // carry it: the Kafka exporter and receiver over a broker, the file exporter,
-// and the S3 exporter. It has only tests, in a module of its own because of
-// what these components depend on.
+// and the S3 exporter. It has only tests. It is a module of its own, so that the
+// other modules do not need the dependencies of these components.
 package enginetest

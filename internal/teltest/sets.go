@@ -24,8 +24,8 @@ import (
 // set to anything but "".
 const RequireEnv = "STEF_REQUIRE_SETS"
 
-// LogEnv names a file to which each test that asks for a set appends a line: its
-// folder, a tab, and its name. Only these tests do more on a machine that has the sets.
+// LogEnv names a file. Each test that asks for a set appends a line to it: the folder of
+// the test, a tab, and its name. Only these tests do more on a machine that has the sets.
 const LogEnv = "STEF_SETS_LOG"
 
 const rootModule = "module github.com/otelstef/stef"

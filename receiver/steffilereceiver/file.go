@@ -191,7 +191,7 @@ func judge(err error) error {
 	return err
 }
 
-// frame delivers the records of a frame that are behind the place of the file.
+// frame delivers the records of a frame that follow the place of the file.
 func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 	for first := true; first || t.dec.Reader.BufferedRecords() > 0; first = false {
 		if f.stopping() {

@@ -145,7 +145,7 @@ func otherFormat(file io.ReaderAt) error {
 	var head [8]byte
 	n, _ := file.ReadAt(head[:], 0)
 	if n == len(head) && string(head[4:]) == "\x28\xb5\x2f\xfd" {
-		return fmt.Errorf("%w but compressed by the file exporter: leave out its compression", errNotSTEF)
+		return fmt.Errorf("%w but compressed by the file exporter: remove compression from its configuration", errNotSTEF)
 	}
 	for _, format := range otherFormats {
 		if bytes.HasPrefix(head[:n], []byte(format.head)) {

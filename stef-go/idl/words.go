@@ -49,7 +49,7 @@ func (p *parser) inStep(name, typ token) bool {
 }
 
 // blameBehind blames the name of a field if it is a word that other languages write
-// behind the type of the field before it, on the same line.
+// after the type of the previous field, on the same line.
 func (p *parser) blameBehind(name token, before []*schema.Field) {
 	if len(before) == 0 || name.first {
 		return

@@ -31,7 +31,7 @@ type replacedText struct {
 	sent string
 }
 
-// madeText is a text of the record whose new text is a range of valueReferences.text.
+// madeText is a text of the record that is replaced by a range of valueReferences.text.
 type madeText struct {
 	text     *string
 	from, to int

@@ -153,8 +153,8 @@ func (n *Node) SetLarge() {
 	}
 }
 
-// Inherit makes Write check the record because of a value that is shared with it or
-// is about to be.
+// Inherit copies the marks of shared to the record of n, so that Write checks the record.
+// shared is a value that the record holds or is about to hold.
 func (n *Node) Inherit(shared *Node) {
 	if shared.bit != 0 {
 		if n = n.top(); n != nil {

@@ -172,7 +172,7 @@ func readBoth(r *Root, s setting, stream []byte, want []*dynamic.Struct) error {
 		return fmt.Errorf("generated reader: %w", err)
 	}
 	if stats := d.Stats(); stats.Records != uint64(len(want)) || stats.Bytes != int64(len(stream)) {
-		return fmt.Errorf("generated reader: statistics %+v of %d records, %d bytes", stats, len(want), len(stream))
+		return fmt.Errorf("generated reader: Stats returns %+v, but %d records with %d bytes were read", stats, len(want), len(stream))
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func newRandom(seed uint64, shape Shape) random {
 func (r random) chance(percent int) bool { return r.IntN(100) < percent }
 
 // Records returns n records of root, each a random change of one before it,
-// mostly the last. The same seed gives the same records.
+// mostly the last. The same seed produces the same records.
 func Records(seed uint64, root *schema.Struct, n int, shape Shape) []*dynamic.Struct {
 	return newRandom(seed, shape).records(root, n)
 }

@@ -1,13 +1,13 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command protogen generates Go code from one .proto file, by protoc-gen-go at
-// the version that go.mod names, and without protoc:
+// Command protogen generates Go code from one .proto file. It uses the version of
+// protoc-gen-go that go.mod names, and does not need protoc:
 //
 //	protogen ../../stef-spec/destination.proto ../../stef-gogrpc/stefpb
 //
-// Beside the code it writes source.pb.go, with a hash of the .proto file: a test can
-// check without any of these tools whether the code was generated from the file.
+// It also writes source.pb.go with a hash of the .proto file. So a test can check whether
+// the code was generated from this file without any of these tools.
 package main
 
 import (

@@ -73,7 +73,7 @@ func (s *Study) line(format string, args ...any) {
 
 // best runs a configuration several times and returns the result with the least CPU
 // time, because other processes on the machine can only increase it. A round that lost
-// more spans is no better: it saved the work of exporting them.
+// more spans is not better, because it saved the work of exporting them.
 func (s *Study) best(c Config) Result {
 	var best Result
 	for i := range s.Rounds {

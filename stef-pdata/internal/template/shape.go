@@ -29,8 +29,8 @@ type fixedParam struct {
 	holds bool
 }
 
-// Conditions to learn a template, chosen by measured sizes: the number of texts at
-// first, and the share of misses later.
+// Conditions to learn a template: a number of texts at first, and a share of misses
+// later. The values were chosen by measured sizes.
 const (
 	learnAfter  = 4
 	allowMisses = 4

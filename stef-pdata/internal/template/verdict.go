@@ -101,7 +101,7 @@ func (v *verdict) judge(text, split int, large bool) {
 	}
 }
 
-// pause lets texts of the size of so many samples pass before the next sample.
+// pause postpones the next sample until texts of the size of so many samples have passed.
 func (v *verdict) pause(samples int) {
 	v.span = min(samples, maxRest)
 	v.rest = v.span * sampleBytes

@@ -23,7 +23,7 @@ type grpcZstd struct {
 	decoder *zstd.Decoder
 }
 
-// registerZstd makes gRPC know zstd. Call it before the first connection.
+// registerZstd registers zstd with gRPC. Call it before the first connection.
 var registerZstd = sync.OnceValue(func() error {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
