@@ -26,7 +26,7 @@ type Limits struct {
 	// its bytes and 16, a struct entry an estimate of its memory. Default 64 MiB,
 	// far above what a writer with the default limit of 4 MiB can reach.
 	DictBytes int
-	// RecordBytes bounds the memory, estimated, that the arrays, multimaps and
+	// RecordBytes bounds the estimated memory that the arrays, multimaps and
 	// oneofs of one record newly allocate. Default 32 MiB.
 	RecordBytes int
 	// Depth bounds how deep values of recursive types may be nested. An array in an

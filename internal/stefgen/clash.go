@@ -84,7 +84,7 @@ func (o origin) refuse(format string, args ...any) error {
 }
 
 // twoLongest returns the two parts that explain most of a name. A type and its member
-// count as one, unless there is nothing else.
+// count as one part, unless there are no other parts.
 func twoLongest(all []origin) (first, second origin) {
 	for _, o := range all {
 		if o.size > first.size {

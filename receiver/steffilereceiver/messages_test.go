@@ -180,7 +180,7 @@ func TestMessagesEnds(t *testing.T) {
 // name is.
 func TestKeepsWhatIsNotSTEF(t *testing.T) {
 	packed := append([]byte{0, 0, 2, 'B'}, "\x28\xb5\x2f\xfdrest"...)
-	require.ErrorContains(t, otherFormat(bytes.NewReader(packed)), "compressed by the file exporter: leave out its compression")
+	require.ErrorContains(t, otherFormat(bytes.NewReader(packed)), "compressed by the file exporter: remove compression from its configuration")
 	for _, content := range []string{"{}\n", "{}", "some text that is longer than a header", string(packed)} {
 		dir := t.TempDir()
 		w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})

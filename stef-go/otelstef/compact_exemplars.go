@@ -236,8 +236,8 @@ func (x *seriesIndex) keeper(s *series, n int, kept uint64, code int64, delta bo
 	return e
 }
 
-// countNew returns what the exemplars of a point count, and false if a series cannot keep
-// one of them. Those with a bit in kept are those of the series.
+// countNew returns the counted memory of the exemplars of a point. ok is false if the series
+// cannot keep one of them. Exemplars with a bit in kept are already those of the series.
 func (x *seriesExemplars) countNew(p *Point, kept uint64) (counted int, ok bool) {
 	for i := range p.exemplars.Len() {
 		if kept>>i&1 != 0 {
