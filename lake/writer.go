@@ -40,8 +40,8 @@ const (
 // WriterOptions are the options of a writer. The zero value has the defaults.
 type WriterOptions struct {
 	// Columns are keys of attributes that get columns of their own, in addition to the
-	// map: http.request.method of the item, resource:host.name, scope:name. A column has the
-	// texts of the values, under the key with a dot in place of the colon.
+	// map: http.request.method of the item, resource:host.name, scope:name. The name of a
+	// column is its key, with a dot in place of the colon. The column has the values as text.
 	Columns []string
 	// RowGroupRows and RowGroupBytes end a row group of Parquet. Bytes count before
 	// encoding and compression; they bound the memory of the writer. An item that is

@@ -81,7 +81,7 @@ func (x *sender[B]) send() {
 	}
 }
 
-// release closes the writer, if it can be closed. The stream accepts no more.
+// release closes the writer, if it can be closed. The stream accepts no more batches then.
 func (x *sender[B]) release() {
 	if w, ok := x.writer.(io.Closer); ok {
 		_ = w.Close()

@@ -21,7 +21,7 @@ type Change struct {
 	Shift time.Duration
 	// IDs is a seed. If it is not 0, every trace id and span id is replaced.
 	// Equal ids are replaced by equal ids, so that parents, links and logs
-	// still refer to their spans. Different seeds give different ids.
+	// still refer to their spans. Different seeds produce different ids.
 	IDs uint64
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // takeTLS returns the configuration of the server without TLS, and the credentials of the
-// server, which log failed handshakes: gRPC reports them to nobody.
+// server. These log failed handshakes, because gRPC does not report them.
 func (s *shared) takeTLS(ctx context.Context) (*configgrpc.ServerConfig, credentials.TransportCredentials, error) {
 	config := s.config.ServerConfig
 	if !config.TLS.HasValue() {

@@ -168,7 +168,7 @@ func quoted(s string) string {
 	return strconv.Quote(s[:maxText]) + fmt.Sprintf("... (%d bytes)", len(s))
 }
 
-// structText names the fields that the masks of a struct have set.
+// structText returns the names of the fields whose bits are set in the masks of a struct.
 func structText(e *dynamic.Event, d dynamic.TraceStruct) string {
 	modified, present := "", ""
 	optional := 0

@@ -3,9 +3,9 @@
 
 package otelstef
 
-// -base is the schema of streams that record none. It never changes, also when
-// the schema grows. -form is what the compact form adds to the schema. -ignore is for
-// the fields String, whose getter is Str.
+// -base is the schema of streams that record none. It never changes, even when
+// the schema grows. -form names the file with the fields that the compact form adds.
+// -ignore is for the fields String, whose getter is Str.
 //
 // spec: #no-schema
 //

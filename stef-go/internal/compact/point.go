@@ -486,7 +486,7 @@ func (s *Points) choose(x *Series, p *Point) (form, int64) {
 	return f, m
 }
 
-// learn updates the state with a point, but for its words and floats. own and next are the
+// learn updates the state with a point, except its words and floats. own and next are the
 // results of forecast and next.
 func (s *Points) learn(x *Series, p *Point, now form, m int64, own uint64, next uint32) {
 	if own != s.last.time {

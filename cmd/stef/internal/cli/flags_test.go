@@ -79,7 +79,7 @@ func TestMistakesOfContent(t *testing.T) {
 		lines := strings.SplitAfter(text, "\n")
 		mustRun(t, nil, "convert", m.file("rest.json", []byte(strings.Join(append(lines[:number-1:number-1], lines[number:]...), ""))), m.path(fmt.Sprintf("%d.stef", len(text))))
 	}
-	sed := func(n int) string { return fmt.Sprintf("; sed %dd %s leaves out the line\n", n, m.path("lines.json")) }
+	sed := func(n int) string { return fmt.Sprintf("; sed %dd %s removes the line\n", n, m.path("lines.json")) }
 	f(sed(4), good+good+good+line(`,"kind":x`)+good)
 	f(sed(4), good+good+good+line(`,"kind":{`)+good+good) // its message goes on in the next line
 	f(sed(2), good+line(`,"traceId":"zz"`)+good)

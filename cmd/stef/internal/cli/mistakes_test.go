@@ -334,7 +334,7 @@ func TestMistakesOfFiles(t *testing.T) {
 	require.Equal(t, cli.ExitData, code)
 	require.Contains(t, stderr, "; --skip keeps the beginning of a cut file only if there are other inputs\n")
 	noise := m.file("noise.json", slices.Concat(line, []byte("noise\n"), line))
-	m.fails(cli.ExitData, fmt.Sprintf("noise.json: otlp-json logs message 2, line 2, byte %d: corrupt: 'n' is not the start of a message; sed 2d noise.json leaves out the line", len(line)),
+	m.fails(cli.ExitData, fmt.Sprintf("noise.json: otlp-json logs message 2, line 2, byte %d: corrupt: 'n' is not the start of a message; sed 2d noise.json removes the line", len(line)),
 		"convert", noise, out)
 	m.fails(cli.ExitIO, "tele: is a folder; name its files: tele"+string(filepath.Separator)+"*", "convert", m.folder("tele"), out)
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef makes one of them`, "stat", m.metrics, "b")

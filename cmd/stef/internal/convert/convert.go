@@ -237,7 +237,7 @@ func brokenLine(in *file.Input, err error) error {
 	if !errors.As(err, &at) || at.OneLine == 0 || in.Packed != "" || in.Size < 0 {
 		return err
 	}
-	return fmt.Errorf("%w; sed %dd %s leaves out the line", err, at.OneLine, in.Name)
+	return fmt.Errorf("%w; sed %dd %s removes the line", err, at.OneLine, in.Name)
 }
 
 // repairable adds advice to an error about a stream if stef repair can recover frames

@@ -204,8 +204,8 @@ func (d *dicts) texts(column int, data []byte) {
 }
 
 // record examines a record. A reader creates a new value for each struct sent in full,
-// returns the same value again for its number, and shares what is not sent with the
-// record before.
+// returns the same value again for its number, and reuses values of the previous record
+// that are not sent.
 func (d *dicts) record(rec *dynamic.Struct) {
 	d.fields(d.root, rec, d.last)
 	d.last = rec
