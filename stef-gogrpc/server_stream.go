@@ -247,7 +247,7 @@ func (s *ServerStream) limitOfGRPC() *Error {
 func (s *ServerStream) Decoded(id uint64) { s.responses.decoded(id) }
 
 // AckUpTo accepts all records up to and including id, except rejected records. The
-// id must be that of a record that was read: a client that did not send so many
+// id must be that of a record that was read. If the client did not send as many records, it
 // ends the stream, and sends the batches of that stream again or drops them.
 func (s *ServerStream) AckUpTo(id uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Ack(id) })

@@ -38,8 +38,8 @@ type SessionConfig struct {
 	// more than a quarter of FlushInterval, a frame waits for all of it. Default 50 ms;
 	// negative: a frame ends as soon as no batch waits to be encoded.
 	FlushInterval time.Duration
-	// FlushBytes ends the wait when that many bytes are buffered. Default 1 MiB;
-	// negative: only FlushInterval and the frame size of the writer end it.
+	// FlushBytes ends the wait when that many bytes are buffered. The default is 1 MiB.
+	// With a negative value, only FlushInterval and the frame size of the writer end it.
 	FlushBytes int
 	// EarlyFrames is the number of frames that do not wait at all after a pause, which is
 	// four times FlushInterval without a batch: where batches are rare, waiting only delays

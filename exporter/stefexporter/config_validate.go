@@ -170,7 +170,7 @@ func (c *Config) validateRouting() error {
 	case len(c.Endpoints) > 0 && c.ClientConfig.Endpoint != "":
 		return errors.New("endpoint and endpoints are both set: with endpoints, remove endpoint")
 	case c.Fallback.Endpoint != "":
-		return errors.New("otlp_fallback::endpoint is set with routing_key: each backend receives OTLP at its own address, remove otlp_fallback::endpoint")
+		return errors.New("otlp_fallback::endpoint is set with routing_key: each backend receives OTLP at its own address; remove otlp_fallback::endpoint")
 	case c.ResolveInterval < 100*time.Millisecond:
 		return fmt.Errorf("resolve_interval is %s: set it to at least 100ms, the default is 5s", c.ResolveInterval)
 	}

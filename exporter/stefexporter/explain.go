@@ -147,8 +147,8 @@ func (c *Config) ownHint(err error, text string) string {
 	return c.closedHint(text)
 }
 
-// fileHint returns which file the Collector could not use for TLS, or "": its error does not
-// name the file.
+// fileHint returns which file the Collector could not use for TLS, or "". It is needed because
+// the Collector's error does not name the file.
 func (c *Config) fileHint(text string) string {
 	tls := &c.ClientConfig.TLS
 	switch {

@@ -117,7 +117,7 @@ func (t *telemetry) backendItems(address string, items int) {
 	t.builder.ExporterStefBackendItems.Add(context.Background(), int64(items), t.with(attribute.String("endpoint", address)))
 }
 
-// rerouted counts items of a backend that are sent to other backends.
+// rerouted counts items of a backend that are sent to other backends because it is down.
 func (t *telemetry) rerouted(address string, items int) {
 	t.builder.ExporterStefBackendReroutedItems.Add(context.Background(), int64(items), t.with(attribute.String("endpoint", address)))
 }

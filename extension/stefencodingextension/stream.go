@@ -32,7 +32,7 @@ type streamDecoder[B any] struct {
 func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.DecoderOption) (*streamDecoder[B], error) {
 	o := encoding.NewDecoderOptions(options...)
 	if o.Offset < 0 {
-		return nil, fmt.Errorf("offset is %d, set it to a number of records, 0 or more", o.Offset)
+		return nil, fmt.Errorf("offset is %d: set it to a number of records, 0 or more", o.Offset)
 	}
 	items, bytes := stefpdata.DefaultMaxItems, x.config.Limits.MaxDecodedMiB*mib
 	if o.FlushItems > 0 {

@@ -16,7 +16,7 @@ type protoDecoder struct {
 	limit int // maximum size of one entry
 	batch int // maximum size of all entries of a piece
 	entry int
-	// failed is the error behind the entries that were returned.
+	// failed is the error after the entries that were returned.
 	failed error
 }
 

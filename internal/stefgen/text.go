@@ -149,7 +149,7 @@ func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 		}
 	}
 	pr.P("")
-	pr.P("// Delete deletes the pairs from i up to but not including j. Those behind them are")
+	pr.P("// Delete deletes the pairs from i up to but not including j. Those after them are")
 	pr.P("// copied to the front.")
 	pr.P("func (m *%s) Delete(i, j int) {", n)
 	pr.P("_ = m.pairs[i:j]")

@@ -132,7 +132,7 @@ func BenchSets(others string) bool {
 // wantParts says how to get a file that Parts reads.
 const wantParts = "the file must hold whole OTLP messages, each after its length, under zstd: stef convert writes it from other formats as NAME.parts.zst"
 
-// Parts reads a file of length-prefixed parts under zstd: each part is a
+// Parts reads a file of length-prefixed parts, compressed with zstd: each part is a
 // big-endian uint32 length and that many bytes of one OTLP message.
 func Parts(tb testing.TB, path string) [][]byte {
 	tb.Helper()

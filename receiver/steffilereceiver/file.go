@@ -83,7 +83,7 @@ func (t *tail[T]) read(s section) {
 	}}
 }
 
-// whole returns the offset in the file behind the last whole frame.
+// whole returns the offset in the file after the last whole frame.
 func (t *tail[T]) whole() int64 { return t.in.begin + t.frames.End() }
 
 // lacks reports whether a file that was read to its end has fewer records than were
@@ -227,8 +227,8 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 }
 
 // ended handles a decoder that reached the end of the window, because it searched for a
-// frame behind frames without records. It reads the file from the beginning, to
-// continue behind the place when the file has more data.
+// frame after frames without records. It reads the file from the beginning, to
+// continue after the place when the file has more data.
 func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 	if s, ok := t.dec.Reader.(interface{ Err() error }); ok && s.Err() != nil {
 		return false, judge(s.Err())

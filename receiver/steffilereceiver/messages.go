@@ -54,7 +54,7 @@ func layoutOf(file io.ReaderAt, size int64) (layout, error) {
 }
 
 // beginsAsSTEF reports whether a file begins with the signature of a stream, or with that
-// of a message behind its length, or with a part of one if the file is shorter.
+// of a message after its length, or with a part of one if the file is shorter.
 func beginsAsSTEF(file io.ReaderAt) bool {
 	var head [messageHead + len(signature)]byte
 	n, err := file.ReadAt(head[:], 0)

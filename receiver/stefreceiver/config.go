@@ -93,8 +93,9 @@ type LimitsConfig struct {
 	// frame, windows of zstd. When it is exceeded, the stream that holds the most
 	// is ended in order.
 	StreamMemoryLimitMiB int `mapstructure:"stream_memory_limit_mib"`
-	// WindowMemoryMiB is the memory of the zstd windows of all streams from which
-	// the receiver asks clients for smaller windows. 0 asks for none.
+	// WindowMemoryMiB is a bound for the memory of the zstd windows of all streams. If the
+	// default windows would need more, the receiver asks clients of further streams for
+	// smaller windows. 0 never asks.
 	WindowMemoryMiB int `mapstructure:"window_memory_mib"`
 	// MemoryLimitMiB bounds the bytes that were received on all streams and not
 	// yet decoded.

@@ -89,7 +89,7 @@ type BitReader struct {
 	acc   uint64 // the low avail bits are unread
 	avail uint   // 0..64
 	rest  []byte // not yet loaded
-	slack uint   // remaining zero bits that Grant allows behind the last byte
+	slack uint   // remaining zero bits that Grant allows after the last byte
 	short bool
 	Source
 }
@@ -100,7 +100,7 @@ func (r *BitReader) Reset(data []byte) {
 	r.slack, r.short = 0, false
 }
 
-// Grant makes r supply up to n zero bits behind the data, but only to numbers that
+// Grant makes r supply up to n zero bits after the data, but only to numbers that
 // are zero, before it latches a fault.
 func (r *BitReader) Grant(n uint) { r.slack = n }
 
@@ -127,7 +127,7 @@ func (r *BitReader) Peek2() uint64 {
 	return r.acc >> (r.avail - 2) & 3
 }
 
-// ReadAfter2 is Read for the n bits behind the next 2 bits, for which Peek2 did not return 0.
+// ReadAfter2 is Read for the n bits after the next 2 bits, for which Peek2 did not return 0.
 // It reads all of them in one step.
 func (r *BitReader) ReadAfter2(n uint) uint64 {
 	avail := r.avail - 2

@@ -106,8 +106,8 @@ func sizeOf(v any) int {
 	return numberBytes
 }
 
-// entryOf returns the size that v, not an element of an array, counts in a
-// dictionary entry in addition to the size of its place.
+// entryOf returns the size that v counts in a dictionary entry, in addition to the size of
+// its place. v is not an element of an array.
 func entryOf(v any) int {
 	switch v := v.(type) {
 	case string, []byte:

@@ -186,7 +186,7 @@ func (p *parser) definition() bool {
 	return p.definitionOf(p.next())
 }
 
-// definitionOf parses a definition behind its keyword.
+// definitionOf parses a definition after its keyword.
 func (p *parser) definitionOf(keyword token) bool {
 	name, ok := p.name("the name of the " + string(keyword.kind))
 	if !ok {

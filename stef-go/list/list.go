@@ -41,7 +41,7 @@ func (a *Of[T]) SetLen(n int) { a.array().SetLen(n) }
 // Elements of the record before remain until Reset.
 func (a *Of[T]) Append() *T { return a.array().Append() }
 
-// Delete deletes the elements from i up to but not including j. The elements behind
+// Delete deletes the elements from i up to but not including j. The elements after
 // them are copied to the front.
 func (a *Of[T]) Delete(i, j int) { a.array().Delete(i, j) }
 

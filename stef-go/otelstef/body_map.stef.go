@@ -173,7 +173,7 @@ func (m *BodyMap) Append(key string) *BodyValue {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *BodyMap) Delete(i, j int) {
 	_ = m.pairs[i:j]

@@ -140,7 +140,7 @@ func (m *BodyParams) Append(key bool, value string) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *BodyParams) Delete(i, j int) {
 	_ = m.pairs[i:j]

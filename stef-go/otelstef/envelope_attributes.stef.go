@@ -134,7 +134,7 @@ func (m *EnvelopeAttributes) Append(key string, value []byte) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *EnvelopeAttributes) Delete(i, j int) {
 	_ = m.pairs[i:j]

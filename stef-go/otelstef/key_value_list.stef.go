@@ -151,7 +151,7 @@ func (m *KeyValueList) Append(key string) *AnyValue {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *KeyValueList) Delete(i, j int) {
 	_ = m.pairs[i:j]

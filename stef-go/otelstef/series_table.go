@@ -76,7 +76,7 @@ const (
 	lastChunk  = 256
 )
 
-// chunkPool has the chunks that streams no longer use, for new streams, by the number of
+// chunkPool pools the chunks of streams that have ended for new streams, by the number of
 // bits of their capacity. Their elements are zero.
 type chunkPool [10]sync.Pool // of pointers to the first element
 

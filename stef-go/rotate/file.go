@@ -124,8 +124,8 @@ func (o *output) Write(chunk []byte) (int, error) {
 	return n, nil
 }
 
-// finish renames the file to its final name and closes it. A file that holds nothing
-// of use is removed.
+// finish renames the file to its final name and closes it. A file without
+// useful content is removed.
 func (o *output) finish(sync, useful bool) error {
 	if !useful {
 		err := o.file.Close()

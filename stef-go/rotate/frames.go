@@ -28,7 +28,7 @@ type Frames struct {
 	zstd   bool
 }
 
-// End returns the offset behind the last complete header or frame.
+// End returns the offset after the last complete header or frame.
 func (f *Frames) End() int64 { return f.end }
 
 // Count returns the number of complete frames, without the variable header, so it is

@@ -224,7 +224,7 @@ func (c *comparison) structs(old, new *Struct) {
 			gone++
 			continue
 		}
-		// If there are fewer fields, those behind a removed one move without a change of
+		// If there are fewer fields, those after a removed one move without a change of
 		// their own.
 		expected := i
 		if len(new.Fields) < len(old.Fields) {

@@ -251,7 +251,7 @@ func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
 }
 
 // collect appends the extent of the message whose length is at b[at:] to the list. It
-// returns the offset behind it.
+// returns the offset after it.
 func collect(list *[]extent, b []byte, at int) int {
 	from, to := bytesAt(b, at)
 	*list = append(*list, extent{from, to})

@@ -138,7 +138,7 @@ func (e *MetricsEncoder) describe(x extent) (d description, err error) {
 }
 
 // describeField handles a field of the data other than a point. It returns the offset
-// behind it.
+// after it.
 func (e *MetricsEncoder) describeField(d *description, b []byte, at int, s *shape) (int, error) {
 	tag, start := firmTag(b, at)
 	if start < 0 {

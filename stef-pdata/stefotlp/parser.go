@@ -262,7 +262,7 @@ func plainNumber(b []byte, x extent) (c choice, ok bool) {
 	return c, false
 }
 
-// stray skips the field at b[at:], whose tag is unknown. It returns the offset behind
+// stray skips the field at b[at:], whose tag is unknown. It returns the offset after
 // it, or -1 if it is damaged.
 func (p *parser) stray(b []byte, at int, s *shape) int {
 	tag, next := firmTag(b, at)

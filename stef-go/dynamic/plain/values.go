@@ -136,7 +136,7 @@ func (v view) set(name string, value any) {
 	v.val.Fields[i], v.val.Present[i] = value, true
 }
 
-// setOptional sets Sum, Min and Max of a histogram, as far as they are present. The bits of
+// setOptional sets Sum, Min and Max of a histogram, if they are present. The bits of
 // absent ones have no meaning.
 func (v view) setOptional(present, sum, least, most uint64) error {
 	for i, field := range []struct {

@@ -69,7 +69,7 @@ func appendRun(dst []byte, run string) []byte {
 	return append(bitio.AppendUvarint(dst, uint64(len(run))), run...)
 }
 
-// ParseVarHeader reads a variable header. It ignores bytes behind it, as the format
+// ParseVarHeader reads a variable header. It ignores bytes after it, as the format
 // requires.
 func ParseVarHeader(b []byte) (h VarHeader, err error) {
 	wire, b, err := cutRun(b, stef.MaxHeaderBytes, "schema")

@@ -19,7 +19,7 @@ import (
 // usageError is an error in the command line.
 type usageError struct {
 	text string
-	// complete says that the text says what to do, so that the usage need not follow.
+	// complete says that the text already says what to do, so the usage is not printed.
 	complete bool
 }
 

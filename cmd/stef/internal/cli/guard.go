@@ -18,7 +18,7 @@ import (
 )
 
 // guard refuses to replace an existing file. It does so when the first byte is
-// written, so that errors of the inputs come before. A nil refusal allows everything.
+// written, so that errors of the inputs are reported first. A nil refusal allows everything.
 type guard struct {
 	w       io.Writer
 	refusal error

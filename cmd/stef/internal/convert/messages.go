@@ -177,7 +177,7 @@ func (m *Messages) blame(err error) error {
 	return repairableMessages(m.n-1, fmt.Errorf("offset %d, message %d: %w", m.Offset(), m.n-1, err))
 }
 
-// repairableMessages is repairable for an error behind a number of whole messages.
+// repairableMessages is repairable for an error after a number of whole messages.
 func repairableMessages(whole int, err error) error {
 	if whole == 0 || !errors.Is(err, stef.ErrCorrupt) {
 		return err

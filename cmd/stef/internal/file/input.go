@@ -204,7 +204,7 @@ func (r *Random) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // Peek returns the next n bytes of the content without consuming them, or fewer
-// at the end. n is at most 64 KiB. Where decompression fails behind the first byte, it
+// at the end. n is at most 64 KiB. Where decompression fails after the first byte, it
 // returns the bytes before, and reading reports the error.
 func (in *Input) Peek(n int) ([]byte, error) {
 	head, err := in.content.Peek(n)

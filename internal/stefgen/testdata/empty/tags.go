@@ -82,7 +82,7 @@ func (m *Tags) Key(i int) *Empty { return &m.pairs[i].key }
 // Value returns the value of pair i. It panics if i is not below Len.
 func (m *Tags) Value(i int) *Nothing { return &m.pairs[i].value }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Tags) Delete(i, j int) {
 	_ = m.pairs[i:j]

@@ -126,7 +126,7 @@ func (m *Floats) Append(key float64, value float64) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Floats) Delete(i, j int) {
 	_ = m.pairs[i:j]

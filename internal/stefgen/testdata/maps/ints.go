@@ -126,7 +126,7 @@ func (m *Ints) Append(key int64, value int64) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Ints) Delete(i, j int) {
 	_ = m.pairs[i:j]

@@ -84,7 +84,7 @@ func (m *Lists) Key(i int) *list.Values[uint64] { return (*list.Values[uint64])(
 // Value returns the value of pair i. It panics if i is not below Len.
 func (m *Lists) Value(i int) *list.Of[Point] { return (*list.Of[Point])(&m.pairs[i].value) }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Lists) Delete(i, j int) {
 	_ = m.pairs[i:j]

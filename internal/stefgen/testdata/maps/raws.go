@@ -106,7 +106,7 @@ func (m *Raws) Set(i int, key []byte, value []byte) {
 	m.SetValue(i, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Raws) Delete(i, j int) {
 	_ = m.pairs[i:j]

@@ -83,7 +83,7 @@ func (m *Structs) Key(i int) *Point { return &m.pairs[i].key }
 // Value returns the value of pair i. It panics if i is not below Len.
 func (m *Structs) Value(i int) *Point { return &m.pairs[i].value }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Structs) Delete(i, j int) {
 	_ = m.pairs[i:j]

@@ -132,7 +132,7 @@ func (m *Texts) Append(key string, value string) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Texts) Delete(i, j int) {
 	_ = m.pairs[i:j]

@@ -150,7 +150,7 @@ func (m *Words) Append(key string, value string) {
 	m.Set(i, key, value)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Words) Delete(i, j int) {
 	_ = m.pairs[i:j]

@@ -82,7 +82,7 @@ func (m *Group) Key(i int) *Key { return &m.pairs[i].key }
 // Value returns the value of pair i. It panics if i is not below Len.
 func (m *Group) Value(i int) *Group { return &m.pairs[i].value }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Group) Delete(i, j int) {
 	_ = m.pairs[i:j]

@@ -161,7 +161,7 @@ func (m *Object) Append(key string) *Value {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Object) Delete(i, j int) {
 	_ = m.pairs[i:j]

@@ -120,7 +120,7 @@ func (m *Tags) Append(key string) *Holder {
 	return m.Value(i)
 }
 
-// Delete deletes the pairs from i up to but not including j. Those behind them are
+// Delete deletes the pairs from i up to but not including j. Those after them are
 // copied to the front.
 func (m *Tags) Delete(i, j int) {
 	_ = m.pairs[i:j]
