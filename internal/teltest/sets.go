@@ -130,7 +130,7 @@ func BenchSets(others string) bool {
 }
 
 // wantParts says how to get a file that Parts reads.
-const wantParts = "the file must hold whole OTLP messages, each after its length, under zstd: stef convert writes it from other formats as NAME.parts.zst"
+const wantParts = "the file must hold whole OTLP messages, each after its length, compressed with zstd: stef convert writes it from other formats as NAME.parts.zst"
 
 // Parts reads a file of length-prefixed parts, compressed with zstd: each part is a
 // big-endian uint32 length and that many bytes of one OTLP message.

@@ -31,7 +31,7 @@ type Options struct {
 	// CreatedBy names the program in the file.
 	CreatedBy string
 	// Plain are the paths of the leaf columns without dictionaries. Doubles should be
-	// among them if NaNs of different bits must stay what they are.
+	// among them if NaNs must keep their bits.
 	Plain []string
 }
 

@@ -56,7 +56,7 @@ type Point struct {
 // Fields are the fields of a CompactPoint.
 type Fields struct {
 	Time, Start, Form, Number, Bits uint64
-	// Words and Floats do not change where the form does not use them.
+	// Words and Floats do not change if the form does not use them.
 	Words, Floats []uint64
 	// Known says that Start and Form are those of the last Take. Put does not use it.
 	Known bool

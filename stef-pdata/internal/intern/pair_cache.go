@@ -51,7 +51,8 @@ type pairSlot struct {
 const (
 	firstPairBits = 6
 	pairBits      = 11
-	// pairGrowth is how many bits a cache of which half is used grows by.
+	// pairGrowth is the number of bits by which the size of a cache grows when half of it is
+	// used.
 	pairGrowth = 3
 	// longLengths are the bits of lengths that are set only if a text may be longer
 	// than its words.
