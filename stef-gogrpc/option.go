@@ -80,7 +80,7 @@ func WithMaxUnackedRecords(n uint64) ClientOption {
 func WithCallOptions(options ...grpc.CallOption) ClientOption {
 	return func(c *clientConfig) error {
 		if i := slices.Index(options, nil); i >= 0 {
-			return fmt.Errorf("stefgrpc: WithCallOptions: option %d of %d is nil: leave it out", i+1, len(options))
+			return fmt.Errorf("stefgrpc: WithCallOptions: option %d of %d is nil: remove it", i+1, len(options))
 		}
 		c.callOptions = append(c.callOptions, options...)
 		return nil
@@ -116,7 +116,7 @@ func WithDictBytes(bytes int) ClientOption {
 func applyOptions[C any, O ~func(*C) error](function string, config *C, options []O) error {
 	for i, option := range options {
 		if option == nil {
-			return fmt.Errorf("stefgrpc: %s: option %d of %d is nil: leave it out", function, i+1, len(options))
+			return fmt.Errorf("stefgrpc: %s: option %d of %d is nil: remove it", function, i+1, len(options))
 		}
 		if err := option(config); err != nil {
 			return err

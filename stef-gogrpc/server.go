@@ -283,8 +283,8 @@ const cancelGrace = time.Second
 
 // Shutdown ends all streams in order. The server accepts no new streams. Each
 // handler reads to the end of the current chunk and then receives io.EOF; it may
-// acknowledge records until it returns. Its client is asked to open the stream
-// again elsewhere. When ctx ends, Shutdown cancels the remaining streams: they end
+// acknowledge records until it returns. The clients are asked to open their
+// streams elsewhere. When ctx ends, Shutdown cancels the remaining streams: they end
 // with UNAVAILABLE without a reason, and their clients may send unacknowledged
 // records again although they were delivered. In that case Shutdown returns the
 // error of ctx. Shutdown returns when all handlers have returned, or one second

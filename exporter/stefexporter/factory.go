@@ -116,8 +116,9 @@ type lifecycle struct {
 // damaged are the texts of the storage for a file that is no database or a broken one.
 var damaged = []string{"invalid database", "checksum error", "version mismatch"}
 
-// Start starts the exporter. The storage waits for the lock of its file, and its error has
-// no other text than "timeout". For a damaged file its error names neither file nor queue.
+// Start starts the exporter. It adds text to errors of the storage: if the file is locked,
+// such an error is only "timeout", and if the file is damaged, it names neither file nor
+// queue.
 func (l *lifecycle) Start(ctx context.Context, host component.Host) error {
 	err := l.Component.Start(ctx, host)
 	switch {

@@ -12,7 +12,7 @@ import (
 )
 
 // Between returns an error for a number outside of a range. hint is further advice,
-// or "". A message does not name a limit that only keeps sums within the integers.
+// or "". The message does not name a limit that exists only to keep sums within an int.
 func Between(key string, value, least, most int, hint string) error {
 	if value >= least && value <= most {
 		return nil

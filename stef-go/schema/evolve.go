@@ -39,8 +39,8 @@ func (e *ChangeError) Error() string { return e.Where + ": " + e.Reason }
 // CompatibleSchemas checks that streams written in old can be read with new: that
 // new only appends fields to structs and choices to oneofs. It compares everything
 // that the roots of old reach. Fields, types, dictionaries and roots may have new names,
-// as long as no field's name moves to another position and what was one type or
-// dictionary still is one. An enum is a uint64: Changes compares the values as well. The
+// but the name of a field must not move to another position, and one type or dictionary
+// must not become two. An enum is a uint64: Changes compares the values as well. The
 // error joins one *ChangeError per breaking change.
 //
 // spec: #evolution

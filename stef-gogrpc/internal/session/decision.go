@@ -115,7 +115,7 @@ const (
 	// Unanswered: the stream has ended without acknowledging everything it was
 	// sent.
 	Unanswered
-	// Bystander: the peer refused an earlier batch. Err says why.
+	// Bystander: the peer refused an earlier batch of the stream. Err says why.
 	Bystander
 )
 

@@ -431,7 +431,7 @@ func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 	return conn, sender, nil
 }
 
-// checkEndpoint refuses what gRPC would retry without end: URLs of HTTP, and
+// checkEndpoint refuses addresses that gRPC would retry forever: URLs of HTTP, and
 // names without a port. It accepts other schemes of gRPC, such as dns: and unix:.
 func checkEndpoint(endpoint string) error {
 	if host, ok := strings.CutPrefix(endpoint, "http://"); ok {
