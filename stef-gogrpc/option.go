@@ -18,7 +18,7 @@ import (
 const (
 	// DefaultMaxMessageBytes is the maximum size of a message that a client sends:
 	// a quarter of what gRPC servers receive by default. In BenchmarkMessageSize,
-	// messages of 256 KiB and of 1 MiB are equally fast, larger and much smaller
+	// messages of 256 KiB and of 1 MiB are equally fast; larger and much smaller
 	// ones are slower.
 	DefaultMaxMessageBytes = 1 << 20
 	// DefaultMaxUnackedBytes bounds the bytes that a stream has sent and the

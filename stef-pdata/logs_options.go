@@ -26,8 +26,8 @@ const (
 )
 
 // WithTemplates sets whether a LogsEncoder splits text bodies. With any choice, it
-// does not split bodies whose templates do not repeat, and in compressed streams those
-// for which templates save little or nothing. The default is TemplatesAuto.
+// does not split bodies whose templates do not repeat. In compressed streams, it also does
+// not split bodies for which templates save little or nothing. The default is TemplatesAuto.
 // WithTemplates panics if templates is none of the constants.
 func WithTemplates(templates Templates) EncoderOption {
 	if templates > TemplatesOn {

@@ -285,7 +285,8 @@ func connected(ctx context.Context, conn *grpc.ClientConn) error {
 		case connectivity.Ready:
 			return nil
 		case connectivity.TransientFailure:
-			// The state does not tell why. A call does, and it does not leave the process.
+			// The state of the connection does not contain the cause. The error of a call does;
+	// this call fails without sending anything.
 			if _, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, nil); status.Code(err) == codes.Unavailable {
 				return err
 			}

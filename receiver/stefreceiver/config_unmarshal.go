@@ -47,8 +47,8 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	return c.validateTLS()
 }
 
-// validateTLS rejects a certificate without its key, and the like, before the Collector's
-// own checks do.
+// validateTLS rejects incomplete TLS settings, such as a certificate without its key, before
+// the Collector's own checks do.
 func (c *Config) validateTLS() error {
 	if !c.ServerConfig.TLS.HasValue() {
 		return nil

@@ -40,9 +40,9 @@ type Options struct {
 	// MaxAge is the age at which a file with records is finished, within a second.
 	// Default 1 minute; negative: no limit.
 	MaxAge time.Duration
-	// MaxFiles is how many finished files are kept, and MaxTotalBytes how many bytes
-	// they have together; the oldest are removed, whether or not anybody read them.
-	// The active file comes in addition. Default: no limit.
+	// MaxFiles is the maximum number of finished files, and MaxTotalBytes the maximum
+	// number of their bytes together, both without the active file. The oldest files are
+	// removed, even if nobody has read them. Default: no limit.
 	MaxFiles      int
 	MaxTotalBytes int64
 	// FlushInterval delays flushes: frames end at this interval, instead of with each

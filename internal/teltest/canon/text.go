@@ -100,7 +100,7 @@ func valueText(v pcommon.Value) string {
 	return "empty"
 }
 
-// floatText has the bits, for the comparison, and the number, for readers.
+// floatText returns the bits of f, for the comparison, and the number, for human readers.
 func floatText(f float64) string {
 	return fmt.Sprintf("%v (%016x)", f, math.Float64bits(f))
 }

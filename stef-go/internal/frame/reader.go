@@ -51,7 +51,7 @@ type Reader struct {
 	frame  int
 }
 
-// New returns a reader without a stream: Reset gives it one. The zstd of streams may refer
+// New returns a reader without a stream: call Reset with the stream. The zstd of streams may refer
 // to dicts, of which there are at most config.MaxZstdDicts.
 func New(limits stef.Limits, dicts ...*config.ZstdDict) *Reader {
 	r := &Reader{limits: limits, setting: decoderSetting{window: limits.WindowBytes}}

@@ -28,7 +28,7 @@ func (l *Sender) Settle(id uint64) {
 }
 
 // Through returns the id up to which all records are answered: acknowledged, or
-// reported bad without a gap behind those.
+// reported bad without a gap after those.
 func (l *Sender) Through() uint64 {
 	through := l.acked
 	for _, r := range l.rejected[l.rejected.Above(through):] {
