@@ -24,8 +24,8 @@ type SessionConfig struct {
 	// MaxLifetime is the age at which a stream is replaced: the new one is open
 	// before the old one stops accepting batches. It should be well below the
 	// lifetime of tokens and the maximum connection age of servers, because a
-	// stream keeps the credentials and the connection it was opened with. Default
-	// 5 minutes; negative: streams are not replaced because of their age.
+	// stream keeps the credentials and the connection it was opened with. The
+	// default is 5 minutes. With a negative value, streams are not replaced because of their age.
 	MaxLifetime time.Duration
 	// LifetimeJitter shortens every lifetime by a random part of up to this fraction, 0 to
 	// 1. The default is 0.1. A negative value switches it off.
@@ -34,9 +34,9 @@ type SessionConfig struct {
 	// FlushInterval is how long encoded batches may wait for more batches in their
 	// frame. A frame waits that long while batches are sent one after another. At the
 	// end of a burst it ends earlier: when no batch was sent for ten times the mean time
-	// between two batches, and for at least a 250th of FlushInterval. Where that would be
-	// more than a quarter of FlushInterval, a frame waits for all of it. Default 50 ms;
-	// negative: a frame ends as soon as no batch waits to be encoded.
+	// between two batches, and for at least a 250th of FlushInterval. If that would be
+	// more than a quarter of FlushInterval, a frame waits for the whole interval. The default
+	// is 50 ms. With a negative value, a frame ends as soon as no batch waits to be encoded.
 	FlushInterval time.Duration
 	// FlushBytes ends the wait when that many bytes are buffered. The default is 1 MiB.
 	// With a negative value, only FlushInterval and the frame size of the writer end it.
@@ -45,7 +45,7 @@ type SessionConfig struct {
 	// four times FlushInterval without a batch: where batches are rare, waiting only delays
 	// them. While earlier batches of the stream are unanswered, a frame waits all the
 	// same, so that the batches of a burst share a frame; after such a frame all frames
-	// wait until the next pause. Default 4; negative: none.
+	// wait until the next pause. The default is 4. A negative value means none.
 	EarlyFrames int
 	// Senders is the maximum number of concurrent calls of Send. When that many
 	// wait for the same frame, no further batch can join it, and the session
@@ -77,17 +77,17 @@ type SessionConfig struct {
 
 	// IdleTimeout ends a stream in order when nothing was sent on it for that
 	// long. This releases its dictionaries and the state of its compression at
-	// both ends. The next batch opens a new stream. Default 30 s; negative:
-	// streams stay open.
+	// both ends. The next batch opens a new stream. The default is
+	// 30 s. With a negative value, streams stay open.
 	IdleTimeout time.Duration
 
 	// Backoff is the wait between attempts to open a stream. The session also
 	// honours a wait that the server requests (RetryInfo), up to five minutes.
 	Backoff Backoff
 	// ProbeInterval is how long a session waits until it retries after a refusal that
-	// waiting rarely cures (unimplemented, incompatible, bad credentials). Send
-	// fails immediately meanwhile. Default 1 minute; negative: it retries only
-	// when the method Probe is called.
+	// waiting rarely cures (unimplemented, incompatible, bad credentials). Meanwhile,
+	// Send fails immediately. The default is 1 minute. With a negative value, it retries
+	// only when the method Probe is called.
 	ProbeInterval time.Duration
 
 	// Rand returns numbers in [0,1) and is safe for concurrent use. The default is

@@ -151,7 +151,7 @@ func (s *Stream) closeSend(ctx context.Context) error {
 
 // Drain calls CloseSend and waits until the stream has ended. It returns the
 // result of Err, so nil means that everything that was sent is acknowledged. Call Flush
-// or Close of the writer before: what it has not sent is lost. If ctx ends first,
+// or Close of the writer first: data that it has not sent is lost. If ctx ends first,
 // the error wraps that of ctx and the stream stays open.
 func (s *Stream) Drain(ctx context.Context) error {
 	if err := s.closeSend(ctx); err != nil {

@@ -171,7 +171,8 @@ func (c *Config) answerHint(a *answer, text string) string {
 		return "the peer does not have this compression: set otlp_fallback::compression to gzip or none"
 	case !a.open && refusesAll(a):
 		return c.refusalHint(a, text)
-	// The text of the next hop of the peer follows other words.
+	// These cases compare the beginning: if the peer passes on an error of its next hop,
+	// other words precede the text.
 	case strings.HasPrefix(message, tooLarge) && strings.HasPrefix(text, otlpFailed):
 		return "lower sending_queue::batch::max_size, or raise max_recv_msg_size_mib of the peer"
 	case strings.HasPrefix(message, tooLarge):

@@ -286,7 +286,7 @@ func connected(ctx context.Context, conn *grpc.ClientConn) error {
 			return nil
 		case connectivity.TransientFailure:
 			// The state of the connection does not contain the cause. The error of a call does;
-	// this call fails without sending anything.
+			// this call fails without sending anything.
 			if _, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, nil); status.Code(err) == codes.Unavailable {
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 
 // MaxDepth is the maximum nesting of values of types that can contain themselves, in
 // writers and, unless WithMaxDepth says otherwise, in readers. An array in an array
-// of AnyValue counts two, the AnyValue and the array. A oneof counts only if its choice
+// of AnyValue counts as two levels, the AnyValue and the array. A oneof counts only if its choice
 // is composite.
 //
 // spec: #limits

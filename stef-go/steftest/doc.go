@@ -17,9 +17,9 @@
 //		steftest.SelfContained(t, orders, seed)
 //	}
 //
-// Package shop is what stefc generated; cmd/stefc/README.md has its schema and this
-// test. Generated code has a constructor for each struct, oneof and multimap: pass them
-// all; Mutate and SelfContained name those that are missing. AllRoots names the roots of
+// stefc generated package shop; cmd/stefc/README.md has its schema and this test.
+// Generated code has a constructor for each struct, oneof and multimap. Pass all of them:
+// Mutate and SelfContained name those that are missing. AllRoots names the roots of
 // the schema that have no Root. ExampleRoundTrip is a test function.
 //
 // Generated records are Go types; everything else works with a schema. Reflection on

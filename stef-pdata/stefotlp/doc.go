@@ -39,11 +39,11 @@
 // # Errors
 //
 // A message in which a resource is truncated is rejected as a whole, with a
-// WireError, and so is a message of another signal. An item that is damaged, exceeds a limit (200 nested arrays
-// and maps, MaxDepth; 8 MiB, MaxItemBytes; 1023 attributes in a list, stef.MaxPairs) or has an id of a wrong length is left out and reported in
-// ItemErrors; the rest is written. The same applies to a container with all of its
-// items. The decoders leave out records that OTLP cannot express and report them in
-// RecordErrors.
+// WireError, and so is a message of another signal. The encoders omit an item that is
+// damaged, exceeds a limit (200 nested arrays and maps, MaxDepth; 8 MiB, MaxItemBytes; 1023
+// attributes in a list, stef.MaxPairs) or has an id of a wrong length. They report it in
+// ItemErrors and write the rest. The same applies to a container with all of its items. The
+// decoders omit records that OTLP cannot express, and report them in RecordErrors.
 //
 // # Losses
 //

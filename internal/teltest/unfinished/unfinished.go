@@ -25,8 +25,8 @@ const (
 // stalled is how long Begin waits for a server that reads no more data.
 const stalled = 2 * time.Second
 
-// ErrStalled is the error of Begin if the server takes no more data.
-var ErrStalled = errors.New("unfinished: the server takes no more data")
+// ErrStalled is the error of Begin if the server reads no more data.
+var ErrStalled = errors.New("unfinished: the server reads no more data")
 
 // Begin opens streams of a method on a connection, such as /STEFDestination/Stream. On
 // each it begins a message and sends at least bytesEach bytes of it. It sends a frame for

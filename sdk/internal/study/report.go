@@ -44,7 +44,7 @@ type Study struct {
 // Parts are the parts of a study.
 var Parts = []string{"traces", "others", "overload", "metrics"}
 
-// compression says how each exporter compresses, which decides bytes and CPU time.
+// compression says how each exporter compresses, because this decides bytes and CPU time.
 const compression = "OTLP is sent as its exporters do by default, without compression (gRPC and HTTP). STEF is compressed with zstd, level `fastest`, to endpoints and in files; " +
 	"files of single spans (simple processor, without delayed flushes) are not compressed. Text to stdout is not compressed."
 

@@ -18,7 +18,8 @@ const (
 	maxSeries   = 65_536
 	maxSets     = 524_288
 	maxElements = 2_097_152
-	// maxHeld is how many words and floats series may have that grow while none begins.
+	// maxHeld is the largest number of words and floats of all series. It is reached only if
+	// series grow while no new series begins.
 	maxHeld = 33_554_432
 )
 
