@@ -47,7 +47,7 @@ func checkedSchema(s Signal, f Format, chosen []chosenKey) (*arrow.Schema, error
 	known := map[string]bool{}
 	for _, field := range schema.Fields() {
 		if known[field.Name] {
-			return nil, fmt.Errorf("lake: the table has a column %q anyway: leave it out of the chosen columns", field.Name)
+			return nil, fmt.Errorf("lake: the table already has a column %q: remove it from the chosen columns", field.Name)
 		}
 		known[field.Name] = true
 	}

@@ -248,7 +248,7 @@ func TestMistakes(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, w.WriteTraces(ptrace.NewTraces()), lake.ErrSignal)
 	_, err = lake.NewWriter(&out, lake.Parquet, lake.Logs, lake.WriterOptions{Columns: []string{"body"}})
-	require.ErrorContains(t, err, `the table has a column "body" anyway`)
+	require.ErrorContains(t, err, `the table already has a column "body"`)
 	for _, f := range formats {
 		for _, content := range []string{"", "PAR1", "no table", strings.Repeat("\xff", 100)} {
 			_, err := read(f, []byte(content), lake.Limits{})
@@ -368,7 +368,7 @@ func TestRecordBatches(t *testing.T) {
 	_, err := lake.Items(empty)
 	require.ErrorIs(t, err, lake.ErrSchema)
 	_, err = lake.NewBuilder(lake.Arrow, lake.Logs, []string{"body"})
-	require.ErrorContains(t, err, `the table has a column "body" anyway`)
+	require.ErrorContains(t, err, `the table already has a column "body"`)
 }
 
 // TestFlush: a reader of an Arrow stream gets the rows before Flush while the stream goes on.

@@ -18,7 +18,7 @@
 //
 //   - Items per CPU second: each set has a median over its rounds, in ns an item. The row has
 //     the arithmetic mean of these over the sets, as items per second.
-//   - Speed: in each round the ns an item of OTLP, added over the sets, by those of STEF. The
+//   - Speed: in each round the ns an item of OTLP, added over the sets, divided by those of STEF. The
 //     row has the median over the rounds, so it differs from the quotient of the columns before it.
 //   - Bytes an item: the arithmetic mean over the sets. The ratio is the quotient of the two means,
 //     so sets with large items count more.

@@ -16,7 +16,7 @@ import (
 
 // answer is a status that the peer sent. Its text may be about other connections than ours:
 // a gateway passes on why it cannot reach its own next hop. gRPC has the same type for
-// statuses that it makes at this end, for example when it cannot connect. Only the trailers
+// statuses that it creates at this end, for example when it cannot connect. Only the trailers
 // of a call tell the two apart, and a stats.Handler sees them.
 type answer struct {
 	error

@@ -56,7 +56,7 @@ func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 // contended reports whether clients that are not expensive are present.
 func (l *lanes) contended() bool { return time.Since(time.Unix(0, l.cheap.Load())) <= presence }
 
-// leave returns a lane after work on a batch of that weight, and a rest.
+// leave returns a lane after work on a batch of that weight and a rest after it.
 func (l *lanes) leave(ctx context.Context, a *account, worked time.Duration, weight int64) {
 	rest(ctx, restAfter(worked, weight))
 	l.release(a, 1)

@@ -188,8 +188,8 @@ func (t *tracer) bytes(r *byteReader, detail any) {
 	}
 }
 
-// value makes an event of what was read from c, or from the given reader instead,
-// since the last event.
+// value emits an event for the data that was read from in since the last event, or from
+// bits if that is not nil. c is the column of the data, or nil.
 func (t *tracer) value(c *column, in *byteReader, bits *bitReader, index []int, detail any) {
 	e := &Event{Column: -1, Derived: t.derived, Index: index, Detail: detail, Bits: -1}
 	if c != nil {
@@ -212,7 +212,7 @@ func (t *tracer) value(c *column, in *byteReader, bits *bitReader, index []int, 
 	t.emit(e)
 }
 
-// columns makes an event for the columns of f.
+// columns emits an event for the columns of f.
 func (t *tracer) columns(f *Frame) {
 	if t != nil {
 		t.emit(&Event{Offset: f.Offset, Bits: -1, Column: -1, Detail: TraceFrame{f}})

@@ -152,7 +152,7 @@ func (x *seriesIndex) held() int {
 		x.texts + wordBytes*x.words + x.exemplars.held
 }
 
-// pairBytes is what hashing a pair counts besides its texts.
+// pairBytes is the number of bytes that hashing a pair counts as, in addition to its texts.
 const pairBytes = 16
 
 // wordBytes is the memory of an integer or double of a histogram, with a share of the
