@@ -9,11 +9,12 @@
 //	stefc -version
 //
 // It writes one file per type. The file is named after the type and ends in
-// .stef.go. It removes files with that ending that an earlier run generated and
-// this run did not, and does not touch files that would not change. It prints
-// only warnings and errors: also where the new code misreads what the code in the
-// folder has written, or streams of the schema of -against, which is an error. Exit
-// codes: 0 done, 1 the schema is wrong or does not fit -against or the folder, 2 the
+// .stef.go. It removes files with that ending that only an earlier run generated, and
+// does not write files that would not change. It prints only warnings and errors. It
+// warns if the new code misreads streams that the code in the folder has written. If the
+// new code misreads streams of the schema of -against, that is an error.
+//
+// Exit codes: 0 done, 1 the schema is wrong or does not fit -against or the folder, 2 the
 // flags are wrong, 3 a file cannot be read or written.
 package main
 
@@ -240,7 +241,7 @@ func parseFlags(flags *flag.FlagSet, args []string) (rest []string, err error) {
 	}
 }
 
-// otherFlags are the names that users try first, and what they are here.
+// otherFlags maps names that users may try first to the flags of stefc.
 var otherFlags = map[string]string{
 	"o": "out", "output": "out", "output-dir": "out", "outdir": "out", "dir": "out", "d": "out",
 	"p": "package", "pkg": "package", "licence": "header", "license": "header", "v": "version",

@@ -33,9 +33,9 @@ type Config struct {
 	Stef     StefConfig `mapstructure:"stef"`
 	Fallback OTLPConfig `mapstructure:"otlp_fallback"`
 
-	// RoutingKey chooses what is always sent to the same one of several backends: the
-	// spans of a trace (traceID) or the telemetry of a service (service). If empty,
-	// there is one backend.
+	// RoutingKey chooses which items are always sent to the same backend, if there are
+	// several: the spans of a trace (traceID) or the telemetry of a service (service). If
+	// it is empty, there is one backend.
 	RoutingKey RoutingKey `mapstructure:"routing_key"`
 	// Endpoints are the backends, instead of the addresses of the endpoint.
 	Endpoints []string `mapstructure:"endpoints"`

@@ -50,7 +50,7 @@ const unresolved = "the host cannot be resolved, or has no address"
 
 var ofResolver = regexp.MustCompile(`(?:name resolver error: )?produced zero addresses|no children to pick from`)
 
-// unresolvedError is an error of gRPC about a host without an address, in other words.
+// unresolvedError replaces an error of gRPC about a host without an address by plainer text.
 type unresolvedError struct {
 	text  string
 	cause error

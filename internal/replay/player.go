@@ -43,8 +43,9 @@ type Player struct {
 	Change Change
 	// Now shifts all times so that the recordings begin when Play is called.
 	Now bool
-	// Ready, if it is set, is called when the recordings were read without error, if Pace or
-	// other fields need that, and before the wait for the first batch. Its error ends Play.
+	// Ready, if it is set, is called before the wait for the first batch. If Pace or other
+	// fields require reading the recordings first, it is called after they were read without
+	// error. Its error ends Play.
 	Ready func(context.Context) error
 	// Idle, if it is set, is called before a wait of IdleAfter or longer: for the next
 	// batch, or, if last is true, for the end of the last one at Pace. It may be called

@@ -104,12 +104,12 @@ func twoLongest(all []origin) (first, second origin) {
 	return first, second
 }
 
-// fold returns a name as file names and combined names have it.
+// fold returns the form of a name in file names and combined names.
 func fold(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
 
-// origins returns the parts of the schema that a generated name may be made from: fields
-// for the methods of a type, otherwise types with which it begins or ends and their
-// members.
+// origins returns the parts of the schema that may be the source of a generated name: fields
+// for the methods of a type, otherwise the types with whose names it begins or ends, and
+// their members.
 func (p *plan) origins(generated string) []origin {
 	typ, method, ok := strings.Cut(generated, ".")
 	if ok {

@@ -57,7 +57,7 @@ func (f *metricsForm) Restart() {
 // Held returns the memory of the state.
 func (f *metricsForm) Held() int { return f.index.held() + f.points.Held() }
 
-// Release discards the state and its memory, but for small tables.
+// Release discards the state and its memory, except small tables.
 func (f *metricsForm) Release() {
 	f.Restart()
 	f.points.Release()

@@ -3,7 +3,7 @@
 
 // Package contribexporter tests the STEF exporter of the Collector's contrib
 // repository, as a peer, that sends to a Collector of this repository. That
-// exporter needs older libraries of the Collector than ours, hence its own module,
-// and our Collector is a process: the program that STEF_OTELCOL names. make
-// test-contrib builds it and runs the tests.
+// exporter needs older libraries of the Collector than ours. So this is a module of its
+// own, and our Collector is a process: the program that STEF_OTELCOL names. make
+// test-contrib builds the program and runs the tests.
 package contribexporter

@@ -214,7 +214,7 @@ const (
 )
 
 // adapt enlarges the window for a frame of that size, if the window is chosen by the
-// frames. The choice depends on nothing else, so the same records give the same bytes.
+// frames. The choice depends on nothing else, so the same records produce the same bytes.
 func (w *Writer) adapt(size int) {
 	if w.largest == 0 || w.zstd != nil && w.setting.window >= w.largest {
 		return
