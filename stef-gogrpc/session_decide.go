@@ -173,8 +173,8 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 	return FromStatus(f.Err)
 }
 
-// withRejected returns what was left out of a batch, and what the destination rejected, if
-// anything.
+// withRejected returns an error for the items that were omitted from a batch and the records
+// that the destination rejected, or nil if there are none.
 func withRejected(left, rejected error) error {
 	if rejected == nil {
 		return left

@@ -38,7 +38,7 @@ func (a *Of[T]) All() iter.Seq2[int, *T] {
 func (a *Of[T]) SetLen(n int) { a.array().SetLen(n) }
 
 // Append makes the array one longer and returns the new element.
-// Elements of the record before remain until Reset.
+// Elements of the previous record remain until Reset.
 func (a *Of[T]) Append() *T { return a.array().Append() }
 
 // Delete deletes the elements from i up to but not including j. The elements after
@@ -78,7 +78,7 @@ func (a *Values[T]) SetLen(n int) { a.array().SetLen(n) }
 // Set changes element i.
 func (a *Values[T]) Set(i int, v T) { a.array().Set(i, v) }
 
-// Append adds an element at the end. Elements of the record before remain until Reset.
+// Append adds an element at the end. Elements of the previous record remain until Reset.
 func (a *Values[T]) Append(v T) { a.array().Append(v) }
 
 // Delete deletes the elements from i up to but not including j.
@@ -121,7 +121,7 @@ func (a *Floats) SetLen(n int) { a.array().SetLen(n) }
 // Set changes element i.
 func (a *Floats) Set(i int, v float64) { a.array().Set(i, v) }
 
-// Append adds an element at the end. Elements of the record before remain until Reset.
+// Append adds an element at the end. Elements of the previous record remain until Reset.
 func (a *Floats) Append(v float64) { a.array().Append(v) }
 
 // Delete deletes the elements from i up to but not including j.
@@ -168,7 +168,7 @@ func (a *Bytes) SetLen(n int) { a.array().SetLen(n) }
 // Set changes element i to a copy of v.
 func (a *Bytes) Set(i int, v []byte) { a.array().Set(i, v) }
 
-// Append adds a copy of v at the end. Elements of the record before remain until Reset.
+// Append adds a copy of v at the end. Elements of the previous record remain until Reset.
 func (a *Bytes) Append(v []byte) { a.array().Append(v) }
 
 // Delete deletes the elements from i up to but not including j.

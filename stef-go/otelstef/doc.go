@@ -11,8 +11,8 @@
 //
 // A writer writes one of three schemas. Readers of this package read all of them.
 //
-//   - The full schema, without an option: any reader that follows the schema file reads the
-//     fields as they are.
+//   - The full schema, without an option: any reader that follows the schema file can read
+//     the fields, which have plain values.
 //   - The compact form, with [CompactMetrics], [CompactSpans] or [CompactLogs]: mostly
 //     the smallest, for two ends that know it. It is the default of the Collector exporter and
 //     of stef convert. Very regular values can be smaller in the full schema: compare with
@@ -34,41 +34,41 @@
 // # Setting fields
 //
 // The resource, scope and metric of a record may be shared with other records. Change them
-// with EditResource, EditScope and EditMetric. Everything else belongs to the record: get it
-// with Record, Span or Point and set its fields.
+// with EditResource, EditScope and EditMetric. All other data belong to the record: call
+// Record, Span or Point, and set the fields of the result.
 //
 // # Records keep their content
 //
-// A record keeps its content from one Write to the next, also its lists and maps: Append
-// adds to the pairs of the record before. Call Reset of the map first.
+// A record keeps its content from one Write to the next. This includes lists and maps:
+// Append adds to the pairs of the previous record. Call Reset of the map first.
 //
 // # Ids
 //
-// Ids of traces and spans are bytes, 16 and 8, or empty. Writers do not check the length;
-// readers that make OTLP of them reject other lengths. In the published schema ids of spans
-// and of links are lower-case hexadecimal text instead, of 32 and 16 characters
-// (specification 11.3): a program that writes records in it sets them so, and a program
-// that reads records gets them as they were written. Schema of a reader or writer tells the
-// schemas apart. Package stef-pdata converts ids.
+// Ids of traces and spans are bytes, 16 and 8, or empty. Writers do not check the
+// length; readers that convert records to OTLP reject other lengths. In the published schema
+// the ids of spans and links are lower-case hexadecimal text instead, of 32 and 16
+// characters (specification 11.3). Programs that write this schema must set such ids, and
+// programs that read it get them. The method Schema of a reader or writer shows which schema
+// the stream has. Package stef-pdata converts ids.
 //
 // # Reading logs of others
 //
-// A writer chooses the form of two fields for each record. A text body is String or
-// Template; LogBody.Text returns both. The observed time is ObservedTime, or Time plus
-// ObservedDelta; LogRecord.Observed returns both. A reader that looks at one form only
-// sees empty bodies and time 0.
+// Two fields have two forms; a writer chooses the form for each record. A text body is String
+// or Template; LogBody.Text returns both. The observed time is ObservedTime, or Time plus
+// ObservedDelta; LogRecord.Observed returns both. A program that reads only one form
+// gets empty bodies and time 0 for the other.
 //
 // # JSON
 //
-// MarshalJSON prints a record for people and logs, by the names of the schema, not as OTLP:
-// bytes, also ids, are base64, NaN and infinities are text, the body of a log record is in
-// the form that it has (Template with Params, for example), and what belongs to the compact
-// form is printed, too. Nothing reads it back. stef convert writes OTLP JSON, and package
-// stefpdata converts records to pdata, which can be marshaled.
+// MarshalJSON prints a record for people and logs. It uses the names of the schema, not those
+// of OTLP. Bytes, also ids, are base64; NaN and infinities are text. The body of a log
+// record has the form that the stream has, for example Template with Params. Fields of the
+// compact form are printed, too. No function reads this JSON. stef convert writes OTLP JSON,
+// and package stefpdata converts records to pdata, which can be marshaled.
 //
 // # Kinds of streams
 //
-// A stream does not name its root. A reader of another root than the stream's fails with
-// ErrSchema or ErrCorrupt, or reads wrong records, so keep the kinds apart by file name,
+// A stream does not name its root. A reader of the wrong root fails with
+// ErrSchema or ErrCorrupt, or returns wrong records. So keep the kinds apart by file name,
 // address or user data.
 package otelstef

@@ -66,8 +66,9 @@ func Changes(old, new *Schema) []*ChangeError {
 	if renamed.breaks == 0 {
 		return renamed.changes
 	}
-	// A field that changes from S to T, which both schemas have, is no new name of S.
-	// If names that both have stay with their definitions, fewer changes explain it.
+	// If a field changes from S to T, and both schemas have S and T, then T is not a new
+	// name of S: fewer changes explain the difference if names that both have stay with
+	// their definitions.
 	kept := newComparison()
 	kept.types.keep(typeNames(old), typeNames(new))
 	kept.dicts.keep(dictNames(old), dictNames(new))
@@ -386,8 +387,8 @@ func (c *comparison) sameDict(old, new string) bool {
 	return c.dicts.pair(old, new)
 }
 
-// describe distinguishes types that String does not: a name that was a struct and is
-// now an enum.
+// describe is like String, but its results also differ for types of the same name that are
+// of another kind, such as a struct that became an enum.
 func (t *Type) describe() string {
 	switch t.Kind {
 	case KindStruct, KindOneof, KindMultimap, KindEnum:

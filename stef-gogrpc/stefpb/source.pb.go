@@ -6,4 +6,4 @@
 package stefpb
 
 // SourceSHA256 is the SHA-256 of the destination.proto that this package is generated from.
-const SourceSHA256 = "c059f8ed8c23d2d2be94ef39eaeb261d6563d9ecbb908e70190827afcd9bea7e"
+const SourceSHA256 = "873560933ddc1cc7a48e147a88b66658342d97d7ff308e49426de46ca4b720c3"

@@ -21,7 +21,8 @@ type signal struct {
 	read string
 	// first has, for each struct that compact.stef extends, its first further field.
 	first map[string]string
-	// form returns the form of a stream; later says whether the stream keeps that field.
+	// form returns the form of a stream; its argument says whether the stream keeps the
+	// field later.
 	form func(root *schema.Struct, later bool) form
 }
 

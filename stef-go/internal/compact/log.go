@@ -25,7 +25,7 @@ const (
 // LogFields are the fields of the compact form of a log record.
 type LogFields struct {
 	Time, Observed, Trace, High, Low, Known, ID uint64
-	// FarTime and FarObserved say that a time is in the field of the record.
+	// FarTime and FarObserved say that the time itself is in the field of the record.
 	FarTime, FarObserved bool
 }
 

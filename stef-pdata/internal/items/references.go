@@ -27,8 +27,8 @@ import (
 type references struct {
 	records int // number of log records
 	known   int // number of habits with a reference
-	// wrote says that the log record has references, clash that another text of it looks
-	// like one.
+	// wrote says that the log record has references. clash says that another text of the
+	// record looks like a reference.
 	wrote, clash bool
 
 	record     plog.LogRecord

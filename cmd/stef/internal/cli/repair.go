@@ -143,7 +143,7 @@ func headless(name string, err error) error {
 }
 
 // unpackMore says how to read the last block of a cut file: the zstd command returns the
-// bytes of a block that is stored and not complete, which this tool does not.
+// bytes of an incomplete stored block, and this tool does not.
 func unpackMore(packed, name string) string {
 	return fmt.Sprintf("%s may return more of the file: %s -dc %s | stef repair - OUT", packed, packed, name)
 }

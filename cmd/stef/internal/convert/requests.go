@@ -55,8 +55,8 @@ func (r *Requests) add(b otlpfile.Batch, items int) error {
 	return nil
 }
 
-// asSent returns the request that a Collector sends for a batch: the one that pdata makes.
-// Other writers of OTLP make other bytes of the same items.
+// asSent returns the request that a Collector sends for a batch, which pdata marshals. Other
+// writers of OTLP encode the same items to other bytes.
 func asSent(b otlpfile.Batch) ([]byte, error) {
 	if !b.HasPdata() {
 		var err error
