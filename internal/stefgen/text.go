@@ -135,7 +135,7 @@ func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 			pr.P("func (m *%s) Get(key %s) %s {", n, goType(k.t), result)
 			pr.P("for _, p := range m.pairs {\nif %s {\nreturn %s\n}\n}\nreturn nil\n}", same(k.t, "p.key", "key"), ref)
 			pr.P("")
-			pr.P("// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.")
+			pr.P("// Append adds a pair and returns its initial value. Pairs of the previous record remain until Reset.")
 			pr.P("func (m *%s) Append(key %s) %s {", n, goType(k.t), result)
 			pr.P("i := len(m.pairs)\nm.SetLen(i + 1)\nm.SetKey(i, key)\nreturn m.Value(i)\n}")
 		} else {
@@ -143,7 +143,7 @@ func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 			pr.P("func (m *%s) Get(key %s) (value %s, ok bool) {", n, goType(k.t), result)
 			pr.P("for _, p := range m.pairs {\nif %s {\nreturn p.value, true\n}\n}\nreturn value, false\n}", same(k.t, "p.key", "key"))
 			pr.P("")
-			pr.P("// Append adds a pair. Pairs of the record before remain until Reset.")
+			pr.P("// Append adds a pair. Pairs of the previous record remain until Reset.")
 			pr.P("func (m *%s) Append(key %s, value %s) {", n, goType(k.t), result)
 			pr.P("i := len(m.pairs)\nm.SetLen(i + 1)\nm.Set(i, key, value)\n}")
 		}

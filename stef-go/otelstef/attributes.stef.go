@@ -165,7 +165,7 @@ func (m *Attributes) Get(key string) *AnyValue {
 	return nil
 }
 
-// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
+// Append adds a pair and returns its initial value. Pairs of the previous record remain until Reset.
 func (m *Attributes) Append(key string) *AnyValue {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

@@ -133,7 +133,7 @@ func (m *BodyParams) Get(key bool) (value string, ok bool) {
 	return value, false
 }
 
-// Append adds a pair. Pairs of the record before remain until Reset.
+// Append adds a pair. Pairs of the previous record remain until Reset.
 func (m *BodyParams) Append(key bool, value string) {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

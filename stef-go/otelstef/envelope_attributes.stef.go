@@ -127,7 +127,7 @@ func (m *EnvelopeAttributes) Get(key string) (value []byte, ok bool) {
 	return value, false
 }
 
-// Append adds a pair. Pairs of the record before remain until Reset.
+// Append adds a pair. Pairs of the previous record remain until Reset.
 func (m *EnvelopeAttributes) Append(key string, value []byte) {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

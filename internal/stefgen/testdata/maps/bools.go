@@ -119,7 +119,7 @@ func (m *Bools) Get(key bool) (value bool, ok bool) {
 	return value, false
 }
 
-// Append adds a pair. Pairs of the record before remain until Reset.
+// Append adds a pair. Pairs of the previous record remain until Reset.
 func (m *Bools) Append(key bool, value bool) {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

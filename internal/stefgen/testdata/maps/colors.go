@@ -119,7 +119,7 @@ func (m *Colors) Get(key Color) (value Color, ok bool) {
 	return value, false
 }
 
-// Append adds a pair. Pairs of the record before remain until Reset.
+// Append adds a pair. Pairs of the previous record remain until Reset.
 func (m *Colors) Append(key Color, value Color) {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

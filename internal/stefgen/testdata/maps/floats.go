@@ -119,7 +119,7 @@ func (m *Floats) Get(key float64) (value float64, ok bool) {
 	return value, false
 }
 
-// Append adds a pair. Pairs of the record before remain until Reset.
+// Append adds a pair. Pairs of the previous record remain until Reset.
 func (m *Floats) Append(key float64, value float64) {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

@@ -119,7 +119,7 @@ func (m *Ints) Get(key int64) (value int64, ok bool) {
 	return value, false
 }
 
-// Append adds a pair. Pairs of the record before remain until Reset.
+// Append adds a pair. Pairs of the previous record remain until Reset.
 func (m *Ints) Append(key int64, value int64) {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

@@ -119,7 +119,7 @@ func (m *Uints) Get(key uint64) (value uint64, ok bool) {
 	return value, false
 }
 
-// Append adds a pair. Pairs of the record before remain until Reset.
+// Append adds a pair. Pairs of the previous record remain until Reset.
 func (m *Uints) Append(key uint64, value uint64) {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

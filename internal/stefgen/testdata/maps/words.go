@@ -143,7 +143,7 @@ func (m *Words) Get(key string) (value string, ok bool) {
 	return value, false
 }
 
-// Append adds a pair. Pairs of the record before remain until Reset.
+// Append adds a pair. Pairs of the previous record remain until Reset.
 func (m *Words) Append(key string, value string) {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

@@ -130,7 +130,7 @@ func (m *Tags) Get(key string) *Pair {
 	return nil
 }
 
-// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
+// Append adds a pair and returns its initial value. Pairs of the previous record remain until Reset.
 func (m *Tags) Append(key string) *Pair {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

@@ -112,7 +112,7 @@ func (m *Tags) Get(key string) *Inner {
 	return nil
 }
 
-// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
+// Append adds a pair and returns its initial value. Pairs of the previous record remain until Reset.
 func (m *Tags) Append(key string) *Inner {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

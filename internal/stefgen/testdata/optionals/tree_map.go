@@ -112,7 +112,7 @@ func (m *TreeMap) Get(key string) *Tree {
 	return nil
 }
 
-// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
+// Append adds a pair and returns its initial value. Pairs of the previous record remain until Reset.
 func (m *TreeMap) Append(key string) *Tree {
 	i := len(m.pairs)
 	m.SetLen(i + 1)

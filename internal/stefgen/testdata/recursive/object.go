@@ -153,7 +153,7 @@ func (m *Object) Get(key string) *Value {
 	return nil
 }
 
-// Append adds a pair and returns its initial value. Pairs of the record before remain until Reset.
+// Append adds a pair and returns its initial value. Pairs of the previous record remain until Reset.
 func (m *Object) Append(key string) *Value {
 	i := len(m.pairs)
 	m.SetLen(i + 1)
