@@ -14,8 +14,8 @@ import (
 )
 
 // ReceiveLimit bounds the bytes of incomplete messages that a gRPC server holds over all
-// connections. gRPC gathers a message before it passes it to a handler, so no limit of a
-// handler counts these bytes: clients that begin large messages and do not finish them
+// connections. gRPC collects a whole message before it passes the message to a handler, so no
+// limit of a handler counts these bytes: clients that begin large messages and do not finish them
 // take the maximum size of a message for each stream.
 //
 // If the bytes exceed the bound, the connection that holds the most of them is closed.

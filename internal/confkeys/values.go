@@ -100,7 +100,7 @@ type KeyPair struct {
 	Server bool
 }
 
-// Validate rejects what the Collector's own check rejects as well. Its errors name
+// Validate rejects the same values as the Collector's own check, whose errors name
 // neither the keys nor their place in the configuration.
 func (p KeyPair) Validate() error {
 	for _, pair := range [][4]string{

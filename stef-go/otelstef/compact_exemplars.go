@@ -120,7 +120,7 @@ func (x *seriesExemplars) residual(code int64) uint64 {
 }
 
 // unshare sets the exemplars and flags of the point of a record. It returns false if
-// there are none that the fields represent.
+// the fields represent no valid exemplars.
 func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	dst := &rec.point
 	f.restarted = false

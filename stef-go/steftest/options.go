@@ -20,8 +20,8 @@ type WriterSettings struct {
 	Schema       schema.WireSchema // stef.WithSchema; nil: all fields
 }
 
-// WriterSettingsOf returns what these options set, or the defaults, for tests of code
-// that makes options. It fails the test if an option is invalid.
+// WriterSettingsOf returns the settings of these options, or the defaults, for tests of code
+// that creates options. It fails the test if an option is invalid.
 func WriterSettingsOf(tb testing.TB, options ...stef.WriterOption) WriterSettings {
 	tb.Helper()
 	c, err := frame.WriterConfig(options)

@@ -5,8 +5,8 @@
 // columns and dictionaries.
 //
 // A column has its own bytes in each frame, so its size before compression is
-// exact. After zstd it has no bytes of its own: zstd compresses the columns of
-// a frame, and the frames before it, as one text. The package therefore
+// exact. After compression it has no bytes of its own: zstd compresses the columns of
+// a frame together, and refers to earlier frames. So the package
 // measures the size that a column would need alone: it collects the bytes of
 // the column from all frames and compresses them separately, in pieces of up to
 // alonePiece bytes. This cannot use repetitions between columns, and it saves
