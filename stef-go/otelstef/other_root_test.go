@@ -92,5 +92,5 @@ func TestWriterOfOtherRoot(t *testing.T) {
 	require.ErrorContains(t, err, "the schema seems to be that of Spans, not of Metrics")
 	_, err = otelstef.NewMetricsWriter(io.Discard, stef.WithSchema([]int{99}))
 	require.ErrorIs(t, err, stef.ErrSchema)
-	require.ErrorContains(t, err, "it is not one of Metrics, or newer than this code")
+	require.ErrorContains(t, err, "the schema is not one of Metrics, or it is newer than this code")
 }
