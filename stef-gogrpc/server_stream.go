@@ -283,8 +283,8 @@ func (s *ServerStream) Acked() uint64 { return s.responses.acked() }
 // begin counts a goroutine that uses the stream.
 func (s *ServerStream) begin() { s.parts.Add(1) }
 
-// end ends the use of the stream by such a goroutine. The last one ends the
-// stream.
+// end ends the use of the stream by a goroutine that called begin. The last end
+// ends the stream.
 func (s *ServerStream) end() {
 	if s.parts.Add(-1) == 0 {
 		s.server.gone(s)

@@ -11,8 +11,8 @@ import (
 )
 
 // families are the formats with the colour that each has in every chart. A series has the
-// colour of the first family whose name is a prefix of its own name. Most colours are Okabe and Ito's, which
-// people with any colour vision can distinguish.
+// colour of the first family whose name is a prefix of its own name. Most colours are Okabe
+// and Ito's, which people with any colour vision can distinguish.
 var families = []struct {
 	name   string
 	colour color.RGBA

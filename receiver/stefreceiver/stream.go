@@ -30,7 +30,7 @@ type transport interface {
 	Reject(from, to uint64)
 	// StopReading makes Read return soon, even within a chunk.
 	StopReading()
-	// EndedByServer reports whether Read ended the stream of its own accord.
+	// EndedByServer reports whether Read itself ended the stream.
 	EndedByServer() bool
 }
 

@@ -162,7 +162,7 @@ func (t *ReadTree) Finish() (column int, err error) {
 	return 0, nil
 }
 
-// Release makes the columns forget the data of the last frame.
+// Release drops the references of the columns to the data of the last frame.
 func (t *ReadTree) Release() {
 	for _, n := range t.full {
 		t.nodes[n].codec.Reset(nil)

@@ -172,7 +172,7 @@ func (t *columns) split(content []byte, f *Frame) error {
 	t.trace.columns(f)
 	// Each record has at least one bit in the root column.
 	if f.Records > uint64(t.root.bitIn.left()) {
-		return inColumn(t.root, fault(ErrCorrupt, "the frame announces %d records, which do not fit %d bits", f.Records, t.root.bitIn.left()))
+		return inColumn(t.root, fault(ErrCorrupt, "the frame announces %d records, which do not fit into %d bits", f.Records, t.root.bitIn.left()))
 	}
 	return nil
 }

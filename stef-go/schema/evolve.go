@@ -242,9 +242,9 @@ func (c *comparison) structs(old, new *Struct) {
 	}
 }
 
-// fieldSuccessors returns what the fields of old have become, as indexes into the fields
-// of new, or -1: the field of the same name, else that of the same place if its name is
-// new.
+// fieldSuccessors returns for each field of old the index of the field of new that replaces
+// it, or -1. This is the field of the same name, or otherwise the field at the same place if
+// its name is new.
 func fieldSuccessors(old, new *Struct) []int {
 	names := make(map[string]bool, len(old.Fields))
 	for _, f := range old.Fields {

@@ -382,7 +382,7 @@ func (s *ReadStream) beginFrame(flags stef.FrameFlags, payload []byte) bool {
 	}
 	root := s.tree.Codec(0).(*StructDecoder)
 	if records > uint64(root.Left())/uint64(root.Fields+root.Optional) {
-		return s.fail(0, 0, fmt.Errorf("%w: the frame announces %d records, which do not fit %d bits", stef.ErrCorrupt, records, root.Left()))
+		return s.fail(0, 0, fmt.Errorf("%w: the frame announces %d records, which do not fit into %d bits", stef.ErrCorrupt, records, root.Left()))
 	}
 	s.flags, s.runs = flags, [4]run{}
 	if flags&stef.RestartDictionaries != 0 {

@@ -174,8 +174,8 @@ func TestReadErrors(t *testing.T) {
 
 	// In a record: which, and in which column.
 	end := corrupt + "the column ends before its last value"
-	f(plain, stef.ErrCorrupt, 0, "", corrupt+"the frame announces 1 records, which do not fit 8 bits", frameText{0, 1, columns("", "00")})
-	f(plain, stef.ErrCorrupt, 0, "", corrupt+"the frame announces 3 records, which do not fit 32 bits", frameText{0, 3, columns("", "00 00 00 00")})
+	f(plain, stef.ErrCorrupt, 0, "", corrupt+"the frame announces 1 records, which do not fit into 8 bits", frameText{0, 1, columns("", "00")})
+	f(plain, stef.ErrCorrupt, 0, "", corrupt+"the frame announces 3 records, which do not fit into 32 bits", frameText{0, 3, columns("", "00 00 00 00")})
 	f(plain, stef.ErrCorrupt, 3, ".Count", end, frameText{0, 1, columns("", "00 80")})
 	f(plain, stef.ErrCorrupt, 4, ".Count", end, frameText{0, 2, columns("", "00 80 10", "Count", "02")})
 	f(plain, stef.ErrCorrupt, 3, ".Text", end, frameText{0, 1, columns("", "02 00", "Text", "06 61")})
@@ -286,7 +286,7 @@ func TestReadHugeRecordCount(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, r.Next())
 		require.ErrorIs(t, r.Err(), stef.ErrCorrupt)
-		require.ErrorContains(t, r.Err(), "records, which do not fit 88 bits")
+		require.ErrorContains(t, r.Err(), "records, which do not fit into 88 bits")
 		require.Zero(t, r.Stats().Records)
 	}
 	b, _ := plain.stream(t, good(8, strings.Repeat("00 ", 11)))

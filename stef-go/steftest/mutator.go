@@ -51,7 +51,7 @@ func NewPool() *Pool { return &Pool{map[string][]sharedValue{}} }
 // poolSize is the maximum number of values of a type in a pool.
 const poolSize = 12
 
-// NewMutator makes a Mutator of rec, the pointer to a new record of root. If pool is
+// NewMutator returns a Mutator of rec, the pointer to a new record of root. If pool is
 // nil the Mutator creates its own.
 //
 // It panics if root lacks the constructor of a type below rec.

@@ -32,8 +32,8 @@ const (
 	maxQuiet = 4
 	// gapWeight is the number of gaps over which the mean is taken, about.
 	gapWeight = 16
-	// promptGap is the part of a gap, and promptInterval that of FlushInterval, within which
-	// a caller that an answer released submits its next batch.
+	// A caller that an answer released submits its next batch within the gap divided by
+	// promptGap and within FlushInterval divided by promptInterval.
 	promptGap, promptInterval = 8, 10
 )
 

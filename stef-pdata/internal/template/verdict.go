@@ -37,9 +37,9 @@ const (
 	memory    = 4
 	offMemory = 2
 	whole     = 1 << 10
-	// Templates are given up if they lose maxLoss, and used again if they save minGain. In
-	// large frames, they save more than was weighed. If they save clearGain, the
-	// rest before the next sample is long.
+	// Templates are not used any more if they lose maxLoss, and used again if they save
+	// minGain. In large frames, they save more than was weighed. If they save clearGain,
+	// the pause before the next sample is long.
 	maxLoss      = whole / 16
 	maxLossLarge = whole / 8
 	minGain      = whole / 16

@@ -101,7 +101,7 @@ func (m *meter) begun(f *dynamic.Frame) error {
 	return nil
 }
 
-// record measures a record, and its frame if it is the last of it.
+// record measures a record, and its frame if the record is the last one of the frame.
 func (m *meter) record(rec *dynamic.Struct) {
 	m.dicts.record(rec)
 	if m.whole.Record() {
