@@ -111,8 +111,8 @@ func (e *LogsEncoder) encodeScopes(sls plog.ScopeLogsSlice) error {
 }
 
 // chunk is how many log records are examined before they are written. They stay in
-// the processor cache in between. Each chunk decides anew whether templates pay, so a large
-// batch gets them nearly as early as many small ones.
+// the processor cache in between. Each chunk decides anew whether templates pay, so they
+// begin in a large batch nearly as early as in many small ones.
 const chunk = 512
 
 // writeRecords writes log records in their order.

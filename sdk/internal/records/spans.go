@@ -71,8 +71,8 @@ func (e *Spans) write(span sdktrace.ReadOnlySpan) error {
 	return e.w.Write()
 }
 
-// span sets every field of dst, so it overwrites fields that a span set before it was
-// left out.
+// span sets every field of dst, so it overwrites the fields of a previous span that was
+// omitted after some of its fields were set.
 //
 // spec: #otlp-spans
 func (e *Spans) span(dst *otelstef.Span, s sdktrace.ReadOnlySpan) error {

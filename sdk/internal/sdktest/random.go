@@ -24,7 +24,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Random makes random data. The same seed makes the same data.
+// Random creates random data. The same seed produces the same data.
 type Random struct {
 	*rand.Rand
 	resources []*resource.Resource
