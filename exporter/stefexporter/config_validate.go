@@ -68,7 +68,7 @@ func (c *Config) validateEndpoint() error {
 	return errors.Join(validateScheme("endpoint", c.ClientConfig.Endpoint), validatePort("endpoint", c.ClientConfig.Endpoint))
 }
 
-// validateTLS rejects a certificate without its key, and the like.
+// validateTLS rejects incomplete TLS settings, such as a certificate without its key.
 func (c *Config) validateTLS() error {
 	tls := c.ClientConfig.TLS
 	return confkeys.KeyPair{

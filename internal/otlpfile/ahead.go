@@ -84,8 +84,8 @@ func (a *ahead) read() {
 	}
 }
 
-// buffer returns memory for a piece, once those in memory leave room for it. It returns
-// false after close.
+// buffer waits until the pieces in memory leave room for another one, and returns memory for
+// it. It returns false after close.
 func (a *ahead) buffer() (buf []byte, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -25,8 +25,8 @@ type Mutator struct {
 	rec  reflect.Value
 	want *dynamic.Struct
 	pool *Pool
-	// private are the values that were edited in the record, stale those that were
-	// replaced later.
+	// private are the values that were edited in the record. stale are those of them that
+	// were replaced later.
 	private map[unsafe.Pointer]bool
 	stale   []typedValue
 }

@@ -102,8 +102,8 @@ const (
 	Canceled
 	// Unavailable is a connection or stream that was lost.
 	Unavailable
-	// Refused is an end by the peer for a permanent reason: it does not accept the first
-	// batch that it has not answered.
+	// Refused: the peer ended the stream for a permanent reason, because it does not accept
+	// the first batch that it has not answered.
 	Refused
 
 	// AckTimeout: nothing was acknowledged for too long.

@@ -40,7 +40,7 @@ func (b *Budget) Full(n, state int) bool {
 // before is the value of Spent before that record.
 func (b *Budget) Check(record uint64, before int) error {
 	if n := b.Spent - before; n > maxRecordBytes {
-		return fmt.Errorf("stefpdata: %w: record %d is about %d bytes as OTLP, at most %d", stef.ErrLimit, record, n, maxRecordBytes)
+		return fmt.Errorf("stefpdata: %w: record %d takes about %d bytes as OTLP, at most %d are allowed", stef.ErrLimit, record, n, maxRecordBytes)
 	}
 	return nil
 }

@@ -152,8 +152,8 @@ var (
 	}()
 )
 
-// candidate is a text that a body may repeat, and the reference to it. from and to are
-// where the text is among those that were made.
+// candidate is a text that a body may repeat, and the reference to it. If
+// the text was made by this package, from and to are its range in the memory of these texts.
 type candidate struct {
 	text, ref string
 	from, to  int
