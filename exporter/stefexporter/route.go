@@ -287,8 +287,8 @@ func (c *Config) refusalPause() time.Duration {
 	return min(pause, c.Fallback.ProbeInterval)
 }
 
-// connectionChanged tries a peer again soon that has refused streams: another server may
-// answer on the new connection. A peer that refuses and closes connections is tried at most
+// connectionChanged makes the next attempt soon if the peer refused streams, because another
+// server may answer on the new connection. A peer that refuses and closes connections is tried at most
 // once per minRefusalPause.
 func (x *route[B]) connectionChanged() {
 	x.mu.Lock()

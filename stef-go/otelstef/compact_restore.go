@@ -104,7 +104,8 @@ func (f *metricsReaderForm) restoreHistogram(h *HistogramValue) bool {
 	}
 	present := p.Words[0] & 7
 	count := int64(p.Words[1] + h.setCounts(p.Words[2:]))
-	// The optional fields are the bits of present in their order, and the marks after Count.
+	// The bits of present stand for the optional fields, in their order. The marks of these
+	// fields follow the mark of Count.
 	differs := present ^ h.present
 	h.present = present
 	differs |= present & (differ(&h.sum, p.Scalar) | differ(&h.min, p.Floats[0])<<1 | differ(&h.max, p.Floats[1])<<2)

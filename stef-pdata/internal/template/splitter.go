@@ -71,8 +71,8 @@ const (
 	minFirst   = 64
 	largeBatch = 512
 	headCount  = 1 << 11
-	// maxIdle is how many elements a map may have to be kept by Reset: clearing a map
-	// takes time in proportion to the most elements it ever had.
+	// maxIdle is the largest number of elements of a map that Reset keeps: the time to
+	// clear a map grows with the most elements that it ever had.
 	maxIdle = 1 << 9
 )
 
