@@ -55,7 +55,7 @@ import (
 // # Memory
 //
 // WithMaxBufferedBytes bounds what all streams have received and no handler has read.
-// What the readers of handlers hold comes in addition: stef.WithLimits bounds it for each
+// The memory of the readers of handlers is additional: stef.WithLimits bounds it for each
 // stream, WithMaxStreams bounds the streams, and ReaderStats.HeldBytes tells how much a
 // reader holds between two frames. Equal records take almost no bytes, so a small frame
 // can hold millions of them: a handler that collects records must bound how many it

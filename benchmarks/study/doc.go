@@ -105,7 +105,7 @@ type Context struct {
 	// Tiny measures as little as possible, to test that everything works.
 	Tiny bool
 	Refs []dataset.Ref
-	// Sets is the choice of sets that Refs are, as Command prints it, or "" if Refs are all.
+	// Sets names the choice of sets in Refs, as Command prints it. It is "" if Refs has all sets.
 	Sets string
 
 	// Figures are the results that studies store for the guide.

@@ -44,7 +44,7 @@ func joinDrain(c *Config) *drainTime {
 	return d
 }
 
-// share returns how long a signal may take that begins to shut down now.
+// share returns how long the shutdown of a signal may take if it begins now.
 func (d *drainTime) share() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()

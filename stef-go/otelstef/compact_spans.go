@@ -328,7 +328,7 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 		marks |= SpanFieldEndTimeUnixNano
 	}
 	if x.Apart && wasApart && changed&spanIDs == 0 {
-		// The record has them. They can be long, so they are not compared.
+		// The record already has these ids. They can be long, so they are not compared.
 	} else if x.Apart {
 		dst.node.SetModified(marks)
 		dst.SetTraceID(f.held[0])

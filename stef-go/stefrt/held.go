@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// sizeOf returns the memory of a record: of everything that it refers to, elements
-// beyond the lengths of its slices included, because records keep these to reuse them.
+// sizeOf returns the memory of a record and of everything that it refers to. This includes
+// elements beyond the lengths of its slices, because records keep these to reuse them.
 // It counts a text with the rest of its piece (see codec.StringDecoder). It also returns
 // how many references it followed.
 //
