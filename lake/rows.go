@@ -125,9 +125,9 @@ type rows struct {
 	schema *arrow.Schema
 	b      *array.RecordBuilder
 	at     map[string]int
-	// shared builds the columns of resources and scopes with one row for each run of rows
-	// that have the same, and runs are their lengths. It is nil if b builds these columns
-	// as well, with each row.
+	// shared builds the columns of resources and scopes, with one row for each run of rows
+	// that have the same resource and scope; runs are the lengths of these runs. It is nil
+	// if b builds these columns, too, with a value for each row.
 	shared *array.RecordBuilder
 	runs   []int
 	// changed is set if the next row has another resource or scope than the last.

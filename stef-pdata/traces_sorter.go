@@ -92,7 +92,7 @@ func (s *spanSorter) sort(resources, scopes *order.Ranking) {
 
 const (
 	// sparse is the minimum average number of spans of a trace in a chunk for traces
-	// to be kept together. Of the values 1 to 5, this one gave the smallest streams.
+	// to be kept together. Of the values 1 to 5, this one produced the smallest streams.
 	sparse = 3
 )
 

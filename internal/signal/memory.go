@@ -16,7 +16,7 @@ var ErrNested = errors.New("values are nested deeper than 1,024 messages")
 // MaxNesting is how deep the messages of a request may be nested.
 const MaxNesting = 1024
 
-// shape is a message of OTLP, as far as its memory as pdata depends on it.
+// shape describes those parts of a message of OTLP that determine its memory as pdata.
 type shape struct {
 	bytes  int64 // of an empty message, with its place in a list
 	fields [16]*shape

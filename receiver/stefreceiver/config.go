@@ -245,7 +245,7 @@ func (c *LimitsConfig) Validate() error {
 		confkeys.Between("memory_limit_mib", c.MemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
 	}
 	if c.MemoryLimitMiB > 0 && c.MemoryLimitMiB < c.MaxChunkMiB {
-		errs = append(errs, fmt.Errorf("memory_limit_mib is %d and max_chunk_mib is %d: one chunk would not fit, raise memory_limit_mib or lower max_chunk_mib",
+		errs = append(errs, fmt.Errorf("memory_limit_mib is %d and max_chunk_mib is %d: one chunk would not fit; raise memory_limit_mib or lower max_chunk_mib",
 			c.MemoryLimitMiB, c.MaxChunkMiB))
 	}
 	return errors.Join(errs...)

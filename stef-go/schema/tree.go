@@ -69,7 +69,7 @@ func Columns(root *Struct, kept Kept) []*Column {
 }
 
 // CountColumns returns the number of columns of root, at most limit. Its time is
-// proportional to the result. A limit of 0 or less is none.
+// proportional to the result. A limit of 0 or less means no limit.
 func CountColumns(root *Struct, kept Kept, limit int) int {
 	b := columnBuilder{kept: kept, open: map[string]*Column{}, limit: limit}
 	b.add(nil, root.Name, rootType(root), nil)

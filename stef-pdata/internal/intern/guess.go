@@ -19,7 +19,8 @@ import (
 // are looked up.
 
 const (
-	// guesses is the number of names for which a set is remembered. More names share.
+	// guesses is the number of places for the last set of a name. If there are more names,
+	// several names share a place.
 	guesses = 1 << 8
 	// A set whose order did not match for orderTries maps in a row is not tried for
 	// orderPause maps: some producers send keys in random order.
