@@ -119,7 +119,7 @@ type attributesColumn struct {
 	keys       []string
 }
 
-// rows builds the rows of a table. Its put methods record that a row cannot hold an
+// rows builds the rows of a table. Its put methods record if a row cannot hold an
 // item exactly.
 type rows struct {
 	schema *arrow.Schema

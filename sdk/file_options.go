@@ -52,8 +52,8 @@ func WithRetention(maxFiles int, maxTotalBytes int64) FileOption {
 }
 
 // WithFlushInterval delays the end of frames: they end at this interval, not with
-// each export. With a simple processor this makes files much smaller, and what was
-// exported since the last flush is lost if the process is killed. The default is no
+// each export. With a simple processor this makes files much smaller, but items that
+// were exported since the last flush are lost if the process is killed. The default is no
 // delay.
 func WithFlushInterval(d time.Duration) FileOption {
 	return fileOption(func(r *rotate.Options) error {

@@ -10,7 +10,7 @@ import (
 )
 
 // terminal reports whether a file is a terminal. Other devices, such as /dev/full, are
-// none.
+// not terminals.
 func terminal(f *os.File) bool {
 	var state syscall.Termios
 	_, _, failed := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TCGETS, uintptr(unsafe.Pointer(&state)))

@@ -23,8 +23,9 @@ func eachPacked(head []byte) bool {
 	return len(head) == 8 && bytes.HasPrefix(head[4:], zstdMagic) && binary.BigEndian.Uint32(head) <= maxEach
 }
 
-// eachUnpacker decompresses such a file. JSON messages become lines, and others parts
-// that have their length in 4 bytes before them, as in files without compression.
+// eachUnpacker decompresses a file whose messages are compressed alone. Its output is that
+// of a file without compression: JSON messages are lines, and all others are parts after
+// their length in 4 bytes.
 type eachUnpacker struct {
 	r       *bufio.Reader
 	zstd    *zstd.Decoder
