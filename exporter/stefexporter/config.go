@@ -64,7 +64,7 @@ const (
 	ProtocolOTLP Protocol = "otlp"
 )
 
-// RoutingKey chooses what is always sent to the same backend.
+// RoutingKey chooses which items are always sent to the same backend.
 type RoutingKey string
 
 // The routing keys.

@@ -57,7 +57,8 @@ type openingStream struct {
 // Context implements grpc.ServerStream.
 func (o *openingStream) Context() context.Context { return o.ctx }
 
-// openingOf returns the opening of a stream. Without one, nobody asks for it.
+// openingOf returns the opening of a stream. If the context has none, it returns a new one,
+// which no other code reads.
 func openingOf(ctx context.Context) *opening {
 	if o, ok := ctx.Value(openingKey{}).(*opening); ok {
 		return o
