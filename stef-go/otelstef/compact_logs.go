@@ -286,7 +286,8 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 	}
 }
 
-// decodeRecord is Decode of d, with the fields of the form straight into those of f.
+// decodeRecord decodes a log record as Decode of d does, but writes the fields of the form
+// to those of f.
 func (f *logsReaderForm) decodeRecord(d *logRecordDecoder, s *LogRecord) {
 	mask := d.head.Read(d.head.Fields)
 	present := d.head.Read(d.head.Optional)

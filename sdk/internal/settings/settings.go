@@ -107,9 +107,10 @@ type Endpoint struct {
 	OTLPCompressor string
 }
 
-// The defaults of an endpoint. Those of the OTLP exporters are the same where both
-// have the setting, except the target and the intervals of retries: connections wait as
-// long, and a peer that returns must not wait for half a minute.
+// The defaults of an endpoint. They are those of the OTLP exporters where both
+// have the setting, except the target and the intervals of retries. The intervals are
+// shorter, because attempts to connect have the same intervals, and a peer that returns
+// should not wait for half a minute.
 const (
 	DefaultTarget         = "localhost:4320"
 	DefaultTimeout        = 10 * time.Second

@@ -60,7 +60,7 @@ func (j *Joiner) Join(template string, params *otelstef.BodyParams) (string, err
 }
 
 // join appends the text to a builder, which has enough capacity, and returns it. A builder
-// never changes what it has, so the text stays valid while others follow.
+// never changes bytes that it holds, so the text stays valid when others are appended.
 func (s *joinSlot) join(b *strings.Builder, params *otelstef.BodyParams) string {
 	from, n := b.Len(), params.Len()
 	for i, piece := range s.pieces[:n] {
