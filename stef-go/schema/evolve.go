@@ -19,7 +19,7 @@ const (
 	LayoutChange ChangeKind = iota
 	// RootChange is a root that is gone: nothing reads its streams.
 	RootChange
-	// EnumChange gives values of an enum other names, or none. The numbers are read as
+	// EnumChange: values of an enum have other names, or none. The numbers are read as
 	// they were written.
 	EnumChange
 )

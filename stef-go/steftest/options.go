@@ -32,7 +32,7 @@ func WriterSettingsOf(tb testing.TB, options ...stef.WriterOption) WriterSetting
 }
 
 // ReaderLimits returns the limits of a reader with these options, for tests of code
-// that makes options. It fails the test if an option is invalid.
+// that creates options. It fails the test if an option is invalid.
 func ReaderLimits(tb testing.TB, options ...stef.ReaderOption) stef.Limits {
 	tb.Helper()
 	limits, err := frame.ReaderLimits(options)
