@@ -168,7 +168,7 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 	case session.Unanswered:
 		return errorf(KindClosed, "the stream ended before the server acknowledged all records")
 	case session.Bystander:
-		return errorf(KindUnavailable, "the server ended the stream at an earlier batch: %v", f.Err)
+		return errorf(KindUnavailable, "the server ended the stream, probably because of an earlier batch: %v", f.Err)
 	}
 	return FromStatus(f.Err)
 }

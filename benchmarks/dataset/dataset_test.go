@@ -187,7 +187,7 @@ func TestOtherFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, content, 0o600))
 		text := failure(t, Large(t)[0])
 		require.Contains(t, text, path+": part 0: ", name)
-		require.Contains(t, text, "; the file must hold whole OTLP messages, each after its length, under zstd: stef convert writes it from other formats as NAME.parts.zst", name)
+		require.Contains(t, text, "; the file must hold whole OTLP messages, each after its length, compressed with zstd: stef convert writes it from other formats as NAME.parts.zst", name)
 	}
 }
 

@@ -288,7 +288,7 @@ const closedBusy = "busy"
 
 // reasonOf returns why a stream was closed; err is nil if it ended in order.
 func reasonOf(r stefgrpc.CloseReason, err *stefgrpc.Error) attribute.KeyValue {
-	if r == stefgrpc.CloseLost && err != nil && err.HasRetryInfo {
+	if r == stefgrpc.CloseLost && err != nil && err.HasRetryInfo && err.Retryable() {
 		return attribute.String("reason", closedBusy)
 	}
 	return attribute.String("reason", strings.ReplaceAll(r.String(), " ", "_"))

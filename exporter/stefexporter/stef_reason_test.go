@@ -21,5 +21,6 @@ func TestReasonOf(t *testing.T) {
 	f("ack_timeout", stefgrpc.CloseAckTimeout, nil)
 	f("lost", stefgrpc.CloseLost, nil)
 	f("lost", stefgrpc.CloseLost, &stefgrpc.Error{Kind: stefgrpc.KindUnavailable})
+	f("lost", stefgrpc.CloseLost, &stefgrpc.Error{Kind: stefgrpc.KindInvalid, HasRetryInfo: true})
 	f("busy", stefgrpc.CloseLost, &stefgrpc.Error{Kind: stefgrpc.KindUnavailable, HasRetryInfo: true})
 }

@@ -134,7 +134,10 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		}
 	}
 	if s.end = cause; cause.Class == Refused {
-		s.blamed = s.pending.head // servers read batches in order, and answer what they accept
+		// Servers read batches in order, and answer what they accept. If one refuses a whole frame
+		// or message, another of its batches may be the bad one: that is then the first of the
+		// next stream, or of a later one.
+		s.blamed = s.pending.head
 	}
 	if drained && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {
 		s.inOrder = true
