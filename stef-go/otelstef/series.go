@@ -231,8 +231,8 @@ func (x *seriesIndex) findNext(c *container, next *series, attributes *Attribute
 	return next
 }
 
-// follows compares all attributes with those of the series s, which is last.next, and
-// remembers which pairs to compare next time.
+// follows compares all attributes with those of the series s, which is or becomes last.next,
+// and remembers which pairs to compare next time.
 func (s *series) follows(last *series, attributes *Attributes, changed uint64) bool {
 	if !s.set.holds(attributes) {
 		return false

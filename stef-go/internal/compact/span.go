@@ -133,10 +133,10 @@ func (s *Spans) recentHabits(hash uint64, name string) *habits {
 	place := hash * codec.GoldenRatio >> (64 - recentBits)
 	h := s.recent[place]
 	if h == nil || !sameText(h.name, name) {
-		before := h
 		if h = s.recent[place^1]; h == nil || !sameText(h.name, name) {
 			h = s.knownName(name)
-			s.recent[place], s.recent[place^1] = h, before
+			// After the call: knownName empties the cache when it forgets the names.
+			s.recent[place], s.recent[place^1] = h, s.recent[place]
 		}
 	}
 	s.habits = h
