@@ -123,7 +123,7 @@ func writeGenerated(r *Root, rnd random, s setting, flush int, recs []*dynamic.S
 		return nil, err
 	}
 	if stats := w.Stats(); stats.Records != uint64(len(recs)) || stats.Flushed != stats.Records || stats.Bytes != int64(out.Len()) {
-		return nil, fmt.Errorf("Stats returns %+v, but %d records with %d bytes were written", stats, len(recs), out.Len())
+		return nil, fmt.Errorf("the writer has the Stats %+v, but %d records with %d bytes were written", stats, len(recs), out.Len())
 	}
 	return out.Bytes(), nil
 }
