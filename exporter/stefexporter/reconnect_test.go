@@ -97,7 +97,8 @@ func TestReadyConnectionsThatBreak(t *testing.T) {
 	require.Eventually(t, func() bool { return attempts.Load() >= 2 }, 20*time.Second, 10*time.Millisecond)
 	time.Sleep(time.Second)
 	made := int(attempts.Load())
-	require.LessOrEqual(t, made, 1+int(time.Since(started)/time.Second), "one at once, then one a second")
+	// One at once, then one a second. gRPC may repeat each of them once, on its own.
+	require.LessOrEqual(t, made, 2*(1+int(time.Since(started)/time.Second)))
 }
 
 // keptConns is a listener that can close its connections.
