@@ -80,7 +80,9 @@ func TestReconnect(t *testing.T) {
 // stream is opened is tried at most once a second.
 func TestReadyConnectionsThatBreak(t *testing.T) {
 	p := defaultPauses()
-	p.stream.Initial, p.stream.Max = time.Hour, time.Hour
+	// A connection that is ready for an instant may go unnoticed: the next attempt then follows
+	// after this pause.
+	p.stream.Initial, p.stream.Max = 5*time.Second, 5*time.Second
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	var attempts atomic.Int32
