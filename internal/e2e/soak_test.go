@@ -31,8 +31,8 @@ const (
 	// consumers is the default of the exporter: so many batches are sent and not
 	// settled at a time, at most.
 	consumers = 16
-	// queueSpace is the size of the file system of the queue.
-	queueSpace = 8 << 20
+	// queueSpace is the size of the file system of the queue. The other faults need less.
+	queueSpace = 64 << 20
 	// filler is the file that fills it.
 	filler = "filler"
 	// recovery is how long it may take from the end of a fault until records that
@@ -276,7 +276,14 @@ var faults = []fault{
 			r.network.Cut()
 		}},
 	{"full disk of the queue", false, time.Second,
-		func(r *rig) { r.network.Refuse(true); r.network.Cut(); r.fill() },
+		func(r *rig) {
+			r.network.Refuse(true)
+			r.network.Cut()
+			// Each consumer then holds a batch that it cannot send. The queue of the Collector
+			// loses a batch that it cannot record as read, so none must be read from a full disk.
+			time.Sleep(time.Second)
+			r.fill()
+		},
 		func(r *rig) {
 			// The files of the queue have free pages from the last outage.
 			_, _, before := r.load.results()
