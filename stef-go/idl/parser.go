@@ -394,17 +394,7 @@ func (p *parser) field(s *schema.Struct) bool {
 		p.suspect = name
 	}
 	p.blameFront(name, typeName)
-	for p.tok.kind == "optional" {
-		at := p.next().span
-		switch {
-		case s.Oneof:
-			p.list.warnf(at, "optional has no effect in a oneof: a choice is not there unless it is chosen")
-		case f.Optional:
-			p.list.warnf(at, "field %s is already optional", quoted(f.Name))
-		default:
-			f.Optional = true
-		}
-	}
+	p.optional(s, f)
 	if p.tok.kind == "dict" {
 		if !f.Optional {
 			return p.fail(p.tok.span, "a type has one dictionary")
@@ -415,6 +405,26 @@ func (p *parser) field(s *schema.Struct) bool {
 		p.suspect, p.cause = token{}, cause{}
 	}
 	return true
+}
+
+// optional parses { "optional" }.
+func (p *parser) optional(s *schema.Struct, f *schema.Field) {
+	for p.tok.kind == "optional" {
+		word := p.next()
+		switch {
+		case s.Oneof:
+			p.list.warnf(word.span, "optional has no effect in a oneof: a choice is not there unless it is chosen")
+		case word.first && p.tok.kind == identifier && !p.tok.first:
+			// Legal, but in other languages the word belongs to the name behind it.
+			p.list.warnf(word.span, `"optional" belongs to field %s above, because it comes after the type; if %s is meant, write it after the type of %s`,
+				quoted(f.Name), quoted(p.tok.text), quoted(p.tok.text))
+		case word.first:
+			p.list.warnf(word.span, `"optional" belongs to field %s above; write it on the same line`, quoted(f.Name))
+		case f.Optional:
+			p.list.warnf(word.span, "field %s is already optional", quoted(f.Name))
+		}
+		f.Optional = f.Optional || !s.Oneof
+	}
 }
 
 // multimapDef parses "{" , "key" , Type , [ Dict ] , "value" , Type , [ Dict ] , "}".
