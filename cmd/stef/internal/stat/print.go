@@ -167,7 +167,7 @@ func (r *Report) columns(p *page, o Options) {
 	}
 	p.row("all columns", figure.Grouped(plain), figure.Percent(plain, plain), figure.Grouped(alone), figure.Percent(alone, alone))
 	if empty > 0 {
-		p.line("(%d columns without bytes)", empty)
+		p.line("(%s without bytes)", figure.Count(empty, "column"))
 	}
 }
 
@@ -194,7 +194,10 @@ func (r *Report) dictionaries(p *page, o Options) {
 		}
 		p.row(d.Name, figure.Grouped(d.Entries), figure.Grouped(d.Most), size, figure.Grouped(d.Refs))
 	}
-	if empty > 0 {
+	switch {
+	case empty == 1:
+		p.line("(1 dictionary without entries)")
+	case empty > 1:
 		p.line("(%d dictionaries without entries)", empty)
 	}
 }

@@ -232,7 +232,25 @@ struct Tree { Left Tree optional At City }
 	require.Len(t, r.Dicts, 2)
 	require.Equal(t, stat.Dict{Name: "Place", Struct: true, Entries: 2, Most: 2, Refs: 5}, counts(r.Dicts[0]))
 	require.Equal(t, stat.Dict{Name: "City", Struct: true, Entries: 3, Most: 3}, counts(r.Dicts[1]))
-	require.NotContains(t, print(t, r, stat.Options{}), "dictionaries without entries")
+	require.NotContains(t, print(t, r, stat.Options{}), "without entries")
+}
+
+// TestOneWithout: a single column or dictionary that is not listed is counted in the singular.
+func TestOneWithout(t *testing.T) {
+	roots, err := stream.Load("a.stef", []byte("package a\nstruct Rec root { A uint64 B string dict(D) }\n"))
+	require.NoError(t, err)
+	var buf bytes.Buffer
+	w, err := dynamic.NewWriter(&buf, roots[0].Struct)
+	require.NoError(t, err)
+	rec := dynamic.NewStruct(roots[0].Struct)
+	rec.Fields[0] = uint64(1)
+	require.NoError(t, w.Write(rec))
+	require.NoError(t, w.Close())
+	r, err := stat.Measure(&buf, roots[0])
+	require.NoError(t, err)
+	text := print(t, r, stat.Options{})
+	require.Contains(t, text, "\n(1 column without bytes)\n")
+	require.Contains(t, text, "\n(1 dictionary without entries)\n")
 }
 
 // TestPrimitives measures records of equal and of different values of all primitive types,
