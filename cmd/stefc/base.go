@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -21,24 +22,67 @@ import (
 )
 
 // warnOfBases warns if a root of the code in the folder was generated with a -base and
-// gets another one: the flag was most likely forgotten.
-func warnOfBases(stderr io.Writer, path, dir string, old *schema.Schema, files []stefgen.File) {
+// gets another one: the flag was most likely forgotten. old and now are the schemas of the
+// code and of files.
+func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, files []stefgen.File) {
+	was, is := basesOf(dir), map[string]schema.WireSchema{}
 	for _, f := range files {
-		content, err := os.ReadFile(filepath.Join(dir, f.Name))
-		if err != nil {
-			continue // a new root
+		maps.Copy(is, basesIn(f.Content))
+	}
+	renamed := renamedRoot(old, now)
+	for _, root := range slices.Sorted(maps.Keys(is)) {
+		before, name := root, "" // name: of the new base, if it differs
+		if root == renamed.is {
+			before, name = renamed.was, root+"="
 		}
-		was, is := basesIn(content), basesIn(f.Content)
-		for _, root := range slices.Sorted(maps.Keys(is)) {
-			r := old.Root(root)
-			if r == nil || was[root] == nil || slices.Equal(was[root], is[root]) || slices.Equal(was[root], schema.WireOf(r)) {
-				continue
-			}
-			fmt.Fprintf(stderr, "%s: warning: the code in %s was generated with -base %s=%s, the new code has the base %s: it cannot read all streams\n",
-				path, filepath.Clean(dir), root, was[root].Text(), is[root].Text())
-			fmt.Fprintf(stderr, "     | without a schema header that the old code reads. Pass this -base again, or ignore this if there are no such streams.\n")
+		r := old.Root(before)
+		if r == nil || was[before] == nil || slices.Equal(was[before], is[root]) || slices.Equal(was[before], schema.WireOf(r)) {
+			continue
+		}
+		fmt.Fprintf(stderr, "%s: warning: the code in %s was generated with -base %s=%s, the new code has the base %s%s: it cannot read all streams\n",
+			path, filepath.Clean(dir), before, was[before].Text(), name, is[root].Text())
+		fmt.Fprintf(stderr, "     | without a schema header that the old code reads. Pass -base %s=%s, or ignore this if there are no such streams.\n",
+			root, was[before].Text())
+	}
+}
+
+// meantRoot returns the root that a -base with an unknown name can mean, as the end of a
+// message, or "" if there are several or none.
+func meantRoot(dir string, s *schema.Schema, given baseFlag) string {
+	var free, added []string // without a -base, and not in the code in the folder either
+	old := generatedSchema(dir)
+	for _, r := range s.Roots() {
+		if given[r.Name] != nil {
+			continue
+		}
+		free = append(free, r.Name)
+		if old != nil && old.plain.Root(r.Name) == nil {
+			added = append(added, r.Name)
 		}
 	}
+	if len(free) != 1 {
+		free = added
+	}
+	if len(free) != 1 {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %s?", free[0])
+}
+
+// basesOf returns the results of basesIn for all generated files in a folder. A root that
+// has another name now is in a file that is not generated any more.
+func basesOf(dir string) map[string]schema.WireSchema {
+	bases := map[string]schema.WireSchema{}
+	entries, _ := os.ReadDir(dir) // write returns its error
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".stef.go") {
+			continue
+		}
+		if content, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil && bytes.Contains(content, []byte("BaseSchema()")) {
+			maps.Copy(bases, basesIn(content))
+		}
+	}
+	return bases
 }
 
 // basesIn returns the wire schemas that the functions with the ending BaseSchema of a

@@ -29,17 +29,27 @@ func warnOfChanges(stderr io.Writer, path, dir string, old, now *schema.Schema) 
 		fmt.Fprintf(stderr, "%s: warning: the new code reads streams of the code in %s %s:\n", path, filepath.Clean(dir), f.effect)
 		f.print(stderr, " If there are no such streams, ignore this.")
 	}
-	warnOfRoots(stderr, path, old, now)
 }
 
-// warnOfRoots warns if a root has another name: files stay readable, but gRPC carries
-// the name. A root that is gone is a finding.
-func warnOfRoots(stderr io.Writer, path string, old, now *schema.Schema) {
+// renaming is another name of a root, or empty.
+type renaming struct{ was, is string }
+
+// renamedRoot returns the root that has another name, if it is the only one.
+func renamedRoot(old, now *schema.Schema) renaming {
 	gone, added := notIn(old, now), notIn(now, old)
 	if len(gone) != 1 || len(added) != 1 {
+		return renaming{}
+	}
+	return renaming{gone[0], added[0]}
+}
+
+// warn warns if a root has another name: files stay readable, but gRPC carries the name.
+// A root that is gone is a finding.
+func (r renaming) warn(stderr io.Writer, path string) {
+	if r == (renaming{}) {
 		return
 	}
-	fmt.Fprintf(stderr, "%s: warning: the root %s is %s now. Streams do not have the name, but gRPC sends it: a server that knows one of\n", path, gone[0], added[0])
+	fmt.Fprintf(stderr, "%s: warning: the root %s is %s now. Streams do not have the name, but gRPC sends it: a server that knows one of\n", path, r.was, r.is)
 	fmt.Fprintf(stderr, "     | the names refuses clients with the other. It can handle both, see Rename a root in the README of stefc.\n")
 }
 
@@ -54,15 +64,16 @@ func notIn(a, b *schema.Schema) (names []string) {
 }
 
 // against reports the same findings as errors, for the schema in the file oldPath, and
-// returns the exit code. form has the fields of the other form, or is nil.
-func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) int {
+// returns the exit code. It warns of a root with another name and returns it. form has the
+// fields of the other form, or is nil.
+func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) (renaming, int) {
 	old, _, code := parse(oldPath, stderr)
 	if code != 0 {
-		return code
+		return renaming{}, code
 	}
 	if len(old.Roots()) == 0 {
 		fmt.Fprintf(stderr, "stefc: -against: %s has no root struct, so there is nothing to compare\n", oldPath)
-		return exitSchema
+		return renaming{}, exitSchema
 	}
 	if form != nil {
 		old = schema.Extend(withMultimaps(old, form), withoutNewRoots(form, old))
@@ -73,10 +84,11 @@ func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) i
 		f.print(stderr, "")
 	}
 	if len(list) > 0 {
-		return exitSchema
+		return renaming{}, exitSchema
 	}
-	warnOfRoots(stderr, path, old, now)
-	return 0
+	root := renamedRoot(old, now)
+	root.warn(stderr, path)
+	return root, 0
 }
 
 // withMultimaps returns s with the multimaps of form that it does not have, which

@@ -51,6 +51,9 @@ func TestRunAgainst(t *testing.T) {
 	code, stderr = compileText(t, "shop.stef", strings.Replace(shop, "struct Order root", "struct Purchase root", 1), "-against", "old.stef", "-out", "renamed")
 	require.Equal(t, 0, code, stderr)
 	require.Equal(t, other, stderr)
+	code, stderr = again("-against", "old.stef", "-out", "gen", "-replace", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, other, stderr, "once, not for the code in the folder, too")
 	f(wrong+"     | Order: had 3 fields and has 2, without ID; fields cannot be removed, but may get other names\n"+advice, strings.Replace(shop, "ID uint64", "", 1))
 	f("shop.stef: the new code reads streams of old.stef with other names of enum values:\n"+
 		"     | Color.Red: was 1 and is 2: old streams have a value without a name\n"+

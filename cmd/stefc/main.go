@@ -4,7 +4,7 @@
 // Stefc is the STEF schema compiler: it reads a .stef file and writes Go code
 // that encodes and decodes its records.
 //
-//	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-against old.stef] [-ignore text]... [-replace] [-form more.stef] [-header file] file.stef
+//	stefc [-out dir] [-package name] [-base Root=N,N,...]... [-against old.stef] [-ignore text]... [-replace] [-check] [-form more.stef] [-header file] file.stef
 //	stefc -numbers file.stef
 //	stefc -version
 //
@@ -12,7 +12,8 @@
 // .stef.go. It removes files with that ending that only an earlier run generated, and
 // does not write files that would not change. It prints only warnings and errors. It
 // warns if the new code misreads streams that the code in the folder has written. If the
-// new code misreads streams of the schema of -against, that is an error.
+// new code misreads streams of the schema of -against, that is an error. With -check it
+// writes nothing.
 //
 // Exit codes: 0 done, 1 the schema is wrong or does not fit -against or the folder, 2 the
 // flags are wrong, 3 a file cannot be read or written.
@@ -60,7 +61,8 @@ type settings struct {
 	out, pkg, form, against, header string
 	base                            baseFlag
 	ignore                          textsFlag
-	replace, numbers, version       bool
+	replace, check                  bool
+	numbers, version                bool
 }
 
 func (o *settings) register(flags *flag.FlagSet) {
@@ -70,6 +72,7 @@ func (o *settings) register(flags *flag.FlagSet) {
 	flags.Var(o.base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; default the whole schema")
 	flags.StringVar(&o.against, "against", "", "older schema `file`: write nothing and exit with 1 if the new code misreads streams of it")
 	flags.Var(&o.ignore, "ignore", "do not print warnings about the schema that contain this `text`; may be repeated")
+	flags.BoolVar(&o.check, "check", false, "print warnings and errors only: write nothing")
 	flags.BoolVar(&o.replace, "replace", false, "replace the code in the folder even if it is that of other roots")
 	flags.StringVar(&o.form, "form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
 	flags.BoolVar(&o.numbers, "numbers", false, "print the numbers of fields of each root, as -base accepts them, and exit")
@@ -176,29 +179,36 @@ func generate(path string, o settings, stderr io.Writer) int {
 	}
 	// Compare before the check of -base, because its message about a moved field has only
 	// numbers.
+	var told renaming
 	if o.against != "" {
-		if code := against(stderr, path, o.against, options.Form, now); code != 0 {
+		if told, code = against(stderr, path, o.against, options.Form, now); code != 0 {
 			return code
 		}
 	}
 	old := generatedSchema(o.out)
 	if old != nil {
-		if err := otherRoots(path, o.out, old.whole, now); err != nil && !o.replace {
+		if err := otherRoots(path, o.out, old.whole, now); err != nil && !o.replace && !o.check {
 			fmt.Fprintln(stderr, "stefc:", err)
 			return exitSchema
 		}
 		warnOfChanges(stderr, path, o.out, old.whole, now)
+		if root := renamedRoot(old.whole, now); root != told {
+			root.warn(stderr, path)
+		}
 	}
 	files, code := compile(path, o.out, src, s, form, options, stderr)
 	if code != 0 {
 		return code
 	}
+	if old != nil {
+		warnOfBases(stderr, path, o.out, old.plain, now, files)
+	}
+	if o.check {
+		return 0
+	}
 	if err := fits(o.out, files[0]); err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
 		return exitUsage
-	}
-	if old != nil {
-		warnOfBases(stderr, path, o.out, old.plain, files)
 	}
 	if err := write(o.out, files); err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
@@ -245,6 +255,7 @@ func parseFlags(flags *flag.FlagSet, args []string) (rest []string, err error) {
 var otherFlags = map[string]string{
 	"o": "out", "output": "out", "output-dir": "out", "outdir": "out", "dir": "out", "d": "out",
 	"p": "package", "pkg": "package", "licence": "header", "license": "header", "v": "version",
+	"dry-run": "check", "n": "check",
 }
 
 // flagText returns the text of an error of package flag. For an unknown flag it suggests
@@ -352,7 +363,7 @@ func compile(path, out string, src []byte, s *schema.Schema, form *formFile, opt
 	for _, root := range slices.Sorted(maps.Keys(options.Base)) {
 		r := s.Root(root)
 		if r == nil {
-			fmt.Fprintf(stderr, "stefc: -base names %s, which is not a root of %s\n", root, path)
+			fmt.Fprintf(stderr, "stefc: -base names %s, which is not a root of %s%s\n", root, path, meantRoot(out, s, options.Base))
 			return nil, exitUsage
 		}
 		if _, err := schema.Keep(r, options.Base[root]); err != nil {

@@ -179,7 +179,7 @@ func TestRunErrors(t *testing.T) {
 	f(exitUsage, `"x" is not a number of fields`, shop, "-base", "Order=2,x", "shop.stef")
 	f(exitUsage, `"-1" is not a number of fields`, shop, "-base", "Order=2,-1", "shop.stef")
 	f(exitUsage, "root Order is set twice", shop, "-base", "Order=2,1", "-base", "Order=1", "shop.stef")
-	f(exitUsage, "-base names Item, which is not a root of shop.stef", shop, "-base", "Item=1", "shop.stef")
+	f(exitUsage, "-base names Item, which is not a root of shop.stef, did you mean Order?\n", shop, "-base", "Item=1", "shop.stef")
 	f(exitUsage, "-base names A,", shop, "-base", "B=1", "-base", "A=1", "shop.stef")
 	f(exitUsage, "-base of Order: ", shop, "-base", "Order=4,1", "shop.stef")
 	f(exitUsage, "-base of Order: wire schema: entry 1 (Item): is missing; the whole schema is Order=3,1\n", shop, "-base", "Order=2", "shop.stef")
@@ -518,10 +518,83 @@ func TestRunWarnsOfBases(t *testing.T) {
 		code, stderr = again(append(next.args, "-out", "gen", "shop.stef")...)
 		require.Equal(t, 0, code)
 		require.Equal(t, "shop.stef: warning: the code in gen was generated with -base Order=3,1, the new code has the base "+next.base+": it cannot read all streams\n"+
-			"     | without a schema header that the old code reads. Pass this -base again, or ignore this if there are no such streams.\n", stderr)
+			"     | without a schema header that the old code reads. Pass -base Order=3,1, or ignore this if there are no such streams.\n", stderr)
 	}
 	// The default is the whole schema, which grows without a warning.
 	code, stderr = compileText(t, "shop.stef", strings.Replace(appended, "Note string", "Note string More string", 1), "-out", "gen")
 	require.Equal(t, 0, code)
 	require.Empty(t, stderr)
+}
+
+// TestRunWarnsOfBaseOfRenamedRoot: a root with another name keeps its streams, so it needs
+// the same -base.
+func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
+	two := shop + "struct Visit root { Time uint64 Items []Item }\n"
+	renamed := strings.Replace(two, "struct Order root", "struct Sale root", 1)
+	_, code, stderr := stefc(t, two, "-base", "Order=2,1", "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	code, stderr = compileText(t, "shop.stef", renamed, "-check", "-base", "Sale=2,1", "-out", "gen")
+	require.Equal(t, 0, code)
+	require.NotContains(t, stderr, "-base")
+	code, stderr = compileText(t, "shop.stef", renamed, "-out", "gen")
+	require.Equal(t, 0, code)
+	require.Contains(t, stderr, "shop.stef: warning: the code in gen was generated with -base Order=2,1, the new code has the base Sale=3,1: it cannot read all streams\n"+
+		"     | without a schema header that the old code reads. Pass -base Sale=2,1, or ignore this if there are no such streams.\n")
+
+	// The error of -base names the root if only one can be meant.
+	const unknown = "stefc: -base names Order, which is not a root of shop.stef"
+	for want, args := range map[string][]string{
+		unknown + "\n":                     {"-out", "gen"}, // the code in the folder has both roots
+		unknown + ", did you mean Sale?\n": {"-out", "gen", "-base", "Visit=2,1"},
+	} {
+		code, stderr = again(append(args, "-base", "Order=2,1", "shop.stef")...)
+		require.Equal(t, exitUsage, code)
+		require.Equal(t, want, stderr)
+	}
+	code, stderr = again("-out", "gen", "old.stef")
+	require.Equal(t, 0, code, stderr)
+	code, stderr = again("-out", "gen", "-base", "Order=2,1", "shop.stef")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, unknown+", did you mean Sale?\n", "the code in the folder has one of the roots")
+}
+
+// TestRunChecks: -check reports what a run without it reports, and writes nothing.
+func TestRunChecks(t *testing.T) {
+	dir, code, stderr := stefc(t, shop, "-check", "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Empty(t, stderr)
+	require.Equal(t, []string{"shop.stef"}, list(t, dir))
+	code, stderr = again("-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	before, err := os.ReadFile("gen/order.stef.go")
+	require.NoError(t, err)
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	f := func(code int, want, schema string, args ...string) {
+		t.Helper()
+		got, stderr := compileText(t, "shop.stef", schema, append(args, "-check")...)
+		require.Equal(t, code, got, stderr)
+		if want == "" {
+			require.Empty(t, stderr)
+		}
+		require.Contains(t, stderr, want)
+		require.Equal(t, shopFiles, list(t, "gen"))
+		require.ElementsMatch(t, []string{"gen", "old.stef", "shop.stef"}, list(t, dir))
+		after, err := os.ReadFile("gen/order.stef.go")
+		require.NoError(t, err)
+		require.Equal(t, string(before), string(after))
+	}
+	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
+	removed := strings.Replace(shop, "ID uint64", "", 1)
+	f(0, "", appended, "-against", "old.stef")
+	f(0, "", appended, "-against", "old.stef", "-out", "gen")
+	f(exitSchema, "shop.stef: the new code reads streams of old.stef wrongly or not at all:\n", removed, "-against", "old.stef")
+	f(0, "shop.stef: warning: the new code reads streams of the code in gen wrongly or not at all:\n", removed, "-out", "gen")
+	f(0, "shop.stef: warning: the root Order is Sale now.", strings.Replace(shop, "Order root", "Sale root", 1), "-out", "gen")
+	f(exitSchema, `unknown type "strin"`, strings.Replace(shop, "string", "strin", 1))
+	f(exitSchema, "the schema generates R.SetX twice", "package a\nstruct R root { SetX bool X bool }\n")
+	f(exitUsage, "stefc: -base of Order: ", shop, "-base", "Order=9,1")
+	require.NoError(t, os.WriteFile("gen/main.go", []byte("package main\n"), 0o644))
+	code, stderr = again("-check", "-out", "gen", "old.stef")
+	require.Equal(t, 0, code, "what else is in the folder does not matter: "+stderr)
 }
