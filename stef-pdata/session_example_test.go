@@ -106,7 +106,8 @@ func serveLogs() (address string, stop func()) {
 		}
 		defer r.Close()
 		for r.Next() {
-			fmt.Printf("the server has %q\n", r.Record().Record().Body().Str())
+			body, _ := r.Record().Record().Body().Text() // of both forms of text
+			fmt.Printf("the server has %q\n", body)
 			if r.BufferedRecords() == 0 {
 				s.AckUpTo(r.Stats().Records)
 			}
