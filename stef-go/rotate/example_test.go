@@ -39,7 +39,9 @@ func Example() {
 		return nil
 	})
 	if err != nil {
-		log.Print(err) // the records are lost and counted; the next Write tries a new file
+		// An *Error says how many records are lost, and the next Write uses a new file. After
+		// an error of the function itself the file has the records before it.
+		log.Print(err)
 	}
 	if err := w.Close(); err != nil {
 		log.Print(err)

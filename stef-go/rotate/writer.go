@@ -109,7 +109,9 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 }
 
 // Write calls fill with the stream of the active file, and flushes what fill wrote
-// unless Options.FlushInterval is set. fill must not keep the stream. An error of fill
+// unless Options.FlushInterval is set. So each call ends a frame: write a whole batch in
+// one call. A server that writes single records sets FlushInterval, and calls Flush before
+// it acknowledges them. fill must not keep the stream. An error of fill
 // that does not come from the file is returned as it is; records written before it
 // are kept. An *Error says how many records are lost, and the next Write uses a new
 // file; if it is not possible to create one, fill is not called.

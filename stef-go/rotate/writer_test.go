@@ -171,6 +171,35 @@ func TestFlushInterval(t *testing.T) {
 	require.EqualValues(t, 3, slow.Stats().Records)
 }
 
+// Each Write ends a frame, or with FlushInterval each Flush.
+func TestFramesOfWrites(t *testing.T) {
+	f := func(interval time.Duration, want int) {
+		t.Helper()
+		dir := t.TempDir()
+		w := open(t, Options{Dir: dir, FlushInterval: interval})
+		for n := range uint64(20) {
+			require.NoError(t, writeLogs(w, n, n))
+		}
+		require.NoError(t, w.Flush())
+		require.EqualValues(t, 20, w.Stats().Records)
+		require.NoError(t, w.Close())
+		path := filepath.Join(dir, names(t, dir)[0])
+		file, err := os.Open(path)
+		require.NoError(t, err)
+		defer file.Close()
+		info, err := file.Stat()
+		require.NoError(t, err)
+		var frames Frames
+		for ok := true; ok; {
+			ok, err = frames.Next(file, info.Size())
+			require.NoError(t, err)
+		}
+		require.Equal(t, want, frames.Count())
+	}
+	f(0, 20)
+	f(time.Hour, 1)
+}
+
 // The error of fill is returned, and what it wrote before is kept.
 func TestFillError(t *testing.T) {
 	dir := t.TempDir()
