@@ -135,11 +135,12 @@ func TestErrorsOfThisEnd(t *testing.T) {
 // Users read what happened, not how gRPC prints a status; programs find the status.
 func TestPlainStatus(t *testing.T) {
 	for want, err := range map[string]error{
-		`stefgrpc: unimplemented: the server does not accept records of root "Shop", only of ["Logs" "Spans"]`: errUnknownRoot("Shop", []string{"Logs", "Spans"}),
-		"stefgrpc: unimplemented: the server does not implement STEF: unknown service STEFDestination":         status.Error(codes.Unimplemented, "unknown service STEFDestination"),
-		"stefgrpc: invalid: InvalidArgument without a message":                                                 status.Error(codes.InvalidArgument, ""),
-		"stefgrpc: unavailable: it is gone":                                                                    status.Error(codes.Unavailable, "it is gone"),
-		"stefgrpc: unknown: no status":                                                                         errors.New("no status"),
+		`stefgrpc: unimplemented: the server does not accept records of root "Shop", only of ["Logs" "Spans"]`:                 errUnknownRoot("Shop", []string{"Logs", "Spans"}),
+		`stefgrpc: unimplemented: the server does not accept records of root "Shop": no handler is registered (Server.Handle)`: errUnknownRoot("Shop", nil),
+		"stefgrpc: unimplemented: the server does not implement STEF: unknown service STEFDestination":                         status.Error(codes.Unimplemented, "unknown service STEFDestination"),
+		"stefgrpc: invalid: InvalidArgument without a message":                                                                 status.Error(codes.InvalidArgument, ""),
+		"stefgrpc: unavailable: it is gone": status.Error(codes.Unavailable, "it is gone"),
+		"stefgrpc: unknown: no status":      errors.New("no status"),
 	} {
 		got := FromStatus(err)
 		require.EqualError(t, got, want)

@@ -44,7 +44,7 @@ const pressure = time.Second
 // if the waiting bytes already equal the size of the budget.
 func (b *budget) acquire(ctx context.Context, n int64) error {
 	if n > b.max {
-		return errorf(KindLimit, "message with %d bytes of data, the server buffers at most %d", n, b.max)
+		return errorf(KindLimit, "message with %d bytes of data, the server buffers at most %d (WithMaxBufferedBytes of the server)", n, b.max)
 	}
 	b.mu.Lock()
 	if len(b.queue) == 0 && b.used+n <= b.max {

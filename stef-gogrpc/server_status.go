@@ -6,6 +6,7 @@ package stefgrpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -92,8 +93,11 @@ func errUnknownRoot(name string, served []string) error {
 	if len(name) > longest {
 		name = name[:longest] + "…"
 	}
-	st := status.Newf(codes.Unimplemented, "the server does not accept records of root %q, only of %q", name, served)
-	return reasonStatus(st.Code(), st.Message(), ReasonUnknownRoot, 0)
+	text := fmt.Sprintf("the server does not accept records of root %q, only of %q", name, served)
+	if len(served) == 0 {
+		text = fmt.Sprintf("the server does not accept records of root %q: no handler is registered (Server.Handle)", name)
+	}
+	return reasonStatus(codes.Unimplemented, text, ReasonUnknownRoot, 0)
 }
 
 // statusOf returns the status of an error of a handler.

@@ -247,8 +247,9 @@ func (s *ServerStream) limitOfGRPC() *Error {
 func (s *ServerStream) Decoded(id uint64) { s.responses.decoded(id) }
 
 // AckUpTo accepts all records up to and including id, except rejected records. The
-// id must be that of a record that was read. If the client did not send as many records, it
-// ends the stream, and sends the batches of that stream again or drops them.
+// id must be that of a record that was read. The server only passes bytes to the handler's
+// reader, so it cannot check the id, and its Stats count what was acknowledged. A client that
+// did not send as many records ends the stream, and sends its batches again or drops them.
 func (s *ServerStream) AckUpTo(id uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Ack(id) })
 }

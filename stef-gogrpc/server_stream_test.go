@@ -204,7 +204,7 @@ func TestServerRefuses(t *testing.T) {
 			p.data(false, "abc")
 		}
 	}, WithMaxChunkBytes(10))
-	f("message beyond the server", codes.ResourceExhausted, "the server buffers at most 10", func(p *scripted) {
+	f("message beyond the server", codes.ResourceExhausted, "message with 11 bytes of data, the server buffers at most 10 (WithMaxBufferedBytes of the server)", func(p *scripted) {
 		p.data(true, "0123456789", "0")
 	}, WithMaxBufferedBytes(10))
 	f("gRPC's own limit", codes.ResourceExhausted, "larger than max", func(p *scripted) {

@@ -149,7 +149,7 @@ func (c SessionConfig) Validate() error {
 			return fmt.Errorf("stefgrpc: session: %s is %v: must not be negative", d.name, d.value)
 		}
 		if d.value < d.least {
-			return fmt.Errorf("stefgrpc: session: %s is %v: must be at least %v", d.name, d.value, d.least)
+			return fmt.Errorf("stefgrpc: session: %s is %v: must be at least %v, or 0 for the default", d.name, d.value, d.least)
 		}
 	}
 	fractions := []struct {
@@ -165,11 +165,14 @@ func (c SessionConfig) Validate() error {
 	}
 	for _, f := range fractions {
 		if !(f.value >= f.least && f.value <= f.most) {
-			bound, limit := "at least", f.least
-			if f.value > f.most || math.IsInf(f.least, -1) {
-				bound, limit = "at most", f.most
+			bound := fmt.Sprintf("at least %.0f", f.least)
+			switch {
+			case f.value > f.most || math.IsInf(f.least, -1):
+				bound = fmt.Sprintf("at most %.0f", f.most)
+			case f.least > 0:
+				bound += ", or 0 for the default"
 			}
-			return fmt.Errorf("stefgrpc: session: %s is %v: must be %s %.0f", f.name, f.value, bound, limit)
+			return fmt.Errorf("stefgrpc: session: %s is %v: must be %s", f.name, f.value, bound)
 		}
 	}
 	return nil

@@ -432,6 +432,10 @@ func TestSendToNobody(t *testing.T) {
 	var unsent *stefgrpc.UnsentError
 	require.ErrorAs(t, err, &unsent)
 	require.Equal(t, codes.DeadlineExceeded, unsent.Cause.Code)
+	require.Equal(t, stefgrpc.KindCanceled, unsent.Cause.Kind)
+	var why *stefgrpc.Error
+	require.ErrorAs(t, unsent.Cause.Err, &why)
+	require.Equal(t, stefgrpc.KindUnavailable, why.Kind)
 }
 
 // TestSessionRefusedBatch: a batch for which the server ends the stream fails for good. The
