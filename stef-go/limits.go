@@ -30,7 +30,8 @@ type Limits struct {
 	// oneofs of one record newly allocate. Default 32 MiB.
 	RecordBytes int
 	// Depth bounds how deep values of recursive types may be nested. An array in an
-	// array of AnyValue counts as two, the value and the array. Default 1024.
+	// array of AnyValue counts as two, the value and the array. So 400 accepts all that
+	// encoders of package stefpdata write, up to 200 nested arrays and maps. Default 1024.
 	Depth int
 	// WindowBytes bounds the zstd window, which is most of a reader's memory.
 	// Default 8 MiB, the window of the reference implementation's writer.

@@ -27,7 +27,8 @@ type WriterStats struct {
 type ReaderStats struct {
 	// Records is the number of records read: the id of the last one.
 	Records uint64
-	// Frames is the number of frames read, not counting the variable header.
+	// Frames is the number of frames that the reader has begun, without the variable header:
+	// it includes the last one if that is unfinished, or failed.
 	Frames int
 	// Bytes is the number of bytes of the stream that were consumed.
 	Bytes int64

@@ -128,6 +128,69 @@ func TestBodiesAtLimits(t *testing.T) {
 	})
 }
 
+// A reader with the depth that stef.Limits names reads the deepest values of encoders.
+func TestDeepestValues(t *testing.T) {
+	f := func(fill func(plog.LogRecord)) {
+		t.Helper()
+		ld := plog.NewLogs()
+		fill(ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty())
+		stream := encodeLogs(t, []plog.Logs{ld}, stefpdata.Sorted)
+		read := func(depth int) error {
+			r, err := otelstef.NewLogsReader(bytes.NewReader(stream), stef.WithLimits(stef.Limits{Depth: depth}))
+			require.NoError(t, err)
+			defer r.Close()
+			for r.Next() {
+			}
+			return r.Err()
+		}
+		require.NoError(t, read(400))
+		require.ErrorIs(t, read(399), stef.ErrLimit)
+	}
+	maps := func(v pcommon.Value) {
+		for range stefpdata.MaxDepth {
+			v = v.SetEmptyMap().PutEmpty("k")
+		}
+		v.SetStr("innermost")
+	}
+	f(func(lr plog.LogRecord) { deep(lr.Body(), stefpdata.MaxDepth) })
+	f(func(lr plog.LogRecord) { maps(lr.Body()) })
+	f(func(lr plog.LogRecord) { deep(lr.Attributes().PutEmpty("k"), stefpdata.MaxDepth) })
+	f(func(lr plog.LogRecord) { maps(lr.Attributes().PutEmpty("k")) })
+}
+
+// Decoders accept ids as hexadecimal text in the full schema, too.
+func TestHexadecimalIDs(t *testing.T) {
+	const trace, span = "0102030405060708090a0B0C0D0E0F10", "a1a2a3a4a5a6a7a8"
+	var logs, spans bytes.Buffer
+	lw, err := otelstef.NewLogsWriter(&logs)
+	require.NoError(t, err)
+	lw.Record().Record().SetTraceID([]byte(trace))
+	lw.Record().Record().SetSpanID([]byte(span))
+	require.NoError(t, lw.Write())
+	require.NoError(t, lw.Close())
+	lr, err := otelstef.NewLogsReader(&logs)
+	require.NoError(t, err)
+	ld, err := stefpdata.NewLogsDecoder(lr).Decode()
+	require.NoError(t, err)
+	record := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
+	require.Equal(t, strings.ToLower(trace), record.TraceID().String())
+	require.Equal(t, span, record.SpanID().String())
+
+	sw, err := otelstef.NewSpansWriter(&spans)
+	require.NoError(t, err)
+	sw.Record().Span().SetTraceID([]byte(trace))
+	sw.Record().Span().SetParentSpanID([]byte(span))
+	require.NoError(t, sw.Write())
+	require.NoError(t, sw.Close())
+	sr, err := otelstef.NewSpansReader(&spans)
+	require.NoError(t, err)
+	td, err := stefpdata.NewTracesDecoder(sr).Decode()
+	require.NoError(t, err)
+	s := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+	require.Equal(t, strings.ToLower(trace), s.TraceID().String())
+	require.Equal(t, span, s.ParentSpanID().String())
+}
+
 // Records that OTLP cannot express are reported, and the others are converted.
 func TestLogRecordsBeyondOTLP(t *testing.T) {
 	f := func(field string, spoil func(*otelstef.Logs)) {

@@ -277,6 +277,25 @@ func TestReadEmptyFrames(t *testing.T) {
 	require.Equal(t, stef.FrameFlags(7), r.Stats().FrameFlags)
 }
 
+// TestCountedFrames: a frame counts when the reader begins it, also if it fails.
+func TestCountedFrames(t *testing.T) {
+	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
+	b, _ := plain.stream(t, good(2, "00 00 00"), good(1, "00 00"))
+	f := func(b []byte, records uint64, frames int, end error) {
+		t.Helper()
+		r, err := plain.open(bytes.NewReader(b))
+		require.NoError(t, err)
+		require.Zero(t, r.Stats().Frames)
+		for r.Next() {
+		}
+		require.ErrorIs(t, r.Err(), end)
+		require.Equal(t, records, r.Stats().Records)
+		require.Equal(t, frames, r.Stats().Frames)
+	}
+	f(b, 3, 2, nil)
+	f(b[:len(b)-1], 2, 2, io.ErrUnexpectedEOF)
+}
+
 // TestReadHugeRecordCount: a record count is not trusted before there is data.
 func TestReadHugeRecordCount(t *testing.T) {
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
