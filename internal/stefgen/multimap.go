@@ -97,8 +97,8 @@ func (p *plan) printMultimapAccess(pr *printer, n string, k, v part) {
 	pr.P("// New%s returns an empty value that is not part of a record.", n)
 	pr.P("func New%s() *%s { return new(%s) }", n, n, n)
 	pr.P("")
-	pr.P("// Len returns the number of pairs.")
-	pr.P("func (m *%s) Len() int { return len(m.pairs) }", n)
+	pr.P("// Len returns the number of pairs. A nil multimap has none.")
+	pr.P("func (m *%s) Len() int {\nif m == nil {\nreturn 0\n}\nreturn len(m.pairs)\n}", n)
 	pr.P("")
 	pr.P("// SetLen sets the number of pairs to n. New pairs have initial keys and values.")
 	pr.P("func (m *%s) SetLen(n int) {", n)
@@ -239,7 +239,7 @@ func (p *plan) printMultimapCommon(pr *printer, n string, k, v part) {
 	pr.P("")
 	pr.P("// markAll marks all of m as changed.")
 	pr.P("func (m *%s) markAll(c *stefrt.Check) {", n)
-	pr.P("c.Saw(len(m.pairs))")
+	pr.P("c.Saw(%q, len(m.pairs))", n)
 	pr.P("c.Mark(&m.node, stefrt.FullBit)")
 	for _, part := range parts {
 		if hasText(part.t) {

@@ -128,11 +128,16 @@ func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 		pr.P("// All returns an iterator over the keys and values.")
 		pr.P("func (m *%s) All() iter.Seq2[%s, %s] {", n, goType(k.t), result)
 		pr.P("return func(yield func(%s, %s) bool) {", goType(k.t), result)
+		pr.P("if m == nil {\nreturn\n}")
 		pr.P("for _, p := range m.pairs {\nif !yield(p.key, %s) {\nreturn\n}\n}\n}\n}", ref)
 		pr.P("")
 		if v.class == classNode {
 			pr.P("// Get returns the value of the first pair with that key, or nil if there is none.")
-			pr.P("func (m *%s) Get(key %s) %s {", n, goType(k.t), result)
+			if v.t.Kind == schema.KindOneof {
+				pr.P("// The getters of a nil value return zero or nil, and a nil list or map has no elements for")
+				pr.P("// Len, All and Get.")
+			}
+			pr.P("func (m *%s) Get(key %s) %s {\nif m == nil {\nreturn nil\n}", n, goType(k.t), result)
 			pr.P("for _, p := range m.pairs {\nif %s {\nreturn %s\n}\n}\nreturn nil\n}", same(k.t, "p.key", "key"), ref)
 			pr.P("")
 			pr.P("// Append adds a pair and returns its initial value. Pairs of the previous record remain until Reset.")
@@ -140,7 +145,7 @@ func (p *plan) printMultimapLookup(pr *printer, n string, k, v part) {
 			pr.P("i := len(m.pairs)\nm.SetLen(i + 1)\nm.SetKey(i, key)\nreturn m.Value(i)\n}")
 		} else {
 			pr.P("// Get returns the value of the first pair with that key, and whether there is one.")
-			pr.P("func (m *%s) Get(key %s) (value %s, ok bool) {", n, goType(k.t), result)
+			pr.P("func (m *%s) Get(key %s) (value %s, ok bool) {\nif m == nil {\nreturn value, false\n}", n, goType(k.t), result)
 			pr.P("for _, p := range m.pairs {\nif %s {\nreturn p.value, true\n}\n}\nreturn value, false\n}", same(k.t, "p.key", "key"))
 			pr.P("")
 			pr.P("// Append adds a pair. Pairs of the previous record remain until Reset.")

@@ -4,6 +4,7 @@
 package list
 
 import (
+	"encoding/json"
 	"iter"
 	"slices"
 
@@ -17,8 +18,13 @@ type Of[T any] stefrt.Array[T]
 
 func (a *Of[T]) array() *stefrt.Array[T] { return (*stefrt.Array[T])(a) }
 
-// Len returns the number of elements.
-func (a *Of[T]) Len() int { return a.array().Len() }
+// Len returns the number of elements. A nil array has none.
+func (a *Of[T]) Len() int {
+	if a == nil {
+		return 0
+	}
+	return a.array().Len()
+}
 
 // At returns element i, to read or to change it.
 func (a *Of[T]) At(i int) *T { return a.array().At(i) }
@@ -37,8 +43,8 @@ func (a *Of[T]) All() iter.Seq2[int, *T] {
 // SetLen makes the array n long. New elements have the initial value.
 func (a *Of[T]) SetLen(n int) { a.array().SetLen(n) }
 
-// Append makes the array one longer and returns the new element.
-// Elements of the previous record remain until Reset.
+// Append makes the array one longer and returns the new element. Elements of the previous
+// record remain: call Reset before the first Append for a record.
 func (a *Of[T]) Append() *T { return a.array().Append() }
 
 // Delete deletes the elements from i up to but not including j. The elements after
@@ -54,13 +60,31 @@ func (a *Of[T]) Equal(o *Of[T]) bool { return a.array().Equal(o.array()) }
 // Reset makes the array empty.
 func (a *Of[T]) Reset() { a.array().Reset() }
 
+// String returns the array as JSON for human readers.
+func (a *Of[T]) String() string {
+	out := []byte{'['}
+	for i, v := range a.All() {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		text, _ := json.Marshal(v) // generated types do not fail
+		out = append(out, text...)
+	}
+	return string(append(out, ']'))
+}
+
 // Values is an array of booleans, integers, enums or text.
 type Values[T comparable] stefrt.Scalars[T]
 
 func (a *Values[T]) array() *stefrt.Scalars[T] { return (*stefrt.Scalars[T])(a) }
 
-// Len returns the number of elements.
-func (a *Values[T]) Len() int { return a.array().Len() }
+// Len returns the number of elements. A nil array has none.
+func (a *Values[T]) Len() int {
+	if a == nil {
+		return 0
+	}
+	return a.array().Len()
+}
 
 // At returns element i.
 func (a *Values[T]) At(i int) T { return a.array().At(i) }
@@ -70,7 +94,12 @@ func (a *Values[T]) All() iter.Seq2[int, T] { return slices.All(a.Values()) }
 
 // Values returns the elements, which belong to the array. They are read-only and
 // valid until the next change of the array.
-func (a *Values[T]) Values() []T { return a.array().Values() }
+func (a *Values[T]) Values() []T {
+	if a == nil {
+		return nil
+	}
+	return a.array().Values()
+}
 
 // SetLen makes the array n long. New elements are zero.
 func (a *Values[T]) SetLen(n int) { a.array().SetLen(n) }
@@ -78,7 +107,8 @@ func (a *Values[T]) SetLen(n int) { a.array().SetLen(n) }
 // Set changes element i.
 func (a *Values[T]) Set(i int, v T) { a.array().Set(i, v) }
 
-// Append adds an element at the end. Elements of the previous record remain until Reset.
+// Append adds an element at the end. Elements of the previous record remain: call
+// Reset before the first Append for a record.
 func (a *Values[T]) Append(v T) { a.array().Append(v) }
 
 // Delete deletes the elements from i up to but not including j.
@@ -96,14 +126,22 @@ func (a *Values[T]) Equal(o *Values[T]) bool { return a.array().Equal(o.array())
 // Reset makes the array empty.
 func (a *Values[T]) Reset() { a.array().Reset() }
 
+// String returns the array as JSON for human readers.
+func (a *Values[T]) String() string { return textOf(a.Values()) }
+
 // Floats is an array of floats. It compares them bit by bit: -0 differs from +0, and
 // NaNs with different bits differ.
 type Floats stefrt.Float64s
 
 func (a *Floats) array() *stefrt.Float64s { return (*stefrt.Float64s)(a) }
 
-// Len returns the number of elements.
-func (a *Floats) Len() int { return a.array().Len() }
+// Len returns the number of elements. A nil array has none.
+func (a *Floats) Len() int {
+	if a == nil {
+		return 0
+	}
+	return a.array().Len()
+}
 
 // At returns element i.
 func (a *Floats) At(i int) float64 { return a.array().At(i) }
@@ -113,7 +151,12 @@ func (a *Floats) All() iter.Seq2[int, float64] { return slices.All(a.Values()) }
 
 // Values returns the elements, which belong to the array. They are read-only and
 // valid until the next change of the array.
-func (a *Floats) Values() []float64 { return a.array().Values() }
+func (a *Floats) Values() []float64 {
+	if a == nil {
+		return nil
+	}
+	return a.array().Values()
+}
 
 // SetLen makes the array n long. New elements are zero.
 func (a *Floats) SetLen(n int) { a.array().SetLen(n) }
@@ -121,7 +164,8 @@ func (a *Floats) SetLen(n int) { a.array().SetLen(n) }
 // Set changes element i.
 func (a *Floats) Set(i int, v float64) { a.array().Set(i, v) }
 
-// Append adds an element at the end. Elements of the previous record remain until Reset.
+// Append adds an element at the end. Elements of the previous record remain: call
+// Reset before the first Append for a record.
 func (a *Floats) Append(v float64) { a.array().Append(v) }
 
 // Delete deletes the elements from i up to but not including j.
@@ -139,13 +183,21 @@ func (a *Floats) Equal(o *Floats) bool { return a.array().Equal(o.array()) }
 // Reset makes the array empty.
 func (a *Floats) Reset() { a.array().Reset() }
 
+// String returns the array as JSON for human readers.
+func (a *Floats) String() string { return textOf(a.Values()) }
+
 // Bytes is an array of bytes values. It copies the values that it receives.
 type Bytes stefrt.ByteRuns
 
 func (a *Bytes) array() *stefrt.ByteRuns { return (*stefrt.ByteRuns)(a) }
 
-// Len returns the number of elements.
-func (a *Bytes) Len() int { return a.array().Len() }
+// Len returns the number of elements. A nil array has none.
+func (a *Bytes) Len() int {
+	if a == nil {
+		return 0
+	}
+	return a.array().Len()
+}
 
 // At returns element i, which belongs to the array. It is read-only and valid until
 // the next change of the array.
@@ -168,7 +220,8 @@ func (a *Bytes) SetLen(n int) { a.array().SetLen(n) }
 // Set changes element i to a copy of v.
 func (a *Bytes) Set(i int, v []byte) { a.array().Set(i, v) }
 
-// Append adds a copy of v at the end. Elements of the previous record remain until Reset.
+// Append adds a copy of v at the end. Elements of the previous record remain: call
+// Reset before the first Append for a record.
 func (a *Bytes) Append(v []byte) { a.array().Append(v) }
 
 // Delete deletes the elements from i up to but not including j.
@@ -182,3 +235,15 @@ func (a *Bytes) Equal(o *Bytes) bool { return a.array().Equal(o.array()) }
 
 // Reset makes the array empty.
 func (a *Bytes) Reset() { a.array().Reset() }
+
+// String returns the array as JSON for human readers, with the elements as base64.
+func (a *Bytes) String() string {
+	elements := make([][]byte, 0, a.Len())
+	for _, v := range a.All() {
+		elements = append(elements, v)
+	}
+	return textOf(elements)
+}
+
+// textOf returns an array of primitive values as JSON.
+func textOf(values any) string { return stefrt.StringOf(func(j *stefrt.JSON) { j.Any(values) }) }

@@ -7,8 +7,6 @@ package otelstef
 
 import (
 	"iter"
-	"math/bits"
-	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -35,8 +33,13 @@ type attributesPair struct {
 // NewAttributes returns an empty value that is not part of a record.
 func NewAttributes() *Attributes { return new(Attributes) }
 
-// Len returns the number of pairs.
-func (m *Attributes) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Attributes) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Attributes) SetLen(n int) {
@@ -147,6 +150,9 @@ func (m *Attributes) SetBytes(i int, key string, value []byte) {
 // All returns an iterator over the keys and values.
 func (m *Attributes) All() iter.Seq2[string, *AnyValue] {
 	return func(yield func(string, *AnyValue) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, &p.value) {
 				return
@@ -156,7 +162,12 @@ func (m *Attributes) All() iter.Seq2[string, *AnyValue] {
 }
 
 // Get returns the value of the first pair with that key, or nil if there is none.
+// The getters of a nil value return zero or nil, and a nil list or map has no elements for
+// Len, All and Get.
 func (m *Attributes) Get(key string) *AnyValue {
+	if m == nil {
+		return nil
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return &p.value
@@ -255,7 +266,7 @@ func (m *Attributes) Equal(o *Attributes) bool {
 
 // markAll marks all of m as changed.
 func (m *Attributes) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Attributes", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)
@@ -311,90 +322,4 @@ func (m *Attributes) size() int {
 		n += 16 + len(p.key) + p.value.size()
 	}
 	return n
-}
-
-type attributesEncoder struct {
-	head  stefrt.MultimapEncoder
-	key   codec.StringDictEncoder
-	value *anyValueEncoder
-}
-
-func (e *attributesEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Multimap(name, &e.head,
-		stefrt.PrimitiveEncoder("key", &e.key, "AttributeKey"),
-		func(b *stefrt.EncoderBuilder) {
-			e.value = stefrt.ShareEncoder(b, "AnyValue", "value", (*anyValueEncoder).register)
-		},
-	)
-}
-
-func (e *attributesEncoder) Encode(m *Attributes) {
-	changed := m.node.Take()
-	pairs := m.pairs
-	if changed&stefrt.FullBit == 0 && uint(len(pairs)-1) < stefrt.MaxValueBits {
-		changed &= 1<<len(pairs) - 1
-		e.head.Write(changed << 1)
-		for ; changed != 0; changed &= changed - 1 {
-			e.value.Encode(&pairs[bits.TrailingZeros64(changed)].value)
-		}
-		return
-	}
-	m.sent = len(pairs)
-	e.head.Full(len(pairs))
-	for _, p := range pairs {
-		p.keyRef = e.key.EncodeRef(p.key, p.keyRef)
-		e.value.Encode(&p.value)
-	}
-}
-
-type attributesDecoder struct {
-	head  stefrt.MultimapDecoder
-	key   codec.StringDictDecoder
-	value *anyValueDecoder
-}
-
-func (d *attributesDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Multimap(name, &d.head,
-		stefrt.PrimitiveDecoder("key", &d.key, "AttributeKey"),
-		func(b *stefrt.DecoderBuilder) {
-			d.value = stefrt.ShareDecoder(b, "AnyValue", "value", (*anyValueDecoder).register)
-		},
-	)
-}
-
-func (d *attributesDecoder) Decode(m *Attributes) {
-	h := d.head.Uvarint()
-	if h&1 == 0 {
-		changed := h >> 1
-		m.node.SetModified(changed)
-		if bits.Len64(changed) > len(m.pairs) {
-			d.head.NoSuchPair()
-			return
-		}
-		for ; changed != 0; changed &= changed - 1 {
-			p := m.pairs[bits.TrailingZeros64(changed)]
-			d.value.Decode(&p.value)
-		}
-		return
-	}
-	m.node.SetModified(stefrt.FullBit)
-	if !d.resize(m, h) {
-		return
-	}
-	for _, p := range m.pairs {
-		p.key = d.key.Decode()
-		p.keyRef = 0
-		d.value.Decode(&p.value)
-	}
-}
-
-// resize sets the number of pairs to that of the header, if it is within the limits.
-func (d *attributesDecoder) resize(m *Attributes, h uint64) bool {
-	old := len(m.pairs)
-	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(attributesPair{})))
-	m.grow(n)
-	for i := old; i < n; i++ {
-		m.pairs[i].value.clear()
-	}
-	return ok
 }

@@ -35,8 +35,13 @@ type bodyMapPair struct {
 // NewBodyMap returns an empty value that is not part of a record.
 func NewBodyMap() *BodyMap { return new(BodyMap) }
 
-// Len returns the number of pairs.
-func (m *BodyMap) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *BodyMap) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *BodyMap) SetLen(n int) {
@@ -147,6 +152,9 @@ func (m *BodyMap) SetBytes(i int, key string, value []byte) {
 // All returns an iterator over the keys and values.
 func (m *BodyMap) All() iter.Seq2[string, *BodyValue] {
 	return func(yield func(string, *BodyValue) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, &p.value) {
 				return
@@ -156,7 +164,12 @@ func (m *BodyMap) All() iter.Seq2[string, *BodyValue] {
 }
 
 // Get returns the value of the first pair with that key, or nil if there is none.
+// The getters of a nil value return zero or nil, and a nil list or map has no elements for
+// Len, All and Get.
 func (m *BodyMap) Get(key string) *BodyValue {
+	if m == nil {
+		return nil
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return &p.value
@@ -255,7 +268,7 @@ func (m *BodyMap) Equal(o *BodyMap) bool {
 
 // markAll marks all of m as changed.
 func (m *BodyMap) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("BodyMap", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)

@@ -36,8 +36,13 @@ type bodyParamsPair struct {
 // NewBodyParams returns an empty value that is not part of a record.
 func NewBodyParams() *BodyParams { return new(BodyParams) }
 
-// Len returns the number of pairs.
-func (m *BodyParams) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *BodyParams) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *BodyParams) SetLen(n int) {
@@ -115,6 +120,9 @@ func (m *BodyParams) Set(i int, key bool, value string) {
 // All returns an iterator over the keys and values.
 func (m *BodyParams) All() iter.Seq2[bool, string] {
 	return func(yield func(bool, string) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, p.value) {
 				return
@@ -125,6 +133,9 @@ func (m *BodyParams) All() iter.Seq2[bool, string] {
 
 // Get returns the value of the first pair with that key, and whether there is one.
 func (m *BodyParams) Get(key bool) (value string, ok bool) {
+	if m == nil {
+		return value, false
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return p.value, true
@@ -211,7 +222,7 @@ func (m *BodyParams) Equal(o *BodyParams) bool {
 
 // markAll marks all of m as changed.
 func (m *BodyParams) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("BodyParams", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.value)

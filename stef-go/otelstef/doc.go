@@ -40,16 +40,18 @@
 // # Records keep their content
 //
 // A record keeps its content from one Write to the next. This includes lists and maps:
-// Append adds to the pairs of the previous record. Call Reset of the map first.
+// Append adds to those of the previous record. Call Reset of the map or list first, also
+// of Events, Links and Exemplars.
 //
 // # Ids
 //
 // Ids of traces and spans are bytes, 16 and 8, or empty. Writers do not check the
-// length; readers that convert records to OTLP reject other lengths. In the published schema
-// the ids of spans and links are lower-case hexadecimal text instead, of 32 and 16
-// characters (specification 11.3). Programs that write this schema must set such ids, and
-// programs that read it get them. The method Schema of a reader or writer shows which schema
-// the stream has. Package stef-pdata converts ids.
+// length. In the published schema the ids of spans and links are lower-case hexadecimal text
+// instead, of 32 and 16 characters (specification 11.3). Programs that write this schema must
+// set such ids, and programs that read it get them. Readers that convert records to OTLP
+// accept hexadecimal text of these lengths in every schema, and reject other lengths. The
+// method Schema of a reader or writer shows which schema the stream has. Package stef-pdata
+// converts ids.
 //
 // # Reading logs of others
 //

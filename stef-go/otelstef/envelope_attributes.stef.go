@@ -34,8 +34,13 @@ type envelopeAttributesPair struct {
 // NewEnvelopeAttributes returns an empty value that is not part of a record.
 func NewEnvelopeAttributes() *EnvelopeAttributes { return new(EnvelopeAttributes) }
 
-// Len returns the number of pairs.
-func (m *EnvelopeAttributes) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *EnvelopeAttributes) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *EnvelopeAttributes) SetLen(n int) {
@@ -109,6 +114,9 @@ func (m *EnvelopeAttributes) Set(i int, key string, value []byte) {
 // All returns an iterator over the keys and values.
 func (m *EnvelopeAttributes) All() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, p.value) {
 				return
@@ -119,6 +127,9 @@ func (m *EnvelopeAttributes) All() iter.Seq2[string, []byte] {
 
 // Get returns the value of the first pair with that key, and whether there is one.
 func (m *EnvelopeAttributes) Get(key string) (value []byte, ok bool) {
+	if m == nil {
+		return value, false
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return p.value, true
@@ -195,7 +206,7 @@ func (m *EnvelopeAttributes) Equal(o *EnvelopeAttributes) bool {
 
 // markAll marks all of m as changed.
 func (m *EnvelopeAttributes) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("EnvelopeAttributes", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)

@@ -33,7 +33,8 @@ const (
 // NewHistogramValue returns an initial value that is not part of a record.
 func NewHistogramValue() *HistogramValue { return stefrt.New((*HistogramValue).init) }
 
-// Count is the number of values; an OTLP count of 2^63 or more is negative.
+// Count is the number of values; an OTLP count of 2^63 or more is negative. It is
+// signed, unlike other counts, because it is so in the published schema.
 func (s *HistogramValue) Count() int64 { return s.count }
 
 // SetCount sets Count.

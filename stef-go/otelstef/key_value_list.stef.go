@@ -34,8 +34,13 @@ type keyValueListPair struct {
 // NewKeyValueList returns an empty value that is not part of a record.
 func NewKeyValueList() *KeyValueList { return new(KeyValueList) }
 
-// Len returns the number of pairs.
-func (m *KeyValueList) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *KeyValueList) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *KeyValueList) SetLen(n int) {
@@ -125,6 +130,9 @@ func (m *KeyValueList) SetBytes(i int, key string, value []byte) {
 // All returns an iterator over the keys and values.
 func (m *KeyValueList) All() iter.Seq2[string, *AnyValue] {
 	return func(yield func(string, *AnyValue) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, &p.value) {
 				return
@@ -134,7 +142,12 @@ func (m *KeyValueList) All() iter.Seq2[string, *AnyValue] {
 }
 
 // Get returns the value of the first pair with that key, or nil if there is none.
+// The getters of a nil value return zero or nil, and a nil list or map has no elements for
+// Len, All and Get.
 func (m *KeyValueList) Get(key string) *AnyValue {
+	if m == nil {
+		return nil
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return &p.value
@@ -233,7 +246,7 @@ func (m *KeyValueList) Equal(o *KeyValueList) bool {
 
 // markAll marks all of m as changed.
 func (m *KeyValueList) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("KeyValueList", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)

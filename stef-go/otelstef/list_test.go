@@ -6,6 +6,7 @@ package otelstef_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -25,13 +26,79 @@ func TestListsAreSafe(t *testing.T) {
 		for i := range typ.NumMethod() {
 			names = append(names, typ.Method(i).Name)
 		}
-		want := append([]string{"All", "Append", "At", "CopyFrom", "Delete", "Equal", "Len", "Reset", "SetLen"}, extra...)
+		want := append([]string{"All", "Append", "At", "CopyFrom", "Delete", "Equal", "Len", "Reset", "SetLen", "String"}, extra...)
 		require.ElementsMatch(t, want, names)
 	}
 	f(new(list.Of[otelstef.Exemplar]))
 	f(new(list.Values[uint64]), "Set", "Values", "SetValues")
 	f(new(list.Floats), "Set", "Values", "SetValues")
 	f(new(list.Bytes), "Set")
+}
+
+// Lists print their elements, as records do.
+func TestListsAsText(t *testing.T) {
+	f := func(want string, list fmt.Stringer) {
+		t.Helper()
+		require.Equal(t, want, fmt.Sprint(list))
+	}
+	span := otelstef.NewSpans().Span()
+	f("[]", span.Events())
+	span.Events().Append().SetName("a")
+	span.Events().Append().SetName("b")
+	f("["+span.Events().At(0).String()+","+span.Events().At(1).String()+"]", span.Events())
+	value := otelstef.NewAnyValue()
+	value.SetArray().Append().SetString("1, 2")
+	value.Array().Append().SetInt64(3)
+	value.Array().Append().SetArray().Append().SetBool(true)
+	value.Array().Append()
+	f(`["1, 2",3,[true],null]`, value.Array())
+	require.Equal(t, value.String(), value.Array().String())
+	metric := otelstef.NewMetrics().EditMetric()
+	metric.HistogramBounds().SetValues([]float64{1, 10.5, math.Inf(1)})
+	f(`[1,10.5,"+Inf"]`, metric.HistogramBounds())
+	buckets := otelstef.NewHistogramValue().BucketCounts()
+	f("[]", buckets)
+	buckets.SetValues([]uint64{1, math.MaxUint64})
+	f("[1,18446744073709551615]", buckets)
+	keys := otelstef.NewEntityRef().IDKeys()
+	keys.SetValues([]string{"a", `"`})
+	f(`["a","\""]`, keys)
+	raws := otelstef.NewMetrics().Envelope().Attributes()
+	raws.Append("k", []byte("ab"))
+	f(`{"k":"YWI="}`, raws)
+	f("[]", (*list.Bytes)(nil))
+}
+
+// The getters of a missing value return zero, nil, or a list or map without elements.
+func TestMissingValues(t *testing.T) {
+	span := otelstef.NewSpans().Span()
+	span.Attributes().AppendString("text", "x")
+	for _, value := range []*otelstef.AnyValue{span.Attributes().Get("none"), span.Attributes().Get("text")} {
+		require.Zero(t, value.Int64())
+		require.Zero(t, value.Array().Len())
+		for range value.Array().All() {
+			t.Error("an element")
+		}
+		require.Equal(t, "[]", value.Array().String())
+		require.Zero(t, value.KVList().Len())
+		require.Empty(t, value.KVList().Get("x").KVList().Get("y").Str())
+		for range value.KVList().All() {
+			t.Error("a pair")
+		}
+	}
+	for range (*otelstef.EnvelopeAttributes)(nil).All() {
+		t.Error("a pair")
+	}
+	_, ok := (*otelstef.EnvelopeAttributes)(nil).Get("k")
+	require.False(t, ok)
+	require.Empty(t, (*list.Floats)(nil).Values())
+	require.Zero(t, (*list.Floats)(nil).Len())
+	for range (*list.Values[uint64])(nil).All() {
+		t.Error("an element")
+	}
+	for range (*list.Bytes)(nil).All() {
+		t.Error("an element")
+	}
 }
 
 // What is deleted, appended and set between two writes is what a reader reads.

@@ -34,8 +34,9 @@ type LogBodyType uint8
 const (
 	// LogBodyTypeNone means that there is no value.
 	LogBodyTypeNone LogBodyType = iota
-	// LogBodyTypeString is a text body as it is. No dictionary: bodies rarely repeat, and
-	// the same body again costs nothing.
+	// LogBodyTypeString is a text body as it is. It is empty if the writer chose Template: in
+	// Go, use Text. No dictionary: bodies rarely repeat, and the same body again
+	// costs nothing.
 	LogBodyTypeString
 	// LogBodyTypeValue is a body of any other kind.
 	LogBodyTypeValue
@@ -106,8 +107,9 @@ func (v *LogBody) open() {
 	v.box.template.init(&v.node, 1)
 }
 
-// Str returns the field String: String is a text body as it is. No dictionary: bodies rarely repeat, and
-// the same body again costs nothing.
+// Str returns the field String: String is a text body as it is. It is empty if the writer chose Template: in
+// Go, use Text. No dictionary: bodies rarely repeat, and the same body again
+// costs nothing.
 // It is "" unless Type is LogBodyTypeString.
 func (v *LogBody) Str() string {
 	if v == nil || v.typ != LogBodyTypeString {

@@ -13,7 +13,8 @@ import (
 )
 
 // LogsReader reads a stream of Logs records, for one goroutine at a time. It also has
-// Err, Stats, UserData, Schema, BufferedRecords and Close, of the embedded stefrt.ReadStream.
+// Err, Stats, UserData, Schema, BufferedRecords and Close, of the embedded stefrt.ReadStream:
+// go doc github.com/otelstef/stef/stef-go/stefrt.ReadStream.UserData.
 type LogsReader struct {
 	stefrt.ReadStream
 	record  Logs

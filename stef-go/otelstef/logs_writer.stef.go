@@ -33,7 +33,8 @@ func LogsBaseSchema() schema.WireSchema {
 }
 
 // LogsWriter writes a stream of Logs records, for one goroutine at a time. It also has
-// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream:
+// go doc github.com/otelstef/stef/stef-go/stefrt.WriteStream.Flush.
 type LogsWriter struct {
 	stefrt.WriteStream
 	record  Logs

@@ -33,7 +33,8 @@ func MetricsBaseSchema() schema.WireSchema {
 }
 
 // MetricsWriter writes a stream of Metrics records, for one goroutine at a time. It also has
-// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream:
+// go doc github.com/otelstef/stef/stef-go/stefrt.WriteStream.Flush.
 type MetricsWriter struct {
 	stefrt.WriteStream
 	record  Metrics

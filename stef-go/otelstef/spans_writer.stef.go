@@ -33,7 +33,8 @@ func SpansBaseSchema() schema.WireSchema {
 }
 
 // SpansWriter writes a stream of Spans records, for one goroutine at a time. It also has
-// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream:
+// go doc github.com/otelstef/stef/stef-go/stefrt.WriteStream.Flush.
 type SpansWriter struct {
 	stefrt.WriteStream
 	record  Spans

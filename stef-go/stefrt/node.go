@@ -170,8 +170,9 @@ type Check struct {
 	Measure bool
 	// Shared makes the walk enter the values of dictionary structs as well.
 	Shared bool
-	// Pairs is the length of the longest multimap found.
-	Pairs int
+	// Pairs is the length of the longest multimap found, and Multimap its type.
+	Pairs    int
+	Multimap string
 	// Text is the number of bytes of text and bytes values.
 	Text int
 }
@@ -183,8 +184,12 @@ func (c *Check) Mark(n *Node, mask uint64) {
 	}
 }
 
-// Saw counts a multimap.
-func (c *Check) Saw(pairs int) { c.Pairs = max(c.Pairs, pairs) }
+// Saw counts a multimap of a type.
+func (c *Check) Saw(typ string, pairs int) {
+	if pairs > c.Pairs {
+		c.Pairs, c.Multimap = pairs, typ
+	}
+}
 
 // PairSize is the size that a pair of a multimap counts in a dictionary entry, in
 // addition to its bytes of text.

@@ -13,7 +13,8 @@ import (
 )
 
 // RecordReader reads a stream of Record records, for one goroutine at a time. It also has
-// Err, Stats, UserData, Schema, BufferedRecords and Close, of the embedded stefrt.ReadStream.
+// Err, Stats, UserData, Schema, BufferedRecords and Close, of the embedded stefrt.ReadStream:
+// go doc github.com/otelstef/stef/stef-go/stefrt.ReadStream.UserData.
 type RecordReader struct {
 	stefrt.ReadStream
 	record  Record

@@ -31,8 +31,13 @@ type tagsPair struct {
 // NewTags returns an empty value that is not part of a record.
 func NewTags() *Tags { return new(Tags) }
 
-// Len returns the number of pairs.
-func (m *Tags) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Tags) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Tags) SetLen(n int) {
@@ -153,7 +158,7 @@ func (m *Tags) Equal(o *Tags) bool {
 
 // markAll marks all of m as changed.
 func (m *Tags) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Tags", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		p.key.markAll(c)

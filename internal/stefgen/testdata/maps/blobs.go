@@ -33,8 +33,13 @@ type blobsPair struct {
 // NewBlobs returns an empty value that is not part of a record.
 func NewBlobs() *Blobs { return new(Blobs) }
 
-// Len returns the number of pairs.
-func (m *Blobs) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Blobs) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Blobs) SetLen(n int) {
@@ -177,7 +182,7 @@ func (m *Blobs) Equal(o *Blobs) bool {
 
 // markAll marks all of m as changed.
 func (m *Blobs) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Blobs", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)

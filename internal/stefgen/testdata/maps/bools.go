@@ -33,8 +33,13 @@ type boolsPair struct {
 // NewBools returns an empty value that is not part of a record.
 func NewBools() *Bools { return new(Bools) }
 
-// Len returns the number of pairs.
-func (m *Bools) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Bools) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Bools) SetLen(n int) {
@@ -101,6 +106,9 @@ func (m *Bools) Set(i int, key bool, value bool) {
 // All returns an iterator over the keys and values.
 func (m *Bools) All() iter.Seq2[bool, bool] {
 	return func(yield func(bool, bool) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, p.value) {
 				return
@@ -111,6 +119,9 @@ func (m *Bools) All() iter.Seq2[bool, bool] {
 
 // Get returns the value of the first pair with that key, and whether there is one.
 func (m *Bools) Get(key bool) (value bool, ok bool) {
+	if m == nil {
+		return value, false
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return p.value, true
@@ -197,7 +208,7 @@ func (m *Bools) Equal(o *Bools) bool {
 
 // markAll marks all of m as changed.
 func (m *Bools) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Bools", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 }
 

@@ -33,8 +33,13 @@ type colorsPair struct {
 // NewColors returns an empty value that is not part of a record.
 func NewColors() *Colors { return new(Colors) }
 
-// Len returns the number of pairs.
-func (m *Colors) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Colors) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Colors) SetLen(n int) {
@@ -101,6 +106,9 @@ func (m *Colors) Set(i int, key Color, value Color) {
 // All returns an iterator over the keys and values.
 func (m *Colors) All() iter.Seq2[Color, Color] {
 	return func(yield func(Color, Color) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, p.value) {
 				return
@@ -111,6 +119,9 @@ func (m *Colors) All() iter.Seq2[Color, Color] {
 
 // Get returns the value of the first pair with that key, and whether there is one.
 func (m *Colors) Get(key Color) (value Color, ok bool) {
+	if m == nil {
+		return value, false
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return p.value, true
@@ -197,7 +208,7 @@ func (m *Colors) Equal(o *Colors) bool {
 
 // markAll marks all of m as changed.
 func (m *Colors) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Colors", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 }
 

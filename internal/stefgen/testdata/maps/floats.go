@@ -33,8 +33,13 @@ type floatsPair struct {
 // NewFloats returns an empty value that is not part of a record.
 func NewFloats() *Floats { return new(Floats) }
 
-// Len returns the number of pairs.
-func (m *Floats) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Floats) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Floats) SetLen(n int) {
@@ -101,6 +106,9 @@ func (m *Floats) Set(i int, key float64, value float64) {
 // All returns an iterator over the keys and values.
 func (m *Floats) All() iter.Seq2[float64, float64] {
 	return func(yield func(float64, float64) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, p.value) {
 				return
@@ -111,6 +119,9 @@ func (m *Floats) All() iter.Seq2[float64, float64] {
 
 // Get returns the value of the first pair with that key, and whether there is one.
 func (m *Floats) Get(key float64) (value float64, ok bool) {
+	if m == nil {
+		return value, false
+	}
 	for _, p := range m.pairs {
 		if stefrt.SameFloat(p.key, key) {
 			return p.value, true
@@ -197,7 +208,7 @@ func (m *Floats) Equal(o *Floats) bool {
 
 // markAll marks all of m as changed.
 func (m *Floats) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Floats", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 }
 

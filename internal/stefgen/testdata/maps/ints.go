@@ -33,8 +33,13 @@ type intsPair struct {
 // NewInts returns an empty value that is not part of a record.
 func NewInts() *Ints { return new(Ints) }
 
-// Len returns the number of pairs.
-func (m *Ints) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Ints) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Ints) SetLen(n int) {
@@ -101,6 +106,9 @@ func (m *Ints) Set(i int, key int64, value int64) {
 // All returns an iterator over the keys and values.
 func (m *Ints) All() iter.Seq2[int64, int64] {
 	return func(yield func(int64, int64) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, p.value) {
 				return
@@ -111,6 +119,9 @@ func (m *Ints) All() iter.Seq2[int64, int64] {
 
 // Get returns the value of the first pair with that key, and whether there is one.
 func (m *Ints) Get(key int64) (value int64, ok bool) {
+	if m == nil {
+		return value, false
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return p.value, true
@@ -197,7 +208,7 @@ func (m *Ints) Equal(o *Ints) bool {
 
 // markAll marks all of m as changed.
 func (m *Ints) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Ints", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 }
 

@@ -33,8 +33,13 @@ type listsPair struct {
 // NewLists returns an empty value that is not part of a record.
 func NewLists() *Lists { return new(Lists) }
 
-// Len returns the number of pairs.
-func (m *Lists) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Lists) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Lists) SetLen(n int) {
@@ -155,7 +160,7 @@ func (m *Lists) Equal(o *Lists) bool {
 
 // markAll marks all of m as changed.
 func (m *Lists) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Lists", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		p.key.MarkAll(c)

@@ -32,8 +32,13 @@ type nestedPair struct {
 // NewNested returns an empty value that is not part of a record.
 func NewNested() *Nested { return new(Nested) }
 
-// Len returns the number of pairs.
-func (m *Nested) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Nested) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Nested) SetLen(n int) {
@@ -154,7 +159,7 @@ func (m *Nested) Equal(o *Nested) bool {
 
 // markAll marks all of m as changed.
 func (m *Nested) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Nested", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		p.key.markAll(c)

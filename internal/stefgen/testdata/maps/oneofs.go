@@ -32,8 +32,13 @@ type oneofsPair struct {
 // NewOneofs returns an empty value that is not part of a record.
 func NewOneofs() *Oneofs { return new(Oneofs) }
 
-// Len returns the number of pairs.
-func (m *Oneofs) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Oneofs) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Oneofs) SetLen(n int) {
@@ -154,7 +159,7 @@ func (m *Oneofs) Equal(o *Oneofs) bool {
 
 // markAll marks all of m as changed.
 func (m *Oneofs) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Oneofs", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		p.key.markAll(c)

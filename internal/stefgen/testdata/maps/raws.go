@@ -33,8 +33,13 @@ type rawsPair struct {
 // NewRaws returns an empty value that is not part of a record.
 func NewRaws() *Raws { return new(Raws) }
 
-// Len returns the number of pairs.
-func (m *Raws) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Raws) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Raws) SetLen(n int) {
@@ -177,7 +182,7 @@ func (m *Raws) Equal(o *Raws) bool {
 
 // markAll marks all of m as changed.
 func (m *Raws) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Raws", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)

@@ -27,7 +27,8 @@ func RecordBaseSchema() schema.WireSchema {
 }
 
 // RecordWriter writes a stream of Record records, for one goroutine at a time. It also has
-// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream:
+// go doc github.com/otelstef/stef/stef-go/stefrt.WriteStream.Flush.
 type RecordWriter struct {
 	stefrt.WriteStream
 	record  Record

@@ -32,8 +32,13 @@ type structsPair struct {
 // NewStructs returns an empty value that is not part of a record.
 func NewStructs() *Structs { return new(Structs) }
 
-// Len returns the number of pairs.
-func (m *Structs) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Structs) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Structs) SetLen(n int) {
@@ -154,7 +159,7 @@ func (m *Structs) Equal(o *Structs) bool {
 
 // markAll marks all of m as changed.
 func (m *Structs) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Structs", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		p.key.markAll(c)

@@ -33,8 +33,13 @@ type textsPair struct {
 // NewTexts returns an empty value that is not part of a record.
 func NewTexts() *Texts { return new(Texts) }
 
-// Len returns the number of pairs.
-func (m *Texts) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Texts) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Texts) SetLen(n int) {
@@ -107,6 +112,9 @@ func (m *Texts) Set(i int, key string, value string) {
 // All returns an iterator over the keys and values.
 func (m *Texts) All() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, p.value) {
 				return
@@ -117,6 +125,9 @@ func (m *Texts) All() iter.Seq2[string, string] {
 
 // Get returns the value of the first pair with that key, and whether there is one.
 func (m *Texts) Get(key string) (value string, ok bool) {
+	if m == nil {
+		return value, false
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return p.value, true
@@ -193,7 +204,7 @@ func (m *Texts) Equal(o *Texts) bool {
 
 // markAll marks all of m as changed.
 func (m *Texts) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Texts", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)

@@ -33,8 +33,13 @@ type uintsPair struct {
 // NewUints returns an empty value that is not part of a record.
 func NewUints() *Uints { return new(Uints) }
 
-// Len returns the number of pairs.
-func (m *Uints) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Uints) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Uints) SetLen(n int) {
@@ -101,6 +106,9 @@ func (m *Uints) Set(i int, key uint64, value uint64) {
 // All returns an iterator over the keys and values.
 func (m *Uints) All() iter.Seq2[uint64, uint64] {
 	return func(yield func(uint64, uint64) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, p.value) {
 				return
@@ -111,6 +119,9 @@ func (m *Uints) All() iter.Seq2[uint64, uint64] {
 
 // Get returns the value of the first pair with that key, and whether there is one.
 func (m *Uints) Get(key uint64) (value uint64, ok bool) {
+	if m == nil {
+		return value, false
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return p.value, true
@@ -197,7 +208,7 @@ func (m *Uints) Equal(o *Uints) bool {
 
 // markAll marks all of m as changed.
 func (m *Uints) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Uints", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 }
 

@@ -7,8 +7,6 @@ package maps
 
 import (
 	"iter"
-	"math/bits"
-	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -35,8 +33,13 @@ type wordsPair struct {
 // NewWords returns an empty value that is not part of a record.
 func NewWords() *Words { return new(Words) }
 
-// Len returns the number of pairs.
-func (m *Words) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Words) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Words) SetLen(n int) {
@@ -125,6 +128,9 @@ func (m *Words) Set(i int, key string, value string) {
 // All returns an iterator over the keys and values.
 func (m *Words) All() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, p.value) {
 				return
@@ -135,6 +141,9 @@ func (m *Words) All() iter.Seq2[string, string] {
 
 // Get returns the value of the first pair with that key, and whether there is one.
 func (m *Words) Get(key string) (value string, ok bool) {
+	if m == nil {
+		return value, false
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return p.value, true
@@ -211,7 +220,7 @@ func (m *Words) Equal(o *Words) bool {
 
 // markAll marks all of m as changed.
 func (m *Words) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Words", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)
@@ -261,134 +270,4 @@ func (m *Words) size() int {
 		n += 16 + len(p.key) + 16 + len(p.value)
 	}
 	return n
-}
-
-type wordsEncoder struct {
-	head  stefrt.MultimapEncoder
-	key   codec.StringDictEncoder
-	value codec.StringDictEncoder
-}
-
-func (e *wordsEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Multimap(name, &e.head,
-		stefrt.PrimitiveEncoder("key", &e.key, "Words"),
-		stefrt.PrimitiveEncoder("value", &e.value, "Words"),
-	)
-}
-
-func (e *wordsEncoder) Encode(m *Words) {
-	changed := m.node.Take()
-	pairs := m.pairs
-	if changed&stefrt.FullBit == 0 && uint(len(pairs)-1) < stefrt.MaxValueBits {
-		changed &= 1<<len(pairs) - 1
-		e.head.Write(changed << 1)
-		for ; changed != 0; changed &= changed - 1 {
-			p := pairs[bits.TrailingZeros64(changed)]
-			p.valueRef = e.value.EncodeRef(p.value, p.valueRef)
-		}
-		return
-	}
-	m.sent = len(pairs)
-	e.head.Full(len(pairs))
-	for _, p := range pairs {
-		p.keyRef = e.key.EncodeRef(p.key, p.keyRef)
-		p.valueRef = e.value.EncodeRef(p.value, p.valueRef)
-	}
-}
-
-type wordsDecoder struct {
-	head  stefrt.MultimapDecoder
-	key   codec.StringDictDecoder
-	value codec.StringDictDecoder
-}
-
-func (d *wordsDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Multimap(name, &d.head,
-		stefrt.PrimitiveDecoder("key", &d.key, "Words"),
-		stefrt.PrimitiveDecoder("value", &d.value, "Words"),
-	)
-}
-
-func (d *wordsDecoder) Decode(m *Words) {
-	h := d.head.Uvarint()
-	if h&1 == 0 {
-		changed := h >> 1
-		m.node.SetModified(changed)
-		if bits.Len64(changed) > len(m.pairs) {
-			d.head.NoSuchPair()
-			return
-		}
-		for ; changed != 0; changed &= changed - 1 {
-			p := m.pairs[bits.TrailingZeros64(changed)]
-			p.value = d.value.Decode()
-			p.valueRef = 0
-		}
-		return
-	}
-	m.node.SetModified(stefrt.FullBit)
-	if !d.resize(m, h) {
-		return
-	}
-	for _, p := range m.pairs {
-		p.key = d.key.Decode()
-		p.keyRef = 0
-		p.value = d.value.Decode()
-		p.valueRef = 0
-	}
-}
-
-// resize sets the number of pairs to that of the header, if it is within the limits.
-func (d *wordsDecoder) resize(m *Words, h uint64) bool {
-	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(wordsPair{})))
-	m.grow(n)
-	return ok
-}
-
-// wordsElem has the functions of Words that arrays call. It is set at start-up.
-var wordsElem stefrt.Elem[Words]
-
-func init() {
-	wordsElem = stefrt.Elem[Words]{
-		Init: (*Words).init, Clear: (*Words).clear, Reset: (*Words).Reset,
-		CopyFrom: (*Words).CopyFrom, Equal: (*Words).Equal, MarkAll: (*Words).markAll,
-		Clean: (*Words).clean, Hash: (*Words).hash, Size: (*Words).size,
-		MarkDiff: func(v, held *Words) { v.markDiff(held) },
-	}
-}
-
-type wordsArrayEncoder struct {
-	length stefrt.LengthEncoder
-	elem   wordsEncoder
-}
-
-func (e *wordsArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Array(name, &e.length, stefrt.EncoderOf("[]", e.elem.register))
-}
-
-type wordsArrayDecoder struct {
-	length stefrt.LengthDecoder
-	elem   wordsDecoder
-}
-
-func (d *wordsArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Array(name, &d.length, stefrt.DecoderOf("[]", d.elem.register))
-}
-
-func (e *wordsArrayEncoder) Encode(a *stefrt.Array[Words]) {
-	n := a.BeginEncode()
-	e.length.Encode(n)
-	for i := range n {
-		e.elem.Encode(a.At(i))
-	}
-}
-
-func (d *wordsArrayDecoder) Decode(a *stefrt.Array[Words]) {
-	n := d.length.Decode(d.elem.head.Room())
-	if !a.BeginDecode(n, d.length.Alloc) {
-		d.length.TooLarge()
-		return
-	}
-	for i := range n {
-		d.elem.Decode(a.At(i))
-	}
 }

@@ -33,8 +33,13 @@ type tagsPair struct {
 // NewTags returns an empty value that is not part of a record.
 func NewTags() *Tags { return new(Tags) }
 
-// Len returns the number of pairs.
-func (m *Tags) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Tags) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Tags) SetLen(n int) {
@@ -112,6 +117,9 @@ func (m *Tags) SetQ(i int, key string, value []byte) {
 // All returns an iterator over the keys and values.
 func (m *Tags) All() iter.Seq2[string, *Pair] {
 	return func(yield func(string, *Pair) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, &p.value) {
 				return
@@ -121,7 +129,12 @@ func (m *Tags) All() iter.Seq2[string, *Pair] {
 }
 
 // Get returns the value of the first pair with that key, or nil if there is none.
+// The getters of a nil value return zero or nil, and a nil list or map has no elements for
+// Len, All and Get.
 func (m *Tags) Get(key string) *Pair {
+	if m == nil {
+		return nil
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return &p.value
@@ -208,7 +221,7 @@ func (m *Tags) Equal(o *Tags) bool {
 
 // markAll marks all of m as changed.
 func (m *Tags) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Tags", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)

@@ -33,8 +33,13 @@ type treeMapPair struct {
 // NewTreeMap returns an empty value that is not part of a record.
 func NewTreeMap() *TreeMap { return new(TreeMap) }
 
-// Len returns the number of pairs.
-func (m *TreeMap) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *TreeMap) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *TreeMap) SetLen(n int) {
@@ -94,6 +99,9 @@ func (m *TreeMap) Value(i int) *Tree { return &m.pairs[i].value }
 // All returns an iterator over the keys and values.
 func (m *TreeMap) All() iter.Seq2[string, *Tree] {
 	return func(yield func(string, *Tree) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, &p.value) {
 				return
@@ -104,6 +112,9 @@ func (m *TreeMap) All() iter.Seq2[string, *Tree] {
 
 // Get returns the value of the first pair with that key, or nil if there is none.
 func (m *TreeMap) Get(key string) *Tree {
+	if m == nil {
+		return nil
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return &p.value
@@ -181,7 +192,7 @@ func (m *TreeMap) Equal(o *TreeMap) bool {
 
 // markAll marks all of m as changed.
 func (m *TreeMap) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("TreeMap", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)

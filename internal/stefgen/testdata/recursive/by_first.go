@@ -32,8 +32,13 @@ type byFirstPair struct {
 // NewByFirst returns an empty value that is not part of a record.
 func NewByFirst() *ByFirst { return new(ByFirst) }
 
-// Len returns the number of pairs.
-func (m *ByFirst) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *ByFirst) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *ByFirst) SetLen(n int) {
@@ -154,7 +159,7 @@ func (m *ByFirst) Equal(o *ByFirst) bool {
 
 // markAll marks all of m as changed.
 func (m *ByFirst) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("ByFirst", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		p.key.markAll(c)

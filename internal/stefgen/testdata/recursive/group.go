@@ -31,8 +31,13 @@ type groupPair struct {
 // NewGroup returns an empty value that is not part of a record.
 func NewGroup() *Group { return new(Group) }
 
-// Len returns the number of pairs.
-func (m *Group) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Group) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Group) SetLen(n int) {
@@ -153,7 +158,7 @@ func (m *Group) Equal(o *Group) bool {
 
 // markAll marks all of m as changed.
 func (m *Group) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Group", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		p.key.markAll(c)

@@ -7,8 +7,6 @@ package recursive
 
 import (
 	"iter"
-	"math/bits"
-	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
@@ -35,8 +33,13 @@ type objectPair struct {
 // NewObject returns an empty value that is not part of a record.
 func NewObject() *Object { return new(Object) }
 
-// Len returns the number of pairs.
-func (m *Object) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Object) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Object) SetLen(n int) {
@@ -135,6 +138,9 @@ func (m *Object) SetFlag(i int, key string, value bool) {
 // All returns an iterator over the keys and values.
 func (m *Object) All() iter.Seq2[string, *Value] {
 	return func(yield func(string, *Value) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, &p.value) {
 				return
@@ -144,7 +150,12 @@ func (m *Object) All() iter.Seq2[string, *Value] {
 }
 
 // Get returns the value of the first pair with that key, or nil if there is none.
+// The getters of a nil value return zero or nil, and a nil list or map has no elements for
+// Len, All and Get.
 func (m *Object) Get(key string) *Value {
+	if m == nil {
+		return nil
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return &p.value
@@ -240,7 +251,7 @@ func (m *Object) Equal(o *Object) bool {
 
 // markAll marks all of m as changed.
 func (m *Object) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Object", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)
@@ -296,94 +307,4 @@ func (m *Object) size() int {
 		n += 16 + len(p.key) + p.value.size()
 	}
 	return n
-}
-
-type objectEncoder struct {
-	head  stefrt.MultimapEncoder
-	key   codec.StringDictEncoder
-	value *valueEncoder
-}
-
-func (e *objectEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Multimap(name, &e.head,
-		stefrt.PrimitiveEncoder("key", &e.key, "Strings"),
-		func(b *stefrt.EncoderBuilder) {
-			e.value = stefrt.ShareEncoder(b, "Value", "value", (*valueEncoder).register)
-		},
-	)
-}
-
-func (e *objectEncoder) Encode(m *Object) {
-	changed := m.node.Take()
-	pairs := m.pairs
-	if changed&stefrt.FullBit == 0 && uint(len(pairs)-1) < stefrt.MaxValueBits {
-		changed &= 1<<len(pairs) - 1
-		e.head.Write(changed << 1)
-		for ; changed != 0; changed &= changed - 1 {
-			e.value.Encode(&pairs[bits.TrailingZeros64(changed)].value)
-		}
-		return
-	}
-	m.sent = len(pairs)
-	e.head.Full(len(pairs))
-	for _, p := range pairs {
-		p.keyRef = e.key.EncodeRef(p.key, p.keyRef)
-		e.value.Encode(&p.value)
-	}
-}
-
-type objectDecoder struct {
-	head  stefrt.MultimapDecoder
-	key   codec.StringDictDecoder
-	value *valueDecoder
-}
-
-func (d *objectDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Multimap(name, &d.head,
-		stefrt.PrimitiveDecoder("key", &d.key, "Strings"),
-		func(b *stefrt.DecoderBuilder) {
-			d.value = stefrt.ShareDecoder(b, "Value", "value", (*valueDecoder).register)
-		},
-	)
-}
-
-func (d *objectDecoder) Decode(m *Object) {
-	if !stefrt.Enter(d.head.Alloc, &d.head) {
-		return
-	}
-	defer stefrt.Leave(d.head.Alloc)
-	h := d.head.Uvarint()
-	if h&1 == 0 {
-		changed := h >> 1
-		m.node.SetModified(changed)
-		if bits.Len64(changed) > len(m.pairs) {
-			d.head.NoSuchPair()
-			return
-		}
-		for ; changed != 0; changed &= changed - 1 {
-			p := m.pairs[bits.TrailingZeros64(changed)]
-			d.value.Decode(&p.value)
-		}
-		return
-	}
-	m.node.SetModified(stefrt.FullBit)
-	if !d.resize(m, h) {
-		return
-	}
-	for _, p := range m.pairs {
-		p.key = d.key.Decode()
-		p.keyRef = 0
-		d.value.Decode(&p.value)
-	}
-}
-
-// resize sets the number of pairs to that of the header, if it is within the limits.
-func (d *objectDecoder) resize(m *Object, h uint64) bool {
-	old := len(m.pairs)
-	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(objectPair{})))
-	m.grow(n)
-	for i := old; i < n; i++ {
-		m.pairs[i].value.clear()
-	}
-	return ok
 }

@@ -27,7 +27,8 @@ func PlainBaseSchema() schema.WireSchema {
 }
 
 // PlainWriter writes a stream of Plain records, for one goroutine at a time. It also has
-// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream:
+// go doc github.com/otelstef/stef/stef-go/stefrt.WriteStream.Flush.
 type PlainWriter struct {
 	stefrt.WriteStream
 	record  Plain

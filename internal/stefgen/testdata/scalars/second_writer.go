@@ -27,7 +27,8 @@ func SecondBaseSchema() schema.WireSchema {
 }
 
 // SecondWriter writes a stream of Second records, for one goroutine at a time. It also has
-// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream.
+// Flush, Close, Stats, BufferedBytes and Schema, of the embedded stefrt.WriteStream:
+// go doc github.com/otelstef/stef/stef-go/stefrt.WriteStream.Flush.
 type SecondWriter struct {
 	stefrt.WriteStream
 	record  Second

@@ -33,8 +33,13 @@ type tagsPair struct {
 // NewTags returns an empty value that is not part of a record.
 func NewTags() *Tags { return new(Tags) }
 
-// Len returns the number of pairs.
-func (m *Tags) Len() int { return len(m.pairs) }
+// Len returns the number of pairs. A nil multimap has none.
+func (m *Tags) Len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.pairs)
+}
 
 // SetLen sets the number of pairs to n. New pairs have initial keys and values.
 func (m *Tags) SetLen(n int) {
@@ -94,6 +99,9 @@ func (m *Tags) Value(i int) *Holder { return &m.pairs[i].value }
 // All returns an iterator over the keys and values.
 func (m *Tags) All() iter.Seq2[string, *Holder] {
 	return func(yield func(string, *Holder) bool) {
+		if m == nil {
+			return
+		}
 		for _, p := range m.pairs {
 			if !yield(p.key, &p.value) {
 				return
@@ -104,6 +112,9 @@ func (m *Tags) All() iter.Seq2[string, *Holder] {
 
 // Get returns the value of the first pair with that key, or nil if there is none.
 func (m *Tags) Get(key string) *Holder {
+	if m == nil {
+		return nil
+	}
 	for _, p := range m.pairs {
 		if p.key == key {
 			return &p.value
@@ -181,7 +192,7 @@ func (m *Tags) Equal(o *Tags) bool {
 
 // markAll marks all of m as changed.
 func (m *Tags) markAll(c *stefrt.Check) {
-	c.Saw(len(m.pairs))
+	c.Saw("Tags", len(m.pairs))
 	c.Mark(&m.node, stefrt.FullBit)
 	for _, p := range m.pairs {
 		c.Text += len(p.key)
