@@ -22,12 +22,10 @@ const (
 	// not used is saved up to maxEstimateBudget.
 	estimateShare     = 1.0 / 500
 	maxEstimateBudget = 50 * time.Millisecond
+	// firstBudget is the time for measurements at the start, beside the first of each size.
+	firstBudget = 20 * time.Millisecond
 	// firstItemTime is the time to measure an item that is assumed until one was measured.
-	// An exporter that has just started then measures a full batch after 25 s, and
-	// small ones at once.
 	firstItemTime = 4 * time.Microsecond
-	// maxUnmeasured is how long items wait for a measurement of a batch of about their size.
-	maxUnmeasured = 10 * time.Second
 	// estimateMemory is the weight that earlier measurements keep when one is added.
 	estimateMemory = 0.95
 )
@@ -35,7 +33,9 @@ const (
 // estimate estimates how many bytes batches would be as OTLP requests with the
 // compression of otlp_fallback. It converts some batches, and assumes the same number of
 // bytes per item for other batches of about the same number of items: small requests
-// repeat their resources more often, and compress less.
+// repeat their resources more often, and compress less. The first batch of each size is
+// measured at once, even if that exceeds the budget: otherwise the items of a burst after
+// the start would not be counted, while the bytes of their streams are.
 type estimate[B any] struct {
 	config *Config
 	signal *signal.Descriptor[B]
@@ -43,8 +43,8 @@ type estimate[B any] struct {
 
 	mu        sync.Mutex // guards everything below
 	budget    time.Duration
-	since     time.Time // when budget was updated
-	measuring bool
+	since     time.Time     // when budget was updated
+	measuring int           // measurements that have begun and not ended
 	classes   [32]sizeClass // by the length of the number of items in bits
 	seen      float64       // of all classes
 	measured  float64
@@ -54,16 +54,17 @@ type estimate[B any] struct {
 
 // sizeClass are the batches of about the same number of items.
 type sizeClass struct {
-	bytes, items   float64 // measured; older measurements count less
-	seen, measured float64 // all items, and those of batches that were measured; both fade
-	pending        int     // items that were delivered before the first measurement
-	waiting        time.Time
+	bytes, items   float64       // measured; older measurements count less
+	seen, measured float64       // all items, and those of batches that were measured; both fade
+	pending        int           // items that were delivered before the end of the first measurement
+	tried          bool          // the first measurement has begun
+	ended          bool          // it has ended, maybe without a size
 	itemTime       time.Duration // to measure one item, or 0 if unknown
 	skip           int           // batches that are not measured
 }
 
 func newEstimate[B any](c *Config, s *signal.Descriptor[B]) *estimate[B] {
-	return &estimate[B]{config: c, signal: s, now: time.Now, since: time.Now(), random: rand.New(rand.NewPCG(1, 2))}
+	return &estimate[B]{config: c, signal: s, now: time.Now, budget: firstBudget, since: time.Now(), random: rand.New(rand.NewPCG(1, 2))}
 }
 
 // classOf returns the class of a batch.
@@ -79,11 +80,7 @@ func (e *estimate[B]) delivered(data B, items, all int) (bytes int64) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c := &e.classes[classOf(all)]
-	if c.pending == 0 {
-		c.waiting = e.now()
-	}
-	c.pending += items
+	e.classes[classOf(all)].pending += items
 	return e.settle()
 }
 
@@ -98,9 +95,14 @@ func (e *estimate[B]) begin(items int) bool {
 	now := e.now()
 	e.budget = min(maxEstimateBudget, e.budget+time.Duration(float64(now.Sub(e.since))*estimateShare))
 	e.since = now
+	if !c.tried {
+		c.tried = true
+		e.measuring++
+		return true
+	}
 	// The price is that of the largest batch of the class: else small ones would be chosen.
 	price := min(maxEstimateBudget, time.Duration(1)<<classOf(items)*cmp.Or(c.itemTime, firstItemTime))
-	if e.measuring || e.budget < price || c.measured*e.seen > e.measured*c.seen {
+	if e.measuring > 0 || e.budget < price || c.measured*e.seen > e.measured*c.seen {
 		return false
 	}
 	if c.skip > 0 { // batches of different content may alternate
@@ -108,7 +110,7 @@ func (e *estimate[B]) begin(items int) bool {
 		return false
 	}
 	c.skip = e.random.IntN(4)
-	e.measuring = true
+	e.measuring++
 	return true
 }
 
@@ -116,9 +118,10 @@ func (e *estimate[B]) begin(items int) bool {
 func (e *estimate[B]) end(items, size int, ok bool, took time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.measuring = false
+	e.measuring--
 	e.budget -= took // it may become negative, until enough time has passed
 	c := &e.classes[classOf(items)]
+	c.ended = true
 	c.measured += float64(items)
 	e.measured += float64(items)
 	e.fade()
@@ -147,14 +150,14 @@ func (e *estimate[B]) fade() {
 // settle returns the bytes of the pending items that are known. The caller must hold the
 // lock.
 func (e *estimate[B]) settle() int64 {
-	now, bytes := e.now(), e.rest
+	bytes := e.rest
 	for i := range e.classes {
 		c := &e.classes[i]
 		if c.pending == 0 {
 			continue
 		}
 		from := c
-		if c.items == 0 && now.Sub(c.waiting) >= maxUnmeasured {
+		if c.items == 0 && c.ended { // its first batch had no size
 			from = e.nearest(i)
 		}
 		if from.items > 0 {

@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/config/configcompression"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/internal/fixtures"
@@ -50,10 +54,8 @@ func TestEstimate(t *testing.T) {
 		}
 
 		e := newEstimate(conf, signal.Traces)
-		require.Zero(t, e.delivered(spans(list...), len(list), len(list)), "nothing is measured at first")
-		e.budget = maxEstimateBudget
-		got := e.delivered(spans(list...), len(list), len(list)) // with those before
-		for range batches - 2 {
+		var got int64
+		for range batches {
 			got += e.delivered(spans(list...), len(list), len(list))
 		}
 		require.InEpsilon(t, want, got, allowed)
@@ -101,14 +103,11 @@ func TestEstimateIsRare(t *testing.T) {
 
 	r = newMeasuredRig(c, time.Millisecond)
 	large := spans(make([]string, 8192)...)
-	for range 240 {
+	for range 1000 {
 		r.delivered(large, 8192, 8192)
 		r.clock = r.clock.Add(100 * time.Millisecond)
 	}
-	require.Empty(t, r.measured, "too early for a full batch")
-	r.clock = r.clock.Add(2 * time.Second)
-	r.delivered(large, 8192, 8192)
-	require.Len(t, r.measured, 1)
+	require.Len(t, r.measured, 1, "the first one; it has used up the time of more than an hour")
 
 	r = newMeasuredRig(c, 1)
 	r.signal.Size = func(ptrace.Traces) int { return c.Fallback.MaxRequestSizeMiB<<20 + 1 }
@@ -176,38 +175,92 @@ func TestEstimateOfMixedBatches(t *testing.T) {
 	})
 }
 
-// TestEstimateOfUnmeasuredBatches checks that batches of a size that was never measured
-// count like those of the nearest one, after a while.
+// TestEstimateOfUnmeasuredBatches checks that batches that cannot be measured count like
+// those of the nearest size.
 func TestEstimateOfUnmeasuredBatches(t *testing.T) {
 	c := testConfig("localhost:1")
 	c.Fallback.Compression = compressionNone
 	r := newMeasuredRig(c, 1)
-	r.budget = 2 * firstItemTime
-	require.Positive(t, r.delivered(spans("a"), 1, 1))
-	r.withoutBudget()
+	r.signal.Size = func(b ptrace.Traces) int {
+		if b.SpanCount() == 100 {
+			return c.Fallback.MaxRequestSizeMiB<<20 + 1
+		}
+		return signal.Traces.Size(b)
+	}
 	large := make([]string, 100)
 	require.Zero(t, r.delivered(spans(large...), 100, 100))
-	r.clock = r.clock.Add(maxUnmeasured)
 	r.withoutBudget()
+	got := r.delivered(spans("a"), 1, 1)
 	one := r.classes[1].bytes / r.classes[1].items
-	require.Equal(t, int64(math.Round(101*one)), r.delivered(spans(large[:1]...), 1, 1), "with the large one")
-	require.Len(t, r.measured, 1)
+	require.Equal(t, int64(math.Round(101*one)), got, "with the large one")
+	require.Equal(t, []int{1}, r.measured)
 }
 
 // withoutBudget takes the time for measurements away.
 func (r *measuredRig) withoutBudget() { r.budget, r.since = -time.Hour, r.clock }
 
-// TestEstimateIsCounted checks the metric of an exporter.
+// TestEstimateOfABurst sends recordings as fast as possible right after the start, one
+// batch after another and many at once: the total is close to the bytes of all requests.
+func TestEstimateOfABurst(t *testing.T) {
+	burstOf(t, signal.Metrics, fixtures.Metrics(), (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics)
+	burstOf(t, signal.Traces, fixtures.Traces(), (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces)
+	burstOf(t, signal.Logs, fixtures.Logs(), (&plog.ProtoUnmarshaler{}).UnmarshalLogs)
+}
+
+func burstOf[B any](t *testing.T, s *signal.Descriptor[B], file []byte, read func([]byte) (B, error)) {
+	c := testConfig("localhost:1")
+	parts, err := fixtures.Parts(file)
+	require.NoError(t, err)
+	for _, atOnce := range []int{1, 16} {
+		e := newEstimate(c, s)
+		began := e.since
+		e.now = func() time.Time { return began } // the burst takes no time
+		var got, want atomic.Int64
+		var group sync.WaitGroup
+		slots := make(chan struct{}, atOnce)
+		for _, part := range parts {
+			b, err := read(part)
+			require.NoError(t, err)
+			items := s.Items(b)
+			if items == 0 {
+				continue
+			}
+			size, ok := e.measure(b)
+			require.True(t, ok)
+			want.Add(int64(size))
+			slots <- struct{}{}
+			group.Go(func() {
+				got.Add(e.delivered(b, items, items))
+				<-slots
+			})
+		}
+		group.Wait()
+		for _, c := range e.classes {
+			require.Zero(t, c.pending, "the last batches count, too")
+		}
+		t.Logf("%s, %d at once: estimate %.3f of the truth", s.Name, atOnce, float64(got.Load())/float64(want.Load()))
+		require.InEpsilon(t, want.Load(), got.Load(), 0.2, s.Name)
+	}
+}
+
+// TestEstimateIsCounted sends a single batch: the metric has its size.
 func TestEstimateIsCounted(t *testing.T) {
 	p := listen(t, &peer{}, "", true, true)
+	c := testConfig(p.addr)
+	byOTLP := *c
+	byOTLP.Protocol = ProtocolOTLP
+	x, y := start(t, c), start(t, &byOTLP)
+	require.NoError(t, x.send("a", "b"))
+	require.NoError(t, y.send("a", "b"))
+	got := counted(t, x, "otlp_bytes_estimated", "")[""]
+	require.NotZero(t, got)
+	require.Equal(t, counted(t, y, "otlp_bytes_compressed", "")[""], got)
+}
+
+// TestNoEstimateWithoutMetrics checks that nothing is measured if nothing reads the metric.
+func TestNoEstimateWithoutMetrics(t *testing.T) {
+	p := listen(t, &peer{}, "", true, true)
 	x := startSignal(t, testConfig(p.addr), signal.Traces)
-	x.estimate.mu.Lock()
-	x.estimate.budget = maxEstimateBudget
-	x.estimate.mu.Unlock()
 	require.NoError(t, x.push(t.Context(), spans("a", "b")))
-	x.estimate.mu.Lock()
-	defer x.estimate.mu.Unlock()
-	c := x.estimate.classes[classOf(2)]
-	require.Equal(t, 2.0, c.items)
-	require.Positive(t, c.bytes)
+	require.Zero(t, x.estimate.seen)
 }

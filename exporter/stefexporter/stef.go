@@ -206,9 +206,9 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 	x.telemetry.dropped(ctx, dropRejected, rejected)
 	delivered := b.items - left - rejected
 	x.telemetry.delivered(ctx, ProtocolSTEF, delivered)
-	if delivered > 0 {
+	if estimated := x.telemetry.builder.ExporterStefOtlpBytesEstimated; delivered > 0 && estimated.Enabled(ctx) {
 		if bytes := x.estimate.delivered(b.data, delivered, b.items); bytes > 0 {
-			x.telemetry.builder.ExporterStefOtlpBytesEstimated.Add(ctx, bytes, x.telemetry.plain)
+			estimated.Add(ctx, bytes, x.telemetry.plain)
 		}
 	}
 	if left > 0 {
