@@ -48,6 +48,9 @@ type Config struct {
 	// MetadataCardinalityLimit bounds these combinations.
 	MetadataCardinalityLimit uint32 `mapstructure:"metadata_cardinality_limit"`
 
+	// sizerUnset reports that the configuration has a queue_size without a sizer.
+	sizerUnset bool
+
 	_ struct{}
 }
 

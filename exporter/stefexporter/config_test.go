@@ -11,11 +11,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/config/configcompression"
 	"go.opentelemetry.io/collector/confmap"
-
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -89,6 +93,32 @@ func TestConfigDefaults(t *testing.T) {
 	require.False(t, queue.Batch.HasValue())
 	require.Equal(t, "round_robin", c.ClientConfig.BalancerName)
 	require.Equal(t, 30*time.Second, c.ClientConfig.Keepalive.Get().Time)
+}
+
+// TestSizerIsLogged checks that the start says what a queue_size without a sizer counts.
+func TestSizerIsLogged(t *testing.T) {
+	f := func(queue string, want int) {
+		t.Helper()
+		c, err := load(t, "{endpoint: 'localhost:1', tls: {insecure: true}, sending_queue: {"+queue+"}}")
+		require.NoError(t, err)
+		core, logs := observer.New(zap.InfoLevel)
+		settings := exportertest.NewNopSettings(metadata.Type)
+		settings.Logger = zap.New(core)
+		x, err := NewFactory().CreateLogs(t.Context(), settings, c)
+		require.NoError(t, err)
+		require.NoError(t, x.Start(t.Context(), componenttest.NewNopHost()))
+		require.NoError(t, x.Shutdown(t.Context()))
+		lines := logs.FilterMessageSnippet("The sending queue counts requests").All()
+		require.Len(t, lines, want, queue)
+		if want > 0 {
+			require.Equal(t, int64(7), lines[0].ContextMap()["queue_size"])
+		}
+	}
+	f("queue_size: 7", 1)
+	f("queue_size: 7, sizer: requests", 0)
+	f("queue_size: 7, sizer: items", 0)
+	f("num_consumers: 3", 0)
+	f("enabled: false, queue_size: 7", 0)
 }
 
 func TestConfigDependents(t *testing.T) {

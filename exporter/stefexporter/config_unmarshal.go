@@ -87,7 +87,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	// Everywhere else in the Collector, a size without a sizer counts requests. A
 	// size that was meant in requests may be too small for one batch of items.
 	if conf.IsSet("sending_queue::queue_size") && !conf.IsSet("sending_queue::sizer") {
-		queue.Sizer = exporterhelper.RequestSizerTypeRequests
+		queue.Sizer, c.sizerUnset = exporterhelper.RequestSizerTypeRequests, true
 	}
 	return validateSizes(queue)
 }

@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/exporter"
+	"go.uber.org/zap"
 
 	"github.com/otelstef/stef/internal/signal"
 )
@@ -61,6 +62,10 @@ func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error 
 	ctx = context.WithoutCancel(ctx)
 	if err := x.config.checkStorage(host); err != nil {
 		return err
+	}
+	if x.config.sizerUnset && x.config.QueueConfig.HasValue() {
+		x.settings.Logger.Info("The sending queue counts requests, because sending_queue::queue_size is set without sending_queue::sizer. Set the sizer to items, bytes or requests.",
+			zap.Int64("queue_size", x.config.QueueConfig.Get().QueueSize))
 	}
 	x.telemetry.publish(x.config.Protocol)
 	x.drain = joinDrain(x.config)
