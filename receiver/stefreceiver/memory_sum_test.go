@@ -4,6 +4,7 @@
 package stefreceiver
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strconv"
@@ -47,7 +48,7 @@ func TestSumsOfMemory(t *testing.T) {
 	for _, pod := range pods {
 		c := createDefaultConfig().(*Config)
 		cells := strings.Split(string(pod[2]), " | ")
-		require.Len(t, cells, 8)
+		require.Len(t, cells, 9)
 		for i, key := range []*int{&c.ServerConfig.MaxRecvMsgSizeMiB, &c.Limits.MaxChunkMiB, &c.Limits.MaxFrameMiB, &c.Limits.MemoryLimitMiB,
 			&c.Limits.StreamMemoryLimitMiB, &c.Admission.RequestLimitMiB, &c.Limits.MaxStreams} {
 			*key = number(cells[i])
@@ -56,6 +57,8 @@ func TestSumsOfMemory(t *testing.T) {
 		require.NoError(t, c.Limits.Validate())
 		all := int(sumOfLimits(c)) + aStream*c.Limits.MaxStreams
 		require.Equal(t, all, number(cells[7]))
+		streams := c.Limits.MaxStreams // of an agent: 3, and 6 while they are replaced
+		require.Equal(t, fmt.Sprintf("%d to %d", streams/6, streams/3), cells[8])
 		require.InDelta(t, 0.8*1024*float64(number(string(pod[1]))), all, aStream, "four fifths of the pod")
 	}
 }
