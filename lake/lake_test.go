@@ -175,6 +175,7 @@ func TestRecordedRoundTrip(t *testing.T) {
 		}
 		require.Equal(t, io.EOF, err)
 		require.Equal(t, uint64(withBytes(batches)), r.FromOTLP())
+		require.Zero(t, r.Edited())
 		if f == lake.Parquet {
 			in, err := file.NewParquetReader(bytes.NewReader(content))
 			require.NoError(t, err)

@@ -38,6 +38,50 @@ func TestMissingColumns(t *testing.T) {
 	require.ErrorContains(t, new(Reader).check(twice), "it has 2 columns named otlp, not 1")
 }
 
+// DuckDB names its own zone, whose times are those of UTC. Times of another unit or
+// without a zone are refused, also inside of lists.
+func TestZones(t *testing.T) {
+	f := func(signal Signal, unit arrow.TimeUnit, zone, want string) {
+		t.Helper()
+		whole := schemaOf(signal, Parquet, nil)
+		metadata, fields := whole.Metadata(), whole.Fields()
+		for i, field := range fields {
+			fields[i].Type = retimed(field.Type, &arrow.TimestampType{Unit: unit, TimeZone: zone})
+		}
+		err := new(Reader).check(arrow.NewSchema(fields, &metadata))
+		if want == "" {
+			require.NoError(t, err)
+			return
+		}
+		require.ErrorIs(t, err, ErrSchema)
+		require.Equal(t, "lake: unsupported table: "+want, err.Error())
+	}
+	for _, signal := range []Signal{Metrics, Traces, Logs} {
+		for _, zone := range []string{"UTC", "Etc/UTC", "Z", "+00:00", "GMT", "Etc/GMT", "Europe/Berlin"} {
+			f(signal, arrow.Nanosecond, zone, "")
+		}
+	}
+	f(Logs, arrow.Nanosecond, "", "the column time has type timestamp[ns], not timestamp[ns, tz=UTC]: cast the table to the schema of the first one")
+	f(Traces, arrow.Microsecond, "Etc/UTC", "the column start_time has type timestamp[us, tz=Etc/UTC], not timestamp[ns, tz=UTC]: cast the table to the schema of the first one")
+}
+
+// retimed returns a type with another type of times.
+func retimed(t arrow.DataType, times *arrow.TimestampType) arrow.DataType {
+	switch t := t.(type) {
+	case *arrow.TimestampType:
+		return times
+	case *arrow.ListType:
+		return arrow.ListOf(retimed(t.Elem(), times))
+	case *arrow.StructType:
+		fields := slices.Clone(t.Fields())
+		for i := range fields {
+			fields[i].Type = retimed(fields[i].Type, times)
+		}
+		return arrow.StructOf(fields...)
+	}
+	return t
+}
+
 // A file that another program wrote, or that is cut, has an error that says so.
 func TestForeignAndCutFiles(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "name", Type: arrow.BinaryTypes.String}}, nil)

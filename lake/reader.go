@@ -50,7 +50,9 @@ type Reader struct {
 	next    func() (arrow.RecordBatch, error)
 	release func()
 	err     error
+	batches int    // row groups of a Parquet file, or those of a stream that were read
 	otlp    uint64 // rows whose item is in the column otlp
+	edited  uint64 // those of them whose other columns do not describe this item
 }
 
 // readRows is how many rows of Parquet are read at a time.
@@ -97,7 +99,7 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{}
+	r := &Reader{batches: f.NumRowGroups()}
 	if err := r.check(schema); err != nil {
 		return nil, err
 	}
@@ -204,7 +206,14 @@ func NewArrowReader(src io.Reader, l Limits) (r *Reader, err error) {
 		if err != nil {
 			return err
 		}
-		r = &Reader{next: func() (arrow.RecordBatch, error) { return nextRecord(in) }, release: in.Release}
+		r = &Reader{release: in.Release}
+		r.next = func() (arrow.RecordBatch, error) {
+			batch, err := nextRecord(in)
+			if err == nil {
+				r.batches++
+			}
+			return batch, err
+		}
 		return r.check(in.Schema())
 	})
 	if err != nil {
@@ -272,7 +281,7 @@ func (r *Reader) locate(schema *arrow.Schema) error {
 			return fmt.Errorf("%w: it has %d columns named %s, not 1", ErrSchema, len(indices), want.Name)
 		}
 		if got := schema.Field(indices[0]).Type; !sameType(want.Type, got) {
-			return fmt.Errorf("%w: the column %s has type %s, not %s", ErrSchema, want.Name, got, want.Type)
+			return fmt.Errorf("%w: the column %s has type %s, not %s: cast the table to the schema of the first one", ErrSchema, want.Name, got, want.Type)
 		}
 		r.at[want.Name] = indices[0]
 	}
@@ -284,6 +293,10 @@ func (r *Reader) locate(schema *arrow.Schema) error {
 	}
 	return nil
 }
+
+// Batches returns the number of row groups of a Parquet file, or of the record batches of
+// an Arrow stream so far.
+func (r *Reader) Batches() int { return r.batches }
 
 // Signal returns the signal of the table.
 func (r *Reader) Signal() Signal { return r.signal }
@@ -308,6 +321,7 @@ func (r *Reader) Next() (b Batch, err error) {
 		if err == nil {
 			otlp := batch.Column(r.at[otlpColumn.Name])
 			r.otlp += uint64(otlp.Len() - otlp.NullN())
+			_ = guard(func() error { return r.countEdited(batch) }) // a note only: the items are valid without these columns
 		}
 		return err
 	}))
@@ -317,6 +331,10 @@ func (r *Reader) Next() (b Batch, err error) {
 // FromOTLP returns how many of the items that Next returned are those of the column otlp.
 // Edits of the other columns of their rows have no effect.
 func (r *Reader) FromOTLP() uint64 { return r.otlp }
+
+// Edited returns how many of the rows of FromOTLP have other columns that do not describe
+// the item: another program changed them, and the item has the content from before.
+func (r *Reader) Edited() uint64 { return r.edited }
 
 // NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The
 // batch is valid until the next call. Its columns are those of the file, unless Next

@@ -147,7 +147,8 @@ func plain(f arrow.Field) arrow.Field {
 }
 
 // sameType reports whether a column of a file has a type that a reader understands:
-// that of the schema, with or without dictionaries.
+// that of the schema, with or without dictionaries. Times may name any zone: it says
+// how to print them, and their values are those of UTC.
 func sameType(want, got arrow.DataType) bool {
 	if d, ok := want.(*arrow.DictionaryType); ok {
 		want = d.ValueType
@@ -156,6 +157,9 @@ func sameType(want, got arrow.DataType) bool {
 		got = d.ValueType
 	}
 	switch w := want.(type) {
+	case *arrow.TimestampType:
+		g, ok := got.(*arrow.TimestampType)
+		return ok && w.Unit == g.Unit && g.TimeZone != ""
 	case *arrow.MapType:
 		g, ok := got.(*arrow.MapType)
 		return ok && sameType(w.KeyType(), g.KeyType()) && sameType(w.ItemType(), g.ItemType())

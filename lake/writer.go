@@ -67,6 +67,7 @@ type Writer struct {
 // sink writes rows to a file. It takes over the batches and releases them.
 type sink interface {
 	write(b built) error
+	batches() int
 	close() error
 }
 
@@ -89,6 +90,10 @@ func NewWriter(dst io.Writer, f Format, s Signal, o WriterOptions) (*Writer, err
 
 // Items returns how many items were written.
 func (w *Writer) Items() uint64 { return w.count }
+
+// Batches returns the number of record batches of an Arrow stream, or of row groups of a
+// Parquet file, after Close.
+func (w *Writer) Batches() int { return w.sink.batches() }
 
 // InOTLP returns how many of the items are in column otlp as well, since the readable
 // columns only approximate them. Rows of WriteRecordBatch are not considered.
@@ -219,20 +224,26 @@ func (w *Writer) Close() error {
 }
 
 // arrowSink writes an Arrow stream.
-type arrowSink struct{ w *ipc.Writer }
+type arrowSink struct {
+	w *ipc.Writer
+	n int
+}
 
 func newArrowSink(dst io.Writer, schema *arrow.Schema, o WriterOptions) *arrowSink {
 	options := []ipc.Option{ipc.WithSchema(schema)}
 	if !o.Uncompressed {
 		options = append(options, ipc.WithZstd())
 	}
-	return &arrowSink{ipc.NewWriter(struct{ io.Writer }{dst}, options...)}
+	return &arrowSink{w: ipc.NewWriter(struct{ io.Writer }{dst}, options...)}
 }
 
 func (s *arrowSink) write(b built) error {
 	defer b.rows.Release()
+	s.n++
 	return s.w.Write(b.rows)
 }
+
+func (s *arrowSink) batches() int { return s.n }
 
 func (s *arrowSink) close() error { return s.w.Close() }
 
@@ -240,6 +251,7 @@ func (s *arrowSink) close() error { return s.w.Close() }
 type parquetSink struct {
 	w           *columnfile.Writer
 	rows, bytes int // size of the row group
+	groups      int
 	o           WriterOptions
 }
 
@@ -273,9 +285,14 @@ func (s *parquetSink) write(b built) error {
 		}
 		s.rows, s.bytes = 0, 0
 	}
+	if s.rows == 0 && rows > 0 {
+		s.groups++
+	}
 	s.rows += rows
 	s.bytes += b.bytes
 	return s.w.Write(columnfile.Table{Rows: b.rows, Shared: b.shared, Runs: b.runs})
 }
+
+func (s *parquetSink) batches() int { return s.groups }
 
 func (s *parquetSink) close() error { return s.w.Close() }

@@ -1,8 +1,18 @@
 # Copyright The Otel/STEF Authors
 # SPDX-License-Identifier: Apache-2.0
 
+import duckdb
+import pandas
+import pyarrow
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 t = pq.read_table("traces.parquet")
 pq.write_table(t.filter(pc.equal(t["kind"], "server")), "part.parquet")
+
+rows = duckdb.sql("FROM 'traces.parquet' WHERE kind = 'server'").to_arrow_table()
+pq.write_table(rows.cast(t.schema), "duckdb-part.parquet")
+
+df = pandas.read_parquet("traces.parquet", dtype_backend="pyarrow")
+rows = pyarrow.Table.from_pandas(df[df.kind == "server"], schema=t.schema, preserve_index=False)
+pq.write_table(rows.replace_schema_metadata(t.schema.metadata), "pandas-part.parquet")

@@ -1,0 +1,134 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lake
+
+import (
+	"bytes"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// countEdited counts the rows with OTLP whose other columns are not those that a writer
+// makes of this OTLP: another program changed them. It makes the rows again and compares
+// what a reader reads from both without the column otlp, so types and zones of columns do
+// not matter.
+func (r *Reader) countEdited(batch arrow.RecordBatch) error {
+	c := newColumns(batch, r.at)
+	if c.otlp.NullN() == c.n {
+		return nil
+	}
+	b := newBuilder(r.signal, schemaOf(r.signal, Parquet, nil), nil, false)
+	defer b.Release()
+	var points *pointColumns
+	if r.signal == Metrics {
+		points = newPointColumns(c)
+	}
+	read := c.withoutOTLP(r.signal)
+	var rows []int // those that b holds
+	for i := range c.n {
+		if message := c.message(i); message != nil {
+			item, n := itemsOfOTLP(r.signal, message)
+			if n != 1 { // not of a writer
+				continue
+			}
+			if points != nil {
+				points.restoreZeros(i, item.Metrics)
+			}
+			if err := b.add(item, func() error { return nil }); err != nil {
+				return err
+			}
+			rows = append(rows, i)
+		}
+		if b.rows.n == 0 || !b.full() && i < c.n-1 {
+			continue
+		}
+		n, err := differing(b.rows.batch().rows, r.signal, rows, read)
+		if err != nil {
+			return err
+		}
+		r.edited += n
+		rows = rows[:0]
+	}
+	return nil
+}
+
+// differing counts the rows of a batch that read reads in another way. rows are their
+// indexes for read.
+func differing(made arrow.RecordBatch, s Signal, rows []int, read func(int) []byte) (n uint64, err error) {
+	defer made.Release()
+	var own Reader
+	if err := own.check(made.Schema()); err != nil {
+		return 0, err
+	}
+	want := newColumns(made, own.at).withoutOTLP(s)
+	for j, i := range rows {
+		if !bytes.Equal(want(j), read(i)) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// itemsOfOTLP returns the items of the OTLP of a row, and their number. The message was
+// read before.
+func itemsOfOTLP(s Signal, message []byte) (b Batch, n int) {
+	b.Signal = s
+	switch s {
+	case Metrics:
+		b.Metrics, _ = (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(message)
+		n = b.Metrics.DataPointCount()
+	case Traces:
+		b.Traces, _ = (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(message)
+		n = b.Traces.SpanCount()
+	default:
+		b.Logs, _ = (&plog.ProtoUnmarshaler{}).UnmarshalLogs(message)
+		n = b.Logs.LogRecordCount()
+	}
+	return b, n
+}
+
+// withoutOTLP returns a function that returns the OTLP of the readable columns of a row,
+// or nil if they are invalid.
+func (c *columns) withoutOTLP(s Signal) func(i int) []byte {
+	valid := func(message []byte, err error) []byte {
+		if err != nil {
+			return nil
+		}
+		return message
+	}
+	switch s {
+	case Metrics:
+		in := newPointColumns(c)
+		return func(i int) []byte {
+			in.into = pmetric.NewMetrics()
+			c.fresh()
+			if in.row(i) != nil {
+				return nil
+			}
+			return valid((&pmetric.ProtoMarshaler{}).MarshalMetrics(in.into))
+		}
+	case Traces:
+		in := newSpanColumns(c)
+		return func(i int) []byte {
+			in.into = ptrace.NewTraces()
+			c.fresh()
+			if in.row(i) != nil {
+				return nil
+			}
+			return valid((&ptrace.ProtoMarshaler{}).MarshalTraces(in.into))
+		}
+	}
+	in := newLogColumns(c)
+	return func(i int) []byte {
+		in.into = plog.NewLogs()
+		c.fresh()
+		if in.row(i) != nil {
+			return nil
+		}
+		return valid((&plog.ProtoMarshaler{}).MarshalLogs(in.into))
+	}
+}
