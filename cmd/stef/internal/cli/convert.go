@@ -323,7 +323,7 @@ func skippedSignals(w io.Writer, res *convert.Result) {
 // notesOf prints what a command that only reads has omitted.
 func notesOf(w io.Writer, res *convert.Result) {
 	skippedSignals(w, res)
-	warn(w, &convert.Result{Ignored: res.Ignored})
+	warn(w, &convert.Result{Ignored: res.Ignored, Edited: res.Edited})
 }
 
 // summarise prints what was converted. If printing fails, the conversion still
@@ -346,7 +346,7 @@ func closing(w io.Writer, res *convert.Result, took time.Duration) {
 // ofColumn says how many items of tables are in the column otlp.
 func ofColumn(res *convert.Result) (note string) {
 	if res.FromOTLP > 0 {
-		note = fmt.Sprintf("; %s of them from the column otlp, which wins over edits of other columns", figure.Grouped(res.FromOTLP))
+		note = fmt.Sprintf("; %s of them from the column otlp", figure.Grouped(res.FromOTLP))
 	}
 	if res.InOTLP > 0 {
 		note += fmt.Sprintf("; %s of them in the column otlp as well, since the other columns only approximate them", figure.Grouped(res.InOTLP))
@@ -431,6 +431,9 @@ func warnOf(w io.Writer, name string, res *convert.Result) {
 	for _, loss := range res.Losses {
 		fmt.Fprintf(w, "not kept%s: %s\n", where, loss)
 	}
+	if res.Edited > 0 {
+		fmt.Fprintf(w, "ignored%s: edits of %s, whose column otlp wins: set otlp to null in them\n", where, figure.Count(res.Edited, "row"))
+	}
 	if res.Skipped > 0 {
 		fmt.Fprintf(w, "left out: %s\n", items(res.Skipped, res.Root.Signal))
 	}
@@ -467,7 +470,7 @@ func elsewhere(key string) string {
 // frames.
 func parts(f convert.Format, n int) string {
 	noun := map[convert.Format]string{convert.STEF: "frame", convert.OTLPParts: "part", convert.OTLP: "piece", convert.OTLPJSON: "message",
-		convert.STEFParts: "batch", convert.Parquet: "batch", convert.Arrow: "batch"}[f]
+		convert.STEFParts: "batch", convert.Parquet: "row group", convert.Arrow: "batch"}[f]
 	switch {
 	case n != 1 && noun == "batch":
 		noun = "batches"

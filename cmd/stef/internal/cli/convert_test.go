@@ -173,17 +173,34 @@ func endedOnce(t *testing.T) []byte {
 func TestConvertSummary(t *testing.T) {
 	dir, recording := folder(t)
 	table, out := filepath.Join(dir, "x.parquet"), filepath.Join(dir, "x.stef")
-	mustRun(t, nil, "convert", recording, table)
+	_, stderr := mustRun(t, nil, "convert", recording, table)
+	require.Contains(t, stderr, "parquet, 1 row group, ")
 	info, err := os.Stat(table)
 	require.NoError(t, err)
-	_, stderr := mustRun(t, nil, "convert", table, out)
+	_, stderr = mustRun(t, nil, "convert", table, out)
 	stream, err := os.Stat(out)
 	require.NoError(t, err)
 	in, made := figure.Grouped(info.Size()), figure.Grouped(stream.Size())
-	require.Contains(t, stderr, "parquet, 1 batch, "+in+" bytes\n")
+	require.Contains(t, stderr, "parquet, 1 row group, "+in+" bytes\n")
 	require.Contains(t, stderr, fmt.Sprintf("stef, 1 frame, %s bytes, ratio %.3g\n", made, float64(info.Size())/float64(stream.Size())))
 	_, stderr = mustRun(t, nil, "convert", table, recording, filepath.Join(dir, "both.stef"))
 	require.Contains(t, stderr, "2 files, "+figure.Grouped(info.Size()+609_463)+" bytes\n")
+
+	// An Arrow stream has as many batches when it is read as when it was written.
+	arrow := filepath.Join(dir, "x.arrow")
+	_, stderr = mustRun(t, fixtures.Traces(), "convert", "-", arrow)
+	counts := []string{"132 parts", "2 batches"}
+	f := func() {
+		t.Helper()
+		require.Equal(t, counts, regexp.MustCompile(`[0-9]+ (parts|batch(es)?|row groups?|frames?)\b`).FindAllString(stderr, -1))
+	}
+	f()
+	_, stderr = mustRun(t, nil, "convert", arrow, "--force", table)
+	counts = []string{"2 batches", "1 row group"}
+	f()
+	_, stderr = mustRun(t, nil, "convert", arrow, "--force", out)
+	counts = []string{"2 batches", "2 frames"}
+	f()
 
 	_, stderr = mustRun(t, nil, "convert", "--from", "otlp-parts", "--signal", "logs", "-", "-")
 	require.Contains(t, stderr, "standard input: otlp-parts, 0 parts, 0 bytes\n")

@@ -20,6 +20,7 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/lake"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -264,7 +265,8 @@ func TestMixedParts(t *testing.T) {
 	m.fails(cli.ExitData, fmt.Sprintf("damaged.parts: otlp-parts logs part 2, byte %d: the message ends inside a varint: unexpected EOF", len(traces+logs)-1), "convert", "--signal", "traces", m.file("damaged.parts", damaged), out)
 }
 
-// The closing line counts the items of the column otlp, whose edits elsewhere have no effect.
+// The closing line counts the items of the column otlp. A line tells how many of their rows
+// were edited, which has no effect.
 func TestColumnOTLP(t *testing.T) {
 	m := newMistakes(t)
 	text := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}},{"body":{"kvlistValue":{"values":[{"key":"k","value":{"bytesValue":"AAEC"}}]}}}]}]}]}` + "\n"
@@ -274,11 +276,41 @@ func TestColumnOTLP(t *testing.T) {
 	_, stderr = mustRun(t, []byte(text), "convert", "-", m.path("logs.stef"))
 	require.NotContains(t, stderr, "column otlp")
 	_, stderr = mustRun(t, nil, "convert", table, m.path("one.json"))
-	require.Regexp(t, `\n2 log records in [^;]*; 1 of them from the column otlp, which wins over edits of other columns\n$`, stderr)
+	require.Regexp(t, `\n2 log records in [^;]*; 1 of them from the column otlp\n$`, stderr)
 	_, stderr = mustRun(t, nil, "convert", table, table, m.path("two.json"))
-	require.Contains(t, stderr, "; 2 of them from the column otlp, ")
+	require.Contains(t, stderr, "; 2 of them from the column otlp\n")
 	_, stderr = mustRun(t, nil, "convert", m.parquet, m.path("metrics.json"))
 	require.NotContains(t, stderr, "column otlp")
+
+	mustRun(t, []byte(text), "convert", "-", m.path("logs.arrow"))
+	edited := m.file("edited.arrow", withSeverities(t, m.path("logs.arrow")))
+	for _, args := range [][]string{{"convert", "--quiet", edited, m.path("edited.json")}, {"cat", edited}} {
+		_, stderr = mustRun(t, nil, args...)
+		require.Equal(t, "ignored: edits of 1 row, whose column otlp wins: set otlp to null in them\n", stderr)
+	}
+	_, stderr = mustRun(t, nil, "convert", edited, edited, m.path("edited-{signal}.json"))
+	require.Contains(t, stderr, "ignored in "+m.path("edited-logs.json")+": edits of 2 rows, whose")
+}
+
+// withSeverities returns a table of logs whose severity texts are the types of the bodies.
+func withSeverities(t *testing.T, name string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	require.NoError(t, err)
+	r, err := lake.NewArrowReader(bytes.NewReader(content), lake.Limits{})
+	require.NoError(t, err)
+	defer r.Close()
+	batch, err := r.NextRecordBatch()
+	require.NoError(t, err)
+	at := func(name string) int { return batch.Schema().FieldIndices(name)[0] }
+	edited, err := batch.SetColumn(at("severity_text"), batch.Column(at("body_type")))
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := lake.NewWriter(&out, lake.Arrow, lake.Logs, lake.WriterOptions{})
+	require.NoError(t, err)
+	require.NoError(t, w.WriteRecordBatch(edited))
+	require.NoError(t, w.Close())
+	return out.Bytes()
 }
 
 // A copy of logs repeats texts of bodies; --mode ordered does not, as the README says.

@@ -107,7 +107,8 @@ type Result struct {
 	Root     *stream.Root
 	// Items are data points, spans or log records.
 	Items uint64
-	// PartsIn and PartsOut count OTLP parts or STEF frames.
+	// PartsIn and PartsOut count OTLP parts, STEF frames, batches of Arrow or row groups of
+	// Parquet.
 	PartsIn, PartsOut int
 	// Skipped counts the omitted items, and Reasons are the first few errors
 	// that explain why.
@@ -121,6 +122,8 @@ type Result struct {
 	Ignored []otlpfile.UnknownField
 	// FromOTLP counts the items of a table that are those of its column otlp.
 	FromOTLP uint64
+	// Edited counts those of them whose other columns were changed, which had no effect.
+	Edited uint64
 	// InOTLP counts the items of an output table that are in its column otlp as well.
 	InOTLP uint64
 	// EmptyColumns are those of Options.Columns that no item has.

@@ -58,7 +58,11 @@ func tableBatches(in *file.Input, f Format) (*batched, error) {
 		}
 		return otlpfile.Batch{Signal: signal, Metrics: b.Metrics, Traces: b.Traces, Logs: b.Logs}, nil
 	}
-	count := func(into *Result) { into.FromOTLP += r.FromOTLP() }
+	count := func(into *Result) {
+		into.PartsIn += r.Batches()
+		into.FromOTLP += r.FromOTLP()
+		into.Edited += r.Edited()
+	}
 	return &batched{root: stream.RootOf(signal), next: next, end: r.Close, count: count}, nil
 }
 
@@ -157,6 +161,7 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 		return nil, err
 	}
 	if s, ok := c.sink.(tableSink); ok {
+		c.res.PartsOut = s.Batches()
 		c.res.EmptyColumns, c.res.Losses, c.res.InOTLP = s.EmptyColumns(), nonzero(c.empty, emptyLoss), s.InOTLP()
 	}
 	if s, ok := c.sink.(streamSink); ok {
@@ -254,7 +259,9 @@ func (c *joined) add(in *file.Input) error {
 		if err := c.res.take(&o, err); err != nil {
 			return err
 		}
-		c.res.PartsIn++
+		if !o.From.table() { // tables count their own
+			c.res.PartsIn++
+		}
 		if batch.Items() == 0 {
 			empty += emptyContainers(batch)
 			continue
