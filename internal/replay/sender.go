@@ -35,6 +35,9 @@ type Sender struct {
 	// again: with the cause, or with nil if the endpoint has not answered for
 	// PatienceForStream. It may be nil. Set it before the first Send.
 	Waiting func(cause error)
+	// Final reports whether an error stays as it is when it is tried again. It may be nil.
+	// Set it before the first Send.
+	Final func(cause error) bool
 
 	signals map[otlpfile.Signal]*signalSender
 
@@ -145,7 +148,7 @@ func (o *opening) failed(err *stefgrpc.Error) {
 	o.failures++
 	failures := o.failures
 	o.mu.Unlock()
-	if failures > o.sender.Retries {
+	if failures > o.sender.Retries || o.sender.final(err) {
 		o.giveUp(fmt.Errorf("no STEF stream: %w", err))
 		return
 	}
@@ -241,12 +244,15 @@ func (s *Sender) waiting(cause error) {
 	}
 }
 
+// final calls Final.
+func (s *Sender) final(cause error) bool { return s.Final != nil && s.Final(cause) }
+
 // retry calls send until it succeeds, fails permanently, or fails too often.
 func (s *Sender) retry(ctx context.Context, send func() (again bool, err error)) error {
 	wait := firstWait
 	for try := 0; ; try++ {
 		again, err := send()
-		if err == nil || !again || try == s.Retries || ctx.Err() != nil {
+		if err == nil || !again || try == s.Retries || ctx.Err() != nil || s.final(err) {
 			return err
 		}
 		s.waiting(fmt.Errorf("not accepted yet: %w", err))

@@ -81,6 +81,9 @@ type Column struct {
 	Offset, Size int
 }
 
+// frameContent is what a stream that was cut ends inside of, mostly.
+const frameContent = "content of a frame"
+
 // readFrameHeader reads the header of a frame, before its content. The error is
 // io.EOF only if the stream ends where a frame could begin.
 //

@@ -260,7 +260,7 @@ func (r *Reader) content(f Frame, restart bool) (content []byte, err error) {
 	if r.zstd != nil {
 		content, err = r.zstd.frame(r.src, f, restart)
 	} else {
-		content, err = readExactly(r.src, nil, f.UncompressedSize, "content of a frame")
+		content, err = readExactly(r.src, nil, f.UncompressedSize, frameContent)
 	}
 	if err == nil {
 		r.trace.payload(f, r.zstd != nil)

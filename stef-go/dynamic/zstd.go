@@ -44,6 +44,8 @@ type compressed struct {
 	head []byte
 	// fresh is true once bytes of the current frame were read.
 	fresh bool
+	// cut is true if src ended inside the frame.
+	cut bool
 	// err is the failure of src, if it failed.
 	err error
 }
@@ -64,7 +66,7 @@ func (c *compressed) Read(p []byte) (int, error) {
 	c.head = append(c.head, p[:min(n, zstd.HeaderMaxSize-len(c.head))]...)
 	switch {
 	case err == io.EOF && c.left > 0:
-		err = io.ErrUnexpectedEOF
+		c.cut, err = true, io.ErrUnexpectedEOF
 	case err != nil && err != io.EOF:
 		c.err = err
 	}
@@ -97,7 +99,7 @@ func (z *inflater) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
 	if z.in.left > maxCarry {
 		return nil, fault(ErrCorrupt, "%d compressed bytes follow the content of the frame", z.in.left)
 	}
-	z.in.carry, err = readExactly(src, z.in.carry, z.in.left, "compressed content")
+	z.in.carry, err = readExactly(src, z.in.carry, z.in.left, frameContent)
 	z.in.left = 0
 	if err == nil && restart && z.in.checksumLeft() {
 		z.ended = true
@@ -161,6 +163,8 @@ func (z *inflater) kind(err error) error {
 	switch {
 	case errors.Is(err, zstd.ErrUnknownDictionary):
 		return ErrZstdDict
+	case z.in.cut:
+		return cutOff(frameContent)
 	case z.in.err != nil, errors.Is(err, ErrCorrupt):
 		return err
 	case errors.Is(err, zstd.ErrCRCMismatch):
