@@ -50,7 +50,7 @@ func formatOfName(name string) Format {
 	}{
 		{".json", JSON}, {".jsonl", JSON}, {".ndjson", JSON},
 		{".pb", Proto}, {".binpb", Proto},
-		{".parts", Parts}, {".otlp-parts", Parts},
+		{".parts", Parts}, {".otlp-parts", Parts}, {".otlp", Parts},
 	} {
 		if strings.HasSuffix(base, end.text) {
 			return end.format

@@ -40,6 +40,8 @@ func TestGuessFormat(t *testing.T) {
 	f("a.json.zst", "\n", otlpfile.JSON)
 	f("a.pb", "", otlpfile.Proto)
 	f("a.parts.zst", "", otlpfile.Parts)
+	f("a.otlp", "", otlpfile.Parts)
+	f("a.otlp.zst", "", otlpfile.Parts)
 	f("json/a", "", otlpfile.FormatUnknown)
 }
 

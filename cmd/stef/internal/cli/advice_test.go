@@ -86,6 +86,17 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 	f(cli.ExitData, "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "cat", path("other.json", []byte(`{"a":1}`)))
+	const records = "these are records of stef cat, which no command reads: convert the stream or the OTLP\n"
+	for _, flags := range [][]string{{}, {"--sort-keys"}, {"--canonical"}} {
+		for _, tape := range [][]byte{fixtures.Metrics(), fixtures.Traces(), fixtures.Logs()} {
+			printed, _ := mustRun(t, tape, append([]string{"cat", "-"}, flags...)...)
+			f(cli.ExitData, records, "convert", path("printed.json", []byte(printed)), out+".stef")
+			f(cli.ExitData, records, "cat", path("printed.json", []byte(printed)))
+		}
+	}
+	for _, other := range []string{`{"resource":{}}`, `{"span":{},"name":"a"}`, `{"span":{},"record":{}}`} {
+		f(cli.ExitData, "the file is JSON, but not OTLP", "cat", path("other.json", []byte(other+"\n")))
+	}
 	f(cli.ExitData, "the file holds profiles, which STEF does not support: use OTLP for them", "cat", path("profiles.json", []byte(`{"resourceProfiles":[]}`)))
 	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "cat", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")))
 	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "convert", "--signal", "traces", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")), out+".stef")

@@ -213,7 +213,7 @@ func TestDamagedStream(t *testing.T) {
 	for _, command := range []string{"cat", "stat", "inspect"} {
 		code, stdout, stderr := run(more, command, "-")
 		require.Equal(t, cli.ExitData, code, command)
-		require.Regexp(t, `^stef `+command+`: standard input: offset \d+`, stderr)
+		require.Regexp(t, `^stef `+command+`: standard input: frame 2 at offset \d+`, stderr)
 		require.NotContains(t, stderr, "usage")
 		if command != "stat" {
 			whole, _ := mustRun(t, data, command, "-")

@@ -180,7 +180,7 @@ func files(args []string, names ...string) error {
 		expected = "only " + strings.Join(names, " and ")
 	}
 	if len(names) == 1 && names[0] == "FILE" {
-		expected += "; stef convert FILE... all.stef makes one of them"
+		expected += "; stef convert FILE... all.stef combines files of one signal"
 	}
 	switch {
 	case len(args) < len(names):

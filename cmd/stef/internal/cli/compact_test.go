@@ -166,7 +166,7 @@ func TestFormsDamaged(t *testing.T) {
 	code, stdout, stderr := run(more, "cat", "-")
 	require.Equal(t, cli.ExitData, code)
 	require.Equal(t, whole, stdout)
-	require.Regexp(t, fmt.Sprintf(`^stef cat: standard input: offset %d, frame \d+: `, len(compact)), stderr)
+	require.Regexp(t, fmt.Sprintf(`^stef cat: standard input: frame \d+ at offset %d: `, len(compact)), stderr)
 	require.NoError(t, os.WriteFile(in, more, 0o666))
 	mustRepair(t, nil, in, out)
 	kept, err := os.ReadFile(out)

@@ -42,7 +42,7 @@ var convertCommand = &command{
   arrow       the same table as an Arrow IPC stream
 
 Without flags, the content of IN tells its format and signal, and the end of the
-name of OUT tells the format of the output: .stef, .parquet, .arrow, .parts, .pb,
+name of OUT tells the format of the output: .stef, .parquet, .arrow, .otlp, .pb,
 .json, .jsonl. Other names need --to; standard output (-) is stef, unless IN is.
 An existing OUT needs --force. Several INs of one signal become one OUT; with
 --signal INs of other signals are skipped and counted. With {signal} in the name of

@@ -300,7 +300,7 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitUsage, "is not the signature", "--from", "stef", recording, out)
 	f(cli.ExitUsage, "there is no reference schema of logs\n", "--schema", "reference", recording, out)
 	f(cli.ExitUsage, "--schema works only for an output of format stef", "--schema", "reference", recording, filepath.Join(dir, "out.json"))
-	f(cli.ExitUsage, "cannot tell the format", recording, filepath.Join(dir, "out.otlp"))
+	f(cli.ExitUsage, "cannot tell the format", recording, filepath.Join(dir, "out.dat"))
 	f(cli.ExitIO, "none: open: no such file", filepath.Join(dir, "none"), out)
 	f(cli.ExitIO, dir+": is a folder; name its files: ", dir, out)
 	f(cli.ExitIO, dir+": is a folder", recording, dir)

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,6 +82,35 @@ func shortCuts(t *testing.T) map[string][]byte {
 		files[name+", each message"] = content
 	}
 	return files
+}
+
+// cat, stat, inspect, repair and convert name the place of a cut in the same words, wherever
+// in a frame it is.
+func TestCutWords(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "cut.stef"), filepath.Join(dir, "out.stef")
+	for _, flags := range [][]string{{}, {"--compression", "none"}, {"--checksums"}} {
+		whole := filepath.Join(dir, "whole.stef")
+		mustRun(t, fixtures.Traces(), append([]string{"convert", "--quiet", "--force", "-", whole}, flags...)...)
+		content, err := os.ReadFile(whole)
+		require.NoError(t, err)
+		frames, _ := mustRun(t, nil, "stat", "--json", "--frames", whole)
+		var report struct {
+			Frames []struct{ Offset, Bytes int }
+		}
+		require.NoError(t, json.Unmarshal([]byte(frames), &report))
+		const n = 100
+		begin, end := report.Frames[n-1].Offset, report.Frames[n].Offset
+		for _, at := range []int{begin + 1, begin + 2, begin + 4, begin + 5, (begin + end) / 2, end - 6, end - 1} {
+			require.NoError(t, os.WriteFile(in, content[:at], 0o666))
+			want := fmt.Sprintf("cut.stef: frame %d at offset %d: corrupt stream: the stream ends inside it: unexpected EOF", n, begin)
+			for _, args := range [][]string{{"cat", in}, {"stat", in}, {"inspect", in}, {"repair", "--force", in, out}, {"convert", in, filepath.Join(dir, "none.json")}} {
+				code, _, stderr := run(nil, args...)
+				require.NotZero(t, code)
+				require.Contains(t, stderr, want, "%v: %d of %d bytes", args, at-begin, end-begin)
+			}
+		}
+	}
 }
 
 // What is whole before the cut of a short file is printed, and converted with --skip.

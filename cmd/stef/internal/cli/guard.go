@@ -93,7 +93,7 @@ func openable(o convert.Options, inNames []string, outName string) error {
 		switch {
 		case name == "-":
 			continue
-		case errors.Is(err, fs.ErrNotExist) && len(inNames) == 1 && outName != "-" && exists(outName):
+		case errors.Is(err, fs.ErrNotExist) && !strings.Contains(name, "*") && len(inNames) == 1 && outName != "-" && exists(outName):
 			return completef("%s: there is no such file, and %s exists: are IN and OUT reversed?", name, outName)
 		case err == nil && !info.Mode().IsRegular() && !info.IsDir():
 			continue

@@ -369,7 +369,7 @@ func TestMistakesOfFiles(t *testing.T) {
 	m.fails(cli.ExitData, fmt.Sprintf("noise.json: otlp-json logs message 2, line 2, byte %d: corrupt: 'n' is not the start of a message; sed 2d noise.json removes the line", len(line)),
 		"convert", noise, out)
 	m.fails(cli.ExitIO, "tele: is a folder; name its files: tele"+string(filepath.Separator)+"*", "convert", m.folder("tele"), out)
-	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef makes one of them`, "stat", m.metrics, "b")
+	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef combines files of one signal`, "stat", m.metrics, "b")
 	m.fails(cli.ExitUsage, "metrics.stef: otlp-json metrics message 1, line 1, byte 0: corrupt: 'S' is not the start of a message; the file looks like stef: leave --from out", "convert", "--from", "otlp-json", m.metrics, out)
 	m.fails(cli.ExitUsage, `invalid value "x" for --dictionary: it is not a dictionary: it has 1,048,577 bytes, a dictionary has at least 8 and at most 1,048,576`,
 		"convert", "--dictionary", m.inDir("x", make([]byte, stef.MaxZstdDictBytes+1)), m.metrics, out)
@@ -484,7 +484,10 @@ func TestCutCompressed(t *testing.T) {
 func TestRecordMistakes(t *testing.T) {
 	m := newMistakes(t)
 	m.fails(cli.ExitIO, filepath.Join("nodir", "x-metrics.stef")+": the folder nodir does not exist", "record", filepath.Join(m.dir, "nodir", "x-{signal}.stef"))
-	m.fails(cli.ExitUsage, "cannot tell the format from the name x-{signal}.foo: end it in .stef, .parts, .pb or .json; .zst or .gz may follow", "record", m.path("x-{signal}.foo"))
+	for _, f := range []string{"parquet", "arrow"} {
+		m.fails(cli.ExitUsage, "a file of format "+f+" cannot be written while telemetry arrives: write stef and convert it", "record", m.path("x-{signal}."+f))
+	}
+	m.fails(cli.ExitUsage, "cannot tell the format from the name x-{signal}.foo: end it in .stef, .otlp, .pb or .json; .zst or .gz may follow", "record", m.path("x-{signal}.foo"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()

@@ -184,7 +184,7 @@ func TestSchemaVersions(t *testing.T) {
 	for _, command := range []string{"cat", "stat", "inspect"} {
 		out, _ := mustRun(t, old, command, "--schema", newer, "--root", "Order", "--base", "Order=2", "-")
 		require.Contains(t, out, map[string]string{"cat": `"customer":"Ada"`, "stat": "root         Order, older version of newer.stef, not announced: 2\n", "inspect": `"Ada"`}[command])
-		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older or newer version, pass that file, or, if older, --base with the numbers of fields that it had: offset ", old,
+		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older or newer version, pass that file, or, if older, --base with the numbers of fields that it had: frame 1 at offset ", old,
 			command, "--schema", newer, "--root", "Order", "-")
 		fails(cli.ExitData, "--base", old, command, "--schema", newer, "-")
 		fails(cli.ExitData, "the stream is newer than "+older, announced, command, "--schema", older, "-")
@@ -324,7 +324,7 @@ func TestLimits(t *testing.T) {
 		_, stdout, _ = run(nil, "stat", "--json", in, "--schema", schema, low)
 		require.Contains(t, stdout, `"over_limit": true`)
 	}
-	f(large, "frame 2, record 2, column Rec.Values: limit exceeded: the record takes more than 1048576 bytes", "--memory-mib=1", "--memory-mib=64")
+	f(large, "frame 2 at offset 17, record 2, column Rec.Values: limit exceeded: the record takes more than 1048576 bytes", "--memory-mib=1", "--memory-mib=64")
 	f(deep, "limit exceeded: values are nested deeper than 40", "--depth=40", "--depth=41")
 
 	for _, flag := range []string{"--memory-mib=0", "--memory-mib=1048577", "--depth=0", "--depth=100001"} {

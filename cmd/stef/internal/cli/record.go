@@ -34,8 +34,8 @@ var recordCommand = &command{
 	summary: "write the telemetry that arrives over STEF or OTLP to files",
 	help: `Listens for STEF and for OTLP/gRPC at one address and writes what arrives to files,
 one for each signal: {signal} in the name of OUT is replaced by its name. The end of
-the name tells the format, as for stef convert. A file is created when its signal
-arrives.
+the name tells the format, as for stef convert, but not Parquet or Arrow: convert
+these later. A file is created when its signal arrives.
 
 It records until it is interrupted, or as long as --for says, or until --items items
 have arrived.

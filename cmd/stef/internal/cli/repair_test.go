@@ -39,7 +39,7 @@ func TestConcatenated(t *testing.T) {
 	one, err := os.ReadFile(m.metrics)
 	require.NoError(t, err)
 	all := m.file("all.stef", append(bytes.Clone(one), one...))
-	want := fmt.Sprintf("offset %d, frame 159: another stream begins here: files were concatenated; "+
+	want := fmt.Sprintf("frame 159 at offset %d: another stream begins here: files were concatenated; "+
 		"split the file there (head -c %d for A, tail -c +%d for B), then stef convert A B OUT", len(one), len(one), len(one)+1)
 	for _, command := range []string{"cat", "stat"} {
 		code, _, stderr := run(nil, command, all)

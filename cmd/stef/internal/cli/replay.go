@@ -143,6 +143,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	}
 	defer conn.Close()
 	sender.Retries = c.retries
+	sender.Final = wrongPort
 	sender.Waiting = (&patience{out: env.Stderr, endpoint: c.endpoint, plainly: c.plainly}).notice
 	p := &replay.Player{Send: sender.Send, Pace: c.pace, InFlight: c.inFlight, Rounds: c.rounds, Now: c.now}
 	if c.newIDs {
@@ -296,12 +297,23 @@ func (n *notes) print(found []otlpfile.UnknownField) {
 	}
 }
 
+// These causes stay as they are until the command line or the endpoint changes.
+const (
+	saysHTTP1 = "looked like an HTTP/1.1 header"
+	saysPlain = "first record does not look like a TLS handshake"
+)
+
+// wrongPort reports whether another program or protocol listens at the endpoint.
+func wrongPort(err error) bool {
+	return strings.Contains(err.Error(), saysHTTP1) || strings.Contains(err.Error(), saysPlain)
+}
+
 // sendCauses explain failed batches. cause is a part of an error of gRPC or of the
 // system, text is the text that the tool prints instead, and hint says what to do.
 var sendCauses = []struct{ cause, text, hint string }{
-	{"looked like an HTTP/1.1 header", "the endpoint speaks HTTP/1.1, not gRPC", "check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP"},
+	{saysHTTP1, "the endpoint speaks HTTP/1.1, not gRPC", "check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP"},
 	{"connection refused", "connection refused", "nothing listens there"},
-	{"first record does not look like a TLS handshake", "the endpoint does not speak TLS", "remove --tls, --ca, --cert and --key"},
+	{saysPlain, "the endpoint does not speak TLS", "remove --tls, --ca, --cert and --key"},
 	{"certificate signed by unknown authority", "certificate signed by unknown authority", "name the authority with --ca"},
 	{"certificate is valid for", "the certificate is for another name", "use a name of the certificate in --endpoint"},
 	{"unknown service opentelemetry.proto.collector", "the endpoint does not accept OTLP", "for STEF add --protocol stef"},

@@ -58,8 +58,11 @@ func TestReplayUnreachable(t *testing.T) {
 	}
 
 	plain, interrupt, wait := recording(t, filepath.Join(dir, "rec-{signal}.stef"))
-	f(plain+": no STEF stream yet: the endpoint does not speak TLS (remove --tls, --ca, --cert and --key); trying again\n", "--protocol", "stef", "--tls", "--endpoint", plain)
-	f("the endpoint does not speak TLS (remove --tls, --ca, --cert and --key)\n", "--tls", "--endpoint", plain)
+	for _, args := range [][]string{{"stef", "--rate", "max"}, {"otlp", "--rate", "max"}, {"stef"}, {"otlp"}} { // without --rate it connects first
+		code, _, stderr := run(nil, append([]string{"replay", "--tls", "--endpoint", plain, recorded, "--protocol"}, args...)...)
+		require.Equal(t, cli.ExitIO, code)
+		require.Regexp(t, "^stef replay: "+plain+": (batch [0-9]+: )?(no STEF stream: )?the endpoint does not speak TLS .remove --tls, --ca, --cert and --key.\n$", stderr)
+	}
 	require.True(t, interrupt.Deliver())
 	code, stderr := wait()
 	require.Zero(t, code, stderr)
@@ -90,10 +93,11 @@ func TestReplayHTTP(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	for _, protocol := range []string{"otlp", "stef"} {
-		code, _, stderr := run(nil, "replay", "--rate", "max", "--retries", "1", "--protocol", protocol, "--endpoint", server.Listener.Addr().String(), recorded)
+		code, _, stderr := run(nil, "replay", "--rate", "max", "--protocol", protocol, "--endpoint", server.Listener.Addr().String(), recorded)
 		require.Equal(t, cli.ExitIO, code, stderr)
 		require.Contains(t, stderr, "the endpoint speaks HTTP/1.1, not gRPC (check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP)")
 		require.NotContains(t, stderr, "--tls")
+		require.NotContains(t, stderr, "trying again") // it stays so
 	}
 }
 

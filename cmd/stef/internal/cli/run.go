@@ -118,6 +118,8 @@ func message(err error) string {
 		text = strings.ReplaceAll(text, ": "+name, ": ")
 		text = strings.TrimPrefix(text, name)
 	}
+	text = frameLast.ReplaceAllString(text, "frame $2 at offset $1")
+	text = cutFrame.ReplaceAllString(text, "$1: the stream ends inside it: ")
 	if errors.Is(err, stef.ErrZstdDict) || errors.Is(err, dynamic.ErrZstdDict) {
 		text, _, _ = strings.Cut(text, ": pass the dictionary of the writer")
 		text += "; stef convert reads it with --dictionary, the file that the sender has as dictionary of encoding stef_encoding"
@@ -133,6 +135,13 @@ func message(err error) string {
 	}
 	return text
 }
+
+// Package dynamic names the place of an error in another way than the package stef, and
+// the part of a frame in which a cut stream ends.
+var (
+	frameLast = regexp.MustCompile(`offset (\d+), frame (\d+)`)
+	cutFrame  = regexp.MustCompile(`(frame \d+ at offset \d+: corrupt stream): (?:frame header|(?:un)?compressed size|content of a frame): `)
+)
 
 // secondStream is the error of a stream that follows another in a file: its first byte,
 // S, is read as the flags of a frame.

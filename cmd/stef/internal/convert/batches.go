@@ -100,7 +100,7 @@ func Signals(in *file.Input, messages bool) ([]otlpfile.Signal, error) {
 func CheckName(name string) error {
 	o := Options{From: OTLP, OutName: name}
 	if formatOfName(name) == Unknown {
-		return refuse("cannot tell the format from the name %s: end it in .stef, .parts, .pb or .json; .zst or .gz may follow", name)
+		return refuse("cannot tell the format from the name %s: end it in .stef, .otlp, .pb or .json; .zst or .gz may follow", name)
 	}
 	if err := o.output(); err != nil {
 		return err

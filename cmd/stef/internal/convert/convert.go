@@ -275,6 +275,9 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 	if len(head) == 0 && (f == Unknown || f == STEF) {
 		return Unknown, &file.ContentError{Name: in.Name, Err: errEmpty}
 	}
+	if f == OTLPJSON && isRecord(head) {
+		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("these are records of stef cat, which no command reads: convert the stream or the OTLP")}
+	}
 	if f == Unknown {
 		if inner := file.PackedHead(head); inner != "" && in.Packed != "" {
 			return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("it is compressed twice (%s inside of %s): decompress one layer, such as %s -dc FILE | stef convert - OUT", inner, in.Packed, in.Packed)}
@@ -301,16 +304,13 @@ func (o *Options) output() error {
 	if o.To != Unknown {
 		return nil
 	}
-	if strings.HasSuffix(unpackedName(o.OutName), ".otlp") {
-		return refuse("cannot tell the format from the name %s: add --to otlp-parts or --to otlp", o.OutName)
-	}
 	for _, end := range []string{".xz", ".bz2", ".lz4", ".zip"} {
 		if base, ok := strings.CutSuffix(o.OutName, end); ok {
 			return refuse("%s is not written: end the name in .zst or .gz, or write %s and compress it then", end[1:], base)
 		}
 	}
 	if o.OutName != "" && o.OutName != "-" {
-		return refuse("cannot tell the format from the name %s: add --to %s, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json", o.OutName, writtenNames)
+		return refuse("cannot tell the format from the name %s: add --to %s, or end the name in .stef, .parquet, .arrow, .otlp, .pb or .json", o.OutName, writtenNames)
 	}
 	if o.From == STEF {
 		return refuse("standard output is stef, and so is the input: add --to %s", writtenNames)

@@ -190,6 +190,8 @@ func TestFormatOfNames(t *testing.T) {
 	f(data, "x.STEF.gz", convert.STEF, "gzip")
 	f(data, "x.parts", convert.OTLPParts, "")
 	f(packed, "x.otlp-parts.zst", convert.OTLPParts, "zstd")
+	f(packed, "x.otlp", convert.OTLPParts, "")
+	f(packed, "x.otlp.zst", convert.OTLPParts, "zstd")
 	f(packed, "x.json", convert.OTLPJSON, "")
 	f(packed, "x.jsonl.gz", convert.OTLPJSON, "gzip")
 	f(packed, "x.pb", convert.OTLP, "")
@@ -209,9 +211,8 @@ func TestUnsupported(t *testing.T) {
 		require.Empty(t, out)
 	}
 	f(packed, convert.Options{}, "standard output is stef, and so is the input: add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow")
-	f(metrics, convert.Options{OutName: "a.otlp.zst"}, "cannot tell the format from the name a.otlp.zst: add --to otlp-parts or --to otlp")
 	f(metrics, convert.Options{OutName: "a.avro"}, "cannot tell the format from the name a.avro: "+
-		"add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef, .parquet, .arrow, .parts, .pb or .json")
+		"add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow, or end the name in .stef, .parquet, .arrow, .otlp, .pb or .json")
 	f(logs, convert.Options{To: convert.STEF, Schema: convert.Reference}, "there is no reference schema of logs")
 	f(recording(t, otlpfile.Logs, 1), convert.Options{Schema: convert.Reference}, "there is no reference schema of logs")
 	f(packed, convert.Options{To: convert.OTLP, StreamFlags: []string{"--level"}}, "--level works only for an output of format stef, and this is otlp")

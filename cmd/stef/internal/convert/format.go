@@ -5,6 +5,7 @@ package convert
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -87,6 +88,27 @@ func guessInput(name string, head []byte) Format {
 		return STEFParts
 	}
 	return ours(otlpfile.GuessFormat(name, head))
+}
+
+// isRecord reports whether content begins with a line of stef cat: a record of a stream of
+// telemetry as JSON.
+func isRecord(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	var record map[string]json.RawMessage
+	if json.Unmarshal(line, &record) != nil {
+		return false
+	}
+	of := 0 // the keys that only one signal has
+	for key := range record {
+		switch key {
+		case "point", "span", "record":
+			of++
+		case "envelope", "metric", "resource", "scope", "attributes":
+		default:
+			return false
+		}
+	}
+	return of == 1
 }
 
 // formatOfName returns the format that the end of an output name implies.

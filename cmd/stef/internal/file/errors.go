@@ -31,7 +31,10 @@ func remote(name string) bool {
 	return ok && scheme != "" && !strings.ContainsAny(scheme, "/\\.")
 }
 
-var errRemote = errors.New("stef reads and writes local files only")
+var (
+	errRemote  = errors.New("stef reads and writes local files only")
+	errPattern = errors.New("there is no such file: the shell did not expand the pattern; remove quotes around it, if files match it")
+)
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

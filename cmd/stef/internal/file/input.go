@@ -68,6 +68,9 @@ func Open(name string, stdin io.Reader) (*Input, error) {
 		if errors.Is(err, fs.ErrNotExist) && remote(name) {
 			err = errRemote
 		}
+		if errors.Is(err, fs.ErrNotExist) && strings.Contains(name, "*") {
+			err = errPattern
+		}
 		if err != nil {
 			return nil, &Error{name, err}
 		}

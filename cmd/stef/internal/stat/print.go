@@ -116,9 +116,9 @@ func (r *Report) recordsPerFrame() string {
 		least, most = min(least, f.Records), max(most, f.Records)
 	}
 	if least == most {
-		return fmt.Sprintf(" of %s records", figure.Grouped(most))
+		return fmt.Sprintf(" with %s each", figure.Count(most, "record"))
 	}
-	return fmt.Sprintf(" of %s to %s records", figure.Grouped(least), figure.Grouped(most))
+	return fmt.Sprintf(" with %s to %s records each", figure.Grouped(least), figure.Grouped(most))
 }
 
 // bytes describes the parts that the stream consists of.
