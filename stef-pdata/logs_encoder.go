@@ -37,6 +37,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 	e.write.Init(w.Dicts(), e.features.Templates && config.templates.use(w.Stats().Compression),
 		e.features.References, e.features.ValueReferences)
 	e.write.Split.Always = w.Stats().Compression == stef.None
+	e.write.Split.Small = config.templates == TemplatesOn
 	return e
 }
 

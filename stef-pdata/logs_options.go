@@ -15,19 +15,19 @@ type Templates uint8
 
 // The choices.
 const (
-	// TemplatesAuto splits bodies in compressed streams, where this saves a few per
-	// cent to a fifth of the bytes. In other streams it would save far more bytes,
-	// but take more time than everything else.
+	// TemplatesAuto splits bodies in compressed streams if the bytes that this saves are
+	// worth its CPU time at both ends. In streams that are not compressed it would save far
+	// more bytes, but take more time than everything else.
 	TemplatesAuto Templates = iota
 	// TemplatesOff writes all bodies as they are.
 	TemplatesOff
-	// TemplatesOn splits bodies in any stream.
+	// TemplatesOn splits bodies in any stream, in compressed ones if this saves bytes.
 	TemplatesOn
 )
 
 // WithTemplates sets whether a LogsEncoder splits text bodies. With any choice, it
-// does not split bodies whose templates do not repeat. In compressed streams, it also does
-// not split bodies for which templates save little or nothing. The default is TemplatesAuto.
+// does not split bodies whose templates do not repeat. In compressed streams, samples of
+// the bodies show what templates save. The default is TemplatesAuto.
 // WithTemplates panics if templates is none of the constants.
 func WithTemplates(templates Templates) EncoderOption {
 	if templates > TemplatesOn {

@@ -29,8 +29,8 @@ func trialLogs(r random, n int, pays bool) plog.Logs {
 		case r.one(50):
 			lr.Body().SetStr("a\x001")
 		case pays:
-			lr.Body().SetStr(fmt.Sprintf("10.0.%d.%d asked node %d of zone %d for block %d, which took %d us and %d reads",
-				r.IntN(256), r.IntN(256), r.IntN(50), r.IntN(9), r.IntN(100_000), r.IntN(100_000), r.IntN(100)))
+			lr.Body().SetStr(fmt.Sprintf("10.0.0.%d asked node %d of zone %d for block %d, which took %d us and %d reads",
+				r.IntN(100), r.IntN(50), r.IntN(9), r.IntN(100), r.IntN(100), r.IntN(100)))
 		default:
 			lr.Body().SetStr(fmt.Sprintf("%c%d%c%d", 'a'+r.IntN(26), r.IntN(10), 'a'+r.IntN(26), r.IntN(10)))
 		}

@@ -68,7 +68,7 @@ func TestWhenTemplatesAreUsed(t *testing.T) {
 	f(0, stef.None, returning)
 	f(0, stef.Zstd, returning, WithTemplates(TemplatesOff))
 	f(0, stef.Zstd, unique)
-	f(0, stef.Zstd, accesses)
+	f(600, stef.Zstd, accesses)
 	f(600, stef.Zstd, short)
 	f(0, stef.None, unique, WithTemplates(TemplatesOn))
 	f(0, stef.Zstd, []string{"a\x001", strings.Repeat("1 ", stef.MaxPairs+1), strings.Repeat("x", template.MaxTemplate+1)})

@@ -202,7 +202,7 @@ func TestOptimizeFor(t *testing.T) {
 	want.OptimizeFor, want.CompressionLevel, want.Templates = OptimizeCPU, "fastest", TemplatesOff
 	require.Equal(t, want, read("optimize_for: cpu"))
 	want = defaultStefConfig()
-	want.OptimizeFor, want.CompressionLevel = OptimizeBytes, "best"
+	want.OptimizeFor, want.CompressionLevel, want.Templates = OptimizeBytes, "best", TemplatesOn
 	require.Equal(t, want, read("optimize_for: bytes"))
 
 	c := read("optimize_for: cpu, compression_level: better, templates: on")

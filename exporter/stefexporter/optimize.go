@@ -33,6 +33,7 @@ func (o Optimization) Apply(c *StefConfig) {
 		c.Templates = TemplatesOff
 	case OptimizeBytes:
 		c.CompressionLevel = stef.LevelBest.String()
+		c.Templates = TemplatesOn
 	}
 }
 

@@ -39,6 +39,7 @@ type linkedTemplate struct {
 	template string
 	pieces   []string // the parts between the parameters
 	refs     []string // for each parameter: its reference, or "" for a word
+	links    int      // number of references
 	matched  int
 	misses   int
 	learned  int // how often the template was learned
@@ -94,6 +95,7 @@ func newLinked(text string, params []Span, found []link) (l linkedTemplate) {
 	if len(found) == 0 {
 		return l
 	}
+	l.links = len(found)
 	for _, p := range params {
 		if !slices.ContainsFunc(found, link{Span: p}.overlaps) {
 			found = append(found, link{Span: p})
@@ -144,13 +146,16 @@ func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bo
 	return params, text[i:] == l.pieces[len(l.refs)]
 }
 
-// linkList holds the linked templates of a resource and scope whose texts differ too
-// much for ordinary templates. Each is learned from one text. The last used one is the
-// first.
+// linkList holds the linked templates of a resource and scope whose texts mostly repeat
+// other fields, or differ too much for ordinary templates. Each is learned from one text.
+// Those with the most references come first, and of these the last used one. Texts that fit
+// none have ordinary templates.
 type linkList struct {
 	active bool
 	list   []*linkedTemplate
 	tries  int // number of attempts to learn a template
+	tested int // number of texts that were tested
+	repeat int // how many of these repeat other fields
 }
 
 const (
@@ -161,7 +166,31 @@ const (
 	linkTriesShare = 16
 	// minLinked is the minimum share of a text that links must replace.
 	minLinked = 4
+	// linkTests is the number of texts of a resource and scope that are tested. If all of
+	// them repeat other fields, linked templates are tried before ordinary ones.
+	linkTests = 2
 )
+
+// test tests one of the first texts.
+func (t *trial) test(text string, k *Known) {
+	l := &t.links
+	l.tested++
+	if len(text) <= MaxTemplate && linksReplace(text, k.links(text)) {
+		l.repeat++
+	}
+	if l.repeat == linkTests && t.switches == 0 {
+		t.use(true)
+	}
+}
+
+// linksReplace reports whether links replace the minimum share of a text.
+func linksReplace(text string, links []link) bool {
+	linked := 0
+	for _, l := range links {
+		linked += int(l.To - l.From)
+	}
+	return linked*minLinked >= len(text)
+}
 
 // match finds the template of a text, appends the parameters, and sets the template
 // of b.
@@ -170,14 +199,23 @@ func (x *linkList) match(text string, params []Span, k *Known, b *Body) ([]Span,
 	for i, l := range x.list {
 		var ok bool
 		if params, ok = l.match(text, params, k); ok {
-			copy(x.list[1:i+1], x.list[:i])
-			x.list[0] = l
+			x.raise(i)
 			b.Template, b.refs = l.template, l.refs
 			return params, true
 		}
 		params = params[:from]
 	}
 	return params, false
+}
+
+// raise moves template i to the front of those with as many references or fewer. A text
+// may fit several templates, and the one with the most references takes the fewest bytes.
+func (x *linkList) raise(i int) {
+	l := x.list[i]
+	for ; i > 0 && x.list[i-1].links <= l.links; i-- {
+		x.list[i] = x.list[i-1]
+	}
+	x.list[i] = l
 }
 
 // learn learns a template from a text without one, and returns its size.
@@ -191,11 +229,7 @@ func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
 		return 0
 	}
 	found := k.links(text)
-	linked := 0
-	for _, l := range found {
-		linked += int(l.To - l.From)
-	}
-	if linked*minLinked < len(text) {
+	if !linksReplace(text, found) {
 		return 0
 	}
 	l := newLinked(text, params, found)
@@ -205,8 +239,8 @@ func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
 	if len(x.list) < maxLinks {
 		x.list = append(x.list, nil)
 	}
-	copy(x.list[1:], x.list)
-	x.list[0] = &l
+	x.list[len(x.list)-1] = &l
+	x.raise(len(x.list) - 1)
 	return len(l.template) + 32*len(l.refs) + 256
 }
 

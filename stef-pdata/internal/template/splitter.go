@@ -18,6 +18,8 @@ type Splitter struct {
 	Links bool
 	// Always splits bodies even if that makes compressed streams larger.
 	Always bool
+	// Small splits bodies if that makes compressed streams smaller, whatever it takes.
+	Small bool
 
 	shapes map[string]*textShape // key: whole
 	size   int                   // size of the shapes and linked templates
@@ -31,7 +33,6 @@ type Splitter struct {
 	begun    bool    // a batch was begun
 	first    bool    // the batch is the first one of the stream
 	plain    bool    // no body of the batch is split
-	large    bool    // the columns of the batch have zstd blocks of their own
 	from, to int     // the range of the bodies in a sample
 
 	bodies  []Body
@@ -66,11 +67,9 @@ const (
 	maxTrials         = 1 << 14
 	MaxTemplate       = 16 << 10
 	// minFirst is the number of log records that a first batch needs to be split: in
-	// smaller ones, new templates take more than they save. largeBatch is the number from
-	// which columns are large.
-	minFirst   = 64
-	largeBatch = 512
-	headCount  = 1 << 11
+	// smaller ones, new templates take more than they save.
+	minFirst  = 64
+	headCount = 1 << 11
 	// maxIdle is the largest number of elements of a map that Reset keeps: the time to
 	// clear a map grows with the most elements that it ever had.
 	maxIdle = 1 << 9
@@ -96,7 +95,6 @@ func (s *Splitter) Batch(records int) {
 	s.first = !s.begun
 	s.begun = true
 	s.plain = s.first && records < minFirst && !s.Always
-	s.large = records >= largeBatch
 }
 
 // Begin drops the bodies.
@@ -158,18 +156,24 @@ func (s *Splitter) examine(text string, lr plog.LogRecord, t *trial) Body {
 		}
 		s.to = len(s.bodies) + 1
 	}
-	if t.verdict.off && !sampled {
+	if !s.pays(t) && !sampled {
 		return Body{}
 	}
 	s.known.of(lr)
 	return s.split(text, t)
 }
 
+// pays reports whether the bodies of a trial are split. They are as long as there is no
+// verdict, because templates pay only when they were learned.
+func (s *Splitter) pays(t *trial) bool { return s.Always || t.verdict.on || !t.verdict.known }
+
 func (s *Splitter) split(text string, t *trial) Body {
 	from := len(s.params)
 	b := Body{Text: text, from: uint32(from)}
-	if t.links.active {
-		s.splitLinked(&b, t)
+	if s.Links && t.links.tested < linkTests {
+		t.test(text, &s.known)
+	}
+	if t.links.active && s.splitLinked(&b, t) {
 		return b
 	}
 	head := headOf(text, t)
@@ -180,7 +184,6 @@ func (s *Splitter) split(text string, t *trial) Body {
 		return b
 	}
 	b.to = uint32(len(s.params))
-	t.weigh(text, s.params[from:])
 	if heads[0] != b.shape {
 		s.heads.put(head, b.shape)
 	}
@@ -191,18 +194,17 @@ func (s *Splitter) split(text string, t *trial) Body {
 	return b
 }
 
-// splitLinked splits a text by the linked templates of its resource and scope.
-func (s *Splitter) splitLinked(b *Body, t *trial) {
-	var ok bool
-	s.params, ok = t.links.match(b.Text, s.params, &s.known, b)
-	t.count(!ok)
-	if !ok {
+// splitLinked splits a text by the linked templates of its resource and scope, if one of
+// them fits.
+func (s *Splitter) splitLinked(b *Body, t *trial) (ok bool) {
+	if s.params, ok = t.links.match(b.Text, s.params, &s.known, b); !ok {
 		s.size += t.links.learn(b.Text, &s.known, t.bodies)
-		return
+		return false
 	}
+	t.count(false)
 	b.to = uint32(len(s.params))
 	b.shape = &linkedShape
-	t.weigh(b.Text, s.params[b.from:])
+	return true
 }
 
 // linkedShape is the shape of all texts that are split by linked templates of a resource
@@ -372,9 +374,13 @@ func (s *Splitter) weigh(t *trial) {
 	if s.scales == nil {
 		s.scales = new(scales)
 	}
-	off := t.verdict.off
-	text, split := s.scales.weigh(s.bodies[s.from:s.to], s.params, s.large)
-	if t.verdict.judge(text, split, s.large); off && t.verdict.off {
+	paid := s.pays(t)
+	text, split, work := s.scales.weigh(s.bodies[s.from:s.to], s.params)
+	if !s.Small {
+		split += work
+	}
+	t.verdict.judge(text, split)
+	if !paid && !s.pays(t) {
 		for i := range s.bodies {
 			s.bodies[i].shape = nil
 		}

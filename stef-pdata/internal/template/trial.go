@@ -5,17 +5,18 @@ package template
 
 import "slices"
 
-// trial measures whether templates make the bodies of one resource and scope smaller.
-// They do if the same templates recur: a new template is sent whole and fills the
-// dictionary, and a known template costs only a number. Where they recur, the verdict
-// says whether that makes compressed streams smaller.
+// trial says whether the bodies of one resource and scope are split into templates. A new
+// template is sent whole and fills the dictionary, and a known template costs only a
+// number, so the same templates must recur. Where they do, samples show whether
+// that makes compressed streams smaller by enough.
 type trial struct {
 	bodies int // number of recent bodies
 	fresh  int // bodies with a new template
-	text   int // total size of the bodies
-	params int // part of text: size of the parameters and their references
 	paused int // number of further containers to skip
 	pause  int // length of the last pause in containers
+	// switches is how often the kind of templates was changed, up to maxSwitches: from
+	// ordinary to linked ones, or back.
+	switches int
 
 	verdict verdict
 
@@ -34,15 +35,9 @@ const (
 	// bodiesPerTemplate is the minimum number of bodies per template. With fewer,
 	// streams of real logs were still smaller, but encoding took 1.5 times as long.
 	bodiesPerTemplate = 4
-	// paramBytes is the size of a parameter in addition to its text. If parameters are
-	// more than mostShare per cent of texts with an average of shortBody bytes or more,
-	// as in access logs, templates do not make zstd streams smaller and double the CPU
-	// time.
-	paramBytes  = 1
-	mostShare   = 55
-	shortBody   = 100
-	trialMemory = 4096 // number of bodies from which the counts are halved
-	maxPause    = 64
+	maxSwitches       = 2
+	trialMemory       = 4096 // number of bodies from which the counts are halved
+	maxPause          = 64
 )
 
 // Trial returns the trial of a resource and scope, and makes room for n bodies.
@@ -68,39 +63,38 @@ func (t *trial) count(fresh bool) {
 	}
 }
 
-// weigh counts the bytes of a text that would be written besides the template.
-func (t *trial) weigh(text string, params []Span) {
-	t.text += len(text)
-	for _, p := range params {
-		if p.To > 0 { // references cost nothing
-			t.params += int(p.To-p.From) + paramBytes
-		}
-	}
-}
-
 // end ends a container, or a part of one, and reports whether its bodies are written
 // as templates. If not, templates are not tried for the next containers. This pause
 // gets longer each time, because the kind of bodies rarely changes.
 //
-// If ordinary templates do not pay, linked ones are tried first.
+// With links, the other kind of templates is tried before the first pause, and then the
+// first kind again. After each pause the kind changes.
 func (t *trial) end(links bool) bool {
 	if t.paused > 0 {
 		t.paused--
 		return false
 	}
-	returns := (t.fresh-newTemplates)*bodiesPerTemplate <= t.bodies
-	pays := returns && (100*t.params <= mostShare*t.text || t.text < shortBody*t.bodies)
+	recur := (t.fresh-newTemplates)*bodiesPerTemplate <= t.bodies
 	switch {
-	case !pays && links && !t.links.active:
-		t.links.active, t.verdict = true, verdict{}
-		t.bodies, t.fresh, t.text, t.params = 0, 0, 0, 0
-	case !pays:
-		t.links.tries = 0
+	case !recur && links && t.switches < maxSwitches:
+		t.switches++
+		t.use(!t.links.active)
+	case !recur:
 		t.pause = min(2*t.pause+1, maxPause)
 		t.paused = t.pause
-		t.bodies, t.fresh, t.text, t.params = 0, newTemplates, 0, 0
+		t.use(links && !t.links.active)
+		t.fresh = newTemplates
 	case t.bodies > trialMemory:
-		t.bodies, t.fresh, t.text, t.params, t.pause = t.bodies/2, t.fresh/2, t.text/2, t.params/2, 0
+		t.bodies, t.fresh, t.pause = t.bodies/2, t.fresh/2, 0
 	}
-	return pays
+	return recur
+}
+
+// use begins with linked or ordinary templates.
+func (t *trial) use(linked bool) {
+	if t.links.active != linked {
+		t.verdict = verdict{}
+	}
+	t.links.active, t.links.tries = linked, 0
+	t.bodies, t.fresh = 0, 0
 }

@@ -5,19 +5,21 @@ package template
 
 // verdict says whether templates make the compressed bodies of one resource and scope
 // so much smaller that splitting them is worth its time. It is reached by samples, which are
-// weighed as texts and as templates. If it is off, only the bodies of samples are split.
+// weighed as texts and as templates. If it is not on, only the bodies of samples are split.
 //
 // A change of the verdict makes the next bodies larger, because they cannot refer to
 // earlier bodies of the stream. So it needs several samples.
 type verdict struct {
-	off   bool
+	known bool // there is a verdict
+	on    bool
 	rest  int // size of the texts before the next sample, each at least minText
 	span  int // length of the last rest, in samples
 	size  int // size of the texts in the sample
 	gain  int // bits that templates saved in the sample
 	spent int // bits of the texts in the sample
 	count int // number of samples since the verdict changed
-	share int // average of what templates saved in recent samples, as parts of whole
+	saved int // bits that templates saved in recent samples
+	total int // bits of the texts in recent samples
 }
 
 const (
@@ -29,22 +31,20 @@ const (
 	// to maxRest samples.
 	maxRest = 32
 	// minSamples is the number of samples before templates are given up, and fewSamples if
-	// they lose clearLoss. The first of them teaches templates, and is not counted.
+	// they lose clearLoss. The first sample of a verdict is not counted, because it
+	// teaches templates.
 	minSamples = 6
 	fewSamples = 3
-	// A sample makes up 1/memory of the average, and 1/offMemory while templates are off:
-	// then most bodies are not in samples.
-	memory    = 4
-	offMemory = 2
-	whole     = 1 << 10
-	// Templates are not used any more if they lose maxLoss, and used again if they save
-	// minGain. In large frames, they save more than was weighed. If they save clearGain,
-	// the pause before the next sample is long.
-	maxLoss      = whole / 16
-	maxLossLarge = whole / 8
-	minGain      = whole / 16
-	clearGain    = whole / 8
-	clearLoss    = whole / 6
+	// Of saved and total, each new sample leaves all but 1/memory. They are sums, not averages of
+	// shares, because samples that compress well say little.
+	memory = 4
+	whole  = 1 << 10
+	// Templates are not used any more if they lose maxLoss, and used if they save
+	// minGain. If they save clearGain, the pause before the next sample is long.
+	maxLoss   = whole / 16
+	minGain   = 0
+	clearGain = whole / 8
+	clearLoss = whole / 6
 )
 
 // samples counts a text and reports whether it belongs to a sample.
@@ -65,38 +65,32 @@ func (v *verdict) full() bool { return v.size >= sampleBytes }
 
 // judge counts the sizes of a sample, or of a part of it, as texts and as templates. At
 // the end of a sample it updates the verdict.
-func (v *verdict) judge(text, split int, large bool) {
+func (v *verdict) judge(text, split int) {
 	v.gain += text - split
 	v.spent += text
 	if !v.full() {
 		return
 	}
-	share := min(max(whole*v.gain/max(v.spent, 1), -whole), whole)
+	sample := v.gain * whole / max(v.spent, 1)
+	if v.count++; v.count <= 2 {
+		v.saved, v.total = 0, 0
+	}
+	v.saved += v.gain - v.saved/memory
+	v.total += v.spent - v.total/memory
+	share := v.saved * whole / max(v.total, 1)
 	v.size, v.gain, v.spent = 0, 0, 0
-	v.count++
+	loses := v.count >= fewSamples && share < -clearLoss || (v.count >= minSamples || !v.known && v.count >= fewSamples) && share < -maxLoss
 	switch {
-	case v.off:
-		v.share += (share - v.share) / offMemory
-	case v.count <= 2:
-		v.share = share
-	default:
-		v.share += (share - v.share) / memory
-	}
-	loss := maxLoss
-	if large {
-		loss = maxLossLarge
-	}
-	switch {
-	case v.off && v.share > minGain:
-		*v = verdict{share: v.share}
-	case !v.off && (v.count >= minSamples && v.share < -loss || v.count >= fewSamples && v.share < -clearLoss):
-		*v = verdict{off: true, share: v.share}
+	case !v.on && v.count > 1 && share > minGain:
+		*v = verdict{known: true, on: true}
+	case (v.on || !v.known) && loses:
+		*v = verdict{known: true, count: fewSamples}
 		v.pause(fewSamples)
-	case v.off && share > minGain, !v.off && share < -loss:
+	case !v.on && sample > minGain, v.on && sample < -maxLoss:
 		v.pause(0) // the data may have changed
-	case !v.off && v.count > 1 && v.share > clearGain:
+	case v.on && v.count > 1 && share > clearGain:
 		v.pause(maxRest)
-	case v.off || v.count >= minSamples:
+	case v.on && v.count >= minSamples, !v.on && v.count >= fewSamples:
 		v.pause(max(2*v.span, 1))
 	}
 }
