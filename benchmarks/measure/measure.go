@@ -1,10 +1,10 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package measure times operations in turns, so that their ratios are
-// meaningful on a busy machine: all operations of a table take turns, round
+// Package measure times operations in turns: all operations of a table take turns, round
 // after round, each turn after a garbage collection. Comparisons use the two
-// turns of one round.
+// turns of one round. Other work on the machine then changes ratios less than times, but it
+// still changes them: publish figures of an idle machine.
 //
 //	results, err := measure.Interleave(config, ops)
 //	results[1].Median()          // ns per operation
@@ -36,7 +36,7 @@ type Config struct {
 	Turn time.Duration
 	// Procs is GOMAXPROCS during the measurement. 1 charges the work of the
 	// garbage collector and of other goroutines to the operation that causes
-	// it.
+	// it. Times are then CPU times of the process, where CPU returns them.
 	Procs int
 }
 
@@ -57,6 +57,10 @@ type Result struct {
 // Interleave measures operations in turns.
 func Interleave(c Config, ops []Op) ([]Result, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(1, c.Procs)))
+	clock := CPU
+	if begin := time.Now(); c.Procs > 1 || CPU() == 0 {
+		clock = func() time.Duration { return time.Since(begin) }
+	}
 	results := make([]Result, len(ops))
 	runs := make([]int, len(ops))
 	for i, op := range ops {
@@ -65,7 +69,7 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 		// shows the duration.
 		var took time.Duration
 		for range 2 {
-			turn, err := take(op, 1)
+			turn, err := take(op, 1, clock)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", op.Name, err)
 			}
@@ -81,7 +85,7 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 			// Each round begins with a different operation, so that none always
 			// follows the same one.
 			i := (k + round) % len(ops)
-			turn, err := take(ops[i], runs[i])
+			turn, err := take(ops[i], runs[i], clock)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", ops[i].Name, err)
 			}
@@ -91,15 +95,15 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 	return results, nil
 }
 
-func take(op Op, runs int) (turn Turn, err error) {
+func take(op Op, runs int, clock func() time.Duration) (turn Turn, err error) {
 	if op.Before == nil {
-		turn, err = timed(op, runs)
+		turn, err = timed(op, runs, clock)
 	} else {
 		for range runs {
 			if err := op.Before(); err != nil {
 				return turn, err
 			}
-			once, err := timed(op, 1)
+			once, err := timed(op, 1, clock)
 			if err != nil {
 				return turn, err
 			}
@@ -114,17 +118,17 @@ func take(op Op, runs int) (turn Turn, err error) {
 
 // timed measures consecutive runs after a garbage collection, and returns their
 // sum.
-func timed(op Op, runs int) (Turn, error) {
+func timed(op Op, runs int, clock func() time.Duration) (Turn, error) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	begin := time.Now()
+	begin := clock()
 	for range runs {
 		if err := op.Run(); err != nil {
 			return Turn{}, err
 		}
 	}
-	took := time.Since(begin)
+	took := clock() - begin
 	runtime.ReadMemStats(&after)
 	return Turn{runs, float64(took.Nanoseconds()), float64(after.Mallocs - before.Mallocs), float64(after.TotalAlloc - before.TotalAlloc)}, nil
 }

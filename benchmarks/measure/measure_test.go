@@ -31,6 +31,32 @@ func TestRatio(t *testing.T) {
 
 var sink []byte
 
+// spin takes CPU time.
+func spin(d time.Duration) {
+	now := CPU
+	if CPU() == 0 {
+		begin := time.Now()
+		now = func() time.Duration { return time.Since(begin) }
+	}
+	for begin := now(); now()-begin < d; {
+	}
+}
+
+// With one processor, time in which the process waits does not count, where the system tells
+// CPU times.
+func TestInterleaveMeasuresCPU(t *testing.T) {
+	if CPU() == 0 {
+		t.Skip("the time of processors is not told here")
+	}
+	wait := []Op{{Name: "a", Items: 1, Run: func() error { time.Sleep(20 * time.Millisecond); return nil }}}
+	results, err := Interleave(Config{Rounds: 3, Procs: 1}, wait)
+	require.NoError(t, err)
+	require.Less(t, results[0].Median(), 10e6)
+	results, err = Interleave(Config{Rounds: 1, Procs: 2}, wait)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, results[0].Median(), 20e6)
+}
+
 func TestInterleave(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
 	var order []string
@@ -38,7 +64,7 @@ func TestInterleave(t *testing.T) {
 		return Op{Name: name, Items: 2, Run: func() error { order = append(order, name); work(); return nil }}
 	}
 	results, err := Interleave(Config{Rounds: 3, Procs: 1}, []Op{
-		op("a", func() { time.Sleep(time.Millisecond) }),
+		op("a", func() { spin(time.Millisecond) }),
 		op("b", func() { sink = make([]byte, 1<<20) }),
 	})
 	require.NoError(t, err)
