@@ -29,21 +29,31 @@ func BenchmarkNewSeries(b *testing.B) {
 		shape.Series, shape.New = shape.Items/made.points, made.fresh
 		batches := shape.Batches(otlpfile.Metrics, 30)
 		name := fmt.Sprintf("points=%d/new=%.0f%%", made.points, 100*made.fresh)
-		ref := dataset.Ref{Name: name, Signal: otlpfile.Metrics}
-		for _, age := range []Age{First, Steady} {
-			b.Run(fmt.Sprintf("%s/age=%s", name, ageName(age)), func(b *testing.B) {
-				check(b, ref.Signal, batches)
-				r := generated.Of(ref, age)
-				r.Sent(batches)
-				b.ResetTimer()
-				for b.Loop() {
-					r.Measure(Variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
-				}
-				b.ReportMetric(0, "ns/op") // of all variants
-				b.ReportMetric(r.Speed(OTLP), "speed")
-				b.ReportMetric(r.Size(OTLP), "bytes")
-			})
-		}
+		measureMade(b, dataset.Ref{Name: name, Signal: otlpfile.Metrics}, batches)
+	}
+}
+
+// BenchmarkLines measures generated lines of logs, in most of which several words never repeat.
+func BenchmarkLines(b *testing.B) {
+	for _, kind := range dataset.LineKinds {
+		measureMade(b, dataset.Ref{Name: "lines=" + kind.Name, Signal: otlpfile.Logs}, kind.Batches(30, 1000))
+	}
+}
+
+func measureMade(b *testing.B, ref dataset.Ref, batches []otlpfile.Batch) {
+	for _, age := range []Age{First, Steady} {
+		b.Run(fmt.Sprintf("%s/age=%s", ref.Name, ageName(age)), func(b *testing.B) {
+			check(b, ref.Signal, batches)
+			r := generated.Of(ref, age)
+			r.Sent(batches)
+			b.ResetTimer()
+			for b.Loop() {
+				r.Measure(Variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
+			}
+			b.ReportMetric(0, "ns/op") // of all variants
+			b.ReportMetric(r.Speed(OTLP), "speed")
+			b.ReportMetric(r.Size(OTLP), "bytes")
+		})
 	}
 }
 
