@@ -14,6 +14,7 @@ package study
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -131,7 +132,11 @@ func (c *Context) CommandOf(names ...string) string {
 	if len(names) != 1 {
 		choice = "(" + choice + ")"
 	}
-	command := fmt.Sprintf("cd benchmarks && go test -count=1 -timeout 2h -v -run '^TestReport$/^%s$' . -report again", choice)
+	data := ""
+	if folder := os.Getenv("STEF_DATA"); folder != "" && c.Sets != "" { // sets of one's own
+		data = fmt.Sprintf("STEF_DATA='%s' ", folder)
+	}
+	command := fmt.Sprintf("cd benchmarks && %sgo test -count=1 -timeout 2h -v -run '^TestReport$/^%s$' . -report again", data, choice)
 	if c.Full {
 		command += " -full"
 	}

@@ -274,6 +274,8 @@ func TestCommand(t *testing.T) {
 	require.Contains(t, c.CommandOf("speed", "steps"), "'^TestReport$/^(speed|steps)$'")
 	c = &Context{Sets: "^mine "}
 	require.Contains(t, c.CommandOf("speed"), " . -report again -set '^mine '")
+	t.Setenv("STEF_DATA", "/data/mine")
+	require.Contains(t, c.CommandOf("speed"), "cd benchmarks && STEF_DATA='/data/mine' go test")
 }
 
 func TestStudiesHavePages(t *testing.T) {
