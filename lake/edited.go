@@ -29,36 +29,43 @@ func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 	}
 	read := c.withoutOTLP(r.signal)
 	var rows []int // those that b holds
-	for i := range c.n {
-		if message := c.message(i); message != nil {
-			item, n := itemsOfOTLP(r.signal, message)
-			if n != 1 { // not of a writer
-				continue
-			}
-			if points != nil {
-				points.restoreZeros(i, item.Metrics)
-			}
-			if err := b.add(item, func() error { return nil }); err != nil {
-				return err
-			}
-			rows = append(rows, i)
-		}
-		if b.rows.n == 0 || !b.full() && i < c.n-1 {
-			continue
+	count := func() error {
+		if len(rows) == 0 {
+			return nil
 		}
 		n, err := differing(b.rows.batch().rows, r.signal, rows, read)
-		if err != nil {
-			return err
-		}
 		r.edited += n
 		rows = rows[:0]
+		return err
 	}
-	return nil
+	for i := range c.n {
+		message := c.message(i)
+		if message == nil {
+			continue
+		}
+		item, n := itemsOfOTLP(r.signal, message)
+		if n != 1 { // not of a writer
+			continue
+		}
+		if points != nil {
+			points.restoreZeros(i, item.Metrics)
+		}
+		if err := b.add(item, func() error { return nil }); err != nil {
+			return err
+		}
+		rows = append(rows, i)
+		if b.full() {
+			if err := count(); err != nil {
+				return err
+			}
+		}
+	}
+	return count()
 }
 
 // differing counts the rows of a batch that read reads in another way. rows are their
 // indexes for read.
-func differing(made arrow.RecordBatch, s Signal, rows []int, read func(int) []byte) (n uint64, err error) {
+func differing(made arrow.RecordBatch, s Signal, rows []int, read func(i, size int) []byte) (n uint64, err error) {
 	defer made.Release()
 	var own Reader
 	if err := own.check(made.Schema()); err != nil {
@@ -66,7 +73,7 @@ func differing(made arrow.RecordBatch, s Signal, rows []int, read func(int) []by
 	}
 	want := newColumns(made, own.at).withoutOTLP(s)
 	for j, i := range rows {
-		if !bytes.Equal(want(j), read(i)) {
+		if otlp := want(j, anySize); !bytes.Equal(otlp, read(i, len(otlp))) {
 			n++
 		}
 	}
@@ -91,9 +98,13 @@ func itemsOfOTLP(s Signal, message []byte) (b Batch, n int) {
 	return b, n
 }
 
+// anySize is for messages that this package made.
+const anySize = -1
+
 // withoutOTLP returns a function that returns the OTLP of the readable columns of a row,
-// or nil if they are invalid.
-func (c *columns) withoutOTLP(s Signal) func(i int) []byte {
+// or nil if they are invalid or their OTLP does not have this size: rows may share one
+// text, so their OTLP can be far larger than the file.
+func (c *columns) withoutOTLP(s Signal) func(i, size int) []byte {
 	valid := func(message []byte, err error) []byte {
 		if err != nil {
 			return nil
@@ -103,32 +114,35 @@ func (c *columns) withoutOTLP(s Signal) func(i int) []byte {
 	switch s {
 	case Metrics:
 		in := newPointColumns(c)
-		return func(i int) []byte {
+		return func(i, size int) []byte {
 			in.into = pmetric.NewMetrics()
 			c.fresh()
-			if in.row(i) != nil {
+			m := pmetric.ProtoMarshaler{}
+			if in.row(i) != nil || size != anySize && m.MetricsSize(in.into) != size {
 				return nil
 			}
-			return valid((&pmetric.ProtoMarshaler{}).MarshalMetrics(in.into))
+			return valid(m.MarshalMetrics(in.into))
 		}
 	case Traces:
 		in := newSpanColumns(c)
-		return func(i int) []byte {
+		return func(i, size int) []byte {
 			in.into = ptrace.NewTraces()
 			c.fresh()
-			if in.row(i) != nil {
+			m := ptrace.ProtoMarshaler{}
+			if in.row(i) != nil || size != anySize && m.TracesSize(in.into) != size {
 				return nil
 			}
-			return valid((&ptrace.ProtoMarshaler{}).MarshalTraces(in.into))
+			return valid(m.MarshalTraces(in.into))
 		}
 	}
 	in := newLogColumns(c)
-	return func(i int) []byte {
+	return func(i, size int) []byte {
 		in.into = plog.NewLogs()
 		c.fresh()
-		if in.row(i) != nil {
+		m := plog.ProtoMarshaler{}
+		if in.row(i) != nil || size != anySize && m.LogsSize(in.into) != size {
 			return nil
 		}
-		return valid((&plog.ProtoMarshaler{}).MarshalLogs(in.into))
+		return valid(m.MarshalLogs(in.into))
 	}
 }

@@ -135,6 +135,11 @@ const (
 	minKnownText = 4
 	minKnownInt  = 3
 	maxKnown     = 1 << 8
+	// maxFound is the largest number of links in a text, and maxLooks that of the places that are
+	// compared with them. Without these limits, a text that repeats short attributes would take
+	// a time that grows with the square of its length.
+	maxFound = 64
+	maxLooks = 512
 )
 
 var (
@@ -165,8 +170,9 @@ func (k *Known) links(text string) []link {
 	k.collect()
 	slices.SortStableFunc(k.candidates, func(a, b candidate) int { return cmp.Compare(len(b.text), len(a.text)) })
 	found := k.found[:0]
+	looks := 0
 	for _, c := range k.candidates {
-		for from := 0; ; {
+		for from := 0; len(found) < maxFound && looks < maxLooks; looks++ {
 			at := strings.Index(text[from:], c.text)
 			if at < 0 {
 				break

@@ -169,13 +169,16 @@ const (
 	// linkTests is the number of texts of a resource and scope that are tested. If all of
 	// them repeat other fields, linked templates are tried before ordinary ones.
 	linkTests = 2
+	// maxTested is the size of the longest text that is tested or learned: searching it takes as
+	// many passes as its record has attributes.
+	maxTested = 4 << 10
 )
 
 // test tests one of the first texts.
 func (t *trial) test(text string, k *Known) {
 	l := &t.links
 	l.tested++
-	if len(text) <= MaxTemplate && linksReplace(text, k.links(text)) {
+	if len(text) <= maxTested && linksReplace(text, k.links(text)) {
 		l.repeat++
 	}
 	if l.repeat == linkTests && t.switches == 0 {
@@ -220,7 +223,7 @@ func (x *linkList) raise(i int) {
 
 // learn learns a template from a text without one, and returns its size.
 func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
-	if x.tries >= linkTries+bodies/linkTriesShare || len(text) > MaxTemplate {
+	if x.tries >= linkTries+bodies/linkTriesShare || len(text) > maxTested {
 		return 0
 	}
 	x.tries++

@@ -52,8 +52,14 @@ const (
 func (x *scales) weigh(bodies []Body, params []Span) (text, split, work int) {
 	texts := x.column[:0]
 	last := ""
+	weighed := 0
 	for i := range bodies {
-		if b := &bodies[i]; b.weighed() && b.Text != last {
+		b := &bodies[i]
+		if !b.weighed() {
+			continue
+		}
+		weighed++
+		if b.Text != last {
 			texts = appendText(texts, b.Text)
 			last = b.Text
 		}
@@ -75,7 +81,7 @@ func (x *scales) weigh(bodies []Body, params []Span) (text, split, work int) {
 	x.column, x.values = templates, values
 	clear(x.words)
 	x.words = x.words[:0]
-	work = timeBits*x.unseen + timeBits/2*len(bodies)
+	work = timeBits*x.unseen + timeBits/2*weighed
 	x.unseen = 0
 	return text, columnBits + x.split.bits(templates, literalBits) + x.split.bits(values, literalBits), work
 }

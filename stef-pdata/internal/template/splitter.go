@@ -109,7 +109,7 @@ func (s *Splitter) Begin() {
 		s.memory, s.size = shapeMemory{}, 0
 		for _, t := range s.trials {
 			t.last = nil // otherwise old shapes and their followers would stay
-			t.links.list = nil
+			t.links.list, t.links.tries = nil, 0
 		}
 		s.scales.forget()
 	}
@@ -315,7 +315,7 @@ func headOf(text string, t *trial) uint32 {
 }
 
 // find returns the shape of a text, and appends the parameters. It adds the shape if
-// it is new. It returns nil for texts without parameters. It sets the template of b if
+// it is new. It returns nil for texts that cannot be split. It sets the template of b if
 // a linked one fits.
 func (s *Splitter) find(text string, t *trial, b *Body) *textShape {
 	from := len(s.params)

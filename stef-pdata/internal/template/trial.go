@@ -85,16 +85,14 @@ func (t *trial) end(links bool) bool {
 		t.use(links && !t.links.active)
 		t.fresh = newTemplates
 	case t.bodies > trialMemory:
-		t.bodies, t.fresh, t.pause = t.bodies/2, t.fresh/2, 0
+		t.bodies, t.fresh, t.pause, t.links.tries = t.bodies/2, t.fresh/2, 0, t.links.tries/2
 	}
 	return recur
 }
 
 // use begins with linked or ordinary templates.
 func (t *trial) use(linked bool) {
-	if t.links.active != linked {
-		t.verdict = verdict{}
-	}
+	t.verdict = verdict{}
 	t.links.active, t.links.tries = linked, 0
 	t.bodies, t.fresh = 0, 0
 }

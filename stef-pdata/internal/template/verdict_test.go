@@ -123,6 +123,67 @@ func TestLinkedTemplatesFirst(t *testing.T) {
 	require.Equal(t, 100, split)
 }
 
+// The time to look for links is bounded, whatever a record holds.
+func TestLinksAreBounded(t *testing.T) {
+	lr := plog.NewLogRecord()
+	text := strings.Repeat("abcd ", 10_000)
+	for i := range 256 {
+		lr.Attributes().PutStr(fmt.Sprint(i), "abcd")
+	}
+	var k Known
+	k.of(lr)
+	require.Len(t, k.links(text), maxFound)
+	lr.Attributes().PutStr("all", text[:4000])
+	k.of(lr)
+	require.LessOrEqual(t, len(k.links(text)), maxFound)
+	require.Zero(t, testing.AllocsPerRun(10, func() { k.links(text) })-testing.AllocsPerRun(10, func() { k.links("abcd") }))
+}
+
+// Bodies that are not texts do not count against the templates of the texts between them.
+func TestVerdictOfMixedBodies(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	var s Splitter
+	split := 0
+	for range 100 {
+		s.Batch(1000)
+		s.Begin()
+		trial := s.Trial(1, 1, 1000)
+		for _, body := range requests(r, 100) {
+			lr := plog.NewLogRecord()
+			lr.Body().SetStr(body)
+			s.Add(lr, trial)
+			lr.Body().SetEmptyMap()
+			for range 9 {
+				s.Add(lr, trial)
+			}
+		}
+		s.Decide(trial)
+		split = 0
+		for i := range s.bodies {
+			if s.bodies[i].shape != nil {
+				split++
+			}
+		}
+	}
+	require.Equal(t, 100, split)
+}
+
+// A sample that ends in a container whose templates do not recur does not end sampling.
+func TestVerdictAfterPause(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	var s Splitter
+	for i := range 10 {
+		bodies := make([]string, 200)
+		for k := range bodies {
+			bodies[k] = strings.Repeat(string(rune('a'+i)), k+1) + strings.Repeat("z", i+1) + " 1"
+		}
+		s.Batch(200)
+		addAll(&s, 1, 1, bodies...)
+	}
+	_, last := lastSplit(&s, r, 1000, 100, ids)
+	require.LessOrEqual(t, last, 10*100/8)
+}
+
 // Short bodies that recur are not split: a template saves less than its CPU is worth.
 func TestVerdictCountsCPU(t *testing.T) {
 	var s Splitter
