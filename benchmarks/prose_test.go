@@ -430,7 +430,7 @@ func TestProseMatchesRuns(t *testing.T) {
 			beside = append(beside, figures{row}.one(t, "speed")/speed)
 		}
 	}
-	says(exporter, "On an AMD EPYC, the ratios of speed were %s times these", span(".2", beside))
+	says(exporter, "In other runs on this processor, the ratios of speed were %s times these", span(".2", beside))
 	const cpu, size = "-optimize_for cpu", "STEF B/item"
 	var costs []float64
 	dearest := 0.0
@@ -489,6 +489,14 @@ func TestProseMatchesRuns(t *testing.T) {
 		}
 	}
 	says(here, "the defaults have %s times OTLP's speed", span(".2", fresh("default", "20", "10", "steady", "speed")))
+
+	lines := table(t, "pair-lines")
+	line := func(setting, column string) string {
+		return span(".2", lines.where("setting", setting, "age", "steady").column(t, column))
+	}
+	says(here, "move %s times OTLP's items per CPU second in the steady state, for %s times the bytes", line("default", "speed"), line("default", "bytes"))
+	says(here, "With `stef::templates: on` it is %s times, for %s times the bytes", line("-templates on", "speed"), line("-templates on", "bytes"))
+	says(here, "with `stef::optimize_for: cpu` it is %s times, for %s times the bytes", line(cpu, "speed"), line(cpu, "bytes"))
 
 	codec := func(name, operation string) (values []float64) {
 		for _, row := range table(t, "speed").where("compression", "none", "operation", operation, "format", name) {
