@@ -5,6 +5,7 @@ package frame
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -50,6 +51,7 @@ type Writer struct {
 	largest     int            // if not 0, the window is chosen by the frames, up to this
 	auto, late  bool           // LevelAuto or LevelAutoLate, and whether it is LevelAutoLate
 	large       bool           // a large frame was written
+	tried, fast bool           // LevelAutoLate tried both levels, and stays at LevelFastest
 	zstd        *zstd.Encoder  // nil until the first frame with data
 	out         []byte         // headRoom bytes for the head, then the frame being built
 	column      []byte         // a column before compression
@@ -104,7 +106,7 @@ func (w *Writer) Reset(dst io.Writer) error {
 		out = nil
 	}
 	w.Close()
-	w.large = false
+	w.large, w.tried, w.fast = false, false, false
 	w.column, w.out = column, out
 	w.dst = dst
 	if err := w.write(w.head[:fixedHeader]); err != nil {
@@ -155,7 +157,9 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 	w.column = append(w.column[:0], w.out[headRoom:]...)
 	w.out = w.out[:headRoom]
 	w.adapt(size)
-	w.setLevel(size)
+	if err := w.setLevel(tree, size); err != nil {
+		return err
+	}
 	if w.zstd == nil || w.setting.crc {
 		*flags |= stef.RestartCompression
 	}
@@ -243,13 +247,23 @@ const smallFrame = 64 << 10
 
 // setLevel selects the level of a frame, with a size before compression, if it is
 // LevelAuto or LevelAutoLate. After a large frame the level stays.
-func (w *Writer) setLevel(size int) {
+func (w *Writer) setLevel(tree *column.WriteTree, size int) error {
 	if !w.auto {
-		return
+		return nil
 	}
 	level := stef.LevelFastest
 	large := w.large || size > smallFrame
-	if large && (w.large || !w.late) {
+	switch {
+	case large && !w.late:
+		level = stef.LevelDefault
+	case w.large && size > smallFrame && !w.tried:
+		var err error
+		if w.fast, err = w.tryLevels(tree, size); err != nil {
+			return err
+		}
+		w.tried = true
+	}
+	if w.tried && !w.fast {
 		level = stef.LevelDefault
 	}
 	w.large = large
@@ -258,6 +272,45 @@ func (w *Writer) setLevel(size int) {
 		w.zstd = nil
 	}
 	w.setting.level = level
+	return nil
+}
+
+// minSaved is the share of the bytes, as 1/minSaved, that LevelDefault must save.
+const minSaved = 50
+
+// tryLevels compresses a frame on its own at both levels, and reports whether LevelFastest is
+// the better one.
+func (w *Writer) tryLevels(tree *column.WriteTree, size int) (fast bool, err error) {
+	all := append(make([]byte, 0, len(w.column)+size), w.column...)
+	if err := tree.Each(func(c column.Writer, _ int) error {
+		all = c.AppendTo(all)
+		return nil
+	}); err != nil {
+		return false, err
+	}
+	var sizes [2]counter
+	for i, level := range []stef.Level{stef.LevelFastest, stef.LevelDefault} {
+		setting := w.setting
+		setting.level = level
+		e, err := setting.encoder(&sizes[i])
+		if err != nil {
+			return false, err
+		}
+		_, err = e.Write(all)
+		if err = errors.Join(err, e.Close()); err != nil {
+			return false, err
+		}
+		setting.release(e)
+	}
+	return sizes[1] > sizes[0]-sizes[0]/minSaved, nil
+}
+
+// counter counts what is written.
+type counter int
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
 }
 
 // blocks compresses a large column in blocks of its own.
