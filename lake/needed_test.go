@@ -36,8 +36,9 @@ func withoutColumns(t *testing.T, content []byte, names ...string) []byte {
 	return damaged
 }
 
-// TestNeeded: Next does not read columns that hold no items: those that were derived from
-// others, and those that the package does not know, such as a chosen one.
+// TestNeeded: Next does not read columns that are not part of items. These are columns that
+// were derived from others, and columns that the package does not know, such as those of
+// WriterOptions.Columns.
 func TestNeeded(t *testing.T) {
 	for s, unneeded := range map[lake.Signal][]string{
 		lake.Metrics: {"service_name", "resource.service.name"},

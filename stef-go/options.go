@@ -121,9 +121,9 @@ func WithDictBytes(bytes int) WriterOption {
 	}
 }
 
-// WithRestart sets the state that is reset with every frame but the first. Default
-// none. With all flags every frame can be decoded without the frames before it;
-// without compression RestartCompression is not needed for that.
+// WithRestart selects the state that every frame after the first one resets. The default
+// is none. With all flags, every frame can be decoded without the earlier frames. Streams
+// without compression do not need RestartCompression for that.
 func WithRestart(flags FrameFlags) WriterOption {
 	return func(c *config.Writer) error {
 		if !flags.Valid() {

@@ -28,11 +28,11 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// The tests in compat_*_test.go hold conversations with the ends that the
-// reference implementation has, byte by byte: every message is a string of
-// bytes, made and looked at without the code of this package. The reference is
-// not there; what it says is known from the specification, its sections 10 and
-// 14.3, and from streams it wrote.
+// The tests in compat_*_test.go play the client and the server of the reference
+// implementation, byte by byte. Each message is a string of bytes. The tests build
+// and check it without the code of this package. They do not run the reference
+// implementation: its messages are known from sections 10 and 14.3 of the
+// specification, and from streams that it wrote.
 
 // raw hands the bytes of messages through.
 type raw struct{}

@@ -147,7 +147,8 @@ func ExampleUnsentError() {
 	// <nil>
 }
 
-// sendUntilDelivered sends a batch of which each element is one record.
+// sendUntilDelivered sends a batch, and sends its unanswered records again while the error
+// is retryable. Each element of the batch is one record.
 func sendUntilDelivered(ctx context.Context, send func(context.Context, []reading) error, batch []reading) error {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := send(ctx, batch)

@@ -19,9 +19,9 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
 
-// TestBackendComesAndGoes stops one of two backends, starts it without STEF, and then
-// with STEF. It is used again each time, by OTLP while it has no STEF, and the log has
-// one line for each change.
+// TestBackendComesAndGoes stops one of two backends, starts it without STEF, stops it
+// again, and starts it with STEF. After each start the exporter uses the backend again: by
+// OTLP while the backend has no STEF. The log has one line for each change.
 func TestBackendComesAndGoes(t *testing.T) {
 	stays := listen(t, &peer{}, "", true, true)
 	first := listen(t, &peer{}, "", true, true)

@@ -322,7 +322,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"sending_queue: {size: 1000}", `unknown key "sending_queue::size": write it as sending_queue::queue_size`)
 	f(endpoint+"sending_queue: {batch: {send_batch_size: 10}}", `unknown key "sending_queue::batch::send_batch_size": write it as sending_queue::batch::min_size`)
 	f(endpoint+"resolver: {static: {hostnames: [a]}}", `unknown key "resolver": set endpoint to a name with several addresses, or endpoints to the list of backends, and routing_key to traceID or service`)
-	f(endpoint+"headers: x", "headers is x: write names with values below it")
+	f(endpoint+"headers: x", "headers is x: write one name and its value on each line below it")
 	f(endpoint+"sending_queue: false", "sending_queue is false: write sending_queue::enabled: false")
 	f(endpoint+"retry_on_failure: false", "retry_on_failure is false: write retry_on_failure::enabled: false")
 	f(endpoint+"stef: zstd", "stef is zstd, but must be a section with one or more of the keys checksums, compression")

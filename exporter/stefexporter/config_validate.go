@@ -28,7 +28,8 @@ const (
 	compressionZstd = configcompression.TypeZstd
 )
 
-// The largest plausible values; a larger value is likely a mistake of units.
+// These are the limits of plausible values. A value outside of them probably has the wrong
+// unit.
 const (
 	maxStreams     = 256
 	maxConnections = 64

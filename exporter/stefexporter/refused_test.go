@@ -21,7 +21,7 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// gateway is a peer that refuses streams while it has a code.
+// gateway is a peer that refuses streams with code while code is not OK.
 type gateway struct {
 	*peer
 	code     atomic.Uint32

@@ -93,7 +93,7 @@ func (f *entry) mistake(hints, choices map[string]string, sections []Section) er
 	case kind == reflect.String && (value.Kind() == reflect.Slice || value.Kind() == reflect.Map):
 		return fmt.Errorf("%s has several values: set it to one text", f.path)
 	case (kind == reflect.Map || pairs(f.typ)) && value.Kind() != reflect.Map && value.Kind() != reflect.Slice:
-		return fmt.Errorf("%s is %v: write names with values below it, such as name: value", f.path, f.value)
+		return fmt.Errorf("%s is %v: write one name and its value on each line below it, such as name: value", f.path, f.value)
 	case pairs(f.typ) && value.Kind() == reflect.Slice && !areSections(value):
 		return fmt.Errorf("%s is a list: write name: value pairs, such as {tenant: a}", f.path)
 	case kind == reflect.String && (value.CanInt() || value.CanFloat() || value.Kind() == reflect.Bool):

@@ -174,7 +174,8 @@ func wrongMetrics(text string, metrics map[string]bool) (problems []string) {
 	return problems
 }
 
-// wrongDefaults lists limits whose default is in no row that names them.
+// wrongDefaults reports each default of a limit if no row has both the name of the limit and
+// this default.
 func wrongDefaults(text string, defaults map[string][]string) (problems []string) {
 	rows := rowsOfLimits(text)
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {

@@ -117,9 +117,9 @@ func TestErrorText(t *testing.T) {
 		"otlp-parts logs part 1, byte 4: LogsData.resource_logs has 5 bytes, only 1 remain: unexpected EOF")
 
 	f([]byte("{}\n\n{\"resourceLogs\": [}"), otlpfile.JSON, otlpfile.Logs, io.ErrUnexpectedEOF,
-		"otlp-json logs message 2, line 3, byte 4: inside a message that began here (head -c 4 of the uncompressed file keeps the messages before it): unexpected EOF")
+		"otlp-json logs message 2, line 3, byte 4: the file ends inside the message that begins here (head -c 4 of the uncompressed file keeps the messages before it): unexpected EOF")
 	f([]byte("{\"resourceLogs\": [}"), otlpfile.JSON, otlpfile.Logs, io.ErrUnexpectedEOF,
-		"otlp-json logs message 1, line 1, byte 0: inside a message that began here: unexpected EOF")
+		"otlp-json logs message 1, line 1, byte 0: the file ends inside the message that begins here: unexpected EOF")
 	f([]byte("{}\n{\"resourceLogs\":\n[,]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-json logs message 2, line 3, byte 22: corrupt: invalid character ',' looking for beginning of value")
 	f([]byte("{}\n[1]"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,

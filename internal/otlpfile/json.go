@@ -102,13 +102,13 @@ func (d *jsonDecoder) object(p *piece) error {
 		chunk, err := d.chunk()
 		if err == io.EOF && bytes.Contains(p.buf, []byte("\n{")) {
 			p.oneLine = lineOf(piece{body: p.buf, line: p.line})
-			return fmt.Errorf("inside a message that began here: %w", io.ErrUnexpectedEOF)
+			return fmt.Errorf("the file ends inside the message that begins here: %w", io.ErrUnexpectedEOF)
 		}
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) { // also of a compressed file that is cut
-			return fmt.Errorf("inside a message that began here%s: %w", rest(*p), err)
+			return fmt.Errorf("the file ends inside the message that begins here%s: %w", rest(*p), err)
 		}
 		if err != nil {
 			return err

@@ -147,8 +147,9 @@ func (s *shape) contents(b []byte, depth int) (n int64, err error) {
 	return n, nil
 }
 
-// scalar reports whether an attribute is a key and a value, and the value one scalar, as
-// nearly all are. If not, or if a length has more than one byte, the answer is no.
+// scalar reports whether an attribute consists of a key and a value that is one scalar.
+// Nearly all attributes do. It returns false for all others, and also if a length has more
+// than one byte.
 func scalar(b []byte) bool {
 	const key, value = 1<<3 | 2, 2<<3 | 2
 	if len(b) < 6 || b[0] != key || b[1] >= 0x80 {

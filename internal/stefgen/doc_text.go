@@ -26,8 +26,9 @@ func prefixed(typ, name, doc string) string {
 	return typ + exported(name) + ": " + doc
 }
 
-// getterDoc returns the comment of the getter of a field: the schema's comment, if
-// it begins with the name of the field. A getter with another name names its field.
+// getterDoc returns the comment of the getter of a field. It is the schema's comment if that
+// begins with the name of the field. Otherwise "returns the field" precedes the schema's
+// comment. If the getter and the field have different names, the comment also names the field.
 func getterDoc(getter, name, doc string) string {
 	doc = strings.TrimSpace(doc)
 	returns, renamed := getter+" returns the field", getter != exported(name)

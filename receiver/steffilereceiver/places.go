@@ -242,7 +242,8 @@ func (p *place) contains(file *os.File, read *digest) (bool, error) {
 	return err == nil && sum == p.Digest, err
 }
 
-// replaced reports whether the file with the name of the place is another file.
+// replaced reports whether the file at the path of the place is not the file that the place
+// describes.
 func (p *place) replaced() bool {
 	file, err := os.Open(p.Key)
 	if err != nil {

@@ -200,8 +200,8 @@ func TestGateIsFair(t *testing.T) {
 	})
 }
 
-// TestGateOrder has a client that was admitted with a large amount and one that
-// was not admitted yet. The second client is next.
+// TestGateOrder: two clients wait. The client that was never admitted is next, not the
+// client that was admitted with a large amount.
 func TestGateOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(8, 100)

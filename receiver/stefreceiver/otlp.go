@@ -36,9 +36,9 @@ func (r *otlpRequest) take() mem.Buffer {
 	return buffer
 }
 
-// join makes the bytes of the request one buffer. Those of an expensive request are copied
-// like they were decompressed: in pieces, with a pause after each. To copy 57 MiB at once
-// takes a processor for 10 ms or more, and a batch of another client can wait as long.
+// join puts the bytes of the request into one buffer. It copies an expensive request as
+// decompression does: in pieces, with a pause after each piece. Copying 57 MiB at once would
+// occupy a processor for 10 ms or more, and a batch of another client could wait as long.
 func (r *otlpRequest) join(ctx context.Context) {
 	if len(r.data) < 2 || !r.toll.expensive() {
 		r.data = mem.BufferSlice{r.take()}

@@ -65,7 +65,8 @@ func TestPlainJSON(t *testing.T) {
 		return &dynamic.Struct{Fields: []any{url, count}, Present: []bool{true, true}}
 	}
 
-	// The zero of a kind says something, that of a state does not.
+	// A kind of 0 is printed, because 0 has the name Gauge. A state of 0 is omitted,
+	// because 0 is Unspecified.
 	f(`{"kind":"Gauge"}`)
 	f(`{"kind":"Sum","state":"On"}`, "Kind", uint64(7), "State", uint64(1))
 	f(`{"kind":9}`, "Kind", uint64(9))

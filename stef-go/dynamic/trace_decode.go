@@ -11,7 +11,7 @@ type codecState struct {
 	xor   xorState
 }
 
-// event makes an event of what was read from c since the last event.
+// event emits a trace event for the data that was read from c since the last event.
 func (d *decoder) event(c *column, detail any) {
 	if c.isBits() {
 		d.trace.value(c, nil, &c.bitIn, d.index, detail)

@@ -216,8 +216,9 @@ func (f *metricsReaderForm) restoreExemplar(e, src *Exemplar) (counts int, flat 
 	return counts, false
 }
 
-// keeper returns the exemplars of a series if a point of n exemplars changes them, or nil.
-// Delta points have only new exemplars, so their series keep none.
+// keeper returns the exemplars of a series if a point with n exemplars changes them,
+// otherwise nil. The series of delta points keep no exemplars, because such points have
+// only new ones.
 func (x *seriesIndex) keeper(s *series, n int, kept uint64, code int64, delta bool) *seriesExemplars {
 	e := s.exemplars
 	if e == nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// requireFields checks the fields that a writer or reader reports against what
-// package schema makes of the wire schema.
+// requireFields compares the fields that a writer or reader reports with the result of
+// schema.Keep for the wire schema.
 func requireFields(t *testing.T, root *schema.Struct, wire schema.WireSchema, fields any) {
 	t.Helper()
 	kept, err := schema.Keep(root, wire)

@@ -18,7 +18,8 @@ import (
 // number gives a record contents that tell it from others.
 func number(rec *otelstef.Metrics, i uint64) { rec.Point().SetTimestamp(i) }
 
-// timestamps reads a stream of metrics and returns what number set.
+// timestamps reads a stream of metrics and returns the timestamps, which the function
+// number has set.
 func timestamps(t *testing.T, stream []byte) []uint64 {
 	t.Helper()
 	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))

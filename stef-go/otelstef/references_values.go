@@ -5,9 +5,9 @@ package otelstef
 
 import "github.com/otelstef/stef/stef-go/stefrt"
 
-// BodyPairs is the maximum number of pairs of a structured body that can be references,
-// and to which references can lead: the first ones in depth-first order. Pairs in arrays
-// do not count.
+// BodyPairs is the maximum number of pairs of a structured body that can contain references
+// and that references can refer to. They are the first pairs in depth-first order. Pairs in
+// arrays do not count.
 //
 // spec: #compact-references
 const BodyPairs = 256

@@ -21,8 +21,9 @@ const (
 	maxSeriesPairs = 1 << 19
 	maxSeriesWords = 1 << 21
 	// writtenWords is the number of these integers and doubles above which a writer
-	// restarts dictionaries: series that exist can grow beyond maxSeriesWords. readWords
-	// is the number that a reader accepts.
+	// restarts dictionaries. It is larger than maxSeriesWords: that bound is checked only
+	// when a series begins, and series can grow later. readWords is the maximum number
+	// that a reader accepts.
 	writtenWords = 1 << 24
 	readWords    = 1 << 25
 )

@@ -177,7 +177,8 @@ type comparison struct {
 // become two, nor two names one.
 type renames struct{ to, from map[string]string }
 
-// pair reports whether old can be new everywhere, and notes the pair if both are new.
+// pair reports whether the name old can be renamed to the name new everywhere. If neither
+// name is part of a pair yet, it adds the pair.
 func (r renames) pair(old, new string) bool {
 	to, known := r.to[old]
 	from, taken := r.from[new]

@@ -115,7 +115,8 @@ func (s *shape) ownedSize(at unsafe.Pointer) (n int) {
 	return n
 }
 
-// ownedSizes returns the sum of ownedSize of values that follow each other.
+// ownedSizes returns the sum of ownedSize over length values that are adjacent in memory.
+// at is the address of the first one.
 func (s *shape) ownedSizes(at unsafe.Pointer, length uintptr) (n int) {
 	if s.plain {
 		return 0
@@ -182,8 +183,8 @@ func (w *sizeWalk) elements(s *shape, at unsafe.Pointer, n uintptr) {
 	}
 }
 
-// longText is the index of texts that have memory of their own, as if they were a
-// type.
+// longText is the index that objectSet uses in place of the index of a type for texts that
+// have memory of their own.
 const longText = 1<<16 - 1
 
 func (w *sizeWalk) text(s string) {

@@ -80,8 +80,9 @@ func StartReader(s *ReadStream, r io.Reader, base schema.WireSchema, options []s
 // generated code.
 func Measure(s *ReadStream, record any) { s.record = record }
 
-// Roots makes errors name the root that a stream seems to have, one of those that known
-// returns. For generated code of schemas with several roots.
+// Roots sets known, which returns the schema with all roots of the generated code. Errors
+// then name the root that a stream seems to have. For generated code of schemas with
+// several roots.
 func Roots(s *ReadStream, known func() *schema.Schema) { s.roots = known }
 
 // RootNames returns the names of the roots of the generated code that reads a stream, or nil
@@ -428,7 +429,7 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	// A reader that assumes a wrong schema finds damage, mostly in the first frame.
 	if s.frame.Header().Schema == nil && s.frame.Frame() == 1 && errors.Is(err, stef.ErrCorrupt) {
 		err = fmt.Errorf("%w; the stream records no schema and the reader assumes %v of %s: if its records are those of another root, "+
-			"use the reader of that root; if the writer had an older schema, generate the reader with it as stefc -base; if it had a newer one, generate the reader from that",
+			"use the reader of that root; if the writer had an older schema, pass that schema to stefc -base and generate the reader again; if it had a newer schema, generate the reader from that schema",
 			err, s.wire, s.tree.Path(0))
 	}
 	err = s.frame.Error(err)

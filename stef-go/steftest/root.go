@@ -129,8 +129,8 @@ type anyReader[R any] struct{ Reader[R] }
 
 func (r anyReader[R]) Record() any { return r.Reader.Record() }
 
-// free returns a new value of the pointer type v that is not part of a record. complete
-// checks before that v has a constructor.
+// free returns a new value of the pointer type v that is not part of a record. It needs a
+// constructor of v: call complete first, which checks that there is one.
 func (r *Root) free(v reflect.Type) reflect.Value { return r.make[v].Call(nil)[0] }
 
 // Write writes records with the generated writer.

@@ -178,8 +178,8 @@ func (e *Spans) encodeID(n int) []byte {
 	return e.text[:hex.Encode(e.text[:], e.id[:n])]
 }
 
-// The bits of OTLP's flags that say whether the parent, or the linked span, is of
-// another process.
+// Both are bits of OTLP's flags. flagKnowsRemote says that flagRemote is valid. flagRemote
+// says that the parent, or the linked span, belongs to another process.
 const (
 	flagKnowsRemote = 0x100
 	flagRemote      = 0x200

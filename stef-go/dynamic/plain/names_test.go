@@ -15,9 +15,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestForgottenNames has spans of more names than are kept. The writer and both readers forget
-// the habits of the names at the same record, whatever is in their caches, and all parents and
-// times return.
+// TestForgottenNames writes spans with more names than the writer and the readers keep. The
+// writer and both readers discard the habits of the names at the same record, whatever their
+// caches contain. The readers return all parents and times unchanged.
 func TestForgottenNames(t *testing.T) {
 	const kept = 4096
 	id := func(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
@@ -58,7 +58,7 @@ func TestForgottenNames(t *testing.T) {
 			require.EqualValues(t, spans, n)
 		})
 	}
-	// The names before the forgetting return after it, the last ones first.
+	// After the habits are discarded, the earlier names are used again, the last ones first.
 	f("back and forth", func(i int) int {
 		if i <= kept {
 			return i

@@ -53,7 +53,8 @@ func TestTakeUnitIsTheInverse(t *testing.T) {
 			require.Equal(t, x, takeUnit(code), "%d", int64(x))
 		}
 	}
-	// Hostile streams have any code. The greatest magnitude is its own negation.
+	// A hostile stream can contain any code. 1<<63, the code with the greatest magnitude, is
+	// equal to its own negation.
 	require.Equal(t, uint64(1<<61), -takeUnit(1<<63))
 	require.Equal(t, -takeUnit(1<<63-1), takeUnit(1<<63+1))
 }

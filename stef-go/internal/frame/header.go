@@ -90,7 +90,7 @@ func ParseVarHeader(b []byte) (h VarHeader, err error) {
 		return h, fmt.Errorf("%w: the number of user data pairs is cut off", stef.ErrCorrupt)
 	}
 	if count > stef.MaxUserDataPairs {
-		return h, fmt.Errorf("%w: %d pairs of user data, at most %d", stef.ErrLimit, count, stef.MaxUserDataPairs)
+		return h, fmt.Errorf("%w: the header has %d pairs of user data, at most %d are allowed", stef.ErrLimit, count, stef.MaxUserDataPairs)
 	}
 	b = b[n:]
 	for range count {

@@ -72,7 +72,7 @@ func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, err
 		return nil, err
 	}
 	if len(content) > stef.MaxHeaderBytes {
-		return nil, fmt.Errorf("%w: variable header of %d bytes, at most %d", stef.ErrLimit, len(content), stef.MaxHeaderBytes)
+		return nil, fmt.Errorf("%w: the variable header has %d bytes, at most %d are allowed", stef.ErrLimit, len(content), stef.MaxHeaderBytes)
 	}
 	w.head = appendFixedHeader(nil, w.compression)
 	w.out = append(w.out, make([]byte, headRoom)...)

@@ -71,8 +71,8 @@ func (d *dictRefs) of(number uint32, text string) stef.TextRef {
 func (p *Sets) Init(keys, values *stef.TextDict) { p.keys.dict, p.values.dict = keys, values }
 
 // RankByValue ranks all ids by value. If most sets of the batches so far were new, it ranks
-// them by arrival: the next sets will be new, too, so their places among earlier ones do not
-// matter, and finding these takes as long as writing the points.
+// them by arrival instead: the next sets will be new, too, so their order relative to earlier
+// sets does not matter. Sorting by value would take as long as writing the points.
 func (p *Sets) RankByValue() {
 	if p.batches++; p.batches > minChurnBatches && p.Size() > minChurnSets && 4*p.Size() > 3*p.lookups {
 		p.churn = true

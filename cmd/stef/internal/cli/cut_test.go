@@ -138,7 +138,7 @@ func TestShortCuts(t *testing.T) {
 	}
 }
 
-// The report says so if nothing of a cut file was converted.
+// If nothing of a cut file was converted, the report says this.
 func TestSkipsAllOfCutFile(t *testing.T) {
 	dir := t.TempDir()
 	content := shortCuts(t)["otlp-json, each message"]
@@ -181,7 +181,7 @@ func TestCutEachMessage(t *testing.T) {
 	code, want, stderr := run(nil, "cat", in)
 	require.Equal(t, cli.ExitData, code)
 	place := fmt.Sprintf("offset %d, message 6, which is compressed alone with zstd: corrupt stream: unexpected EOF", end)
-	require.Contains(t, stderr, place+"; stef repair copies the whole messages before it\n")
+	require.Contains(t, stderr, place+"; stef repair copies the whole messages before the damage\n")
 	_, stderr = mustRepair(t, nil, in, out)
 	require.Contains(t, stderr, place+"\n")
 	require.Contains(t, stderr, ": 6 whole messages with ")

@@ -127,7 +127,7 @@ func TestMessages(t *testing.T) {
 			code, stdout, stderr := run(nil, "cat", in)
 			require.Equal(t, cli.ExitData, code)
 			require.Contains(t, stderr, fmt.Sprintf("message %d", i))
-			require.Equal(t, i > 0, strings.HasSuffix(stderr, "; stef repair copies the whole messages before it\n"), stderr)
+			require.Equal(t, i > 0, strings.HasSuffix(stderr, "; stef repair copies the whole messages before the damage\n"), stderr)
 			if i > 0 {
 				whole, _ := mustRun(t, nil, "cat", out)
 				require.Equal(t, whole, stdout)

@@ -53,8 +53,8 @@ func (l *lockedBuffer) String() string {
 	return l.buf.String()
 }
 
-// recording runs stef record until stop is called, which returns its exit code
-// and its output.
+// recording starts stef record and waits until it listens on address. interrupt stops the
+// command. wait returns its exit code and what it wrote to standard error.
 func recording(t *testing.T, args ...string) (address string, interrupt *cli.Interrupt, wait func() (int, string)) {
 	t.Helper()
 	address, interrupt = freeAddress(t), new(cli.Interrupt)

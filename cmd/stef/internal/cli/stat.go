@@ -112,9 +112,9 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 	return err
 }
 
-// requests returns the source of a stream of telemetry, and a function that returns
-// the sizes of its frames as OTLP requests once the source is read. It returns nil if
-// they are not known from the stream alone.
+// requests returns the source of a stream of telemetry, and a function to call after the
+// source is read. The function returns the sizes of the frames as OTLP requests, or nil if
+// they cannot be computed from the stream alone.
 func (s *opened) requests() (io.Reader, func() *convert.Requests) {
 	if s.converted != nil || s.root.Signal == otlpfile.SignalUnknown {
 		return s.src, func() *convert.Requests { return nil }

@@ -182,5 +182,5 @@ func repairableMessages(whole int, err error) error {
 	if whole == 0 || !errors.Is(err, stef.ErrCorrupt) {
 		return err
 	}
-	return fmt.Errorf("%w; stef repair copies the whole messages before it", err)
+	return fmt.Errorf("%w; stef repair copies the whole messages before the damage", err)
 }

@@ -78,9 +78,9 @@ type record[R any] interface {
 	CopyFrom(*R)
 }
 
-// pass copies the records of r to w and ends frames where r's frames end.
-// Between streams of different schemas, if reshape is not nil, it converts a
-// copy of each record from the input schema to the output schema.
+// pass copies the records of r to w and ends frames where r's frames end. If
+// the streams have different schemas and reshape is not nil, it converts a copy
+// of each record from the input schema to the output schema.
 func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P) error, res *Result, o *Options) error {
 	defer r.Close()
 	if slices.Equal(r.Schema(), w.Schema()) {

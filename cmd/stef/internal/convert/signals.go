@@ -124,7 +124,7 @@ func (o *Options) writerOptions(s otlpfile.Signal, more ...stef.WriterOption) ([
 	case Compact:
 		return append(opts, stef.WithSchema(schema.WireOf(anysignal.Of(s).Compact()))), nil
 	case Full:
-		// Announced, so that readers of the file do not have to guess its root.
+		// Announce the schema, so that readers of the file do not have to guess its root.
 		return append(opts, stef.WithSchemaHeader()), nil
 	}
 	published := anysignal.Of(s).Published

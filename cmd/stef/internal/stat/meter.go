@@ -60,7 +60,7 @@ func (m *meter) begin(r *dynamic.Reader) error {
 	return err
 }
 
-// pending is a frame whose records are being decoded. It counts once all of
+// pending is a frame whose records are being decoded. It is counted when all of
 // them are decoded.
 type pending struct {
 	frame   *dynamic.Frame
