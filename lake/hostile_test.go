@@ -92,8 +92,9 @@ func TestHostileExpansion(t *testing.T) {
 	}
 }
 
-// TestHostileSizes: sizes in a file that are larger than the file do not make a reader
-// allocate them. Every seventh field of 4 bytes, or with STEF_LONG=1 each, is the largest number.
+// TestHostileSizes: a reader does not allocate a size in a file that is larger than the file.
+// The test replaces 4 bytes by a very large number: at every seventh field of 4 bytes, or with
+// STEF_LONG=1 at every field, one field at a time.
 func TestHostileSizes(t *testing.T) {
 	const limit, bound = 16 << 20, 64 << 20
 	step := 28

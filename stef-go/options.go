@@ -114,7 +114,7 @@ func WithFrameBytes(bytes int) WriterOption {
 func WithDictBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1 {
-			return fmt.Errorf("stef: WithDictBytes(%d): not positive", bytes)
+			return fmt.Errorf("stef: WithDictBytes(%d): must be at least 1", bytes)
 		}
 		c.DictBytes = bytes
 		return nil

@@ -81,8 +81,8 @@ func TestWriterOptionErrors(t *testing.T) {
 
 	f("", stef.WithDictBytes(1))
 	f("", stef.WithDictBytes(math.MaxInt))
-	f("WithDictBytes(0): not positive", stef.WithDictBytes(0))
-	f("WithDictBytes(-1): not positive", stef.WithDictBytes(-1))
+	f("WithDictBytes(0): must be at least 1", stef.WithDictBytes(0))
+	f("WithDictBytes(-1): must be at least 1", stef.WithDictBytes(-1))
 
 	f("", stef.WithRestart(0))
 	f("", stef.WithRestart(stef.RestartAll))

@@ -30,7 +30,7 @@ type ZstdDict struct{ dict config.ZstdDict }
 // MaxZstdDictBytes bytes.
 func NewZstdDict(content []byte) (*ZstdDict, error) {
 	if len(content) < 8 || len(content) > MaxZstdDictBytes {
-		return nil, fmt.Errorf("stef: NewZstdDict: content of %d bytes, from 8 to %d are allowed", len(content), MaxZstdDictBytes)
+		return nil, fmt.Errorf("stef: NewZstdDict: the content has %d bytes, from 8 to %d are allowed", len(content), MaxZstdDictBytes)
 	}
 	// RFC 8878 reserves ids below 32768 and from 2^31 on for registered
 	// dictionaries.

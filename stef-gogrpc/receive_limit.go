@@ -15,14 +15,14 @@ import (
 
 // ReceiveLimit bounds the bytes of incomplete messages that a gRPC server holds over all
 // connections. gRPC collects a whole message before it passes the message to a handler, so no
-// limit of a handler counts these bytes: clients that begin large messages and do not finish them
-// take the maximum size of a message for each stream.
+// limit of a handler counts these bytes. A client that begins large messages and does not finish
+// them can make the server hold the maximum size of a message for each stream.
 //
 // If the bytes exceed the bound, the connection that holds the most of them is closed.
-// A ReceiveLimit reads the heads of the HTTP/2 frames that pass (RFC 9113, section 4.1)
-// and the lengths of messages in them, and changes nothing, except for WithoutDecompression.
-// It counts messages as they are on the wire: refuse compressed ones, as Server does, or
-// count what they decompress to.
+// A ReceiveLimit reads the headers of the received HTTP/2 frames (RFC 9113, section 4.1) and
+// the lengths of the messages in them. It changes no bytes, unless WithoutDecompression is
+// called. It counts the size of messages on the wire, before decompression. So a server must
+// refuse compressed messages, as Server does, or count their decompressed size itself.
 //
 // A ReceiveLimit is safe for concurrent use.
 type ReceiveLimit struct {

@@ -11,9 +11,10 @@ import (
 )
 
 // responder sends the acknowledgements and rejections of a handler. It coalesces
-// them: at most one response is being sent at a time, and at the pace of ledger.Pace
-// until the end. It has no goroutine and no running timer while there is nothing
-// to send. Callers never wait for the client.
+// them: it sends at most one response at a time, and ledger.Pace decides when the next
+// one is due. After close, responses are sent without a pause. While there is nothing
+// to send, a responder has no goroutine and no running timer. Callers never wait for
+// the client.
 type responder struct {
 	send func(Response) error // never called concurrently
 	// hold is called before a sending goroutine starts, done when it ends.

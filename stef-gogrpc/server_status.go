@@ -29,8 +29,8 @@ const (
 	// but does not accept records of that root. A server without STEF sends no
 	// reason.
 	ReasonUnknownRoot = "UNKNOWN_ROOT"
-	// ReasonReconnect is sent with UNAVAILABLE: the server ends in order, and asks
-	// its clients to open their streams again, on another server if possible.
+	// ReasonReconnect is sent with UNAVAILABLE when the server ends in order. Clients
+	// should open their streams again, on another server if possible.
 	ReasonReconnect = "RECONNECT"
 	// ReasonBusy is sent with UNAVAILABLE: the limit of streams is reached.
 	ReasonBusy = "BUSY"

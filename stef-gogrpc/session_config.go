@@ -58,8 +58,8 @@ type SessionConfig struct {
 	// accepted and the destination has not answered; Send waits at the bound. The
 	// bytes are counted as encoded, and one batch may exceed them. They replace
 	// the bounds of WithMaxUnackedBytes and WithMaxUnackedRecords, which do not
-	// apply to the streams of a session. Defaults 128 and 64 MiB; negative bytes:
-	// no bound.
+	// apply to the streams of a session. The defaults are 128 and 64 MiB. A negative
+	// MaxUnackedBytes means no bound.
 	MaxUnackedBatches int
 	MaxUnackedBytes   int64
 

@@ -98,8 +98,8 @@ func (s *Stream) describe(e *Error, records uint64) *Error {
 	return e.at("stream of %s%s, records up to %d acknowledged, %d not", s.root.Name, to, s.ledger.Acked(), records)
 }
 
-// end ends the stream for a reason of this end. Only the first reason counts. It
-// has no effect if the stream has already ended.
+// end ends the stream locally, with a reason. Only the reason of the first call is kept.
+// If the stream has already ended, end has no effect.
 func (s *Stream) end(reason *Error) {
 	s.mu.Lock()
 	if s.cause == nil {

@@ -94,8 +94,9 @@ func requireLeftOut[B any](tb testing.TB, d *descriptors.Descriptor[B], stream [
 	return b
 }
 
-// requireRefused encodes a batch twice: the second time everything but the refused items
-// is known. Each time the encoder refuses items at a place and writes left others.
+// requireRefused encodes a batch twice. The second time, the encoder knows the content of all
+// items except the refused ones. Each time, it refuses the given number of items, with the error
+// want, and writes the other items. left is the number of these other items.
 func requireRefused[B any](tb testing.TB, d *descriptors.Descriptor[B], mode stefpdata.Mode, b B, items, left int, want stefpdata.ItemError) {
 	tb.Helper()
 	var out bytes.Buffer

@@ -128,7 +128,8 @@ func TestRunAgainstErrors(t *testing.T) {
 	require.Contains(t, stderr, "stefc: open absent.stef: ")
 }
 
-// TestRunAgainstForm: the fields of the other form follow those of the old schema, too.
+// TestRunAgainstForm: with -form, a field that is appended to the schema changes the numbers
+// of the fields of the form, so -against refuses it.
 func TestRunAgainstForm(t *testing.T) {
 	stefc(t, shop)
 	require.NoError(t, os.Rename("shop.stef", "old.stef"))
@@ -169,7 +170,8 @@ func TestRunRefusesFolderOfOtherSchema(t *testing.T) {
 	require.Contains(t, stderr, "     | Trip: is no root any more\n")
 }
 
-// TestRunRenamesRoot: a root with a new name needs -replace, and is compared.
+// TestRunRenamesRoot: a root with a new name needs -replace. It is still compared with the old
+// root.
 func TestRunRenamesRoot(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
@@ -183,8 +185,8 @@ func TestRunRenamesRoot(t *testing.T) {
 	require.Contains(t, stderr, "Sale: had 3 fields and has 2")
 }
 
-// TestRunReportsOtherEnums: a field that gets another enum is a change of its values,
-// also if both enums stay as they are.
+// TestRunReportsOtherEnums: a field with another enum is reported, because its values have
+// other names, even if the enums themselves do not change.
 func TestRunReportsOtherEnums(t *testing.T) {
 	const old = "package a\nstruct A root { X E Y F L []F }\nenum E { P = 1 }\nenum F { Q = 1 }\n"
 	const changed = "package a\nstruct A root { X F Y E L []E }\nenum E { P = 1 }\nenum F { Q = 1 }\n"

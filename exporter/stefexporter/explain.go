@@ -44,8 +44,8 @@ var hints = []textHint{
 // or a large OTLP request.
 const tooLarge = "grpc: received message larger than max"
 
-// unresolved stands in errors for what gRPC says about a host without an address, which
-// names its own parts.
+// unresolved replaces the text of gRPC about a host without an address. That text names parts
+// of gRPC, which users do not know.
 const unresolved = "the host cannot be resolved, or has no address"
 
 var ofResolver = regexp.MustCompile(`(?:name resolver error: )?produced zero addresses|no children to pick from`)

@@ -94,7 +94,7 @@ func (r *routes[B]) of(ctx context.Context) (*route[B], *failure) {
 		return nil, &failure{verdict: verdict{retry: true, code: codes.Canceled}, err: errShutdown}
 	}
 	if len(r.identities.keys) > 0 && len(r.byName) >= r.limit {
-		return nil, &failure{reason: dropIdentities, err: fmt.Errorf("more than %d combinations of the metadata %q: "+
+		return nil, &failure{reason: dropIdentities, err: fmt.Errorf("there are more than %d combinations of values of the metadata keys %q: "+
 			"raise metadata_cardinality_limit, or choose keys with fewer values for metadata_keys", r.limit, r.identities.keys)}
 	}
 	opened, err := r.open(who)

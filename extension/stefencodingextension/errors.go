@@ -62,7 +62,7 @@ func (x *codec[B]) explain(message []byte, err error) error {
 func advise(err error) error {
 	switch reasonOf(err) {
 	case reasonCorrupt:
-		return fmt.Errorf("%w; check what wrote or shortened it: nothing can recover it", err)
+		return fmt.Errorf("%w; it cannot be recovered: check what wrote or shortened it", err)
 	case reasonSchema, reasonVersion:
 		return fmt.Errorf("%w; upgrade this Collector, or set schema of the sender to full or reference", err)
 	case reasonLimit:

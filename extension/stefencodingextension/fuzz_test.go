@@ -56,9 +56,9 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// FuzzStream reads any bytes with the stream decoders: no panic, every error is permanent
-// and stays, batches have at most as many items as asked, and a decoder that resumes at the
-// offset of the end has nothing more.
+// FuzzStream reads any bytes with the stream decoders. They do not panic. Every error is
+// permanent, and the next call returns it again. A batch has at most the requested number of
+// items. A decoder that resumes at the offset of the end returns io.EOF.
 func FuzzStream(f *testing.F) {
 	file, _ := logsFile(f)
 	f.Add(file, uint8(7))

@@ -32,9 +32,10 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// honestEnv makes the program of the tests an honest client of a Collector, or a backend that
-// does not decode what it receives. They are processes of their own, since attacks take time
-// in the process of the test.
+// These environment variables select what the test program does instead of running tests.
+// honestEnv makes it an honest client of a Collector; backendEnv makes it a backend that does
+// not decode what it receives. Client and backend are separate processes, because attacks use
+// CPU in the process of the test.
 const (
 	honestEnv   = "STEF_E2E_HONEST"
 	backendEnv  = "STEF_E2E_BACKEND"

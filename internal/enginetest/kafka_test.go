@@ -356,7 +356,7 @@ func TestUnknownEncoding(t *testing.T) {
 }
 
 // TestKafkaPauses: with after: true and without on_permanent_error, the Kafka receiver stops
-// reading a partition at a message that does not decode. It reads it once, not for ever.
+// reading a partition at a message that does not decode. It reads this message only once.
 func TestKafkaPauses(t *testing.T) {
 	names := topics(t)
 	telemetry := componenttest.NewTelemetry()

@@ -21,8 +21,8 @@ type fifo struct {
 	marks  []mark
 }
 
-// mark says that the bytes up to end, counted from the first byte ever written,
-// may be read from due on. Both increase from mark to mark.
+// mark says that the bytes up to end may be read at the time due or later. end counts from
+// the first byte that was written to the fifo. Both fields increase from mark to mark.
 type mark struct {
 	end int64
 	due time.Time

@@ -102,7 +102,7 @@ func Unmarshal(s Signal, otlp []byte) (b Batch, err error) {
 // UnmarshalJSON builds a batch from a message as JSON.
 func UnmarshalJSON(s Signal, text []byte) (b Batch, err error) { return unmarshalJSON(s, text, false) }
 
-// unmarshalJSON is UnmarshalJSON. If it is strict, unknown fields are errors.
+// unmarshalJSON implements UnmarshalJSON. If strict is set, unknown fields are errors.
 func unmarshalJSON(s Signal, text []byte, strict bool) (b Batch, err error) {
 	b = Batch{Signal: s}
 	switch s {

@@ -94,8 +94,8 @@ func point(n int) pmetric.Metrics {
 	return md
 }
 
-// pair starts an exporter and a receiver and returns how to send a point, which
-// waits for its acknowledgement.
+// pair starts an exporter and a receiver. It returns send, which sends a point and waits
+// for its acknowledgement, and stop, which ends both.
 func pair() (send func(n int) error, stop func(), err error) {
 	ctx, host := context.Background(), componenttest.NewNopHost()
 	listener, err := net.Listen("tcp", "localhost:0")

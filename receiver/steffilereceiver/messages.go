@@ -94,7 +94,7 @@ func nextMessage(file io.ReaderAt, offset, size int64) (section, bool, error) {
 	}
 	length := binary.BigEndian.Uint32(head[:])
 	if length > maxMessage {
-		return section{}, false, fmt.Errorf("offset %d: %w: a message has %d bytes, at most %d", offset, stef.ErrLimit, length, maxMessage)
+		return section{}, false, fmt.Errorf("offset %d: %w: a message has %d bytes, at most %d are allowed", offset, stef.ErrLimit, length, maxMessage)
 	}
 	s := section{file, offset + messageHead, offset + messageHead + int64(length)}
 	return s, s.end <= size, nil

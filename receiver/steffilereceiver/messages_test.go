@@ -141,7 +141,8 @@ func TestMessagesRotate(t *testing.T) {
 	}
 }
 
-// TestMessagesEnds: how files of messages end, and what their mistakes are called.
+// TestMessagesEnds checks the outcome that is counted for a file of messages, for complete files
+// and for files with different defects.
 func TestMessagesEnds(t *testing.T) {
 	good := message(t, numbered(1, 4))
 	var traces bytes.Buffer

@@ -43,9 +43,9 @@
 // enclosing multimaps. A line without bytes is not an element; it describes an event
 // at that point of the column.
 //
-// WithRecords adds the records of each frame below its columns. Streams of OpenTelemetry
-// in the compact form have differences in their columns; below them are then the plain
-// records, of the full schema.
+// WithRecords adds the records of each frame below its columns. In the compact form of
+// OpenTelemetry, columns contain differences. The records are then printed in the full
+// schema, with plain values.
 //
 // There is only one decoder: the lines are printed from the events that package
 // dynamic passes to a trace function. So annotate imports dynamic and no columns or

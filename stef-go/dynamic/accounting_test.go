@@ -53,9 +53,9 @@ func (r random) setAttributes(attrs *otelstef.Attributes, n int) {
 	}
 }
 
-// changeMetrics replaces the dictionary structs of rec, so that marked fields and
-// different fields are the same: a writer that uses marks would otherwise send the
-// others again after a restart of the dictionaries.
+// changeMetrics replaces the dictionary structs of rec and does not edit them. So the marked
+// fields are exactly the fields that differ. Otherwise a writer that uses marks would send
+// fields that do not differ again after a restart of the dictionaries.
 func (r random) changeMetrics(rec *otelstef.Metrics, n int) {
 	if r.chance(30) {
 		m := otelstef.NewMetric()

@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// bitRun packs a text of 0 and 1, in which anything else does not count.
+// bitRun packs the bits of a text of 0 and 1. It ignores all other characters.
 func bitRun(s string) []byte {
 	var run []byte
 	n := 0

@@ -57,7 +57,7 @@ func TestOptionRanges(t *testing.T) {
 	write("WithCompression(2): unknown version", dynamic.WithCompression(2))
 	write("WithZstdLevel(23): limit exceeded: not from 0 to 22", dynamic.WithZstdLevel(23))
 	write("WithWindowBytes(8388609): limit exceeded: not from 0 to 8388608", dynamic.WithWindowBytes(8<<20+1))
-	write("WithRestart(0x8): limit exceeded: unknown flags", dynamic.WithRestart(8))
+	write("WithRestart(0x8) has unknown flags: limit exceeded", dynamic.WithRestart(8))
 	write("WithFrameBytes(-1): limit exceeded: not from 0 to 33554432", dynamic.WithFrameBytes(-1))
 	write("WithDictBytes(33554433): limit exceeded: not from 0 to 33554432", dynamic.WithDictBytes(32<<20+1))
 }

@@ -196,7 +196,7 @@ func WithRestart(f FrameFlags) WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.restart = f
 		if f&^RestartAll != 0 {
-			return fmt.Errorf("stef: WithRestart(%#x): %w: unknown flags", uint8(f), ErrLimit)
+			return fmt.Errorf("stef: WithRestart(%#x) has unknown flags: %w", uint8(f), ErrLimit)
 		}
 		return nil
 	}

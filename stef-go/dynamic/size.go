@@ -106,8 +106,9 @@ func sizeOf(v any) int {
 	return numberBytes
 }
 
-// entryOf returns the size that v counts in a dictionary entry, in addition to the size of
-// its place. v is not an element of an array.
+// entryOf returns how much v adds to the size of a dictionary entry. The value that contains v
+// counts the fixed size of the field or pair separately. v is not a primitive element of an
+// array.
 func entryOf(v any) int {
 	switch v := v.(type) {
 	case string, []byte:

@@ -24,8 +24,8 @@ type region struct{ frame int }
 // extent is the place of an element in bits.
 type extent struct{ start, end int64 }
 
-// traceAll reads a stream to its end or error and returns where its elements
-// are and what they are, in the order of events.
+// traceAll reads a stream to its end or error. It returns the places of the elements
+// by region, and the details of all events, in the order of the events.
 func traceAll(stream []byte, root *schema.Struct, opts ...dynamic.ReaderOption) (map[region][]extent, []any, error) {
 	places := map[region][]extent{}
 	var details []any

@@ -10,8 +10,8 @@ import (
 )
 
 // copyFlat makes e equal to src, an exemplar without nested attributes, and marks only what
-// changes. CopyFrom would take twice the time: its setters mark each value in all values
-// around it.
+// changes. CopyFrom would take twice the time, because each of its setters also marks all
+// values that contain the changed value.
 func (e *Exemplar) copyFlat(src *Exemplar) {
 	mask := stefrt.If(e.timestamp != src.timestamp, ExemplarFieldTimestamp)
 	e.timestamp = src.timestamp

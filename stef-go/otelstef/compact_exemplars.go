@@ -64,8 +64,8 @@ func (x *seriesExemplars) codeOf(kept uint64, n int) int64 {
 	return ^int64(kept)
 }
 
-// sharing reports whether a point, or its series, has exemplars, or the state must be updated
-// for another reason.
+// sharing reports whether share or unshare must be called for a point: the point or its
+// series has exemplars, or the state was discarded.
 func (f *metricsForm) sharing(p *Point, s *series) bool {
 	return s.exemplars != nil || p.exemplars.Len()|f.plain.exemplars.Len() != 0 || f.restarted
 }
@@ -153,7 +153,8 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	keeper := f.index.keeper(s, n, kept, code, delta)
 	var copies []exemplarCopy
 	if keeper != nil && !delta && n <= cap(keeper.list) {
-		// The series can keep them without memory: copy them where they are restored.
+		// The list of the series has space for the exemplars, so restoreExemplars copies them
+		// into it without an allocation.
 		keeper.list = keeper.list[:max(n, len(keeper.list))]
 		copies = keeper.list[:n]
 	}

@@ -258,7 +258,8 @@ func TestModified(t *testing.T) {
 	}
 }
 
-// TestFloatsByTheirBits sets floats that compare equal, or never do.
+// TestFloatsByTheirBits checks that setters compare the bits of floats: 0 and -0 differ, and a
+// NaN equals a NaN with the same bits.
 func TestFloatsByTheirBits(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out)

@@ -81,7 +81,7 @@ func fixedHeader(b []byte) (length int64, zstd bool, err error) {
 		return 0, false, err
 	}
 	if size < 2 {
-		return 0, false, fmt.Errorf("%w: fixed header of %d bytes, at least 2", stef.ErrCorrupt, size)
+		return 0, false, fmt.Errorf("%w: the fixed header has %d bytes, at least 2 are required", stef.ErrCorrupt, size)
 	}
 	if len(b) < at+2 {
 		return 0, false, nil

@@ -259,7 +259,8 @@ func DecoderTable[T any](b *DecoderBuilder, name string) *StructTable[T] {
 	return t
 }
 
-// Root registers the decoder of the root for the records that it contains.
+// Root registers d, the decoder of the root. If a value inside the root has the type of the root,
+// ShareDecoder returns d for it.
 func (b *DecoderBuilder) Root(typ string, d any) { b.path = map[string]any{typ: d} }
 
 // ShareDecoder returns the decoder of a type that can contain itself. That is the

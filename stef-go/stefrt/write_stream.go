@@ -192,8 +192,9 @@ func (s *WriteStream) Stats() stef.WriterStats {
 	}
 }
 
-// CheckRecord says whether a record for which Oversize is true may be encoded. It
-// marks all of the record as changed unless only its text is to be measured.
+// CheckRecord checks a record for which Oversize is true. It returns an error if the record
+// exceeds a limit. It marks the whole record as changed, unless only the size of its text must
+// be checked. If the record does not fit in the current frame, it ends that frame.
 func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 	if s.err != nil {
 		return s.err

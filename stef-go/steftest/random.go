@@ -134,7 +134,8 @@ func (r random) oneof(s *schema.Struct, v *dynamic.Oneof, depth int) *dynamic.On
 	return c
 }
 
-// size returns a length, often n, and 0 where values must end.
+// size returns a random length, often n. It returns 0 if depth is negative, so that nesting
+// ends.
 func (r random) size(n, depth int) int {
 	switch {
 	case depth < 0:

@@ -136,7 +136,7 @@ func (s sights) expect(t *schema.Type, where string, seen map[any]bool) {
 	}
 }
 
-// requireAll checks that all there is to see in values of root was seen.
+// requireAll fails unless have contains every sight that values of root can contain.
 func requireAll(t *testing.T, root *schema.Struct, have sights) {
 	t.Helper()
 	want := sights{}

@@ -88,8 +88,9 @@ func (d *MetricsDecoder) record() {
 	d.point(rec)
 }
 
-// enterMetric calls enter and records the metric. Metrics that differ only in their
-// bounds count as the same.
+// enterMetric makes the resource, scope and metric of rec the current ones. If they differ
+// from those of the previous record, it ends the message of the previous metric. Metrics
+// that differ only in their bounds count as the same.
 //
 // spec: #otlp-metrics
 func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {

@@ -71,7 +71,8 @@ func TestResourcesKeepTheirSchemaURL(t *testing.T) {
 }
 
 // In the published schema, ids of spans are text, and ids of exemplars are never
-// empty. Readers get the same spans and points, without what that schema lacks.
+// empty. Readers return the same spans and points. Only the numbers of dropped events and
+// links are lost, because that schema does not contain them.
 func TestPublishedSchema(t *testing.T) {
 	r := sdktest.New(7)
 	spans := r.Spans(60)

@@ -5,7 +5,7 @@ package plain
 
 import "math"
 
-// A form is places * kind + place.
+// places is the number of places of each kind. The form of a value is places * kind + place.
 //
 // spec: #compact-points
 const places = 14

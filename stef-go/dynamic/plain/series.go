@@ -29,7 +29,8 @@ const (
 type tables struct {
 	series map[seriesKey]*series
 	homes  map[*dynamic.Struct]*home
-	// sets has the sets of attributes, by their keys. setSize is what they count.
+	// sets contains the key of each set of attributes, as setKey returns it. setSize is the sum
+	// of the sizes of the sets: 1 for a set, and 1 for each of its pairs.
 	sets    map[string]bool
 	setSize int
 	// texts numbers the texts in sets, so that keys of sets are short.
@@ -82,7 +83,9 @@ func newTables() tables {
 	}
 }
 
-// find returns the series of a record and the home of a record that begins a series.
+// find returns the series of a record, which it adds if it is new, and the home of the resource
+// of the record. For attributes with arrays, maps or bytes, it returns empty ones that it does
+// not store.
 func (t *tables) find(rec view) (*series, *home) {
 	pairs := rec.pairs("Attributes")
 	typ := valueOf(rec.typ, "Attributes")

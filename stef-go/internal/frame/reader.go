@@ -216,7 +216,8 @@ func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 		}
 		return 0, nil, io.EOF
 	} else if err != nil {
-		// Peek consumed the error of the source, which may not repeat it.
+		// Return the error now, as one of this frame: Peek consumed it, and the source may not
+		// return it again.
 		r.frame++
 		return 0, nil, r.Error(err)
 	}

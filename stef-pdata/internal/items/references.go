@@ -160,7 +160,8 @@ func (r *references) end() {
 	clear(r.pairs[:cap(r.pairs)])
 }
 
-// Pair returns what to write for the text of a pair of the body.
+// Pair returns the text to write for a pair of the body: text itself, or a reference that
+// represents it.
 func (r *references) Pair(key, text string, isText bool) string {
 	i := r.count
 	if r.count++; i >= otelstef.BodyPairs {

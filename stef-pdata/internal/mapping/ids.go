@@ -14,8 +14,8 @@ const (
 // IDText is the memory for an id as text.
 type IDText [2 * TraceIDBytes]byte
 
-// EncodeID returns the form in which a stream holds an id: the id, or lower-case
-// hexadecimal text, in the memory of text. Unset ids are empty.
+// EncodeID returns an id as a stream holds it: unchanged if raw is set, otherwise as lower-case
+// hexadecimal text. The result is stored in text. It is empty for unset ids.
 //
 // spec: #otlp-common
 func EncodeID(text *IDText, id []byte, raw bool) []byte {

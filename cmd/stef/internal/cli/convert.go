@@ -398,7 +398,8 @@ func items(n uint64, s otlpfile.Signal) string {
 	return figure.Count(n, strings.TrimSuffix(convert.ItemsOf(s), "s"))
 }
 
-// asRequests prints what OTLP takes on the wire, beside the size of a stream.
+// asRequests prints the size of the same telemetry as OTLP requests on the wire, and the size of
+// a stream relative to it.
 func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain bool) {
 	if r := res.Requests; r != nil && r.Zstd > 0 {
 		note := ""

@@ -49,8 +49,8 @@ func (s *opened) eachMessage(f func(m *streamMessage) error) error {
 	}
 }
 
-// inspectMessages prints each message under a line that says where it is. Offsets in it
-// count from its start.
+// inspectMessages prints each message below a line with its number and its offset in the file.
+// The offsets within a message count from the start of the message.
 func (s *opened) inspectMessages(out io.Writer, plain bool) error {
 	return s.eachMessage(func(m *streamMessage) error {
 		fmt.Fprintf(out, "# message %d at offset %d: 4 bytes of length, %d bytes of %s\n", m.number, m.offset, len(m.data), m.root.Name)

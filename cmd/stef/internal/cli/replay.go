@@ -275,8 +275,8 @@ func (i *idleness) notice(left time.Duration, last bool) {
 	fmt.Fprintf(i.out, "the next batch is due in %s (%s); --rate max sends now\n", figure.Wait(left), pace)
 }
 
-// notes prints what the files have and OTLP does not, each line once: files are read
-// again for each round.
+// notes prints the fields of the files that OTLP does not define. It prints each line only
+// once, although the files are read again in each round.
 type notes struct {
 	out     io.Writer
 	mu      sync.Mutex
