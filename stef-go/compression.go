@@ -50,11 +50,9 @@ const (
 	// The tables of LevelDefault, 1.25 MiB against 0.25, cost small frames more time
 	// than they are worth: docs/compact-form.md has the measurements.
 	LevelAuto
-	// LevelAutoLate is LevelAuto, but compresses the first large frame at LevelFastest too:
-	// new streams of logs often begin with one, and most of its CPU time is that of new
-	// tables. For the second large frame it tries both levels, and the stream stays at
-	// LevelFastest unless LevelDefault saves at least 2 %. Logs with many random numbers are
-	// often larger at LevelDefault.
+	// LevelAutoLate is LevelAuto, but compresses the first large frame at LevelFastest too.
+	// New streams of logs often begin with one, and most of its CPU time is that of new
+	// tables.
 	LevelAutoLate
 )
 

@@ -5,7 +5,6 @@ package frame
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -51,7 +50,6 @@ type Writer struct {
 	largest     int            // if not 0, the window is chosen by the frames, up to this
 	auto, late  bool           // LevelAuto or LevelAutoLate, and whether it is LevelAutoLate
 	large       bool           // a large frame was written
-	tried, fast bool           // LevelAutoLate tried both levels, and stays at LevelFastest
 	zstd        *zstd.Encoder  // nil until the first frame with data
 	out         []byte         // headRoom bytes for the head, then the frame being built
 	column      []byte         // a column before compression
@@ -106,7 +104,7 @@ func (w *Writer) Reset(dst io.Writer) error {
 		out = nil
 	}
 	w.Close()
-	w.large, w.tried, w.fast = false, false, false
+	w.large = false
 	w.column, w.out = column, out
 	w.dst = dst
 	if err := w.write(w.head[:fixedHeader]); err != nil {
@@ -157,9 +155,7 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 	w.column = append(w.column[:0], w.out[headRoom:]...)
 	w.out = w.out[:headRoom]
 	w.adapt(size)
-	if err := w.setLevel(tree, size); err != nil {
-		return err
-	}
+	w.setLevel(size)
 	if w.zstd == nil || w.setting.crc {
 		*flags |= stef.RestartCompression
 	}
@@ -247,23 +243,13 @@ const smallFrame = 64 << 10
 
 // setLevel selects the level of a frame, with a size before compression, if it is
 // LevelAuto or LevelAutoLate. After a large frame the level stays.
-func (w *Writer) setLevel(tree *column.WriteTree, size int) error {
+func (w *Writer) setLevel(size int) {
 	if !w.auto {
-		return nil
+		return
 	}
 	level := stef.LevelFastest
 	large := w.large || size > smallFrame
-	switch {
-	case large && !w.late:
-		level = stef.LevelDefault
-	case w.large && size > smallFrame && !w.tried:
-		var err error
-		if w.fast, err = w.tryLevels(tree, size); err != nil {
-			return err
-		}
-		w.tried = true
-	}
-	if w.tried && !w.fast {
+	if large && (w.large || !w.late) {
 		level = stef.LevelDefault
 	}
 	w.large = large
@@ -272,45 +258,6 @@ func (w *Writer) setLevel(tree *column.WriteTree, size int) error {
 		w.zstd = nil
 	}
 	w.setting.level = level
-	return nil
-}
-
-// minSaved is the share of the bytes, as 1/minSaved, that LevelDefault must save.
-const minSaved = 50
-
-// tryLevels compresses a frame on its own at both levels, and reports whether LevelFastest is
-// the better one.
-func (w *Writer) tryLevels(tree *column.WriteTree, size int) (fast bool, err error) {
-	all := append(make([]byte, 0, len(w.column)+size), w.column...)
-	if err := tree.Each(func(c column.Writer, _ int) error {
-		all = c.AppendTo(all)
-		return nil
-	}); err != nil {
-		return false, err
-	}
-	var sizes [2]counter
-	for i, level := range []stef.Level{stef.LevelFastest, stef.LevelDefault} {
-		setting := w.setting
-		setting.level = level
-		e, err := setting.encoder(&sizes[i])
-		if err != nil {
-			return false, err
-		}
-		_, err = e.Write(all)
-		if err = errors.Join(err, e.Close()); err != nil {
-			return false, err
-		}
-		setting.release(e)
-	}
-	return sizes[1] > sizes[0]-sizes[0]/minSaved, nil
-}
-
-// counter counts what is written.
-type counter int
-
-func (c *counter) Write(b []byte) (int, error) {
-	*c += counter(len(b))
-	return len(b), nil
 }
 
 // blocks compresses a large column in blocks of its own.

@@ -6,7 +6,6 @@ package frame_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"strconv"
@@ -430,8 +429,6 @@ func TestWriterWindowLimit(t *testing.T) {
 	f([]int{16, 0, 1024, 0}, []int{100, 900, 70_000, 100}, auto, limit(1<<20))
 }
 
-var sentenceWords = []string{"request", "connection", "message", "certificate", "received", "refused", "established", "acknowledged"}
-
 // TestWriterLevelAuto: a stream with small frames is as with LevelFastest, and one with a
 // large first frame as with LevelDefault. After Reset, it begins anew.
 func TestWriterLevelAuto(t *testing.T) {
@@ -465,29 +462,9 @@ func TestWriterLevelAuto(t *testing.T) {
 	require.Equal(t, stream(stef.LevelDefault, large), stream(stef.LevelAuto, large))
 
 	require.Equal(t, stream(stef.LevelFastest, small), stream(stef.LevelAutoLate, small))
-	require.Equal(t, stream(stef.LevelFastest, large), stream(stef.LevelAutoLate, large), "one large frame")
-	// Sentences of few words are much smaller at LevelDefault, and random numbers are not.
-	sentences := func(size int) string {
-		var b strings.Builder
-		for b.Len() < size {
-			fmt.Fprintf(&b, "the %s of %s %d was %s by %s\n", sentenceWords[r.IntN(8)], sentenceWords[r.IntN(8)], r.IntN(300), sentenceWords[r.IntN(8)], sentenceWords[r.IntN(8)])
-		}
-		return b.String()[:size]
-	}
-	words := []string{sentences(70_000), sentences(100), sentences(70_000), sentences(70_000)}
-	late, fast := stream(stef.LevelAutoLate, words), stream(stef.LevelFastest, words)
-	require.Equal(t, fast[:4], late[:4], "headers and the frames before the second large one")
-	require.Less(t, len(late[4]), len(fast[4]))
-	require.Equal(t, late, stream(stef.LevelAutoLate, words), "after other streams used the pools")
-	digits := func(size int) string {
-		digits := make([]byte, size)
-		for i := range digits {
-			digits[i] = byte('0' + r.IntN(10))
-		}
-		return string(digits)
-	}
-	numbers := []string{digits(70_000), digits(70_000), digits(70_000)}
-	require.Equal(t, stream(stef.LevelFastest, numbers), stream(stef.LevelAutoLate, numbers))
+	late := stream(stef.LevelAutoLate, large)
+	require.Equal(t, stream(stef.LevelFastest, large[:1]), late[:len(stream(stef.LevelFastest, large[:1]))])
+	require.NotEqual(t, stream(stef.LevelFastest, large), late)
 
 	var first, second chunks
 	w, err := frame.NewWriter(&first, config(t, stef.WithCompressionLevel(stef.LevelAuto), stef.WithCompression(stef.Zstd)), &frame.VarHeader{})
