@@ -50,10 +50,6 @@ const (
 	// The tables of LevelDefault, 1.25 MiB against 0.25, cost small frames more time
 	// than they are worth: docs/compact-form.md has the measurements.
 	LevelAuto
-	// LevelAutoLate is LevelAuto, but compresses the first large frame at LevelFastest too.
-	// New streams of logs often begin with one, and most of its CPU time is that of new
-	// tables.
-	LevelAutoLate
 )
 
 // String returns the name of the level, such as "default".
@@ -69,19 +65,16 @@ func (l Level) String() string {
 		return "best"
 	case LevelAuto:
 		return "auto"
-	case LevelAutoLate:
-		return "auto-late"
 	}
 	return fmt.Sprintf("Level(%d)", uint8(l))
 }
 
-// ParseLevel returns the level of that name: fastest, default, better, best, auto or
-// auto-late.
+// ParseLevel returns the level of that name: fastest, default, better, best or auto.
 func ParseLevel(name string) (Level, error) {
-	for l := LevelFastest; l <= LevelAutoLate; l++ {
+	for l := LevelFastest; l <= LevelAuto; l++ {
 		if l.String() == name {
 			return l, nil
 		}
 	}
-	return 0, fmt.Errorf("stef: compression level %q is not fastest, default, better, best, auto or auto-late", name)
+	return 0, fmt.Errorf("stef: compression level %q is not fastest, default, better, best or auto", name)
 }

@@ -44,7 +44,7 @@ func WithCompression(compression Compression) WriterOption {
 // no effect.
 func WithCompressionLevel(level Level) WriterOption {
 	return func(c *config.Writer) error {
-		if level < LevelFastest || level > LevelAutoLate {
+		if level < LevelFastest || level > LevelAuto {
 			return fmt.Errorf("stef: WithCompressionLevel(%d): unknown level", level)
 		}
 		c.Level = uint8(level)

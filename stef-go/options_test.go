@@ -62,7 +62,7 @@ func TestWriterOptionErrors(t *testing.T) {
 
 	f("WithCompressionLevel(0): unknown level", stef.WithCompressionLevel(0))
 	f("", stef.WithCompressionLevel(stef.LevelFastest))
-	f("WithCompressionLevel(7): unknown level", stef.WithCompressionLevel(7))
+	f("WithCompressionLevel(6): unknown level", stef.WithCompressionLevel(6))
 
 	f("", stef.WithWindowBytes(1<<10))
 	f("", stef.WithWindowBytes(8<<20))
@@ -193,9 +193,9 @@ func TestNames(t *testing.T) {
 	f(stef.Zstd, "zstd")
 	f(stef.Compression(2), "Compression(2)")
 	f(stef.Level(0), "Level(0)")
-	f(stef.Level(7), "Level(7)")
+	f(stef.Level(6), "Level(6)")
 	for level, name := range map[stef.Level]string{
-		stef.LevelFastest: "fastest", stef.LevelDefault: "default", stef.LevelBetter: "better", stef.LevelBest: "best", stef.LevelAuto: "auto", stef.LevelAutoLate: "auto-late",
+		stef.LevelFastest: "fastest", stef.LevelDefault: "default", stef.LevelBetter: "better", stef.LevelBest: "best", stef.LevelAuto: "auto",
 	} {
 		f(level, name)
 		parsed, err := stef.ParseLevel(name)
@@ -204,7 +204,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{"", "Best", "Level(0)", "3"} {
 		_, err := stef.ParseLevel(name)
-		require.EqualError(t, err, fmt.Sprintf("stef: compression level %q is not fastest, default, better, best, auto or auto-late", name))
+		require.EqualError(t, err, fmt.Sprintf("stef: compression level %q is not fastest, default, better, best or auto", name))
 	}
 }
 

@@ -274,7 +274,7 @@ func TestOptionErrors(t *testing.T) {
 	newer[2]++
 	f(stef.WithCompression(2), nil)
 	f(stef.WithCompressionLevel(0), nil)
-	f(stef.WithCompressionLevel(stef.LevelAutoLate+1), nil)
+	f(stef.WithCompressionLevel(stef.LevelAuto+1), nil)
 	f(stef.WithWindowBytes(1000), nil)
 	f(stef.WithWindowBytes(16<<20), nil)
 	f(stef.WithFrameBytes(0), nil)

@@ -28,7 +28,7 @@ type setting struct {
 func (r random) setting() setting {
 	s := setting{
 		compression: stef.Compression(r.IntN(2)),
-		level:       stef.Level(1 + r.IntN(int(stef.LevelAutoLate))),
+		level:       stef.Level(1 + r.IntN(int(stef.LevelAuto))),
 		window:      1 << (10 + r.IntN(8)),
 		announce:    r.chance(30),
 		userData:    map[string]string{},

@@ -48,8 +48,7 @@ type Writer struct {
 	compression stef.Compression
 	setting     encoderSetting
 	largest     int            // if not 0, the window is chosen by the frames, up to this
-	auto, late  bool           // LevelAuto or LevelAutoLate, and whether it is LevelAutoLate
-	large       bool           // a large frame was written
+	auto, large bool           // LevelAuto, and whether a large frame was written
 	zstd        *zstd.Encoder  // nil until the first frame with data
 	out         []byte         // headRoom bytes for the head, then the frame being built
 	column      []byte         // a column before compression
@@ -60,8 +59,7 @@ type Writer struct {
 // NewWriter writes the fixed header and the variable header.
 func NewWriter(dst io.Writer, c *config.Writer, header *VarHeader) (*Writer, error) {
 	w := &Writer{compression: stef.Compression(c.Compression), setting: encoderSetting{stef.Level(c.Level), c.WindowBytes, c.ZstdDict, c.Checksums}}
-	w.late = w.setting.level == stef.LevelAutoLate
-	w.auto = w.late || w.setting.level == stef.LevelAuto
+	w.auto = w.setting.level == stef.LevelAuto
 	if c.WindowLimit > 0 {
 		w.largest = w.setting.window
 	}
@@ -242,17 +240,16 @@ func (w *Writer) adapt(size int) {
 const smallFrame = 64 << 10
 
 // setLevel selects the level of a frame, with a size before compression, if it is
-// LevelAuto or LevelAutoLate. After a large frame the level stays.
+// LevelAuto. After a large frame the level stays.
 func (w *Writer) setLevel(size int) {
 	if !w.auto {
 		return
 	}
+	w.large = w.large || size > smallFrame
 	level := stef.LevelFastest
-	large := w.large || size > smallFrame
-	if large && (w.large || !w.late) {
+	if w.large {
 		level = stef.LevelDefault
 	}
-	w.large = large
 	if w.zstd != nil && level != w.setting.level {
 		w.setting.release(w.zstd)
 		w.zstd = nil
