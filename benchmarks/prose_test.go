@@ -444,13 +444,11 @@ func TestProseMatchesRuns(t *testing.T) {
 		for _, setting := range []string{"default", cpu} {
 			cells += " | " + span1(steadySets(setting, set, "speed")) + "; " + span1(steadySets(setting, set, size))
 		}
-		cells += fmt.Sprintf(" | %.2f | ", costs[len(costs)-1])
+		cells += fmt.Sprintf(" | %.2f |", costs[len(costs)-1])
 		if strings.HasSuffix(set, " logs") {
-			cells += span1(steadySets("-level fastest", set, "speed")) + "; " + span1(steadySets("-level fastest", set, size)) + " |"
 			dearest = max(dearest, costs[len(costs)-1])
 		} else {
-			cells += "as `cpu` |" // which has no other templates
-			require.Less(t, costs[len(costs)-1], 1.15, "a tenth at most")
+			require.Less(t, costs[len(costs)-1], 1.2, "a sixth at most")
 		}
 		says(exporter, "%s", cells)
 	}

@@ -22,7 +22,7 @@ var Logs = &Descriptor[plog.Logs]{
 	ItemName:     "log records",
 	Root:         otelstef.LogsRoot,
 	Compact:      otelstef.LogsCompactRoot,
-	CompactLevel: stef.LevelAuto,
+	CompactLevel: stef.LevelFastest,
 
 	New:    plog.NewLogs,
 	CopyTo: plog.Logs.CopyTo,

@@ -67,7 +67,7 @@ func TestAutoLevel(t *testing.T) {
 	require.Equal(t, stef.LevelDefault, Traces.AutoLevel(schema.WireOf(Traces.Root())))
 	require.Equal(t, stef.LevelDefault, Traces.AutoLevel(schema.WireOf(Traces.RootIn(streamconf.Reference))))
 	require.Equal(t, stef.LevelAuto, Metrics.AutoLevel(schema.WireOf(Metrics.Compact())))
-	require.Equal(t, stef.LevelAuto, Logs.AutoLevel(schema.WireOf(Logs.Compact())))
+	require.Equal(t, stef.LevelFastest, Logs.AutoLevel(schema.WireOf(Logs.Compact())))
 }
 
 func TestNames(t *testing.T) {
