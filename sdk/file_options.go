@@ -65,8 +65,9 @@ func WithFlushInterval(d time.Duration) FileOption {
 	})
 }
 
-// WithSync sets when data is forced to the disk; interval is that of
-// rotate.SyncInterval. The default is rotate.SyncInterval with 1 second.
+// WithSync sets when data is forced to the disk. interval is the time between syncs with
+// rotate.SyncInterval; other policies ignore it. The default is rotate.SyncInterval with
+// 1 second.
 func WithSync(policy rotate.Sync, interval time.Duration) FileOption {
 	return fileOption(func(r *rotate.Options) error {
 		if policy > rotate.SyncNone || interval < 0 {

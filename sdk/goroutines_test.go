@@ -156,8 +156,8 @@ func newWatched(t *testing.T, x exporters, simple bool) *watched {
 	return w
 }
 
-// run works n times on each of four goroutines, and returns their numbers when all of
-// them have ended.
+// run calls work n times on each of four goroutines and waits until they have ended. It
+// returns the numbers of these goroutines.
 func (w *watched) run(t *testing.T, n int) map[string]bool {
 	t.Helper()
 	var mu sync.Mutex

@@ -14,8 +14,8 @@ import (
 var ErrShutdown = endpoint.ErrShutdown
 
 // OmittedError reports items that exceed a limit of STEF. All other items of the
-// batch were exported. Items is how many were left out, and Err why the first of them was; it
-// wraps stef.ErrLimit for a limit.
+// batch were exported. Items is the number of omitted items. Err is the reason why the first
+// of them was omitted; it wraps stef.ErrLimit if the item exceeds a limit.
 type OmittedError = records.OmittedError
 
 // Stats counts the items of an exporter to an endpoint. Each item of an export that has ended

@@ -136,7 +136,7 @@ func WithRestart(flags FrameFlags) WriterOption {
 
 // WithSchema makes the writer write in an older schema: fields and choices beyond it
 // are omitted. It must be a cut of the writer's own schema; otherwise creating the
-// writer fails with ErrSchema. Default the whole schema.
+// writer fails with ErrSchema. The default is the whole schema.
 func WithSchema(wire schema.WireSchema) WriterOption {
 	return func(c *config.Writer) error {
 		c.Schema = append(schema.WireSchema(nil), wire...)

@@ -581,7 +581,8 @@ func TestEndedContext(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestOwnLimit: a message over a limit that the caller set on the call.
+// TestOwnLimit: a message that exceeds the caller's own limit, which is a gRPC call option,
+// ends the stream with KindLimit.
 func TestOwnLimit(t *testing.T) {
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
 		return gather(stream, func([]byte, int) error { return nil })

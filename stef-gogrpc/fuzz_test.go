@@ -98,8 +98,8 @@ func (s *script) common(act byte) event {
 // end is a context that gRPC ended; a stream gives the status of it.
 func end(ctx context.Context) error { return status.FromContextError(ctx.Err()).Err() }
 
-// perform lets an event happen in the place of RecvMsg. It reports whether a
-// message was received.
+// perform executes an event instead of RecvMsg. It reports whether a message was
+// received.
 func (e event) perform(ctx context.Context, m any) (bool, error) {
 	switch {
 	case ctx.Err() != nil:
@@ -479,7 +479,7 @@ func act(kind byte, rest ...byte) []byte { return append([]byte{kind}, rest...) 
 // block writes bytes with their length before them.
 func block(b []byte) []byte { return append([]byte{byte(len(b)), byte(len(b) >> 8)}, b...) }
 
-// clientSeeds are scripts of clients: good ones, and good ones spoilt.
+// clientSeeds returns scripts of clients: valid, damaged and hostile ones.
 func clientSeeds(f *testing.F) [][]byte {
 	var chunks chunkList
 	w, err := otelstef.NewLogsWriter(&chunks)

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// What is nil by mistake is an error of the function that receives it, and not a fault in
-// a goroutine later on.
+// A function that receives a nil argument returns an error, so that no goroutine panics
+// later.
 func TestNilArguments(t *testing.T) {
 	conn, err := grpc.NewClient("127.0.0.1:1", grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)

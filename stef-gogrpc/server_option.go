@@ -208,15 +208,16 @@ func WithFirstMessageTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithFirstMessageTimeout", limitFirstMessage, d)
 }
 
-// WithHeaderTimeout bounds, in the same way, the time from the first message to
-// the end of the first chunk, which is the header of the stream. The default is
-// DefaultHeaderTimeout.
+// WithHeaderTimeout bounds the time from the first message to the end of the first
+// chunk, which is the header of the stream. WithFirstMessageTimeout describes how
+// timeouts work. The default is DefaultHeaderTimeout.
 func WithHeaderTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithHeaderTimeout", limitHeader, d)
 }
 
-// WithChunkTimeout bounds, in the same way, the time from the first byte of a
-// chunk to its last. The default is DefaultChunkTimeout.
+// WithChunkTimeout bounds the time from the first byte of a chunk to its last.
+// WithFirstMessageTimeout describes how timeouts work. The default is
+// DefaultChunkTimeout.
 func WithChunkTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithChunkTimeout", limitChunk, d)
 }

@@ -245,7 +245,9 @@ func TestLogRecordsBeyondOTLP(t *testing.T) {
 	f("Record.Body.Template.Params", template("\x00\x00\x00", "1", "2"))
 }
 
-// Records in the other forms that other writers may use are read.
+// TestLogsOfOtherWriters reads records that our encoder does not write, but other writers
+// may: with hexadecimal ids, without content of a body, or with unusual parameters of a
+// template.
 func TestLogsOfOtherWriters(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&out)

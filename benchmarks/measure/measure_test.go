@@ -42,8 +42,8 @@ func spin(d time.Duration) {
 	}
 }
 
-// With one processor, time in which the process waits does not count, where the system tells
-// CPU times.
+// With one processor, Interleave measures CPU time, so the time in which the process waits
+// does not count. This needs a system that reports CPU times.
 func TestInterleaveMeasuresCPU(t *testing.T) {
 	if CPU() == 0 {
 		t.Skip("the time of processors is not told here")

@@ -18,8 +18,9 @@
 //
 //   - Items per CPU second: each set has a median over its rounds, in ns an item. The row has
 //     the arithmetic mean of these over the sets, as items per second.
-//   - Speed: in each round the ns an item of OTLP, added over the sets, divided by those of STEF. The
-//     row has the median over the rounds, so it differs from the quotient of the columns before it.
+//   - Speed: each round has a ratio: the sum of the ns an item of OTLP over the sets, divided
+//     by the same sum of STEF. The row has the median of these ratios, so it differs from the
+//     quotient of the columns before it.
 //   - Bytes an item: the arithmetic mean over the sets. The ratio is the quotient of the two means,
 //     so sets with large items count more.
 //   - Worst: the one set with the worst ratio.

@@ -175,8 +175,9 @@ func speed(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// speedRefs are the timed sets: a quick report has those of the proposal, which
-// are all metrics, and one of each other signal.
+// speedRefs returns the sets that are timed. A full report times all sets. A quick report
+// times all sets of metrics, because the sets of the proposal are metrics, and the first
+// set of each other signal.
 func (c *Context) speedRefs() []dataset.Ref {
 	first := c.refs()
 	return slices.DeleteFunc(slices.Clone(c.Refs), func(r dataset.Ref) bool {

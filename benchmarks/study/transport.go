@@ -100,7 +100,9 @@ const (
 	mostRounds = 20
 )
 
-// enough reports whether a configuration was run often enough.
+// enough reports whether a configuration needs no more runs. It needs the rounds of the
+// report and, except in a tiny report or with a long round trip, rowCPU of CPU time or
+// mostRounds runs.
 func (c *Context) enough(trip time.Duration, results []transport.Result) bool {
 	n := len(results)
 	if n < c.rounds(trip) || n >= mostRounds || trip >= longTrip || c.Tiny {

@@ -183,8 +183,8 @@ func (r *run) senders(ctx context.Context, batches []otlpfile.Batch) ([]sender, 
 	return senders, errors.Join(failures...)
 }
 
-// source returns, for a client, a function that returns the next batch until no
-// batches remain, and one that is called when the batch was sent.
+// source returns two functions for a client. next returns the next batch, or false if
+// no batches remain. The client calls sent after each batch that it has sent.
 type source func(client int) (next func() (*lap, bool), sent func(*lap))
 
 // source returns the source of the run. Each batch is sent once by one of the

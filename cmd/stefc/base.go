@@ -46,8 +46,8 @@ func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, fi
 	}
 }
 
-// meantRoot returns the root that a -base with an unknown name can mean, as the end of a
-// message, or "" if there are several or none.
+// meantRoot suggests a root if a -base has an unknown name. The suggestion is the end of a
+// message. It is "" if several roots or none can be meant.
 func meantRoot(dir string, s *schema.Schema, given baseFlag) string {
 	var free, added []string // without a -base, and not in the code in the folder either
 	old := generatedSchema(dir)

@@ -144,7 +144,8 @@ func TestRunAgainstForm(t *testing.T) {
 	require.Contains(t, stderr, "     | Order.Packed: was field 4 and is field 5; new fields go to the end\n")
 }
 
-// TestRunRefusesFolderOfOtherSchema: the code of another schema stays.
+// TestRunRefusesFolderOfOtherSchema: without -replace, stefc does not remove the code of a
+// schema that has no root in common with the new one.
 func TestRunRefusesFolderOfOtherSchema(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)

@@ -76,7 +76,8 @@ enum Color { Red = 1 }
 		"   2 | struct Order root { SetID uint64 }\n     |                     ^~~~~", head+"struct Order root { SetID uint64 }\n")
 }
 
-// TestRunAgainstFormOfNewRoot: an older schema without the root has no streams of it.
+// TestRunAgainstFormOfNewRoot: -form has a root that the older schema lacks. The older
+// schema has no streams of this root, so stefc reports no change.
 func TestRunAgainstFormOfNewRoot(t *testing.T) {
 	stefc(t, shop)
 	require.NoError(t, os.Rename("shop.stef", "old.stef"))

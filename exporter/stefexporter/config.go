@@ -37,7 +37,8 @@ type Config struct {
 	// several: the spans of a trace (traceID) or the telemetry of a service (service). If
 	// it is empty, there is one backend.
 	RoutingKey RoutingKey `mapstructure:"routing_key"`
-	// Endpoints are the backends, instead of the addresses of the endpoint.
+	// Endpoints lists the backends. Use it instead of the endpoint if no single name
+	// resolves to all of them.
 	Endpoints []string `mapstructure:"endpoints"`
 	// ResolveInterval is how often the addresses of the endpoint are looked up.
 	ResolveInterval time.Duration `mapstructure:"resolve_interval"`

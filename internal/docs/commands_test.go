@@ -144,7 +144,8 @@ func (x *tester) session(b *block) error {
 	return nil
 }
 
-// long runs a long block in a clone of the repository, if it is asked to.
+// long checks a long block. If longEnv is set, it also runs the block in a clone of the
+// repository.
 func (x *tester) long(b *block) (how string, err error) {
 	if err := x.facts.check(b.text); err != nil {
 		return "", err

@@ -254,8 +254,8 @@ func (b *kafkaBroker) running(t *testing.T) time.Duration {
 }
 
 // sendRecordings sends the recordings of the repository, in the batches in which
-// they were recorded, and returns the items of each signal. Messages decode on
-// their own, so nothing gets smaller by being sent again.
+// they were recorded, and returns the number of items of each signal. Each message
+// decodes on its own, so a batch does not get smaller when it is sent again.
 func (p *producers) sendRecordings(t *testing.T, rounds int) map[string]int {
 	t.Helper()
 	items := map[string]int{}

@@ -47,7 +47,8 @@ type process struct {
 	started time.Duration // CPU that the start took
 }
 
-// start runs an example until its address, if it has one, accepts connections.
+// start starts an example. It waits until the address accepts connections, unless address
+// is empty, and until the log says that the Collector is ready.
 func start(t *testing.T, binary, example, address string, env ...string) *process {
 	t.Helper()
 	p := &process{name: example, command: exec.Command(binary, "--config", filepath.Join(examples, example+".yaml"))}

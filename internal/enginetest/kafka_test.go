@@ -246,10 +246,11 @@ func refused(t *testing.T, telemetry *componenttest.Telemetry, reason string) (n
 	return n
 }
 
-// TestKafkaBadMessages: messages that do not decode are passed over, each with an error
-// that says what to do, and those behind them arrive. The mistakes are counted once: another
-// consumer of the group does not get them again. This is so when the receiver marks messages
-// before it reads them, which is its default, and after with on_permanent_error.
+// TestKafkaBadMessages: the receiver skips messages that do not decode, logs for each an
+// error that says what to do, and delivers the messages after them. Each bad message is
+// counted once, because no other consumer of the group receives it again. The test uses two
+// settings of message_marking: the default, which marks messages before they are read, and
+// "after" with on_permanent_error.
 func TestKafkaBadMessages(t *testing.T) {
 	t.Run("before", func(t *testing.T) { testBadMessages(t, "{after: false, on_permanent_error: false}") })
 	t.Run("after", func(t *testing.T) { testBadMessages(t, "{after: true, on_permanent_error: true}") })

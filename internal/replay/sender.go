@@ -35,8 +35,8 @@ type Sender struct {
 	// again: with the cause, or with nil if the endpoint has not answered for
 	// PatienceForStream. It may be nil. Set it before the first Send.
 	Waiting func(cause error)
-	// Final reports whether an error stays as it is when it is tried again. It may be nil.
-	// Set it before the first Send.
+	// Final reports whether an error is permanent, so that a retry cannot help. It may be
+	// nil. Set it before the first Send.
 	Final func(cause error) bool
 
 	signals map[otlpfile.Signal]*signalSender

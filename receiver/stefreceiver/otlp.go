@@ -239,7 +239,8 @@ func (p *pipe[T]) notAdmitted(ctx context.Context, request *otlpRequest, err err
 		st = unavailable(err.Error(), p.core.config.RetryAfter)
 		p.meter.notAdmitted("otlp")
 	default:
-		// The client would return this error itself if its clock were faster.
+		// The client ended the request, or its deadline has passed. Return the status that
+		// gRPC uses for this.
 		st = status.FromContextError(err)
 		err = fmt.Errorf("gave up waiting for admission: %w", err)
 	}

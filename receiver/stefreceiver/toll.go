@@ -84,8 +84,8 @@ func (t *toll) leaveLane() {
 	}
 }
 
-// pause rests after work on a piece of that many bytes, if the request is expensive and
-// other clients are present.
+// pause waits after the work on a piece of weight bytes, if the request is expensive and
+// clients that are not expensive are present.
 func (t *toll) pause(ctx context.Context, weight int64) {
 	if t.expensive() && t.lanes.contended() {
 		rest(ctx, restAfter(time.Since(t.began), weight))

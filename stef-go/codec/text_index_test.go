@@ -18,8 +18,8 @@ import (
 // The first line of the output of benchmarks names their data.
 var _ = benchdata.Name("synthetic: texts of the test")
 
-// someText returns one of not too many texts, which differ in single bytes and in
-// length only: first and last bytes are the same in most of them.
+// someText returns a random text from a small set. The texts differ only in their length
+// and in one byte, so most of them have the same first and last bytes.
 func someText(rnd *rand.Rand) string {
 	n := rnd.IntN(40)
 	if rnd.IntN(50) == 0 {

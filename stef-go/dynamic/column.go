@@ -31,8 +31,9 @@ type column struct {
 	// owned has the columns below this one in order. Except for descendants of empty
 	// columns, which are omitted, this is the order in a frame.
 	owned []*column
-	// links has the column of each kept field or choice, of the element, or of key
-	// and value. In a recursive type that can be an enclosing column.
+	// links has one column for each kept field of a struct or choice of a oneof, one
+	// for the element of an array, and two for the key and the value of a multimap. In
+	// a recursive type, a link can refer to an enclosing column.
 	links []*column
 	// optional counts the optional fields among the kept.
 	optional int

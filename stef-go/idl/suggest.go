@@ -141,8 +141,8 @@ func literal(t token) bool {
 	return t.kind == number || t.kind == text || t.text == "true" || t.text == "false"
 }
 
-// typeHint returns what to write instead of kind in the place of a type, as the
-// end of a message, or "".
+// typeHint returns advice for the case that kind is found instead of a type. The advice
+// is the end of a message. It is "" if there is none.
 func typeHint(kind tokenKind) string {
 	switch {
 	case kind.startsDefinition():

@@ -171,9 +171,11 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	return true
 }
 
-// restoreExemplars makes the list of the record the n exemplars of the point: those of the
-// series with a bit in kept, and those that were sent, which it also copies to copies unless
-// that is nil. It returns what they count, and false if the series cannot keep one of them.
+// restoreExemplars sets list, which is part of the record, to the n exemplars of the point.
+// An exemplar with a bit in kept is copied from held, the exemplars of the series. The other
+// exemplars were sent; they are also copied to copies unless it is nil. restoreExemplars
+// returns the sum of what the exemplars count, and false if the series cannot keep one of
+// them.
 func (f *metricsReaderForm) restoreExemplars(list *stefrt.Array[Exemplar], held, copies []exemplarCopy, n int, kept uint64) (counted int, ok bool) {
 	list.BeginEncode() // clears the marks of the list, so that new ones propagate
 	list.SetLen(n)

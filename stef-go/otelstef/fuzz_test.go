@@ -19,9 +19,9 @@ import (
 // bounded by them.
 var small = stef.Limits{FrameBytes: 1 << 20, DictBytes: 1 << 20, RecordBytes: 128 << 10, Depth: 100, WindowBytes: 256 << 10}
 
-// fuzzReader reads whole streams by the generated reader and by package
-// dynamic. As far as both go they must see the same records, and where one ends
-// in an error the other must not end well.
+// fuzzReader reads streams with the generated reader and with package dynamic. The
+// records that both return must be equal, and either both or neither must return an
+// error. readBothWays and agree have the exceptions.
 func fuzzReader(f *testing.F, root *steftest.Root, published stef.WriterOption) {
 	for seed := range uint64(4) {
 		for _, options := range settings {

@@ -20,7 +20,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// asWriter names the folder of the program that TestKill kills.
+// asWriter is the environment variable that makes the test binary run crashingWriter. Its
+// value is the folder. TestKill sets it.
 const asWriter = "STEF_ROTATE_CRASH"
 
 // crashingWriter writes until it is killed. It prints the number of the last record

@@ -54,10 +54,11 @@ func CompatibleSchemas(old, new *Schema) error {
 	return errors.Join(errs...)
 }
 
-// Changes returns the changes of CompatibleSchemas and those of enums. It compares the
-// enums of each place that has one in both schemas. Under its old name an enum may get
-// values and new names for them. Under another name it must have all values, with their
-// names: the fields may have another enum now instead of one with another name.
+// Changes returns the changes that CompatibleSchemas reports, and those of enums. It
+// compares the enums of each place that has one in both schemas. An enum that keeps its
+// name may have more values, and new names for old values. An enum with another name must
+// have all old values with their old names: otherwise it may be a different enum, and not
+// a new name of the old one.
 //
 // spec: #evolution
 func Changes(old, new *Schema) []*ChangeError {

@@ -23,7 +23,7 @@ func TestGeneratedIsCurrent(t *testing.T) {
 		"destination.proto changed: run make generate")
 }
 
-// TestSpecimens holds the types to the bytes that the specification prints.
+// TestSpecimens checks that messages encode to the bytes that the specification prints.
 func TestSpecimens(t *testing.T) {
 	f := func(wants string, m proto.Message) {
 		t.Helper()

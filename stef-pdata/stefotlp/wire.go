@@ -213,8 +213,8 @@ func begin(dst []byte, tag byte, room int) (grown []byte, at int) {
 	return dst, len(dst)
 }
 
-// end writes the length of the message that begins at dst[at] into the room bytes that
-// begin reserved before it. It moves the message if the length needs more bytes.
+// end writes the length of the message that begins at dst[at]. begin has reserved room
+// bytes for the length before dst[at]. If the length needs more, end moves the message.
 func end(dst []byte, at, room int) []byte {
 	n := len(dst) - at
 	need := varintLen(uint64(n))

@@ -254,9 +254,9 @@ func TestAccepted(t *testing.T) {
 	require.Zero(t, a.sum(t, "otelcol_exporter_stef_otlp_bytes"), "sent as OTLP")
 }
 
-// TestTransient checks that a batch that the pipeline behind the receiver cannot
-// take yet arrives later: the receiver ends the stream, the exporter sends what
-// is not acknowledged again.
+// TestTransient checks that all batches arrive although the pipeline after the receiver
+// rejects some at first. The receiver then ends the stream, and the exporter sends the
+// batches that were not acknowledged once more.
 func TestTransient(t *testing.T) {
 	address := freeAddress(t)
 	s := &sink{counts: map[int64]int{}}

@@ -172,9 +172,10 @@ func options(uncompressed bool) Options {
 	return Options{Uncompressed: uncompressed, CreatedBy: "columnfile test", Plain: []string{"double", "time", "raw"}}
 }
 
-// Random tables of all types and nestings, with and without dictionaries and runs, in
-// several batches and row groups, are read back by the library as they were written, and the bytes do not
-// depend on the number of goroutines.
+// TestRandomTables writes random tables of all types and nestings, with and without
+// dictionaries and runs, in several batches and row groups. The Parquet library of Arrow
+// must read them back as they were written. The bytes must not depend on the number of
+// goroutines.
 func TestRandomTables(t *testing.T) {
 	schema := arrow.NewSchema(append(sharedFields(text), rowFields(text)...), nil)
 	seeds := 12

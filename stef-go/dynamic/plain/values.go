@@ -22,7 +22,8 @@ const (
 	kindSummary
 )
 
-// parts are the parts of a value. Doubles are their bits.
+// parts holds a value as the compact form sends it: its kind, a scalar, and lists of words
+// and floats. Doubles are stored as their bits.
 //
 // spec: #compact-points
 type parts struct {

@@ -95,8 +95,8 @@ func TestZstdAcrossFrames(t *testing.T) {
 	}
 }
 
-// TestZstdNextFrameWithoutRestart: a zstd frame that ended with its STEF frame is followed
-// by another one, which the next STEF frame need not announce.
+// TestZstdNextFrameWithoutRestart: a zstd frame may end together with a STEF frame. The next
+// STEF frame then begins a new zstd frame, and needs no flag for it.
 func TestZstdNextFrameWithoutRestart(t *testing.T) {
 	for _, checksum := range []bool{false, true} {
 		for _, first := range []func(c *coder, flags byte, s string) []byte{(*coder).complete, (*coder).flushedAndComplete} {

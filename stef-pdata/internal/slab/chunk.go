@@ -53,8 +53,8 @@ func (c *chunk) one() unsafe.Pointer {
 	return p
 }
 
-// run returns n objects that follow each other. They are zero. It returns nil for no objects:
-// the end of a chunk is not part of it, and no pointer may refer to it.
+// run returns n consecutive objects, which are zero. If n is 0, it returns nil, because a
+// pointer to the end of a chunk would be outside the chunk.
 func (c *chunk) run(n int) unsafe.Pointer {
 	if n == 0 {
 		return nil

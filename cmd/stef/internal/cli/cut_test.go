@@ -113,7 +113,8 @@ func TestCutWords(t *testing.T) {
 	}
 }
 
-// What is whole before the cut of a short file is printed, and converted with --skip.
+// If a short file is cut, cat prints the whole records before the cut, and convert --skip
+// converts them.
 func TestShortCuts(t *testing.T) {
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none.stef")

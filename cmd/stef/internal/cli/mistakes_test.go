@@ -420,7 +420,7 @@ func (m *mistakes) folder(name string) string {
 	return m.path(name)
 }
 
-// With --skip, empty and cut inputs do not end the conversion of several.
+// With --skip, empty and cut inputs do not end a conversion of several inputs.
 func TestSkipFiles(t *testing.T) {
 	m := newMistakes(t)
 	whole, err := os.ReadFile(m.metrics)

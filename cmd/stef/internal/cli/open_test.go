@@ -216,7 +216,7 @@ func TestSchemaVersions(t *testing.T) {
 	require.Equal(t, cli.ExitData, code)
 	require.NotContains(t, stderr, "another schema")
 
-	// A stream with damage behind its first frame is not said to be of another schema.
+	// If a stream is damaged after its first frame, the error does not blame the schema.
 	code, _, stderr = run(orders(t)[:20], "cat", "--schema", newer, "--base", "Order=3,2", "--root", "Order", "-")
 	require.Equal(t, cli.ExitData, code)
 	require.NotContains(t, stderr, "announces no schema")

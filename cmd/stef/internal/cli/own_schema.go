@@ -182,8 +182,9 @@ func (s *opened) candidates() stream.List {
 	return s.o.roots
 }
 
-// otherRoots says which roots of --schema the schema fits that the stream announces, if
-// that of --root does not fit or is not given. It returns "" if none fits.
+// otherRoots returns advice for an error: it names the roots of --schema that fit the
+// schema of the stream. It returns "" if no root fits, if the root of --root fits, or if
+// the stream announces no schema.
 func (s *opened) otherRoots() string {
 	if s.head == nil || s.head.Wire == nil {
 		return ""

@@ -136,8 +136,9 @@ func message(err error) string {
 	return text
 }
 
-// Package dynamic names the place of an error in another way than the package stef, and
-// the part of a frame in which a cut stream ends.
+// Errors of package dynamic differ from those of package stef: they write the frame after
+// the offset, and name the part of a frame in which a cut stream ends. message uses these
+// patterns to rewrite them.
 var (
 	frameLast = regexp.MustCompile(`offset (\d+), frame (\d+)`)
 	cutFrame  = regexp.MustCompile(`(frame \d+ at offset \d+: corrupt stream): (?:frame header|(?:un)?compressed size|content of a frame): `)

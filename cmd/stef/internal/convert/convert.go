@@ -49,7 +49,7 @@ func (e misfit) Is(target error) bool {
 	return target == ErrMisfit || e.signal && target == ErrOtherSignal
 }
 
-// Misfit returns an error with the arguments of fmt.Errorf that is ErrMisfit.
+// Misfit is like fmt.Errorf. The error that it returns is also ErrMisfit.
 func Misfit(format string, args ...any) error { return misfit{error: fmt.Errorf(format, args...)} }
 
 // OtherSignal is the ErrOtherSignal of an input that holds found, not the signal that a

@@ -132,9 +132,9 @@ func framed(t testing.TB, signal otlpfile.Signal, n int) (data []byte, ends []in
 	return data, ends, items
 }
 
-// TestMessages: files of the Collector's file exporter with encoding stef_encoding are
-// read, whole and cut: at each byte near the ends of messages, and some between them.
-// At full length it is any byte.
+// TestMessages reads files as the Collector's file exporter writes them with encoding
+// stef_encoding. It reads them whole, and cut at each byte near the ends of messages and at
+// some bytes between them. STEF_LONG=1 cuts at every byte.
 func TestMessages(t *testing.T) {
 	for _, signal := range signals {
 		data, ends, items := framed(t, signal, 6)

@@ -63,7 +63,7 @@ func (m *Messages) Next() ([]byte, error) {
 // at returns an error about the next message.
 func (m *Messages) at(text string, err error) error {
 	if each := (*file.EachError)(nil); errors.As(err, &each) {
-		// The place in the file, since the content has another one.
+		// Report the offset in the file: m.offset is an offset in the decompressed content.
 		return fmt.Errorf("offset %d, message %d, which is compressed alone with zstd: %w: %w", each.Offset, m.n, stef.ErrCorrupt, each.Err)
 	}
 	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -26,8 +26,8 @@ func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	return root, src, err
 }
 
-// rootOf is recognise, but returns the root of a stream that is clearly of another one
-// than requested.
+// rootOf is like recognise, but does not compare the result with the requested root: if
+// the stream clearly has another root, it returns that root without an error.
 func rootOf(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	if o.Root == nil {
 		return stream.Recognise(in)

@@ -144,8 +144,9 @@ func (in *Input) unpack() error {
 	return nil
 }
 
-// unpacker returns the name of the compression that an error is about. It repeats its
-// first error: buffers above it drop an error after the bytes before it.
+// unpacker adds the name of the compression to the errors of a decompressor. After its
+// first error, each Read returns this error again: a buffered reader above it can drop an
+// error that follows bytes.
 type unpacker struct {
 	name string // "" if errors already say it
 	r    io.Reader
