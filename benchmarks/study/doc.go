@@ -133,8 +133,8 @@ func (c *Context) CommandOf(names ...string) string {
 		choice = "(" + choice + ")"
 	}
 	data := ""
-	if folder := os.Getenv("STEF_DATA"); folder != "" && c.Sets != "" { // sets of one's own
-		data = fmt.Sprintf("STEF_DATA='%s' ", folder)
+	if os.Getenv("STEF_DATA") != "" && c.Sets != "" {
+		data = "STEF_DATA=FOLDER " // that of sets of one's own; pages name no folder of the machine
 	}
 	command := fmt.Sprintf("cd benchmarks && %sgo test -count=1 -timeout 2h -v -run '^TestReport$/^%s$' . -report again", data, choice)
 	if c.Full {

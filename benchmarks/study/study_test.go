@@ -275,7 +275,7 @@ func TestCommand(t *testing.T) {
 	c = &Context{Sets: "^mine "}
 	require.Contains(t, c.CommandOf("speed"), " . -report again -set '^mine '")
 	t.Setenv("STEF_DATA", "/data/mine")
-	require.Contains(t, c.CommandOf("speed"), "cd benchmarks && STEF_DATA='/data/mine' go test")
+	require.Contains(t, c.CommandOf("speed"), "cd benchmarks && STEF_DATA=FOLDER go test")
 }
 
 func TestStudiesHavePages(t *testing.T) {
