@@ -141,6 +141,12 @@ func (f *follower[T]) drain(t *tail[T]) (err error) {
 	}
 }
 
+// shrank reports whether the file was truncated after its size was read.
+func (t *tail[T]) shrank() bool {
+	info, err := t.Stat()
+	return err == nil && info.Size() < t.size
+}
+
 // step makes one step: it finds the next message or whole frame, reads the headers, or
 // delivers a frame. It reports false if there is no whole frame.
 func (f *follower[T]) step(t *tail[T]) (bool, error) {

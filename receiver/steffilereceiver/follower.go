@@ -466,7 +466,8 @@ func (f *follower[T]) advance(t *tail[T]) {
 		f.meter.read(end - t.place.Offset)
 		t.place.Offset = end
 	}
-	if err := errors.Join(t.place.identify(t.File, t.whole()), t.place.wasRead(t.File, &t.digest, t.whole())); err != nil {
+	err := errors.Join(t.place.identify(t.File, t.whole()), t.place.wasRead(t.File, &t.digest, t.whole()))
+	if err != nil && !t.shrank() { // the next pass counts a truncated file
 		f.warn(t.place.Key, "read", err)
 	}
 	f.save(false)
