@@ -8,7 +8,7 @@ package template
 // weighed as texts and as templates. If it is not on, only the bodies of samples are split.
 //
 // A change of the verdict makes the next bodies larger, because they cannot refer to
-// earlier bodies of the stream. So it needs several samples.
+// earlier bodies of the stream. So templates are given up only after several samples.
 type verdict struct {
 	known bool // there is a verdict
 	on    bool
@@ -44,7 +44,7 @@ const (
 	maxLoss   = whole / 16
 	minGain   = 0
 	clearGain = whole / 8
-	clearLoss = whole / 6
+	clearLoss = whole / 3
 )
 
 // samples counts a text and reports whether it belongs to a sample.
@@ -79,7 +79,7 @@ func (v *verdict) judge(text, split int) {
 	v.total += v.spent - v.total/memory
 	share := v.saved * whole / max(v.total, 1)
 	v.size, v.gain, v.spent = 0, 0, 0
-	loses := v.count >= fewSamples && share < -clearLoss || (v.count >= minSamples || !v.known && v.count >= fewSamples) && share < -maxLoss
+	loses := v.count >= fewSamples && share < -clearLoss || v.count >= minSamples && share < -maxLoss
 	switch {
 	case !v.on && v.count > 1 && share > minGain:
 		*v = verdict{known: true, on: true}
