@@ -32,22 +32,31 @@ var olderLogs = schema.WireSchema{4, 1, 4, 7, 4, 5, 10, 3, 7, 2}
 // firstCompact are the fields of the first version of the compact form of logs.
 var firstCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2}
 
-// A peer with the first version of the compact form gets that version, and its streams
+// secondCompact are those of the second version.
+var secondCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 3}
+
+// A peer with an older version of the compact form gets that version, and its streams
 // are read.
-func TestFirstCompactLogs(t *testing.T) {
+func TestOlderCompactLogs(t *testing.T) {
 	newest := otelstef.LogsCompactRoot()
 	first, err := schema.Cut(newest, firstCompact)
+	require.NoError(t, err)
+	second, err := schema.Cut(newest, secondCompact)
 	require.NoError(t, err)
 	sendLogs(t, newest, first, firstCompact)
 	sendLogs(t, first, newest, firstCompact)
 	sendLogs(t, first, first, firstCompact)
+	sendLogs(t, newest, second, secondCompact)
+	sendLogs(t, second, newest, secondCompact)
+	sendLogs(t, second, first, firstCompact)
+	sendLogs(t, newest, newest, schema.WireOf(newest))
 	sendLogs(t, first, otelstef.LogsRoot(), schema.WireOf(otelstef.LogsRoot()))
 }
 
 // firstCompactMetrics are the fields of the first version of the compact form of metrics.
 var firstCompactMetrics = schema.WireSchema{8, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 6}
 
-// TestFirstCompactMetrics is TestFirstCompactLogs for metrics.
+// TestFirstCompactMetrics is TestOlderCompactLogs for metrics.
 func TestFirstCompactMetrics(t *testing.T) {
 	newest := otelstef.MetricsCompactRoot()
 	first, err := schema.Cut(newest, firstCompactMetrics)

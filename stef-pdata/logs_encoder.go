@@ -34,8 +34,7 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 	config := newEncoderConfig(Ordered, options)
 	e := &LogsEncoder{w: w, rec: w.Record()}
 	e.init(config.mode, features.OfLogs(w.Fields()))
-	e.write.Init(w.Dicts(), e.features.Templates && config.templates.use(w.Stats().Compression),
-		e.features.References, e.features.ValueReferences)
+	e.write.Init(w.Dicts(), config.templates.use(w.Stats().Compression), e.features)
 	e.write.Split.Always = w.Stats().Compression == stef.None
 	e.write.Split.Small = config.templates == TemplatesOn
 	return e

@@ -52,7 +52,18 @@ func (r *random) repeating(n, broken int) plog.Logs {
 			path, size, trace[3] = path+"1", size+1, trace[3]+1
 			lr.Attributes().PutStr("extra", "")
 		}
-		switch r.IntN(4) {
+		uptime := float64(r.IntN(1e6)) / 1000
+		local := at.In(time.FixedZone("", 900*(r.IntN(2)*7-4)))
+		switch r.IntN(7) {
+		case 4:
+			lr.Attributes().PutDouble("uptime", uptime)
+			lr.Body().SetStr(fmt.Sprintf("%s: %.3f: [GC %d", local.Format("2006-01-02T15:04:05.000-0700"), uptime, r.IntN(100)))
+		case 5:
+			lr.Attributes().PutDouble("uptime", uptime)
+			lr.Body().SetStr(fmt.Sprintf("%s INFO up %v s %d", strings.Replace(local.Format("2006-01-02 15:04:05.000"), ".", ",", 1), uptime, r.IntN(100)))
+		case 6:
+			lr.Attributes().PutDouble("uptime", uptime)
+			lr.Body().SetStr(fmt.Sprintf("[%s] %s host%d up %.2f", local.Format("Mon Jan 02 15:04:05.000000 2006"), local.Format("Jan _2 15:04:05"), r.IntN(3), uptime))
 		case 0:
 			lr.Body().SetStr(fmt.Sprintf(`%s {"trace":"%s","span":"%s","path":"%s","free":%d}`, at.Format("2006-01-02T15:04:05.000Z"), trace, span, path, r.IntN(1e6)))
 		case 1:
@@ -136,6 +147,7 @@ func (r *random) copying(n, broken int, clashes bool) plog.Logs {
 			m.PutStr("event", event)
 			inner := m.PutEmptyMap("inner")
 			inner.PutStr("at", at.Format("2006-01-02T15:04:05Z"))
+			inner.PutStr("local", at.In(time.FixedZone("", 19800)).Format("2006-01-02T15:04:05.000-07:00"))
 			inner.PutStr("user", fmt.Sprintf("user-%d", r.IntN(1000)))
 			inner.PutInt("count", int64(i))
 			m.PutStr("user", "another user")
@@ -151,6 +163,7 @@ func (r *random) copying(n, broken int, clashes bool) plog.Logs {
 		lr.Attributes().PutStr("trace_id", trace.String())
 		lr.Attributes().PutStr("span_id", span.String())
 		lr.Attributes().PutStr("event", event)
+		lr.Attributes().PutStr("when", strings.Replace(at.Format("2006-01-02 15:04:05.000"), ".", ",", 1))
 		if clashes && r.one(5) {
 			lr.Attributes().PutStr("clash", []string{"\x00t", "\x00kevent", "\x00", "\x00kinner event"}[r.IntN(4)])
 		}

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
@@ -68,4 +69,29 @@ func TestSizesOfLogs(t *testing.T) {
 	f("cloudtrail", 0.67)
 	f("astronomy", 0.51)
 	f("k8sapps", 0.61)
+}
+
+// TestSizesOfCompactLogs is TestSizesOfLogs for what an exporter sends: the compact form, at
+// level fastest.
+func TestSizesOfCompactLogs(t *testing.T) {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1))
+	require.NoError(t, err)
+	f := func(name string, most float64) {
+		t.Helper()
+		parts := logParts(t, name)
+		lds := unmarshalLogs(t, parts)
+		otlp := 0
+		for _, part := range parts {
+			otlp += len(z.EncodeAll(part, nil))
+		}
+		size := len(encodeLogs(t, lds, stefpdata.Ordered, stef.WithCompression(stef.Zstd), stef.WithCompressionLevel(stef.LevelFastest), otelstef.CompactLogs()))
+		share := float64(size) / float64(otlp)
+		t.Logf("%-10s %.3f of OTLP (at most %.2f)", name, share, most)
+		require.LessOrEqual(t, share, most, name)
+	}
+	f("kafka", 0.44)
+	f("webnodes", 0.47)
+	f("cloudtrail", 0.62)
+	f("astronomy", 0.46)
+	f("k8sapps", 0.55)
 }

@@ -298,7 +298,8 @@ func (s *logsRules) plain(rec, out view) error {
 		return err
 	}
 	refers, _ := rec.sub("Compact").get("Refers").(bool)
-	return s.references(log, refers)
+	_, formats := rec.sub("Compact").get("Formats").(bool)
+	return s.references(log, refers, formats)
 }
 
 func (s *logsRules) readIDs(rec, log view, form uint64) error {

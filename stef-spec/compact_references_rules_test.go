@@ -5,6 +5,9 @@ package spec_test
 
 import (
 	"fmt"
+	"math"
+	"math/big"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +18,7 @@ import (
 const (
 	choiceString   = 1
 	choiceInt64    = 3
+	choiceFloat64  = 4
 	choiceArray    = 5
 	choiceBodyMap  = 6
 	choiceValue    = 2
@@ -25,14 +29,16 @@ const (
 //
 // spec: #compact-references
 type referenceRules struct {
-	log   view
-	pairs []*dynamic.Pair // of the body
-	total int
+	log     view
+	formats bool            // the stream has the field Formats
+	pairs   []*dynamic.Pair // of the body
+	total   int
 }
 
-// references replaces the references of a log record. sent is whether Refers is true.
-func (s *logsRules) references(log view, sent bool) error {
-	x := referenceRules{log: log}
+// references replaces the references of a log record. sent is whether Refers is true, and formats
+// whether the stream has the field Formats.
+func (s *logsRules) references(log view, sent, formats bool) error {
+	x := referenceRules{log: log, formats: formats}
 	body := dynamic.Clone(log.get("Body")).(*dynamic.Oneof)
 	attributes := dynamic.Clone(log.get("Attributes")).(*dynamic.Multimap)
 	log.set("Body", body)
@@ -103,6 +109,15 @@ func (x *referenceRules) text(ref, also string) (string, bool) {
 		return id, id != ""
 	case letter == "T" && len(rest) == 1:
 		return timeText(x.log.number("Time"), rest)
+	case letter == "L" && len(rest) == 4 && x.formats:
+		return clockText(x.log.number("Time"), rest)
+	case letter == "d" && also == "a" && len(rest) == 2 && x.formats:
+		pairs := x.log.get("Attributes").(*dynamic.Multimap).Pairs
+		if int(rest[0]) < len(pairs) {
+			if v := pairs[rest[0]].Value.(*dynamic.Oneof); v.Choice == choiceFloat64 {
+				return decimalText(v.Value.(float64), rest[1])
+			}
+		}
 	case letter == "k" && also == "k":
 		for _, p := range x.pairs {
 			if v := p.Value.(*dynamic.Oneof); p.Key == rest && v.Choice == choiceString {
@@ -136,4 +151,49 @@ func timeText(unixNano uint64, format string) (string, bool) {
 	}
 	decimals, ok := layouts[format]
 	return at.Format(strings.Replace("2006-01-02T15:04:05Z", "Z", decimals+"Z", 1)), ok
+}
+
+// clockText returns Time in a format of four bytes.
+func clockText(unixNano uint64, format string) (string, bool) {
+	layout, ok := map[byte]string{
+		'T': "2006-01-02T15:04:05?", ' ': "2006-01-02 15:04:05?", '/': "2006/01/02 15:04:05?",
+		'C': "02/Jan/2006:15:04:05?", 'J': "Jan _2 15:04:05?", 'A': "Mon Jan 02 15:04:05? 2006",
+	}[format[0]]
+	zone, known := map[byte]string{'0': "", 'Z': "Z", '+': "-0700", ':': "-07:00", ' ': " -0700"}[format[2]]
+	quarters := int64(format[3]) - 64
+	if !ok || !known || quarters < -56 || quarters > 56 {
+		return "", false
+	}
+	nanos := fmt.Sprintf("%09d", unixNano%1e9)
+	decimals := ""
+	switch c := format[1]; {
+	case c == '0':
+	case c >= '1' && c <= '9':
+		decimals = "." + nanos[:c-'0']
+	case c >= 'a' && c <= 'i':
+		decimals = "," + nanos[:c-'a'+1]
+	default:
+		return "", false
+	}
+	clock := new(big.Int).SetUint64(unixNano)
+	if clock.Add(clock, big.NewInt(quarters*900*1e9)); !clock.IsUint64() {
+		return "", false
+	}
+	at := time.Unix(int64(unixNano/1e9), 0).In(time.FixedZone("", int(quarters)*900))
+	return strings.Replace(at.Format(layout), "?", decimals, 1) + at.Format(zone), true
+}
+
+// decimalText returns the shortest decimal of a double with at least so many decimals.
+func decimalText(f float64, digit byte) (string, bool) {
+	if a := math.Abs(f); digit < '0' || digit > '9' || math.IsNaN(f) || a != 0 && (a < math.Pow(2, -20) || a >= math.Pow(2, 53)) {
+		return "", false
+	}
+	whole, decimals, _ := strings.Cut(strconv.FormatFloat(f, 'f', -1, 64), ".")
+	for len(decimals) < int(digit-'0') {
+		decimals += "0"
+	}
+	if decimals == "" {
+		return whole, true
+	}
+	return whole + "." + decimals, true
 }

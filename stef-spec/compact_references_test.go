@@ -5,8 +5,11 @@ package spec_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,12 +23,13 @@ import (
 // randomText returns a text that is often a reference.
 func randomText(r *rand.Rand) string {
 	return pick(r, "", "\x00", "\x00t", "\x00s", "\x00T0", "\x00T9", "\x00TC", "\x00Tx", "\x00a\x00", "\x00a\x01", "\x00a\xff", "\x00k", "\x00ka", "\x00kb",
-		"\x00kc", "\x00t ", "text", "another text")
+		"\x00kc", "\x00t ", "text", "another text", "\x00LT3+D", "\x00L c:\x08", "\x00L/6Zx", "\x00LC0 @", "\x00LJ00@", "\x00LA60y",
+		"\x00LX00@", "\x00LTj0@", "\x00LT0Z", "\x00d\x000", "\x00d\x013", "\x00d\x02:", "\x00d\xff1", "\x00d\x00")
 }
 
 // randomReferences changes a log record whose texts are often references.
 func randomReferences(r *rand.Rand, log *otelstef.LogRecord) {
-	log.SetTime(start + uint64(r.IntN(5))*second)
+	log.SetTime(pick(r, start+uint64(r.IntN(5))*second, start+r.Uint64N(second), 0, math.MaxUint64))
 	log.SetTraceID(pick(r, nil, []byte("trace-1-------16"), []byte("trace-2-------16"), []byte("odd")))
 	log.SetSpanID(pick(r, nil, []byte("span-1-8"), []byte("span-2-8")))
 	if r.IntN(3) > 0 {
@@ -36,7 +40,9 @@ func randomReferences(r *rand.Rand, log *otelstef.LogRecord) {
 		log.Attributes().SetLen(n)
 		for i := range n {
 			log.Attributes().SetKey(i, pick(r, "a", "b", "c"))
-			switch r.IntN(8) {
+			switch r.IntN(9) {
+			case 8:
+				log.Attributes().Value(i).SetFloat64(pick(r, 0, math.Copysign(0, -1), 4.18, -7, 1e300, 1e-6, 1e-7, 1<<53-1, 1<<53, 123456789012.1, math.NaN(), math.Inf(1)))
 			case 0:
 				log.Attributes().Value(i).SetInt64(int64(r.IntN(3)))
 			case 1:
@@ -172,4 +178,55 @@ func TestReferencesTooLong(t *testing.T) {
 	f(0, 16, 1<<16, false)
 	f(8, 8, 1<<16, false)
 	f(8, 9, 1<<16, true)
+}
+
+// TestFormats checks the lines of the specification with a reader and by the rules.
+func TestFormats(t *testing.T) {
+	lines := 0
+	found := blocks("stef-formats")
+	require.Len(t, found, 1)
+	for line := range strings.Lines(found[0].text()) {
+		line = strings.TrimSuffix(line, "\n")
+		fields := strings.SplitN(line, " ", 3)
+		ref, err := hex.DecodeString("00" + fields[1])
+		require.NoError(t, err)
+		var out bytes.Buffer
+		w, err := otelstef.NewLogsWriter(&out, otelstef.CompactLogs())
+		require.NoError(t, err)
+		log := w.Record().Record()
+		log.Attributes().SetLen(1)
+		var text string
+		ok := false
+		if ref[1] == 'L' {
+			unixNano, err := strconv.ParseUint(fields[0], 10, 64)
+			require.NoError(t, err)
+			log.SetTime(unixNano)
+			text, ok = clockText(unixNano, string(ref[2:]))
+		} else {
+			f, err := strconv.ParseFloat(fields[0], 64)
+			require.NoError(t, err)
+			log.Attributes().Value(0).SetFloat64(f)
+			text, ok = decimalText(f, ref[3])
+		}
+		want := fields[2]
+		if want == "no reference" {
+			require.False(t, ok, line)
+			want = string(ref)
+		} else {
+			require.True(t, ok, line)
+			require.Equal(t, want, text, line)
+		}
+		body := log.Body().SetTemplate()
+		body.SetTemplate("\x00")
+		body.Params().SetLen(1)
+		body.Params().Set(0, true, string(ref))
+		require.NoError(t, w.Write())
+		require.NoError(t, w.Close())
+		r, err := otelstef.NewLogsReader(bytes.NewReader(out.Bytes()))
+		require.NoError(t, err)
+		require.True(t, r.Next(), r.Err())
+		require.Equal(t, want, r.Record().Record().Body().Template().Params().Value(0), line)
+		lines++
+	}
+	require.Greater(t, lines, 10)
 }

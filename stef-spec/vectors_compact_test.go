@@ -327,8 +327,9 @@ func compactLogsVectors() []vector {
 	vectorOf := func(name, about string, run func(s *logs)) vector {
 		return newVector(logsRoot, otelstef.NewLogsWriter, "logs_"+name, about, first, run)
 	}
-	newestOf := func(name, about string, run func(w *otelstef.LogsWriter) error) vector {
-		return vector{name: "logs_" + name, about: about, root: logsRoot, options: compactOptions("Logs", otelstef.CompactLogs()),
+	secondVersion := options{{"WithSchema(8 1 4 7 4 5 15 3 7 2 3), the second version of the compact form", stef.WithSchema(secondCompactLogs)}}
+	withReferences := func(name, about string, options options, run func(w *otelstef.LogsWriter) error) vector {
+		return vector{name: "logs_" + name, about: about, root: logsRoot, options: options,
 			write: func(out io.Writer, options []stef.WriterOption) error {
 				w, err := otelstef.NewLogsWriter(out, options...)
 				if err != nil {
@@ -385,13 +386,17 @@ func compactLogsVectors() []vector {
 				})
 			}
 		}),
-		newestOf("compact_references", "parameters that are references: ids, attributes, the time in each format, and texts that only look like references.", writeReferences),
-		newestOf("compact_values", "attributes and texts in a structured body that are references: ids, times, pairs of the body; a record whose values are no references.", writeValueReferences),
+		withReferences("compact_references", "parameters that are references: ids, attributes, the time in each format, and texts that only look like references.", secondVersion, writeReferences),
+		withReferences("compact_values", "attributes and texts in a structured body that are references: ids, times, pairs of the body; a record whose values are no references.", secondVersion, writeValueReferences),
+		withReferences("compact_formats", "references with a format: clocks in several layouts and zones, and decimals of doubles; texts that only look like them.", compactOptions("Logs", otelstef.CompactLogs()), writeFormats),
 	}
 }
 
 // firstCompactLogs is the schema of the first version of the compact form of logs.
 var firstCompactLogs = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2}
+
+// secondCompactLogs is that of the second version, which does not have the field Formats.
+var secondCompactLogs = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 3}
 
 func writeReferences(w *otelstef.LogsWriter) error {
 	refs := []string{otelstef.ReferenceTrace, otelstef.ReferenceSpan, otelstef.ReferenceAttribute + "\x00", otelstef.ReferenceAttribute + "\x01",
@@ -409,6 +414,31 @@ func writeReferences(w *otelstef.LogsWriter) error {
 			t.Params().Set(p, true, ref)
 		}
 		t.Params().Set(len(refs), false, otelstef.ReferenceTrace) // no reference: its key is false
+		if err := w.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeFormats(w *otelstef.LogsWriter) error {
+	refs := []string{"\x00LT3+D", "\x00L c0D", "\x00L/6Z@", "\x00LC0 0", "\x00LJ00V", "\x00LA60@", "\x00LT9:V", "\x00LT0Zx", "\x00LT0Zy", "\x00LT0+",
+		"\x00d\x000", "\x00d\x003", "\x00d\x010", "\x00d\x011", "\x00d\x021", "\x00d\x030", "\x00d\x00:"}
+	for i := range uint64(3) {
+		r := w.Record().Record()
+		r.SetTime([]uint64{start + 9*24*3600*second + 1_234_567_890, start + 1, 3600 * second}[i])
+		setAttributes(r.Attributes(), "uptime", 4.18+float64(i), "ratio", float64(i), "tiny", 1e-7, "count", 7)
+		if i == 0 {
+			w.SetReferences(true)
+			r.Attributes().SetLen(5)
+			r.Attributes().SetString(4, "at", "\x00L 00D")
+		}
+		t := r.Body().SetTemplate()
+		t.SetTemplate(strings.Repeat("\x00 ", len(refs)))
+		t.Params().SetLen(len(refs))
+		for p, ref := range refs {
+			t.Params().Set(p, true, ref)
+		}
 		if err := w.Write(); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 type CompactLog struct {
 	node                stefrt.Node
 	traceHigh, traceLow float64
-	refers              bool
+	refers, formats     bool
 }
 
 // The fields of CompactLog, as bits of Modified.
@@ -22,6 +22,7 @@ const (
 	CompactLogFieldTraceHigh uint64 = 1 << iota
 	CompactLogFieldTraceLow
 	CompactLogFieldRefers
+	CompactLogFieldFormats
 )
 
 // NewCompactLog returns an initial value that is not part of a record.
@@ -67,6 +68,19 @@ func (s *CompactLog) SetRefers(v bool) {
 	}
 }
 
+// Formats is always false. A stream with this field can have references with a format.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
+func (s *CompactLog) Formats() bool { return s.formats }
+
+// SetFormats sets Formats.
+// It belongs to the compact form: the writer sets it. Programs must not use it.
+func (s *CompactLog) SetFormats(v bool) {
+	if s.formats != v {
+		s.node.Mark(CompactLogFieldFormats)
+		s.formats = v
+	}
+}
+
 // String returns s as JSON for human readers.
 func (s *CompactLog) String() string { return stefrt.StringOf(s.json) }
 
@@ -81,6 +95,7 @@ func (s *CompactLog) json(j *stefrt.JSON) {
 	j.Field("TraceHigh").Any(s.traceHigh)
 	j.Field("TraceLow").Any(s.traceLow)
 	j.Field("Refers").Any(s.refers)
+	j.Field("Formats").Any(s.formats)
 	j.Close('}')
 }
 
@@ -92,7 +107,7 @@ func (s *CompactLog) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent,
 // clear sets the initial value without marks.
 func (s *CompactLog) clear() {
 	s.node.SetModified(0)
-	s.traceHigh, s.traceLow, s.refers = 0, 0, false
+	s.traceHigh, s.traceLow, s.refers, s.formats = 0, 0, false, false
 }
 
 var initialCompactLog = NewCompactLog()
@@ -106,22 +121,24 @@ func (s *CompactLog) CopyFrom(src *CompactLog) {
 	s.SetTraceHigh(src.traceHigh)
 	s.SetTraceLow(src.traceLow)
 	s.SetRefers(src.refers)
+	s.SetFormats(src.formats)
 }
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.
 func (s *CompactLog) Equal(o *CompactLog) bool {
 	return stefrt.SameFloat(s.traceHigh, o.traceHigh) &&
 		stefrt.SameFloat(s.traceLow, o.traceLow) &&
-		s.refers == o.refers
+		s.refers == o.refers &&
+		s.formats == o.formats
 }
 
 // markAll marks all of s as changed.
-func (s *CompactLog) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>61) }
+func (s *CompactLog) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>60) }
 
 type compactLogEncoder struct {
 	head                stefrt.StructEncoder
 	traceHigh, traceLow codec.Float64Encoder
-	refers              codec.BoolEncoder
+	refers, formats     codec.BoolEncoder
 }
 
 func (e *compactLogEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -129,6 +146,7 @@ func (e *compactLogEncoder) register(b *stefrt.EncoderBuilder, name string) {
 		stefrt.PrimitiveEncoder("TraceHigh", &e.traceHigh, ""),
 		stefrt.PrimitiveEncoder("TraceLow", &e.traceLow, ""),
 		stefrt.PrimitiveEncoder("Refers", &e.refers, ""),
+		stefrt.PrimitiveEncoder("Formats", &e.formats, ""),
 	)
 }
 
@@ -144,12 +162,15 @@ func (e *compactLogEncoder) Encode(s *CompactLog) {
 	if mask&CompactLogFieldRefers != 0 {
 		e.refers.Encode(s.refers)
 	}
+	if mask&CompactLogFieldFormats != 0 {
+		e.formats.Encode(s.formats)
+	}
 }
 
 type compactLogDecoder struct {
 	head                stefrt.StructDecoder
 	traceHigh, traceLow codec.Float64Decoder
-	refers              codec.BoolDecoder
+	refers, formats     codec.BoolDecoder
 }
 
 func (d *compactLogDecoder) register(b *stefrt.DecoderBuilder, name string) {
@@ -157,6 +178,7 @@ func (d *compactLogDecoder) register(b *stefrt.DecoderBuilder, name string) {
 		stefrt.PrimitiveDecoder("TraceHigh", &d.traceHigh, ""),
 		stefrt.PrimitiveDecoder("TraceLow", &d.traceLow, ""),
 		stefrt.PrimitiveDecoder("Refers", &d.refers, ""),
+		stefrt.PrimitiveDecoder("Formats", &d.formats, ""),
 	)
 }
 
@@ -171,5 +193,8 @@ func (d *compactLogDecoder) Decode(s *CompactLog) {
 	}
 	if mask&CompactLogFieldRefers != 0 {
 		s.refers = d.refers.Decode()
+	}
+	if mask&CompactLogFieldFormats != 0 {
+		s.formats = d.formats.Decode()
 	}
 }

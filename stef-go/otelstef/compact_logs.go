@@ -26,7 +26,7 @@ type heldLog struct{ time, observed, ids, trace, known, id uint64 }
 
 const (
 	compactLogs   = LogsFieldCompact | LogsFieldTrace | LogsFieldKnown | LogsFieldID
-	compactLog    = CompactLogFieldTraceHigh | CompactLogFieldTraceLow // without Refers, which older streams lack
+	compactLog    = CompactLogFieldTraceHigh | CompactLogFieldTraceLow // without Refers and Formats, which older streams lack
 	compactRecord = LogRecordFieldCompactTime | LogRecordFieldCompactObserved | LogRecordFieldCompactForm
 	logIDs        = LogRecordFieldTraceID | LogRecordFieldSpanID
 	logTimes      = LogRecordFieldTime | LogRecordFieldObservedTime | LogRecordFieldObservedDelta
@@ -48,6 +48,10 @@ func (f LogsFields) Compact() bool {
 // Refers reports whether attributes and structured bodies in a stream with these fields
 // can have references. Streams in the first version of the compact form cannot.
 func (f LogsFields) Refers() bool { return f.Compact() && f.CompactLog&CompactLogFieldRefers != 0 }
+
+// Formats reports whether a stream with these fields can have references with a format,
+// ReferenceClock and ReferenceDouble. The first versions of the compact form cannot.
+func (f LogsFields) Formats() bool { return f.Refers() && f.CompactLog&CompactLogFieldFormats != 0 }
 
 // SetReferences says whether the next records have references: attributes, and texts in
 // structured bodies, that begin with the byte 0 and stand for other text of the log
@@ -227,6 +231,7 @@ func (f *logsReaderForm) start(r *LogsReader) {
 	f.log.IDs, f.fields = compact.NoIDs, compact.LogFields{}
 	f.values.forget()
 	f.references.forget()
+	f.references.formats, f.values.formats = r.fields.Formats(), r.fields.Formats()
 	if f.on {
 		f.measured = measuredLogs{&r.record, &f.sent.ids, &f.values, &f.references}
 		stefrt.Measure(&r.ReadStream, &f.measured)
@@ -266,6 +271,9 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 		}
 		if mask&CompactLogFieldRefers != 0 {
 			f.wire.refers = d.refers.Decode()
+		}
+		if mask&CompactLogFieldFormats != 0 {
+			d.formats.Decode() // that the stream has the field says it
 		}
 	}
 	if mask&LogsFieldTrace != 0 {

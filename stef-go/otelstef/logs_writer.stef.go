@@ -16,7 +16,7 @@ import (
 // LogsCompactSchema returns the wire schema of Logs in the compact form, which is the whole
 // schema of the file.
 func LogsCompactSchema() schema.WireSchema {
-	return schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 3}
+	return schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 4}
 }
 
 // LogsRootName is the name of the root struct of Logs streams.

@@ -5,6 +5,7 @@ package otelstef
 
 import (
 	"encoding/hex"
+	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -30,84 +31,31 @@ const (
 	ReferenceTime = "\x00T"
 	// ReferenceKey is followed by a key of the structured body. Only attributes have it.
 	ReferenceKey = "\x00k"
+	// ReferenceClock is followed by a ClockFormat. LogsFields.Formats says whether a stream
+	// can have it.
+	ReferenceClock = "\x00L"
+	// ReferenceDouble is followed by the number of an attribute and by a digit, both as a
+	// byte: the shortest decimal of the double, with at least so many decimals.
+	// LogsFields.Formats says whether a stream can have it.
+	ReferenceDouble = "\x00d"
 )
-
-// TimeFormat is how a time is written in a body. All formats are in UTC, and truncate
-// digits that they do not show.
-type TimeFormat byte
-
-// The formats.
-const (
-	TimeSeconds      TimeFormat = '0' // 2006-01-02T15:04:05Z
-	TimeMilliseconds TimeFormat = '3' // 2006-01-02T15:04:05.000Z
-	TimeMicroseconds TimeFormat = '6' // 2006-01-02T15:04:05.000000Z
-	TimeNanoseconds  TimeFormat = '9' // 2006-01-02T15:04:05.000000000Z
-	TimeCommonLog    TimeFormat = 'C' // 02/Jan/2006:15:04:05 +0000
-)
-
-const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
-
-// AppendTime appends a time in Unix nanoseconds in a format. ok is false if there is no
-// such format.
-func AppendTime(dst []byte, format TimeFormat, unixNano uint64) (text []byte, ok bool) {
-	seconds, nanos := unixNano/1e9, unixNano%1e9
-	year, month, day := date(seconds / 86400)
-	clock := func(dst []byte) []byte {
-		s := seconds % 86400
-		dst = append(two(dst, s/3600), ':')
-		dst = append(two(dst, s/60%60), ':')
-		return two(dst, s%60)
-	}
-	if format == TimeCommonLog {
-		dst = append(two(dst, day), '/')
-		dst = append(dst, months[3*month-3:3*month]...)
-		dst = append(two(two(append(dst, '/'), year/100), year%100), ':')
-		return append(clock(dst), " +0000"...), true
-	}
-	decimals := int(format) - '0'
-	if decimals != 0 && decimals != 3 && decimals != 6 && decimals != 9 {
-		return dst, false
-	}
-	dst = append(two(two(dst, year/100), year%100), '-')
-	dst = append(two(dst, month), '-')
-	dst = clock(append(two(dst, day), 'T'))
-	if decimals > 0 {
-		dst = append(dst, '.')
-		for unit := uint64(1e8); decimals > 0; decimals-- {
-			dst = append(dst, byte('0'+nanos/unit%10))
-			unit /= 10
-		}
-	}
-	return append(dst, 'Z'), true
-}
-
-func two(dst []byte, n uint64) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
-
-// date converts days since 1970 to the proleptic Gregorian calendar. It counts years
-// from March, so that the leap day is the last one.
-func date(days uint64) (year, month, day uint64) {
-	days += 719468
-	era, inEra := days/146097, days%146097
-	y := (inEra - inEra/1460 + inEra/36524 - inEra/146096) / 365
-	inYear := inEra - (365*y + y/4 - y/100)
-	m := (5*inYear + 2) / 153
-	year, month, day = era*400+y, m+3, inYear-(153*m+2)/5+1
-	if month > 12 {
-		return year + 1, month - 12, day
-	}
-	return year, month, day
-}
 
 // referenced returns what a reference stands for: text of the record, or text that was
 // appended to dst. ok is false if it is no reference, or refers to what the record does
-// not have.
-func referenced(dst []byte, r *LogRecord, text string) (_ []byte, own string, ok bool) {
+// not have. formats says whether the stream can have references with a format.
+func referenced(dst []byte, r *LogRecord, text string, formats bool) (_ []byte, own string, ok bool) {
 	switch {
 	case len(text) < 2 || text[0] != 0:
 	case text == ReferenceTrace && len(r.traceID) > 0:
 		return hex.AppendEncode(dst, r.traceID), "", true
 	case text == ReferenceSpan && len(r.spanID) > 0:
 		return hex.AppendEncode(dst, r.spanID), "", true
+	case len(text) > 3:
+		if !formats {
+			return dst, "", false
+		}
+		dst, ok = formatted(dst, r, text)
+		return dst, "", ok
 	case len(text) != 3:
 	case text[:2] == ReferenceTime:
 		dst, ok = AppendTime(dst, TimeFormat(text[2]), r.time)
@@ -127,6 +75,21 @@ func referenced(dst []byte, r *LogRecord, text string) (_ []byte, own string, ok
 	return dst, "", false
 }
 
+// formatted appends what a reference with a format stands for.
+func formatted(dst []byte, r *LogRecord, text string) ([]byte, bool) {
+	switch text[:2] {
+	case ReferenceClock:
+		return AppendClock(dst, ClockFormat(text[2:]), r.time)
+	case ReferenceDouble:
+		if len(text) == 4 && int(text[2]) < len(r.attributes.pairs) {
+			if v := &r.attributes.pairs[text[2]].value; v.typ == AnyValueTypeFloat64 {
+				return AppendDecimal(dst, math.Float64frombits(v.num), text[3])
+			}
+		}
+	}
+	return dst, false
+}
+
 // maxReferences is the maximum total length of the texts of the references of a record.
 const maxReferences = 1 << 20
 
@@ -134,6 +97,7 @@ const maxReferences = 1 << 20
 // reader keeps the parameters that were sent, because the next record may not change
 // them.
 type references struct {
+	formats bool     // the stream can have references with a format
 	sent    []string // for each parameter the reference, or "" if it is none
 	found   int      // number of references in sent
 	text    []byte
@@ -241,7 +205,7 @@ func (f *references) replace(r *LogRecord, m *BodyParams, total int) bool {
 			continue
 		}
 		from := len(f.text)
-		text, own, ok := referenced(f.text, r, sent)
+		text, own, ok := referenced(f.text, r, sent, f.formats)
 		if !ok {
 			own = sent
 		}

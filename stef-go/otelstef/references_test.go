@@ -6,7 +6,9 @@ package otelstef_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +52,97 @@ func TestAppendTime(t *testing.T) {
 	}
 }
 
+// clockLayouts are those of package time, with ? for the decimals.
+var clockLayouts = map[byte]string{
+	otelstef.ClockISO: "2006-01-02T15:04:05?", otelstef.ClockSpace: "2006-01-02 15:04:05?", otelstef.ClockSlash: "2006/01/02 15:04:05?",
+	otelstef.ClockCommon: "02/Jan/2006:15:04:05?", otelstef.ClockSyslog: "Jan _2 15:04:05?", otelstef.ClockApache: "Mon Jan 02 15:04:05? 2006",
+}
+
+// clock returns what package time writes for a format that is known to be good.
+func clock(format string, unixNano uint64) string {
+	decimals := ""
+	if n := int(format[1]) - '0'; n >= 1 && n <= 9 {
+		decimals = fmt.Sprintf(".%09d", unixNano%1e9)[:n+1]
+	} else if n > 9 {
+		decimals = fmt.Sprintf(",%09d", unixNano%1e9)[:format[1]-'a'+2]
+	}
+	zone := map[byte]string{'0': "", 'Z': "Z", '+': "-0700", ':': "-07:00", ' ': " -0700"}[format[2]]
+	at := time.Unix(int64(unixNano/1e9), 0).In(time.FixedZone("", (int(format[3])-otelstef.ClockUTC)*900))
+	return strings.Replace(at.Format(clockLayouts[format[0]]), "?", decimals, 1) + at.Format(zone)
+}
+
+// Clocks show what package time writes.
+func TestAppendClock(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 3))
+	const decimals, zones = "0123456789abcdefghi", "0Z+: "
+	for range 50_000 {
+		for layout := range clockLayouts {
+			format := string([]byte{layout, decimals[r.IntN(len(decimals))], zones[r.IntN(len(zones))], byte(8 + r.IntN(113))})
+			unixNano := uint64(1e15) + r.Uint64N(1<<64-1e16)
+			got, ok := otelstef.AppendClock([]byte("at "), otelstef.ClockFormat(format), unixNano)
+			require.True(t, ok, "%q", format)
+			require.Equal(t, "at "+clock(format, unixNano), string(got), "%q %d", format, unixNano)
+		}
+	}
+	f := func(format string, unixNano uint64, want bool) {
+		t.Helper()
+		got, ok := otelstef.AppendClock([]byte("at "), otelstef.ClockFormat(format), unixNano)
+		require.Equal(t, want, ok)
+		if !want {
+			require.Equal(t, "at ", string(got))
+		}
+	}
+	f("T00>", 1800e9, true)
+	f("T00>", 1800e9-1, false)
+	f("T00B", 1<<64-1-1800e9, true)
+	f("T00B", 1<<64-1800e9, false)
+	f("T00x", 1e18, true)
+	f("T00y", 1e18, false)
+	f("T00\x07", 1e18, false)
+	for _, format := range []string{"", "T00", "T00@@", "t00@", "Tj0@", "T:0@", "T\xff0@", "T0z@", "\x0000@"} {
+		f(format, 1e18, false)
+	}
+}
+
+// Decimals read back as the same double, and have at least as many decimals as asked.
+func TestAppendDecimal(t *testing.T) {
+	f := func(x float64, digit byte, want string) {
+		t.Helper()
+		got, ok := otelstef.AppendDecimal([]byte("is "), x, digit)
+		require.Equal(t, want != "", ok)
+		require.Equal(t, "is "+want, string(got))
+	}
+	f(0, '0', "0")
+	f(math.Copysign(0, -1), '2', "-0.00")
+	f(4.18, '0', "4.18")
+	f(4.18, '2', "4.18")
+	f(4.18, '3', "4.180")
+	f(-7, '1', "-7.0")
+	f(123456789012.1, '9', "123456789012.100000000")
+	f(1<<53-1, '0', "9007199254740991")
+	f(1<<53, '0', "")
+	f(0x1p-20, '0', "0.00000095367431640625")
+	f(0x1p-21, '0', "")
+	f(math.NaN(), '0', "")
+	f(math.Inf(-1), '0', "")
+	f(1, '/', "")
+	f(1, ':', "")
+	r := rand.New(rand.NewPCG(1, 4))
+	for range 50_000 {
+		x := math.Ldexp(r.Float64()+0.5, r.IntN(70)-18) * float64(1-2*r.IntN(2))
+		digit := byte('0' + r.IntN(10))
+		got, ok := otelstef.AppendDecimal(nil, x, digit)
+		require.Equal(t, math.Abs(x) < 1<<53, ok)
+		if ok {
+			back, err := strconv.ParseFloat(string(got), 64)
+			require.NoError(t, err)
+			require.Equal(t, x, back)
+			_, decimals, _ := strings.Cut(string(got), ".")
+			require.GreaterOrEqual(t, len(decimals), int(digit-'0'))
+		}
+	}
+}
+
 // meant returns what a parameter stands for, by the table of the specification.
 func meant(log *otelstef.LogRecord, key bool, value string) string {
 	if !key || len(value) < 2 || value[0] != 0 {
@@ -60,6 +153,16 @@ func meant(log *otelstef.LogRecord, key bool, value string) string {
 		return fmt.Sprintf("%x", log.TraceID())
 	case value == "\x00s" && len(log.SpanID()) > 0:
 		return fmt.Sprintf("%x", log.SpanID())
+	case value[1] == 'L' && len(value) == 6 && (value[5] >= otelstef.ClockUTC || log.Time() > 14*3600e9):
+		return clock(value[2:], log.Time())
+	case value[1] == 'd' && len(value) == 4 && int(value[2]) < log.Attributes().Len():
+		if v := log.Attributes().Value(int(value[2])); v.Type() == otelstef.AnyValueTypeFloat64 {
+			text := strconv.FormatFloat(v.Float64(), 'f', -1, 64)
+			if n := int(value[3] - '0'); n > 0 {
+				return fmt.Sprintf("%.*f", n, v.Float64()) // exact for the values of the test
+			}
+			return text
+		}
 	case len(value) != 3:
 	case value[1] == 'T' && strings.IndexByte("0369", value[2]) >= 0:
 		layout := "2006-01-02T15:04:05Z"
@@ -86,7 +189,8 @@ func meant(log *otelstef.LogRecord, key bool, value string) string {
 // next, and marks what changed.
 func TestBodyReferences(t *testing.T) {
 	c := compactLogs(t)
-	texts := []string{"\x00t", "\x00s", "\x00a\x00", "\x00a\x01", "\x00a\x02", "\x00a\xff", "\x00T0", "\x00T3", "\x00T9", "\x00T7", "\x00", "\x00x", "plain", ""}
+	texts := []string{"\x00t", "\x00s", "\x00a\x00", "\x00a\x01", "\x00a\x02", "\x00a\xff", "\x00T0", "\x00T3", "\x00T9", "\x00T7", "\x00", "\x00x", "plain", "",
+		"\x00LT3+D", "\x00L c:0", "\x00LA60x", "\x00d\x000", "\x00d\x013", "\x00d\xff1"}
 	for seed := range seeds(150) {
 		r := rand.New(rand.NewPCG(seed, 21))
 		var out bytes.Buffer
@@ -154,6 +258,8 @@ func changeLog(r *rand.Rand, rec *otelstef.LogRecord, texts []string) {
 			v.SetInt64(int64(r.Uint64()) >> r.IntN(64))
 		case 2:
 			v.SetBool(true)
+		case 4, 5:
+			v.SetFloat64(float64(r.IntN(1e6)) / 1000)
 		case 3:
 			v.SetArray().SetLen(r.IntN(3))
 			if a := v.Array(); a.Len() > 0 {

@@ -16,6 +16,7 @@ const BodyPairs = 256
 // of a record by their texts. The next record is decoded on top of the references that
 // were sent, so restore sets them again before that.
 type valueReferences struct {
+	formats  bool // the stream can have references with a format
 	replaced []replacedText
 	made     []madeText
 	text     []byte
@@ -137,11 +138,11 @@ func (f *valueReferences) body(r *LogRecord, m *BodyMap) {
 // prepare makes the text of a reference to an id or a time. Other texts stand for
 // themselves.
 func (f *valueReferences) prepare(text *string, r *LogRecord) {
-	if (*text)[:2] == ReferenceAttribute {
+	if t := (*text)[:2]; t == ReferenceAttribute || t == ReferenceDouble {
 		return // only parameters refer to attributes
 	}
 	from := len(f.text)
-	made, _, ok := referenced(f.text, r, *text)
+	made, _, ok := referenced(f.text, r, *text, f.formats)
 	if !ok {
 		return
 	}

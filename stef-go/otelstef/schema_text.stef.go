@@ -85,4 +85,4 @@ struct Spans root { Compact CompactSpan ID float64 Start uint64 Duration uint64 
 struct CompactSpan { Trace uint64 TraceHigh float64 TraceLow float64 Known uint64 Parent uint64 ParentID float64 Times []uint64 Apart bool }
 struct Logs root { Compact CompactLog Trace uint64 Known uint64 ID float64 }
 struct LogRecord { CompactTime uint64 CompactObserved uint64 CompactForm uint64 }
-struct CompactLog { TraceHigh float64 TraceLow float64 Refers bool }`
+struct CompactLog { TraceHigh float64 TraceLow float64 Refers bool Formats bool }`

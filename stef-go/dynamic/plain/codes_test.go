@@ -240,7 +240,7 @@ func (c *codes) span(rec *dynamic.Struct) {
 }
 
 // texts are references and texts that look like some.
-var texts = []string{"", "text", "\x00", "\x00t", "\x00s", "\x00tt", "\x00T", "\x00T0", "\x00T3", "\x00T6", "\x00T9", "\x00TC", "\x00T1",
+var texts = []string{"", "text", "\x00", "\x00t", "\x00s", "\x00tt", "\x00T", "\x00T0", "\x00T3", "\x00T6", "\x00T9", "\x00TC", "\x00T1", "\x00LT3+D", "\x00L c:\x08", "\x00LA60y", "\x00LT0", "\x00d\x000", "\x00d\x013", "\x00d\x02",
 	"\x00a", "\x00a\x00", "\x00a\x01", "\x00a\x02", "\x00a\x03", "\x00a\xff", "\x00k", "\x00ka", "\x00kb", "\x00kc", "\x00kk", "\x00x"}
 
 func (c *codes) text() string { return texts[c.IntN(len(texts))] }
@@ -303,6 +303,8 @@ func (c *codes) any(typ *schema.Struct, mapName string, depth int) *dynamic.Oneo
 	switch n := c.IntN(8); {
 	case n == 0:
 		return oneofOf(typ, "Int64", int64(c.IntN(5))-2)
+	case n == 7 && c.IntN(2) == 0:
+		return oneofOf(typ, "Float64", []float64{0, math.Copysign(0, -1), 4.18, -7, 1e300, 1e-7, math.NaN()}[c.IntN(7)])
 	case n == 1 && depth > 0:
 		a := &dynamic.Array{}
 		for range c.IntN(3) {

@@ -21,8 +21,8 @@ const (
 // spec: #compact-logs
 type logs struct {
 	root *schema.Struct // of the full schema
-	// refers says that the stream has the field Refers.
-	refers bool
+	// refers and formats say that the stream has the fields Refers and Formats.
+	refers, formats bool
 
 	// The states of the residual fields.
 	time, observed, trace, known residual
@@ -33,7 +33,7 @@ type logs struct {
 	traces                   traces
 }
 
-func (l *logs) reset() { *l = logs{root: l.root, refers: l.refers} }
+func (l *logs) reset() { *l = logs{root: l.root, refers: l.refers, formats: l.formats} }
 
 func (l *logs) plain(rec view) (*dynamic.Struct, error) {
 	record := rec.sub("Record")
@@ -53,7 +53,7 @@ func (l *logs) plain(rec view) (*dynamic.Struct, error) {
 		"Time": time, "ObservedTime": observed, "ObservedDelta": nil,
 		"TraceID": traceID, "SpanID": spanID,
 	}
-	refs := &references{record: record, traceID: traceID, spanID: spanID, time: time}
+	refs := &references{record: record, traceID: traceID, spanID: spanID, time: time, formats: l.formats}
 	if err := refs.replace(l.refers && rec.sub("Compact").flag("Refers"), fields); err != nil {
 		return nil, err
 	}

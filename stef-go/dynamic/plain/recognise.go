@@ -15,15 +15,13 @@ type signal struct {
 	// compact are the fields that a stream in the compact form keeps, as PATH TYPE; see
 	// find.
 	compact string
-	// later is a field of the form that its first version does not have.
-	later string
 	// read are the other fields on which the form depends.
 	read string
 	// first has, for each struct that compact.stef extends, its first further field.
 	first map[string]string
-	// form returns the form of a stream; its argument says whether the stream keeps the
-	// field later.
-	form func(root *schema.Struct, later bool) form
+	// form returns the form of a stream. keeps reports whether the stream has a field, as
+	// PATH TYPE, that the first version of the form does not have.
+	form func(root *schema.Struct, keeps func(field string) bool) form
 }
 
 // extended are the fields of roots whose structs compact.stef extends.
@@ -42,7 +40,6 @@ var signals = []signal{{
 		Compact.Words[] uint64
 		Compact.Floats[] float64
 		Number uint64`,
-	later: "Point.CompactExemplars uint64",
 	read: `
 		Metric.AggregationTemporality enum
 		Resource struct
@@ -78,7 +75,9 @@ var signals = []signal{{
 		Point.Exemplars[].FilteredAttributes: string
 		Point.Exemplars[].FilteredAttributes{}|String string`,
 	first: map[string]string{"": "Compact", "Point": "CompactExemplars"},
-	form:  func(root *schema.Struct, repeats bool) form { return &metrics{root: root, repeats: repeats} },
+	form: func(root *schema.Struct, keeps func(string) bool) form {
+		return &metrics{root: root, repeats: keeps("Point.CompactExemplars uint64")}
+	},
 }, {
 	root: "Spans",
 	compact: `
@@ -102,7 +101,7 @@ var signals = []signal{{
 		Span.EndTimeUnixNano uint64
 		Span.Events[].TimeUnixNano uint64`,
 	first: map[string]string{"": "Compact"},
-	form:  func(root *schema.Struct, _ bool) form { return &spans{root: root} },
+	form:  func(root *schema.Struct, _ func(string) bool) form { return &spans{root: root} },
 }, {
 	root: "Logs",
 	compact: `
@@ -114,7 +113,6 @@ var signals = []signal{{
 		Record.CompactTime uint64
 		Record.CompactObserved uint64
 		Record.CompactForm uint64`,
-	later: "Compact.Refers bool",
 	read: `
 		Record.Time uint64
 		Record.ObservedTime uint64
@@ -123,6 +121,7 @@ var signals = []signal{{
 		Record.SpanID bytes
 		Record.Attributes{}|String string
 		Record.Attributes{}|Int64 int64
+		Record.Attributes{}|Float64 float64
 		Record.Attributes{}|Array[] =Record.Attributes{}
 		Record.Body|Value|String string
 		Record.Body|Value|Map: string
@@ -130,7 +129,10 @@ var signals = []signal{{
 		Record.Body|Template.Params: bool
 		Record.Body|Template.Params{} string`,
 	first: map[string]string{"": "Compact", "Record": "CompactTime"},
-	form:  func(root *schema.Struct, refers bool) form { return &logs{root: root, refers: refers} },
+	form: func(root *schema.Struct, keeps func(string) bool) form {
+		refers := keeps("Compact.Refers bool")
+		return &logs{root: root, refers: refers, formats: refers && keeps("Compact.Formats bool")}
+	},
 }}
 
 // recognise returns the root of the full schema, and the form of a stream with the fields
@@ -146,7 +148,7 @@ func recognise(root *schema.Struct, kept schema.Kept) (full *schema.Struct, f fo
 			continue
 		}
 		if all(root, kept, s.compact) {
-			f = s.form(full, all(root, kept, s.later))
+			f = s.form(full, func(field string) bool { return all(root, kept, field) })
 			f.reset()
 		}
 		return full, f
@@ -157,9 +159,6 @@ func recognise(root *schema.Struct, kept schema.Kept) (full *schema.Struct, f fo
 // all reports whether a root has all the fields in a list, and keeps them. In the list, the
 // type follows the field; =F stands for the type of field F.
 func all(root *schema.Struct, kept schema.Kept, list string) bool {
-	if list == "" {
-		return true
-	}
 	for line := range strings.SplitSeq(strings.TrimSpace(list), "\n") {
 		words := strings.Fields(line)
 		path, typ, optional := words[0], words[1], len(words) > 2

@@ -5,7 +5,11 @@ package plain
 
 import (
 	"encoding/hex"
+	"fmt"
+	"math"
+	"math/big"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/otelstef/stef/stef-go/dynamic"
@@ -31,6 +35,19 @@ var timeFormats = map[byte]string{
 	'C': "02/Jan/2006:15:04:05 +0000",
 }
 
+// The layouts of the day and the clock in references with a format.
+var clockLayouts = map[byte]string{
+	'T': "2006-01-02T15:04:05",
+	' ': "2006-01-02 15:04:05",
+	'/': "2006/01/02 15:04:05",
+	'C': "02/Jan/2006:15:04:05",
+	'J': "Jan _2 15:04:05",
+	'A': "Mon Jan 02 15:04:05",
+}
+
+// The zones in references with a format.
+var clockZones = map[byte]string{'0': "", 'Z': "Z", '+': "-0700", ':': "-07:00", ' ': " -0700"}
+
 // references replaces the texts of one log record that refer to the record.
 //
 // spec: #compact-references
@@ -38,6 +55,8 @@ type references struct {
 	record          view
 	traceID, spanID []byte
 	time            uint64
+	// formats says that there may be references with a format.
+	formats bool
 	// pairs counts the pairs of the body, and texts has the first text of each key.
 	pairs int
 	texts map[string]string
@@ -105,7 +124,7 @@ func (r *references) bodyValue(typ *schema.Struct, v any) any {
 			continue
 		}
 		if name, text := choice(typ, p.Value); name == "String" {
-			full := r.text(text.(string), r.id, r.timeText)
+			full := r.text(text.(string), r.id, r.timeText, r.clockText)
 			if _, known := r.texts[p.Key.(string)]; !known {
 				r.texts[p.Key.(string)] = full
 			}
@@ -122,7 +141,7 @@ func (r *references) replaceAttributes(typ *schema.Struct) []dynamic.Pair {
 	var pairs []dynamic.Pair
 	for _, p := range r.attributes {
 		if name, text := choice(typ, p.Value); name == "String" {
-			p.Value = chosen(typ, "String", r.text(text.(string), r.id, r.timeText, r.pair))
+			p.Value = chosen(typ, "String", r.text(text.(string), r.id, r.timeText, r.clockText, r.pair))
 		}
 		pairs = append(pairs, p)
 	}
@@ -133,7 +152,7 @@ func (r *references) replaceParams(template view) *dynamic.Struct {
 	params := &dynamic.Multimap{}
 	for _, p := range template.pairs("Params") {
 		if p.Key.(bool) {
-			p.Value = r.text(p.Value.(string), r.id, r.timeText, r.attribute)
+			p.Value = r.text(p.Value.(string), r.id, r.timeText, r.clockText, r.attribute, r.decimal)
 		}
 		params.Pairs = append(params.Pairs, p)
 	}
@@ -159,6 +178,60 @@ func (r *references) timeText(ref string) (string, bool) {
 	const second = uint64(time.Second)
 	format, ok := timeFormats[ref[1]]
 	return time.Unix(int64(r.time/second), int64(r.time%second)).UTC().Format(format), ok
+}
+
+// clockText resolves references to the time of a clock in some zone.
+func (r *references) clockText(ref string) (string, bool) {
+	if !r.formats || len(ref) != 5 || ref[0] != 'L' {
+		return "", false
+	}
+	layout, known := clockLayouts[ref[1]]
+	zone, knownZone := clockZones[ref[3]]
+	quarters := int(ref[4]) - 64
+	digits, mark := int(ref[2])-'0', "."
+	if ref[2] >= 'a' {
+		digits, mark = int(ref[2])-'a'+1, ","
+	}
+	if !known || !knownZone || digits < 0 || digits > 9 || quarters < -56 || quarters > 56 {
+		return "", false
+	}
+	local := new(big.Int).SetUint64(r.time)
+	local.Add(local, big.NewInt(int64(quarters)*int64(15*time.Minute)))
+	if !local.IsUint64() {
+		return "", false
+	}
+	nanos := fmt.Sprintf("%09d", r.time%uint64(time.Second))
+	if digits == 0 {
+		mark = ""
+	}
+	at := time.Unix(int64(r.time/uint64(time.Second)), 0).In(time.FixedZone("", quarters*15*60))
+	text := at.Format(layout) + mark + nanos[:digits]
+	if ref[1] == 'A' {
+		text += at.Format(" 2006")
+	}
+	return text + at.Format(zone), true
+}
+
+// decimal resolves references to the decimal of an attribute that is a double.
+func (r *references) decimal(ref string) (string, bool) {
+	if !r.formats || len(ref) != 3 || ref[0] != 'd' || int(ref[1]) >= len(r.attributes) || ref[2] < '0' || ref[2] > '9' {
+		return "", false
+	}
+	name, value := choice(valueOf(r.record.typ, "Attributes"), r.attributes[ref[1]].Value)
+	if name != "Float64" {
+		return "", false
+	}
+	f := value.(float64)
+	if a := math.Abs(f); a != 0 && (!(a >= 0x1p-20) || a >= 0x1p53) {
+		return "", false
+	}
+	text := strconv.FormatFloat(f, 'f', -1, 64)
+	_, decimals, point := strings.Cut(text, ".")
+	least := int(ref[2] - '0')
+	if least > 0 && !point {
+		text += "."
+	}
+	return text + strings.Repeat("0", max(least-len(decimals), 0)), true
 }
 
 // pair resolves references to pairs of the body.

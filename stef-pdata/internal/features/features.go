@@ -20,6 +20,8 @@ type Set struct {
 	References    bool // parameters that refer to fields: the compact form of logs
 	// ValueReferences are references in attributes and structured bodies.
 	ValueReferences bool
+	// Formats are references to times in any zone and to doubles.
+	Formats bool
 }
 
 // OfMetrics returns the features of a stream of metrics.
@@ -54,5 +56,6 @@ func OfLogs(f otelstef.LogsFields) Set {
 			f.BodyTemplate&otelstef.BodyTemplateFieldParams != 0,
 		References:      f.Compact(),
 		ValueReferences: f.Refers(),
+		Formats:         f.Formats(),
 	}
 }

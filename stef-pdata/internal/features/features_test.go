@@ -69,7 +69,8 @@ func TestOfLogs(t *testing.T) {
 	}
 	root := otelstef.LogsRoot()
 	f(Set{EntityRefs: true, ObservedDelta: true, Templates: true})
-	f(Set{EntityRefs: true, Templates: true, References: true, ValueReferences: true}, otelstef.CompactLogs())
+	f(Set{EntityRefs: true, Templates: true, References: true, ValueReferences: true, Formats: true}, otelstef.CompactLogs())
+	f(Set{EntityRefs: true, Templates: true, References: true, ValueReferences: true}, wireWith(t, otelstef.LogsCompactRoot(), "CompactLog", 3))
 	f(Set{EntityRefs: true, Templates: true, References: true}, wireWith(t, otelstef.LogsCompactRoot(), "CompactLog", 2))
 	f(Set{EntityRefs: true, Templates: true, ObservedDelta: true}, wireWith(t, root, "LogRecord", 10))
 	f(Set{EntityRefs: true, ObservedDelta: true}, wireWith(t, root, "LogRecord", 9))

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/features"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 	"github.com/otelstef/stef/stef-pdata/internal/template"
 	"github.com/otelstef/stef/stef-pdata/internal/values"
@@ -30,9 +31,10 @@ type Logs struct {
 }
 
 // Init sets the dictionaries of the stream.
-func (w *Logs) Init(dicts otelstef.LogsDicts, templates, links, refers bool) {
+func (w *Logs) Init(dicts otelstef.LogsDicts, templates bool, f features.Set) {
 	w.KeyDict, w.TextDict = dicts.AttributeKey, dicts.AnyValueString
-	w.Templates, w.Split.Links, w.refers = templates, links, refers
+	w.Templates, w.refers = templates && f.Templates, f.ValueReferences
+	w.Split.Links, w.Split.Formats, w.references.formats = f.References, f.Formats, f.Formats
 }
 
 // Reset drops what was learned from a stream.

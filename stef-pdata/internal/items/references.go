@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/template"
 )
 
 // references finds attributes, and texts of structured bodies, that repeat an id, the
@@ -25,8 +26,9 @@ import (
 //
 // spec: #compact-references
 type references struct {
-	records int // number of log records
-	known   int // number of habits with a reference
+	formats bool // the stream can have references with a format
+	records int  // number of log records
+	known   int  // number of habits with a reference
 	// wrote says that the log record has references. clash says that another text of the
 	// record looks like a reference.
 	wrote, clash bool
@@ -190,7 +192,7 @@ func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) 
 		r.clash = true
 		return text
 	}
-	if (!toBody || len(r.pairs) == 0) && !mayRepeat(text) && !t.hasReference(key) {
+	if (!toBody || len(r.pairs) == 0) && !r.mayRepeat(text) && !t.hasReference(key) {
 		return text
 	}
 	h := t.of(i, key)
@@ -231,6 +233,9 @@ func (r *references) matches(ref, text string) bool {
 		return string(r.id(1)) == text
 	case otelstef.ReferenceTime:
 		r.time, _ = otelstef.AppendTime(r.time[:0], otelstef.TimeFormat(ref[2]), uint64(r.record.Timestamp()))
+		return string(r.time) == text
+	case otelstef.ReferenceClock:
+		r.time, _ = otelstef.AppendClock(r.time[:0], otelstef.ClockFormat(ref[2:]), uint64(r.record.Timestamp()))
 		return string(r.time) == text
 	}
 	return r.first(ref[2:]) == text
@@ -275,8 +280,24 @@ var timesByLength = [...]struct {
 // repeatLengths has a bit for each length of the text of an id or a time.
 const repeatLengths uint64 = 1<<16 | 1<<32 | 1<<20 | 1<<24 | 1<<27 | 1<<30 | 1<<26
 
-// mayRepeat reports whether a text is as long as an id or a time.
-func mayRepeat(text string) bool { return repeatLengths>>uint(min(len(text), 63))&1 != 0 }
+// mayRepeat reports whether a text is as long as an id or a time, or has the colons of a
+// clock where a layout has them.
+func (r *references) mayRepeat(text string) bool {
+	if repeatLengths>>uint(min(len(text), 63))&1 != 0 {
+		return true
+	}
+	return r.formats && len(text) >= len("Jan _2 15:04:05") && hasClock(text)
+}
+
+// hasClock reports whether a text of at least 15 bytes has the colons of a clock.
+func hasClock(text string) bool {
+	const day, common = len("2006-01-02T15"), len("02/Jan/2006:15")
+	if len(text) > common+3 && (text[day] == ':' && text[day+3] == ':' || text[common] == ':' && text[common+3] == ':') {
+		return true
+	}
+	const syslog = len("Jan _2 15")
+	return text[syslog] == ':' && text[syslog+3] == ':'
+}
 
 // search returns the reference to what a text repeats, or "".
 func (r *references) search(text string, toBody bool) string {
@@ -288,6 +309,12 @@ func (r *references) search(text string, toBody bool) string {
 	for _, x := range timesByLength {
 		if len(text) == x.length && r.matches(otelstef.ReferenceTime+string(x.format), text) {
 			return otelstef.ReferenceTime + string(x.format)
+		}
+	}
+	if r.formats {
+		format, at, ok := template.Clock(text, 0, uint64(r.record.Timestamp()))
+		if ok && at.From == 0 && int(at.To) == len(text) {
+			return otelstef.ReferenceClock + string(format)
 		}
 	}
 	if !toBody {

@@ -19,23 +19,33 @@ import (
 // Known is the fields that the body of a log record may repeat. Their texts are created
 // on first use.
 type Known struct {
+	formats    bool // the stream can have references with a format
 	record     plog.LogRecord
 	attributes []pcommon.Value
 	collected  bool
-	texts      [6]knownText // texts of the ids and the times
-	number     []byte       // an integer
+	texts      [6]knownText  // texts of the ids and the times
+	clocks     [2]knownClock // the last ones that were used
+	number     []byte        // a number of an attribute
 
 	// Memory of links and split.
 	candidates []candidate
+	clock      string // the last reference to a clock that was proposed
 	made       []byte // the texts of candidates that are not text in the record
 	found      []link
 	template   []byte
 	params     []Span
+	free       []Span // parameters that are not fixed
 }
 
 type knownText struct {
 	text []byte
 	made bool
+}
+
+// knownClock is the text of a reference to the time of a clock.
+type knownClock struct {
+	ref string
+	knownText
 }
 
 // timeFormats are the formats of times to search for, the longest first.
@@ -47,6 +57,9 @@ func (k *Known) of(lr plog.LogRecord) {
 	k.record, k.collected = lr, false
 	for i := range k.texts {
 		k.texts[i].made = false
+	}
+	for i := range k.clocks {
+		k.clocks[i].made = false
 	}
 }
 
@@ -75,6 +88,9 @@ func (k *Known) list() []pcommon.Value {
 
 // textOf returns the text of an id or time, which may be empty.
 func (k *Known) textOf(ref string) []byte {
+	if ref[1] == otelstef.ReferenceClock[1] {
+		return k.clockOf(ref)
+	}
 	i := 0
 	switch ref[1] {
 	case otelstef.ReferenceSpan[1]:
@@ -102,13 +118,36 @@ func (k *Known) textOf(ref string) []byte {
 	return t.text
 }
 
+// clockOf returns the text of a clock.
+func (k *Known) clockOf(ref string) []byte {
+	c := &k.clocks[0]
+	if c.ref != ref {
+		if x := &k.clocks[1]; x.ref != ref {
+			x.ref, x.made = ref, false
+		}
+		k.clocks[0], k.clocks[1] = k.clocks[1], k.clocks[0]
+	}
+	if !c.made {
+		c.made = true
+		c.text, _ = otelstef.AppendClock(c.text[:0], otelstef.ClockFormat(ref[2:]), uint64(k.record.Timestamp()))
+	}
+	return c.text
+}
+
 // prefix returns the length of the text of a reference if a text begins with it,
 // otherwise -1.
 func (k *Known) prefix(text, ref string) int {
 	var known []byte
-	if ref[1] != otelstef.ReferenceAttribute[1] {
+	switch ref[1] {
+	default:
 		known = k.textOf(ref)
-	} else {
+	case otelstef.ReferenceDouble[1]:
+		list := k.list()
+		if int(ref[2]) < len(list) && list[ref[2]].Type() == pcommon.ValueTypeDouble {
+			k.number, _ = otelstef.AppendDecimal(k.number[:0], list[ref[2]].Double(), ref[3])
+			known = k.number
+		}
+	case otelstef.ReferenceAttribute[1]:
 		list := k.list()
 		if int(ref[2]) >= len(list) {
 			return -1
@@ -167,7 +206,7 @@ type candidate struct {
 // links finds the places that references can replace, the longest first. The result is
 // valid until the next call.
 func (k *Known) links(text string) []link {
-	k.collect()
+	k.collect(text)
 	slices.SortStableFunc(k.candidates, func(a, b candidate) int { return cmp.Compare(len(b.text), len(a.text)) })
 	found := k.found[:0]
 	looks := 0
@@ -189,8 +228,9 @@ func (k *Known) links(text string) []link {
 	return found
 }
 
-// collect sets the candidates to what the log record has.
-func (k *Known) collect() {
+// collect sets the candidates to what the log record has. Those with a format are
+// searched for in the text.
+func (k *Known) collect(text string) {
 	k.candidates, k.made = k.candidates[:0], k.made[:0]
 	k.propose(otelstef.ReferenceTrace, k.textOf(otelstef.ReferenceTrace), 1)
 	k.propose(otelstef.ReferenceSpan, k.textOf(otelstef.ReferenceSpan), 1)
@@ -206,14 +246,84 @@ func (k *Known) collect() {
 		case pcommon.ValueTypeInt:
 			k.number = strconv.AppendInt(k.number[:0], v.Int(), 10)
 			k.propose(attributeRefs[i], k.number, minKnownInt)
+		case pcommon.ValueTypeDouble:
+			k.proposeDouble(i, v.Double(), text)
 		}
 	}
+	k.proposeClock(text)
 	made := string(k.made)
 	for i := range k.candidates {
 		if c := &k.candidates[i]; c.to > 0 {
 			c.text = made[c.from:c.to]
 		}
 	}
+}
+
+// proposeClock adds the candidate of the time as the text writes it.
+func (k *Known) proposeClock(text string) {
+	if !k.formats {
+		return
+	}
+	if format, at, ok := Clock(text, 0, uint64(k.record.Timestamp())); ok {
+		if k.clock == "" || k.clock[2:] != string(format) {
+			k.clock = otelstef.ReferenceClock + string(format)
+		}
+		k.candidates = append(k.candidates, candidate{text: text[at.From:at.To], ref: k.clock})
+	}
+}
+
+// proposeDouble adds the candidate of a double, with as many decimals as the text has.
+// Another text may have more of them, but then the template does not fit one with fewer.
+func (k *Known) proposeDouble(attribute int, f float64, text string) {
+	if !k.formats {
+		return
+	}
+	made, ok := otelstef.AppendDecimal(k.number[:0], f, '0')
+	k.number = made
+	if !ok {
+		return
+	}
+	from := 0
+	for range maxClocks {
+		at := strings.Index(text[from:], string(made))
+		if at < 0 {
+			return
+		}
+		at += from
+		from = at + len(made)
+		decimals, end := decimalsOf(text, at, from)
+		if decimals < 0 || !alone(text, at, end) {
+			continue
+		}
+		ref := otelstef.ReferenceDouble + string([]byte{byte(attribute), '0' + byte(decimals)})
+		if k.number, ok = otelstef.AppendDecimal(made[:0], f, ref[3]); ok {
+			k.propose(ref, k.number, minKnownText)
+		}
+		return
+	}
+}
+
+// decimalsOf returns the number of decimals of the shortest decimal of a number at a place in a
+// text, with the zeros that follow it there, and where these end. It returns -1 if the number goes on.
+func decimalsOf(text string, at, end int) (decimals int, to int) {
+	point := strings.IndexByte(text[at:end], '.')
+	if point < 0 {
+		point = end - at
+		if end < len(text) && text[end] == '.' {
+			end++
+		}
+	}
+	first := at + point + 1
+	for end >= first && end < len(text) && text[end] == '0' {
+		end++
+	}
+	switch decimals = max(end-first, 0); {
+	case end < len(text) && text[end] >= '0' && text[end] <= '9':
+		return -1, end
+	case decimals > 9:
+		return 0, end
+	}
+	return decimals, end
 }
 
 // propose adds a candidate whose text is made, if it has at least that many bytes.

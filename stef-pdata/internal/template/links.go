@@ -52,22 +52,24 @@ const (
 	linkPause      = 3 // log2 of the factor by which the pause grows each time
 )
 
-// learnLinks learns the linked template of a shape from a text. free are the parameters
-// that differ between texts of the shape. A part of the text becomes a reference only
-// if it contains one of these.
-func (s *textShape) learnLinks(text string, free []Span, k *Known) {
+// learnLinks learns the linked template of a shape from a text and all its parameters.
+// Those that are the same in all texts become part of the template. A part of the text
+// becomes a reference only if it contains one of the others.
+func (s *textShape) learnLinks(text string, params []Span, k *Known) {
 	learned := s.linked.learned + 1
+	s.differ(text, params)
+	k.free = s.free(k.free[:0], params)
 	found := slices.DeleteFunc(k.links(text), func(l link) bool {
-		return !slices.ContainsFunc(free, func(p Span) bool { return l.overlaps(link{Span: p}) })
+		return !slices.ContainsFunc(k.free, func(p Span) bool { return l.overlaps(link{Span: p}) })
 	})
-	s.linked = newLinked(text, free, found)
+	s.linked = newLinked(text, k.free, found)
 	s.linked.learned = learned
 }
 
-// free appends the parameters that are not fixed to free.
+// free appends to free the parameters that are not the same in all texts.
 func (s *textShape) free(free, params []Span) []Span {
 	for i, p := range params {
-		if !s.fixed[i].holds {
+		if f := &s.fixed[i]; !f.holds || f.differed {
 			free = append(free, p)
 		}
 	}

@@ -27,6 +27,8 @@ type textShape struct {
 type fixedParam struct {
 	value string
 	holds bool
+	// differed says that it had another value in a text that fitted no linked template.
+	differed bool
 }
 
 // Conditions to learn a template: a number of texts at first, and a share of misses
@@ -68,7 +70,7 @@ func (m *shapeMemory) newShape(whole []byte, text string, params []Span) *textSh
 	s.whole, words = words[:len(whole)], words[len(whole):]
 	for i, p := range params {
 		n := p.To - p.From
-		s.fixed[i] = fixedParam{words[:n], true}
+		s.fixed[i] = fixedParam{value: words[:n], holds: true}
 		words = words[n:]
 	}
 	return s
@@ -98,6 +100,16 @@ func (s *textShape) compare(text string, params []Span) {
 	for i, p := range params {
 		if f := &s.fixed[i]; f.holds && f.value != text[p.From:p.To] {
 			f.holds = false
+		}
+	}
+}
+
+// differ notes which fixed parameters differ in a text, for the next linked template. The
+// learned template keeps them.
+func (s *textShape) differ(text string, params []Span) {
+	for i, p := range params {
+		if f := &s.fixed[i]; f.holds && f.value != text[p.From:p.To] {
+			f.differed = true
 		}
 	}
 }

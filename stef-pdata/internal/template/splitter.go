@@ -16,6 +16,8 @@ import (
 type Splitter struct {
 	// Links lets parameters refer to other fields of the log record.
 	Links bool
+	// Formats lets parameters be references with a format.
+	Formats bool
 	// Always splits bodies even if that makes compressed streams larger.
 	Always bool
 	// Small splits bodies if that makes compressed streams smaller, whatever it takes.
@@ -39,8 +41,7 @@ type Splitter struct {
 	params  []Span
 	scratch []byte
 	linked  []Span
-	free    []Span // parameters that are not fixed
-	known   Known  // fields of the log record whose body is split
+	known   Known // fields of the log record whose body is split
 }
 
 // Body is a body that is split into a template and parameters.
@@ -159,6 +160,7 @@ func (s *Splitter) examine(text string, lr plog.LogRecord, t *trial) Body {
 	if !s.pays(t) && !sampled {
 		return Body{}
 	}
+	s.known.formats = s.Formats
 	s.known.of(lr)
 	return s.split(text, t)
 }
@@ -233,11 +235,18 @@ func (s *Splitter) likely(text string, heads [2]*textShape, last *textShape, b *
 			shape.seen++
 			b.shape, b.Template = shape, shape.learned
 			if s.Links && shape.wantsLinks(text) {
-				shape.learnLinks(text, s.params[from:], &s.known)
+				s.learnLinks(shape, text)
 			}
 			return
 		}
 		s.params = s.params[:from]
+	}
+}
+
+// learnLinks learns the linked template of a shape from a text that fits its learned one.
+func (s *Splitter) learnLinks(shape *textShape, text string) {
+	if params, ok := s.known.split(text); ok && len(params) == len(shape.fixed) {
+		shape.learnLinks(text, params, &s.known)
 	}
 }
 
@@ -340,10 +349,11 @@ func (s *Splitter) find(text string, t *trial, b *Body) *textShape {
 	if s.matchLinked(shape, text, b) {
 		return shape
 	}
-	shape.see(text, params[from:])
+	if shape.see(text, params[from:]); shape.linked.learned > 0 {
+		shape.differ(text, params[from:])
+	}
 	if s.Links && shape.wantsLinks(text) {
-		s.free = shape.free(s.free[:0], params[from:])
-		shape.learnLinks(text, s.free, &s.known)
+		shape.learnLinks(text, params[from:], &s.known)
 	}
 	return shape
 }

@@ -1,0 +1,156 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// clockSize is the length of the text of a clock without decimals, 15:04:05.
+const clockSize = 8
+
+// maxClocks is the largest number of clocks in a text that are compared with the time.
+const maxClocks = 8
+
+// Clock returns how a text writes a time in Unix nanoseconds, and where: the format, in
+// any zone, whose text is in the text, alone. from is where to begin in the text. ok is false if there
+// is none.
+//
+// spec: #compact-references
+func Clock(text string, from int, unixNano uint64) (format otelstef.ClockFormat, at Span, ok bool) {
+	var memory [64]byte
+	for looks := 0; looks < maxClocks; looks++ {
+		i := nextClock(text, from)
+		if i < 0 {
+			return "", Span{}, false
+		}
+		from = i + clockSize
+		layout, start := layoutBefore(text, i)
+		if layout == 0 {
+			continue
+		}
+		decimals, end := decimalsAt(text, from)
+		if layout == otelstef.ClockApache {
+			end += len(" 2006")
+		}
+		all, n := quartersOf(text[i:], unixNano)
+		for _, zone := range [...]byte{zoneAt(text, end), '0'} {
+			for _, quarters := range all[:n] {
+				f := [4]byte{layout, decimals, zone, byte(otelstef.ClockUTC + quarters)}
+				made, ok := otelstef.AppendClock(memory[:0], otelstef.ClockFormat(f[:]), unixNano)
+				to := start + len(made)
+				if ok && to >= end && to <= len(text) && text[start:to] == string(made) && alone(text, start, to) {
+					return otelstef.ClockFormat(f[:]), Span{uint32(start), uint32(to)}, true
+				}
+			}
+		}
+	}
+	return "", Span{}, false
+}
+
+// nextClock returns where the next 15:04:05 in a text begins, or -1.
+func nextClock(text string, from int) int {
+	for {
+		colon := strings.IndexByte(text[from:], ':')
+		if colon < 0 {
+			return -1
+		}
+		from += colon + 1
+		if i := from - 3; i >= 0 && from+5 <= len(text) && text[from+2] == ':' && digits(text[i:i+2]) &&
+			digits(text[from:from+2]) && digits(text[from+3:from+5]) && (i == 0 || !digits(text[i-1:i])) {
+			return i
+		}
+	}
+}
+
+func digits(text string) bool {
+	for _, c := range []byte(text) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// layoutBefore returns the layout of the day before a clock at i, and where the day begins.
+// layout is 0 if there is no such day. The digits are not examined.
+func layoutBefore(text string, i int) (layout byte, start int) {
+	switch {
+	case i >= 12 && text[i-1] == ':' && text[i-6] == '/' && text[i-10] == '/':
+		return otelstef.ClockCommon, i - 12
+	case i >= 11 && text[i-4] == '-' && text[i-7] == '-':
+		return text[i-1], i - 11
+	case i >= 11 && text[i-4] == '/' && text[i-7] == '/':
+		return otelstef.ClockSlash, i - 11
+	case i >= 11 && text[i-1] == ' ' && text[i-4] == ' ' && text[i-8] == ' ' && len(text) >= i+clockSize+5 &&
+		strings.Contains(weekdays, text[i-11:i-8]):
+		return otelstef.ClockApache, i - 11
+	case i >= 7 && text[i-1] == ' ' && text[i-4] == ' ':
+		return otelstef.ClockSyslog, i - 7
+	}
+	return 0, 0
+}
+
+const weekdays = "MonTueWedThuFriSatSun"
+
+// decimalsAt returns the decimals in a text, as the second byte of a ClockFormat, and where they
+// end.
+func decimalsAt(text string, i int) (decimals byte, end int) {
+	if i == len(text) || text[i] != '.' && text[i] != ',' {
+		return '0', i
+	}
+	end = i + 1
+	for end < len(text) && end <= i+9 && text[end] >= '0' && text[end] <= '9' {
+		end++
+	}
+	n := byte(end - i - 1)
+	switch {
+	case n == 0:
+		return '0', i
+	case text[i] == ',':
+		return 'a' + n - 1, end
+	}
+	return '0' + n, end
+}
+
+// zoneAt returns how a text writes the zone that begins at i, as the third byte of a ClockFormat.
+func zoneAt(text string, i int) byte {
+	space := i < len(text) && text[i] == ' '
+	if space {
+		i++
+	}
+	switch {
+	case i == len(text):
+	case text[i] == 'Z' && !space:
+		return 'Z'
+	case text[i] != '+' && text[i] != '-':
+	case space:
+		return ' '
+	case i+3 < len(text) && text[i+3] == ':':
+		return ':'
+	default:
+		return '+'
+	}
+	return '0'
+}
+
+// quartersOf returns by how many quarters of an hour a clock can be ahead of UTC if it shows
+// this time. There are two if one is on the next day, and none if the minutes differ.
+func quartersOf(clock string, unixNano uint64) (all [3]int, n int) {
+	two := func(i int) int { return int(clock[i]-'0')*10 + int(clock[i+1]-'0') }
+	ahead := two(0)*3600 + two(3)*60 + two(6) - int(unixNano/1e9%86400)
+	const quarter, day = 900, 86400 / 900
+	if ahead%quarter != 0 {
+		return all, 0
+	}
+	for _, q := range [...]int{ahead / quarter, ahead/quarter - day, ahead/quarter + day} {
+		if q >= -otelstef.ClockFarthest && q <= otelstef.ClockFarthest {
+			all[n] = q
+			n++
+		}
+	}
+	return all, n
+}

@@ -1,0 +1,53 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// A clock of any format is found in a text, and stands for what the text has there.
+func TestClock(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 5))
+	const layouts, decimals, zones = "T /CJA", "0123456789abcdefghi", "0Z+: "
+	for range 20_000 {
+		format := otelstef.ClockFormat([]byte{layouts[r.IntN(len(layouts))], decimals[r.IntN(len(decimals))], zones[r.IntN(len(zones))], byte(8 + r.IntN(113))})
+		unixNano := uint64(1e18) + r.Uint64N(1e18)
+		made, ok := otelstef.AppendClock(nil, format, unixNano)
+		require.True(t, ok)
+		before := []string{"", "[", "at 10:20 ", "01:02:03 ", "2001-01-01T00:00:00Z ", "x=\""}[r.IntN(6)]
+		after := []string{"", "]", " and more", ": 12:13:14", "\""}[r.IntN(5)]
+		text := before + string(made) + after
+		got, at, ok := Clock(text, 0, unixNano)
+		require.True(t, ok, "%q in %q", format, text)
+		// The text may have less of the time than a shorter format says: 12:00:00 is 12:00:00.0.
+		found := text[at.From:at.To]
+		stands, ok := otelstef.AppendClock(nil, got, unixNano)
+		require.True(t, ok)
+		require.Equal(t, string(stands), found)
+		require.Contains(t, found, string(made[:len("Jan _2")]))
+		require.Equal(t, len(before), int(at.From), "%q in %q", format, text)
+		require.GreaterOrEqual(t, found, string(made), "%q in %q: %q", format, text, got)
+	}
+}
+
+// Texts that show another time, or a part of a longer word, have no clock.
+func TestClockOfOtherTimes(t *testing.T) {
+	const unixNano = 1482161509310000000 // 2016-12-19T15:31:49.31Z
+	for _, text := range []string{
+		"", ":", "::", "15:31:49", "2016-12-19T15:31", "2016-12-19T15:31:48Z", "2016-12-19T15:32:49Z", "2016-12-20T15:31:49Z",
+		"2015-12-19T15:31:49Z", "2016-12-19T15:31:49.311Z", "2016-12-19X15:31:49Z", "a2016-12-19T15:31:49Z", "2016-12-19T15:31:49Zulu",
+		"2016-12-19T15:38:49+0007", "19/Dec/2015:15:31:49 +0000", "Dec 18 15:31:49", "Tue Dec 19 15:31:49 2016", "Mon Dec 19 15:31:49 2017",
+		strings.Repeat("15:31:49 ", 20) + "2016-12-19T15:31:49Z",
+	} {
+		_, _, ok := Clock(text, 0, unixNano)
+		require.False(t, ok, text)
+	}
+}
