@@ -51,7 +51,7 @@ func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenO
 	case c == nil || c.conn == nil:
 		return nil, errors.New("stefgrpc: Open: the client has no connection: create it with NewClient, and check its error")
 	case root == nil || root.Name == "":
-		return nil, errorf(KindInvalid, "opening a stream: the root has no name: use that of the records, such as otelstef.MetricsRoot()")
+		return nil, errorf(KindInvalid, "opening a stream: the root has no name: pass the root of the records, such as otelstef.MetricsRoot()")
 	}
 	var config openConfig
 	if err := applyOptions("Open", &config, options); err != nil {
@@ -90,7 +90,7 @@ func (c *Client) late(ctx context.Context, err error) error {
 		e = FromStatus(cause)
 	}
 	if text := status.Convert(err).Message(); err != nil && text != context.Canceled.Error() {
-		e.Err = fmt.Errorf("%w (%s)", e.Err, text) // e has no other reference
+		e.Err = fmt.Errorf("%w (%s)", e.Err, text) // e was created above, so no caller shares it
 	}
 	return e
 }

@@ -19,8 +19,8 @@
 //	err = s.AwaitAll(ctx)                       // waits until they are acknowledged
 //	err = s.Drain(ctx)                          // ends the stream
 //
-// Without Flush the last records are not sent, and AwaitAll and Drain return nil: a
-// Stream does not know what its writer holds.
+// Without Flush the last records are not sent, and AwaitAll and Drain nevertheless
+// return nil: a Stream does not know which records its writer still buffers.
 //
 // A Client opens streams on a connection. A Stream is the destination of one STEF
 // writer. When a stream is opened, the server sends the schema it reads and the limit of
@@ -33,9 +33,9 @@
 // time to time so that load can move between servers, replaces broken streams, and
 // reports the result of each batch. A batch that was not sent before its stream ended stays
 // with the session, which sends it on the next stream. Most programs that send should use
-// a Session; it is built on Streams. It needs a BatchWriter, which turns batches of the program into
-// records. This one serves a Session[[]string] of log lines; ExampleSession is a
-// whole program:
+// a Session. A Session needs a BatchWriter, which turns batches of the program into
+// records. The following BatchWriter serves a Session[[]string] of log lines;
+// ExampleSession is a whole program:
 //
 //	type lines struct{ *otelstef.LogsWriter } // has Flush and BufferedBytes
 //
@@ -69,9 +69,9 @@
 // # The compact form
 //
 // Some roots, for example those of package otelstef, also have a compact form, which has a
-// larger schema. A stream has the compact form if both ends name it: client.Open(ctx,
+// larger schema. A stream has the compact form if both ends use its root: client.Open(ctx,
 // otelstef.MetricsCompactRoot()) and server.Handle(otelstef.MetricsCompactRoot(),
-// handler). If one end names otelstef.MetricsRoot(), the stream has the full form.
+// handler). If one end uses otelstef.MetricsRoot(), the stream has the full form.
 // The code that writes and reads records is the same. Do not append
 // otelstef.CompactMetrics() or stef.WithSchema to Stream.WriterOptions to write more
 // fields than the ends agreed on: the constructor of the writer then returns an *Error
@@ -79,11 +79,11 @@
 //
 // # What is promised
 //
-// Delivery is at least once. The server's handler accepted an
-// acknowledged record or reported it bad: Stream.Rejected and WithOnResponse tell which. If
-// a stream ends early, it is unknown whether the unacknowledged records arrived.
-// The sender should send them again, except the bad ones; they may then arrive
-// twice. Error.Retryable reports whether a retry may succeed.
+// Delivery is at least once. An acknowledgement means that the server's handler accepted
+// the record or reported it bad: Stream.Rejected and WithOnResponse list the bad records.
+// If a stream ends early, it is unknown whether the unacknowledged records arrived.
+// The sender should send them again, except the bad records. Records that had arrived
+// then arrive twice. Error.Retryable reports whether a retry may succeed.
 //
 // # Ownership
 //
@@ -97,8 +97,8 @@
 //
 // WithMaxUnackedBytes bounds the data that a client has sent and the server has
 // not acknowledged: at the bound, writes wait. A write also waits, by gRPC's flow
-// control, while the server does not read. Both waits end when the stream ends, or
-// the context of the call, if it has one. Data from the server is also bounded: in
+// control, while the server does not read. Both waits end when the stream ends. If the
+// call has a context, they also end with the context. Data from the server is also bounded: in
 // message size by the receive limit of the connection, in stored ids (see
 // Stream.Rejected), and in time (WithHandshakeTimeout).
 //
@@ -111,13 +111,13 @@
 //
 // Use the type of an error and Error.Kind to decide what to do, never its text:
 //
-//	*Error            from a peer, or about one; Kind says what to do, Code is the
+//	*Error            from a peer, or about a peer; Kind says what to do, Code is the
 //	                  gRPC status, RetryDelay the delay that the peer asked for
 //	*UnsentError      Session.Send: the batch was returned to the caller; wraps an *Error
 //	*RejectedError    Session.Send: delivered except some records
 //	*BatchError       Session.Send: the batch cannot be encoded; if Delivered, only the part that Err names
 //	ErrSessionClosed  wrapped in an *UnsentError after Session.Shutdown
-//	a context's error wrapped if a context ended a wait
+//	context errors    wrapped by the error of a wait that a context ended
 //
 // Errors about options and configurations, and errors of Handle, are plain errors:
 // they are mistakes in the program. Error.Retryable implements the retry table of
@@ -127,7 +127,7 @@
 // text of gRPC, which tells mistakes about the connection apart:
 //
 //	connection refused                     nothing listens there: check host and port;
-//	                                       a target without a port has 443
+//	                                       a target without a port uses port 443
 //	first record does not look like a TLS  the client uses TLS and the server does not:
 //	                                       insecure.NewCredentials
 //	error reading server preface: EOF      the server uses TLS and the client does not:
@@ -149,14 +149,15 @@
 // # How the package is built
 //
 //	internal/wire       the messages of the protocol
-//	internal/ledger     what each end knows about records; pure state
-//	internal/session    the life of a sender; pure state
+//	internal/ledger     which records each end has sent, acknowledged and rejected;
+//	                    state without I/O
+//	internal/session    the state machine of a Session, without I/O
 //	client, negotiate   opening a stream
 //	stream, stream_end  the sending end of one stream
-//	session             the API of the machine: Send, Shutdown, Stats
+//	session             the API of a Session: Send, Shutdown, Stats
 //	session_opener      a goroutine for each stream of a session: opens and replaces it
 //	session_sender      two goroutines per stream: encode and send; watch
-//	session_decide      carries out what the machine decides
+//	session_decide      carries out the decisions of the state machine
 //	server, server_…    the receiving end
 //
 // A batch passes through Session.Send, Machine.Submit, sender.encode, the batch

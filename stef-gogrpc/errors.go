@@ -25,7 +25,7 @@ const (
 	// KindUnknown is a failure without a known reason.
 	KindUnknown Kind = iota
 	// KindUnavailable is a connection or stream that was lost or could not be
-	// opened. Another one may succeed.
+	// opened. Another attempt may succeed.
 	KindUnavailable
 	// KindIncompatible is a server with another schema: neither end can use the
 	// schema of the other.
@@ -40,7 +40,7 @@ const (
 	// KindRejected is a peer that refuses for a permanent reason: sending again
 	// does not help.
 	KindRejected
-	// KindCanceled is an end that this side requested: by Close, or by a context.
+	// KindCanceled means that this end ended the stream, by Close or by a context.
 	KindCanceled
 	// KindClosed is a stream that ended in order before everything was
 	// acknowledged: the peer ends streams or connections from time to time, or
@@ -81,8 +81,9 @@ func (k Kind) String() string {
 type Error struct {
 	Kind Kind
 	// Code is the status with which the peer ended the stream. If the error arose
-	// at this end, it is the code that corresponds to Kind. In an Error that a
-	// handler returns, 0 means the same: KindUnavailable becomes UNAVAILABLE.
+	// at this end, Code corresponds to Kind. If a handler returns an Error with
+	// Code 0, the client receives the code that corresponds to Kind, such as
+	// UNAVAILABLE for KindUnavailable.
 	Code codes.Code
 	// RetryDelay is how long the peer asks the client to wait. HasRetryInfo reports
 	// that the peer sent a delay, which may be 0. A handler sets RetryDelay; it sets
@@ -108,7 +109,7 @@ func (e *Error) code() codes.Code {
 	return codes.Unknown
 }
 
-// at returns e with the place, or other context, added before its text.
+// at returns a copy of e with a context, such as the operation, before its text.
 func (e *Error) at(format string, args ...any) *Error {
 	placed := *e
 	placed.Err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), e.Err)
@@ -217,10 +218,10 @@ func plainStatus(err error) error {
 }
 
 // goneAway reports whether the connection received GOAWAY before it broke: the
-// server, or a proxy, ends connections in order. streamReset reports whether a
-// stream was reset between the two ends; proxies do that with codes that would be
-// final in a status. gRPC reports both only in the text of the status, so this is
-// the only place that decides by text.
+// server, or a proxy, ended it in order. streamReset reports whether a proxy between
+// the two ends reset the stream. gRPC reports a reset as INTERNAL, which is otherwise
+// a permanent error. gRPC reports both events only in the text of the status, so only
+// these two functions decide by text.
 func goneAway(e *Error) bool {
 	return e.Code == codes.Unavailable && strings.Contains(e.Err.Error(), "received prior goaway: code: NO_ERROR")
 }

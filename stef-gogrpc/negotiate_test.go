@@ -163,7 +163,7 @@ func TestAskedWindow(t *testing.T) {
 	f(0, DefaultWindowMemoryBytes, 1)
 	f(0, DefaultWindowMemoryBytes, 46)
 	f(1<<20, DefaultWindowMemoryBytes, 47)
-	f(1<<20, DefaultWindowMemoryBytes, 182)
+	f(1<<20, DefaultWindowMemoryBytes, 184)
 	f(512<<10, DefaultWindowMemoryBytes, 185)
 	f(64<<10, DefaultWindowMemoryBytes, 1024)
 	f(32<<10, DefaultWindowMemoryBytes, 1025)

@@ -45,7 +45,7 @@ func TestNilArguments(t *testing.T) {
 	f("Open: option 1 of 1 is nil: remove it", stream(client.Open(ctx, root, nil)))
 	f("Open: the client has no connection: create it with NewClient, and check its error", stream(new(Client).Open(ctx, root)))
 	f("Open: the client has no connection: create it with NewClient, and check its error", stream((*Client)(nil).Open(ctx, root)))
-	f("invalid: opening a stream: the root has no name: use that of the records, such as otelstef.MetricsRoot()", stream(client.Open(ctx, nil)))
+	f("invalid: opening a stream: the root has no name: pass the root of the records, such as otelstef.MetricsRoot()", stream(client.Open(ctx, nil)))
 	_, err = NewServer(nil)
 	f("NewServer: option 1 of 1 is nil: remove it", err)
 	f("Handle needs a root with a name, and a handler that is not nil", server.Handle(nil, handler))

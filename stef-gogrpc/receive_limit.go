@@ -43,13 +43,14 @@ func NewReceiveLimit(bytes int64, ended func(client net.Addr, bytes int64)) *Rec
 }
 
 // WithoutDecompression makes gRPC pass compressed messages to the codec of the server as
-// they are on the wire, and returns l. It clears the byte in front of each message that
-// says that it is compressed. gRPC decompresses a message before any code of the server
-// runs, up to the maximum size of a message for each call, and nothing bounds how many it
-// decompresses at a time; zstd alone may take 512 MiB for each. A handler can bound both.
+// they are on the wire, and returns l. It clears the compressed flag, which is the first
+// byte before each message. Without it, gRPC decompresses a message before any code of the
+// server runs, up to the maximum size of a message for each call. Nothing bounds how many
+// messages gRPC decompresses at a time, and zstd alone may allocate 512 MiB for each. A
+// handler that decompresses can bound both.
 //
-// Handlers must then decompress: the name of the compression is what RecvCompress of
-// grpc.ServerTransportStreamFromContext returns. On a call that names a compression, a
+// Handlers must then decompress. RecvCompress of grpc.ServerTransportStreamFromContext
+// returns the name of the compression. On a call that names a compression, a
 // client may also send messages that are not compressed, which arrive unchanged. Handlers
 // must tell the two apart by their first bytes.
 //
@@ -59,8 +60,8 @@ func (l *ReceiveLimit) WithoutDecompression() *ReceiveLimit {
 	return l
 }
 
-// Credentials returns the credentials of a server to which the limit applies, for
-// grpc.Creds. base are its own; nil means a server without TLS.
+// Credentials returns base with the limit applied, for grpc.Creds. If base is nil, the
+// server has no TLS.
 func (l *ReceiveLimit) Credentials(base credentials.TransportCredentials) credentials.TransportCredentials {
 	if base == nil {
 		base = insecure.NewCredentials()
@@ -232,7 +233,7 @@ type messageBytes struct {
 	have   int   // bytes of the prefix
 	left   int64 // bytes of the message that are still expected
 	held   int64
-	plain  bool // clear the byte of compression
+	plain  bool // clear the compressed flag
 }
 
 // receive counts a part of the data, and the cost of its frame if a message is
@@ -266,8 +267,8 @@ func (m *messageBytes) receive(b []byte, cost int64) int64 {
 	return m.held - before
 }
 
-// frameCost is what a DATA frame counts beside its bytes: gRPC keeps each one in a buffer
-// of its own until the message is complete.
+// frameCost is added for each DATA frame that leaves a message incomplete: gRPC keeps each
+// frame in its own buffer until the message is complete.
 const frameCost = 128
 
 const http2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -296,7 +297,7 @@ type http2Frames struct {
 }
 
 // each calls visit for each part of a payload in b, and for each frame without a payload.
-// The fields describe the frame of the part.
+// During a call, the fields of f describe the current frame.
 func (f *http2Frames) each(b []byte, visit func(f *http2Frames, payload []byte)) {
 	n := min(f.preface, len(b))
 	f.preface -= n

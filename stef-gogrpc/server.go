@@ -140,7 +140,7 @@ func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption)
 	case s.registered:
 		return errors.New("stefgrpc: Handle was called after Register")
 	case s.roots[root.Name] != nil:
-		return fmt.Errorf("stefgrpc: root %s has a handler already; that of the compact root serves both forms", root.Name)
+		return fmt.Errorf("stefgrpc: root %s has a handler already; the handler of the compact root serves both forms", root.Name)
 	}
 	s.roots[root.Name] = &servedRoot{
 		root:    root,

@@ -18,7 +18,7 @@ type clock struct {
 	timer  *time.Timer // fires when limit is reached; nil: no timer
 	limit  clockLimit
 	began  time.Time
-	spent  time.Duration // time that earlier waits used of the limit
+	spent  time.Duration // part of the limit that earlier waits used
 }
 
 // clockLimit identifies the limit that applies to a wait.
@@ -65,7 +65,7 @@ func (c *clock) start(rules *inboundRules) {
 	if most == 0 {
 		return
 	}
-	// The time spent before may exceed the new limit.
+	// Earlier waits may have used more than the limit.
 	wait := max(0, most-c.spent)
 	if c.timer == nil {
 		c.timer = time.AfterFunc(wait, func() { c.stream.overdue(limit) })

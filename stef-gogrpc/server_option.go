@@ -135,8 +135,8 @@ func WithMaxDictBytes(bytes int) ServerOption {
 	}
 }
 
-// maxDictLimit leaves room for the slack within the largest limit that readers
-// accept, where an int has 32 bits, too.
+// maxDictLimit leaves room for the slack: ServerStream.ReaderOptions doubles the limit,
+// and the result must be a valid limit of a reader, also where an int has 32 bits.
 const maxDictLimit = min(1<<38, math.MaxInt>>2)
 
 // WithWindowMemoryBytes sets a bound for the memory of the zstd windows of all streams.
@@ -144,12 +144,13 @@ const maxDictLimit = min(1<<38, math.MaxInt>>2)
 // of each new stream for a smaller window. 0 never asks.
 //
 // The client then chooses a window by the size of its frames, 16 KiB if these are small.
-// The server names the largest window that it may choose: the one with which all open
-// streams would need four times the bound, but at least 32 KiB. A stream with the default
-// window of 1 MiB holds 1.4 MiB, a stream with 64 KiB holds a quarter of a MiB. With the
-// default, DefaultWindowMemoryBytes, 46 streams are not asked, 182 may use 1 MiB, and
-// 1,024 may use 64 KiB. Streams that were opened before, large frames, and clients that
-// do not know the request can exceed the bound.
+// The server sends the largest window that the client may choose. With that window, all
+// open streams together would need at most four times the bound; it is at least 32 KiB. A
+// stream with the default window of 1 MiB holds 1.4 MiB, a stream with 64 KiB holds a
+// quarter of a MiB. With DefaultWindowMemoryBytes, the server asks for no window while at
+// most 46 streams are open, for at most 1 MiB with up to 184 streams, and for at most
+// 64 KiB with 1,024 streams. Streams that were opened before, large frames, and clients
+// that ignore the request can exceed the bound.
 //
 // spec: #window-limit
 func WithWindowMemoryBytes(bytes int) ServerOption {
@@ -165,12 +166,12 @@ const (
 	smallestAsked = 32 << 10
 )
 
-// largeFrames is how many times the memory of windows the streams would need if all
-// had frames that are large enough for the window that they are asked for.
+// largeFrames is the factor by which the windows may exceed the bound if the frames of
+// all streams are so large that each client chooses the largest window allowed.
 const largeFrames = 4
 
-// askedWindow returns the window that a client is asked for when there are so many
-// streams, or 0 if it is not asked.
+// askedWindow returns the largest window that the server asks a client for while that
+// many streams are open, or 0 if the server does not ask.
 func askedWindow(memory int64, streams int) int {
 	if memory == 0 || int64(streams) <= memory/windowMemory(largestAsked) {
 		return 0

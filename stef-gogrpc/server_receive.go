@@ -17,8 +17,8 @@ import (
 )
 
 // inbound is a message that was received, or the reason why there is none. Its
-// bytes are in the budget of the server until they are read. The code that holds
-// it frees it, in a deferred call.
+// bytes count against the budget of the server until they are read. The owner of an
+// inbound must call free.
 type inbound struct {
 	message wire.ClientMessage
 	size    int64 // bytes in the budget
@@ -64,8 +64,8 @@ func (s *ServerStream) releaseChunk() {
 }
 
 // receive reads messages from gRPC and passes them to Read, one message ahead. It
-// has its own goroutine because only the end of the stream ends gRPC's RecvMsg,
-// and reading from a stream must stop while acknowledgements are sent.
+// has its own goroutine because nothing but the end of the stream interrupts RecvMsg
+// of gRPC: a handler must be able to stop reading and still send acknowledgements.
 func (s *ServerStream) receive() {
 	defer s.end()
 	defer close(s.received)
@@ -130,7 +130,7 @@ type inboundRules struct {
 	begun  bool
 	header bool  // the first chunk is complete
 	within bool  // a chunk has started and is not complete
-	chunk  int64 // bytes of it
+	chunk  int64 // bytes of that chunk
 	data   bool  // the last message had data
 }
 

@@ -58,8 +58,8 @@ func (r *responder) decoded(id uint64) {
 	r.pace.Decoded(id)
 }
 
-// waits notes whether the handler waits for the client, with everything read that
-// arrived.
+// waits notes whether the handler has read everything that arrived and waits for the
+// client.
 func (r *responder) waits(waits bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,14 +76,14 @@ func (r *responder) acked() uint64 {
 	return r.ledger.Acked()
 }
 
-// told reports whether everything has been sent.
+// told reports whether all acknowledgements and rejections have been sent.
 func (r *responder) told() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state == respondIdle && r.err == nil && !r.ledger.Pending()
 }
 
-// maxUntold bounds what a responder stores for a client that does not read
+// maxUntold bounds the ranges that a responder stores for a client that does not read
 // responses.
 const maxUntold = 1 << 16
 

@@ -74,8 +74,8 @@ const busyDelay = time.Second
 var (
 	errReconnect = reasonStatus(codes.Unavailable, "the server is ending, open the stream again", ReasonReconnect, 0)
 	errBusy      = reasonStatus(codes.Unavailable, "the server has reached its maximum number of streams", ReasonBusy, busyDelay)
-	// If these end a stream, delivered but unacknowledged data may be sent again,
-	// so they do not report an end in order.
+	// These have no reason, because the stream did not end in order: delivered data
+	// may be unacknowledged, and clients may send it again.
 	errCutShort = status.Error(codes.Unavailable, "the server shut down before the stream ended")
 	errUntold   = status.Error(codes.Unavailable, "the client did not read its last acknowledgements in time")
 	errPanicked = status.Error(codes.Internal, "the handler of the server panicked")
@@ -87,7 +87,7 @@ func crowded(reason string) *Error {
 }
 
 // errUnknownRoot returns the status for a root that the server does not serve. served
-// are the names of those that it does.
+// lists the names of the roots that it serves.
 func errUnknownRoot(name string, served []string) error {
 	const longest = 64
 	if len(name) > longest {
@@ -126,8 +126,8 @@ func statusOf(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}
-	// Nothing says that the data is bad, so the client may send it again. With
-	// UNKNOWN it would drop it.
+	// Nothing says that the data is bad, so the client may send it again. After
+	// UNKNOWN, the client would drop the data.
 	st := status.New(codes.Unavailable, err.Error())
 	if detailed, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(busyDelay)}); err == nil {
 		st = detailed

@@ -67,8 +67,8 @@ type ServerStream struct {
 // are small, so only a client that reads no responses needs that long.
 const finalResponses = 10 * time.Second
 
-// lastMoment is the part of that time that remains when the time of a shutdown is
-// over.
+// lastMoment replaces finalResponses when the client has disconnected or the deadline of
+// a shutdown has passed.
 const lastMoment = cancelGrace / 4
 
 // Context returns the context of the stream, with the peer, metadata, deadline and
@@ -254,16 +254,16 @@ func (s *ServerStream) AckUpTo(id uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Ack(id) })
 }
 
-// Ack accepts the records from from to to, both included. Use it when earlier
-// records are not finished yet. Like Reject, it panics if from is 0 or after to: records
-// are counted from 1.
+// Ack accepts the records with the ids from, …, to. Use it when earlier records are not
+// finished yet. Like Reject, it panics if from is 0 or greater than to: record ids begin
+// at 1.
 func (s *ServerStream) Ack(from, to uint64) {
 	checkRange("Ack", from, to)
 	s.responses.note(func(l *ledger.Receiver) { l.Finish(IDRange{From: from, To: to}) })
 }
 
-// Reject reports the records from from to to, both included, as bad: the server
-// can never accept them, and the client must not send them again.
+// Reject reports the records with the ids from, …, to as bad: the server can never accept
+// them, and the client must not send them again.
 func (s *ServerStream) Reject(from, to uint64) {
 	checkRange("Reject", from, to)
 	s.responses.note(func(l *ledger.Receiver) { l.Reject(IDRange{From: from, To: to}) })
@@ -369,7 +369,7 @@ func (s *ServerStream) finish() (told bool) {
 	return s.responses.told()
 }
 
-// release releases the bytes that the handler's side holds, and ends receive.
+// release releases the bytes that the stream still counts for its handler, and ends receive.
 func (s *ServerStream) release() {
 	s.cancel(nil)
 	s.current.free(&s.server.budget)

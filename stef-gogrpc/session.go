@@ -164,8 +164,8 @@ func startSession[B any](
 // has acknowledged the whole batch, and otherwise
 //
 //   - *RejectedError: all records were accepted, except those that are permanently bad;
-//   - *BatchError: the batch cannot be encoded, permanently, or, with Delivered, was
-//     delivered except items that cannot be encoded;
+//   - *BatchError: the batch can never be encoded; if Delivered is set, only the items
+//     that Err names were omitted, and the others were delivered;
 //   - *UnsentError: the batch is returned to the caller, with the reason.
 //
 // Without a live stream, or while all streams are at their bounds, Send waits
@@ -248,15 +248,15 @@ func (s *Session[B]) Stats() SessionStats {
 }
 
 // closeGrace is the part of the time of Shutdown that is reserved for closing
-// streams. If Shutdown has no time, it still uses this much.
+// streams. Shutdown waits that long even if its context has already ended.
 const closeGrace = 100 * time.Millisecond
 
 // Shutdown ends the session. Send accepts no more batches. If a stream is live,
-// accepted batches are sent, flushed, and waited for until ctx ends, or for
-// DrainTimeout if ctx has no deadline. Then the remaining batches are returned to
-// their callers and all streams are closed. The error reports that batches were
+// Shutdown sends the accepted batches and waits for their acknowledgements until ctx
+// ends, or for DrainTimeout if ctx has no deadline. Then it returns the remaining batches
+// to their callers and closes all streams. The error reports that batches were
 // returned, or that a writer has not returned in time. Shutdown may be called more
-// than once; the call that stops waiting first decides.
+// than once; the earliest deadline of all calls applies.
 func (s *Session[B]) Shutdown(ctx context.Context) error {
 	before := s.beginShutdown()
 	patience := s.config.DrainTimeout

@@ -50,8 +50,9 @@ type SessionConfig struct {
 	// Senders is the maximum number of concurrent calls of Send. When that many
 	// wait for the same frame, no further batch can join it, and the session
 	// flushes it: a few callers with small batches do not wait for others.
-	// Default 0, which means unknown. If fewer callers send, each of them again as
-	// soon as its batch is answered, the session notices that after three frames.
+	// Default 0, which means unknown. If fewer callers send, and each sends its next
+	// batch as soon as the last one is answered, the session detects their number
+	// after three frames.
 	Senders int
 
 	// MaxUnackedBatches and MaxUnackedBytes bound the batches that one stream has
@@ -208,7 +209,7 @@ const maxRetryDelay = 5 * time.Minute
 type retries struct {
 	config   *SessionConfig
 	failures int
-	delay    time.Duration // the last one
+	delay    time.Duration // the last wait
 }
 
 // next returns the wait after a failure.

@@ -19,7 +19,7 @@ type job[B any] struct {
 	session.Batch
 	batch  B
 	ctx    context.Context
-	left   error      // which items the writer left out when it last wrote the others
+	left   error      // names the items that the last WriteBatch omitted; nil: none
 	result chan error // has room for the one result
 }
 

@@ -84,9 +84,9 @@ func (e *BatchError) Unwrap() error { return e.Err }
 type UnsentError struct {
 	// Cause is the reason. It wraps the error of the context if the context of
 	// Send ended, and ErrSessionClosed if the session was shut down. If the context ended
-	// while no stream was open, Cause.Err also wraps the *Error of the last attempt to open
-	// one, which errors.As finds there: its Kind says why, such as KindUnavailable if nothing
-	// listens. The Kind of Cause is KindCanceled then.
+	// while no stream was open, the Kind of Cause is KindCanceled, and Cause.Err also wraps
+	// the *Error of the last attempt to open a stream. Call errors.As with Cause.Err to find
+	// it: its Kind says why the attempt failed, such as KindUnavailable if nothing listens.
 	Cause *Error
 	// Refused is set if no stream had the batch because the destination refused to open
 	// one: it is the time when Cause was received. Send does not make an attempt of its

@@ -155,8 +155,8 @@ type SessionStats struct {
 	// Opened and Closed count streams; Closed counts them by reason.
 	Opened uint64
 	Closed [CloseIdle + 1]uint64
-	// These count batches by result, each batch once. A batch that was delivered without some of
-	// its items, of which Send returns a *BatchError with Delivered, counts as Acknowledged, or as Rejected.
+	// These count batches by result, each batch once. A batch that was delivered without some
+	// of its items (Send returns a *BatchError with Delivered) counts as Acknowledged or as Rejected.
 	Acknowledged, Rejected, BatchErrors, HandedBack uint64
 	// Redispatched counts how often a batch was moved to another stream.
 	Redispatched uint64

@@ -38,7 +38,7 @@ func (s *Stream) adopt(onNews func(ledger.News)) {
 
 func (s *Stream) answers() session.Answers { return (*streamAnswers)(s) }
 
-// streamAnswers is the view of a Stream that the machine of a session has.
+// streamAnswers gives the state machine of a session access to the answers of a Stream.
 type streamAnswers Stream
 
 func (s *streamAnswers) Through() uint64 {

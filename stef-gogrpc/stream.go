@@ -96,8 +96,8 @@ func (s *Stream) start(cancel context.CancelFunc, config openConfig) {
 // these options fails likewise if the server has an older schema.
 func (s *Stream) WriterOptions() []stef.WriterOption { return s.agreed.writerOptions() }
 
-// CheckSchema reports whether a writer of this stream may write in a schema: with an error
-// if it has more than Schema. Writers call it when they are created.
+// CheckSchema returns an error if a schema has fields that Schema does not have: a writer
+// of this stream must not use it. Writers call CheckSchema when they are created.
 func (s *Stream) CheckSchema(wire schema.WireSchema) error { return s.agreed.check(wire) }
 
 // Schema returns the schema that is written. The server has this schema or a newer

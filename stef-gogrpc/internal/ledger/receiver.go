@@ -14,10 +14,10 @@ import (
 const maxResponseRanges = 4096
 
 // Receiver tracks the records of a receiver: which are finished, and which of
-// these the sender does not know yet.
+// these must still be reported to the sender.
 type Receiver struct {
 	mark     uint64      // all ids up to it are finished
-	told     uint64      // the last id sent to the sender
+	told     uint64      // the last id acknowledged to the sender
 	finished wire.Ranges // finished ids above mark
 	rejected wire.Ranges // not sent to the sender yet
 }
@@ -64,9 +64,9 @@ func (l *Receiver) Pending() bool {
 	return l.mark > l.told || len(l.rejected) > 0 && l.rejected[0].From <= l.mark
 }
 
-// Take returns the next response to send. It contains everything since the last
-// response, unless that is too much for one message. pending reports whether more
-// remains.
+// Take returns the next response to send; ok is false if there is none. The response
+// contains everything since the last response. If that is too much for one message,
+// Pending remains true, and the next Take returns more.
 func (l *Receiver) Take() (r wire.Response, ok bool) {
 	if !l.Pending() {
 		return wire.Response{}, false

@@ -10,8 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// maxRejected is how many ranges of bad ids a sender stores, in addition to those
-// that Answer still needs.
+// maxRejected bounds the ranges of bad ids that a sender stores. Ranges that Answer
+// still needs are kept even beyond the bound.
 const maxRejected = 1 << 16
 
 // Sender tracks the records of a sender: which records it sent, and what the
@@ -96,11 +96,11 @@ func (l *Sender) Receive(r wire.Response) (news News, ok bool, err error) {
 // reject adds to the bad ids and returns the new ones, so that each record counts
 // once. It ignores ids that were not sent.
 //
-// The ledger must distinguish two behaviours of the published receiver. It begins
-// a range one record too low, at the last record it acknowledged: so a range that
-// ends above the acknowledged id counts only from there. And it acknowledges
-// records that it reports bad later: so a range that ends at or below the
-// acknowledged id counts as a whole.
+// The ledger must distinguish two behaviours of the published receiver:
+//   - It begins a range one record too low, at the last record it acknowledged. So if a
+//     range ends above the acknowledged id, only the ids above the acknowledged id count.
+//   - It acknowledges records and reports them bad later. So if a range ends at or below
+//     the acknowledged id, all its ids count.
 func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
 	if len(ranges) == 0 {
 		return nil

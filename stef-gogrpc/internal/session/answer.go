@@ -72,8 +72,9 @@ func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duratio
 	return c.AckTimeout
 }
 
-// idleFor retires a stream that was idle for IdleTimeout, and returns the time
-// until then. After a stream is retired, it is checked again.
+// idleFor retires a stream that was idle for IdleTimeout. It returns the time until the
+// stream must be checked again: the rest of IdleTimeout, or DrainTimeout if the stream
+// was retired.
 func (m *Machine) idleFor(s *Stream, now time.Time, out *Decisions) time.Duration {
 	if s.inbox != nil {
 		return m.config.IdleTimeout
@@ -85,7 +86,7 @@ func (m *Machine) idleFor(s *Stream, now time.Time, out *Decisions) time.Duratio
 	return m.config.DrainTimeout
 }
 
-// idleTime returns how long a stream without unanswered batches was not used.
+// idleTime returns how long a stream without unanswered batches has been unused.
 func (s *Stream) idleTime(now time.Time) time.Duration {
 	if s.idleFrom.After(s.opened) {
 		return now.Sub(s.idleFrom)
@@ -93,20 +94,21 @@ func (s *Stream) idleTime(now time.Time) time.Duration {
 	return now.Sub(s.opened)
 }
 
-// wasIdle reports whether a stream was about to be retired because it was idle.
-// Servers also end idle streams. Their limit can be shorter than that of the session.
+// wasIdle reports whether a stream was idle for at least half of IdleTimeout. If a server
+// ends such a stream in order, idleness is the likely reason: the idle timeout of the
+// server can be shorter than that of the session.
 func (m *Machine) wasIdle(s *Stream, now time.Time) bool {
 	return m.config.IdleTimeout >= 0 && s.inbox == nil && s.pending.head == nil &&
 		s.idleTime(now) >= m.config.IdleTimeout/2
 }
 
-// Over is the end of a stream as the driver sees it.
+// Over describes the end of a stream, as the caller of the Machine observed it.
 type Over struct {
 	Cause  *Fault // nil: in order, with everything acknowledged
 	SentTo uint64 // the id of the last record that may have been sent
 }
 
-// Ended settles the batches that the stream has not answered.
+// Ended processes the end of a stream: it settles or requeues the unanswered batches.
 func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	cause := end.Cause
 	drained := s.state == IsDraining && !s.failed
@@ -134,9 +136,10 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		}
 	}
 	if s.end = cause; cause.Class == Refused {
-		// Servers read batches in order, and answer what they accept. If one refuses a whole frame
-		// or message, another of its batches may be the bad one: that is then the first of the
-		// next stream, or of a later one.
+		// Servers read batches in order and acknowledge the accepted ones, so the first
+		// unanswered batch is taken to be the refused one. If a server refuses a whole frame or
+		// message, the bad batch may be a later one. The later batches are sent on other
+		// streams until the bad batch is the first of one.
 		s.blamed = s.pending.head
 	}
 	if drained && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {
@@ -157,8 +160,8 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 
 func orderly(f *Fault) bool { return f == nil || f.Class == Orderly }
 
-// settleOwed processes batches from the newest to the oldest, so that those that
-// return to the queue keep their order.
+// settleOwed settles or requeues the batches of an ended stream. It processes the newest
+// batch first, so that requeued batches keep their order.
 func (m *Machine) settleOwed(s *Stream, now time.Time, out *Decisions) {
 	if b := s.inbox; b != nil {
 		s.inbox = nil
@@ -175,7 +178,7 @@ func (m *Machine) settleOwed(s *Stream, now time.Time, out *Decisions) {
 	s.bytes = 0
 }
 
-// Outcome describes how a stream ended, for the code that opens the next one.
+// Outcome describes how a stream ended, for the code that opens the next stream.
 type Outcome struct {
 	Cause   *Fault
 	InOrder bool

@@ -5,17 +5,17 @@ package session
 
 import "time"
 
-// arrivals measures how batches are submitted, to notice the end of a burst. When no batch
-// was submitted for much longer than the usual gap, the batches that wait are probably all,
-// and the rest of FlushInterval only delays them.
+// arrivals measures the gaps between submitted batches, to detect the end of a burst. When
+// no batch was submitted for much longer than the usual gap, probably no more batches
+// follow, and waiting for the rest of FlushInterval only delays the current ones.
 type arrivals struct {
 	submitted time.Time     // when a batch was last submitted; zero: never
 	answered  time.Time     // when a batch was last answered
 	gap       time.Duration // mean time between batches
-	gaps      int           // over so many gaps, at most gapWeight; 0: not known
-	late      bool          // the last frame that did not wait for the interval ended too early
+	gaps      int           // number of gaps in the mean, at most gapWeight; 0: the mean is unknown
+	late      bool          // a gap was longer than quiet, so a frame may have ended too early
 	reply     time.Duration // from the last answer to the first batch after it
-	prompt    bool          // that is a small part of the gap
+	prompt    bool          // reply is a small part of the gap
 }
 
 const (
@@ -23,14 +23,15 @@ const (
 	// Batches that are submitted at random times leave such a gap once in some ten thousand
 	// batches.
 	quietGaps = 10
-	// minQuiet is the smallest part of FlushInterval after which a burst is over: one in 250,
-	// which is 0.2 ms by default. A timer may take a millisecond, but often a stream needs
-	// that long to encode a burst, and then its frame ends without a timer.
+	// A burst counts as over after FlushInterval/minQuiet at the earliest, which is 0.2 ms by
+	// default. A timer may fire a millisecond late, but encoding a burst often takes longer
+	// than that, and then the frame ends without a timer.
 	minQuiet = 250
-	// maxQuiet is the largest part, one in four. If more would be necessary, the frame waits
-	// for the whole interval: the batches of the next burst are then likely to join it.
+	// A burst counts as over after FlushInterval/maxQuiet at the latest. If quietGaps gaps are
+	// longer, the frame waits for the whole interval: the batches of the next burst are
+	// then likely to join the frame.
 	maxQuiet = 4
-	// gapWeight is the number of gaps over which the mean is taken, about.
+	// gapWeight is the approximate number of gaps over which the mean is taken.
 	gapWeight = 16
 	// A caller that an answer released submits its next batch within the gap divided by
 	// promptGap and within FlushInterval divided by promptInterval.
@@ -54,7 +55,7 @@ func (a *arrivals) submit(interval time.Duration, inFlight bool, now time.Time) 
 	case gap >= pauseIntervals*interval:
 		a.gap, a.gaps = 0, 0
 	case gap >= interval:
-		// No batch could have joined a frame in that time.
+		// A gap of a whole interval: no frame waits that long, so the gap does not count.
 	case first && a.prompt && !inFlight:
 		// All callers waited for the answer: the gap is the time to the answer.
 	case a.gaps == 0 || late && gap > a.quiet(interval):
@@ -68,7 +69,7 @@ func (a *arrivals) submit(interval time.Duration, inFlight bool, now time.Time) 
 	}
 }
 
-// quiet returns how long no batch is submitted when a burst counts as over.
+// quiet returns the time without a new batch after which a burst counts as over.
 func (a *arrivals) quiet(interval time.Duration) time.Duration {
 	quiet := max(interval/minQuiet, quietGaps*a.gap)
 	if quiet > interval/maxQuiet {
@@ -78,7 +79,7 @@ func (a *arrivals) quiet(interval time.Duration) time.Duration {
 }
 
 // released reports whether the last n batches were submitted because answers released
-// their callers. A single batch can follow an answer by chance, so it must do so faster.
+// their callers. A single batch can follow an answer by chance, so it must be prompt.
 func (a *arrivals) released(n int, interval time.Duration) bool {
 	return a.prompt || n > 1 && a.reply <= interval/promptInterval
 }

@@ -8,13 +8,14 @@ import "time"
 // callers estimates how many callers of Send send their next batch only when the last
 // one is answered. Once all of them wait for the same frame, no further batch can join it.
 //
-// The evidence is a frame that waited for further batches in vain, if its batches were
-// submitted soon after an answer, and no others are in flight: the callers that wait then
-// are those that the answers released. Callers that do not wait for answers rarely leave
-// this evidence several times in a row, each time with the same number of batches.
+// The evidence is a frame that waited in vain for further batches. The batches of the
+// frame must have been submitted soon after an answer, and no other batches may be in
+// flight: then the waiting callers are the callers that the answers released. Callers
+// that do not wait for answers rarely cause such frames several times in a row with the
+// same number of batches.
 type callers struct {
 	waited   int // callers that waited for the last frame that is evidence
-	frames   int // consecutive frames with that number
+	frames   int // consecutive frames that are evidence with the same number of callers
 	estimate int // 0: none
 	measured time.Time
 	valid    time.Duration // after that time, a frame waits for a whole interval to measure again
@@ -23,9 +24,9 @@ type callers struct {
 const (
 	// framesOfEvidence is the number of consecutive frames that the first estimate needs.
 	framesOfEvidence = 3
-	// An estimate is valid for minValid intervals. Then a frame waits for a whole interval.
-	// Each time that this confirms the estimate, its time doubles, up to maxValid
-	// intervals. In the long run, these waits take 1 % of the time.
+	// An estimate is valid for minValid intervals. Then a frame waits for a whole interval
+	// to measure again. Each time that this confirms the estimate, its validity doubles, up
+	// to maxValid intervals. In the long run, these waits take 1 % of the time.
 	minValid, maxValid = 8, 100
 )
 

@@ -112,8 +112,8 @@ func (m *Machine) handBack(b *Batch, s *Stream, cause *Fault, out *Decisions) {
 }
 
 // returnBatch returns a batch to its caller, with the answers about its records: the
-// caller must not send records again that were reported bad. The stream holds the
-// batch, or held it.
+// caller must not send records again that were reported bad. s is the current or the
+// last stream of the batch.
 func (m *Machine) returnBatch(b *Batch, s *Stream, cause *Fault, maybe bool, now time.Time, out *Decisions) {
 	a := s.answers.Answer(b.first, b.last)
 	if a.Whole {

@@ -95,8 +95,9 @@ func (m *Machine) Submit(b *Batch, gaveUp bool, now time.Time, out *Decisions) {
 	m.fill(now, out)
 }
 
-// GiveUp takes back a batch whose caller has given up. If the batch is being
-// encoded, this happens after the encoding. Its encoded data stays in the stream.
+// GiveUp returns a batch to its caller, which has given up. If the batch is being
+// encoded, it is returned after the encoding. Encoded data of the batch stays in the
+// stream.
 func (m *Machine) GiveUp(b *Batch, now time.Time, out *Decisions) {
 	gaveUp := &Fault{Class: GaveUp}
 	switch {

@@ -27,7 +27,7 @@ func (m *Machine) Take(s *Stream, now time.Time, out *Decisions) (*Batch, State)
 
 // Encoding is the result of encoding a batch, or of ending a frame.
 type Encoding struct {
-	// Last is the id of the last record that was encoded, Bytes their size.
+	// Last is the id of the last record of the batch, Bytes the encoded size of the batch.
 	Last  uint64
 	Bytes int64
 	// SentTo is the id of the last record that may have been sent.
@@ -61,7 +61,7 @@ func (m *Machine) Encoded(s *Stream, b *Batch, e Encoding, now time.Time, out *D
 		s.last = max(s.last, e.Last)
 		m.end(b, Decision{Kind: Unencodable, Stream: s, Fault: &Fault{Err: e.Unencodable}}, out)
 	case e.Lost != nil:
-		// A part of the batch may have been sent: treat it like the other batches.
+		// A part of the batch may have been sent: treat the batch as if it was sent.
 		m.streamLost(s, b, e.Lost, sent, now, out)
 	case e.Broken != nil:
 		s.drop(b)
@@ -93,7 +93,8 @@ func (m *Machine) afterEncoding(s *Stream, b *Batch, now time.Time, out *Decisio
 	}
 }
 
-// streamLost handles a stream that was found ended while a batch, if any, was encoded.
+// streamLost handles a write that failed because the stream has ended. b is the batch that
+// was being encoded, or nil.
 func (m *Machine) streamLost(s *Stream, b *Batch, why *Fault, sent bool, now time.Time, out *Decisions) {
 	switch {
 	case b == nil:
@@ -150,7 +151,7 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 	if wait = min(wait, quiet-silent); wait > 0 {
 		return wait, false
 	}
-	if !m.callers.measured.After(m.arrivals.submitted) { // not measured with the frame of another stream
+	if !m.callers.measured.After(m.arrivals.submitted) { // not already measured with the frame of another stream
 		n := m.waitingCallers()
 		inVain := silent >= min(quiet, c.FlushInterval/2)
 		evidence := inVain && !m.inFlight() && m.arrivals.released(n, c.FlushInterval)

@@ -48,8 +48,8 @@ type Stream struct {
 	bytes    int64     // encoded size of pending
 	settled  uint64    // ids up to here belong to batches that are settled
 	answered time.Time // when the acknowledged id last increased
-	turn     uint64    // the number of the last batch that was assigned to it, counted over the session
-	idleFrom time.Time // when it started to drain, or the last answer since then
+	turn     uint64    // the number of the last batch that was assigned to the stream, counted over the session
+	idleFrom time.Time // time of the last answer, or of the start of draining if that is later
 
 	last      uint64    // id of the last record encoded
 	flushedTo uint64    // ids up to this one are in frames that have ended
@@ -58,7 +58,7 @@ type Stream struct {
 	flushNow  bool      // no further batch can join the frame
 
 	end     *Fault // once ended
-	blamed  *Batch // once ended: the batch that the peer refused; nil if it did not
+	blamed  *Batch // once ended: the batch that the peer refused, or nil
 	inOrder bool   // once ended: unacknowledged batches may be sent again
 	sentTo  uint64 // once ended: ids up to here were sent, at least in part
 }

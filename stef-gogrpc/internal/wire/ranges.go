@@ -47,8 +47,8 @@ func (s *Ranges) Add(r IDRange) {
 	if r.From > r.To {
 		return
 	}
-	// The ranges before index at end too early to touch r. The ranges from index end
-	// on begin too late.
+	// The ranges before set[at] end too early to touch r. The ranges from set[end] on
+	// begin too late.
 	set := *s
 	at, _ := slices.BinarySearchFunc(set, r.From, func(x IDRange, from uint64) int {
 		if x.To != math.MaxUint64 && x.To+1 < from {
