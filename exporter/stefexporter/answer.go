@@ -14,10 +14,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// answer is a status that the peer sent. Its text may be about other connections than ours:
-// a gateway passes on why it cannot reach its own next hop. gRPC has the same type for
-// statuses that it creates at this end, for example when it cannot connect. Only the trailers
-// of a call tell the two apart, and a stats.Handler sees them.
+// answer is a status that the peer sent. Its text may describe a connection of the peer: a
+// gateway forwards the error of its own next hop. gRPC uses the same type for statuses that
+// it creates at this end, for example when it cannot connect. Only the trailers of a call
+// distinguish the two cases, and only a stats.Handler sees the trailers.
 type answer struct {
 	error
 	// open reports that the peer had accepted the stream. Then the status is about the data
@@ -66,13 +66,13 @@ func (e *ending) mark(err error, open bool) error {
 	return &answer{err, open}
 }
 
-// markRequests is an interceptor.
+// markRequests is an interceptor that marks the errors of requests that the peer sent.
 func markRequests(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	e := &ending{}
 	return e.mark(invoke(context.WithValue(ctx, endingKey{}, e), method, req, reply, conn, opts...), false)
 }
 
-// markStreams is an interceptor.
+// markStreams is an interceptor that marks the errors of streams that the peer sent.
 func markStreams(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	e := &ending{}
 	stream, err := streamer(context.WithValue(ctx, endingKey{}, e), desc, conn, method, opts...)
@@ -82,11 +82,11 @@ func markStreams(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientCo
 	return &markedStream{ClientStream: stream, ending: e}, nil
 }
 
-// markedStream marks the status of a stream.
+// markedStream returns the status of a stream as an answer if the peer sent it.
 type markedStream struct {
 	grpc.ClientStream
 	ending *ending
-	open   bool // one goroutine receives
+	open   bool // the peer sent a message; needs no lock, because one goroutine receives
 }
 
 // RecvMsg implements grpc.ClientStream.

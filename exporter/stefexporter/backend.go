@@ -14,7 +14,7 @@ import (
 )
 
 // backend is one address that batches are sent to, with its connections and its
-// streams. Without routing there is one.
+// streams. Without routing there is one backend.
 type backend[B any] struct {
 	address string
 	seed    uint64
@@ -22,8 +22,8 @@ type backend[B any] struct {
 	routes  *routes[B]
 	logger  *zap.Logger
 	health  *health
-	// changed is called without locks when it goes down or up. It reports whether any
-	// backend is up.
+	// changed is called without locks when the backend goes down or up. It reports
+	// whether any backend is up.
 	changed func() (up bool)
 
 	sending sync.WaitGroup // with routing: counts the batches being sent
@@ -37,8 +37,8 @@ type backend[B any] struct {
 	pause  time.Duration
 }
 
-// errBackendDown ends attempts to send to a backend that has no stream and accepts
-// none.
+// errBackendDown cancels attempts to send to a backend that is down: no stream is open
+// and none can be opened.
 var errBackendDown = errors.New("the backend does not answer")
 
 // The pauses between attempts to reach a backend that is down.

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// balancer sends the parts of batches to the backends that they belong to.
+// balancer splits batches by the routing key and sends each part to its backend.
 type balancer[B any] struct {
 	exporter *stefExporter[B]
 	splitter splitter[B]
@@ -95,7 +95,7 @@ func (b *balancer[B]) resolve(ctx context.Context) error {
 	return b.set(context.WithoutCancel(ctx), addresses)
 }
 
-// set changes the backends to those of the addresses.
+// set adds and removes backends so that there is one for each address.
 func (b *balancer[B]) set(ctx context.Context, addresses []string) error {
 	b.changes.Lock()
 	defer b.changes.Unlock()
@@ -142,7 +142,8 @@ func (b *balancer[B]) set(ctx context.Context, addresses []string) error {
 	return errors.Join(errs...)
 }
 
-// connect connects to one address. An address of a name is verified as that name.
+// connect connects to one address. If the address was resolved from a name, TLS verifies
+// that the certificate is valid for the name.
 func (b *balancer[B]) connect(ctx context.Context, address string) (*backend[B], error) {
 	config := *b.exporter.config
 	if len(config.Endpoints) == 0 && config.ClientConfig.Authority == "" {
@@ -211,8 +212,8 @@ func (b *balancer[B]) send(ctx context.Context, batch B) error {
 		}
 		return nil
 	}
-	// The only part may be the batch of the caller, which must not change. Several parts
-	// are copies.
+	// A single part may be the batch of the caller, which must not change. If there are
+	// several parts, they are copies.
 	rest := result.retry[0]
 	for _, part := range result.retry[1:] {
 		b.exporter.signal.MoveTo(part, rest)
@@ -234,8 +235,8 @@ type outcome[B any] struct {
 	dropped   error // the last permanent failure
 }
 
-// spread sends the parts of a batch to their backends at the same time. Parts of a
-// backend that goes down meanwhile are spread over the others.
+// spread sends the parts of a batch to their backends concurrently. If a backend goes
+// down meanwhile, its parts are spread over the other backends.
 func (b *balancer[B]) spread(ctx context.Context, batch B, tries int, result *outcome[B]) {
 	list, seeds := b.candidates()
 	defer func() {

@@ -97,7 +97,7 @@ type StefConfig struct {
 	// verify.
 	Checksums bool `mapstructure:"checksums"`
 	// OptimizeFor sets the defaults of CompressionLevel and Templates when a
-	// configuration is read. Afterwards these have the values in force.
+	// configuration is read. After that, only CompressionLevel and Templates count.
 	OptimizeFor Optimization `mapstructure:"optimize_for"`
 	// Templates decides whether text bodies of logs are split into templates and
 	// parameters.

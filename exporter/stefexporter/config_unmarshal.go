@@ -73,7 +73,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := errors.Join(c.validateClient(), c.validateTLS(), c.validateTimeout()); err != nil {
 		return err
 	}
-	// Both keys get the same value, so that the printed configuration shows it.
+	// Set the key in stef, too, so that the printed configuration shows the effective value.
 	if top := c.ClientConfig.Compression; !conf.IsSet("stef::compression") && (top == compressionNone || top == compressionZstd) {
 		c.Stef.Compression = top
 	}

@@ -90,8 +90,9 @@ func validateSizes(queue *exporterhelper.QueueBatchConfig) error {
 		queue.Batch.Get().MinSize, queue.QueueSize, queue.Sizer.String())
 }
 
-// validateClient rejects what the Collector's own checks reject as well. Their errors
-// name a part of our struct, which is no key, and not what to write.
+// validateClient rejects settings that the Collector's own checks also reject. The errors
+// of those checks name a Go struct instead of a configuration key, and do not say what to
+// write.
 func (c *Config) validateClient() error {
 	var balancerErr error
 	if name := c.ClientConfig.BalancerName; name != "" && grpcbalancer.Get(name) == nil {
@@ -210,7 +211,7 @@ func validateBackend(endpoint string) error {
 func validateScheme(key, endpoint string) error {
 	scheme, rest, ok := strings.Cut(endpoint, "://")
 	if ok && strings.EqualFold(scheme, "dns") {
-		// What follows two slashes is a DNS server.
+		// In dns://a/b, a is a DNS server and b is the host.
 		if _, host, _ := strings.Cut(rest, "/"); host == "" {
 			return fmt.Errorf("%s is %q: write dns:///%s, with three slashes", key, endpoint, strings.Trim(rest, "/"))
 		}
@@ -295,7 +296,8 @@ func (c *Config) validateMetadata() error {
 	return nil
 }
 
-// validateQueue checks what the queue's own validation cannot know.
+// validateQueue checks that the queue does not mix data of different values of the
+// metadata keys. The queue's own validation does not know these keys.
 func (c *Config) validateQueue() error {
 	if len(c.MetadataKeys) == 0 || !c.QueueConfig.HasValue() || !c.QueueConfig.Get().Batch.HasValue() {
 		return nil

@@ -52,7 +52,7 @@ func (d *drainTime) share() time.Duration {
 	return max(d.total-d.used-time.Duration(d.refs-1)*part, part)
 }
 
-// leave removes a signal that took so long to shut down.
+// leave removes a signal whose shutdown took the given time.
 func (d *drainTime) leave(took time.Duration) {
 	drainTimes.Lock()
 	defer drainTimes.Unlock()

@@ -20,7 +20,7 @@ import (
 type batch[B any] struct {
 	data  B
 	items int
-	// left contains the items that the format cannot hold. It is set when data has
+	// left lists the items that the format cannot represent. It is set when data has
 	// been encoded. Read it only if the session reports that the batch was
 	// delivered.
 	left stefpdata.ItemErrors
@@ -85,8 +85,8 @@ func (w *batchWriter[B]) countLosses() {
 // Flush sends what was written.
 func (w *batchWriter[B]) Flush() error { return w.encoder.Writer.Flush() }
 
-// BufferedBytes estimates the bytes that wait for Flush from earlier frames, because
-// the sizes of columns are known only when a frame ends.
+// BufferedBytes estimates the bytes that wait for Flush. It uses the size of records in
+// earlier frames, because the sizes of columns are known only when a frame ends.
 func (w *batchWriter[B]) BufferedBytes() int {
 	stats := w.encoder.Writer.Stats()
 	records := stats.Records - stats.Flushed
@@ -120,8 +120,7 @@ func newFrameMeter(dst stef.RecordWriter, t *telemetry) *frameMeter {
 	return &frameMeter{dst: dst, telemetry: t, perRecord: guessPerRecord}
 }
 
-// Write implements io.Writer for callers that do not use WriteRecords. The writer
-// of this package does.
+// Write implements io.Writer. The writers of this package call WriteRecords instead.
 func (m *frameMeter) Write(chunk []byte) (int, error) { return m.WriteRecords(chunk, m.last) }
 
 // WriteRecords forwards a chunk.

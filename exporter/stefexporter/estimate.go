@@ -18,15 +18,16 @@ import (
 )
 
 const (
-	// estimateShare bounds the time for measurements: this share of one processor. What was
-	// not used is saved up to maxEstimateBudget.
+	// estimateShare is the share of one processor that measurements may use. Unused time
+	// accumulates up to maxEstimateBudget.
 	estimateShare     = 1.0 / 500
 	maxEstimateBudget = 50 * time.Millisecond
-	// firstBudget is the time for measurements at the start, beside the first of each size.
+	// firstBudget is the time for measurements at the start. The first measurement of each
+	// size class may exceed it.
 	firstBudget = 20 * time.Millisecond
-	// firstItemTime is the time to measure an item that is assumed until one was measured.
+	// firstItemTime is the assumed time to measure an item, until a measurement is known.
 	firstItemTime = 4 * time.Microsecond
-	// estimateMemory is the weight that earlier measurements keep when one is added.
+	// estimateMemory is the weight that earlier measurements keep when a new one is added.
 	estimateMemory = 0.95
 )
 
@@ -45,22 +46,22 @@ type estimate[B any] struct {
 	budget    time.Duration
 	since     time.Time     // when budget was updated
 	measuring int           // measurements that have begun and not ended
-	classes   [32]sizeClass // by the length of the number of items in bits
-	seen      float64       // of all classes
+	classes   [32]sizeClass // indexed by the bit length of the number of items
+	seen      float64       // sum over all classes
 	measured  float64
 	random    *rand.Rand
-	rest      float64 // of a byte, not returned yet
+	rest      float64 // fraction of a byte that was not returned yet
 }
 
 // sizeClass are the batches of about the same number of items.
 type sizeClass struct {
 	bytes, items   float64       // measured; older measurements count less
-	seen, measured float64       // all items, and those of batches that were measured; both fade
+	seen, measured float64       // number of all items and of measured items; fade halves both
 	pending        int           // items that were delivered before the end of the first measurement
 	tried          bool          // the first measurement has begun
-	ended          bool          // it has ended, maybe without a size
-	itemTime       time.Duration // to measure one item, or 0 if unknown
-	skip           int           // batches that are not measured
+	ended          bool          // the first measurement has ended, maybe without a size
+	itemTime       time.Duration // time to measure one item, or 0 if unknown
+	skip           int           // number of batches to skip before the next measurement
 }
 
 func newEstimate[B any](c *Config, s *signal.Descriptor[B]) *estimate[B] {
@@ -70,8 +71,8 @@ func newEstimate[B any](c *Config, s *signal.Descriptor[B]) *estimate[B] {
 // classOf returns the class of a batch.
 func classOf(items int) int { return min(bits.Len(uint(items)), len(estimate[int]{}.classes)-1) }
 
-// delivered returns how many bytes to add when so many of all items of a batch are delivered. It must be called
-// before the push of the batch returns.
+// delivered returns the bytes to add to the estimate when items of the all items of a
+// batch were delivered. Call it before the push of the batch returns.
 func (e *estimate[B]) delivered(data B, items, all int) (bytes int64) {
 	if e.begin(all) {
 		began := e.now()
@@ -84,8 +85,8 @@ func (e *estimate[B]) delivered(data B, items, all int) (bytes int64) {
 	return e.settle()
 }
 
-// begin reports whether to measure a batch. The measured share of each class becomes
-// the same, so no class uses up the time of the others.
+// begin reports whether to measure a batch. It keeps the measured shares of all classes
+// about equal, so that no class uses up the time of the others.
 func (e *estimate[B]) begin(items int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -100,12 +101,13 @@ func (e *estimate[B]) begin(items int) bool {
 		e.measuring++
 		return true
 	}
-	// The price is that of the largest batch of the class: else small ones would be chosen.
+	// Assume the time of the largest batch of the class: otherwise mostly small batches
+	// would be measured.
 	price := min(maxEstimateBudget, time.Duration(1)<<classOf(items)*cmp.Or(c.itemTime, firstItemTime))
 	if e.measuring > 0 || e.budget < price || c.measured*e.seen > e.measured*c.seen {
 		return false
 	}
-	if c.skip > 0 { // batches of different content may alternate
+	if c.skip > 0 { // a random number, because batches of different content may alternate
 		c.skip--
 		return false
 	}
@@ -147,8 +149,8 @@ func (e *estimate[B]) fade() {
 	}
 }
 
-// settle returns the bytes of the pending items that are known. The caller must hold the
-// lock.
+// settle returns the estimated bytes of those pending items for which a measurement is
+// known. The caller must hold the lock.
 func (e *estimate[B]) settle() int64 {
 	bytes := e.rest
 	for i := range e.classes {
@@ -157,7 +159,7 @@ func (e *estimate[B]) settle() int64 {
 			continue
 		}
 		from := c
-		if c.items == 0 && c.ended { // its first batch had no size
+		if c.items == 0 && c.ended { // the first batch of the class had no size
 			from = e.nearest(i)
 		}
 		if from.items > 0 {
@@ -170,7 +172,7 @@ func (e *estimate[B]) settle() int64 {
 	return int64(whole)
 }
 
-// nearest returns the measured class that is nearest to one without a measurement.
+// nearest returns the nearest class that has a measurement.
 func (e *estimate[B]) nearest(class int) *sizeClass {
 	for distance := 1; distance < len(e.classes); distance++ {
 		for _, i := range [2]int{class - distance, class + distance} {

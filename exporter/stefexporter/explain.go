@@ -183,7 +183,7 @@ func (c *Config) answerHint(a *answer, text string) string {
 	return ""
 }
 
-// refusesAll reports whether an error would refuse every stream or request.
+// refusesAll reports whether the peer would refuse every stream or request with an error.
 func refusesAll(err error) bool {
 	kind := stefgrpc.FromStatus(err).Kind
 	return kind == stefgrpc.KindAuth || kind == stefgrpc.KindUnimplemented
@@ -209,12 +209,12 @@ func (c *Config) refusalHint(err error, text string) string {
 
 // closedByPeer matches the errors of a peer that closes the connection without an
 // answer. Peers that require a client certificate often do that: with TLS 1.3 they
-// refuse it after the client has begun to send.
+// refuse the client after it has begun to send.
 var closedByPeer = regexp.MustCompile(`^(.*no STEF stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
 
 // closedHint returns what to do if the peer closed the connection without an answer, or
-// "". OTLP requests have no opening: with a certificate, or without TLS, a closed
-// connection says nothing about them.
+// "". Without TLS, there is a hint for streams only, because streams fail when they are
+// opened: an OTLP request can also fail on a connection that worked before.
 func (c *Config) closedHint(text string) string {
 	tls := &c.ClientConfig.TLS
 	switch m := closedByPeer.FindStringSubmatch(text); {

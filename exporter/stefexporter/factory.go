@@ -113,7 +113,7 @@ type lifecycle struct {
 	err       error
 }
 
-// damaged are the texts of the storage for a file that is no database or a broken one.
+// damaged lists error texts of the storage for a file that is corrupt or not a database.
 var damaged = []string{"invalid database", "checksum error", "version mismatch"}
 
 // Start starts the exporter. It adds text to errors of the storage: if the file is locked,

@@ -34,7 +34,7 @@ type health struct {
 	config *Config
 	host   component.Host
 	logger *zap.Logger
-	target string // where nothing can be sent to
+	target string // ends the log line "Nothing can be sent", such as " to this backend"
 
 	mu          sync.Mutex
 	failures    int       // attempts to open a stream or to send a request, one after another
@@ -70,7 +70,7 @@ func (h *health) recovered(why string) {
 	h.good(why)
 }
 
-// good reports that all is well, if that is new. The caller must hold the lock.
+// good reports StatusOK if the status was different. The caller must hold the lock.
 func (h *health) good(why string) {
 	if !h.change(componentstatus.StatusOK) {
 		return
@@ -119,7 +119,7 @@ func (h *health) bad(err error, undelivered bool) {
 	if changed {
 		componentstatus.ReportStatus(h.host, componentstatus.NewRecoverableErrorEvent(err))
 	}
-	// A peer may accept some batches and refuse others, again and again.
+	// A peer may accept and refuse batches in turn: do not log every change.
 	if h.quiet = changed && undelivered && lately; h.quiet {
 		return
 	}
@@ -134,8 +134,8 @@ func (h *health) bad(err error, undelivered bool) {
 	h.logger.Warn(fmt.Sprintf("Nothing can be %s%s at present.", what, h.target), zap.Error(err))
 }
 
-// refused records an answer of the peer that refuses all streams. One is enough for a
-// warning.
+// refused records an answer of the peer that refuses all streams. One such answer is
+// enough for a warning.
 func (h *health) refused(err error) {
 	h.mu.Lock()
 	h.failures = max(h.failures, failuresUntilBad-1)
@@ -160,8 +160,8 @@ func (h *health) newCause(cause string) bool {
 	return !vague(cause) && time.Since(h.warned) >= logPeriod
 }
 
-// vague reports whether a cause says no more than that the connection broke. A peer that
-// refuses connections often shows so, depending on what was being sent.
+// vague reports whether a cause only says that the connection broke. A peer that refuses
+// connections often causes such an error, depending on what was being sent.
 func vague(cause string) bool {
 	return cause == stefgrpc.KindUnavailable.String()+" "+codeName(codes.Unavailable)
 }

@@ -20,12 +20,12 @@ import (
 
 const (
 	// minRefusalPause and maxRefusalPause are the first and the longest pause until a
-	// stream is tried again after a refusal that leaves batches without a way to the peer.
-	// A token may be renewed and a pipeline added at any time.
+	// stream is tried again after a refusal, while batches cannot be sent by OTLP instead.
+	// The pauses are short because a token may be renewed or a pipeline added at any time.
 	minRefusalPause = time.Second
 	maxRefusalPause = 5 * time.Second
-	// connectionPause is the least time between a change of a connection and the attempt
-	// that it causes, because another attempt may have caused the change.
+	// connectionPause is the minimum time between a change of a connection and the attempt
+	// to open a stream that the change causes, because another attempt may be running.
 	connectionPause = 100 * time.Millisecond
 	// refusalGrace is how long a refusal applies to batches that arrive after it.
 	refusalGrace = time.Second
@@ -57,8 +57,8 @@ type route[B any] struct {
 
 	soon    bool          // the peer refused, and is tried again after pause
 	early   bool          // timer was set by a change of a connection
-	away    bool          // no stream since a failure that is not a refusal, and for which the peer named no pause
-	pause   time.Duration // the last pause after a refusal; 0 since a stream was opened
+	away    bool          // the last attempt failed, but not by a refusal, and the peer named no pause
+	pause   time.Duration // the last pause after a refusal; 0 after a stream was opened
 	tried   time.Time     // when the last attempt failed
 	changed time.Time     // when a connection was made or lost while the peer refused
 }
@@ -80,7 +80,7 @@ type site[B any] struct {
 	unreachable func(err error) // no stream is open and none can be opened
 }
 
-// open opens a route.
+// open creates a route and starts its session.
 func (s *site[B]) open(who identity) (*route[B], error) {
 	x := &route[B]{site: s, who: who, attempt: make(chan struct{}), resort: throttle{period: lastResortPause}}
 	if s.config.Protocol != ProtocolSTEF {
@@ -192,15 +192,15 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	case err.Kind == stefgrpc.KindIncompatible && x.otlp == nil:
 		x.health.failedPermanently(err)
 	case withoutSTEF(err) && x.otlp != nil:
-		// The peer answers. OTLP requests will show the rest of its state.
+		// The peer answers. OTLP requests will show whether it accepts data.
 		if x.reachable != nil {
 			x.reachable()
 		}
 	case x.usingOTLP.Load():
-		// The OTLP requests will show the state of the peer.
+		// OTLP requests will show whether the peer accepts data.
 	default:
 		if x.unreachable != nil {
-			x.unreachable(err) // which logs it
+			x.unreachable(err) // logs the error
 		}
 		if retryIn == 0 {
 			x.health.refused(err)
@@ -280,8 +280,9 @@ func (x *route[B]) planProbe(err *stefgrpc.Error) {
 	x.timer = time.AfterFunc(pause, x.probe)
 }
 
-// refusalPause returns the longest pause after a refusal. It is shorter than the time that
-// a batch waits: if the peer never accepts it, one of the refusals drops it.
+// refusalPause returns the longest pause after a refusal. It is shorter than the timeout of
+// a batch, so a peer that keeps refusing does so at least once while the batch waits. That
+// refusal drops the batch.
 func (c *Config) refusalPause() time.Duration {
 	pause := max(minRefusalPause, min(maxRefusalPause, c.TimeoutConfig.Timeout/2))
 	return min(pause, c.Fallback.ProbeInterval)

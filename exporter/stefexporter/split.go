@@ -13,9 +13,9 @@ import (
 
 // splitter splits the batches of a signal.
 type splitter[B any] struct {
-	// split calls where with the key of each part that must stay together, and
-	// returns the parts of the batch by its result. It copies, unless the batch is
-	// one part.
+	// split calls where with the key of each group of items that must stay together.
+	// It returns the parts of the batch by the results of where. The parts are copies,
+	// unless there is only one part.
 	split func(batch B, where func(key uint64) int) map[int]B
 	// rest returns an error that says that only a part was not delivered.
 	rest func(error, B) error
@@ -29,7 +29,8 @@ func serviceKey(r pcommon.Resource) uint64 {
 	return keyOfText("")
 }
 
-// splitResources distributes resources. All belong to one part if single is true.
+// splitResources splits a batch by resources. It returns whole itself if all resources
+// belong to one part.
 func splitResources[B any](n int, key func(i int) uint64, where func(uint64) int, whole B, empty func() B, move func(to B, i int)) map[int]B {
 	places := make([]int, n)
 	single := true

@@ -87,8 +87,8 @@ func sessionConfig(c *Config, backoff stefgrpc.Backoff, events stefgrpc.SessionE
 	return s
 }
 
-// orOff converts a setting that zero switches off. In a session, a negative value
-// does that.
+// orOff converts a setting that 0 switches off: a session expects a negative value
+// for that.
 func orOff(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -177,9 +177,9 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("STEF stream: %w", plain(err))}
 }
 
-// sendFresh sends a batch. A peer that refused streams before the batch arrived has not
-// refused the batch, so it then waits for the next attempt to open a stream. waited reports
-// that this took too long, and err is the outdated refusal.
+// sendFresh sends a batch. If the peer refused streams only before the batch arrived,
+// sendFresh waits for the next attempt to open a stream, because the peer may accept the
+// batch now. waited reports that this wait took too long; err is then the outdated refusal.
 func (x *stefSender[B]) sendFresh(ctx context.Context, b *batch[B]) (waited bool, err error) {
 	arrived := time.Now()
 	for {
@@ -283,7 +283,7 @@ func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 }
 
 // closedBusy is the reason of a stream that the peer ended because it does not accept data at
-// the moment: it says when to send again.
+// the moment. Such a peer names a time to send again.
 const closedBusy = "busy"
 
 // reasonOf returns why a stream was closed; err is nil if it ended in order.

@@ -48,7 +48,7 @@ func judgeStream(err error, retryExhausted bool) verdict {
 // failure describes a batch that was not delivered.
 type failure struct {
 	verdict
-	// reason is why its items are dropped if they must not be sent again. It is ""
+	// reason is why the items are dropped, if they must not be sent again. It is ""
 	// if they were already counted.
 	reason string
 	err    error
