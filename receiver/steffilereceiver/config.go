@@ -42,7 +42,7 @@ type Config struct {
 	// ReadDictionaries are files of shared dictionaries that messages of the encoding
 	// extension may refer to.
 	ReadDictionaries []string `mapstructure:"read_dictionaries"`
-	// StorageID is the storage extension that stores the places.
+	// StorageID is the storage extension that stores how far each file was delivered.
 	StorageID *component.ID `mapstructure:"storage"`
 	// MaxBatchItems is the maximum number of items in a batch.
 	MaxBatchItems int `mapstructure:"max_batch_items"`
@@ -58,7 +58,7 @@ type Config struct {
 	// Limits bound the resources that files may use.
 	Limits LimitsConfig `mapstructure:"limits"`
 
-	told *told // what the receivers of all signals said; nil without createDefaultConfig
+	told *told // what the receivers of all signals logged; nil without createDefaultConfig
 
 	_ struct{}
 }

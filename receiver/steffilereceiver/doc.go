@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package steffilereceiver is a receiver of the OpenTelemetry Collector. It follows a
-// folder of STEF files, such as package rotate and stef record write, and passes their
-// records to the pipeline. README.md describes its configuration.
+// folder of STEF files and passes their records to the pipeline. Such files are written
+// by package rotate and by the command stef record. README.md describes the configuration.
 //
 //	folder -> files in the order of their names -> whole frames -> batches -> pipeline
 //
@@ -18,14 +18,14 @@
 //	sniff.go               detecting the signal of a file
 //
 // The components of a configuration are independent of each other: each signal has one
-// goroutine, which reads one frame after another and waits for the pipeline. So it
-// reads no more than the pipeline accepts, and it saves a place only after the pipeline
-// has accepted everything before it.
+// goroutine, which reads one frame after another and waits for the pipeline. So the
+// goroutine reads no more than the pipeline accepts. A place is the position up to which a
+// file was delivered. It is saved only after the pipeline has accepted everything before it.
 //
-// A frame is read only when all of it is in the file: rotate.Frames finds its end. A
-// STEF reader cannot begin in the middle of a stream, so a file that was delivered in
-// part before a restart is decoded from its beginning, without delivering the records
-// before its place.
+// A frame is read only when it is completely in the file; rotate.Frames finds its end. A
+// STEF reader cannot begin in the middle of a stream. So after a restart, a file that was
+// partly delivered is decoded from its beginning, and the records before its place are
+// not delivered again.
 package steffilereceiver
 
 //go:generate go tool -modfile=../../tools/components/go.mod mdatagen metadata.yaml

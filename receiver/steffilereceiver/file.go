@@ -61,8 +61,8 @@ func newTail[T any](file *os.File, place *place) *tail[T] {
 	return t
 }
 
-// rewind begins to read at the beginning of the stream: of the file, or of the message
-// at its place.
+// rewind begins to read at the beginning of the stream: at the beginning of the file, or
+// of the message at the place of the file.
 func (t *tail[T]) rewind() {
 	t.release()
 	t.inside = false
@@ -86,8 +86,8 @@ func (t *tail[T]) read(s section) {
 // whole returns the offset in the file after the last whole frame.
 func (t *tail[T]) whole() int64 { return t.in.begin + t.frames.End() }
 
-// lacks reports whether a file that was read to its end has fewer records than were
-// delivered of it.
+// lacks reports whether a file that was read to its end has fewer records than its place
+// says were delivered.
 func (t *tail[T]) lacks() bool {
 	if t.place.Records == 0 {
 		return false
@@ -117,8 +117,9 @@ var errDamaged = errors.New("damaged")
 // errTruncated means that a file is shorter than the part that was already read.
 var errTruncated = errors.New("the file was truncated or overwritten")
 
-// drain delivers the whole frames of a file. It returns nil after the last whole frame,
-// errStopped, an error that wraps errDamaged or errNoDict, or an error of the file system.
+// drain delivers the whole frames of a file. It returns nil after the last whole frame.
+// Otherwise it returns errStopped, an error that wraps errDamaged or errNoDict, or an error
+// of the file system.
 func (f *follower[T]) drain(t *tail[T]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -147,8 +148,8 @@ func (t *tail[T]) shrank() bool {
 	return err == nil && info.Size() < t.size
 }
 
-// step makes one step: it finds the next message or whole frame, reads the headers, or
-// delivers a frame. It reports false if there is no whole frame.
+// step finds the next message or whole frame, reads the headers, or delivers a frame. It
+// reports false if there is no whole frame.
 func (f *follower[T]) step(t *tail[T]) (bool, error) {
 	if t.layout == undecided {
 		var err error
@@ -180,11 +181,12 @@ func (f *follower[T]) step(t *tail[T]) (bool, error) {
 	return ok && err == nil, judge(err)
 }
 
-// errNoDict means that read_dictionaries lacks a dictionary of the file. The file stays
-// until a receiver has it.
+// errNoDict means that a dictionary of the file is not in read_dictionaries. The file stays
+// in the folder until a receiver has the dictionary.
 var errNoDict = errors.New("set read_dictionaries to a list with the file that the sender has as dictionary")
 
-// judge distinguishes damage from errors of the file system.
+// judge wraps errDamaged around errors that mean damage, and not around errors of the file
+// system.
 func judge(err error) error {
 	if errors.Is(err, stef.ErrZstdDict) {
 		return fmt.Errorf("%w: %w", stef.ErrZstdDict, errNoDict)
@@ -232,9 +234,9 @@ func (f *follower[T]) frame(t *tail[T]) (bool, error) {
 	return true, nil
 }
 
-// ended handles a decoder that reached the end of the window, because it searched for a
-// frame after frames without records. It reads the file from the beginning, to
-// continue after the place when the file has more data.
+// ended handles a decoder that reached the end of the window while it skipped frames without
+// records. Such a decoder cannot continue, so ended begins to read the file again: when the
+// file has more data, the records after its place are delivered.
 func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 	if s, ok := t.dec.Reader.(interface{ Err() error }); ok && s.Err() != nil {
 		return false, judge(s.Err())
@@ -246,7 +248,7 @@ func (f *follower[T]) ended(t *tail[T]) (bool, error) {
 		return false, fmt.Errorf("%w: the end of the file had frames without records more than %d times", errDamaged, maxBarren)
 	}
 	t.rewind()
-	for ok := true; ok; { // move the window to where the decoder ended
+	for ok := true; ok; { // move the window to the position where the decoder ended
 		ok = t.source.more()
 	}
 	return false, nil

@@ -16,9 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// damagedSuffix ends the names of files that cannot be read further, if finished files
-// are not kept. The receiver never follows such files: their records would be delivered
-// again.
+// damagedSuffix is appended to the names of files that cannot be read further, if finished
+// files are not kept. The receiver never follows such files, because it would deliver their
+// records again.
 const damagedSuffix = ".damaged"
 
 // atEnd reports whether nothing more will be written to a file that was read up to
@@ -50,7 +50,7 @@ func (f *follower[T]) atEnd(c candidate, t *tail[T]) bool {
 // finish ends the processing of a file that was delivered or is damaged.
 func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 	outcome, rest := complete, t.size-t.whole()
-	if !beginsAsSTEF(t.File) { // whatever it is, it must not be deleted
+	if !beginsAsSTEF(t.File) { // a file of another format must not be deleted
 		damage = otherFormat(t.File)
 		if damage == nil {
 			damage = errNotSTEF

@@ -29,7 +29,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// follower is the receiver of one signal. Its goroutine owns everything but ctx.
+// follower is the receiver of one signal. Only its goroutine uses the fields from places on.
 type follower[T any] struct {
 	sig            *signal.Descriptor[T]
 	sink           sink[T]
@@ -107,7 +107,7 @@ func (f *follower[T]) prepare(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// client returns the client of the storage extension, or one that stores nothing.
+// client returns the client of the storage extension, or a client that stores nothing.
 func (f *follower[T]) client(ctx context.Context, host component.Host) (storage.Client, error) {
 	id := f.config.StorageID
 	if id == nil {
@@ -331,7 +331,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	t.used = f.pass
 	if t.place.finished() {
 		if t.place.Size == c.info.Size() {
-			t.place.ended(t.place.Outcome, c.info) // its time may have changed
+			t.place.ended(t.place.Outcome, c.info) // the modification time may have changed
 			f.dispose(c, t.place)
 			f.close(c.key)
 			return
@@ -344,7 +344,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		switch {
 		case !f.atEnd(c, t):
 		case t.lacks():
-			// The place belongs to another file.
+			// The place describes another file.
 			f.warn(c.key, "read", errTruncated)
 			delete(f.places.of, c.key)
 			f.close(c.key)

@@ -23,7 +23,7 @@ const (
 	maxMessage = 64 << 20
 )
 
-// layout says how many streams a file holds.
+// layout says whether a file contains one stream or many.
 type layout uint8
 
 const (
@@ -53,8 +53,8 @@ func layoutOf(file io.ReaderAt, size int64) (layout, error) {
 	return manyMessages, nil
 }
 
-// beginsAsSTEF reports whether a file begins with the signature of a stream, or with that
-// of a message after its length, or with a part of one if the file is shorter.
+// beginsAsSTEF reports whether a file begins with the signature of a stream, or with a length
+// and the signature of a message. A shorter file must be a prefix of one of these.
 func beginsAsSTEF(file io.ReaderAt) bool {
 	var head [messageHead + len(signature)]byte
 	n, err := file.ReadAt(head[:], 0)
@@ -74,7 +74,7 @@ type section struct {
 // ReadAt implements io.ReaderAt.
 func (s section) ReadAt(p []byte, at int64) (int, error) { return s.file.ReadAt(p, s.begin+at) }
 
-// size returns how many bytes of the stream a file of a size has.
+// size returns the number of bytes of the stream that are in a file of the given size.
 func (s section) size(file int64) int64 {
 	if s.end >= 0 {
 		file = min(file, s.end)
@@ -82,8 +82,8 @@ func (s section) size(file int64) int64 {
 	return max(file-s.begin, 0)
 }
 
-// nextMessage returns the message whose length begins at an offset. It reports false
-// if the file does not have all of it.
+// nextMessage returns the message whose length prefix begins at an offset. It reports false
+// if the message is incomplete.
 func nextMessage(file io.ReaderAt, offset, size int64) (section, bool, error) {
 	var head [messageHead]byte
 	if offset+messageHead > size {
@@ -112,7 +112,7 @@ func (t *tail[T]) begin() (bool, error) {
 	return true, nil
 }
 
-// leave continues after a message that was read to its last frame.
+// leave moves on to the next message after the last frame of a message was read.
 func (f *follower[T]) leave(t *tail[T]) (bool, error) {
 	if t.whole() < t.in.end {
 		return false, fmt.Errorf("offset %d: %w: %w: a message ends within a frame", t.whole(), errDamaged, stef.ErrCorrupt)

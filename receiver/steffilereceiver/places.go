@@ -20,7 +20,7 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 )
 
-// place says which part of a file was delivered.
+// place is the position up to which a file was delivered.
 type place struct {
 	// Key is the path of the file without the suffix of active files.
 	Key string `json:"key"`
@@ -29,18 +29,19 @@ type place struct {
 	Sample int    `json:"sample"`
 	Sum    string `json:"sum"`
 	// Records is the number of delivered records, and Offset the end of the last delivered
-	// frame. In a file of messages, Records counts those of the message that begins at
-	// Message, and Earlier those of the previous messages.
+	// frame. In a file of messages, Records counts the records of the message that begins
+	// at Message, and Earlier the records of the previous messages.
 	Records uint64 `json:"records"`
 	Offset  int64  `json:"offset"`
 	Message int64  `json:"message,omitempty"`
 	Earlier uint64 `json:"earlier,omitempty"`
-	// Digest is the checksum of the first Read bytes: all that was read to deliver the
+	// Digest is the checksum of the first Read bytes, which were read to deliver the
 	// records. A file that begins with other bytes is another file, and is delivered from
 	// its beginning.
 	Read   int64  `json:"read,omitempty"`
 	Digest string `json:"digest,omitempty"`
-	// Size and Modified, in Unix nanoseconds, are those of the file when it was finished.
+	// Size and Modified are the size and the modification time (Unix nanoseconds) of the
+	// file when it was finished.
 	Size     int64 `json:"size,omitempty"`
 	Modified int64 `json:"modified,omitempty"`
 	// Seen is when a finished file was last seen, in Unix seconds.
@@ -58,7 +59,7 @@ func (p *place) unchanged(info fs.FileInfo) bool {
 	return p.finished() && p.Size == info.Size() && p.Modified == info.ModTime().UnixNano()
 }
 
-// ended notes how and in which state a file ended.
+// ended notes the outcome of a finished file, and its size and modification time.
 func (p *place) ended(outcome string, info fs.FileInfo) {
 	p.Outcome, p.Size, p.Modified = outcome, info.Size(), info.ModTime().UnixNano()
 }
@@ -88,8 +89,8 @@ const (
 	keyFinished = "finished"
 )
 
-// load reads the places. It returns the errors, and keeps the places that it could
-// read.
+// load reads the places. It keeps the places that it could read, even if it returns an
+// error.
 func (p *places) load(ctx context.Context) error {
 	p.of = map[string]*place{}
 	var errs []error
@@ -163,8 +164,8 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 		// renamed.
 		p.rename(one, key+" before "+one.Sum)
 	}
-	// The place of a renamed file is under a name that does not exist any more or belongs
-	// to another file.
+	// If the file was renamed, its place has the key of its former name. That name does not
+	// exist any more, or it is the name of another file now.
 	sums, begins := map[int]string{}, []*place{}
 	for _, one := range p.of {
 		if one.Sample == 0 {
@@ -178,8 +179,8 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 			begins = append(begins, one)
 		}
 	}
-	// One pass over the file compares it with all of them; the one that was read furthest
-	// comes first.
+	// Sort the places by the number of bytes read, so that one pass over the file computes
+	// all digests. The last match wins: it is the place with the most bytes read.
 	slices.SortFunc(begins, func(a, b *place) int { return cmp.Or(cmp.Compare(a.Read, b.Read), compare(a.Key, b.Key)) })
 	var read digest
 	var found *place
@@ -226,8 +227,9 @@ func (p *place) begins(file *os.File, sums map[int]string) (bool, error) {
 	return sum == p.Sum, nil
 }
 
-// contains reports whether a file that begins with the first bytes of the place also has all
-// other bytes that were read. It extends read, a digest of the file with at most p.Read bytes.
+// contains reports whether a file also has the other bytes that were read for the place,
+// after begins has compared the first bytes. It extends read, which is a digest of at most
+// the first p.Read bytes of the file.
 func (p *place) contains(file *os.File, read *digest) (bool, error) {
 	info, err := file.Stat()
 	switch {
@@ -242,8 +244,7 @@ func (p *place) contains(file *os.File, read *digest) (bool, error) {
 	return err == nil && sum == p.Digest, err
 }
 
-// replaced reports whether the file at the path of the place is not the file that the place
-// describes.
+// replaced reports whether another file than the described one is at the path of the place.
 func (p *place) replaced() bool {
 	file, err := os.Open(p.Key)
 	if err != nil {
@@ -273,8 +274,8 @@ type digest struct {
 	end int64
 }
 
-// upTo returns the checksum of the first bytes of a file, up to an end that is never
-// before that of the previous call.
+// upTo returns the checksum of the bytes of a file before end. end must not decrease from
+// call to call.
 func (d *digest) upTo(file io.ReaderAt, end int64) (string, error) {
 	if d.sum == nil {
 		d.sum = sha256.New()

@@ -83,7 +83,7 @@ func signalByHeaders(file *os.File, size int64, limits stef.Limits) (string, err
 	return "", errUnknownSignal
 }
 
-// userData reads the headers as those of a signal, and returns the user data.
+// userData decodes the headers with the schema of a signal, and returns the user data.
 func userData[T any](sig *signal.Descriptor[T], headers io.Reader, limits stef.Limits) (map[string]string, error) {
 	dec, err := sig.NewDecoder(headers, nil, stef.WithLimits(limits))
 	if err != nil {

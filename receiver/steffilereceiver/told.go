@@ -18,13 +18,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// told remembers what was logged, since the receiver has a follower for each signal and
-// each of them sees the same files.
+// told prevents that several followers log the same text: the receiver has a follower for
+// each signal, and all followers see the same files.
 type told struct {
 	mu        sync.Mutex
 	at        map[string]time.Time
-	pipelines map[string]bool // names of the signals that have one
-	ignored   map[string]bool // names of the signals without one that were logged
+	pipelines map[string]bool // names of the signals that have a pipeline
+	ignored   map[string]bool // names of the signals without a pipeline that were logged
 }
 
 // The followers look at a file at about the same time. A file that appears later under
@@ -80,7 +80,7 @@ func (t *told) ignores(sig string) bool {
 	return true
 }
 
-// leaveTo notes that a file is of another signal, and warns if that has no pipeline.
+// leaveTo notes that a file is of another signal, and warns if that signal has no pipeline.
 func (f *follower[T]) leaveTo(key, sig string) {
 	f.other[key] = sig
 	if f.config.told.ignores(sig) {
@@ -128,7 +128,7 @@ func missingFolder(pattern string) string {
 	return dir
 }
 
-// otherFormats are the beginnings of files that are not STEF, and what to do with them.
+// otherFormats lists the first bytes of other file formats, and what to do with such files.
 var otherFormats = []struct{ head, what string }{
 	{"\x1f\x8b", "compressed with gzip as a whole: decompress it; if it holds OTLP, use stef convert"},
 	{"\x28\xb5\x2f\xfd", "compressed with zstd as a whole: decompress it; if it holds OTLP, use stef convert"},
@@ -139,8 +139,8 @@ var otherFormats = []struct{ head, what string }{
 // errNotSTEF means that a file has another format.
 var errNotSTEF = errors.New("the file is not STEF")
 
-// otherFormat returns an error that wraps errNotSTEF if a file has a format that is
-// known and not STEF.
+// otherFormat returns an error that wraps errNotSTEF if a file has a known format other than
+// STEF.
 func otherFormat(file io.ReaderAt) error {
 	var head [8]byte
 	n, _ := file.ReadAt(head[:], 0)

@@ -15,10 +15,10 @@ type batch[T any] struct {
 	data     T
 	items    int
 	from, to uint64                 // the ids of its records
-	bad      stefpdata.RecordErrors // records that are not in data, in order
+	bad      stefpdata.RecordErrors // records that data does not contain, in order
 	weight   int64                  // admitted bytes, released when the batch is settled
-	lane     bool                   // it holds a lane, released when the batch is settled
-	began    time.Time              // when its decoding began
+	lane     bool                   // the batch holds a lane, released when the batch is settled
+	began    time.Time              // when decoding of the batch began
 }
 
 var errEnding = errors.New("the stream ends because an earlier batch was refused")
@@ -51,7 +51,7 @@ func (s *stream[T]) dispatch(b batch[T]) {
 	}()
 }
 
-// settle releases what a batch holds.
+// settle releases the admitted bytes and the lane of a batch.
 func (s *stream[T]) settle(b *batch[T]) {
 	s.core.admission.release(&s.party.admission, b.weight)
 	s.releaseSlot(b.lane, time.Since(b.began), b.weight)

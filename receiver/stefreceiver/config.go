@@ -55,8 +55,8 @@ type Config struct {
 	// clients open new ones, possibly to other servers. 0 means never.
 	MaxStreamLifetime time.Duration `mapstructure:"max_stream_lifetime"`
 
-	// ShutdownTimeout is how long a shutdown waits for data that the receiver
-	// still holds.
+	// ShutdownTimeout is how long a shutdown waits until the pipeline has processed the
+	// data that the receiver has already received.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 
 	// Limits bound the resources that STEF streams may use.
@@ -83,8 +83,8 @@ type LimitsConfig struct {
 	MaxFrameMiB int `mapstructure:"max_frame_mib"`
 	// MaxRecordAllocMiB bounds the memory that one record may allocate.
 	MaxRecordAllocMiB int `mapstructure:"max_record_alloc_mib"`
-	// MaxDictMiBPerStream is announced to clients. They reset their dictionaries
-	// when they reach it.
+	// MaxDictMiBPerStream is announced to clients. They reset their dictionaries at
+	// this size.
 	MaxDictMiBPerStream int `mapstructure:"max_dict_mib_per_stream"`
 	// MaxStreams bounds the streams of all clients together. 0 sets no bound.
 	MaxStreams int `mapstructure:"max_streams"`
@@ -143,8 +143,9 @@ func (c *TimeoutsConfig) Validate() error {
 	)
 }
 
-// receiving is how many bytes of incomplete messages all clients may hold. The largest
-// message must fit in it: otherwise each connection that sends one would be closed.
+// receiving is the limit for the bytes of incomplete messages of all clients. It must be
+// larger than the largest message: otherwise each connection that sends such a message would
+// be closed.
 func (c *Config) receiving() int64 {
 	return max(int64(c.Limits.MemoryLimitMiB/2)*mib, c.maxMessage()+mib)
 }
@@ -170,7 +171,7 @@ func createDefaultConfig() component.Config {
 	server.NetAddr.Endpoint = "localhost:4320"
 	server.MaxRecvMsgSizeMiB = 64
 	server.ReadBufferSize = 512 << 10
-	// A connection without streams ends: it takes memory, and nothing else ends it.
+	// Close connections without streams: they use memory, and nothing else closes them.
 	server.Keepalive.Get().ServerParameters.Get().MaxConnectionIdle = 5 * time.Minute
 	// Clients of streams that are idle for long send keepalives. By default, gRPC
 	// treats an interval below five minutes as an abuse.
@@ -259,8 +260,8 @@ func (c *AdmissionConfig) Validate() error {
 	)
 }
 
-// maxMiB bounds sizes that are stored in an int. It leaves room to add several of
-// them.
+// maxMiB bounds sizes that are stored in an int, so that a sum of several of them fits in
+// an int, too.
 const maxMiB = math.MaxInt32 / mib / 4
 
 // shortestLifetime ensures that handshakes are only a small part of a stream's
@@ -279,7 +280,7 @@ func socket(endpoint string) error {
 	return fmt.Errorf("endpoint is %q, but transport is unix: set endpoint to the path of the socket, such as /run/stef.sock, or remove transport", endpoint)
 }
 
-// address rejects addresses on which nothing can listen. Port 0 is any free port.
+// address rejects addresses on which a server cannot listen. Port 0 means any free port.
 func address(endpoint string) error {
 	if scheme, rest, ok := strings.Cut(endpoint, "://"); ok {
 		return fmt.Errorf("endpoint is %q: write it without %s://, such as %q", endpoint, scheme, rest)

@@ -45,7 +45,7 @@ type core struct {
 
 	// stopping is closed at the start of the shutdown.
 	stopping chan struct{}
-	// hard ends when the time of a shutdown is over.
+	// hard ends when the deadline of the shutdown has passed.
 	hard     context.Context
 	hardStop context.CancelCauseFunc
 }
@@ -76,7 +76,7 @@ func newCore(config *Config, settings receiver.Settings) (*core, error) {
 	return c, nil
 }
 
-// decodingPlaces is how many batches are decoded at the same time.
+// decodingPlaces is the maximum number of batches that are decoded at the same time.
 func decodingPlaces() int64 { return int64(max(4, 2*runtime.GOMAXPROCS(0))) }
 
 // ending reports whether the receiver is being shut down.
@@ -109,7 +109,7 @@ func (c *core) maxItems() int {
 var errNoTime = errors.New("the receiver shuts down and shutdown_timeout is over")
 
 // outlive returns a context with the values of ctx that does not end with ctx. It
-// ends when the time of a shutdown is over.
+// ends when the deadline of the shutdown has passed.
 func (c *core) outlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(c.hard, func() { cancel(errNoTime) })

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// smallRequest is the maximum decompressed size of a request in a small place. It is
-	// the default limit of gRPC servers for a message.
+	// smallRequest is the maximum decompressed size of a request with a small place (see
+	// decompression). It is the default message limit of gRPC servers.
 	smallRequest = 4 * mib
 	// maxRequestWindow is the largest window of zstd in a request. RFC 8878 advises senders
 	// not to exceed it. A frame of a few bytes can announce 512 MiB, which a decoder
@@ -30,18 +30,20 @@ const (
 )
 
 // decompression bounds the memory of OTLP requests that are being decompressed. gRPC
-// itself would decompress each request when its last byte arrives, however many there are.
+// itself would decompress each request when its last byte arrives, without a limit on the
+// number of requests.
 //
-// A request takes a small place. If it turns out to be larger than smallRequest, or than
-// its client can afford, its decompressed bytes are dropped, and it waits for one of the
-// few large places. It holds no small place meanwhile, so that small requests do not wait
-// for large ones. Connections share the places fairly. Half as many large places as
-// processors also means that half of the processors remain for other clients. Requests
-// that wait are held as they were sent, and admitted as such.
+// A place is the permission to decompress a request. A request first acquires a small
+// place. If its decompressed size exceeds smallRequest, or the credit of its client, the
+// decompressed bytes are dropped, and the request waits for one of the few large places.
+// It releases its small place before that, so that small requests do not wait for large
+// ones. Connections share the places fairly. There are half as many large places as
+// processors, so half of the processors remain for other clients. While a request waits,
+// its compressed bytes are kept, and only their size is admitted.
 type decompression struct {
 	small, large gate
 	lanes        *lanes // for expensive requests
-	most         int64  // bytes of a request after decompression
+	most         int64  // maximum size of a request after decompression
 	busy         limitedLog
 	logger       *zap.Logger
 }
@@ -67,8 +69,8 @@ func (d *decompression) waiting() int64 {
 	return small + large + expensive
 }
 
-// place is a place to decompress a request. Its holder keeps it until the decompressed
-// request is admitted.
+// place is the permission to decompress a request. The request keeps it until the
+// decompressed request is admitted.
 type place struct {
 	gate *gate
 	of   *account
@@ -82,7 +84,7 @@ func (p *place) release() {
 	}
 }
 
-// take waits for a place of another gate, and replaces the present place by it.
+// take releases the current place and waits for a place of g.
 func (p *place) take(ctx context.Context, g *gate, of *account) error {
 	p.release()
 	if err := g.acquire(ctx, of, 1); err != nil {
@@ -92,9 +94,9 @@ func (p *place) take(ctx context.Context, g *gate, of *account) error {
 	return nil
 }
 
-// run decompresses a request, and takes a place for it, which the caller must release. The
-// error is that of the context, or a status: RESOURCE_EXHAUSTED for a request that is too
-// large or has too large a window, INVALID_ARGUMENT for one that cannot be decompressed.
+// run acquires a place and decompresses a request. The caller must release the place. The
+// error is that of the context, or a status: RESOURCE_EXHAUSTED if the request or its window
+// is too large, INVALID_ARGUMENT if the request cannot be decompressed.
 func (d *decompression) run(ctx context.Context, request *otlpRequest, at *place) error {
 	toll, who := request.toll, request.toll.who
 	most := min(smallRequest, d.most, toll.affordable())
@@ -135,7 +137,7 @@ func (d *decompression) logLarge() {
 	}
 }
 
-// errLarger means that the request is larger than the reader of it allows.
+// errLarger means that a request is larger than the limit of inflate.
 var errLarger = errors.New("larger than allowed")
 
 func (d *decompression) refusal(err error) error {
@@ -173,7 +175,7 @@ func inflate(ctx context.Context, request *otlpRequest, most int64) (mem.BufferS
 }
 
 // decompressor returns a reader of decompressed bytes, and a function to call at the end.
-// zstd has a decoder of its own here, because that of gRPC allows windows of 512 MiB.
+// For zstd it does not use the decoder of gRPC, which allows windows of 512 MiB.
 func decompressor(name string, wire io.Reader) (io.Reader, func(), error) {
 	if name == "zstd" {
 		d, err := zstdDecoder(wire)
@@ -185,7 +187,7 @@ func decompressor(name string, wire io.Reader) (io.Reader, func(), error) {
 			zstdDecoders.Put(d)
 		}, nil
 	}
-	registered := encoding.GetCompressor(name) // gRPC refuses names that have none
+	registered := encoding.GetCompressor(name) // gRPC refuses names without a compressor
 	if registered == nil {
 		return nil, nil, fmt.Errorf("unknown compression %q", name)
 	}
@@ -206,10 +208,10 @@ func zstdDecoder(wire io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(wire, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxRequestWindow))
 }
 
-// compressionOf returns the compression of a request, or "". The limit of the connections
-// passes compressed messages on as if they were not compressed (WithoutDecompression), so
-// this decides by the first byte: a request of OTLP begins with the tag of its only field.
-// gzip, zstd, snappy, deflate and lz4 begin with other bytes.
+// compressionOf returns the compression of a request, or "". The compressed flags of the
+// messages are already cleared (ReceiveLimit.WithoutDecompression), so compressionOf decides
+// by the first byte: an OTLP request begins with the tag of its only field. gzip, zstd,
+// snappy, deflate and lz4 begin with other bytes.
 func compressionOf(ctx context.Context, data mem.BufferSlice) string {
 	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ RecvCompress() string })
 	if !ok {

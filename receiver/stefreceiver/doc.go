@@ -13,11 +13,13 @@
 //	factory.go, config.go    components and their configuration
 //	shared.go, server.go     one gRPC server for all signals of a configuration
 //	handler.go               both protocols of a signal
-//	stream.go, batch.go      a STEF stream, and the way of its batches
+//	stream.go, batch.go      a STEF stream and its batches
 //	otlp.go                  an OTLP request
 //	pipe.go                  the pipeline of one signal
-//	core.go                  limits and the end of the receiver, for all of these
-//	gate.go, party.go        fair shares of what is limited
+//	core.go                  limits and shutdown, shared by all of these
+//	gate.go, party.go        fair shares of limited resources
+//	lanes.go, toll.go        limits for clients that are expensive to serve
+//	decompress.go            decompression of OTLP requests
 //	stream_memory.go         memory that streams hold between batches
 //
 // The code is generic over all signals; package internal/signal describes them.
@@ -30,13 +32,13 @@
 // If it refuses them temporarily, the stream ends after all accepted records were
 // acknowledged.
 //
-// Memory is bounded in three places. The transport bounds received bytes.
+// Memory is bounded at three points. The transport bounds received bytes.
 // stream_memory.go bounds the memory that streams hold between batches. Admission,
-// which both protocols share, bounds decoded batches. A stream first waits for a
-// place to decode. Then it waits for admission of its expected size, which it
-// takes from its last batch or, initially, from the size that the frame states. A
-// batch is bounded while it is decoded, and its real size counts from then on. An
-// OTLP request is admitted by its size before it is decoded.
+// which both protocols share, bounds decoded batches. A stream first waits until it may
+// decode (core.decoding). Then it waits for admission of the expected size of its next
+// batch: the size of the last batch or, for the first batch, the size that the frame
+// states. A batch is bounded while it is decoded, and its real size counts from then on.
+// An OTLP request is admitted by its size before it is decoded.
 package stefreceiver
 
 //go:generate go tool -modfile=../../tools/components/go.mod mdatagen metadata.yaml

@@ -15,20 +15,20 @@ import (
 // waits.
 var errNoRoom = errors.New("too much data waits to be processed, more than admission::waiting_limit_mib of the receiver")
 
-// gate shares a resource between clients: the bytes of decoded telemetry, or the
-// places to decode. A request that does not fit waits. A request is refused if too
-// much data would wait with it.
+// gate shares a resource fairly between clients, such as the bytes of decoded telemetry or
+// the number of concurrent decoders. A request that does not fit waits. If too much data
+// already waits, the request is refused.
 //
 // Waiting requests are admitted by start-time fair queueing: each client has a
 // virtual time that advances by the admitted amount, and the request with the
-// earliest start is next. Among requests of equal start, the last one is next:
-// under constant overload, recent requests can still be served in time, while the
-// clients of the oldest are about to give up.
+// earliest start is next. Among requests with the same start, the last one to arrive is
+// next: under constant overload, recent requests can still be served in time, while the
+// clients of the oldest requests are about to give up.
 //
 // A client cannot use more than three quarters of the resource, so that there is
-// always room for another client. While other clients are present, its share is a
-// quarter, because the processors do not serve a few small batches fairly
-// among many large ones.
+// always room for another client. While other clients are present, a client can use a
+// quarter, because a few small batches among many large ones would otherwise get too
+// little CPU time.
 type gate struct {
 	limit        int64 // 0: everything is admitted
 	waitingLimit int64
@@ -55,9 +55,9 @@ const presence = time.Second
 type account struct {
 	inUse, waiting int64
 	finish         int64 // virtual time after all requests of the client
-	// room is the waiting requests of the client, the earliest start first. Only the first
-	// one can be next. So a client with thousands of streams does not make each request of
-	// others look at all of them.
+	// room contains the waiting requests of the client, the earliest start first. Only the
+	// first one can be next, so a search for the next request reads one request per client,
+	// even if a client has thousands of streams.
 	room []*waiter
 }
 
@@ -91,7 +91,7 @@ func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
 	return g.wait(ctx, g.enter(a, n))
 }
 
-// mayWait reports whether a request was admitted or waits, which means not refused.
+// mayWait reports whether a request was not refused: it was admitted, or it waits.
 func (w *waiter) mayWait() bool { return w == nil || w.admitted != nil }
 
 // wait waits until the waiter that enter returned is admitted. It returns the errors of
@@ -112,8 +112,8 @@ func (g *gate) wait(ctx context.Context, w *waiter) error {
 	}
 }
 
-// enter admits n and returns nil, or returns a waiter. A waiter without a channel
-// may not wait.
+// enter admits n and returns nil, or returns a waiter. A waiter without a channel is
+// refused.
 func (g *gate) enter(a *account, n int64) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -167,7 +167,7 @@ func (g *gate) adjust(a *account, n int64) {
 	g.add(a, n)
 }
 
-// reacquire admits n again that was admitted and released before.
+// reacquire admits n again, without a wait, after n was admitted and released.
 func (g *gate) reacquire(a *account, n int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -68,7 +68,7 @@ func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
 	}, struct{}{})
 }
 
-// intercepted exports a request by way of the interceptors, which authenticate its client.
+// intercepted runs the interceptors, which authenticate the client, and then exports a request.
 func (p *pipe[T]) intercepted(ctx context.Context, request any, method string, intercept grpc.UnaryServerInterceptor, export grpc.UnaryHandler) (any, error) {
 	admitted := false
 	response, err := intercept(ctx, request, &grpc.UnaryServerInfo{FullMethod: method}, func(ctx context.Context, request any) (any, error) {

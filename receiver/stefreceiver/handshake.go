@@ -19,8 +19,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// takeTLS returns the configuration of the server without TLS, and the credentials of the
-// server. These log failed handshakes, because gRPC does not report them.
+// takeTLS returns the configuration of the server without its TLS settings, and credentials
+// that implement these settings. The credentials log failed handshakes, because gRPC does
+// not report them.
 func (s *shared) takeTLS(ctx context.Context) (*configgrpc.ServerConfig, credentials.TransportCredentials, error) {
 	config := s.config.ServerConfig
 	if !config.TLS.HasValue() {
@@ -58,15 +59,15 @@ func (l *loggedTLS) Clone() credentials.TransportCredentials {
 	return &loggedTLS{l.TransportCredentials.Clone(), l.s}
 }
 
-// plain are the credentials of a receiver without TLS. It logs clients that use TLS:
-// gRPC closes their connections and reports them to nobody.
+// plain are the credentials of a receiver without TLS. They log clients that use TLS,
+// because gRPC closes such connections without a report.
 type plain struct {
 	credentials.TransportCredentials
 	s *shared
 }
 
-// ServerHandshake implements credentials.TransportCredentials. gRPC has set a deadline,
-// and would wait for the first bytes of the client next.
+// ServerHandshake implements credentials.TransportCredentials. It may wait for the first
+// bytes of the client, because gRPC has set a deadline.
 func (l *plain) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	var first [2]byte
 	if peek(conn, first[:]) == 2 && first == [2]byte{0x16, 0x03} { // a handshake of TLS
@@ -84,9 +85,9 @@ func (l *plain) Clone() credentials.TransportCredentials {
 	return &plain{l.TransportCredentials.Clone(), l.s}
 }
 
-// silent reports whether a connection ended without a fault that a user could repair:
-// health checks of load balancers open connections and close them, and a shutdown
-// closes those that are being opened.
+// silent reports whether a failed handshake needs no log line: health checks of load
+// balancers open connections and close them, and a shutdown closes connections that are
+// being opened.
 func silent(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed)
 }

@@ -12,31 +12,33 @@ import (
 	"time"
 )
 
-// lanes bound the CPU that expensive streams use while other clients send.
+// lanes bound the CPU time that expensive streams use while other clients send. A lane is
+// the permission to process one batch of an expensive stream.
 //
 // A short stream can expand to much telemetry. Decoding and delivering it keeps
 // processors busy. The scheduler then delays each step of a batch of another client by
 // up to 10 ms for every busy goroutine. So an expensive stream holds a lane for each
 // batch until the pipeline has processed the batch, and there are fewer lanes than
-// processors. Its batches are small, and a lane rests after each batch. Without other
-// clients, expensive streams need no lane.
+// processors. Batches of expensive streams are small, and a lane stays unused for a while
+// after each batch. Without other clients, expensive streams need no lane.
 type lanes struct {
 	gate
 	cheap *atomic.Int64 // when a client that is not expensive last had a batch or request
 }
 
-// newLanes returns a lane for every second processor.
+// newLanes returns lanes whose number is half the number of processors, at least one.
 func newLanes(cheap *atomic.Int64) *lanes {
 	return &lanes{gate: newGate(int64(max(1, runtime.GOMAXPROCS(0)/2)), math.MaxInt64), cheap: cheap}
 }
 
 const (
-	// laneBatch is the largest batch of an expensive stream, if no record is larger.
+	// laneBatch is the maximum size of a batch of an expensive stream. A larger record
+	// becomes a batch of its own.
 	laneBatch = mib
-	// restPerWork is how long a lane rests after work, in relation to it.
+	// restPerWork is the time that a lane rests, divided by the time of the work before.
 	restPerWork = 7
-	// laneRest bounds the rest for each laneBatch, because the work is the time until the
-	// pipeline returns, which can wait for others.
+	// laneRest bounds the rest for each laneBatch, because the measured time of the work
+	// includes the time that the pipeline waits for other components.
 	laneRest = 50 * time.Millisecond
 )
 
@@ -45,7 +47,7 @@ func restAfter(worked time.Duration, weight int64) time.Duration {
 	return min(restPerWork*worked, laneRest*time.Duration(1+weight/laneBatch))
 }
 
-// enter takes a lane for an expensive stream, and reports whether it needs one.
+// enter acquires a lane for an expensive stream, and reports whether it needs one.
 func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 	if !l.contended() {
 		return false, nil
@@ -56,7 +58,7 @@ func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 // contended reports whether clients that are not expensive are present.
 func (l *lanes) contended() bool { return time.Since(time.Unix(0, l.cheap.Load())) <= presence }
 
-// leave returns a lane after work on a batch of that weight and a rest after it.
+// leave rests after the work on a batch of that weight, and then releases the lane.
 func (l *lanes) leave(ctx context.Context, a *account, worked time.Duration, weight int64) {
 	rest(ctx, restAfter(worked, weight))
 	l.release(a, 1)
@@ -71,9 +73,9 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// credit is how much telemetry a client may send before its streams count as expensive,
-// in bytes of OTLP. Each byte that it sends adds creditPerByte. So a client that sends
-// ordinary telemetry always has credit.
+// credit is the amount of telemetry, in bytes of OTLP, that a client may send before its
+// streams count as expensive. Each byte on the wire adds creditPerByte, so a client that
+// sends ordinary telemetry always has credit.
 type credit struct {
 	mu   sync.Mutex
 	left int64
@@ -88,11 +90,11 @@ const (
 	creditPerSecond = 64 << 10
 	// firstCredit is the credit of a new client.
 	firstCredit = mib
-	// mostCredit bounds the credit that a client can save.
+	// mostCredit bounds the credit that a client can accumulate.
 	mostCredit = 8 * mib
-	// streamCost is the cost to open a stream, recordCost the least cost of a record.
-	// errorCost is the cost of a stream that cannot be decoded: about what it costs to
-	// decode a record up to limits.max_record_alloc_mib and to reject it.
+	// streamCost is the cost to open a stream, recordCost the minimum cost of a record.
+	// errorCost is the cost of a stream that cannot be decoded: approximately the cost to
+	// decode a record up to limits::max_record_alloc_mib and to reject it.
 	streamCost = 128 << 10
 	recordCost = 64
 	errorCost  = 16 * mib
@@ -115,10 +117,10 @@ func (c *credit) add(received, cost int64) int64 {
 	return c.left
 }
 
-// batchCost returns what a client is charged for a batch: the largest of its weight for
-// admission, the cost of its records, the frame that begins with it, and its share of the
-// memory that the stream newly holds and of the memory that decoding added. Added memory
-// need not be held: a stream can restart its dictionaries in each frame.
+// batchCost returns the cost of a batch. It is the maximum of these costs: the weight of the
+// batch for admission; its records; the plain size of the frame that begins with the batch;
+// the memory that the stream newly holds; the memory that decoding added. Added memory need
+// not be held: a stream can restart its dictionaries in each frame.
 func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 	return max(weight, recordCost*int64(records), plain, held/heldCost, added/addedCost)
 }

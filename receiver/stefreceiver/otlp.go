@@ -24,7 +24,7 @@ import (
 // requests that are not protobuf, although OTLP specifies INVALID_ARGUMENT.
 type otlpRequest struct {
 	data        mem.BufferSlice
-	compression string // that data still has, "" for none
+	compression string // compression of data, "" for none
 	toll        *toll
 }
 
@@ -59,8 +59,9 @@ func (r *otlpRequest) join(ctx context.Context) {
 	r.data = mem.BufferSlice{mem.NewBuffer(body, bodies)}
 }
 
-// bodies are the buffers of expensive requests. Other than the pools of gRPC it does not
-// clear a buffer that is used again, which would be done at once.
+// bodies is the pool for the buffers of expensive requests. Unlike the pools of gRPC, it
+// does not clear a reused buffer: clearing a large buffer would occupy a processor without
+// a pause.
 var bodies = &bodyPool{}
 
 type bodyPool struct{ pool sync.Pool }
@@ -88,8 +89,8 @@ func (r *otlpRequest) free() {
 // protobuf message it is empty.
 type otlpResponse struct{}
 
-// codec passes the messages of OTLP as bytes. The codec of protobuf handles all
-// others.
+// codec passes the messages of OTLP as bytes. It delegates all other messages to the codec
+// of protobuf.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() encoding.CodecV2 { return codec{encoding.GetCodecV2(proto.Name)} }
@@ -157,11 +158,11 @@ func (p *pipe[T]) process(ctx context.Context, request *otlpRequest) error {
 	return nil
 }
 
-// admit admits a request, and returns the weight that the caller must release. A request is
-// admitted as it was sent, then decompressed, then admitted by its size and its memory as
-// pdata, like a batch of a stream. It releases what was admitted before it waits for
-// more: requests that hold some and wait for more could block each other. For the same
-// reason, it waits for admission without a place or a lane.
+// admit admits a request, and returns the weight that the caller must release. It first
+// admits the size of the request on the wire, then decompresses the request, and then
+// admits its weight, like for a batch of a stream. Before the second admission it releases
+// the first one, because requests that hold some bytes and wait for more could block each
+// other. For the same reason, it releases the place and the lane before it waits.
 func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, at *place) (int64, error) {
 	admission := &p.core.admission
 	sent := admission.weight(int64(request.data.Len()))
@@ -214,12 +215,13 @@ func (p *pipe[T]) weigh(ctx context.Context, request *otlpRequest, at *place) (i
 	return p.core.admission.weight(weight), nil
 }
 
-// requestWeight returns the weight of a request: its size, or, if that is more, a third of
-// the memory of request and pdata, because both are held while the request is decoded.
+// requestWeight returns the weight of a request: its size, or a third of the memory of
+// request and pdata together if that is larger. Both are in memory while the request is
+// decoded.
 func requestWeight(size, memory int64) int64 { return max(size, (memory+size)/memoryPerOTLP) }
 
-// memoryPerRequest is how many bytes of memory a request that is larger than the admission
-// may take for each byte. Empty messages take up to 113, ordinary telemetry two to four.
+// memoryPerRequest is the maximum memory per byte of a request that exceeds the admission
+// limit. Empty messages need up to 113 bytes per byte, ordinary telemetry two to four.
 const memoryPerRequest = 5
 
 func (p *pipe[T]) decodeOTLP(request *otlpRequest) (batch T, err error) {
@@ -229,8 +231,8 @@ func (p *pipe[T]) decodeOTLP(request *otlpRequest) (batch T, err error) {
 	return p.Unmarshal(body.ReadOnlyData())
 }
 
-// notAdmitted returns the status of a request that could not be admitted. The items of one
-// that is still compressed are unknown.
+// notAdmitted returns the status of a request that could not be admitted. If the request is
+// still compressed, the number of its items is unknown.
 func (p *pipe[T]) notAdmitted(ctx context.Context, request *otlpRequest, err error) error {
 	st, final := status.FromError(err)
 	switch {

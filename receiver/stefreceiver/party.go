@@ -32,8 +32,8 @@ type parties struct {
 	swept time.Time
 }
 
-// debtMemory is how long a connection without streams keeps its debt. A client could
-// otherwise clear it by opening the next stream.
+// debtMemory is how long a negative credit is kept after the last stream or request of a
+// connection has ended. Otherwise a client could clear it by opening the next stream.
 const debtMemory = 10 * time.Second
 
 // join returns the party of a stream or request, and a function that the caller
@@ -65,7 +65,7 @@ func (c *parties) join(ctx context.Context) (*party, func()) {
 	}
 }
 
-// sweep removes the connections that left with a debt some time ago.
+// sweep removes the connections whose negative credit is older than debtMemory.
 func (c *parties) sweep() {
 	if time.Since(c.swept) < debtMemory {
 		return

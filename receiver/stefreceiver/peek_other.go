@@ -7,5 +7,6 @@ package stefreceiver
 
 import "net"
 
-// peek returns 0: without it, clients with TLS are not logged.
+// peek returns 0, because this platform cannot read bytes without consuming them. So clients
+// that use TLS are not logged.
 func peek(net.Conn, []byte) int { return 0 }

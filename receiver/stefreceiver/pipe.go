@@ -19,7 +19,7 @@ const (
 	transportOTLP = "grpc"
 )
 
-// operation reports an operation of one signal to the Collector.
+// operation reports the start and the end of receiving a batch of one signal to the Collector.
 type operation struct {
 	start func(*receiverhelper.ObsReport, context.Context) context.Context
 	end   func(obs *receiverhelper.ObsReport, ctx context.Context, format string, items int, err error)

@@ -97,8 +97,8 @@ func unavailable(message string, after time.Duration) *status.Status {
 	return detailed(codes.Unavailable, message, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 }
 
-// errHeldMost ends a stream in order that held more memory than the others. Its
-// client opens another one immediately.
+// errHeldMost ends, in order, the stream that held the most memory. Its client opens
+// another stream immediately.
 var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold too much memory, this one the most: open it again",
 	&errdetails.ErrorInfo{Reason: stefgrpc.ReasonReconnect, Domain: stefgrpc.ReasonDomain}).Err()
 

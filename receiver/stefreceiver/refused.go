@@ -40,7 +40,7 @@ func (l *limitedLog) due() (skipped int64, ok bool) {
 	return l.skipped.Swap(0), true
 }
 
-// opening says how far a STEF stream has come.
+// opening says which steps of opening a STEF stream succeeded.
 type opening struct {
 	admitted bool // the authenticator and middlewares accept it
 	served   bool // it named a signal that has a pipeline
@@ -72,8 +72,9 @@ func noteAdmitted(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, h
 	return handler(srv, stream)
 }
 
-// explainRefused is the first interceptor of streams, so that it sees what the authenticator
-// answers. It counts and logs refused streams, and tells clients which limit refused them.
+// explainRefused is the first interceptor of streams, so that it sees the errors of the
+// authenticator. It counts and logs refused streams, and adds to the error for the client
+// which limit was reached.
 func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if info.FullMethod != stefgrpc.StreamMethod {
 		err := handler(srv, stream) // of refuseOTLP
@@ -147,9 +148,9 @@ func (s *shared) explainFull(ctx context.Context, err error) error {
 	return status.FromProto(answer).Err()
 }
 
-// refuseOTLP answers and logs OTLP requests if they are turned off. gRPC would answer the
-// same without a word in the log. The service has a stream instead of a method, so that gRPC
-// does not read the request first.
+// refuseOTLP refuses and logs OTLP requests if OTLP is turned off. gRPC itself would refuse
+// them without a log line. The service has a stream instead of a method, so that gRPC does
+// not read the request first.
 func (s *shared) refuseOTLP(r grpc.ServiceRegistrar, service string) {
 	refuse := func(_ any, stream grpc.ServerStream) error {
 		if skipped, ok := s.otlpOff.due(); ok {
@@ -165,7 +166,7 @@ func (s *shared) refuseOTLP(r grpc.ServiceRegistrar, service string) {
 	}, struct{}{})
 }
 
-// deniesClient reports whether an error is about the credentials of a client.
+// deniesClient reports whether an error rejects the credentials of a client.
 func deniesClient(err error) bool {
 	code := status.Code(err)
 	return code == codes.Unauthenticated || code == codes.PermissionDenied

@@ -16,7 +16,7 @@ import (
 // for two minutes, and thousands of ended streams would occupy a GiB until then.
 type releaser struct {
 	cycles func() uint64                   // number of garbage collections
-	free   func()                          // collects and returns memory
+	free   func()                          // runs the garbage collector and returns memory to the system
 	after  func(d time.Duration, f func()) // runs f later
 
 	mu      sync.Mutex
@@ -78,9 +78,9 @@ func (r *releaser) schedule() {
 	}
 }
 
-// check frees memory unless the collector ran twice since the last stream ended. It does
-// so only if most streams ended, so the number of forced collections grows with the
-// logarithm of the number of streams.
+// check frees memory unless the collector ran twice since the last stream ended. It frees
+// only if at least half of the streams have ended, so the number of forced collections grows
+// with the logarithm of the number of streams.
 func (r *releaser) check() {
 	cycle := r.cycles()
 	r.mu.Lock()

@@ -33,8 +33,8 @@ type server struct {
 	startErr error
 }
 
-// hardGrace is the time that the pipeline has to return after the time of a
-// shutdown is over.
+// hardGrace is the time that the pipeline has to return after the deadline of a shutdown
+// has passed.
 const hardGrace = time.Second
 
 // start listens and serves.
@@ -49,9 +49,9 @@ func (s *shared) start(ctx context.Context, host component.Host) error {
 	return srv.startErr
 }
 
-// Windows of HTTP/2: what a client can send before gRPC takes the bytes of its stream,
-// and per round trip on its connection. Without them gRPC enlarges the window of each
-// stream to up to 16 MiB, which hostile clients could fill.
+// Windows of HTTP/2. streamWindow bounds the bytes of a stream that gRPC has not read yet,
+// and connectionWindow the bytes of a connection per round trip. Without fixed windows,
+// gRPC enlarges the window of each stream to up to 16 MiB, which hostile clients could fill.
 const (
 	streamWindow     = 1 << 20
 	connectionWindow = 4 << 20
@@ -72,7 +72,7 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 		configgrpc.WithGrpcServerOption(grpc.InitialWindowSize(streamWindow)),
 		configgrpc.WithGrpcServerOption(grpc.InitialConnWindowSize(connectionWindow)),
 		configgrpc.WithGrpcServerOption(grpc.ForceServerCodecV2(newCodec())),
-		// This one is before all interceptors that are chained, and so before authentication.
+		// This interceptor runs before all chained interceptors, and so before authentication.
 		configgrpc.WithGrpcServerOption(grpc.StreamInterceptor(s.explainRefused)),
 		configgrpc.WithGrpcServerOption(grpc.ChainStreamInterceptor(noteAdmitted)),
 		configgrpc.WithGrpcServerOption(grpc.WaitForHandlers(true)))
@@ -123,7 +123,8 @@ func (s *shared) drain(ctx context.Context) error {
 	late := context.AfterFunc(ctx, func() { s.hardStop(errNoTime) })
 	defer late()
 
-	// Streams first: gRPC alone would wait for them without notifying them.
+	// Shut down the streams first: GracefulStop of gRPC waits for streams without notifying
+	// their clients.
 	streams := make(chan error, 1)
 	go func() { streams <- srv.stef.Shutdown(ctx) }()
 	graceful := make(chan struct{})

@@ -173,7 +173,7 @@ func addressError(endpoint string, err error) error {
 	return fmt.Errorf("cannot listen on %q: %w; set endpoint to an address of this host and a port that is free, such as \"localhost:4320\"", endpoint, err)
 }
 
-// serverError adds what to do to an error of the Collector's gRPC server.
+// serverError adds advice for the user to an error of the Collector's gRPC server.
 func serverError(err error) error {
 	if strings.Contains(err.Error(), "authenticator not found") {
 		return fmt.Errorf("cannot create the gRPC server: %w; define this extension under extensions, and list it in service::extensions", err)

@@ -5,7 +5,7 @@ package stefreceiver
 
 // sizer estimates the size of the batches of a stream as OTLP. Measuring a batch
 // takes up to a tenth of the time to decode it, so only some batches are measured.
-// The size of the others is calculated from the decoder's estimate, which is too
+// The size of the other batches is calculated from the decoder's estimate, which is too
 // high by a nearly constant factor.
 type sizer struct {
 	batches int
@@ -14,12 +14,11 @@ type sizer struct {
 }
 
 const (
-	// sizerPeriod is the interval of measurements: one in so many batches is
-	// measured.
+	// sizerPeriod is the interval of measurements: one in sizerPeriod batches is measured.
 	sizerPeriod = 8
-	// memoryPerOTLP is how many bytes of memory admission allows for each byte
-	// that it counts. Ordinary batches use less; a batch that uses more is counted
-	// by its memory.
+	// memoryPerOTLP is the number of bytes of memory that admission allows for each
+	// admitted byte. Ordinary batches use less. A batch that uses more is admitted by
+	// its memory.
 	memoryPerOTLP = 3
 )
 

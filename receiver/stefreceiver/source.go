@@ -35,9 +35,8 @@ func (s *source) await() bool {
 	return len(s.pending) > 0
 }
 
-// frameSizes returns the plain size that a frame states, and the least number of
-// bytes that it has on the wire, if the pending bytes are the start of that frame. It
-// returns 0 if they are too few.
+// frameSizes returns the plain size that a frame states, and its minimum size on the wire.
+// The pending bytes must be the start of the frame. It returns 0 if they are too few.
 //
 // spec: #frame
 func (s *source) frameSizes(compressed bool) (plain, coded int64) {
@@ -77,7 +76,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end returns the error with which a stream ended whose context has ended.
+// end returns the error with which the stream ended, after its context has ended.
 func (s *source) end() error {
 	for s.err == nil {
 		_, s.err = s.from.Read(s.buffer[:])

@@ -45,9 +45,9 @@ type stream[T any] struct {
 	party     *party
 	memory    *streamShare
 
-	// ctx is the context for the pipeline. It has the values of the stream, such
-	// as the identity of the client, but does not end with it. If a client
-	// disconnects, the data it sent before is not cancelled.
+	// ctx is the context for the pipeline. It has the values of the stream's context,
+	// such as the identity of the client, but does not end with it: if a client
+	// disconnects, the data that it sent before is still processed.
 	ctx context.Context
 	// going ends when the stream ends, fails or must end.
 	going context.Context
@@ -58,8 +58,8 @@ type stream[T any] struct {
 	failure    atomic.Pointer[failure] // why the stream ends early
 	evicted    atomic.Bool             // the stream must end because it holds too much memory
 	unacked    atomic.Int64            // records decoded and not settled
-	decoding   bool                    // the stream holds a place to decode and a reservation of bytes
-	paused     bool                    // the stream released its place while it waits for the client
+	decoding   bool                    // the stream may decode (core.decoding) and has admitted bytes
+	paused     bool                    // the stream released both while it waits for the client
 	held       int64
 	lane       bool  // the stream holds a lane
 	yielded    bool  // the stream released its lane while it waits for the client
@@ -92,8 +92,8 @@ func newStream[T any](p *pipe[T], t transport) *stream[T] {
 	return s
 }
 
-// serve returns the error with which the stream ends. At that time all its batches
-// are settled, or the client will send them again.
+// serve decodes the stream to its end and returns the error with which the stream ends. All
+// its batches are then settled, or the client will send them again.
 func (s *stream[T]) serve() error {
 	s.meter.opened()
 	var leave func()
@@ -185,8 +185,8 @@ func (s *stream[T]) noteMemory(stats stef.ReaderStats) {
 	s.core.memory.set(s.memory, s.kept)
 }
 
-// admit waits for the start of the next batch, and then for admission. At the end
-// of the stream it admits nothing.
+// admit waits for the start of the next batch, and then for the permission to decode and
+// for admission. At the end of the stream it returns nil without admission.
 func (s *stream[T]) admit() error {
 	expected := s.sizer.last
 	s.claimed = partialFrame
@@ -208,8 +208,8 @@ func (s *stream[T]) admit() error {
 	if err := s.estimateCost(plain, coded); err != nil {
 		return err
 	}
-	// A stream that waits for a place holds only received bytes. So it acquires
-	// the place first, and few streams wait for admission at the same time.
+	// Acquire the permission to decode first: while a stream waits for it, the stream
+	// holds only received bytes. So few streams wait for admission at the same time.
 	if err := s.core.decoding.acquire(s.going, &s.party.decoding, 1); err != nil {
 		return err
 	}
@@ -223,8 +223,8 @@ func (s *stream[T]) admit() error {
 	if !errors.Is(err, errNoRoom) {
 		return err
 	}
-	// The first record states how many records the frame contains. Nothing of the
-	// frame reaches the pipeline.
+	// Read the first record to count the records of the frame. None of them reaches the
+	// pipeline.
 	items := 0
 	if s.reader.Next() {
 		items = 1 + int(s.reader.BufferedRecords())
@@ -239,7 +239,7 @@ func (s *stream[T]) admit() error {
 const partialFrame = 4 * mib
 
 // estimateCost decides whether the next batch is expensive, and how large it may be. plain
-// and coded are the announced sizes of the frame that begins with it, or 0.
+// and coded are the announced sizes of the frame that begins with the batch, or 0.
 func (s *stream[T]) estimateCost(plain, coded int64) error {
 	left := s.party.credit.balance() + creditPerByte*coded
 	if err := s.acquireSlot(left < plain); err != nil {
@@ -255,7 +255,7 @@ func (s *stream[T]) estimateCost(plain, coded int64) error {
 	return nil
 }
 
-// acquireSlot takes a lane if the stream is expensive and other clients are present.
+// acquireSlot acquires a lane if the stream is expensive and other clients are present.
 func (s *stream[T]) acquireSlot(expensive bool) (err error) {
 	if !expensive {
 		s.core.lanes.cheap.Store(time.Now().UnixNano())
@@ -268,7 +268,7 @@ func (s *stream[T]) acquireSlot(expensive bool) (err error) {
 	return err
 }
 
-// releaseSlot returns a lane if one is held, after work on a batch of that weight.
+// releaseSlot releases the lane, if one is held, after the work on a batch of that weight.
 func (s *stream[T]) releaseSlot(held bool, worked time.Duration, weight int64) {
 	if held {
 		s.core.lanes.leave(s.going, &s.party.lanes, worked, weight)
@@ -278,8 +278,8 @@ func (s *stream[T]) releaseSlot(held bool, worked time.Duration, weight int64) {
 // streamWork is the approximate time to create a decoder.
 const streamWork = time.Millisecond
 
-// pause releases the admission of the stream while it waits for the client within
-// a frame. So a client cannot hold a place by sending half of a frame.
+// pause releases the admission of the stream while it waits for the client within a frame.
+// So a client cannot block other clients by sending half of a frame.
 func (s *stream[T]) pause() {
 	if received := s.source.delivered - s.mark; received > 0 {
 		s.core.memory.set(s.memory, s.kept+s.claimed+2*received)
@@ -288,7 +288,8 @@ func (s *stream[T]) pause() {
 	s.release()
 }
 
-// resume acquires the admission again. It does not wait a second time.
+// resume acquires again what pause released. The admitted bytes are acquired without a
+// wait.
 func (s *stream[T]) resume() {
 	if s.yielded {
 		s.yielded = false
@@ -308,7 +309,7 @@ func (s *stream[T]) resume() {
 	s.core.admission.reacquire(&s.party.admission, s.held)
 }
 
-// release releases the lane, the place and the bytes that are held to decode.
+// release releases the lane, the permission to decode and the admitted bytes.
 func (s *stream[T]) release() {
 	if s.lane {
 		s.lane = false

@@ -46,7 +46,7 @@ func (s *stream[T]) endReason(err error) string {
 	case err == nil:
 		return endClosed
 	case stefgrpc.FromStatus(err).Code == codes.ResourceExhausted:
-		return endLimit // also if gRPC has ended the stream for it
+		return endLimit // also if gRPC ended the stream because of its own limit
 	case s.transport.Context().Err() != nil:
 		return endLost
 	case errors.Is(err, errNoRoom):
@@ -65,7 +65,7 @@ func (s *stream[T]) endReason(err error) string {
 	return endInvalid
 }
 
-// limitHints say what to change for limits whose text does not say it.
+// limitHints say what to change for errors of limits whose text does not say it.
 var limitHints = []struct{ text, hint string }{
 	{"received message larger than max", "raise max_recv_msg_size_mib of this receiver, or lower stef::max_message_size_kib of the exporter"},
 	{"chunk of at least", "raise limits::max_chunk_mib of this receiver, or lower stef::max_frame_size_kib of the exporter"},

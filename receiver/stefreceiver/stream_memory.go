@@ -49,7 +49,7 @@ func (m *streamMemory) leave(s *streamShare) {
 	m.set(s, 0)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.streams, s) // it holds nothing that m.ending counts
+	delete(m.streams, s) // after set, m.held and m.ending do not include the stream
 }
 
 // set records how much memory a stream holds in total.

@@ -9,30 +9,31 @@ import (
 	"time"
 )
 
-// requestCost is the cost of each byte of a request after decompression, or of its weight
-// for admission if that is more. So a client is expensive if its requests become more than
-// 128 times their bytes. Ordinary telemetry stays far below, see README.md.
+// requestCost is the cost of each byte of a request after decompression, or of each byte of
+// its weight for admission if the weight is larger. So a client is expensive if its requests
+// become more than 128 times as large as on the wire. Ordinary telemetry stays far below,
+// see README.md.
 const requestCost = 8
 
 // inflatedPiece is how many bytes of an expensive request are decompressed at a time.
 const inflatedPiece = 256 << 10
 
-// toll is what a request costs its client, and the lane of a request that its client cannot
-// afford.
+// toll counts the cost of a request. If the cost exceeds the credit of the client, the
+// request is expensive and needs a lane.
 //
-// Requests have lanes of their own. A stream waits for admission with a lane, and a request
-// waits for a lane with what it was admitted for: with common lanes they could wait for
-// each other. An expensive request holds a lane while it is decompressed, which is done in
-// pieces with a pause after each, and while it is decoded and processed.
+// Requests have other lanes than streams. A stream holds a lane while it waits for
+// admission, and a request holds admitted bytes while it waits for a lane: with common
+// lanes they could block each other. An expensive request holds a lane while it is
+// decompressed, decoded and processed. It is decompressed in pieces with a pause after each.
 type toll struct {
 	lanes  *lanes
 	who    *party
 	wire   int64
-	budget int64 // credit with that for the bytes of the request
+	budget int64 // credit of the client, including the credit for the bytes of the request
 	cost   int64
 	lane   bool
-	began  time.Time // of the work in the lane
-	weight int64     // of the request
+	began  time.Time // when the work on the current piece began
+	weight int64     // weight of the request for admission
 }
 
 func newToll(l *lanes, who *party, wire int64) *toll {
@@ -54,8 +55,8 @@ func (t *toll) settle(weight int64) {
 	t.weight = weight
 }
 
-// refuse charges the client for a request that cannot be decoded, whose bytes add no credit.
-// If the request has a lane, a pause follows.
+// refuse charges the client for a request that cannot be decoded. The bytes of such a
+// request add no credit. If the request has a lane, a pause follows.
 func (t *toll) refuse(ctx context.Context) {
 	t.who.credit.add(0, t.cost+errorCost)
 	if t.lane {
@@ -63,7 +64,7 @@ func (t *toll) refuse(ctx context.Context) {
 	}
 }
 
-// enterLane takes a lane if the request is expensive and other clients are present.
+// enterLane acquires a lane if the request is expensive and other clients are present.
 func (t *toll) enterLane(ctx context.Context) (err error) {
 	if !t.expensive() || t.lane {
 		return nil
@@ -76,7 +77,7 @@ func (t *toll) enterLane(ctx context.Context) (err error) {
 	return err
 }
 
-// leaveLane returns the lane, if the request has one, without a pause.
+// leaveLane releases the lane, if the request has one, without a pause.
 func (t *toll) leaveLane() {
 	if t.lane {
 		t.lane = false
@@ -93,7 +94,7 @@ func (t *toll) pause(ctx context.Context, weight int64) {
 	}
 }
 
-// charge returns a reader that charges for the bytes of src.
+// charge returns a reader of src that adds the cost of the bytes read.
 func (t *toll) charge(ctx context.Context, src io.Reader) io.Reader {
 	t.began = time.Now()
 	return &chargedReader{toll: t, ctx: ctx, src: src}
@@ -103,7 +104,7 @@ type chargedReader struct {
 	*toll
 	ctx  context.Context
 	src  io.Reader
-	read int // since the last pause
+	read int // bytes since the last pause
 }
 
 // Read implements io.Reader.
