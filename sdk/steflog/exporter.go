@@ -39,7 +39,7 @@ var signal = endpoint.Signal[logs]{
 	},
 }
 
-// ofSDK replaces the error of exports after Shutdown by that of the SDK.
+// ofSDK replaces the error of exports after Shutdown by the corresponding error of the SDK.
 func ofSDK(err error) error {
 	if errors.Is(err, stefsdk.ErrShutdown) {
 		return sdklog.ErrExporterShutdown
@@ -72,7 +72,7 @@ func (x *Exporter) Export(ctx context.Context, records []sdklog.Record) error {
 	return ofSDK(x.sender.Export(ctx, records))
 }
 
-// ForceFlush waits for the exports that have begun. An exporter holds nothing else.
+// ForceFlush waits for the exports that have begun. There is nothing else to flush.
 func (x *Exporter) ForceFlush(ctx context.Context) error { return x.sender.ForceFlush(ctx) }
 
 // Shutdown waits for the exports that have begun, until ctx ends, and closes the

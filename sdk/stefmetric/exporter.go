@@ -48,7 +48,7 @@ var signal = endpoint.Signal[metrics]{
 	},
 }
 
-// ofSDK replaces the error of exports after Shutdown by that of the SDK.
+// ofSDK replaces the error of exports after Shutdown by the corresponding error of the SDK.
 func ofSDK(err error) error {
 	if errors.Is(err, stefsdk.ErrShutdown) {
 		return sdkmetric.ErrExporterShutdown
@@ -94,7 +94,7 @@ func (x *Exporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) e
 	return ofSDK(x.sender.Export(ctx, rm))
 }
 
-// ForceFlush waits for the exports that have begun. An exporter holds nothing else.
+// ForceFlush waits for the exports that have begun. There is nothing else to flush.
 func (x *Exporter) ForceFlush(ctx context.Context) error { return x.sender.ForceFlush(ctx) }
 
 // Shutdown waits for the exports that have begun, until ctx ends, and closes the

@@ -101,8 +101,8 @@ func fromEnvironment() selectors {
 	return x
 }
 
-// exponential is the default, with the defaults of the specification for exponential
-// histograms.
+// exponential is the default selector, except for histograms: they are exponential, with the
+// default parameters of the specification.
 func exponential(kind sdkmetric.InstrumentKind) sdkmetric.Aggregation {
 	if kind == sdkmetric.InstrumentKindHistogram {
 		return sdkmetric.AggregationBase2ExponentialHistogram{MaxSize: 160, MaxScale: 20}

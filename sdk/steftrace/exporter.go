@@ -63,7 +63,7 @@ func (x *Exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 	return x.sender.Export(ctx, spans)
 }
 
-// ForceFlush waits for the exports that have begun. An exporter holds nothing else.
+// ForceFlush waits for the exports that have begun. There is nothing else to flush.
 func (x *Exporter) ForceFlush(ctx context.Context) error { return x.sender.ForceFlush(ctx) }
 
 // Shutdown waits for the exports that have begun, until ctx ends, and closes the

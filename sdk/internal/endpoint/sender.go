@@ -183,7 +183,7 @@ func (s *Sender[B]) Export(ctx context.Context, data B) error {
 }
 
 // ForceFlush waits for the exports that have begun. Each of them waits for its
-// acknowledgement, so the sender holds nothing else.
+// acknowledgement, so there is nothing else to flush.
 func (s *Sender[B]) ForceFlush(ctx context.Context) error { return s.calls.wait(ctx) }
 
 // Shutdown waits for the exports that have begun, until ctx ends, and closes the

@@ -13,8 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// maxContainers bounds the resources and the scopes in the cache of an encoder. One
-// more clears the cache. A process usually has one resource and some scopes.
+// maxContainers bounds the resources and the scopes in the cache of an encoder. When the
+// bound is exceeded, the cache is cleared. A process usually has one resource and some
+// scopes.
 const maxContainers = 1 << 10
 
 // containers caches the converted resources and scopes of a stream.

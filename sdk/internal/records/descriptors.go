@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// maxDescriptors bounds the metrics in the cache of an encoder, maxSets the
-	// attribute sets, and maxPairs the pairs in the sets. One more clears the cache.
+	// maxDescriptors bounds the metrics in the cache of an encoder, maxSets the attribute
+	// sets, and maxPairs the pairs in the sets. When a bound is exceeded, the cache is
+	// cleared.
 	maxDescriptors = 1 << 12
 	maxSets        = 1 << 16
 	maxPairs       = 1 << 19
@@ -27,8 +28,8 @@ type metricKey struct {
 	monotonic               bool
 }
 
-// variant is a metric with the bounds of some of its points. Usually it is the only
-// one: the SDK uses the same bounds for all points of an instrument.
+// variant is a metric with the bounds of some of its points. A metric usually has one
+// variant, because the SDK uses the same bounds for all points of an instrument.
 type variant struct {
 	bounds []float64
 	value  *otelstef.Metric

@@ -136,7 +136,7 @@ func (e *Metrics) sorted(n int, at func(i int) *attribute.Set) []pointKey {
 	return e.order
 }
 
-// write writes a point. set sets its value.
+// write writes a point. fill sets its value.
 func (e *Metrics) write(key *metricKey, m *variant, set *setEntry, fill func() error) error {
 	err := m.err
 	if err == nil {

@@ -163,7 +163,7 @@ func (e *Spans) traceID(id trace.TraceID) []byte {
 	return e.encodeID(copy(e.id[:], id[:]))
 }
 
-// spanID is traceID for span ids.
+// spanID is like traceID, but for span ids.
 func (e *Spans) spanID(id trace.SpanID) []byte {
 	if !id.IsValid() {
 		return nil
@@ -178,8 +178,8 @@ func (e *Spans) encodeID(n int) []byte {
 	return e.text[:hex.Encode(e.text[:], e.id[:n])]
 }
 
-// Both are bits of OTLP's flags. flagKnowsRemote says that flagRemote is valid. flagRemote
-// says that the parent, or the linked span, belongs to another process.
+// These are bits of the flags of OTLP. flagKnowsRemote says that flagRemote is valid.
+// flagRemote says that the parent, or the linked span, belongs to another process.
 const (
 	flagKnowsRemote = 0x100
 	flagRemote      = 0x200

@@ -63,7 +63,7 @@ func (c *copier) attribute(dst *otelstef.Attributes, i int, kv *attribute.KeyVal
 	return nil
 }
 
-// set is attributes for a set.
+// set is like attributes, but for a Set.
 func (c *copier) set(dst *otelstef.Attributes, src *attribute.Set) error {
 	return c.attributes(dst, src.ToSlice())
 }
@@ -104,7 +104,7 @@ var (
 	}
 )
 
-// setValue sets dst to v. depth is the number of lists and maps around it.
+// setValue sets dst to v. depth is the number of lists and maps that contain v.
 func setValue[V any, P value[V], M pairs[P]](c *copier, k *kind[P, M], dst P, v attribute.Value, depth int) error {
 	switch v.Type() {
 	case attribute.STRING:

@@ -69,8 +69,8 @@ func (s *Stream) Put(key, value any) {
 	s.Extra[key] = value
 }
 
-// checkExtra returns an error if options of one signal, which only metrics have, are
-// used for another.
+// checkExtra returns an error if options of metrics are used for another signal. The other
+// signals have no options of their own.
 func (s *Stream) checkExtra(signal Signal) error {
 	if len(s.Extra) > 0 && signal != Metrics {
 		return fmt.Errorf("stef: an option of metrics is used for %s", signal)
@@ -78,7 +78,7 @@ func (s *Stream) checkExtra(signal Signal) error {
 	return nil
 }
 
-// Retry is when a batch is sent again. In a complete configuration a MaxElapsedTime of 0
+// Retry says when a batch is sent again. In a complete configuration a MaxElapsedTime of 0
 // means no limit, as in the OTLP exporters.
 type Retry struct {
 	Enabled         bool

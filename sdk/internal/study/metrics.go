@@ -29,9 +29,9 @@ type MetricConfig struct {
 // MetricResult is what a process measured.
 type MetricResult struct {
 	MetricConfig
-	Real  float64 // seconds, as the CPU time of the process, and of the work alone
-	CPU   float64
-	Own   float64
+	Real  float64 // elapsed time in seconds
+	CPU   float64 // CPU time of the process in seconds
+	Own   float64 // CPU time of the work alone in seconds
 	Bytes int64
 }
 
@@ -82,7 +82,7 @@ func RunMetrics(c MetricConfig) (MetricResult, error) {
 	return r, err
 }
 
-// record gives all series a value.
+// record records a value for each series.
 func record(ctx context.Context, meter metric.Meter) error {
 	for i := range instruments {
 		name := "counter." + string(rune('a'+i))

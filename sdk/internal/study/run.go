@@ -76,7 +76,7 @@ func Run(c Config) (Result, error) {
 	if slices.Contains(lines, c.Exporter) {
 		run = logLine
 	}
-	// Connections and streams open, and caches fill.
+	// Warm up: open connections and streams, and fill caches.
 	for i := range min(c.Runs/10, 200) {
 		run(ctx, tracer, i)
 	}
