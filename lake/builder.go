@@ -18,9 +18,9 @@ const (
 	batchBytes = 4 << 20
 )
 
-// Builder makes record batches, the tables of this package in memory. Use it to hand
-// rows to a program that computes on Arrow; to write files, use a [Writer]. It is not safe
-// for use by several goroutines at once.
+// Builder makes record batches: the tables of this package in memory. Use it to pass rows to
+// a program that processes Arrow data; to write files, use a [Writer]. It is not safe for
+// use by several goroutines at once.
 type Builder struct {
 	signal Signal
 	rows   *rows
@@ -29,9 +29,9 @@ type Builder struct {
 	logs   *logRows
 }
 
-// NewBuilder returns a builder of the rows of a signal. columns are those of
-// [WriterOptions]. Text columns are dictionaries in batches for Arrow, and plain text in
-// batches for Parquet.
+// NewBuilder returns a builder of the rows of a signal. columns has the meaning of
+// WriterOptions.Columns. Text columns are dictionaries in batches for Arrow, and plain text
+// in batches for Parquet.
 func NewBuilder(f Format, s Signal, columns []string) (*Builder, error) {
 	chosen := parseKeys(columns)
 	schema, err := checkedSchema(s, f, chosen)
@@ -41,7 +41,8 @@ func NewBuilder(f Format, s Signal, columns []string) (*Builder, error) {
 	return newBuilder(s, schema, chosen, false), nil
 }
 
-// checkedSchema is schemaOf, and refuses chosen columns that exist already.
+// checkedSchema is like schemaOf, but returns an error if the table already has a column with
+// the name of a chosen one.
 func checkedSchema(s Signal, f Format, chosen []chosenKey) (*arrow.Schema, error) {
 	schema := schemaOf(s, f, chosen)
 	known := map[string]bool{}

@@ -78,7 +78,7 @@ type flat []byte
 
 func (f flat) u32(at int) int { return int(binary.LittleEndian.Uint32(f[at:])) }
 
-// field returns where a field of a table is, or 0 if the table lacks it.
+// field returns the offset of a field of a table, or 0 if the table does not have the field.
 func (f flat) field(table, slot int) int {
 	vtable := table - int(int32(binary.LittleEndian.Uint32(f[table:])))
 	if slot >= int(binary.LittleEndian.Uint16(f[vtable:])) {
@@ -99,8 +99,8 @@ func (f flat) table(table, slot int) int {
 	return 0
 }
 
-// vector returns where the elements of a vector begin, and how many it has. It panics if
-// they do not fit.
+// vector returns the offset of the first element of a vector, and the number of elements. It
+// panics if the elements end after the metadata.
 func (f flat) vector(table, slot, size int) (at, n int) {
 	at = f.table(table, slot)
 	if at == 0 {

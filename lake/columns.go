@@ -33,7 +33,7 @@ type columns struct {
 // number.
 const maxElements = 1 << 24
 
-// span returns the place of the elements of a row, and counts them.
+// span returns the range of the elements of a row, and counts them.
 func (c *columns) span(from, to int64) (int, int) {
 	if c.left -= int(to - from); c.left < 0 || to < from {
 		panic(&limitReached{fmt.Sprintf("a batch has more than %d elements of lists and maps", maxElements)})
@@ -174,8 +174,8 @@ func (c *columns) message(i int) []byte {
 // fresh makes the next row begin new containers.
 func (c *columns) fresh() { c.last = -1 }
 
-// enter reports whether the resource and the scope of a row differ from those of the row
-// before.
+// enter reports whether the resource and the scope of a row differ from those of the
+// previous row.
 func (c *columns) enter(i int) (resource, scope bool) {
 	j := c.last
 	c.last = i

@@ -10,12 +10,13 @@
 // and null for whatever is unset.
 //
 // The tables are lossless: a reader returns the items that were written, bit by bit,
-// but not their grouping into messages. The readable columns cannot hold all content of
+// but not their grouping into messages. The readable columns cannot represent all content of
 // OTLP, such as text that is not UTF-8, equal keys in one map, and times after the year
-// 2262. An item with such content is in the column otlp as well, as OTLP protobuf.
+// 2262. An item with such content is in the column otlp, too, as OTLP protobuf.
 //
 // A [Writer] holds up to two record batches and one row group in memory, whatever the
 // size of the input. It encodes Parquet in several goroutines, which end with
-// [Writer.Close]; the bytes do not depend on them. A [Reader] holds one record batch, and
-// rejects files that need more memory than [Limits] allow. Damaged files cause errors, see [ErrCorrupt].
+// [Writer.Close]; the bytes of the file do not depend on the number of goroutines. A [Reader]
+// holds one record batch, and rejects files that need more memory than [Limits] allow. Damaged
+// files cause errors, see [ErrCorrupt].
 package lake

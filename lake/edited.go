@@ -12,10 +12,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// countEdited counts the rows with OTLP whose other columns are not those that a writer
-// makes of this OTLP: another program changed them. It makes the rows again and compares
-// what a reader reads from both without the column otlp, so types and zones of columns do
-// not matter. This takes about 10 µs for a row with OTLP, and nothing for others.
+// countEdited counts the rows with OTLP whose other columns do not describe this OTLP: another
+// program changed them. It builds the rows again from the OTLP, reads the readable columns
+// of both rows as OTLP, and compares the results. So types and time zones of columns do not
+// matter. This takes about 10 µs for a row with OTLP, and no time for other rows.
 func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 	c := newColumns(batch, r.at)
 	if c.otlp.NullN() == c.n {
@@ -28,7 +28,7 @@ func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 		points = newPointColumns(c)
 	}
 	read := c.withoutOTLP(r.signal)
-	var rows []int // those that b holds
+	var rows []int // indexes of the rows that b contains
 	count := func() error {
 		if len(rows) == 0 {
 			return nil
@@ -44,7 +44,7 @@ func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 			continue
 		}
 		item, n := itemsOfOTLP(r.signal, message)
-		if n != 1 { // not of a writer
+		if n != 1 { // not written by a Writer
 			continue
 		}
 		if points != nil {
@@ -63,8 +63,8 @@ func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 	return count()
 }
 
-// differing counts the rows of a batch that read reads in another way. rows are their
-// indexes for read.
+// differing counts the rows of made whose OTLP differs from that of read. Row j of made
+// corresponds to row rows[j] of read.
 func differing(made arrow.RecordBatch, s Signal, rows []int, read func(i, size int) []byte) (n uint64, err error) {
 	defer made.Release()
 	var own Reader
@@ -80,8 +80,8 @@ func differing(made arrow.RecordBatch, s Signal, rows []int, read func(i, size i
 	return n, nil
 }
 
-// itemsOfOTLP returns the items of the OTLP of a row, and their number. The message was
-// read before.
+// itemsOfOTLP returns the items of the OTLP of a row, and their number. It ignores decoding
+// errors, because the message was decoded before.
 func itemsOfOTLP(s Signal, message []byte) (b Batch, n int) {
 	b.Signal = s
 	switch s {
@@ -98,12 +98,12 @@ func itemsOfOTLP(s Signal, message []byte) (b Batch, n int) {
 	return b, n
 }
 
-// anySize is for messages that this package made.
+// anySize disables the check of the size, for rows that this package made.
 const anySize = -1
 
-// withoutOTLP returns a function that returns the OTLP of the readable columns of a row,
-// or nil if they are invalid or their OTLP does not have this size: rows may share one
-// text, so their OTLP can be far larger than the file.
+// withoutOTLP returns a function that returns the OTLP of the readable columns of a row, or
+// nil if they are invalid or their OTLP has another size. The size is checked before the
+// OTLP is created: rows may share one text, so their OTLP can be far larger than the file.
 func (c *columns) withoutOTLP(s Signal) func(i, size int) []byte {
 	valid := func(message []byte, err error) []byte {
 		if err != nil {

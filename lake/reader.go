@@ -52,7 +52,7 @@ type Reader struct {
 	err     error
 	batches int    // row groups of a Parquet file, or those of a stream that were read
 	otlp    uint64 // rows whose item is in the column otlp
-	edited  uint64 // those of them whose other columns do not describe this item
+	edited  uint64 // rows of otlp whose other columns do not describe the item
 }
 
 // readRows is how many rows of Parquet are read at a time.
@@ -328,12 +328,12 @@ func (r *Reader) Next() (b Batch, err error) {
 	return b, r.err
 }
 
-// FromOTLP returns how many of the items that Next returned are those of the column otlp.
+// FromOTLP returns how many of the items that Next returned were read from the column otlp.
 // Edits of the other columns of their rows have no effect.
 func (r *Reader) FromOTLP() uint64 { return r.otlp }
 
 // Edited returns how many of the rows of FromOTLP have other columns that do not describe
-// the item: another program changed them, and the item has the content from before.
+// the item: another program edited them, and Next returned the item without the edits.
 func (r *Reader) Edited() uint64 { return r.edited }
 
 // NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The

@@ -71,7 +71,7 @@ var containers = slices.Concat(
 // need it.
 func derived(name string) bool { return name == "service_name" || name == "duration_ns" }
 
-// otlpColumn has an item as OTLP where the other columns cannot hold it.
+// otlpColumn contains an item as OTLP if the other columns cannot represent it exactly.
 var otlpColumn = col("otlp", blob)
 
 // ofSignal has the columns of each signal, without those of containers.
@@ -147,8 +147,8 @@ func plain(f arrow.Field) arrow.Field {
 }
 
 // sameType reports whether a column of a file has a type that a reader understands:
-// that of the schema, with or without dictionaries. Times may name any zone: it says
-// how to print them, and their values are those of UTC.
+// that of the schema, with or without dictionaries. Times may have any time zone: the zone
+// only says how to print them, and the values are in UTC.
 func sameType(want, got arrow.DataType) bool {
 	if d, ok := want.(*arrow.DictionaryType); ok {
 		want = d.ValueType

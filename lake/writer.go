@@ -140,7 +140,8 @@ func (w *Writer) Write(items Batch) error {
 		return fmt.Errorf("%w: %s cannot be written to a table of %s", ErrSignal, items.Signal, w.signal)
 	}
 	if w.builder == nil {
-		// Parquet is written from dictionaries too, and without the copies of containers.
+		// Parquet is written from dictionaries, too, and with one row of container columns
+		// for each run of rows.
 		_, parquet := w.sink.(*parquetSink)
 		schema := w.schema
 		if parquet {

@@ -12,9 +12,9 @@ import (
 // Its hash table has indexes only, which needs less memory than a map of texts.
 type dictionary struct {
 	table  []uint32 // 1 + the index of a value, or 0; the length is a power of two
-	values []byte   // one after the other
-	ends   []int    // of the values
-	bytes  int      // of the values when encoded
+	values []byte   // the concatenated values
+	ends   []int    // the end of each value in values
+	bytes  int      // size of the values when encoded
 	last   uint64   // the last fixed value of up to 8 bytes, and its index
 	index  uint32
 }
@@ -36,7 +36,7 @@ func (d *dictionary) value(i uint32) []byte {
 	return d.values[from:d.ends[i]]
 }
 
-// text returns the index of a text.
+// text returns the index of a text, which it adds if it is new.
 func (d *dictionary) text(value string) uint32 {
 	if len(d.ends)*2 >= len(d.table) {
 		d.grow()
@@ -74,8 +74,8 @@ func (d *dictionary) grow() {
 	}
 }
 
-// fixed returns the index of a value of fixed size. It remembers the last one of 4 or 8
-// bytes, which often repeats.
+// fixed returns the index of a value of fixed size. It caches the index of the last value of
+// 4 or 8 bytes, because such values often repeat.
 func (d *dictionary) fixed(value []byte) uint32 {
 	var w uint64
 	switch len(value) {
@@ -99,7 +99,7 @@ func (d *dictionary) each(f func(value []byte)) {
 	}
 }
 
-// encoded returns the values as a page holds them. Texts have their length before them.
+// encoded returns the content of the dictionary page. Each text has its length before it.
 func (d *dictionary) encoded(fixed bool) []byte {
 	if fixed {
 		return d.values

@@ -5,9 +5,9 @@
 // format than the library whose metadata and page headers it uses, and is faster where the
 // tables of package lake are large:
 //
-//   - Dictionary columns of a batch are written as the indexes that they are. Only the
-//     distinct values of a batch are hashed.
-//   - Columns that many rows share in sequence are passed once for each run of rows.
+//   - Dictionary columns of a batch are written by their indexes. Only the distinct values
+//     of a batch are hashed, not the value of each row.
+//   - Columns with equal values in runs of rows are passed with one value for each run.
 //   - The columns of a batch are encoded by several goroutines.
 //
 // The same batches give the same bytes, whatever the number of goroutines.

@@ -15,7 +15,7 @@ const minRun = 8
 // appendHybrid appends values of up to width bits in the hybrid encoding of Parquet: runs
 // of one value, and groups of eight values with width bits each.
 func appendHybrid[T uint8 | uint32](dst []byte, values []T, width int) []byte {
-	packed := 0 // where the values that are not written begin
+	packed := 0 // index of the first value that is not written yet
 	for i := 0; i < len(values); {
 		v, end := values[i], i+1
 		for end < len(values) && values[end] == v {

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// A page ends after the batch that has one of these.
+	// A page ends after the batch with which it reaches one of these sizes.
 	pageSlots = 1 << 16
 	pageBytes = 1 << 20
-	// maxDictionary is the largest dictionary of a column in a row group. Values after a
-	// larger one are written as they are.
+	// maxDictionary is the maximum size of the dictionary of a column in a row group. After
+	// a dictionary has exceeded it, values are written without a dictionary.
 	maxDictionary = 1 << 20
 )
 
@@ -42,7 +42,7 @@ type leaf struct {
 	isBool bool
 	// dictionaries is set if values are written as indexes of a dictionary.
 	dictionaries bool
-	dict         *dictionary // nil once values are written as they are
+	dict         *dictionary // nil once values are written without a dictionary
 
 	rep, def []uint8
 	indexes  []uint32
@@ -50,7 +50,7 @@ type leaf struct {
 	bools    []uint8
 
 	pages  []page
-	closed *dictionary // of the pages, also after dict is nil
+	closed *dictionary // dictionary of pages, kept when dict becomes nil
 	limits limits
 	nulls  int64
 	words  []uint32 // scratch: indexes of the dictionary of a batch

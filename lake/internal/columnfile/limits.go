@@ -48,7 +48,7 @@ type limits struct {
 
 func (l *limits) reset() { l.min, l.max = nil, nil }
 
-// add includes a value. Doubles that are not a number have no place in the order.
+// add includes a value. It ignores NaN, which has no place in the order.
 func (l *limits) add(v []byte) {
 	if l.of == orderNone || l.of == orderDouble && math.IsNaN(double(v)) {
 		return

@@ -33,7 +33,7 @@ func (m *arena) get(n int) (s slots) {
 // put stores the memory of slots, so that get reuses it.
 func (m *arena) put(s slots) { *m = append(*m, s) }
 
-// rows returns the slots of rows.
+// rows returns one slot for each row.
 func (m *arena) rows(rows int) slots {
 	s := m.get(rows)
 	for i := range rows {

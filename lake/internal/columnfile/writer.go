@@ -131,8 +131,8 @@ func NewWriter(dst io.Writer, schema *arrow.Schema, o Options) (*Writer, error) 
 	return w, err
 }
 
-// emptyFile returns the metadata of a file with a schema that has no rows, which has the
-// schema as the format describes it.
+// emptyFile returns the metadata of a file without rows. It contains the schema in the
+// representation of Parquet.
 func emptyFile(schema *arrow.Schema, props *parquet.WriterProperties) (*metadata.FileMetaData, error) {
 	var b bytes.Buffer
 	w, err := pqarrow.NewFileWriter(schema, &b, props, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
