@@ -69,8 +69,8 @@ func meantRoot(dir string, s *schema.Schema, given baseFlag) string {
 	return fmt.Sprintf(", did you mean %s?", free[0])
 }
 
-// basesOf returns the results of basesIn for all generated files in a folder. A root that
-// has another name now is in a file that is not generated any more.
+// basesOf returns the results of basesIn for all generated files in a folder, also for files
+// that are not generated any more: they contain the roots that were renamed.
 func basesOf(dir string) map[string]schema.WireSchema {
 	bases := map[string]schema.WireSchema{}
 	entries, _ := os.ReadDir(dir) // write returns its error

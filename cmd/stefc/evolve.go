@@ -31,10 +31,10 @@ func warnOfChanges(stderr io.Writer, path, dir string, old, now *schema.Schema) 
 	}
 }
 
-// renaming is another name of a root, or empty.
+// renaming is the old and the new name of a renamed root. It is empty if no root was renamed.
 type renaming struct{ was, is string }
 
-// renamedRoot returns the root that has another name, if it is the only one.
+// renamedRoot returns the renaming if exactly one root has another name.
 func renamedRoot(old, now *schema.Schema) renaming {
 	gone, added := notIn(old, now), notIn(now, old)
 	if len(gone) != 1 || len(added) != 1 {
@@ -43,8 +43,8 @@ func renamedRoot(old, now *schema.Schema) renaming {
 	return renaming{gone[0], added[0]}
 }
 
-// warn warns if a root has another name: files stay readable, but gRPC carries the name.
-// A root that is gone is a finding.
+// warn warns if a root has another name: files stay readable, but gRPC sends the name. A
+// removed root is a finding instead.
 func (r renaming) warn(stderr io.Writer, path string) {
 	if r == (renaming{}) {
 		return
@@ -63,9 +63,9 @@ func notIn(a, b *schema.Schema) (names []string) {
 	return names
 }
 
-// against reports the same findings as errors, for the schema in the file oldPath, and
-// returns the exit code. It warns of a root with another name and returns it. form has the
-// fields of the other form, or is nil.
+// against compares the schema with the one in the file oldPath. It reports the findings of
+// warnOfChanges as errors, and returns the exit code. It warns about a renamed root and
+// returns the renaming. form has the fields of the other form, or is nil.
 func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) (renaming, int) {
 	old, _, code := parse(oldPath, stderr)
 	if code != 0 {
@@ -91,8 +91,8 @@ func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) (
 	return root, 0
 }
 
-// withMultimaps returns s with the multimaps of form that it does not have, which
-// schema.Extend expects there.
+// withMultimaps returns s with the multimaps of form that s does not have, because
+// schema.Extend expects them in s.
 func withMultimaps(s, form *schema.Schema) *schema.Schema {
 	more := *s
 	more.Multimaps = slices.Clone(s.Multimaps)
@@ -104,8 +104,8 @@ func withMultimaps(s, form *schema.Schema) *schema.Schema {
 	return &more
 }
 
-// withoutNewRoots returns a form without the roots that s does not have, of which there
-// are no streams.
+// withoutNewRoots returns form without the roots that s does not have: there are no streams
+// of such roots.
 func withoutNewRoots(form, s *schema.Schema) *schema.Schema {
 	less := *form
 	less.Structs = slices.DeleteFunc(slices.Clone(form.Structs), func(st *schema.Struct) bool { return st.Root && s.Root(st.Name) == nil })
@@ -188,7 +188,7 @@ func generatedSchema(dir string) *generated {
 	if plain, whole := schemasIn(content); whole != nil {
 		return &generated{plain, whole}
 	}
-	return nil // a file of another hand
+	return nil // stefc did not generate the file
 }
 
 // generatedBase returns the wire schema of a root in the generated code in a folder, as

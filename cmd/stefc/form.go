@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// formFile is the file of -form: its schema is complete in itself, so it repeats the
-// multimaps and enums of the other one that its fields have.
+// formFile is the schema file of -form. It is a complete schema: it repeats the multimaps
+// and enums of the main schema that its fields use.
 type formFile struct {
 	path   string
 	src    []byte
@@ -69,7 +69,7 @@ func (c *formCheck) structDef(s *schema.Struct) {
 	own := find(c.base.Structs, func(own *schema.Struct) bool { return own.Name == s.Name })
 	switch {
 	case own == nil && !s.Root && !c.defined(s.Name):
-		return // unused tells if it is misspelled
+		return // unused reports a misspelled name
 	case s.Root && (own == nil || !own.Root):
 		c.refuse(s.Name, s.Pos, s.Name+" is no root in "+c.path+": a form adds fields to the roots of the schema and has no roots of its own")
 		return
@@ -147,8 +147,8 @@ func find[T any](list []*T, fits func(*T) bool) *T {
 	return nil
 }
 
-// packagePos returns the place of the name of the package, or zero if it is not in the
-// line of the keyword.
+// packagePos returns the position of the name of the package, or zero if the name is not in
+// the line of the keyword.
 func packagePos(src []byte, name string) schema.Pos {
 	for i, line := range bytes.Split(src, []byte("\n")) {
 		rest, found := strings.CutPrefix(strings.TrimSpace(string(line)), "package")

@@ -40,7 +40,7 @@ type command struct {
 	// usage is the command line, summary a line for the list of commands and
 	// help the text of stef help.
 	usage, summary, help string
-	// misnamed has what to write instead of flags that do not exist.
+	// misnamed contains advice about flags that do not exist, by their names.
 	misnamed map[string]string
 	// define declares the flags and returns the function to run after they are parsed.
 	define func(flags *flag.FlagSet) func(env *Env, args []string) error
@@ -59,7 +59,7 @@ func (c *command) run(env *Env, args []string) error {
 	return do(env, args)
 }
 
-// asGiven spells the flag in an error as it was given, if that was with one dash.
+// asGiven writes a flag in an error text with one dash if the user wrote it with one dash.
 func asGiven(text string, args []string) string {
 	for _, arg := range args {
 		name, _, _ := strings.Cut(arg, "=")
@@ -86,7 +86,7 @@ func flagText(err error) string {
 	).Replace(err.Error())
 }
 
-// flagMeant adds to an error about a flag what to write instead, or "".
+// flagMeant returns advice for an error about a flag, as the end of a message, or "".
 func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	if bad := badValue.FindStringSubmatch(err.Error()); bad != nil {
 		getter, _ := flags.Lookup(bad[1]).Value.(flag.Getter)
@@ -117,7 +117,7 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	switch near := confkeys.Nearest(names, name); len(near) {
 	case 0:
 	case 1:
-		if !strings.HasPrefix(name, near) { // another letter is no misspelling
+		if !strings.HasPrefix(name, near) { // a flag of another letter is not what the user meant
 			return ""
 		}
 		return fmt.Sprintf(", did you mean -%s %s?", near, strings.TrimPrefix(name, near))

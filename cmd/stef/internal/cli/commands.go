@@ -91,7 +91,8 @@ var helpCommand = &command{
 	help:    "Explains a command, or lists the commands.\n",
 }
 
-// The list of commands refers to help, which refers to the list.
+// help uses the list of commands, and the list contains help: set define in init to avoid
+// an initialization cycle.
 func init() {
 	helpCommand.define = func(*flag.FlagSet) func(*Env, []string) error {
 		return func(env *Env, args []string) error {

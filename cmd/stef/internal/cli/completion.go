@@ -25,10 +25,11 @@ that have a few:
 `,
 }
 
-// shells are those with a script.
+// shells lists the shells for which there is a script.
 var shells = []string{"bash", "zsh", "fish"}
 
-// The script lists the commands, which refer to this one.
+// The script uses the list of commands, and the list contains completion: set define in
+// init to avoid an initialization cycle.
 func init() {
 	completionCommand.define = func(*flag.FlagSet) func(*Env, []string) error {
 		return func(env *Env, args []string) error {

@@ -234,7 +234,7 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	return err
 }
 
-// done is a conversion of one file into one.
+// done is a finished conversion of one file to one file.
 type done struct {
 	in    *file.Input
 	out   *file.Output
@@ -242,8 +242,8 @@ type done struct {
 	plain bool // whether the stream is not compressed
 }
 
-// one converts a file. With skipEmpty it leaves it to the caller to commit the output,
-// if there are items, and to print the summary.
+// one converts a file. With skipEmpty, the caller must commit the output, if there are
+// items, and print the summary.
 func (c *conversion) one(env *Env, o convert.Options, inName, outName string, skipEmpty bool) (*done, error) {
 	if env.Screen && outName == "-" && o.To != convert.OTLPJSON {
 		return nil, usagef("%s is a binary format, and standard output is a terminal: name a file or redirect the output", cmp.Or(o.To, convert.STEF))
@@ -257,7 +257,7 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 	plain := notCompressed(in)
 	refusal := c.overwrite([]string{inName}, outName)
 	out, err := create(env, inName, outName)
-	if err != nil && skipEmpty { // an error only if there are items
+	if err != nil && skipEmpty { // report the error only if there are items
 		out, refusal, err = file.Standard(io.Discard), err, nil
 	}
 	if err != nil {
@@ -354,7 +354,7 @@ func ofColumn(res *convert.Result) (note string) {
 	return note
 }
 
-// output prints the size of the output, and what OTLP takes on the wire.
+// output prints the size of the output, and the size of the same items as OTLP requests.
 func (d *done) output(w io.Writer, more string) {
 	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", d.out.Name, d.res.To, parts(d.res.To, d.res.PartsOut), figure.Grouped(d.out.Written()), more)
 	if d.res.To == convert.STEF {
@@ -411,10 +411,10 @@ func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain
 	}
 }
 
-// warn prints what the only output lacks.
+// warn prints what is missing in the only output.
 func warn(w io.Writer, res *convert.Result) { warnOf(w, "", res) }
 
-// warnOf prints what the output with a name lacks.
+// warnOf prints what is missing in the output with the given name.
 func warnOf(w io.Writer, name string, res *convert.Result) {
 	where := ""
 	if name != "" {

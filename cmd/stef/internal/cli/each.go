@@ -42,7 +42,7 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		return strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())
 	}
 	begin := time.Now()
-	var ignored []otlpfile.UnknownField // beside the content of a signal, so found for each
+	var ignored []otlpfile.UnknownField // unknown fields belong to no signal, so each conversion finds them
 	files, written, content := 0, int64(0), int64(0)
 	var all []*done
 	defer func() {
@@ -61,7 +61,7 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		}
 		all = append(all, d)
 	}
-	for _, d := range all { // after the errors of all, so that they leave no part of the files
+	for _, d := range all { // after all conversions, so that an error leaves none of the files
 		if d.res.Items+d.res.Skipped == 0 {
 			continue
 		}

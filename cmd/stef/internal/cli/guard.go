@@ -44,7 +44,7 @@ func (c *conversion) overwrite(inNames []string, outName string) error {
 	switch {
 	case c.force || outName == "-" || !exists(outName):
 		return nil
-	case c.perSignal: // nobody wrote this name, so it was not meant as an input
+	case c.perSignal: // the user did not write this name, so it is not meant as an input
 		return existsError(outName)
 	case len(inNames) > 1 || sameFormat(inNames[0], outName):
 		return lastName(outName)

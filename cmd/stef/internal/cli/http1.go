@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// notHTTP1 is what an exporter of OTLP over HTTP is told.
+// notHTTP1 is the answer to exporters of OTLP over HTTP.
 const notHTTP1 = "OTLP/HTTP is not accepted here, only OTLP/gRPC and STEF: set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender"
 
-// http1Listener answers requests of HTTP/1.1, which a gRPC server drops without a word:
-// their senders report a reset connection, from which nobody learns the cause.
+// http1Listener answers requests of HTTP/1.1. A gRPC server drops them without an answer,
+// and the senders would only report that the connection was reset.
 type http1Listener struct {
 	net.Listener
 	refused func() // is called for each such request
@@ -33,8 +33,8 @@ func (l *http1Listener) Accept() (net.Conn, error) {
 	return &http1Conn{Conn: conn, r: bufio.NewReaderSize(conn, 4<<10), refused: l.refused}, nil
 }
 
-// http1Conn looks at the first bytes of a connection before the server reads or writes:
-// the server would write its settings before it reads.
+// http1Conn examines the first bytes of a connection before the server reads or writes. The
+// server writes its settings before it reads, so Read alone would be too late.
 type http1Conn struct {
 	net.Conn
 	r       *bufio.Reader
@@ -63,7 +63,7 @@ func (c *http1Conn) Write(b []byte) (int, error) {
 func (c *http1Conn) look() {
 	head, _ := c.r.Peek(len("GET "))
 	if !isHTTP1(head) {
-		return // of other errors the server learns when it reads
+		return // the server sees other errors when it reads
 	}
 	c.refused()
 	c.err = io.EOF

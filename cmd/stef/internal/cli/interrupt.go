@@ -19,7 +19,7 @@ type Interrupt struct {
 var errInterrupted = errors.New("interrupted")
 
 // Deliver asks the command to end. It returns false if the command cannot end
-// in order or was asked before: then the process must end it.
+// in order or was asked before: the caller must then end the process.
 func (i *Interrupt) Deliver() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -83,7 +83,7 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 	if err := in.blame(damage); errors.As(err, &failed) || errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict) {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, in.src); err != nil { // the end of a compressed file that is cut is lost as well
+	if _, err := io.Copy(io.Discard, in.src); err != nil { // the end of a truncated compressed file is lost, too
 		if err := in.blame(err); errors.As(err, &failed) {
 			return err
 		}

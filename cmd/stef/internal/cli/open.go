@@ -135,16 +135,16 @@ type opened struct {
 	root *stream.Root
 	src  io.Reader
 	o    *opener
-	// framed says that the file has messages, streams after their lengths, and that
-	// the command reads them one by one.
+	// framed says that the file has format stef-parts, and that the command reads its
+	// messages one by one.
 	framed bool
 	// head holds the headers of a stream that is read with --schema, or nil if they
 	// cannot be read.
 	head *dynamic.Header
-	// other is the root of the stream if it is not --root, in case --schema leaves only
-	// one possibility. Otherwise it is nil.
+	// other is the root of the stream if that is not --root and only one root of --schema
+	// fits. Otherwise it is nil.
 	other *stream.Root
-	// converted is the conversion of an OTLP file; src is its stream.
+	// converted is the conversion of an OTLP file; src is then its output.
 	converted *conversionOf
 }
 

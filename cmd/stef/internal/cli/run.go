@@ -41,8 +41,8 @@ type Env struct {
 	// Screen says that Stdout is a terminal, which binary output would garble.
 	Screen bool
 
-	// Interrupt receives a value when the process is asked to end. Commands
-	// that can end in order read it. A nil channel never has a value.
+	// Interrupt delivers an interrupt of the process to a command that can end in
+	// order. nil means that there are no interrupts.
 	Interrupt *Interrupt
 
 	// progressAfter is the time after which a command shows progress.

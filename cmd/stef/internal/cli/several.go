@@ -59,14 +59,14 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 	return nil
 }
 
-// output prints the size of the output, and what OTLP takes on the wire.
+// output prints the size of the output, and the size of the same items as OTLP requests.
 func (m *merged) output(env *Env, more string) {
 	fmt.Fprintf(env.Stderr, "%s: %s, %s, %s bytes%s\n", m.out.Name, m.res.To, parts(m.res.To, m.res.PartsOut), figure.Grouped(m.out.Written()), more)
 	asRequests(env.Stderr, m.out.Name, m.out.Written(), m.res, m.plain)
 }
 
-// merge converts files of one signal into one. It leaves it to the caller to commit or to
-// discard the output.
+// merge converts files of one signal into one. The caller must commit or discard the
+// output.
 func (c *conversion) merge(env *Env, o convert.Options, inNames []string, outName string) (_ *merged, err error) {
 	m := &merged{plain: o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None}
 	if m.out, err = create(env, inNames[0], outName); err != nil {
@@ -136,7 +136,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		all = append(all, m)
 	}
 	written := slices.DeleteFunc(slices.Clone(all), func(m *merged) bool { return m.res.Items+m.res.Skipped == 0 })
-	for _, m := range written { // after the errors of all, so that they leave no part of the files
+	for _, m := range written { // after all conversions, so that an error leaves none of the files
 		if err := m.out.Commit(); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		}
 		size += m.out.Written()
 	}
-	var told convert.Result // each file was read for each signal
+	var told convert.Result // notes without repetitions: each file was read once for each signal
 	for _, m := range all {
 		for _, f := range m.res.Ignored {
 			if !slices.Contains(told.Ignored, f) {
@@ -165,7 +165,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		}
 		m.res.Ignored, m.res.Files = nil, nil
 	}
-	told.Files = slices.DeleteFunc(slices.Clone(told.Files), func(f error) bool { // of the signals that a cut file does not hold
+	told.Files = slices.DeleteFunc(slices.Clone(told.Files), func(f error) bool { // notes about signals that a truncated file does not contain
 		base, ok := strings.CutSuffix(f.Error(), convert.NothingConverted)
 		return ok && slices.ContainsFunc(told.Files, func(other error) bool { return other.Error() == base+convert.BeginConverted })
 	})

@@ -126,7 +126,7 @@ func (s *opened) requests() (io.Reader, func() *convert.Requests) {
 		if err != nil && !errors.Is(err, stef.ErrCorrupt) {
 			sum = nil
 		}
-		_, _ = io.Copy(io.Discard, r) // what follows damage, so that the other reader can read it
+		_, _ = io.Copy(io.Discard, r) // read the bytes after damage, so that the TeeReader does not block
 		done <- sum
 	}()
 	return io.TeeReader(s.src, w), func() *convert.Requests {

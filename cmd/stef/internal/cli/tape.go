@@ -21,7 +21,7 @@ type tape struct {
 	w       *convert.BatchWriter
 	items   uint64
 	dirty   bool
-	checked time.Time // when the name was last checked to be that of the file
+	checked time.Time // when inPlace last checked that the file still has its name
 }
 
 // newTape creates a file and locks it, so that a steffile receiver does not delete it.

@@ -130,7 +130,7 @@ func (o *Options) checkGrowing() error {
 
 // BatchWriter writes batches of one signal to a file.
 type BatchWriter struct {
-	// Skipped counts the items that the format cannot hold.
+	// Skipped counts the items that the format cannot represent.
 	Skipped uint64
 
 	write func(otlpfile.Batch) error

@@ -13,21 +13,21 @@ import (
 // a frame are in memory until it is written.
 const MaxFrameItems = 1 << 20
 
-// maxFrameBytes bounds the OTLP bytes of a combined batch, where it has them.
+// maxFrameBytes bounds the OTLP bytes of a combined batch, if it has OTLP bytes.
 const maxFrameBytes = 64 << 20
 
 // combiner combines consecutive batches of one signal. It returns batches unchanged if
-// most is 0. A batch without a signal means that there is none.
+// most is 0. The zero Batch means that there is no batch.
 type combiner struct {
-	most  int // items
+	most  int // maximum number of items of a combined batch
 	held  otlpfile.Batch
 	items int
 	size  int // bytes of the held batches that have OTLP bytes
-	parts int // that are held
+	parts int // number of parts of the input in held
 }
 
-// add takes a batch of n items and returns one to write, or none. The returned batch is
-// valid until the next call.
+// add adds a batch of n items and returns a batch to write, or the zero Batch. The returned
+// batch is valid until the next call.
 func (c *combiner) add(b otlpfile.Batch, n int) otlpfile.Batch {
 	if c.most == 0 {
 		return b
@@ -44,7 +44,8 @@ func (c *combiner) add(b otlpfile.Batch, n int) otlpfile.Batch {
 		c.held.OTLP = append([]byte(nil), b.OTLP...) // the reader reuses the memory of b
 		return full
 	}
-	// The fields of a message are lists, so two messages in a row are one message.
+	// All fields of the message are repeated, so the concatenation of two messages is a
+	// message with the fields of both.
 	c.held.OTLP = append(c.held.OTLP, b.OTLP...)
 	switch {
 	case b.Metrics != (otlpfile.Batch{}).Metrics:
@@ -57,7 +58,7 @@ func (c *combiner) add(b otlpfile.Batch, n int) otlpfile.Batch {
 	return full
 }
 
-// rest returns what is held, or none.
+// rest returns the held batch, or the zero Batch.
 func (c *combiner) rest() otlpfile.Batch {
 	b := c.held
 	c.held, c.items, c.size, c.parts = otlpfile.Batch{}, 0, 0, 0

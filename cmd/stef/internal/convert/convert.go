@@ -21,7 +21,7 @@ import (
 // more flags. It is about the command line, not about a file.
 var ErrUnsupported = errors.New("unsupported")
 
-// unsupported is an error that is only about the request.
+// unsupported is an ErrUnsupported with a text of its own.
 type unsupported struct{ text string }
 
 func (e *unsupported) Error() string        { return e.text }
@@ -34,8 +34,8 @@ func refuse(format string, args ...any) error {
 // ErrMisfit is the error of a flag that does not fit a file. The file may be undamaged.
 var ErrMisfit = errors.New("the command line does not fit the file")
 
-// ErrOtherSignal is the ErrMisfit of an input that has nothing of the signal that the
-// flags say.
+// ErrOtherSignal is the ErrMisfit of an input without items of the signal that the flags
+// name.
 var ErrOtherSignal = errors.New("other signal")
 
 // misfit is an error that has the text of its cause.
@@ -52,8 +52,8 @@ func (e misfit) Is(target error) bool {
 // Misfit is like fmt.Errorf. The error that it returns is also ErrMisfit.
 func Misfit(format string, args ...any) error { return misfit{error: fmt.Errorf(format, args...)} }
 
-// OtherSignal is the ErrOtherSignal of an input that holds found, not the signal that a
-// flag says.
+// OtherSignal returns the ErrOtherSignal of an input that contains found, although flag
+// names the signal wanted.
 func OtherSignal(found string, wanted otlpfile.Signal, flag string) error {
 	return misfit{fmt.Errorf("it holds %s, not %s: leave %s out", found, wanted, cmp.Or(flag, "--signal")), true}
 }
@@ -86,7 +86,7 @@ type Options struct {
 	StreamFlags []string
 	// Columns are the keys of attributes that have columns of their own in a table.
 	Columns []string
-	// Dictionaries are those that frames of an input stream may refer to.
+	// Dictionaries are the shared dictionaries that frames of an input stream may use.
 	Dictionaries []*stef.ZstdDict
 	// Skip omits and counts items that cannot be converted, instead of
 	// returning an error.
@@ -95,10 +95,10 @@ type Options struct {
 	// side, request by request.
 	Requests bool
 
-	likely  otlpfile.Signal // of the content, if Root says otherwise
+	likely  otlpfile.Signal // likely signal of the content, if it differs from Root
 	several bool            // whether there are several inputs
-	command string          // the name in messages, if it is not convert
-	looks   Format          // of the content, if From says otherwise
+	command string          // name of the command in messages; "" is convert
+	looks   Format          // likely format of the content, if it differs from From
 }
 
 // Result describes a finished conversion.
@@ -120,15 +120,16 @@ type Result struct {
 	RootFlag string
 	// Ignored are fields of JSON that OTLP does not have.
 	Ignored []otlpfile.UnknownField
-	// FromOTLP counts the items of a table that are those of its column otlp.
+	// FromOTLP counts the items that were read from the column otlp of a table.
 	FromOTLP uint64
-	// Edited counts those of them whose other columns were changed, which had no effect.
+	// Edited counts the items of FromOTLP whose other columns were edited. The edits
+	// have no effect.
 	Edited uint64
-	// InOTLP counts the items of an output table that are in its column otlp as well.
+	// InOTLP counts the items of an output table that are in its column otlp, too.
 	InOTLP uint64
-	// EmptyColumns are those of Options.Columns that no item has.
+	// EmptyColumns are the keys of Options.Columns that no item has.
 	EmptyColumns []string
-	// Losses describe what the schema of the output could not hold.
+	// Losses describe what the schema of the output could not represent.
 	Losses []string
 	// Files are notes about inputs that have no content or were read only in part.
 	Files []error
@@ -204,7 +205,7 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 	return res, nil
 }
 
-// advised adds to an error what to do about it, if that is known.
+// advised adds advice to an error, if there is any.
 func advised(o *Options, err error) error {
 	if o.looks != Unknown {
 		return Misfit("%w; the file looks like %s: leave --from out", err, o.looks)
@@ -234,7 +235,7 @@ func advised(o *Options, err error) error {
 	return repairable(o.From, err)
 }
 
-// brokenLine adds to an error of JSON how to leave out its line.
+// brokenLine adds to an error of JSON a command that removes its line.
 func brokenLine(in *file.Input, err error) error {
 	var at *otlpfile.Error
 	if !errors.As(err, &at) || at.OneLine == 0 || in.Packed != "" || in.Size < 0 {

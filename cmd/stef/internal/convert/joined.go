@@ -181,18 +181,18 @@ type joined struct {
 	first      string // the first input with items
 	unmeasured bool   // an input is not OTLP, so the requests are not those of all items
 
-	now   *Options // those of the input that is read
-	items int      // of the input that is read
+	now   *Options // options of the current input
+	items int      // number of items of the current input
 	empty uint64   // resources, scopes and metrics without items that the sink does not count
 }
 
-// These end the notes of Result.Files about inputs that are cut.
+// The ends of the notes of Result.Files about truncated inputs.
 const (
 	NothingConverted = "; nothing of it was converted"
 	BeginConverted   = "; what is whole before that was converted"
 )
 
-// omit reports whether an error ends an input only, not the conversion.
+// omit reports whether an error ends only the current input, not the conversion.
 func (c *joined) omit(in *file.Input, err error) bool {
 	if !c.several || !c.Skip {
 		return false
@@ -244,7 +244,7 @@ func (c *joined) add(in *file.Input) error {
 			return err
 		}
 	}
-	empty := uint64(0) // of batches without items, which are of the signal only if the file is
+	empty := uint64(0) // empty containers of batches without items; count only if the file is of the signal
 	for {
 		batch, err := b.next()
 		if err == io.EOF {
@@ -253,20 +253,20 @@ func (c *joined) add(in *file.Input) error {
 			return nil
 		}
 		if c.several && o.Root != nil && (errors.Is(err, otlpfile.ErrSignal) && o.From != OTLP || errors.Is(err, ErrOtherSignal)) {
-			b.count(c.res) // the end of a file with messages of other signals only
+			b.count(c.res) // the file contains only messages of other signals
 			return nil
 		}
 		if err := c.res.take(&o, err); err != nil {
 			return err
 		}
-		if !o.From.table() { // tables count their own
+		if !o.From.table() { // the reader of a table counts its parts itself
 			c.res.PartsIn++
 		}
 		if batch.Items() == 0 {
 			empty += emptyContainers(batch)
 			continue
 		}
-		if o.To.table() { // an encoder of a stream counts its own
+		if o.To.table() { // the encoder of a stream counts its empty containers itself
 			c.empty += emptyContainers(batch)
 		}
 		if err := c.of(in, &o, stream.RootOf(batch.Signal)); err != nil {
@@ -309,7 +309,7 @@ func (c *joined) exclude(b *batched) error {
 	}
 }
 
-// noneHas is the error of several inputs of which none has the signal.
+// noneHas is the error if none of several inputs has the signal.
 func noneHas(o *Options, others []SkippedSignal) error {
 	var names []string
 	for _, other := range others {
@@ -389,7 +389,7 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 		b.root, b.next = root, dec.Decode
 	default:
 		var ahead []otlpfile.ReaderOption
-		if in.Size >= 0 { // a file, whose reads end; those of a pipe may not
+		if in.Size >= 0 { // a file: reads of a pipe may block forever
 			ahead = append(ahead, otlpfile.WithConcurrency(runtime.GOMAXPROCS(0)))
 		}
 		r, res, err := open(in, o, ahead...)

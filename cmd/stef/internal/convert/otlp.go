@@ -27,7 +27,7 @@ func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.
 		s := otlpfile.GuessSignal("", otlpfile.Proto, head)
 		switch {
 		case s == otlpfile.SignalUnknown || s == wanted:
-		case o.several: // the items of the file, which has one signal, are counted
+		case o.several: // read the file as its own signal, to count its items
 			wanted = s
 		default:
 			o.likely = s

@@ -21,7 +21,7 @@ type Requests struct {
 	// N counts the requests that have items, and Items their items.
 	N     int
 	Items uint64
-	// Plain and Zstd are their bytes.
+	// Plain and Zstd are the bytes of the requests, uncompressed and with zstd.
 	Plain, Zstd int64
 
 	encoder *zstd.Encoder

@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// The published schema and the full one say some things in different ways. The
-// shapes in this file change records from the one to the other.
+// The published schema and the full schema represent some data differently. The
+// shapes in this file convert records from one schema to the other.
 //
 // spec: #otlp-mapping
 

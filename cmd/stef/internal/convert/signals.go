@@ -79,8 +79,8 @@ type encoder interface {
 	Close() error
 	// Stats returns the counts of the stream.
 	Stats() stef.WriterStats
-	// Losses describes what the schema could not hold. Empty is a number of resources,
-	// scopes and metrics without items that the encoder did not see.
+	// Losses describes what the schema could not represent. empty is the number of
+	// resources, scopes and metrics without items that the encoder did not see.
 	Losses(empty uint64) []string
 }
 

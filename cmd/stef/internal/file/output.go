@@ -22,7 +22,7 @@ type Temps struct {
 	paths map[string]bool
 }
 
-// Remove removes them all.
+// Remove removes all temporary files and folders.
 func (t *Temps) Remove() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,7 +51,7 @@ func (t *Temps) Folder() (string, error) {
 	return dir, nil
 }
 
-// remove removes one.
+// remove removes one temporary file or folder.
 func (t *Temps) remove(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

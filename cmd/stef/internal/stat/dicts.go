@@ -75,7 +75,7 @@ func newDicts(root *schema.Struct, columns []*schema.Column) *dicts {
 	return d
 }
 
-// parts returns what a type refers to, and the types in it.
+// parts returns the struct, oneof or multimap of a type, and the types inside it.
 func parts(t *schema.Type) (definition any, inner []*schema.Type) {
 	switch {
 	case t.Elem != nil:
@@ -91,8 +91,8 @@ func parts(t *schema.Type) (definition any, inner []*schema.Type) {
 	return nil, nil
 }
 
-// find adds the dictionaries of the structs in a type, in the order of the schema, and
-// what reaches them.
+// find adds the dictionaries of the structs in a type, in the order of the schema. It also
+// sets reaching.
 func (d *dicts) find(t *schema.Type) {
 	var all []*schema.Type
 	visited := map[any]bool{}
@@ -203,9 +203,9 @@ func (d *dicts) texts(column int, data []byte) {
 	}
 }
 
-// record examines a record. A reader creates a new value for each struct sent in full,
-// returns the same value again for its number, and reuses values of the previous record
-// that are not sent.
+// record examines a record. The reader returns a new pointer for each struct that is sent in
+// full, the same pointer again for its entry number, and the pointer of the previous record
+// for a struct that is not sent. So equal pointers tell these cases apart.
 func (d *dicts) record(rec *dynamic.Struct) {
 	d.fields(d.root, rec, d.last)
 	d.last = rec
@@ -213,7 +213,7 @@ func (d *dicts) record(rec *dynamic.Struct) {
 
 // value examines a value and the value before it, nil if there is none.
 func (d *dicts) value(t *schema.Type, v, last any) {
-	if !d.reaches(t) || v == last { // values that it reaches are pointers
+	if !d.reaches(t) || v == last { // values of such types are pointers
 		return
 	}
 	switch v := v.(type) {

@@ -38,7 +38,7 @@ func (z *inflater) content(packed []byte, size int, restart bool) ([]byte, error
 
 func (z *inflater) restart() error {
 	z.in.Reset()
-	// A *bytes.Buffer would look complete to the decoder.
+	// Hide the type *bytes.Buffer: the decoder would assume that it contains the whole input.
 	src := struct{ io.Reader }{&z.in}
 	if z.dec != nil {
 		return z.dec.Reset(src)

@@ -67,7 +67,7 @@ type pending struct {
 	head    int
 	packed  int
 	content []byte
-	// checksum says that the frame ends with one.
+	// checksum says that the frame ends with a checksum.
 	checksum bool
 }
 

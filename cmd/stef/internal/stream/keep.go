@@ -30,7 +30,7 @@ type Whole struct {
 	// Cut says that the stream ends inside the next frame, as after a crash of
 	// its writer, and is not damaged otherwise.
 	Cut bool
-	// NoFrame says that what follows cannot be a frame, cut or whole.
+	// NoFrame says that the following bytes cannot be the beginning of a frame.
 	NoFrame bool
 	// Checksums says that every frame with records ends with a checksum.
 	Checksums bool

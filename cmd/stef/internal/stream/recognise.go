@@ -35,9 +35,9 @@ func Recognise(src io.Reader) (*Root, io.Reader, error) { return Roots().Recogni
 //  3. the data: the first frame decodes without any error as one root only. If
 //     it decodes as several, as very short frames may, the next frames decide.
 //
-// A stream without records has the first root that fits. A damaged stream has
-// the root that alone decodes at least one record, if there is one: reading the
-// stream as that root reports the damage.
+// For a stream without records, it returns the first root that fits. For a damaged
+// stream, it returns the root that decodes at least one record, if there is exactly one:
+// reading the stream as that root reports the damage.
 func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
 	p := prefix{src: bufio.NewReaderSize(src, 64<<10), roots: roots}
 	zstd := p.headers()
@@ -69,14 +69,14 @@ func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
 	return nil, nil, fmt.Errorf("%w: they can be read as %s", ErrRoot, list(left))
 }
 
-// Other returns the only root that a stream can be of if it is not of root, otherwise
-// nil, and a reader of the whole stream that replaces src. It examines the headers and
-// the first frame.
+// Other returns the root of a stream if exactly one root fits the stream and it is not
+// root. Otherwise it returns nil. It also returns a reader of the whole stream that
+// replaces src. It examines the headers and the first frame.
 func (roots List) Other(src io.Reader, root *Root) (*Root, io.Reader) {
 	p := prefix{src: bufio.NewReaderSize(src, 64<<10), roots: roots}
 	zstd := p.headers()
 	left, _ := p.fitting(roots)
-	if p.failed == nil && len(left) != 1 { // otherwise the schema that the stream announces decides
+	if p.failed == nil && len(left) != 1 { // the announced schema does not decide
 		p.frame(zstd)
 		left, _ = p.fitting(roots)
 	}
@@ -173,7 +173,7 @@ func (roots List) noneFits(errs map[*Root]error) error {
 	return fmt.Errorf("%w: %s", ErrRoot, text)
 }
 
-// maxErrors is the number of bytes in which the errors of all roots are listed.
+// maxErrors is the maximum length in bytes of a list with the errors of all roots.
 const maxErrors = 200
 
 func list(roots List) string {
@@ -243,7 +243,7 @@ func (p *prefix) take(n int) bool {
 	buf := bytes.NewBuffer(p.seen)
 	got, err := io.CopyN(buf, p.src, int64(n))
 	p.seen = buf.Bytes()
-	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { // of a compressed file that is cut, the frames before that count
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { // the whole frames of a truncated compressed file still count
 		p.failed = err
 	}
 	return got == int64(n)

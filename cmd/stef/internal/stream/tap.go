@@ -62,7 +62,7 @@ func (t *Tap) Frame(f *dynamic.Frame, c dynamic.Compression) (head, content []by
 	return head, content, err
 }
 
-// find is Frame, except that it drops nothing.
+// find is like Frame, but does not drop bytes.
 func (t *Tap) find(f *dynamic.Frame, c dynamic.Compression) (head, content []byte, err error) {
 	kept, n, _ := t.head(f.Offset, c)
 	if n == 0 || len(kept)-n < f.CompressedSize {
