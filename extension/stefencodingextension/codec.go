@@ -42,8 +42,8 @@ type messageReader[B any] struct {
 	source bytes.Reader
 }
 
-// What a pooled writer or reader may retain from a message. One large message
-// must not hold its memory for the life of the extension.
+// The maximum sizes of what a pooled writer or reader retains from a message. Without
+// them, the memory of one large message would never be released.
 const (
 	maxPooledBuffer  = 1 << 20
 	maxPooledState   = 1 << 20

@@ -158,7 +158,7 @@ func (c *Config) Validate() error {
 	)
 }
 
-// maxReadDictionaries is the number of dictionaries that a reader can hold in addition
+// maxReadDictionaries is the number of dictionaries that a reader can use in addition
 // to Dictionary.
 const maxReadDictionaries = 3
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package stefencodingextension is a Collector extension that marshals traces,
-// metrics and logs to STEF messages and unmarshals them. Components that name
-// an encoding extension (Kafka, files, object storage) carry STEF with it.
+// metrics and logs to STEF messages and unmarshals them. Components with a setting for an
+// encoding extension (Kafka, files, object storage) can then read and write STEF.
 //
 // A message is one complete STEF stream: it decodes on its own, because
 // partitions are rebalanced and objects are listed in any order. Writers,

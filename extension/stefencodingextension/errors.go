@@ -101,10 +101,10 @@ func (x *codec[B]) mistake(message []byte, err error) error {
 	return nil
 }
 
-// signalOf returns the only signal as which the message can be read, or of which it has
-// the schema, or "" if there is none or more than one. A stream does not name its signal,
-// but its schema and its columns rarely fit another signal. A message may be cut off:
-// then only its schema can tell.
+// signalOf returns the only signal as which the records of a message can be read. If there
+// is none, because the message may be truncated, it returns the only signal that the schema
+// of the message fits. It returns "" if no signal or several signals fit. A stream does not
+// name its signal, but its schema and its columns rarely fit another signal.
 func (x *codec[B]) signalOf(message []byte) string {
 	found, opened := "", []string{}
 	for _, s := range []struct {

@@ -57,7 +57,7 @@ func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.Deco
 	return &streamDecoder[B]{codec: x, reader: r, begin: begin, offset: uint64(o.Offset)}, nil
 }
 
-// explainStream is explain for a stream, of which it has the beginning.
+// explainStream is like explain, but for a stream whose first bytes are begin.
 func (x *codec[B]) explainStream(begin []byte, offset uint64, err error) error {
 	if offset == 0 {
 		if why := x.mistake(begin, err); why != nil {
