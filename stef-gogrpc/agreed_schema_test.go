@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestOptionsBeyondTheAgreement: options that are appended to those of a stream may
-// select less than both ends agreed on, not more.
+// TestOptionsBeyondTheAgreement: options that are appended to those of a stream may select
+// fewer fields than both ends agreed on, not more.
 func TestOptionsBeyondTheAgreement(t *testing.T) {
 	compact, full := otelstef.MetricsCompactRoot(), otelstef.MetricsRoot()
 	published, err := schema.Cut(full, otelstef.MetricsBaseSchema())

@@ -31,8 +31,7 @@ var _ = benchdata.Name("synthetic: records of the test")
 // records are written, sent over gRPC on an in-memory connection with an injected
 // round trip, read, and acknowledged. One operation is a run. It starts with a
 // warm-up, in which windows and buffers grow. Then, for the time benchRun, it
-// counts the acknowledged records and their cost. So -benchtime 1x is as good as
-// more.
+// counts the acknowledged records and their cost. So -benchtime 1x is sufficient.
 
 // bench is a client and a server with a network between them.
 type bench struct {

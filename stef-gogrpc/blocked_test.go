@@ -60,8 +60,8 @@ func newBlocked(t *testing.T, room bool, c endsConfig) *blockedEnds {
 
 const blockedChunk = 1 << 20
 
-// When a stream ends for any reason, a waiting write ends as well, like all other
-// waiting calls, and returns the reason.
+// When a stream ends for any reason, all waiting calls end. A waiting write returns the
+// reason.
 func TestBlockedWriterEnds(t *testing.T) {
 	type end struct {
 		name       string

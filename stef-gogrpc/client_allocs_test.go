@@ -3,7 +3,7 @@
 
 //go:build !race
 
-// The race detector makes pools lose things, to find more.
+// With the race detector, pools drop some values at random.
 
 package stefgrpc
 
@@ -62,7 +62,7 @@ func TestAllocations(t *testing.T) {
 		})
 		require.LessOrEqual(t, got, most, "a chunk of %d bytes", n)
 	}
-	// The slice of buffers and, if it is too small for a pool, the buffer.
+	// The slice of buffers and, if the buffer is too small for a pool, the buffer.
 	f(500, 3)
 	f(5_000, 1)
 	f(60_000, 1)

@@ -510,8 +510,8 @@ func (s hookedStream) SendMsg(m any) error {
 	return err
 }
 
-// TestWriteContext: if its context ends, a stream ends only if a chunk is partly
-// sent.
+// TestWriteContext: when the context of a write ends, the stream ends only if a chunk is
+// partly sent.
 func TestWriteContext(t *testing.T) {
 	const messages = 109 // of 92 bytes each
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
@@ -526,7 +526,7 @@ func TestWriteContext(t *testing.T) {
 			s = openMetrics(t, hooked{conn, &hook}, WithMaxMessageBytes(100))
 		}
 		ctx, cancel := context.WithCancel(context.Background())
-		if i%2 == 0 { // any moment
+		if i%2 == 0 { // at a random time
 			time.AfterFunc(time.Duration(i%40)*5*time.Microsecond, cancel)
 		} else { // after a message, or when all are sent
 			left := i * 7 % (messages + 10)
@@ -540,7 +540,7 @@ func TestWriteContext(t *testing.T) {
 		_, err := s.WriteContext(ctx, make([]byte, 10_000), s.Sent()+1)
 		cancel()
 		<-ctx.Done()
-		time.Sleep(100 * time.Microsecond) // for the effects of the end of the context
+		time.Sleep(100 * time.Microsecond) // wait for the effects of the end of the context
 		if _, again := s.WriteRecords([]byte("frame"), s.Sent()); again != nil {
 			require.ErrorContains(t, again, "inside a chunk")
 			require.Error(t, err)
@@ -555,8 +555,8 @@ func TestWriteContext(t *testing.T) {
 	require.NotZero(t, half)
 }
 
-// A context that has ended before a write stops that write alone, and does not keep a
-// stream from being closed.
+// A context that has ended before a write stops only that write. The stream can still be
+// closed.
 func TestEndedContext(t *testing.T) {
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
 		err := gather(stream, func([]byte, int) error { return nil })

@@ -85,7 +85,7 @@ type served struct {
 }
 
 // decoding returns a handler that reads records, acknowledges frame by frame,
-// and tells what it saw.
+// and sends what it received to saw.
 func decoding(saw chan<- served) stefgrpc.HandlerFunc {
 	return func(s *stefgrpc.ServerStream) error {
 		var seen bytes.Buffer
@@ -277,9 +277,9 @@ func TestCompatClientCuts(t *testing.T) {
 	})
 }
 
-// A server that names an older schema than it reads: a newer client of the
-// reference writes its own all the same, which the server reads; and a schema
-// that is newer still is refused with a reason.
+// A server announces an older schema than it reads. A newer client of the reference
+// ignores that and writes its own schema, which the server reads. A schema that is newer
+// than that of the server is refused with a reason.
 func TestCompatClientNewer(t *testing.T) {
 	saw := make(chan served, 1)
 	conn := serveRoots(t, decoding(saw), publishedWire)
@@ -320,8 +320,8 @@ func writeDynamic(t testing.TB, root *schema.Struct, records int) []byte {
 	return out.Bytes()
 }
 
-// The reference does not half-close: it just disconnects. The data it flushed is
-// acknowledged before.
+// The reference does not half-close: it disconnects. The data that it flushed is
+// acknowledged before that.
 func TestCompatClientGoesAway(t *testing.T) {
 	saw := make(chan served, 1)
 	conn := serveRoots(t, decoding(saw), publishedWire)

@@ -35,8 +35,8 @@ type referenceServer struct {
 	first []byte // the first message
 }
 
-// serveReference serves streams with a script, which begins behind the first
-// message, and returns a client of ours.
+// serveReference serves streams with a script, which begins after the first message, and
+// returns a client of this package.
 func serveReference(t testing.TB, script func(s *referenceServer) error, options ...stefgrpc.ClientOption) *stefgrpc.Client {
 	t.Helper()
 	g := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec()), grpc.UnknownServiceHandler(
@@ -96,8 +96,8 @@ func (s *referenceServer) chunk(largest int) ([]byte, error) {
 	}
 }
 
-// noLimit is how the reference says that it has no limit of dictionaries: with
-// an empty message of limits.
+// noLimit is the empty message of limits that the reference sends if it has no limit of
+// dictionaries.
 var noLimit = []byte{}
 
 func openMetrics(t testing.TB, c *stefgrpc.Client, options ...stefgrpc.OpenOption) *stefgrpc.Stream {
@@ -219,7 +219,7 @@ func TestCompatServerRefusesSchemas(t *testing.T) {
 				if err := s.say(answer); err != nil {
 					return err
 				}
-				<-s.Context().Done() // the client ends the stream, at once
+				<-s.Context().Done() // the client ends the stream immediately
 				return nil
 			})
 			_, err := client.Open(within(t, 10*time.Second), otelstef.MetricsRoot())
@@ -228,8 +228,8 @@ func TestCompatServerRefusesSchemas(t *testing.T) {
 			require.Equal(t, kind, e.Kind, "%v", err)
 		})
 	}
-	// The reference compares totals; entry by entry these do not fit, in either
-	// direction.
+	// The reference compares the total number of fields. Struct by struct, neither schema
+	// extends the other.
 	crossed := otelstef.MetricsSchema()
 	crossed[0]++
 	crossed[2]--
@@ -352,8 +352,8 @@ func TestCompatServerEnds(t *testing.T) {
 	f("a damaged message", nil, stefgrpc.KindProtocol, codes.Internal, 1, ack(1), fromHex(t, "1207"))
 }
 
-// A receiver that forgets the acknowledgement of the last records, as one of the
-// reference's did: who waits for it waits no longer than wanted.
+// A receiver does not acknowledge the last records, as a receiver of the reference did. A
+// call that waits for the acknowledgement ends with its context.
 func TestCompatServerForgetsTheLast(t *testing.T) {
 	client := serveReference(t, scriptedResponses([][]byte{responseMessage(1), nil}, nil))
 	s := openMetrics(t, client)
@@ -404,8 +404,7 @@ func TestCompatServerLargeFrames(t *testing.T) {
 	require.Equal(t, chunks, splitChunks(t, bytes.Join(chunks, nil)))
 }
 
-// Streams that the reference wrote, and our own, pass through our client
-// unchanged.
+// The client sends streams of the reference and of this repository unchanged.
 func TestCompatServerStreams(t *testing.T) {
 	type result struct {
 		chunks [][]byte
@@ -414,7 +413,7 @@ func TestCompatServerStreams(t *testing.T) {
 	run := func(t *testing.T, samples []sample) {
 		saw := make(chan result, 1)
 		client := serveReference(t, func(s *referenceServer) error {
-			root := string(s.first[4:]) // the client's word for it
+			root := string(s.first[4:]) // the name that the client sent
 			if err := s.say(capabilitiesMessage(noLimit, publishedWire(root))); err != nil {
 				return err
 			}

@@ -34,7 +34,7 @@ import (
 // implementation: its messages are known from sections 10 and 14.3 of the
 // specification, and from streams that it wrote.
 
-// raw hands the bytes of messages through.
+// raw is a codec that does not change the bytes of messages.
 type raw struct{}
 
 func rawCodec() encoding.CodecV2 { return raw{} }
@@ -88,8 +88,8 @@ func chunkMessage(chunk []byte, end bool) []byte {
 	return b
 }
 
-// The messages of a server. The limits are written also when they say nothing,
-// as the reference does.
+// The messages of a server. The limits are written even if they are empty, as the reference
+// does.
 func capabilitiesMessage(limits []byte, wire schema.WireSchema) []byte {
 	b, err := wire.AppendBinary(nil)
 	if err != nil {
@@ -173,7 +173,7 @@ func splitChunks(t testing.TB, stream []byte) [][]byte {
 	return chunks
 }
 
-// sample is a stream and what is known of it.
+// sample is a stream and its known properties.
 type sample struct {
 	name, root string
 	bytes      []byte
@@ -223,7 +223,7 @@ func goldenSamples(t testing.TB, folder string) []sample {
 	return list
 }
 
-// recordReader is what the readers of all roots have in common.
+// recordReader is the common interface of the readers of all roots.
 type recordReader interface {
 	Next() bool
 	Err() error

@@ -82,7 +82,7 @@ func TestRetryInfo(t *testing.T) {
 		require.True(t, e.Retryable())
 		require.Equal(t, wants, e.RetryDelay)
 
-		// All of it arrives at whoever gets the error as a status.
+		// A peer that receives the error as a status can restore all fields.
 		again := FromStatus(e.GRPCStatus().Err())
 		require.True(t, again.HasRetryInfo)
 		require.Equal(t, wants, again.RetryDelay)
@@ -109,7 +109,8 @@ func TestErrorsOfThisEnd(t *testing.T) {
 	e.RetryDelay, e.HasRetryInfo = time.Minute, true
 	require.Equal(t, time.Minute, FromStatus(e.GRPCStatus().Err()).RetryDelay)
 
-	// A delay alone is sent too: without it, clients drop the data of a full server.
+	// A delay is sent even without HasRetryInfo: without a delay, clients of a full server
+	// drop their data.
 	e.HasRetryInfo = false
 	require.True(t, e.Retryable())
 	sent := FromStatus(e.GRPCStatus().Err())
@@ -122,7 +123,7 @@ func TestErrorsOfThisEnd(t *testing.T) {
 	require.Equal(t, "stefgrpc: limit: full", e.Error())
 	require.True(t, placed.Retryable())
 
-	// A status that says something else than Code is not passed on.
+	// A wrapped status whose code differs from Code is not sent.
 	e = &Error{Kind: KindClosed, Code: codes.Unavailable, Err: status.Error(codes.Internal, "inner")}
 	require.Equal(t, codes.Unavailable, status.Code(e))
 	e = &Error{Kind: KindClosed}

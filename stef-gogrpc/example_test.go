@@ -145,8 +145,8 @@ func Example_mutualTLS() {
 	)
 }
 
-// bearer are credentials that every stream is opened with. gRPC asks for them
-// each time, so a token may be renewed.
+// bearer contains the credentials with which every stream is opened. gRPC requests them for
+// each stream, so a token may be renewed.
 type bearer struct{ token func() string }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
@@ -157,9 +157,9 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 // RequireTransportSecurity keeps the token off connections without TLS.
 func (bearer) RequireTransportSecurity() bool { return true }
 
-// Credentials belong to the calls of a client. A stream keeps those it was opened
-// with, so a server that checks them does so once a stream; a Session opens
-// another one after SessionConfig.MaxLifetime.
+// Credentials belong to the calls of a client. A stream keeps the credentials with which it
+// was opened, so a server checks them once for each stream. A Session opens another stream
+// after SessionConfig.MaxLifetime.
 func ExampleWithCallOptions() {
 	conn, err := grpc.NewClient("collector.example.com:4320",
 		grpc.WithTransportCredentials(credentials.NewTLS(nil)))
@@ -183,12 +183,11 @@ func ExampleWithCallOptions() {
 	defer s.Close()
 }
 
-// A writer that must not wait for a slow server for ever asks for room before it
-// encodes.
+// A writer that must not wait forever for a slow server calls AwaitRoom before it encodes.
 func ExampleStream_AwaitRoom() {
 	send := func(ctx context.Context, s *stefgrpc.Stream, w *otelstef.MetricsWriter) error {
 		if err := s.AwaitRoom(ctx); err != nil {
-			return err // s and w are as before, unless the stream is over
+			return err // s and w can still be used, unless the stream has ended
 		}
 		w.Record().Point().Value().SetInt64(1)
 		if err := w.Write(); err != nil {

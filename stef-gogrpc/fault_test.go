@@ -29,22 +29,21 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// The fault test sends batches of numbered records through a session, over a
-// network that goes wrong again and again, to servers that fail, crash and are
-// replaced, and into one sink behind them all. Then it accounts for every
-// number:
+// The fault test sends batches of numbered records through a session, over a network with
+// repeated faults, to servers that fail, crash and are replaced. All servers deliver to one
+// sink. Then the test checks every number:
 //
-//   - of a batch Send returned nil for, every record was delivered;
-//   - of a batch with bad records, these and no others were left out;
-//   - what was reported bad is not sent again;
-//   - a batch that was handed back, and is not said to be maybe delivered, was
-//     not; one that is, is sent again in half of the cases;
-//   - a record was delivered twice only if its batch was handed back as maybe
-//     delivered before, or the session counted that it sent the batch again;
-//   - without a fault nothing is handed back and nothing delivered twice.
+//   - If Send returned nil for a batch, every record was delivered.
+//   - Of a batch with bad records, exactly the other records were delivered.
+//   - Records that were reported bad are not sent again.
+//   - If a batch was handed back without MaybeDelivered, no record was delivered. Half of
+//     the batches that were handed back are sent again.
+//   - A record was delivered twice only if its batch was handed back with MaybeDelivered
+//     before, or if the session counted that it sent the batch again.
+//   - Without a fault, no batch is handed back and no record is delivered twice.
 //
-// STEF_LONG=1 makes it 10,000 batches for every seed, STEF_SEED sets the first
-// seed. All that happens is drawn from the seed and told when a test fails.
+// STEF_LONG=1 sends 10,000 batches for every seed, STEF_SEED sets the first seed. All events
+// depend on the seed, and are logged when a test fails.
 
 // faultPlan is a fault test.
 type faultPlan struct {
@@ -229,9 +228,8 @@ func (r *faultRun) newSession(conn *grpc.ClientConn) *stefgrpc.Session[numbers] 
 	return session
 }
 
-// send offers the share of one sender, one batch after another, each with
-// numbers of its own. A batch that is handed back is in half of the cases
-// offered again, until it is not.
+// send sends the batches of one sender, one after another. Each batch has numbers of its
+// own. If a batch is handed back, send sends it again with a probability of one half.
 func (r *faultRun) send(sender uint64) {
 	random := rand.New(rand.NewPCG(r.plan.seed, 1000+sender))
 	next := sender << 40
@@ -256,7 +254,7 @@ func (r *faultRun) send(sender uint64) {
 			if !errors.As(err, &unsent) || !again || len(unsent.Rejected) > 0 {
 				break
 			}
-			// What was answered is not sent again; the rest is.
+			// Send only the records again that were not answered.
 			b.first += unsent.Acknowledged
 			if b.first > b.last {
 				break
@@ -265,8 +263,8 @@ func (r *faultRun) send(sender uint64) {
 	}
 }
 
-// misfortune lets something go wrong each time some more batches were offered,
-// and now and then without progress.
+// misfortune causes a fault after each plan.every batches, or after a while if there is no
+// progress.
 func (r *faultRun) misfortune(done chan struct{}) {
 	random := rand.New(rand.NewPCG(r.plan.seed, 2))
 	for n := int64(1); ; n++ {
@@ -341,8 +339,8 @@ func (r *faultRun) account() {
 			twice[f.batch] = true
 		}
 	}
-	// A session sends a batch again by itself only if the server ended the
-	// stream in order, and says so.
+	// A session sends a batch again by itself only if the server ended the stream in
+	// order, and counts it in Redispatched.
 	if moved := r.session.Stats().Redispatched; uint64(len(twice)) > moved {
 		t.Errorf("records of %d batches were delivered more often than their senders were told, %d were sent again", len(twice), moved)
 	}
@@ -370,21 +368,22 @@ func (r *faultRun) account() {
 	}
 }
 
-// fate is what the answers to the sender say about one number.
+// fate is the state of one number, according to the results of Send.
 type fate struct {
 	batch      uint64 // the last number of the batch
 	acked, bad bool
-	maybe      int // handed back so often with an uncertain fate
+	maybe      int // how often it was handed back with MaybeDelivered
 }
 
 func (f fate) answered() bool { return f.acked || f.bad }
 
-// settle adds one answer to the fates of its numbers and names it.
+// settle adds one result of Send to the fates of its numbers, and returns the name of the
+// result.
 func (r *faultRun) settle(fates map[uint64]fate, o outcome) string {
 	each := func(first, last uint64, change func(*fate)) {
 		for n := first; n <= last; n++ {
 			f := fates[n]
-			f.batch = o.batch.last // stays when the batch loses what was answered
+			f.batch = o.batch.last // remains the same when the batch is sent again without its answered records
 			change(&f)
 			fates[n] = f
 		}
@@ -460,8 +459,8 @@ func TestFaultsOverTCP(t *testing.T) {
 	f("faults", 50)
 }
 
-// TestFaultsInMemory is the same on a fake clock, over a network with latency:
-// waiting costs nothing, so there can be more of it.
+// TestFaultsInMemory is the fault test on a fake clock, over a network with latency. Waiting
+// costs no real time, so the test can wait more often.
 func TestFaultsInMemory(t *testing.T) {
 	f := func(name string, every int, seed uint64) {
 		t.Run(name, func(t *testing.T) {

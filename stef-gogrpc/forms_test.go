@@ -35,8 +35,8 @@ var firstCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2}
 // secondCompact are those of the second version.
 var secondCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 3}
 
-// A peer with an older version of the compact form gets that version, and its streams
-// are read.
+// A peer with an older version of the compact form receives that version, and streams of
+// that version can be read.
 func TestOlderCompactLogs(t *testing.T) {
 	newest := otelstef.LogsCompactRoot()
 	first, err := schema.Cut(newest, firstCompact)
@@ -68,8 +68,8 @@ func TestFirstCompactMetrics(t *testing.T) {
 	sendMetrics(t, first, otelstef.MetricsRoot(), schema.WireOf(otelstef.MetricsRoot()))
 }
 
-// Whatever schemas sender and receiver have, the stream is in the older one, and the
-// records arrive that were sent.
+// For all pairs of schemas of sender and receiver, the stream has the older schema, and the
+// records arrive unchanged.
 func TestAllPairsOfSchemas(t *testing.T) {
 	names := []string{"compact", "full", "reference"}
 	metrics := formRoots(t, otelstef.MetricsCompactRoot(), otelstef.MetricsRoot(), otelstef.MetricsBaseSchema())

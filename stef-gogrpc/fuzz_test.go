@@ -29,8 +29,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// The peers of these tests say whatever the fuzzer wants, in any order, as the
-// bytes of messages. They sit where gRPC's streams do.
+// The peers of these tests send messages of arbitrary bytes in arbitrary order, as the input
+// of the fuzzer says. They replace the streams of gRPC.
 
 // script is what a hostile peer does, read from the input of the fuzzer.
 type script struct{ rest []byte }
@@ -95,7 +95,7 @@ func (s *script) common(act byte) event {
 	return event{pause: time.Duration(s.byte()) * 10 * time.Microsecond}
 }
 
-// end is a context that gRPC ended; a stream gives the status of it.
+// end returns the status with which a stream ends whose context gRPC has ended.
 func end(ctx context.Context) error { return status.FromContextError(ctx.Err()).Err() }
 
 // perform executes an event instead of RecvMsg. It reports whether a message was
@@ -242,8 +242,7 @@ var hostileHandlers = []stefgrpc.HandlerFunc{
 	},
 }
 
-// FuzzServer lets a hostile client talk to a server. The first byte chooses the
-// handler.
+// FuzzServer connects a hostile client to a server. The first byte chooses the handler.
 func FuzzServer(f *testing.F) {
 	for i := range hostileHandlers {
 		for _, seed := range clientSeeds(f) {
@@ -343,7 +342,7 @@ func (s *hostileServer) RecvMsg(m any) error {
 	if s.ended != nil {
 		return s.ended
 	}
-	<-s.ctx.Done() // a server that says no more
+	<-s.ctx.Done() // the server sends no more messages
 	return end(s.ctx)
 }
 
@@ -356,7 +355,7 @@ func (s *hostileServer) next() event {
 		return message(&stefpb.STEFServerMessage{Content: &stefpb.STEFServerMessage_Capabilities{Capabilities: c}})
 	}
 	sc := &s.script
-	number := func() uint64 { // small as well as enormous
+	number := func() uint64 { // of any magnitude
 		b := uint64(sc.byte())
 		return b << (8 * (b % 8))
 	}
@@ -384,9 +383,8 @@ func (s *hostileServer) next() event {
 	}
 }
 
-// FuzzClient lets a client talk to a hostile server, on a fake clock: a call that
-// waits for ever is reported as a deadlock. The first byte chooses what the client
-// does.
+// FuzzClient connects a client to a hostile server, on a fake clock: a call that waits
+// forever is reported as a deadlock. The first byte chooses what the client does.
 func FuzzClient(f *testing.F) {
 	for _, seed := range serverSeeds() {
 		for i := range byte(4) {

@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The race detector keeps books of its own about memory.
+// The race detector uses additional memory.
 //go:build !race
 
 package stefgrpc_test
@@ -123,7 +123,7 @@ func TestIdleSessions(t *testing.T) { testIdleSessions(t, false) }
 func TestIdleSessionsOfSilentServers(t *testing.T) { testIdleSessions(t, true) }
 
 func testIdleSessions(t *testing.T, silent bool) {
-	// What earlier tests leave behind may go away during a measurement.
+	// Memory of earlier tests may be released during a measurement.
 	for try := 1; ; try++ {
 		open, idle := sessionMemory(t, -1, false), sessionMemory(t, 200*time.Millisecond, silent)
 		t.Logf("per stream, both ends: open %.0f KiB, idle %.1f KiB", open/1024, idle/1024)

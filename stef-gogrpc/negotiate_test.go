@@ -152,8 +152,8 @@ func TestAgreeWindows(t *testing.T) {
 	f(8<<20, math.MaxUint64, stef.WithWindowBytes(8<<20))
 }
 
-// TestAskedWindow: a server with few streams asks for nothing, and what the windows
-// need grows slowly with the streams.
+// TestAskedWindow: a server with few streams asks for nothing, and the memory of the windows
+// grows slowly with the number of streams.
 func TestAskedWindow(t *testing.T) {
 	f := func(wants int, memory int64, streams int) {
 		t.Helper()

@@ -60,7 +60,7 @@ func TestNilArguments(t *testing.T) {
 	}
 }
 
-// Functions of a session that return nothing are a failure to open its streams.
+// If a function of a session returns neither a value nor an error, opening a stream fails.
 func TestNilFromFunctions(t *testing.T) {
 	failed := make(chan *Error, 10)
 	config := SessionConfig{Events: SessionEvents{OpenFailed: func(_ int, err *Error, _ time.Duration) { failed <- err }}}

@@ -26,7 +26,7 @@ import (
 type numbers struct {
 	first, last uint64
 	broken      bool
-	told        *sync.Map // numbers that servers reported bad since the batch was sent first
+	told        *sync.Map // numbers that servers reported bad since the batch was first sent
 }
 
 func (b numbers) size() uint64 { return b.last - b.first + 1 }

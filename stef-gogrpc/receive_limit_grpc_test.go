@@ -18,8 +18,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestReceiveLimit: clients that do not finish their messages hold no more than the limit:
-// those that hold the most lose their connection. An honest client beside them is served.
+// TestReceiveLimit: clients with unfinished messages hold no more memory than the limit: the
+// connections that hold the most are closed. An honest client is still served.
 func TestReceiveLimit(t *testing.T) {
 	const most = 4 << 20
 	var ended atomic.Int64

@@ -39,7 +39,7 @@ func grpcMessage(n int) []byte {
 // countedConn is a connection that was read in pieces of some length.
 func countedConn(t testing.TB, l *ReceiveLimit) (c *limitedConn, receive, send func(b []byte, piece int)) {
 	local, remote := net.Pipe()
-	go func() { // what the server writes goes nowhere
+	go func() { // discard the bytes that the server writes
 		buf := make([]byte, 1<<10)
 		for {
 			if _, err := remote.Read(buf); err != nil {
@@ -178,8 +178,8 @@ func TestReceiveLimitWithoutDecompression(t *testing.T) {
 	}
 }
 
-// A connection that was closed while it was read delivers nothing: these bytes were not
-// looked at.
+// A connection that was closed during a read delivers no bytes, because they were not
+// examined.
 func TestReceiveLimitAfterClose(t *testing.T) {
 	c, receive, _ := countedConn(t, NewReceiveLimit(1<<30, nil).WithoutDecompression())
 	receive([]byte(http2Preface), 100)

@@ -33,7 +33,7 @@ func (d *database) insert(rows []string) error {
 	return nil
 }
 
-// storage stores telemetry. Each handler makes a row of the present record, or "" if
+// storage stores telemetry. Each handler makes a row of the current record, or "" if
 // the record is bad.
 type storage struct{ db database }
 
@@ -89,7 +89,7 @@ func limited(s *stefgrpc.ServerStream) []stef.ReaderOption {
 	return append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: 8 << 20}))
 }
 
-// reader is what the readers of all records have.
+// reader is the common interface of the readers of all records.
 type reader interface {
 	Next() bool
 	BufferedRecords() uint64

@@ -311,7 +311,7 @@ func TestServerHandlerPanics(t *testing.T) {
 	})
 }
 
-// TestServerRanges: ranges of records that cannot be are a mistake of the handler.
+// TestServerRanges: an invalid range of records is a mistake of the handler and panics.
 func TestServerRanges(t *testing.T) {
 	for text, call := range map[string]func(s *ServerStream){
 		"Reject(5, 2): from is after to":           func(s *ServerStream) { s.Reject(5, 2) },

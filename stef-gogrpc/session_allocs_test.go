@@ -90,9 +90,9 @@ func BenchmarkSessionSend(b *testing.B) {
 	})
 }
 
-// BenchmarkSessionCallers measures callers that send again when they are answered, as
-// pipelines without a queue do, in a session that is not told how many they are. ns/op
-// is the time of a batch of all callers.
+// BenchmarkSessionCallers measures callers that send their next batch after each answer, as
+// pipelines without a queue do. The session does not know the number of callers. ns/op is the
+// time of one batch of each caller.
 func BenchmarkSessionCallers(b *testing.B) {
 	for _, callers := range []int{1, 8} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {

@@ -283,7 +283,7 @@ func TestSessionAckTimeout(t *testing.T) {
 	})
 	// Batches whose callers gave up do not keep a stream open, even if other batches
 	// make progress.
-	bubble(t, "of a batch that the network does not take", func(t *testing.T, r *rig) {
+	bubble(t, "of a batch that the network does not accept", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()
 		a, b := r.send(load{}), r.send(load{})

@@ -26,7 +26,7 @@ type reading struct {
 	value int64
 }
 
-// readingWriter makes records of readings, for one stream.
+// readingWriter encodes readings as records of one stream.
 type readingWriter struct{ *otelstef.MetricsWriter }
 
 func newReadingWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[[]reading], error) {
@@ -39,7 +39,7 @@ func newReadingWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[[]reading], erro
 
 func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 	for _, x := range batch {
-		if x.value < 0 { // before any of the batch is written, it can still be refused
+		if x.value < 0 { // refuse the batch before any record of it is written
 			return r.Stats().Records, &stefgrpc.BatchError{Err: errors.New("a value below zero")}
 		}
 	}
@@ -53,9 +53,9 @@ func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 	return r.Stats().Records, nil
 }
 
-// A program that sends for as long as it runs. Several goroutines send; the
-// session opens streams, shares them out, replaces them and tells each caller
-// how its batch ended.
+// A program that sends as long as it runs. Several goroutines send. The session opens
+// streams, distributes batches over them, replaces streams, and returns the result of each
+// batch to its caller.
 func ExampleSession() {
 	address, stop := serveExample() // a server in this process: see example_test.go
 	defer stop()
@@ -101,7 +101,7 @@ func ExampleSession() {
 	// shutdown: <nil>
 }
 
-// describe tells what to do with a batch after Send.
+// describe says what to do with a batch after Send.
 func describe(err error) string {
 	var rejected *stefgrpc.RejectedError
 	var bad *stefgrpc.BatchError
@@ -114,15 +114,15 @@ func describe(err error) string {
 	case errors.As(err, &bad):
 		return fmt.Sprint("to be dropped: ", bad.Err)
 	case errors.As(err, &unsent) && unsent.Cause.Retryable():
-		// Records at the start may be answered, and bad ones are not to be sent
-		// again; mostly both are none.
+		// Do not send answered records at the start or bad records again. Usually there
+		// are neither.
 		return fmt.Sprintf("to be sent again after %v, from record %d on, without %v; may arrive twice: %v",
 			unsent.Cause.RetryDelay, unsent.Acknowledged+1, unsent.Rejected, unsent.MaybeDelivered)
 	}
 	return fmt.Sprint("to be dropped: ", err)
 }
 
-// Send a batch until it is delivered. The loop leaves out the records that the peer has
+// Send a batch until it is delivered. The loop omits the records that the peer has
 // answered, and ends when the context ends or the session is shut down.
 func ExampleUnsentError() {
 	ctx := context.Background()

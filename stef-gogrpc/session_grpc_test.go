@@ -403,7 +403,7 @@ func TestSessionServerDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestSendToNobody: the error of a batch that found no stream says why there is none.
+// TestSendToNobody: if there is no stream for a batch, the error says why.
 func TestSendToNobody(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -438,9 +438,9 @@ func TestSendToNobody(t *testing.T) {
 	require.Equal(t, stefgrpc.KindUnavailable, why.Kind)
 }
 
-// TestSessionRefusedBatch: a batch for which the server ends the stream fails for good. The
-// batches of other callers that the stream had not yet delivered can be sent again, and
-// arrive.
+// TestSessionRefusedBatch: if the server ends the stream because of a batch, the error of this
+// batch is permanent. The other batches that the stream had not yet delivered can be sent
+// again, and arrive.
 func TestSessionRefusedBatch(t *testing.T) {
 	const callers, batches, bad = 20, 20, 7
 	f := func(name string, refusal func() error) {

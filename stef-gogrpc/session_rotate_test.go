@@ -403,8 +403,8 @@ func TestSessionIdle(t *testing.T) {
 		require.Equal(t, 2, r.session.Stats().Idle)
 		r.stop()
 	})
-	// A server ends idle streams too. The session lets it only if the stream was idle
-	// for at least half of the session's own limit.
+	// A server ends idle streams, too. If the stream was idle for less than half of the
+	// session's own limit, the session replaces it immediately.
 	for name, idle := range map[string]time.Duration{"no limit": -1, "limit above twice that of the server": 61 * time.Second} {
 		bubble(t, "the server ends an idle stream, "+name, func(t *testing.T, r *rig) {
 			r.config.FlushInterval = -1

@@ -457,7 +457,8 @@ func TestSessionEncoderFails(t *testing.T) {
 	})
 }
 
-// A batch whose writer named records that it did not write is not waited for.
+// If a writer returns the id of a record that it did not write, Send returns an error and
+// does not wait for the acknowledgement.
 func TestSessionIDTooGreat(t *testing.T) {
 	for _, acked := range []uint64{0, 3} {
 		bubble(t, fmt.Sprint(acked, " acknowledged"), func(t *testing.T, r *rig) {

@@ -30,9 +30,9 @@ func (m *windowMeter) WriteRecords(chunk []byte, last uint64) (int, error) {
 	return m.Stream.WriteRecords(chunk, last)
 }
 
-// TestWindowsOfManyStreams: a server asks the clients of streams beyond the memory of
-// windows for smaller windows, their streams declare them, and streams that open when
-// there are fewer again are not asked.
+// TestWindowsOfManyStreams: when the windows would need more memory than the bound, a server
+// asks the clients of further streams for smaller windows, and their streams declare these.
+// When there are fewer streams again, it does not ask.
 //
 // spec: #window-limit
 func TestWindowsOfManyStreams(t *testing.T) {

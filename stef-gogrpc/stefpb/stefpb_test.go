@@ -16,8 +16,8 @@ import (
 	spec "github.com/otelstef/stef/stef-spec"
 )
 
-// TestGeneratedIsCurrent asks for make generate after a change of the source. It
-// needs no generator; the tests of tools/protogen generate again and compare.
+// TestGeneratedIsCurrent fails if the source was changed without make generate. It does not
+// run the generator; the tests of tools/protogen generate again and compare.
 func TestGeneratedIsCurrent(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%x", sha256.Sum256([]byte(spec.DestinationProto))), stefpb.SourceSHA256,
 		"destination.proto changed: run make generate")

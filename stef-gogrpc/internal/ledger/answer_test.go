@@ -78,8 +78,8 @@ func TestLate(t *testing.T) {
 	require.Equal(t, Answer{Acknowledged: 2, Rejected: []IDRange{{From: 1, To: 10}}, Bad: 10, Whole: true}, l.Answer(11, 20))
 }
 
-// TestHeldRangesAreKept: however many bad ids a batch has, its caller learns all
-// of them.
+// TestHeldRangesAreKept: the caller of a batch receives all bad ids of the batch, however
+// many there are.
 func TestHeldRangesAreKept(t *testing.T) {
 	const n = 3 * maxRejected
 	l := new(Sender)

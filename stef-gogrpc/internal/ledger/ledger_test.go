@@ -107,7 +107,7 @@ func TestSendLedgerRejected(t *testing.T) {
 	f(idRanges{{From: 4, To: 5}}, Response{Rejected: []IDRange{{From: 4, To: 5}}}, Response{Rejected: []IDRange{{From: 4, To: 5}}}, Response{Acked: 5})
 }
 
-// TestSendLedgerIsBounded: a server can report bad ids for ever.
+// TestSendLedgerIsBounded: the ledger is bounded even if a server reports bad ids forever.
 func TestSendLedgerIsBounded(t *testing.T) {
 	var l Sender
 	for i := range uint64(2 * maxRejected / 1000) {
@@ -193,7 +193,7 @@ func TestRecvLedger(t *testing.T) {
 	l.Reject(IDRange{From: 20, To: 21})
 	l.Reject(IDRange{From: 19, To: 19})
 	take(21, IDRange{From: 19, To: 21})
-	l.Reject(IDRange{From: 5, To: 6}) // too late: said all the same
+	l.Reject(IDRange{From: 5, To: 6}) // already acknowledged, but still reported
 	take(21, IDRange{From: 5, To: 6})
 	l.Reject(IDRange{From: 25, To: 30})
 	l.Ack(27)
@@ -208,8 +208,8 @@ func TestRecvLedger(t *testing.T) {
 	none()
 }
 
-// TestRecvLedgerCuts: what does not fit one response comes in the next ones, and
-// no id is acknowledged before it is reported.
+// TestRecvLedgerCuts: ranges that do not fit into one response are sent in the next ones,
+// and no bad id is acknowledged before it is reported.
 func TestRecvLedgerCuts(t *testing.T) {
 	const bad = 2*maxResponseRanges + 10
 	var receiver Receiver
@@ -234,8 +234,8 @@ func TestRecvLedgerCuts(t *testing.T) {
 	require.EqualValues(t, 2*bad, sender.acked)
 	require.Len(t, sender.rejected, bad)
 
-	// Reported after they were acknowledged, which is too late to be of use: what
-	// is acknowledged does not go back for it.
+	// These ids are reported after they were acknowledged. The acknowledged id does not
+	// decrease.
 	for i := range uint64(bad) {
 		receiver.Reject(IDRange{From: 2*i + 1, To: 2*i + 1})
 	}
@@ -245,7 +245,7 @@ func TestRecvLedgerCuts(t *testing.T) {
 	}
 }
 
-// TestLedgers has both ends talk about records that finish in any order.
+// TestLedgers connects both ledgers. Records finish in any order.
 func TestLedgers(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 0))

@@ -17,9 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "write the stories again with what happens")
 
-// TestPaceStories plays testdata/pace.txt: what happens to a receiver, each followed by
-// the responses that are sent, indented. With -update the responses are written again,
-// to be read before they are committed.
+// TestPaceStories runs testdata/pace.txt. The file lists events of a receiver, each followed
+// by the indented responses that are sent. With -update the test rewrites the responses;
+// read the difference before you commit it.
 func TestPaceStories(t *testing.T) {
 	const file = "testdata/pace.txt"
 	want, err := os.ReadFile(file)

@@ -189,7 +189,7 @@ func (s *sim) flush(x *simSender, idle bool) {
 	}
 }
 
-// open submits batches with gaps, whatever happens to the ones before.
+// open submits batches with gaps, independently of the results of earlier batches.
 func (s *sim) open(gap func() time.Duration) {
 	var next func()
 	next = func() {

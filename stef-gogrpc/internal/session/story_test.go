@@ -22,9 +22,9 @@ import (
 
 var update = flag.Bool("update", false, "write the stories again with what happens")
 
-// TestStories plays the stories in testdata. A story is a list of things that
-// happen to a machine, each followed by its decisions, indented. With -update
-// the decisions are written again, to be read before they are committed.
+// TestStories runs the stories in testdata. A story is a list of events of a machine, each
+// followed by the indented decisions of the machine. With -update the test rewrites the
+// decisions; read the difference before you commit it.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func (s *story) perform(verb string, words []string) {
 			e.Broken = &Fault{Err: errors.New("encoder broke")}
 		}
 		m.Encoded(x, s.batches[words[1]], e, s.now, &s.out)
-	case "flush": // asks whether to, and does
+	case "flush": // asks FlushIn, and flushes if it is due
 		x := s.streams[words[0]]
 		wait, due := m.FlushIn(x, words[1] == "idle", 0, s.now, &s.out)
 		if !due {
