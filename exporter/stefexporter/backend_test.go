@@ -35,8 +35,8 @@ func TestBackendComesAndGoes(t *testing.T) {
 	require.NoError(t, x.Start(context.Background(), componenttest.NewNopHost()))
 	defer func() { require.NoError(t, x.Shutdown(context.Background())) }()
 
-	// lines returns the log about the backend since the last call, waiting for a line
-	// with the text.
+	// lines waits for a log line with the text. It returns the log lines about the backend
+	// since the last call.
 	lines := func(text string) (list []string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
@@ -83,8 +83,9 @@ func TestBackendComesAndGoes(t *testing.T) {
 	require.Contains(t, last[len(last)-1], "has STEF for traces now")
 }
 
-// TestAllBackendsDown starts with two backends that do not answer. One line says that
-// nothing can be sent, and no line that others receive the telemetry of the last one.
+// TestAllBackendsDown starts with two backends that do not answer. One log line says that
+// nothing can be sent. No line says that other backends receive the telemetry of the last
+// one.
 func TestAllBackendsDown(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	settings := exportertest.NewNopSettings(metadata.Type)

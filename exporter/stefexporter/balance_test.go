@@ -58,8 +58,8 @@ func TestChoose(t *testing.T) {
 	require.NotEqual(t, keyOfText("a"), keyOfText("b"))
 }
 
-// Splitting loses and invents nothing, keeps keys together, and does not copy a batch
-// that is one part.
+// Splitting neither loses nor adds items, keeps the items of a key together, and does not
+// copy a batch that is one part.
 func TestSplit(t *testing.T) {
 	where := func(n int) func(uint64) int { return func(key uint64) int { return int(key % uint64(n)) } }
 	td := ptrace.NewTraces()
@@ -151,8 +151,8 @@ func routed(t *testing.T, names func() ([]string, error)) *stefExporter[ptrace.T
 	return x
 }
 
-// The addresses of a name come and go: backends are added and removed, and a failing
-// resolver changes nothing.
+// When the addresses of a name change, backends are added and removed. A failing resolver
+// changes nothing.
 func TestResolve(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	_, port, err := net.SplitHostPort(p.addr)

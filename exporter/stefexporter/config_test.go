@@ -49,7 +49,7 @@ func TestConfigFiles(t *testing.T) {
 	}
 }
 
-// TestConfigHTTP checks that http:// is accepted where it says the same as tls.
+// TestConfigHTTP checks that http:// is accepted if it agrees with the tls settings.
 func TestConfigHTTP(t *testing.T) {
 	_, err := load(t, "endpoint: http://backend:4320\ntls: {insecure: true}")
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func TestConfigDefaults(t *testing.T) {
 	require.Equal(t, 30*time.Second, c.ClientConfig.Keepalive.Get().Time)
 }
 
-// TestSizerIsLogged checks that the start says what a queue_size without a sizer counts.
+// TestSizerIsLogged checks that the start logs what a queue_size without a sizer counts.
 func TestSizerIsLogged(t *testing.T) {
 	f := func(queue string, want int) {
 		t.Helper()
@@ -168,7 +168,8 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// TestPrintedConfig compares what print-config of the Collector shows with what is in force.
+// TestPrintedConfig compares the output of print-config of the Collector with the effective
+// values.
 func TestPrintedConfig(t *testing.T) {
 	f := func(text string, want map[string]any) {
 		t.Helper()
@@ -187,7 +188,8 @@ func TestPrintedConfig(t *testing.T) {
 	f(", stef: {num_streams: 4}", map[string]any{"sending_queue::num_consumers": 4 * consumersPerStream})
 }
 
-// TestOptimizeFor reads the setting that stands for others, beside explicit settings.
+// TestOptimizeFor reads optimize_for, which sets defaults of other settings, together with
+// explicit settings.
 func TestOptimizeFor(t *testing.T) {
 	read := func(stef string) StefConfig {
 		t.Helper()
@@ -376,8 +378,8 @@ func TestConfigMistakes(t *testing.T) {
 		`add "tenant" to sending_queue::batch::partition::metadata_keys`)
 }
 
-// TestConfigStorage requires that a valid storage is not called wrong beside another mistake,
-// and that the mistake is named.
+// TestConfigStorage requires that the error of another mistake names the mistake and does not
+// complain about a valid storage.
 func TestConfigStorage(t *testing.T) {
 	const storage = "endpoint: localhost:4320\nsending_queue: {storage: file_storage"
 	f := func(rest, want string) {

@@ -66,7 +66,7 @@ func TestEstimate(t *testing.T) {
 	f("snappy", 1e-9)
 }
 
-// measuredRig is an estimate whose clock is the test's: measuring takes cost for each item.
+// measuredRig is an estimate with a simulated clock: measuring an item takes the time cost.
 type measuredRig struct {
 	*estimate[ptrace.Traces]
 	clock    time.Time
@@ -196,7 +196,7 @@ func TestEstimateOfUnmeasuredBatches(t *testing.T) {
 	require.Equal(t, []int{1}, r.measured)
 }
 
-// withoutBudget takes the time for measurements away.
+// withoutBudget removes the budget for measurements.
 func (r *measuredRig) withoutBudget() { r.budget, r.since = -time.Hour, r.clock }
 
 // TestEstimateOfABurst sends recordings as fast as possible right after the start, one

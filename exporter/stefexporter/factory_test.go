@@ -29,8 +29,8 @@ type failing struct{ err error }
 func (f failing) Start(context.Context, component.Host) error { return f.err }
 func (f failing) Shutdown(context.Context) error              { return nil }
 
-// TestStorageFails checks what the errors of a storage say that another process uses, or
-// whose file is damaged.
+// TestStorageFails checks the error texts for a storage that another process uses, and for a
+// storage with a damaged file.
 func TestStorageFails(t *testing.T) {
 	start := func(text, storage string) error {
 		return (&lifecycle{Component: failing{errors.New(text)}, storage: storage, signal: "logs"}).Start(context.Background(), nil)

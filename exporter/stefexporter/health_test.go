@@ -25,8 +25,8 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
 
-// TestWarnsOnChange checks that a new cause of failures is logged as a warning,
-// and the same one only once.
+// TestWarnsOnChange checks that a new cause of failures is logged as a warning, and that
+// the same cause is logged only once.
 func TestWarnsOnChange(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	h := newHealth(testConfig("gw:4320"), componenttest.NewNopHost(), zap.New(core))
@@ -95,9 +95,9 @@ func TestFallbackWarning(t *testing.T) {
 	require.NotContains(t, e.ContextMap()["error"], "handed back")
 }
 
-// TestWordBeforeBatches uses a peer without STEF, and sends nothing. The peer
-// answers, so the log must not say that it does not; and it says at once if
-// nothing can be sent.
+// TestWordBeforeBatches uses a peer without STEF, and sends nothing. The peer answers, so
+// the log must not say that it does not answer. If nothing can be sent, the log says so
+// immediately.
 func TestWordBeforeBatches(t *testing.T) {
 	f := func(protocol Protocol) *observer.ObservedLogs {
 		p := listen(t, &peer{}, "", false, true)
@@ -144,7 +144,7 @@ func TestStartMistakes(t *testing.T) {
 // the first batch times out, with the endpoint and in few parts.
 func TestFirstWord(t *testing.T) {
 	require.Less(t, firstWord, createDefaultConfig().(*Config).TimeoutConfig.Timeout/4)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, silent.Close()) })
 	f := func(endpoint, message, cause string) {

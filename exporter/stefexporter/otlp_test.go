@@ -67,7 +67,8 @@ func TestOTLPRetryResourceExhausted(t *testing.T) {
 	require.False(t, consumererror.IsPermanent(x.send("a")))
 }
 
-// TestOTLPPartialSuccess uses peers that accept only a part, or only warn.
+// TestOTLPPartialSuccess uses peers that accept only a part of a request, or only send a
+// warning.
 func TestOTLPPartialSuccess(t *testing.T) {
 	f := func(rejected int64, message string, wantDropped int64) {
 		t.Helper()

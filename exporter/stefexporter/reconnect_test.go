@@ -22,7 +22,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestPausesAreBounded checks what a peer waits for at most after a long outage.
+// TestPausesAreBounded checks the maximum time until a peer receives data again after a long
+// outage.
 func TestPausesAreBounded(t *testing.T) {
 	p := defaultPauses()
 	require.LessOrEqual(t, p.connection.MaxDelay, 5*time.Second)
@@ -44,9 +45,9 @@ func startPaused(t *testing.T, c *Config, p pauses) *stefExporter[ptrace.Traces]
 	return x
 }
 
-// TestReconnect stops a peer for many of the shortened pauses of the connection, and for
-// fewer than the pauses of gRPC. The second pause between streams is longer than the test: the
-// connection opens the stream.
+// TestReconnect stops a peer for longer than several of the shortened pauses of the
+// connection, but shorter than the pauses of gRPC. The second pause between streams is longer
+// than the test, so only the new connection can cause the stream to be opened.
 func TestReconnect(t *testing.T) {
 	p := defaultPauses()
 	p.connection.BaseDelay, p.connection.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
@@ -99,7 +100,7 @@ func TestReadyConnectionsThatBreak(t *testing.T) {
 	require.Eventually(t, func() bool { return attempts.Load() >= 2 }, 20*time.Second, 10*time.Millisecond)
 	time.Sleep(time.Second)
 	made := int(attempts.Load())
-	// One at once, then one a second. gRPC may repeat each of them once, on its own.
+	// One attempt immediately, then one per second. gRPC may repeat each attempt once.
 	require.LessOrEqual(t, made, 2*(1+int(time.Since(started)/time.Second)))
 }
 

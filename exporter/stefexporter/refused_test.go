@@ -63,8 +63,8 @@ func outlast(t *testing.T, g *gateway, n int64) {
 	}
 }
 
-// TestOldRefusal sends a batch that arrives long after a refusal, to a peer that accepts it
-// at the next attempt.
+// TestOldRefusal sends a batch long after a refusal, to a peer that accepts the batch at the
+// next attempt.
 func TestOldRefusal(t *testing.T) {
 	f := func(name string, protocol Protocol, code codes.Code) {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestOldRefusal(t *testing.T) {
 	f("permission", ProtocolSTEF, codes.PermissionDenied)
 }
 
-// TestFreshRefusal sends a batch that the next attempt is refused for. It is dropped then,
-// and the next ones with it, for a second.
+// TestFreshRefusal sends a batch during whose wait the next attempt is refused. The batch is
+// dropped, and so are the batches of the next second.
 func TestFreshRefusal(t *testing.T) {
 	g := startGateway(t, codes.Unimplemented, "")
 	x := start(t, refusedConfig(g.addr, ProtocolSTEF))
@@ -99,8 +99,8 @@ func TestFreshRefusal(t *testing.T) {
 	require.Equal(t, int64(2), counted(t, x, "items_dropped", "reason")[dropPermanent])
 }
 
-// TestNewConnectionIsTried replaces a peer that refuses by one that accepts: the exporter
-// does not wait for the end of its pause.
+// TestNewConnectionIsTried replaces a peer that refuses by a peer that accepts. The exporter
+// does not wait until its pause is over.
 func TestNewConnectionIsTried(t *testing.T) {
 	old := startGateway(t, codes.Unauthenticated, "")
 	x := start(t, refusedConfig(old.addr, ProtocolSTEF))

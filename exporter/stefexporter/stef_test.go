@@ -113,8 +113,7 @@ func TestSTEFUnencodable(t *testing.T) {
 	require.Len(t, p.streams, 1)
 }
 
-// TestSTEFPanic uses an encoder that panics for one batch. That batch is lost, the
-// others are not.
+// TestSTEFPanic uses an encoder that panics for one batch. Only this batch is lost.
 func TestSTEFPanic(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -348,8 +347,7 @@ func TestSTEFOlderSchema(t *testing.T) {
 	require.Equal(t, []string{"a"}, p.bySTEF)
 }
 
-// A batch that waited for a stream in vain counts as UNAVAILABLE, not as one whose
-// acknowledgement took too long.
+// A batch that waited for a stream in vain counts as UNAVAILABLE, not as DEADLINE_EXCEEDED.
 func TestNoStreamCode(t *testing.T) {
 	c := testConfig("127.0.0.1:1")
 	c.Protocol = ProtocolSTEF

@@ -116,8 +116,8 @@ func TestAttributesAreDocumented(t *testing.T) {
 	require.Greater(t, n, 12)
 }
 
-// TestAlertsSeeTheFirstEvent starts an exporter: each counter that an alert uses has its
-// series, which are 0.
+// TestAlertsSeeTheFirstEvent starts an exporter and checks that each counter that an alert
+// uses has its series, with the value 0.
 func TestAlertsSeeTheFirstEvent(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolAuto, ProtocolSTEF, ProtocolOTLP} {
 		c := testConfig("localhost:1")

@@ -70,13 +70,14 @@ func TestNothingDelivered(t *testing.T) {
 	require.Len(t, messages(), 3)
 }
 
-// TestOneStreamLost checks that the batches of one stream, however many, are no outage.
+// TestOneStreamLost checks that the loss of one stream does not count as an outage, however
+// many batches the stream had.
 func TestOneStreamLost(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	h := newHealth(testConfig("gw:4320"), componenttest.NewNopHost(), zap.New(core))
 	lost := &answer{status.Error(codes.Unavailable, noBackend), true}
 	count := func() int { return len(logs.TakeAll()) }
-	again := func() { h.handedBack(time.Now().Add(time.Second), lost) } // by a stream that was opened later
+	again := func() { h.handedBack(time.Now().Add(time.Second), lost) } // from a stream that was opened later
 	h.opened()
 	require.Equal(t, 1, count())
 	first := time.Now()
