@@ -35,9 +35,9 @@ func (g *generator[T]) Start() {
 	g.w = newWriter(g.t, g.sig, rotate.Options{Dir: g.dir, MaxBytes: 8 << 10})
 }
 
-// Stop removes the files that the receiver had not deleted when it ended: without
-// storage the receiver of the next scenario, which starts before Start is called,
-// would deliver them again.
+// Stop removes the files that the receiver had not deleted when it ended. The receiver of
+// the next scenario has no storage and starts before Start is called, so it would deliver
+// these files again.
 func (g *generator[T]) Stop() {
 	require.NoError(g.t, g.w.Close())
 	for _, name := range names(g.t, g.dir) {

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// A damaged file is delivered once: the receiver does not follow it under its new name,
-// although the pattern matches that, nor after a restart.
+// A damaged file is delivered once. The receiver does not follow it under its new name,
+// although the pattern matches the new name, and not after a restart either.
 func TestDamagedOnce(t *testing.T) {
 	for on, folder := range map[OnFinished]string{Delete: ".", Move: "done"} {
 		for _, store := range []*memory{nil, {}} {
@@ -58,8 +58,8 @@ func TestDamagedOnce(t *testing.T) {
 	}
 }
 
-// A file whose name ends in ".damaged" is not followed, also if it is kept and if the
-// pattern names it.
+// A file whose name ends in ".damaged" is not followed, even if finished files are kept or
+// the pattern matches the name.
 func TestDamagedIncluded(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -100,8 +100,8 @@ func requireNames(t *testing.T, dir string, want []string) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-// With on_finished move, files that are not STEF stay where they are, with their content.
-// One that has a name of stef-go/rotate is moved as damaged.
+// With on_finished move, files that are not STEF are not moved or changed. A file with a
+// name of stef-go/rotate is moved as damaged.
 func TestMoveForeign(t *testing.T) {
 	dir := t.TempDir()
 	done := filepath.Join(dir, "done")

@@ -86,7 +86,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A file that is renamed when the receiver is away, and has another name, is known.
+// A file that was renamed while no receiver ran is recognised under its new name.
 func TestRenamedBetweenRestarts(t *testing.T) {
 	dir := t.TempDir()
 	to, store := &collected{t: t}, &memory{}
@@ -108,8 +108,9 @@ func TestRenamedBetweenRestarts(t *testing.T) {
 	r.stop()
 }
 
-// Half a frame in an active file is waited for. A finished file that ends in half a
-// frame delivers the frames before, is reported and done with.
+// The receiver waits for the rest of an incomplete frame in an active file. If a finished
+// file ends within a frame, the frames before are delivered, and the file is reported and
+// finished.
 func TestHalfFrames(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -155,7 +156,7 @@ func requireFiles(t *testing.T, dir string, n int) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-// A leftover of a killed process counts as finished after settle_time.
+// The file of a killed process counts as finished after settle_time.
 func TestLeftover(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -176,7 +177,7 @@ func TestLeftover(t *testing.T) {
 	requireFiles(t, filepath.Join(dir, "done"), 2)
 }
 
-// A damaged file delivers what is before the damage, and is not deleted.
+// The records before the damage of a file are delivered, and the file is not deleted.
 func TestDamaged(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -197,7 +198,7 @@ func TestDamaged(t *testing.T) {
 		return slices.Equal(names(t, dir), []string{filepath.Base(path) + damagedSuffix})
 	}, 10*time.Second, time.Millisecond)
 
-	// No STEF at all, and an empty file.
+	// A file that is not STEF, and an empty file.
 	appear(t, path, []byte("no stream"))
 	r.requireFinished(damaged, 2)
 	require.Len(t, names(t, dir), 2)
@@ -226,7 +227,7 @@ func TestFileTruncatedAndReplaced(t *testing.T) {
 	r.requireFinished(removed, 1)
 }
 
-// The folder is removed while files are read, and comes back.
+// The folder is removed and created again while files are read.
 func TestFolderRemovedAndBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	to := &collected{t: t}
@@ -244,7 +245,7 @@ func TestFolderRemovedAndBack(t *testing.T) {
 	require.NoError(t, w.Close())
 	r.requireFinished(complete, 1)
 
-	// It is moved away, grows, and comes back under its name: nothing is repeated.
+	// The folder is moved away and back again: no record is delivered twice.
 	away := dir + ".away"
 	require.NoError(t, os.Rename(dir, away))
 	r.idle()
@@ -253,8 +254,8 @@ func TestFolderRemovedAndBack(t *testing.T) {
 	to.requireOnce(30)
 }
 
-// Temporary refusals are retried, also of a part of a batch; permanent ones are
-// counted.
+// Batches that are refused temporarily are retried, also if only a part of a batch is
+// refused. Permanent refusals are counted.
 func TestRefusals(t *testing.T) {
 	for _, mutates := range []bool{false, true} {
 		dir := t.TempDir()
@@ -320,8 +321,8 @@ func TestRetryEnds(t *testing.T) {
 	require.Positive(t, r.sum("otelcol_receiver_steffile_retries"))
 }
 
-// While the pipeline takes nothing, nothing is read, and a shutdown does not wait for
-// it. The batch is delivered after the restart.
+// While the pipeline accepts nothing, nothing is read, and a shutdown does not wait for the
+// pipeline. The batch is delivered after the restart.
 func TestBackPressure(t *testing.T) {
 	dir := t.TempDir()
 	to, store := &collected{t: t}, &memory{}
@@ -351,7 +352,7 @@ func TestBackPressure(t *testing.T) {
 	to.requireOnce(1000)
 }
 
-// A panic of the pipeline costs one batch.
+// If the pipeline panics, one batch is lost.
 func TestPanic(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t, answer: func(_ context.Context, ld plog.Logs) error {
@@ -450,7 +451,7 @@ func TestStorageFails(t *testing.T) {
 	require.NoError(t, part.Shutdown(context.Background()))
 }
 
-// Files that cannot be moved stay, are reported, and are not delivered again.
+// Files that cannot be moved stay in the folder, are reported, and are not delivered again.
 func TestMoveFails(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}

@@ -41,8 +41,8 @@ func message(t testing.TB, batches ...plog.Logs) []byte {
 
 func framed(b []byte) []byte { return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...) }
 
-// messageFile returns n messages of 3 records each, the last two frames, and the numbers up
-// to which the whole messages in the first bytes hold.
+// messageFile returns n messages of 3 records each; the last message has two frames. until
+// maps the end of each message to the last number in it.
 func messageFile(t testing.TB, n int) (file []byte, until map[int]uint64) {
 	until = map[int]uint64{0: 0}
 	for i := range uint64(n) {
@@ -52,8 +52,8 @@ func messageFile(t testing.TB, n int) (file []byte, until map[int]uint64) {
 	return file, until
 }
 
-// TestMessagesCut: a file of messages that is cut at any byte gives the records of the whole
-// messages, and the rest once it is there.
+// TestMessagesCut: if a file of messages is truncated at any byte, the records of the complete
+// messages are delivered. The other records are delivered when the rest is written.
 func TestMessagesCut(t *testing.T) {
 	file, until := messageFile(t, 3)
 	step := 1
@@ -109,7 +109,7 @@ func lookAt(t testing.TB, dir string, seen map[uint64]int, changes ...func(*Conf
 // the file exporter does, while the receiver runs, stops and starts. Each record is
 // delivered once.
 func TestMessagesRotate(t *testing.T) {
-	for _, backup := range []string{"logs-%d.stef", "logs.stef-%d.stef"} { // before and behind the name in order
+	for _, backup := range []string{"logs-%d.stef", "logs.stef-%d.stef"} { // sorted before and after the active name
 		dir, store := t.TempDir(), &memory{}
 		path := filepath.Join(dir, "logs.stef")
 		to := &collected{t: t}
@@ -202,8 +202,9 @@ func TestKeepsWhatIsNotSTEF(t *testing.T) {
 	}
 }
 
-// TestMessagesDictionaries: messages that refer to a shared dictionary stay in their file
-// until the receiver has it, with a warning and an error that is counted once.
+// TestMessagesDictionaries: a file with messages that need a shared dictionary stays in the
+// folder until the receiver has the dictionary. The warning is logged once, and the error is
+// counted once.
 func TestMessagesDictionaries(t *testing.T) {
 	content := []byte("customer order of customer order of")
 	dict, err := stef.NewZstdDict(content)
@@ -245,8 +246,8 @@ func TestMessagesDictionaries(t *testing.T) {
 	require.NoError(t, part.Shutdown(context.Background()))
 }
 
-// FuzzMessages follows a file of messages that appears in two parts. Whatever its bytes are,
-// the receiver never fails, and delivers no record twice that was delivered in whole.
+// FuzzMessages follows a file of messages that is written in two parts. Whatever its bytes
+// are, the receiver never fails, and delivers no record of a complete message twice.
 func FuzzMessages(f *testing.F) {
 	file, _ := messageFile(f, 3)
 	f.Add(file, uint16(len(file)/2))

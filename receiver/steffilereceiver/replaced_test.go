@@ -104,8 +104,8 @@ func TestAnotherFileWithTheSameBeginning(t *testing.T) {
 	}
 }
 
-// A file is not deleted before all of its records were delivered, also if it begins like
-// one that was removed in part.
+// A file is not deleted before all of its records were delivered, even if it begins like a
+// removed file that was partly delivered.
 func TestDeletesOnlyWhatWasDelivered(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -147,7 +147,7 @@ func TestKeptFileReplacedBySameSize(t *testing.T) {
 		to.requireSeen(first, first+9, 1)
 		to.requireSeen(101, 110, 1)
 
-		// A change of its time only is not another file.
+		// A file with another modification time only is not another file.
 		r.idle()
 		require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(-time.Minute)))
 		r.idle()
@@ -155,7 +155,7 @@ func TestKeptFileReplacedBySameSize(t *testing.T) {
 	}
 }
 
-// The frame in which a delivery stopped belongs to the file as well.
+// The comparison of files includes the frame within which the delivery stopped.
 func TestAnotherFrameInProgress(t *testing.T) {
 	dir := t.TempDir()
 	to, store := &collected{t: t}, &memory{}
@@ -228,7 +228,8 @@ func TestPositionsWithoutDigest(t *testing.T) {
 		require.Equal(t, one.same, same)
 	}
 
-	// More records were delivered of another file with this beginning than this one has.
+	// The place of another file with the same beginning has more delivered records than
+	// this file contains.
 	to, store := &collected{t: t}, &memory{}
 	r := start(t, testConfig(dir), to, store)
 	to.requireSeen(1, 200, 1)

@@ -248,7 +248,7 @@ next:
 	return total
 }
 
-// finished returns how many files ended so.
+// finished returns the number of files with an outcome.
 func (r *rig) finished(outcome string) int64 {
 	return r.sum("otelcol_receiver_steffile_files_finished", "outcome", outcome)
 }
@@ -344,8 +344,8 @@ func names(t testing.TB, dir string) (list []string) {
 	return list
 }
 
-// appear makes a file that has its content from the beginning: a receiver could finish an
-// empty one before it is written.
+// appear creates a file together with its content: a receiver could finish an empty file
+// before the content is written.
 func appear(t testing.TB, path string, content []byte) {
 	t.Helper()
 	written := filepath.Join(t.TempDir(), "written")

@@ -84,7 +84,7 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 	require.Len(t, logs.All(), 7)
 }
 
-// A signal without a pipeline is warned about once, and one with a pipeline never.
+// There is one warning about a signal without a pipeline, and none about the other signals.
 func TestWarnsOfSignalWithoutPipeline(t *testing.T) {
 	dir := t.TempDir()
 	for _, number := range []uint64{1, 2} {
@@ -132,7 +132,8 @@ func TestWarnsOfSignalWithoutPipeline(t *testing.T) {
 	f(0, traces, logs)
 }
 
-// A file that is not STEF is an error once, not in each pass, and again if it changes.
+// A file that is not STEF is counted as an error once, not in each pass, and again if the
+// file changes.
 func TestCountsFilesThatAreNotSTEFOnce(t *testing.T) {
 	dir := t.TempDir()
 	text, json := filepath.Join(dir, "text.stef"), filepath.Join(dir, "json.stef")

@@ -19,12 +19,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// attacks are hostile streams that recipes cannot describe. Most have records that OTLP
-// cannot express, which have no telemetry that clients could be charged for, and whose
-// content is a reference or that of the last record, which takes a byte or none.
+// attacks are hostile streams that recipes cannot describe. Most have records that OTLP cannot
+// express: these records contain no telemetry that clients could be charged for. The content
+// of each record is a reference or equal to the previous record, so it needs at most a byte.
 var attacks = []struct {
 	name, root string
-	records    int // so many that what is charged for the stream itself is little
+	records    int // so many that the cost to open the stream is negligible
 	cook       func(t testing.TB, out *chunkList, records int)
 }{
 	{"long ids by reference", otelstef.LogsRootName, 3000, func(t testing.TB, out *chunkList, records int) {

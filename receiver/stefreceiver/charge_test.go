@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The measurement is of processor time, as Linux counts it.
+// The test measures CPU time, as Linux counts it.
 //go:build linux && !race
 
 package stefreceiver
@@ -55,10 +55,10 @@ func uncharge[T any](t testing.TB, r *rig) {
 	p.Descriptor = &without
 }
 
-// BenchmarkHeldCharge sends the recordings to receivers in turns, one of which does
-// not charge clients for memory that their streams newly hold. It reports items for
-// each second of processor time of both ends, by how much the charge changes them, and
-// the difference to a third receiver, which charges as the first does.
+// BenchmarkHeldCharge sends the recordings to three receivers in turn. One of them does not
+// charge clients for memory that their streams newly hold. The benchmark reports the items
+// per CPU second of both ends, and the change that the charge causes. For comparison, it
+// reports the difference between the other two receivers, which both charge.
 func BenchmarkHeldCharge(b *testing.B) {
 	b.Run("traces", func(b *testing.B) {
 		benchmarkHeldCharge(b, signal.Traces, sinks{traces: consumertest.NewNop()})

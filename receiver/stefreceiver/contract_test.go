@@ -32,7 +32,7 @@ type generator[T any] struct {
 	conn    *grpc.ClientConn
 	ids     atomic.Uint64
 	one     func(id receivertest.UniqueIDAttrVal) T
-	senders chan func(context.Context, T) error // those that are not in use
+	senders chan func(context.Context, T) error // the senders that are not in use
 	open    func(*grpc.ClientConn) (func(context.Context, T) error, error)
 }
 

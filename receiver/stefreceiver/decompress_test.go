@@ -66,7 +66,7 @@ func TestUncompressedRequestOfCompressedCall(t *testing.T) {
 	require.Equal(t, points(3), metrics.AllMetrics()[0])
 }
 
-// asItIs compresses nothing.
+// asItIs is a compressor that does not change the bytes.
 type asItIs struct{ encoding.Compressor }
 
 type nopCloser struct{ io.Writer }
@@ -119,9 +119,9 @@ func sendCompressed(t testing.TB, r *rig, name string, message []byte, connectio
 	return answered
 }
 
-// TestCompressedRequestsTogether: requests that are small as they are sent and large after
-// decompression take no more than their places and the admission, however many there are.
-// The race detector, which runs with -short, takes many times the time and memory: the
+// TestCompressedRequestsTogether: the memory of requests that are small on the wire and large
+// after decompression is bounded by the places and the admission, however many requests there
+// are. The race detector, which runs with -short, needs many times the time and memory, so the
 // requests are smaller there.
 func TestCompressedRequestsTogether(t *testing.T) {
 	full, some := 57*mib, 6*mib
@@ -222,7 +222,7 @@ func TestCompressedRequestErrors(t *testing.T) {
 	r.requireIdle()
 }
 
-// Small requests do not wait for large ones. What waits is in the metric, and leaves when the
+// Small requests do not wait for large ones. The metric counts a waiting request until the
 // client gives up.
 func TestPlacesToDecompress(t *testing.T) {
 	to, _, metrics, _ := everything()
@@ -265,7 +265,7 @@ func TestPlacesToDecompress(t *testing.T) {
 	r.requireIdle()
 }
 
-// A compressed request that finds no room is refused before it is decompressed.
+// A compressed request that cannot be admitted is refused before it is decompressed.
 func TestCompressedRequestUnderPressure(t *testing.T) {
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1, WaitingLimitMiB: 0} }),
 		sinks{metrics: consumertest.NewNop()})
@@ -280,7 +280,7 @@ func TestCompressedRequestUnderPressure(t *testing.T) {
 	r.requireIdle()
 }
 
-// TestJoin joins the parts of requests, and uses the buffer of an expensive one again.
+// TestJoin joins the parts of requests, and reuses the buffer of an expensive request.
 func TestJoin(t *testing.T) {
 	pool := mem.DefaultBufferPool()
 	contended := new(atomic.Int64)

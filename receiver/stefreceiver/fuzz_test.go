@@ -35,7 +35,8 @@ type frameParts struct {
 	content []byte
 }
 
-// cutFrames cuts an uncompressed stream. What is no frame is dropped.
+// cutFrames splits an uncompressed stream into its frames. It drops bytes that are not a
+// frame.
 func cutFrames(stream []byte) (f frames) {
 	// The fixed header, and the variable header, which is a frame.
 	if len(stream) < 5 {
@@ -76,8 +77,8 @@ func (f *frames) bytes() []byte {
 	return stream
 }
 
-// edit changes the frames, three bytes for each change: what, where, and with what. The sizes
-// of frames stay right, so a reader sees what is in them.
+// edit changes the frames. Each change has three bytes: the kind, the position, and a value.
+// The sizes of frames stay correct, so a reader reads their content.
 func (f *frames) edit(other *frames, changes []byte) {
 	for ; len(changes) >= 3 && len(f.list) > 0; changes = changes[3:] {
 		what, where, with := changes[0], int(changes[1]), changes[2]
@@ -93,7 +94,7 @@ func (f *frames) edit(other *frames, changes []byte) {
 				q := other.list[int(with)%len(other.list)]
 				f.list[i] = frameParts{q.flags, bytes.Clone(q.content)}
 			}
-		case 1: // again
+		case 1: // repeat a frame
 			f.list = slices.Insert(f.list, int(with)%len(f.list), frameParts{p.flags, bytes.Clone(p.content)})
 		case 2:
 			f.list = slices.Delete(f.list, i, i+1)
@@ -120,7 +121,7 @@ func (f *frames) edit(other *frames, changes []byte) {
 	}
 }
 
-// TestEditFrames: a stream that is cut and put together again is the same, and each kind of
+// TestEditFrames: a stream that is split and joined again is unchanged, and each kind of
 // change changes it.
 func TestEditFrames(t *testing.T) {
 	for root := range byte(3) {
@@ -143,9 +144,9 @@ func TestEditFrames(t *testing.T) {
 	}
 }
 
-// FuzzStream: for any stream of any signal, each decoded record is settled once, nothing stays
-// admitted, and nothing panics. Without genes the stream is raw bytes. With them it is a
-// valid one that a recipe describes, whose frames are changed, and mixed with those of a
+// FuzzStream: for any stream of any signal, each decoded record is settled once, no bytes
+// remain admitted, and nothing panics. Without genes, the stream is raw bytes. With genes, it
+// is a valid stream of a recipe, whose frames are changed and mixed with the frames of a
 // second recipe.
 func FuzzStream(f *testing.F) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.PublishedMetrics()}} {

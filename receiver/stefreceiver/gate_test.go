@@ -87,7 +87,7 @@ func TestGateAdjusts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(10, 10)
 		require.NoError(t, g.acquire(context.Background(), new(account), 2))
-		g.adjust(new(account), 20) // it was larger than expected
+		g.adjust(new(account), 20) // the batch was larger than expected
 		requireState(t, &g, 22, 0)
 		admitted := make(chan error, 1)
 		go func() { admitted <- g.acquire(context.Background(), new(account), 1) }()
@@ -146,8 +146,8 @@ func TestGateReturnsToZero(t *testing.T) {
 	require.NotZero(t, late)
 }
 
-// TestGateIsFair has a client with many requests and one with few. The few
-// requests do not wait for the many.
+// TestGateIsFair has a client with many requests and a client with few. The few requests do
+// not wait for the many.
 func TestGateIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(12, 1000)
@@ -208,7 +208,7 @@ func TestGateOrder(t *testing.T) {
 		before, after, full := new(account), new(account), new(account)
 		ctx := context.Background()
 		require.NoError(t, g.acquire(ctx, before, 2))
-		g.adjust(before, 10) // it was larger than expected
+		g.adjust(before, 10) // the batch was larger than expected
 		g.release(before, 12)
 		g.adjust(full, 8)
 		order := make(chan string, 2)
@@ -262,7 +262,7 @@ func TestGateOfManyWaiters(t *testing.T) {
 			require.NotNil(t, g.enter(many, 4))
 		}
 		least := time.Duration(math.MaxInt64)
-		for range 5 { // other load of the machine makes it longer
+		for range 5 { // other load of the machine can make a measurement longer
 			began := time.Now()
 			for range 200 {
 				require.Nil(t, g.enter(other, 1))

@@ -97,7 +97,7 @@ func TestBrokenStreams(t *testing.T) {
 	})
 }
 
-// A client cannot fill the log with streams that are no STEF.
+// A client cannot fill the log with streams that are not STEF.
 func TestBrokenStreamsInLog(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -262,8 +262,8 @@ func TestCapabilities(t *testing.T) {
 	require.Equal(t, wire, p.capabilities.GetSchema())
 }
 
-// A client that sends half a frame and then nothing does not hold a place, and
-// others are served. The bytes it holds are counted.
+// A client that sends half a frame and then nothing does not block other clients. The bytes
+// that it sent are counted.
 func TestSlowClientReleasesPlace(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.Admission = AdmissionConfig{RequestLimitMiB: 1} }), to)

@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The race detector uses memory of its own.
+// The race detector uses additional memory.
 //go:build !race
 
 package stefreceiver

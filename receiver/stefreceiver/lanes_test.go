@@ -28,7 +28,7 @@ type siege struct {
 	chunks      chunkList
 	connections int // 0: a new connection for each stream
 
-	request, compression string // instead of chunks: a request of OTLP, and what compresses it
+	request, compression string // instead of chunks: an OTLP request and its compression
 }
 
 // run attacks with 24 streams at the same time.
@@ -126,9 +126,10 @@ func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
 	return took[len(took)/2], took[len(took)*99/100]
 }
 
-// TestHonestBesideHostile: beside an attack the p99 of an honest client is at most three
-// times that without the attack, or three times the default of ack_interval if that is
-// more: alone, a client on an idle machine does not wait for the interval.
+// TestHonestBesideHostile: during an attack, the p99 of an honest client is at most three
+// times the p99 without the attack. If that is less than three times the default of
+// ack_interval, the latter is the limit: alone on an idle machine, a client does not wait for
+// the interval.
 func TestHonestBesideHostile(t *testing.T) {
 	text, attributes := sharedTextAttack(t), attributesAttack(t)
 	requests := marshal(t, textOf(57*mib))
@@ -143,8 +144,8 @@ func TestHonestBesideHostile(t *testing.T) {
 		{name: "requests with many messages, 8 connections", request: string(compress(t, "gzip", emptyPoints(3*mib))), compression: "gzip", connections: 8},
 	} {
 		t.Run(hostile.name, func(t *testing.T) {
-			// Other processes of the machine delay both. So the quieter of some
-			// measurements counts.
+			// Other processes of the machine delay both clients, so several measurements are
+			// made, and one within the limit is sufficient.
 			for attempt := 1; ; attempt++ {
 				median, p99 := latency(t, nil)
 				besideMedian, besideP99 := latency(t, &hostile)
@@ -161,7 +162,7 @@ func TestHonestBesideHostile(t *testing.T) {
 	}
 }
 
-// TestLanes: expensive streams need a lane while others are present, and only then.
+// TestLanes: expensive streams need a lane only while other clients are present.
 func TestLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}
@@ -229,7 +230,7 @@ func TestDebtPersists(t *testing.T) {
 	})
 }
 
-// TestRefusedStreamsWait: a client whose streams are refused again and again waits, if others
+// TestRefusedStreamsWait: a client whose streams are refused repeatedly waits if other clients
 // are present.
 func TestRefusedStreamsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -256,8 +257,8 @@ func TestRefusedStreamsWait(t *testing.T) {
 	})
 }
 
-// TestToll: requests that become far more than their bytes wait for a lane and rest, if
-// others are present. Others do not.
+// TestToll: requests that expand to many times their bytes wait for a lane and pause, if other
+// clients are present. Other requests do not.
 func TestToll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}

@@ -26,7 +26,7 @@ import (
 // These tests attack a receiver that has the default configuration. README.md
 // states the bounds that they check.
 
-// attack is the chunks of a hostile stream: headers first, then a frame each.
+// attack returns the chunks of a hostile stream: the headers, and then the frames.
 func attack(t testing.TB, frames int, write func(frame int, w *otelstef.MetricsWriter)) chunkList {
 	t.Helper()
 	var chunks chunkList
@@ -106,7 +106,7 @@ func dictionaryAttack(t testing.TB) chunkList {
 
 const hiddenValues = 60
 
-// hiddenAttack sets a different attribute to 16 MiB in each frame, and then to a
+// hiddenAttack sets a different attribute to 16 MiB of bytes in each frame, and then to a
 // number. A reader keeps the memory of the bytes while the value has another type.
 func hiddenAttack(t testing.TB) chunkList {
 	value := make([]byte, 16<<20)
@@ -213,8 +213,7 @@ func TestSharedText(t *testing.T) {
 // still decoding.
 func patient(c *Config) { c.ShutdownTimeout = time.Minute }
 
-// TestManyAttributes: streams that decode for the first time are admitted with
-// their decoded size.
+// TestManyAttributes: the first batch of a stream is admitted with its decoded size.
 func TestManyAttributes(t *testing.T) {
 	chunks := attributesAttack(t)
 	r := startRig(t, testConfig(patient), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
@@ -246,7 +245,7 @@ func TestDictionariesTogether(t *testing.T) {
 	require.Less(t, peak, int64(2048*mib))
 }
 
-// TestHiddenMemory: what a stream keeps counts although it is not part of a batch.
+// TestHiddenMemory: memory that a stream keeps counts although it is not part of a batch.
 func TestHiddenMemory(t *testing.T) {
 	notShort(t)
 	chunks := hiddenAttack(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sumOfLimits adds up the table in section "Memory" of the README, in MiB without the part
-// of each stream, for the 4 places of two processors.
+// sumOfLimits adds up the table in section "Memory" of the README, in MiB, without the memory
+// per stream, for two processors, which have 4 places to decode.
 func sumOfLimits(c *Config) int64 {
 	const places, largePlaces, record, small = 4, 1, 32, 4
 	message, batch := c.maxMessage()/mib, int64(c.MaxBatchMiB)

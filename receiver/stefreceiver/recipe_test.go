@@ -43,7 +43,7 @@ const (
 	geneParts    // exemplars, events and links
 	genePartPeriod
 	genePartAttributes
-	geneBadPeriod // distance of records that OTLP cannot express
+	geneBadPeriod // distance between records that OTLP cannot express
 	geneType
 	geneUnique // texts differ
 	geneKey    // length of keys
@@ -65,7 +65,8 @@ func (r *recipe) scale(gene, most int) int {
 	return int(math.Round(math.Pow(float64(most), float64(r[gene])/255)))
 }
 
-// period reports whether record n begins a period of a gene. 0 is only at record 0.
+// period reports whether record n begins a period of a gene. For a gene of 0, only record 0
+// does.
 func (r *recipe) period(gene, n int) bool {
 	p := r.scale(gene, 4096)
 	return n == 0 || p > 0 && n%p == 0
@@ -98,7 +99,7 @@ func (r *recipe) cook(t testing.TB) []byte {
 	default:
 		err = c.logs(&out, options)
 	}
-	if !errors.Is(err, stef.ErrLimit) { // what precedes a record that is too large is a stream as well
+	if !errors.Is(err, stef.ErrLimit) { // the records before a record that is too large are a valid stream, too
 		require.NoError(t, err)
 	}
 	for range r.scale(geneRepeats, 64) { // frames of a stream that restarts everything can be repeated
@@ -115,7 +116,7 @@ func (r *recipe) cook(t testing.TB) []byte {
 	return stream
 }
 
-// cooking is a recipe being made into a stream.
+// cooking is the state while the stream of a recipe is written.
 type cooking struct {
 	*recipe
 	work   int // values that may still be set, which bounds the time

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeReleaser returns a releaser with a clock and a collector of its own. run runs
-// what waits for the time.
+// fakeReleaser returns a releaser with a simulated clock and garbage collector. run calls the
+// scheduled functions.
 func fakeReleaser() (r *releaser, cycle *uint64, freed *int, run func()) {
 	cycle, freed = new(uint64), new(int)
 	var later []func()

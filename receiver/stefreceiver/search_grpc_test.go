@@ -29,15 +29,15 @@ func newServed(t testing.TB) *served {
 	return &served{rig: r, hostile: r.dial(), honest: r.dial()}
 }
 
-// suffer sends a stream to the receiver and measures what the process allocates, the client
-// included. The receiver must answer in order, serve an honest client afterwards, and
-// hold nothing. A client in debt is charged for smaller batches, each with its resource, so
-// the charge is at least what the receiver counts as telemetry.
+// suffer sends a stream to the receiver and measures the allocations of the process, including
+// the client. The receiver must answer in order, serve an honest client afterwards, and hold no
+// memory. A client without credit is charged for smaller batches, each with its resource, so the
+// charge is at least the telemetry that the receiver counts.
 func (s *served) suffer(root string, stream []byte) outcome {
 	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // for the charge
 	decoded := s.decoded()
 	allocated := allocatedBytes()
-	// A client in debt waits for pauses, and the search runs beside other work.
+	// A client without credit has to wait, and the search runs beside other work.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	p := rawOpenOn(s.t, s.hostile, ctx, root)
@@ -51,7 +51,7 @@ func (s *served) suffer(root string, stream []byte) outcome {
 	out.allocated = allocatedBytes() - allocated
 	out.charged = max(out.charged, s.decoded()-decoded)
 	require.NotContains(s.t, []codes.Code{codes.Internal, codes.Unknown, codes.DeadlineExceeded, codes.Canceled}, st.Code(), "%v", st)
-	honest := metricKind.mustOpen(s.t, s.honest) // one that waits for long would end
+	honest := metricKind.mustOpen(s.t, s.honest) // opened now, because an idle stream would end
 	require.NoError(s.t, honest.deliver(points(1)))
 	honest.stream.Close()
 	s.requireIdle()
@@ -63,8 +63,8 @@ func (s *served) decoded() int64 {
 	return sumOf(s.t, s.telemetry, "otelcol_receiver_stef_bytes_as_otlp", "", "")
 }
 
-// TestServedIsMeasured: what a receiver allocates over gRPC is at least what it allocates to
-// decode the stream.
+// TestServedIsMeasured: the measured allocations of a receiver over gRPC are at least those of
+// decoding the stream.
 func TestServedIsMeasured(t *testing.T) {
 	notShort(t)
 	r := parseRecipe(t, knownRecipes(t)[0].Recipe)

@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The law is about the time of a thread, which Linux counts. The race detector
+// The test measures the CPU time of a thread, which Linux counts. The race detector
 // changes both time and memory.
 //go:build linux && !race
 
@@ -84,7 +84,7 @@ func sufferAs[T any](t testing.TB, sig *signal.Descriptor[T], op operation, data
 		d.Decode = func() (T, error) {
 			if out.charged > budget || keep && out.weight > 4*mib {
 				none, _ := sig.Unmarshal(nil)
-				return none, io.EOF // what follows is more of the same
+				return none, io.EOF // further batches would cost the same
 			}
 			batch, err := decode()
 			ended = err
@@ -199,16 +199,16 @@ type objective struct {
 }
 
 var objectives = []objective{
-	// The unit that clients are charged in covers processor time: a stream costs no
-	// more for it than some times what ordinary telemetry costs.
+	// The charge covers CPU time: for each byte charged, a stream needs at most a few times
+	// the CPU time of ordinary telemetry.
 	{"processor time for each byte charged, ns", false, false, true, func(o *outcome) float64 {
 		return float64(o.cpu) / float64(o.charged)
 	}, func(ordinary float64) float64 { return 8 * ordinary }},
 	{"allocation for each byte charged or sent", false, false, false, func(o *outcome) float64 {
 		return float64(o.allocated) / float64(o.charged+16*o.sent+mib)
 	}, func(float64) float64 { return 12 }},
-	// README.md says that memory is at most three times what admission counts, and
-	// that a stream holds 3 MiB and what it counts.
+	// README.md says that the memory of batches is at most three times the admitted bytes,
+	// and that a stream holds at most 3 MiB plus the counted memory.
 	{"live memory of batches for each byte admitted", true, false, false, func(o *outcome) float64 {
 		return float64(o.batch) / float64(o.weight+mib/4)
 	}, func(float64) float64 { return memoryPerOTLP }},
@@ -221,7 +221,7 @@ var objectives = []objective{
 	}, func(float64) float64 { return 12 }},
 }
 
-// found is a hostile stream that a search found.
+// found is the recipe of a hostile stream that a search found.
 type found struct {
 	Objective string  `json:"objective"`
 	Recipe    string  `json:"recipe"`
@@ -246,10 +246,10 @@ func parseRecipe(t testing.TB, text string) (r recipe) {
 	return r
 }
 
-// TestLaw checks the bounds with the streams that cost most in earlier searches. With
-// STEF_HOSTILE, the time for each objective, it searches for worse ones, and
-// STEF_HOSTILE_UPDATE=1 saves what is found: make hostile. A search and STEF_LONG=1 also
-// print the ratios: those of the recordings, and the least of five measurements.
+// TestLaw checks the bounds with the streams that cost most in earlier searches. If
+// STEF_HOSTILE is set to the time for each objective, it searches for worse streams;
+// STEF_HOSTILE_UPDATE=1 saves them (make hostile). A search and STEF_LONG=1 also print the
+// ratios of the recordings and, for each hostile stream, the least of five measurements.
 func TestLaw(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")
@@ -350,7 +350,7 @@ func streamOf[T any](t testing.TB, sig *signal.Descriptor[T], form stef.WriterOp
 	return out.Bytes()
 }
 
-// search climbs from the best recipes that it knows.
+// search is a hill climbing that starts from the best known recipes.
 type search struct {
 	t         testing.TB
 	objective *objective

@@ -86,8 +86,8 @@ func TestTLS(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(export(r.dial(), points(1))))
 }
 
-// The log says which clients fail the handshake of TLS, why, and what to do. Clients
-// cannot fill it, and health checks are not in it.
+// The log says which clients fail the TLS handshake, why, and what to do. Clients cannot fill
+// the log, and health checks are not logged.
 func TestFailedHandshakes(t *testing.T) {
 	cert, key := certificate(t)
 	own, err := tls.X509KeyPair(certificate(t))
@@ -176,8 +176,8 @@ func TestFailedHandshakes(t *testing.T) {
 	}
 }
 
-// A client without TLS that connects again and again does not hide what is wrong with another
-// one.
+// A client without TLS that connects repeatedly does not suppress the log line about another
+// client.
 func TestHandshakeCauses(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	cert, key := certificateOf(t, time.Now(), time.Now().Add(time.Hour))
@@ -291,8 +291,8 @@ func TestAuthentication(t *testing.T) {
 	require.Equal(t, identity("blue"), <-who)
 }
 
-// The receiver counts and logs clients whose credentials are refused, whatever the protocol,
-// and does not confuse them with an answer of the pipeline.
+// The receiver counts and logs clients whose credentials are refused, with either protocol,
+// and does not confuse the refusal with an answer of the pipeline.
 func TestRefusedCredentials(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	ctx, id := context.Background(), component.MustNewID("test")

@@ -146,14 +146,14 @@ func TestSizer(t *testing.T) {
 	require.EqualValues(t, 3000, z.weight(100, 9000), "little as OTLP, but much memory")
 }
 
-// TestAlertsSeeTheFirstEvent starts a receiver: each counter that an alert uses has its
-// series, which are 0.
+// TestAlertsSeeTheFirstEvent starts a receiver and checks that each counter that an alert uses
+// has its series, with the value 0.
 func TestAlertsSeeTheFirstEvent(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
 	for _, alert := range alerts.Read(t, "alerts.yaml") {
 		for _, s := range alert.Selectors {
-			if strings.HasPrefix(s.Metric, "receiver_refused_") { // of the Collector; their alert is about minutes
+			if strings.HasPrefix(s.Metric, "receiver_refused_") { // metrics of the Collector; their alert needs minutes
 				continue
 			}
 			m, err := r.telemetry.GetMetric("otelcol_" + s.Metric)

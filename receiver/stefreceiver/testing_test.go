@@ -32,8 +32,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// notShort skips a test of sizes and counts, in which one goroutine works at a time. With
-// -short, as for the race detector, it would take long and show nothing new.
+// notShort skips a test of sizes and counts, in which only one goroutine works at a time. With
+// -short, as for the race detector, such a test would take long and find nothing new.
 func notShort(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -281,7 +281,7 @@ func points(n int) pmetric.Metrics {
 // largePoint returns a batch of one point that uses all of a small admission.
 func largePoint() pmetric.Metrics {
 	md := points(1)
-	text := make([]byte, 2*mib) // that compresses badly, or the client would be expensive
+	text := make([]byte, 2*mib) // compresses badly: otherwise the client would be expensive
 	random := rand.NewPCG(1, 2)
 	for i := range text {
 		text[i] = ' ' + byte(random.Uint64()%64)

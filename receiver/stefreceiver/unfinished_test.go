@@ -23,9 +23,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest/unfinished"
 )
 
-// TestUnfinishedMessages: messages that clients begin and do not finish take at most half
-// of limits::memory_limit_mib, with the default configuration: the connections that hold
-// the most are closed. An honest client beside them is served.
+// TestUnfinishedMessages: with the default configuration, messages that clients begin and do
+// not finish use at most half of limits::memory_limit_mib, because the connections that hold
+// the most are closed. An honest client is still served.
 func TestUnfinishedMessages(t *testing.T) {
 	notShort(t)
 	cert, key := certificate(t)
@@ -52,7 +52,7 @@ func TestUnfinishedMessages(t *testing.T) {
 		})
 		t.Logf("%s: at most %d MiB counted, heap %d MiB", path, largest/mib, heap/mib)
 		require.Greater(t, largest, int64(most/4), "the messages were not counted")
-		// What exceeds the limit is counted until a connection is closed for it.
+		// The bytes above the limit count until a connection is closed.
 		require.LessOrEqual(t, largest, int64(most+4*mib))
 		require.Less(t, heap, int64(most+256*mib))
 		require.Eventually(t, func() bool {
@@ -90,6 +90,6 @@ func TestIdleConnections(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, http2.NewFramer(conn, conn).WriteSettings())
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
-	_, err = io.Copy(io.Discard, conn) // what it sends until it closes
+	_, err = io.Copy(io.Discard, conn) // read until the receiver closes the connection
 	require.NoError(t, err)
 }
