@@ -94,8 +94,8 @@ type whole struct {
 	}
 }
 
-// afterCrash checks that a file reads up to its last whole frame and is
-// reported as cut if it is.
+// afterCrash checks that a file can be read up to its last whole frame, and that a truncated
+// file is reported as truncated.
 func afterCrash(t *testing.T, path string) whole {
 	t.Helper()
 	out, err := program(t, "stat", "--json", path).Output()
@@ -176,7 +176,7 @@ func TestCrashOfRecording(t *testing.T) {
 		p := replay.Player{InFlight: 1, Send: func(ctx context.Context, b otlpfile.Batch) error {
 			sender.Retries = 5
 			if acked.Load() > 0 {
-				sender.Retries = 0 // the endpoint already listens, so a refusal means that it was killed
+				sender.Retries = 0 // the endpoint already listens, so a refused connection means that it was killed
 			}
 			if err := sender.Send(ctx, b); err != nil {
 				return err
@@ -190,7 +190,7 @@ func TestCrashOfRecording(t *testing.T) {
 		require.Error(t, err)
 		require.NotNil(t, kill, "nothing was acknowledged: %v", err)
 		require.Error(t, cmd.Wait())
-		_ = sender.Close(ctx) // ctx is over, so it reports that batches were lost
+		_ = sender.Close(ctx) // ctx has ended, so Close reports that batches were lost
 		require.NoError(t, conn.Close())
 		report := afterCrash(t, filepath.Join(dir, "logs.stef"))
 		require.GreaterOrEqual(t, report.Records, acked.Load())

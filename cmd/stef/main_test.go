@@ -25,11 +25,11 @@ import (
 // the path that is its value.
 const asProgram = "STEF_TEST_MAIN"
 
-// peakFile names the file into which a program writes the most memory it had.
+// peakFile names the file into which a program writes its maximum memory.
 const peakFile = "STEF_TEST_PEAK"
 
-// mainWithPeak is main for TestMemoryOfConvert. It writes its own peak, on Linux, because
-// the one that the parent of a process gets (Maxrss) includes memory of the parent.
+// mainWithPeak is main for TestMemoryOfConvert. On Linux, it writes its own peak memory,
+// because the value that the parent process receives (Maxrss) includes memory of the parent.
 func mainWithPeak(path string) {
 	code := cli.Run(os.Args[1:], cli.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 	status, err := os.ReadFile("/proc/self/status")

@@ -54,8 +54,8 @@ func recorded(t *testing.T, s otlpfile.Signal) replay.Source {
 	}
 }
 
-// A large input is the recordings of a signal many times, each round with new ids and
-// later times than the one before. Its first few bytes are a quarter of the rounds.
+// large is an input that repeats the recordings of a signal. Each round has new ids and later
+// times than the previous one. few is the size in bytes of the first quarter of the rounds.
 type large struct {
 	path  string
 	few   int64
@@ -93,7 +93,7 @@ func newLarge(t *testing.T, s otlpfile.Signal, rounds int) (l large) {
 	return l
 }
 
-// peak returns the most memory, in MiB, that the tool had while it converted an input.
+// peak returns the maximum memory, in MiB, that the tool used while it converted an input.
 func peak(t *testing.T, input io.Reader, to string) float64 {
 	t.Helper()
 	dir := t.TempDir()
@@ -109,8 +109,8 @@ func peak(t *testing.T, input io.Reader, to string) float64 {
 	return float64(kib) / 1024
 }
 
-// most bounds the memory of a conversion, in MiB, and growth what four times the input
-// may add to it. docs/data-lake.md has both, and what was measured.
+// most bounds the memory of a conversion, in MiB. growth bounds the additional memory for four
+// times the input. docs/data-lake.md has both, and the measured values.
 var most = map[string]float64{"parquet": 256, "arrow": 128, "stef": 128}
 
 const growth = 1.5

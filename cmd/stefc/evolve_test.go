@@ -71,8 +71,8 @@ func TestRunAgainst(t *testing.T) {
 	f(want+"     | and 2 more\n"+advice, strings.ReplaceAll(wide, "bool", "string"))
 }
 
-// TestRunComparesBeforeBase: a moved field changes the numbers of -base too, but the names
-// of the fields say more.
+// TestRunComparesBeforeBase: a moved field also makes -base invalid, but the comparison is
+// reported first, because it names the fields.
 func TestRunComparesBeforeBase(t *testing.T) {
 	const two = "package a\nstruct Flow root { Hops []Hop Source Exporter }\nstruct Hop { A bool B bool }\nstruct Exporter { A bool }\n"
 	_, code, stderr := stefc(t, two, "-out", "gen", "shop.stef")
@@ -88,7 +88,7 @@ func TestRunComparesBeforeBase(t *testing.T) {
 		require.True(t, strings.HasPrefix(stderr[strings.Index(stderr, "shop.stef: the new"):],
 			"shop.stef: the new code reads streams of old.stef wrongly or not at all:\n     | "+want+"\n"), stderr)
 		require.NotContains(t, stderr, "-base")
-		// Without -against the comparison with the code in the folder says it, before the error.
+		// Without -against, the comparison with the code in the folder reports it before the error.
 		code, stderr = compileText(t, "shop.stef", now, "-base", "Flow=2,2,1", "-out", "gen")
 		require.Equal(t, exitUsage, code)
 		warned, refused := strings.Index(stderr, want), strings.Index(stderr, "stefc: -base of Flow: ")

@@ -209,12 +209,12 @@ func TestRunRendersDiagnostics(t *testing.T) {
    2 | struct R root { A strin }
      |                   ^~~~~
 `, "package a\nstruct R root { A strin }\n")
-	// What only the generator refuses looks the same.
+	// A mistake that only the generator detects is printed in the same way.
 	f(`shop.stef:2:17: field R.Reset has the name of a method of all records
    2 | struct R root { Reset bool }
      |                 ^~~~~
 `, "package a\nstruct R root { Reset bool }\n")
-	// Warnings are told before.
+	// Warnings are printed before errors.
 	f(`shop.stef:2:8: warning: no root uses "S"
    2 | struct S { A bool }
      |        ^
@@ -339,8 +339,8 @@ func TestNumbers(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-// TestRunNamesGeneratedBase: the numbers that are needed are those of the code before
-// the change.
+// TestRunNamesGeneratedBase: the message has the numbers of the code before the change, which
+// are the numbers that -base needs.
 func TestRunNamesGeneratedBase(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
@@ -394,7 +394,7 @@ func TestRunKeepsCurrentFiles(t *testing.T) {
 func TestRunRemovesStaleFiles(t *testing.T) {
 	dir, code, stderr := stefc(t, shop, "shop.stef")
 	require.Equal(t, 0, code, stderr)
-	// Neither files of other hands nor folders are its own.
+	// stefc removes neither files that it did not generate nor folders.
 	require.NoError(t, os.WriteFile("own.stef.go", []byte("package shop\n"), 0o644))
 	require.NoError(t, os.WriteFile("own.go", []byte("package shop\n"), 0o644))
 	require.NoError(t, os.Mkdir("folder.stef.go", 0o755))
@@ -409,7 +409,7 @@ func TestRunRemovesStaleFiles(t *testing.T) {
 	}, list(t, dir))
 }
 
-// TestRunInOddFolders: the name of a folder is no pattern.
+// TestRunInOddFolders: the name of a folder is not treated as a pattern.
 func TestRunInOddFolders(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "a[b", "shop.stef")
 	require.Equal(t, 0, code, stderr)
@@ -419,8 +419,8 @@ func TestRunInOddFolders(t *testing.T) {
 	require.Equal(t, []string{"order.stef.go", "order_dicts.stef.go", "order_fields.stef.go", "order_reader.stef.go", "order_writer.stef.go", "schema_text.stef.go"}, list(t, "a[b"))
 }
 
-// TestRunLeavesNoHalfFiles: a file that cannot be put under its name, here
-// because a folder has it, is an error and leaves nothing behind.
+// TestRunLeavesNoHalfFiles: if a file cannot be renamed to its name, here because a folder has
+// the name, that is an error, and no temporary file remains.
 func TestRunLeavesNoHalfFiles(t *testing.T) {
 	_, code, _ := stefc(t, shop, "-h")
 	require.Equal(t, 0, code)
@@ -501,7 +501,8 @@ func TestRunRefusesFolderOfOtherPackage(t *testing.T) {
 	require.Equal(t, 0, code, stderr)
 }
 
-// TestRunWarnsOfBases: without its -base the new code does not read all old streams.
+// TestRunWarnsOfBases: stefc warns if a -base was omitted, because the new code then does not
+// read all old streams.
 func TestRunWarnsOfBases(t *testing.T) {
 	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
 	_, code, stderr := stefc(t, appended, "-base", "Order=3,1", "-out", "gen", "shop.stef")

@@ -61,7 +61,7 @@ func TestAdvice(t *testing.T) {
 		mustRun(t, nil, command, both, "--signal", "logs", "--depth", "100")
 	}
 	f(cli.ExitUsage, "put {signal} into the name of OUT", "convert", both, out+".stef")
-	// The ratio of one signal to the whole file would mean nothing.
+	// There is no ratio of one signal to the whole file.
 	_, stderr := mustRun(t, nil, "convert", "--signal", "logs", both, filepath.Join(dir, "logs.stef"))
 	require.NotContains(t, stderr, "ratio")
 	require.NotContains(t, stderr, "warning")
@@ -69,7 +69,7 @@ func TestAdvice(t *testing.T) {
 	require.Contains(t, stderr, " times the input\n")
 	f(cli.ExitUsage, "all.json: it holds traces and logs, not metrics: leave --signal out\n", "convert", "--signal", "metrics", both, out+".stef")
 
-	// Commands that read streams only.
+	// Commands that read only streams.
 	f(cli.ExitUsage, "all.json: it is otlp-json; repair is for STEF: ", "repair", both, out)
 	f(cli.ExitUsage, "all.json: it is otlp-json; inspect prints STEF: convert it first, with stef convert\n", "inspect", both)
 	mustRun(t, spans(t), "convert", "-", filepath.Join(dir, "m.parquet"))
@@ -101,7 +101,7 @@ func TestAdvice(t *testing.T) {
 	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "cat", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")))
 	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "convert", "--signal", "traces", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")), out+".stef")
 
-	// Files that are no telemetry.
+	// Files that are not telemetry.
 	for _, text := range []string{"a", "hello\n", "time,value\n" + strings.Repeat("2026-11-22,1\n", 10_000)} {
 		in := path("notes.txt", []byte(text))
 		for _, args := range [][]string{{"inspect", in}, {"repair", in, out}, {"inspect", "--root", "logs", in}, {"inspect", "--schema", schema, in}} {
@@ -113,7 +113,7 @@ func TestAdvice(t *testing.T) {
 	}
 	f(cli.ExitData, "short.stef: offset 0: corrupt stream: signature: unexpected EOF", "inspect", path("short.stef", []byte("STE")))
 
-	// A bad schema: its name once, with the line.
+	// A bad schema: the message has its name once, with the line.
 	bad := path("bad.stef", []byte("package a\nstruct A root { X timestamp }\n"))
 	f(cli.ExitData, "stef cat: "+bad+":2:19: unknown type \"timestamp\", did you mean \"uint64\"?\n   2 | struct A root { X timestamp }\n", "cat", "--schema", bad, own)
 
@@ -125,7 +125,7 @@ func TestAdvice(t *testing.T) {
 	f(cli.ExitUsage, `stef: there is no command "dog"; stef help lists them`, "dog")
 }
 
-// A column that no item fills is reported: its key may be misspelt.
+// A column that is empty for all items is reported, because its key may be misspelt.
 func TestEmptyColumns(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, fixtures.TracesName)

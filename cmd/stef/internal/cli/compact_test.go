@@ -123,7 +123,7 @@ func TestCatFirstForm(t *testing.T) {
 	}
 }
 
-// stat and inspect show the columns as they are sent, and explain those that only the
+// stat and inspect show the columns as they are sent, and explain the columns that only the
 // compact form has.
 func TestFormsAreExplained(t *testing.T) {
 	pairs := pairsOfForms(t)
@@ -183,8 +183,8 @@ func TestFormsDamaged(t *testing.T) {
 	}
 }
 
-// A stream in the reference schema prints the same records as one in the full schema.
-// Their canonical lines differ in the ids of spans.
+// cat prints the same records for a stream in the reference schema and for a stream in the
+// full schema. Their canonical lines differ in the ids of spans.
 func TestReferencePrintsTheSame(t *testing.T) {
 	for name, recording := range map[string][]byte{"metrics": fixtures.Metrics(), "traces": fixtures.Traces()} {
 		full, _ := mustRun(t, recording, "convert", "--quiet", "--signal", name, "--schema", "full", "-", "-")

@@ -82,8 +82,8 @@ $`, masked(stderr, dir))
 	require.Equal(t, []string{fixtures.LogsName, "packed.stef", "plain.stef"}, list(t, dir))
 }
 
-// TestConvertChecksums flips bits all over a file with checksums: its records are
-// unchanged, or reading them is an error.
+// TestConvertChecksums flips bits everywhere in a file with checksums. Reading the file
+// returns unchanged records or an error.
 func TestConvertChecksums(t *testing.T) {
 	dir, recording := folder(t)
 	file := filepath.Join(dir, "checked.stef")
@@ -92,7 +92,7 @@ func TestConvertChecksums(t *testing.T) {
 	require.NoError(t, err)
 	want, _ := mustRun(t, stream, "cat", "-n", "300", "-")
 	noticed := 0
-	// The first 4 KiB hold records that cat prints, and the headers.
+	// The first 4 KiB contain the headers, and records that cat prints.
 	for i := 100; i < 4096; i += 13 {
 		damaged := append([]byte(nil), stream...)
 		damaged[i] ^= 1 << (i % 8)
@@ -135,7 +135,7 @@ func TestRepairChecksums(t *testing.T) {
 func TestRepairChecksumOfAll(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.stef"), filepath.Join(dir, "out.stef")
-	// Two frames in one zstd frame, and its end behind them, in the second.
+	// The stream has two frames in one zstd frame, which ends in the second frame.
 	require.NoError(t, os.WriteFile(in, endedOnce(t), 0o666))
 	code, _, stderr := run(nil, "repair", "--root", "metrics", in, out)
 	require.Equal(t, cli.ExitData, code, stderr)
@@ -168,8 +168,8 @@ func endedOnce(t *testing.T) []byte {
 	return stream
 }
 
-// The summary of Parquet input has the size of the file, and there is no ratio to
-// nothing.
+// The summary of Parquet input has the size of the file. If the output is empty, there is no
+// ratio.
 func TestConvertSummary(t *testing.T) {
 	dir, recording := folder(t)
 	table, out := filepath.Join(dir, "x.parquet"), filepath.Join(dir, "x.stef")
@@ -215,8 +215,8 @@ func cutAt(t *testing.T, stderr string) string {
 	return found[1]
 }
 
-// All commands name the same place of a stream that is cut or damaged, in each schema
-// and signal, and names repair.
+// All commands name the same position in a truncated or damaged stream, for each schema and
+// signal, and mention repair.
 func TestPlaceOfDamage(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.stef"), filepath.Join(dir, "out.stef")
@@ -263,7 +263,7 @@ func TestConvertReportsLosses(t *testing.T) {
 }
 
 func TestConvertSkips(t *testing.T) {
-	data := metrics(t) // its second record is a histogram of a sum
+	data := metrics(t) // the second record is a histogram point of a sum, which OTLP cannot express
 	code, _, stderr := run(data, "convert", "--to", "otlp", "-", "-")
 	require.Equal(t, cli.ExitData, code)
 	require.Contains(t, stderr, "stef convert: standard input: 1 record was not converted, the first: record 2: ")
@@ -271,7 +271,7 @@ func TestConvertSkips(t *testing.T) {
 	require.Regexp(t, "^left out: 1 data point\n  1 record was not converted, the first: record 2: .*\n$", stderr)
 }
 
-// After any error, the output name has no file, or its previous one.
+// After any error, there is no output file, or the previous file is unchanged.
 func TestConvertLeavesNothingHalf(t *testing.T) {
 	dir, recording := folder(t)
 	whole := fixtures.Logs()

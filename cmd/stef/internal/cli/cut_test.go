@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// shortCuts are files of 12 messages in each format and compression, short enough that the
-// tool sees the cut when it looks at the beginning to recognise the format.
+// shortCuts are truncated files of 12 messages in each format and compression. They are so
+// short that the tool already reads their end when it recognises the format.
 func shortCuts(t *testing.T) map[string][]byte {
 	t.Helper()
 	parts, err := fixtures.Parts(fixtures.Traces())
@@ -61,7 +61,7 @@ func shortCuts(t *testing.T) map[string][]byte {
 		files[name] = content
 		var zipped bytes.Buffer
 		w := gzip.NewWriter(&zipped)
-		// A writer that flushes leaves whole blocks behind, as one that compresses a long file.
+		// A writer that flushes writes whole blocks, like a writer that compresses a long file.
 		var packed bytes.Buffer
 		z, err := zstd.NewWriter(&packed)
 		require.NoError(t, err)
@@ -84,8 +84,8 @@ func shortCuts(t *testing.T) map[string][]byte {
 	return files
 }
 
-// cat, stat, inspect, repair and convert name the place of a cut in the same words, wherever
-// in a frame it is.
+// cat, stat, inspect, repair and convert describe the position of a cut in the same words, for
+// any position within a frame.
 func TestCutWords(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "cut.stef"), filepath.Join(dir, "out.stef")
@@ -139,7 +139,7 @@ func TestShortCuts(t *testing.T) {
 	}
 }
 
-// If nothing of a cut file was converted, the report says this.
+// If nothing of a truncated file was converted, the report says so.
 func TestSkipsAllOfCutFile(t *testing.T) {
 	dir := t.TempDir()
 	content := shortCuts(t)["otlp-json, each message"]
@@ -151,7 +151,7 @@ func TestSkipsAllOfCutFile(t *testing.T) {
 	require.NotContains(t, stderr, "what is whole before that was converted")
 }
 
-// Of a cut file whose messages are compressed alone, each command says what to do.
+// Each command says what to do with a truncated file whose messages are compressed alone.
 func TestCutEachMessage(t *testing.T) {
 	files := shortCuts(t)
 	dir := t.TempDir()

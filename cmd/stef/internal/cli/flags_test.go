@@ -87,7 +87,7 @@ func TestMistakesOfContent(t *testing.T) {
 	f(`corrupt: parentSpanId "0102" is not 16 hexadecimal digits`+sed(1), line(`,"parentSpanId":"0102"`)+good+good)
 	f("corrupt: invalid character 'x'", "{\n \"resourceSpans\": [\n x\n]}\n"+good)
 
-	// Ratios below 1 are said the other way round.
+	// A ratio below 1 is printed as its inverse.
 	_, stderr := mustRun(t, nil, "convert", m.metrics, m.path("m.json"))
 	require.Regexp(t, `m.json: otlp-json, 158 messages, [0-9,]+ bytes, [0-9.]+ times the input\n`, stderr)
 	require.Regexp(t, `; [^ ]*metrics.stef is 0.2[23][0-9]* times that\n`, stderr)

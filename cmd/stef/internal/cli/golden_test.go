@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Cat prints the records of the reference's streams byte for byte, and finds
-// their roots if the data decide.
+// Cat prints the records of the reference's streams byte for byte. It finds their roots
+// unless several roots fit the data.
 func TestCatEdgeVectors(t *testing.T) {
 	for _, v := range teltest.Vectors(t, "edge") {
 		path := v.Path()

@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// A forgotten OUT does not get an input replaced, and errors of inputs come before that
-// of an output that exists.
+// If OUT is forgotten, no input is replaced. Errors of inputs are reported before the error
+// that the output exists.
 func TestForgottenOut(t *testing.T) {
 	m := newMistakes(t)
 	before, err := os.ReadFile(m.metrics)
@@ -46,7 +46,7 @@ func TestForgottenOut(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, string(before) == string(after))
 
-	// An input without messages has nothing to write, and does not replace the file either.
+	// An input without messages does not replace the file either.
 	old := m.file("old.json", []byte("old"))
 	m.fails(cli.ExitUsage, "old.json exists; --force overwrites it", "convert", m.file("none.json", []byte(`{"resourceLogs":[]}`)), old)
 
@@ -83,7 +83,7 @@ func TestFrameItems(t *testing.T) {
 			}
 			require.Equal(t, count(many), count(one))
 
-			// From a stream, too.
+			// The same for a stream as input.
 			again, _ := mustRun(t, []byte(many), "convert", "--to", "stef", "--mode", mode, "--frame-items", "1000000", "-", "-")
 			require.Less(t, len(again), len(many)*19/20)
 			require.Equal(t, count(many), count(again))
@@ -103,7 +103,7 @@ func TestFrameItems(t *testing.T) {
 	}
 	m.fails(cli.ExitUsage, "--frame-items works only for an output of format stef, and this is otlp-json", "convert", "--frame-items", "9", m.metrics, m.path("out.json"))
 
-	// An item that cannot be converted is left out of its frame only.
+	// Only the item that cannot be converted is omitted from its frame.
 	_, stderr = mustRun(t, nil, "convert", "--mode", "sorted", m.spans, m.path("sorted.stef"))
 	require.Contains(t, stderr, "stef, 1 frame")
 }

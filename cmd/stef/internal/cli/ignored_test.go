@@ -33,7 +33,7 @@ func TestIgnoredFields(t *testing.T) {
 		require.Equal(t, ignored, stderr)
 	}
 
-	// Of a file of several signals each line is printed once, and only for its signal.
+	// For a file of several signals, each line is printed once, and only for its signal.
 	both := m.file("mixed.json", []byte(`{"x y":1,"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","b":1}]}]}],"resourceLogs":[{"scopeLogs":[{"logs":[]}]}]}`))
 	code, _, stderr := run(nil, "convert", "--quiet", both, m.path("x-{signal}.stef"))
 	require.Equal(t, cli.ExitDone, code, stderr)

@@ -39,8 +39,8 @@ func framedLogs(t *testing.T, n int) (data []byte, ends []int, messages [][]byte
 	return data, ends, messages
 }
 
-// TestDictionary: messages that refer to a shared dictionary are read with it, and without it
-// every command says what to do.
+// TestDictionary: messages that need a shared dictionary can be read with the dictionary.
+// Without it, every command says what to do.
 func TestDictionary(t *testing.T) {
 	parts, err := fixtures.Parts(fixtures.Logs())
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestDictionary(t *testing.T) {
 				code, stdout, stderr := run(nil, command...)
 				require.Equal(t, cli.ExitData, code, command)
 				require.Contains(t, stderr, "stef convert reads it with --dictionary", command)
-				require.NotContains(t, stdout+stderr, "lost", command) // it may be undamaged
+				require.NotContains(t, stdout+stderr, "lost", command) // the file may be undamaged
 			}
 			require.NoFileExists(t, out)
 		})

@@ -54,8 +54,8 @@ func (m *mistakes) file(name string, content []byte) string {
 	return m.path(name)
 }
 
-// fails runs a command line whose first line of errors is want, without the folder. out
-// in args is a file that does not exist, also afterwards.
+// fails runs a command line and checks that the first line of errors, without the folder, is
+// want. out in args stands for a file that must not exist, before and after the run.
 func (m *mistakes) fails(code int, want string, args ...string) {
 	m.t.Helper()
 	got, _, stderr := run(nil, args...)
@@ -93,8 +93,8 @@ func TestMistakesOfSignals(t *testing.T) {
 	m.fails(cli.ExitUsage, "both.json holds traces and logs: say --signal; run replay once for each", "replay", m.both)
 }
 
-// Of several inputs, those of another signal than --signal are skipped, whatever their
-// format. A flag that fits no input is an error in every format.
+// Inputs of another signal than --signal are skipped, in every format. If the flag fits no
+// input, that is an error in every format.
 func TestOtherSignals(t *testing.T) {
 	m := newMistakes(t)
 	out := m.path("out.stef")
@@ -131,7 +131,7 @@ func TestOtherSignals(t *testing.T) {
 	require.Contains(t, stderr, "; say --signal traces to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal\n")
 }
 
-// The place where to split a compressed file is in its content.
+// The offset at which to split a compressed file is an offset in the decompressed content.
 func TestConcatenatedPacked(t *testing.T) {
 	m := newMistakes(t)
 	mustRun(t, nil, "convert", m.spans, m.path("one.stef"))
@@ -152,8 +152,8 @@ func TestConcatenatedPacked(t *testing.T) {
 	}
 }
 
-// With {signal} only the names of signals that the file holds matter, and an error leaves
-// none of the files.
+// With {signal}, only the output names of signals in the file are checked, and an error leaves
+// no output file.
 func TestEachOrNone(t *testing.T) {
 	m := newMistakes(t)
 	three := m.file("three.json", []byte(`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"a","gauge":{"dataPoints":[{"asInt":"1"}]}}]}]}]}`+"\n"+
@@ -194,7 +194,7 @@ func TestLargeItem(t *testing.T) {
 	require.Contains(t, stderr, "left out: 1 log record\n")
 }
 
-// A message of logs that the flag says to be spans is not corrupt.
+// A message of logs that is read as spans because of a flag is not reported as corrupt.
 func TestLooksLikeOther(t *testing.T) {
 	m := newMistakes(t)
 	logs := m.file("colours.json", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"device.app.lifecycle","timeUnixNano":"1","body":{"stringValue":"\u001b[1mred"}}]}]}]}`+"\n"))
@@ -265,8 +265,8 @@ func TestMixedParts(t *testing.T) {
 	m.fails(cli.ExitData, fmt.Sprintf("damaged.parts: otlp-parts logs part 2, byte %d: the message ends inside a varint: unexpected EOF", len(traces+logs)-1), "convert", "--signal", "traces", m.file("damaged.parts", damaged), out)
 }
 
-// The closing line counts the items of the column otlp. A line tells how many of their rows
-// were edited, which has no effect.
+// The last line of the summary counts the items of the column otlp. Another line counts the
+// rows of these items that were edited without effect.
 func TestColumnOTLP(t *testing.T) {
 	m := newMistakes(t)
 	text := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}},{"body":{"kvlistValue":{"values":[{"key":"k","value":{"bytesValue":"AAEC"}}]}}}]}]}]}` + "\n"
@@ -408,7 +408,7 @@ func TestMistakesOfFiles(t *testing.T) {
 	}
 }
 
-// inDir makes a file in the current folder, which is then that of the test.
+// inDir changes the current folder to that of the test, and creates a file in it.
 func (m *mistakes) inDir(name string, content []byte) string {
 	m.t.Chdir(m.dir)
 	m.file(name, content)
@@ -438,7 +438,7 @@ func TestSkipFiles(t *testing.T) {
 	require.Contains(t, stderr, "not complete: "+none+": the file is empty\n")
 }
 
-// The size as OTLP is printed only if it is that of all items.
+// The size as OTLP is printed only if it covers all items.
 func TestRequestsOfAllInputs(t *testing.T) {
 	m := newMistakes(t)
 	json := m.path("metrics.json")
@@ -451,7 +451,7 @@ func TestRequestsOfAllInputs(t *testing.T) {
 	}
 }
 
-// Of a compressed file that is cut, the frames before the cut are read and repaired.
+// The frames before the cut of a truncated compressed file are read and repaired.
 func TestCutCompressed(t *testing.T) {
 	dir, recording := folder(t)
 	path := filepath.Join(dir, "whole.stef")
@@ -502,7 +502,7 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// The end of the reader of a pipe is no error to report.
+// If the reader of a pipe ends, no error is printed.
 func TestBrokenPipe(t *testing.T) {
 	m := newMistakes(t)
 	var stderr bytes.Buffer

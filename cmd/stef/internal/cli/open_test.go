@@ -116,7 +116,7 @@ func TestOwnSchema(t *testing.T) {
 	require.Equal(t, cli.ExitIO, code)
 }
 
-// Messages about schemas with many roots and structs name the way out and end.
+// Messages about schemas with many roots and structs say what to do and are not too long.
 func TestOwnSchemaMessages(t *testing.T) {
 	dir := t.TempDir()
 	var schema strings.Builder
@@ -261,8 +261,8 @@ func TestOTLPFiles(t *testing.T) {
 	}
 }
 
-// A sound stream over a limit of the tool is not reported as damaged, repair does not
-// drop what it cannot read, and the flags raise the limits.
+// An undamaged stream that exceeds a limit of the tool is not reported as damaged, repair does
+// not drop what it cannot read, and the flags raise the limits.
 func TestLimits(t *testing.T) {
 	const text = "package a\nstruct Rec root { Values []float64 Inner Inner }\nstruct Inner { Inner Inner optional }\n"
 	s, err := idl.Parse("a.stef", []byte(text))
@@ -404,7 +404,7 @@ func frames(t *testing.T) (data []byte, ends []int) {
 	return data, append(ends, len(data))
 }
 
-// For a stream cut anywhere, repair keeps the whole frames and stat reports on
+// For a stream that is truncated at any byte, repair keeps the whole frames and stat reports
 // them.
 func TestRepair(t *testing.T) {
 	data, ends := frames(t)

@@ -23,7 +23,7 @@ func TestBar(t *testing.T) {
 	f("[                              ]   0%, 0.0 MB/s", 0, 100, 0)
 	f("[===============               ]  50%, 1.0 MB/s, 2 s left", 2e6, 4e6, 2*time.Second)
 	f("[==============================] 100%, 2.0 MB/s, 0 s left", 4e6, 4e6, 2*time.Second)
-	f("[==============================] 100%, 2.5 MB/s, 0 s left", 5e6, 4e6, 2*time.Second) // it grew
+	f("[==============================] 100%, 2.5 MB/s, 0 s left", 5e6, 4e6, 2*time.Second) // the file has grown
 	f("3.0 MB read, 1.0 MB/s", 3e6, -1, 3*time.Second)
 }
 

@@ -109,7 +109,7 @@ func TestRecordAndReplay(t *testing.T) {
 	out := filepath.Join(dir, "rec-{signal}.stef")
 	address, _, wait := recording(t, "--items", "1000", "--sync", "0", out)
 	code, _, _ := run(nil, "replay", "--rate", "max", "--retries", "0", "--endpoint", address, metrics)
-	require.Equal(t, cli.ExitIO, code) // the endpoint ends before the recording
+	require.Equal(t, cli.ExitIO, code) // the endpoint ends before everything is sent
 	code, stderr := wait()
 	require.Zero(t, code, stderr)
 	got, _ := mustRun(t, nil, "cat", filepath.Join(dir, "rec-metrics.stef"))
@@ -122,8 +122,8 @@ func TestRecordAndReplay(t *testing.T) {
 	require.Contains(t, stderr, "rec-metrics.stef exists; --force overwrites it")
 }
 
-// What a recording wrote until it ends is acknowledged: the sender has as many items
-// acknowledged as the file has.
+// Everything that a recording wrote is acknowledged: the number of acknowledged items at the
+// sender is the number of items in the file.
 func TestRecordAcknowledgesAtTheEnd(t *testing.T) {
 	logs := filepath.Join(t.TempDir(), fixtures.LogsName)
 	require.NoError(t, os.WriteFile(logs, fixtures.Logs(), 0o666))
@@ -161,14 +161,15 @@ func TestRecordAcknowledgesAtTheEnd(t *testing.T) {
 	f("stef", true)
 }
 
-// A sender of OTLP/HTTP is told what to set, and so is the person who records.
+// The response to a sender of OTLP/HTTP says what to set, and so does the output of the
+// recording.
 func TestRecordRefusesHTTP(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, fixtures.LogsName)
 	require.NoError(t, os.WriteFile(logs, fixtures.Logs(), 0o666))
 	address, interrupt, wait := recording(t, filepath.Join(dir, "rec-{signal}.stef"))
 	for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodOptions} {
-		// More than fits into the buffers of a connection: the answer arrives nevertheless.
+		// The answer arrives even if the request is larger than the buffers of a connection.
 		request, err := http.NewRequest(method, "http://"+address+"/v1/logs", bytes.NewReader(make([]byte, 1<<20)))
 		require.NoError(t, err)
 		answer, err := http.DefaultClient.Do(request)
@@ -217,8 +218,8 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 	require.Contains(t, stderr, "; it ends after 10ms; interrupt to end before\n")
 }
 
-// A recording holds a lock on its files, and does not report a file that somebody removed
-// as written.
+// A recording locks its files. If another program removes a file, the recording does not
+// report the file as written.
 func TestRecordIntoAFollowedFolder(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, fixtures.LogsName)

@@ -33,7 +33,7 @@ func TestRepairClaims(t *testing.T) {
 	require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are no frame\n")
 }
 
-// Streams that were concatenated are named as such, with the place where to split.
+// Concatenated streams are reported as such, with the offset at which to split.
 func TestConcatenated(t *testing.T) {
 	m := newMistakes(t)
 	one, err := os.ReadFile(m.metrics)
@@ -79,7 +79,8 @@ func TestRepairHeaders(t *testing.T) {
 	}
 	f("cut.stef", one[:20], cut)
 
-	// zstd stores what it cannot compress, and returns the beginning of a block.
+	// zstd stores incompressible data in raw blocks, and the zstd command returns the
+	// beginning of an incomplete one.
 	e, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
 	packed := e.EncodeAll(one, nil)

@@ -29,8 +29,8 @@ import (
 	"github.com/otelstef/stef/internal/replay"
 )
 
-// replay ends when the endpoint cannot be reached, over either protocol, and says
-// in good time why it waits.
+// replay ends when the endpoint cannot be reached, over either protocol, and soon says why it
+// waits.
 func TestReplayUnreachable(t *testing.T) {
 	dir, recorded := folder(t)
 	down := freeAddress(t)
@@ -46,7 +46,7 @@ func TestReplayUnreachable(t *testing.T) {
 	f(": no STEF stream: connection refused (nothing listens there)\n", "--protocol", "stef", "--endpoint", down)
 	f(down+": not accepted yet: connection refused (nothing listens there); trying again\n", "--endpoint", down)
 
-	// At the pace of the recording as well, before the wait for the first batch.
+	// The same at the pace of the recording, before the wait for the first batch.
 	slow := filepath.Join(dir, "slow.json")
 	require.NoError(t, os.WriteFile(slow, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700003600000000000"}]}]}]}`), 0o666))
 	for _, protocol := range []string{"stef", "otlp"} {
@@ -97,7 +97,7 @@ func TestReplayHTTP(t *testing.T) {
 		require.Equal(t, cli.ExitIO, code, stderr)
 		require.Contains(t, stderr, "the endpoint speaks HTTP/1.1, not gRPC (check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP)")
 		require.NotContains(t, stderr, "--tls")
-		require.NotContains(t, stderr, "trying again") // it stays so
+		require.NotContains(t, stderr, "trying again") // another attempt would fail, too
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// requests are the requests that pdata makes of a recording, with the size of each
-// compressed alone, computed without the tool.
+// requests returns the number and the sizes of the requests that pdata makes of a recording,
+// uncompressed and compressed one by one. It does not use the tool.
 func requests(t *testing.T, name string) (n, plain, packed int) {
 	t.Helper()
 	f, err := os.Open(name)
@@ -47,7 +47,7 @@ func requests(t *testing.T, name string) (n, plain, packed int) {
 	}
 }
 
-// TestRequests checks the size of OTLP on the wire, which stands beside that of a
+// TestRequests checks the size of OTLP on the wire that is printed beside the size of a
 // stream.
 func TestRequests(t *testing.T) {
 	dir, recording := folder(t)
@@ -87,7 +87,7 @@ func TestRequests(t *testing.T) {
 	text, _ := mustRun(t, nil, "stat", out)
 	require.Regexp(t, `as OTLP      120 requests of [0-9,]+ bytes, [0-9,]+ with zstd for each; the stream is 0\.[0-9]+ times that`, text)
 
-	// Of a cut stream the whole frames are measured.
+	// The whole frames of a truncated stream are measured.
 	stream, err := os.ReadFile(out)
 	require.NoError(t, err)
 	cut := filepath.Join(dir, "cut.stef")

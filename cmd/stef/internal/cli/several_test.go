@@ -70,7 +70,7 @@ func TestSeveralInputsBySignal(t *testing.T) {
 	require.Regexp(t, `both.stef: stef, 240 frames, [0-9,]+ bytes, ratio [0-9.]+\n`, stderr)
 }
 
-// A table counts the parts of its input and what it lacks, as a stream does.
+// A conversion to a table counts the parts and the losses, as a conversion to a stream does.
 func TestTablesCountParts(t *testing.T) {
 	dir := t.TempDir()
 	metrics := filepath.Join(dir, fixtures.MetricsName)
@@ -83,8 +83,8 @@ func TestTablesCountParts(t *testing.T) {
 	_, stderr := mustRun(t, nil, "convert", metrics, metrics, filepath.Join(dir, "two.stef"))
 	require.Contains(t, stderr, "not kept: 20 resources, scopes or metrics without items\n")
 
-	// Of several signals, only those say so that lack something: a message without items
-	// could be of each.
+	// Only the outputs with losses report them: a message without items could be of any
+	// signal.
 	traces, mixed := filepath.Join(dir, fixtures.TracesName), filepath.Join(dir, "mixed.otlp.zst")
 	require.NoError(t, os.WriteFile(traces, fixtures.Traces(), 0o666))
 	require.NoError(t, os.WriteFile(mixed, append(fixtures.Metrics(), fixtures.Traces()...), 0o666))
@@ -98,7 +98,8 @@ func TestTablesCountParts(t *testing.T) {
 	}
 }
 
-// OTLP on the wire is what pdata makes of the items, whatever the bytes in the file are.
+// The size of OTLP on the wire is that of the items as pdata encodes them, whatever the bytes
+// in the file are.
 func TestRequestsAreThoseOfPdata(t *testing.T) {
 	dir := t.TempDir()
 	md := pmetric.NewMetrics()

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// TestSizes: the table of the README has the sizes that its flags lead to. The row of xz
-// needs another program and is not compared.
+// TestSizes: the table of the README has the sizes that result from the flags in it. The row
+// of xz needs another program and is not compared.
 func TestSizes(t *testing.T) {
 	page, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)

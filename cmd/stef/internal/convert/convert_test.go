@@ -142,7 +142,7 @@ func TestFileRoundTrip(t *testing.T) {
 			got, again := itemsOf(t, back)
 			requireSame(t, want, got, sorted)
 			require.EqualValues(t, want.count(), res.Items)
-			require.LessOrEqual(t, again, batches) // those without items are gone
+			require.LessOrEqual(t, again, batches) // batches without items are dropped
 		}
 		f(convert.OTLPParts, convert.Options{Mode: convert.Ordered})
 		f(convert.OTLPParts, convert.Options{Mode: convert.Sorted, Compression: stef.Zstd})
@@ -244,7 +244,7 @@ func TestBadContent(t *testing.T) {
 	f([]byte("{\"resourceMetrics\":[{]}\n"), convert.Options{}, "line 1")
 }
 
-// Failures of the source and of the destination are distinguished from those.
+// Failures of the source and of the destination are distinguished from bad content.
 func TestFailingFiles(t *testing.T) {
 	failure := errors.New("the disk is gone")
 	parts := recording(t, otlpfile.Traces, 3)
@@ -290,7 +290,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// An item that STEF cannot hold ends the conversion, unless it may be skipped.
+// An item that STEF cannot represent ends the conversion, unless it may be skipped.
 func TestSkip(t *testing.T) {
 	md := pmetric.NewMetrics()
 	points := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints()
@@ -318,7 +318,7 @@ func TestSkip(t *testing.T) {
 	require.EqualValues(t, 2, res.Items)
 }
 
-// Data that the reference schema cannot hold is counted.
+// Data that the reference schema cannot represent is counted.
 func TestLosses(t *testing.T) {
 	md := pmetric.NewMetrics()
 	md.ResourceMetrics().AppendEmpty()

@@ -51,7 +51,7 @@ func itemsIn(t *testing.T, path string) *items {
 	return all
 }
 
-// TestTables: a stream becomes a table, and the table the same items, in any format.
+// TestTables: a stream is converted to a table, and the table to the same items in any format.
 func TestTables(t *testing.T) {
 	for _, signal := range signals {
 		input := write(t, "in.parts", recording(t, signal, 20))
@@ -114,8 +114,8 @@ func TestTableMistakes(t *testing.T) {
 	}
 }
 
-// framed returns messages as the file exporter writes them: each part is a stream of its
-// own, after its length.
+// framed returns messages as the file exporter writes them: a length, and then each part as a
+// stream of its own.
 func framed(t testing.TB, signal otlpfile.Signal, n int) (data []byte, ends []int, items []uint64) {
 	t.Helper()
 	parts := recording(t, signal, n)

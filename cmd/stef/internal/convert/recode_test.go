@@ -58,8 +58,8 @@ func TestRecompress(t *testing.T) {
 	}
 }
 
-// Converting to the reference schema and back keeps all data that this schema
-// holds, including ids and flags.
+// Converting to the reference schema and back keeps all data that this schema can represent,
+// including ids and flags.
 func TestReferenceAndBack(t *testing.T) {
 	for _, signal := range signals[:2] {
 		full, res := mustRun(t, recording(t, signal, 15), convert.Options{})
@@ -91,8 +91,8 @@ func TestReferenceStreams(t *testing.T) {
 		require.NoError(t, err)
 		out, res, err := run(data, convert.Options{To: convert.STEF, Root: root, Schema: convert.Reference})
 		if err != nil {
-			// These announce another schema, so their records are examined.
-			// They hold an invalid id.
+			// These streams announce another schema, so their records are examined. They
+			// contain an invalid id.
 			require.True(t, v.HasSchema, v.File)
 			require.ErrorContains(t, err, "the trace id has 3 bytes", v.File)
 			continue

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 )
 
-// Files whose messages are compressed alone, as the Collector's file exporter writes
-// them, are read as those without compression.
+// Files whose messages are compressed alone, as the Collector's file exporter writes them, are
+// read like files without compression.
 func TestEachMessagePacked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "telemetry")
 	read := func(data []byte) (string, error) {

@@ -65,7 +65,7 @@ func TestInput(t *testing.T) {
 	f("a.stef.zst", zstdOf(t, text), text, "zstd", "a.stef")
 	f("a.stef.gz", gzipOf(t, text), text, "gzip", "a.stef")
 	f("a", zstdOf(t, ""), "", "zstd", "a")
-	f("a.zst", []byte(text), text, "", "a.zst") // the name implies compression, the content has none
+	f("a.zst", []byte(text), text, "", "a.zst") // the name implies compression, but the content is not compressed
 	f("empty", nil, "", "", "empty")
 	f("short", []byte{0x28}, "\x28", "", "short")
 }

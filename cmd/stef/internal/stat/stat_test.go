@@ -235,7 +235,8 @@ struct Tree { Left Tree optional At City }
 	require.NotContains(t, print(t, r, stat.Options{}), "without entries")
 }
 
-// TestOneWithout: a single column or dictionary that is not listed is counted in the singular.
+// TestOneWithout: if one column or dictionary is not listed, the line that counts it is in the
+// singular.
 func TestOneWithout(t *testing.T) {
 	roots, err := stream.Load("a.stef", []byte("package a\nstruct Rec root { A uint64 B string dict(D) }\n"))
 	require.NoError(t, err)
@@ -287,7 +288,7 @@ struct Shared dict(Shared) { B bytes S string }
 	require.NotEmpty(t, print(t, r, stat.Options{}))
 }
 
-// counts returns what is exported of a dictionary.
+// counts returns the exported fields of a dictionary.
 func counts(d *stat.Dict) stat.Dict {
 	return stat.Dict{Name: d.Name, Struct: d.Struct, Entries: d.Entries, Most: d.Most, Bytes: d.Bytes, Refs: d.Refs}
 }

@@ -181,7 +181,7 @@ func TestParseRoot(t *testing.T) {
 	require.EqualError(t, err, `no such root: "profiles"; there are metrics, spans, logs`)
 }
 
-// Arbitrary bytes give an answer and are returned unchanged.
+// For arbitrary bytes, Recognise returns a result, and a reader of the unchanged bytes.
 func FuzzRecognise(f *testing.F) {
 	f.Add([]byte("STEF\x02\x00\x00\x00\x02\x00\x00"))
 	f.Add([]byte("STEF\x02\x00\x01\x00\x02\x0b\x28\xb5\x2f\xfd\x20\x02\x11\x00\x00\x00\x00"))
