@@ -58,8 +58,8 @@ func runUntilKilled(dir string) {
 	}
 }
 
-// An application killed at any instant leaves files with everything that was flushed,
-// and nothing that it did not write.
+// The files of an application that is killed at any instant contain everything that was
+// flushed, and nothing that the application did not write.
 func TestApplicationKilled(t *testing.T) {
 	kills := 100
 	if testing.Short() {

@@ -51,7 +51,7 @@ func batches(n int) []data {
 	return list
 }
 
-// expect compares what arrived with what the OTLP exporters send.
+// expect compares the received telemetry with the telemetry that the OTLP exporters send.
 func expect(t *testing.T, list []data, traces []ptrace.Traces, metrics []pmetric.Metrics, logs []plog.Logs) {
 	t.Helper()
 	var td []ptrace.Traces
@@ -171,7 +171,7 @@ func TestToFiles(t *testing.T) {
 	require.Equal(t, stats.Files.Opened, stats.Files.Finished)
 }
 
-// content is what files contain.
+// content is the telemetry in files.
 type content struct {
 	files   int
 	traces  []ptrace.Traces

@@ -27,10 +27,10 @@ type fault struct {
 	begin, end  func()
 	kinds       []rotate.Kind // of the errors, one of them at least
 	atStart     bool          // the folder is unusable from the start
-	filesRemain bool          // those that were written before the fault
+	filesRemain bool          // the files that were written before the fault remain
 }
 
-// longest is what a call of the application may take while the file system fails.
+// longest is the maximum time of a call of the application while the file system fails.
 const longest = time.Second
 
 // testFault runs an application before, during and after a fault: nothing blocks it,
@@ -155,7 +155,7 @@ func TestApplicationDiskFull(t *testing.T) {
 	})
 }
 
-// A folder that is removed, with a file in its place, and back.
+// The folder is removed and replaced by a file, and later created again.
 func TestApplicationFolderRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not remove open files")

@@ -38,7 +38,7 @@ type watch struct {
 
 	mu      sync.Mutex
 	callers map[string]bool
-	exports int // that have ended
+	exports int // number of exports that have ended
 }
 
 func newWatch() *watch {
@@ -249,7 +249,8 @@ func TestNothingRunsOnTheCallersGoroutine(t *testing.T) {
 	})
 }
 
-// The simple processors do run it there, so the test above can fail.
+// The simple processors run the exporter on the goroutines of the application, which shows
+// that TestNothingRunsOnTheCallersGoroutine can fail.
 func TestSimpleProcessorsRunOnTheCallersGoroutine(t *testing.T) {
 	w := newWatched(t, toFiles(t, t.TempDir()), true)
 	w.release()

@@ -49,7 +49,7 @@ func (c *counting) NewSpanID(context.Context, trace.TraceID) (id trace.SpanID) {
 	return id
 }
 
-// backend counts each span, and refuses batches now and then.
+// backend counts each span, and sometimes refuses a batch.
 type backend struct {
 	mu         sync.Mutex
 	seen       []uint8

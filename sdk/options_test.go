@@ -77,7 +77,7 @@ func TestBadPrefix(t *testing.T) {
 	require.NotContains(t, err.Error(), "OTEL_")
 }
 
-// A prefix and permissions that are set are those of the file.
+// Files have the prefix and the permissions that are set.
 func TestNamesOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	x, err := steflog.NewFile(dir, stefsdk.WithPrefix("checkout"), stefsdk.WithPermissions(0o600))
@@ -122,8 +122,8 @@ func TestSelectors(t *testing.T) {
 	require.Equal(t, sdkmetric.AggregationDrop{}, x.Aggregation(histogram))
 }
 
-// Streams are compressed as asked for, OTLP requests as well, and a stream is never
-// compressed twice.
+// Streams and OTLP requests are compressed as configured, and a stream is never compressed
+// twice.
 func TestCompression(t *testing.T) {
 	list := batches(4)
 	bytes := func(stef bool, options ...stefsdk.Option) int64 {
@@ -172,8 +172,8 @@ func TestFilesWithoutFolder(t *testing.T) {
 	require.NoError(t, x.Shutdown(ctx))
 }
 
-// Files of single spans are not compressed, files of batches are, and what the
-// application chose applies.
+// Files of single spans are not compressed, files of batches are. A choice of the application
+// has precedence.
 func TestCompressionOfFiles(t *testing.T) {
 	ctx := context.Background()
 	spans := sdktest.New(1).Spans(200)

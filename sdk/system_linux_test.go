@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withoutPermission returns functions that remove and give back the permission to use
-// a folder. Root has it always, so for root the calling thread becomes another user
-// to the file system.
+// withoutPermission returns functions that remove and restore the permission to use a folder.
+// Root always has the permission. So for root, the functions change the user id with which the
+// calling thread accesses the file system.
 func withoutPermission(t *testing.T, dir string) (restrict, allow func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -177,7 +177,7 @@ func TestWithoutFallback(t *testing.T) {
 	require.Zero(t, peer.Received().ByOTLP)
 }
 
-// A peer that is replaced by one with STEF only gets STEF, at once.
+// If a peer is replaced by a peer with only STEF, the exporter sends STEF immediately.
 func TestBackFromOTLP(t *testing.T) {
 	ctx := context.Background()
 	peer := sdktest.NewPeer(t, netfault.Link{})
@@ -227,7 +227,7 @@ func TestThrottling(t *testing.T) {
 	}
 }
 
-// A peer that asks for more time than there is gets no second attempt.
+// If a peer asks for a longer wait than the timeout allows, there is no second attempt.
 func TestThrottlingForTooLong(t *testing.T) {
 	peer := sdktest.NewPeer(t, netfault.Link{})
 	later := throttled(t, time.Minute)
@@ -250,7 +250,7 @@ func TestRetriesOff(t *testing.T) {
 	require.Zero(t, x.Stats().Retries)
 }
 
-// soon is what an export may take beyond its timeout on a loaded machine.
+// soon is how long an export may take beyond its timeout on a loaded machine.
 const soon = 3 * time.Second
 
 func TestStalledPeer(t *testing.T) {
@@ -279,8 +279,8 @@ func TestStalledPeer(t *testing.T) {
 		p.Answer(func(int) error { <-time.After(2 * time.Second); return nil })
 	}, batch("x", 10))
 	f("silent network", func(_ *testing.T, p *sdktest.Peer, _ *steftrace.Exporter) { p.Network.Stall(netfault.Both) }, batch("x", 10))
-	// More than fits into the network: the export is still encoding when its time is
-	// over.
+	// The batch is larger than the buffers of the network, so the export is still encoding
+	// when its timeout ends.
 	var huge []sdktrace.ReadOnlySpan
 	for i := range 20 {
 		huge = append(huge, batch(fmt.Sprint(i), 1, attribute.String("text", fmt.Sprint(i)+strings.Repeat("x", 1<<20)))...)

@@ -152,7 +152,7 @@ func TestLogsMatchOTLP(t *testing.T) {
 	}
 }
 
-// The encoders take what the SDK hands to exporters.
+// The encoders accept the types that the SDK passes to exporters.
 var (
 	_ func([]sdktrace.ReadOnlySpan) error     = (*records.Spans)(nil).Encode
 	_ func(*metricdata.ResourceMetrics) error = (*records.Metrics)(nil).Encode

@@ -118,7 +118,7 @@ func pairs(n int) []attribute.KeyValue {
 	return list
 }
 
-// What is beyond a limit is left out and counted, and everything else is written.
+// Items over a limit are omitted and counted, and all other items are written.
 func TestLimits(t *testing.T) {
 	long := strings.Repeat("x", records.MaxItemBytes)
 	good := attribute.KeyValue{Key: "a", Value: deep(records.MaxDepth)}
@@ -212,8 +212,8 @@ func TestLimitsOfMetrics(t *testing.T) {
 	require.Empty(t, canon.Diff(canon.Metrics(want), canon.Metrics(decodeMetrics(t, buf.Bytes())...)))
 }
 
-// Encoders keep working when there are more containers, metrics and sets than they
-// keep, with values that are not equal to themselves.
+// Encoders work with more containers, metrics and sets than their caches can store, and with
+// values that are not equal to themselves (NaN).
 func TestManyContainers(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(io.Discard, otelstef.CompactMetrics())
 	require.NoError(t, err)

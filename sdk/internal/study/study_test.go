@@ -221,8 +221,8 @@ func TestTables(t *testing.T) {
 			require.Equal(t, Short.Rounds, count, "%+v", c)
 		}
 	}
-	// Both kinds of processors for two scenarios; for the others a table of the batch
-	// processor each, and one of the simple processor for all.
+	// Two scenarios have tables of both processors. Each other scenario has a table of the
+	// batch processor, and one table of the simple processor covers all of them.
 	require.Contains(t, text, "\n| exporter | 2 mean | 2 CPU | 3 mean | 3 CPU | 4 mean | 4 CPU | 5 mean | 5 CPU | 6 mean | 6 CPU |\n")
 	require.Contains(t, text, "\n| STEF file | 2 | 15 | 2 | 15 | 2 | 15 | 2 | 15 | 2 | 15 |\n")
 	require.Equal(t, 4+5, strings.Count(text, header))
