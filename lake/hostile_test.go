@@ -31,8 +31,8 @@ func schemaOf(t *testing.T) *arrow.Schema {
 	return b.Schema()
 }
 
-// TestHostileRows: a batch with more rows than the limit is refused, and one with as many
-// is not.
+// TestHostileRows: a batch with more rows than the limit is refused. A batch with exactly as
+// many rows as the limit is not.
 func TestHostileRows(t *testing.T) {
 	schema := schemaOf(t)
 	file := func(rows int) []byte {
@@ -103,8 +103,8 @@ func TestHostileSizes(t *testing.T) {
 	}
 	for _, f := range formats {
 		content := write(t, f, lake.Traces, lake.WriterOptions{RowGroupRows: 20}, random(lake.Traces, randtel.New(3)))
-		// All of a Parquet file's sizes are in its pages' heads and its footer; those of an
-		// Arrow stream are in the heads of its messages.
+		// The sizes in a Parquet file are in the headers of its pages and in its footer. The sizes
+		// in an Arrow stream are in the metadata of its messages.
 		from := max(len(content)-(16<<10), 0)
 		if f == lake.Arrow {
 			from = 0

@@ -136,8 +136,7 @@ func eachTable(t *testing.T, f func(t *testing.T, format lake.Format, s lake.Sig
 	}
 }
 
-// TestRandomRoundTrip: any telemetry comes back bit by bit, from small and large row
-// groups.
+// TestRandomRoundTrip: any telemetry is read back bit by bit, from small and large row groups.
 func TestRandomRoundTrip(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
@@ -158,8 +157,8 @@ func TestRandomRoundTrip(t *testing.T) {
 	})
 }
 
-// TestRecordedRoundTrip: the recordings come back, and no item of them needs the column
-// otlp, but log records with bytes inside of their bodies.
+// TestRecordedRoundTrip: the recordings are read back unchanged. Only log records with bytes
+// inside of their bodies need the column otlp.
 func TestRecordedRoundTrip(t *testing.T) {
 	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
 		batches := recorded(t, s)
@@ -215,7 +214,7 @@ func withBytes(batches []lake.Batch) (n int64) {
 	return n
 }
 
-// TestEmpty: a table without rows is a table.
+// TestEmpty: a table without rows can be written and read.
 func TestEmpty(t *testing.T) {
 	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
 		r, err := open(f, write(t, f, s, lake.WriterOptions{}), lake.Limits{})
@@ -292,7 +291,7 @@ func requireTyped(t testing.TB, f lake.Format, content []byte) {
 	}
 }
 
-// requireKind fails if an error is none of this package.
+// requireKind fails if an error is not an error of this package.
 func requireKind(t testing.TB, err error) {
 	t.Helper()
 	if !errors.Is(err, lake.ErrCorrupt) && !errors.Is(err, lake.ErrSchema) && !errors.Is(err, lake.ErrLimit) {
@@ -310,8 +309,7 @@ func fuzz(f *testing.F, format lake.Format) {
 func FuzzParquet(f *testing.F) { fuzz(f, lake.Parquet) }
 func FuzzArrow(f *testing.F)   { fuzz(f, lake.Arrow) }
 
-// TestRecordBatches: the rows of a builder hold the items, in memory and in files that they
-// are written to.
+// TestRecordBatches: the rows of a builder contain the items, in memory and in files.
 func TestRecordBatches(t *testing.T) {
 	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
 		b, err := lake.NewBuilder(f, s, []string{"host.name"})
@@ -372,7 +370,8 @@ func TestRecordBatches(t *testing.T) {
 	require.ErrorContains(t, err, `the table already has a column "body"`)
 }
 
-// TestFlush: a reader of an Arrow stream gets the rows before Flush while the stream goes on.
+// TestFlush: a reader of an Arrow stream receives the rows before Flush while the stream is
+// still being written.
 func TestFlush(t *testing.T) {
 	batches := recorded(t, lake.Logs)
 	var out bytes.Buffer

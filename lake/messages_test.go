@@ -38,8 +38,8 @@ func TestMissingColumns(t *testing.T) {
 	require.ErrorContains(t, new(Reader).check(twice), "it has 2 columns named otlp, not 1")
 }
 
-// DuckDB names its own zone, whose times are those of UTC. Times of another unit or
-// without a zone are refused, also inside of lists.
+// DuckDB writes times with its own time zone, but the values are in UTC. Times with another
+// unit or without a time zone are refused, also inside of lists.
 func TestZones(t *testing.T) {
 	f := func(signal Signal, unit arrow.TimeUnit, zone, want string) {
 		t.Helper()

@@ -250,8 +250,8 @@ func TestSlices(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// A dictionary that grows too large ends, and the values after it are written as they are.
-// Each row group begins with a dictionary again.
+// If a dictionary grows too large, the further values are written without a dictionary. Each
+// row group begins with a dictionary again.
 func TestLargeDictionary(t *testing.T) {
 	fields := []arrow.Field{optional("text", text), optional("number", arrow.PrimitiveTypes.Int64)}
 	schema := arrow.NewSchema(fields, nil)
@@ -295,7 +295,7 @@ func TestLargeDictionary(t *testing.T) {
 		require.NoError(t, err)
 		first, last := 8192*batches*group+1, 8192*batches*(group+1)
 		low, high := statistics.(*metadata.ByteArrayStatistics).Min(), statistics.(*metadata.ByteArrayStatistics).Max()
-		for n := first; n <= last; n++ { // of all values, with the dictionary and without
+		for n := first; n <= last; n++ { // all values, with and without the dictionary
 			if v := got[0][n-1]; v < string(low) || v > string(high) {
 				t.Fatalf("%s is not between %s and %s", v, low, high)
 			}
