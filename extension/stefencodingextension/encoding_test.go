@@ -29,7 +29,7 @@ import (
 // changes it.
 var items = canon.Options{SortAttributes: true}
 
-// configs are configurations that lose nothing of what the recordings hold.
+// configs are configurations that can represent all data of the recordings.
 var configs = []string{
 	"{}",
 	"{compression: none}",
@@ -120,7 +120,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestCutMessage: a message that lost its end is refused, whatever is missing.
+// TestCutMessage: a truncated message is refused, whatever is missing.
 func TestCutMessage(t *testing.T) {
 	for _, config := range []string{"{}", "{compression: none}"} {
 		e := newEncoding(t, config)
@@ -228,8 +228,8 @@ func TestReferenceSchema(t *testing.T) {
 	require.Equal(t, td.SpanCount(), got.SpanCount())
 }
 
-// TestDecodedLimit: what a message decodes to is bounded as OTLP, since a few
-// bytes can repeat a large value very often.
+// TestDecodedLimit: the size of a decoded message as OTLP is bounded, because a few bytes can
+// repeat a large value very often.
 func TestDecodedLimit(t *testing.T) {
 	ld := plog.NewLogs()
 	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -251,8 +251,8 @@ func TestDecodedLimit(t *testing.T) {
 	require.Equal(t, 8, got.LogRecordCount())
 }
 
-// TestUnencodableItems: items over a limit of the format are left out, and the
-// message has the others.
+// TestUnencodableItems: items over a limit of the format are omitted, and the message contains
+// the others.
 func TestUnencodableItems(t *testing.T) {
 	td := ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()

@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkLevels reports the bytes and the CPU time of an item at each level of zstd, in
-// messages of a number of items. The levels take turns, and the least time of each counts, so
-// that other work on the machine matters little.
+// messages of a number of items. The levels are measured in turn, and the minimum time of each
+// counts, so that other work on the machine has little influence.
 func BenchmarkLevels(b *testing.B) {
 	levels := []string{"fastest", "default", "better", "best"}
 	encodings := make([]*stefEncoding, len(levels))

@@ -168,8 +168,8 @@ func compressed(tb testing.TB, b []byte, newWriter func(io.Writer) io.WriteClose
 	return out.Len()
 }
 
-// BenchmarkSize reports the bytes of an item in messages of a number of items,
-// for STEF and for otlp_proto behind the compressions of a producer.
+// BenchmarkSize reports the bytes of an item in messages of a number of items, for STEF and
+// for otlp_proto with each compression of a producer.
 func BenchmarkSize(b *testing.B) { benchmarkSize(b, recordings(b)) }
 
 // BenchmarkSizeLarge is BenchmarkSize with the large real sets.
@@ -296,9 +296,9 @@ func recordBatch(tb testing.TB, batch []message, as string, alone, plain *stefEn
 	return compressZstd(tb, values), items
 }
 
-// TestRecordBatches: where a producer compresses several messages together, those without
-// compression of their own are smaller than otlp_proto. Messages of 100 points of the
-// recorded metrics are not.
+// TestRecordBatches: if a producer compresses several messages together, STEF messages without
+// compression of their own are smaller than otlp_proto. Messages of 100 points of the recorded
+// metrics are an exception.
 func TestRecordBatches(t *testing.T) {
 	plain := newEncoding(t, "{compression: none}")
 	for _, s := range recordings(t) {
@@ -355,7 +355,7 @@ func requireSmaller(t *testing.T, sources []source, numbers ...int) {
 	}
 }
 
-// BenchmarkMarshal takes the time and memory of marshaling messages.
+// BenchmarkMarshal measures the time and memory of marshaling messages.
 func BenchmarkMarshal(b *testing.B) {
 	e := newEncoding(b, "{}")
 	benchmarkMessages(b, "stef", func(m *message) func() error {
@@ -366,7 +366,7 @@ func BenchmarkMarshal(b *testing.B) {
 	})
 }
 
-// BenchmarkUnmarshal takes the time and memory of unmarshaling messages.
+// BenchmarkUnmarshal measures the time and memory of unmarshaling messages.
 func BenchmarkUnmarshal(b *testing.B) {
 	e := newEncoding(b, "{}")
 	benchmarkMessages(b, "stef", func(m *message) func() error {

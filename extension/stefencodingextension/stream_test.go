@@ -55,8 +55,8 @@ func TestStreamDecoder(t *testing.T) {
 	require.Equal(t, records, d.Offset())
 }
 
-// TestStreamDecoderResumes: from any offset on, a new decoder returns what
-// follows, and batches are as small as is asked.
+// TestStreamDecoderResumes: a new decoder with any offset returns the records after the
+// offset, in batches of at most the requested size.
 func TestStreamDecoderResumes(t *testing.T) {
 	file, batches := logsFile(t)
 	all := plog.NewLogs()
@@ -122,7 +122,7 @@ func TestMetricsStreamDecoder(t *testing.T) {
 
 }
 
-// TestStreamDecoderFlushBytes: batches are as small as asked, in bytes of OTLP.
+// TestStreamDecoderFlushBytes: batches have at most the requested size in bytes of OTLP.
 func TestStreamDecoderFlushBytes(t *testing.T) {
 	all := plog.NewLogs()
 	for _, ld := range recordedLogs(t) {
