@@ -39,7 +39,7 @@ func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client,
 }
 
 // Open opens a stream of records of root and waits until the server has named the
-// schema it reads. Errors are of type *Error, except those of mistakes in the
+// schema it reads. Errors are of type *Error, except errors about mistakes in the
 // program, such as a nil option.
 //
 // ctx bounds only the opening. An open stream lives until Close is called or until
@@ -82,7 +82,7 @@ func (c *Client) target() string {
 	return " to " + conn.Target()
 }
 
-// late returns the error of an opening that took too long. It includes the last
+// late returns the error of an Open that did not finish in time. It includes the last
 // error of gRPC, which often names the cause.
 func (c *Client) late(ctx context.Context, err error) error {
 	e := errorf(KindUnavailable, "the server did not answer within %v", c.config.handshakeTimeout)

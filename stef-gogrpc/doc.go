@@ -77,7 +77,7 @@
 // fields than the ends agreed on: the constructor of the writer then returns an *Error
 // of KindIncompatible.
 //
-// # What is promised
+// # Guarantees
 //
 // Delivery is at least once. An acknowledgement means that the server's handler accepted
 // the record or reported it bad: Stream.Rejected and WithOnResponse list the bad records.
@@ -90,8 +90,8 @@
 // Stream.WriteRecords copies the chunk. The caller may reuse the chunk when the
 // call returns.
 //
-// The caller owns connections, gRPC servers and contexts. A Stream holds one
-// goroutine until it ends: by Close, by the server, or with the connection.
+// The caller owns connections, gRPC servers and contexts. A Stream has one goroutine
+// until the stream ends: by Close, by the server, or with the connection.
 //
 // # Limits
 //
@@ -124,7 +124,7 @@
 // OTLP. There is no other retry table; the exporter uses this one, too.
 //
 // The text of an error of Open names the target of the connection and ends with the
-// text of gRPC, which tells mistakes about the connection apart:
+// text of gRPC, which shows the mistake:
 //
 //	connection refused                     nothing listens there: check host and port;
 //	                                       a target without a port uses port 443

@@ -14,8 +14,8 @@ type Handler interface {
 	// over; the handler should then return soon.
 	//
 	// The stream ends when ServeSTEF returns. Before that, the server sends all
-	// acknowledgements and rejections, whatever ServeSTEF returns. The status for
-	// the client is
+	// acknowledgements and rejections, also if ServeSTEF returns an error. The status
+	// for the client is
 	//
 	//	nil                          OK
 	//	an *Error, a gRPC status     that

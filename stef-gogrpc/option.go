@@ -24,7 +24,7 @@ const (
 	// DefaultMaxUnackedBytes bounds the bytes that a stream has sent and the
 	// server has not acknowledged.
 	DefaultMaxUnackedBytes = 64 << 20
-	// DefaultHandshakeTimeout is how long a server may take to answer.
+	// DefaultHandshakeTimeout is the maximum time to open a stream.
 	DefaultHandshakeTimeout = 10 * time.Second
 )
 
@@ -112,7 +112,8 @@ func WithDictBytes(bytes int) ClientOption {
 	}
 }
 
-// applyOptions applies options to config. function is the one that received them.
+// applyOptions applies options to config. function is the name of the function that received
+// them.
 func applyOptions[C any, O ~func(*C) error](function string, config *C, options []O) error {
 	for i, option := range options {
 		if option == nil {

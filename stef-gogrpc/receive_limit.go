@@ -178,8 +178,8 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// received counts bytes that were read. It reports whether more are held than before, and
-// whether the connection is open.
+// received counts bytes that were read. It reports whether the bytes of incomplete messages
+// increased, and whether the connection is open.
 func (c *limitedConn) received(b []byte) (grown, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,8 +236,8 @@ type messageBytes struct {
 	plain  bool // clear the compressed flag
 }
 
-// receive counts a part of the data, and the cost of its frame if a message is
-// incomplete after it. It returns the change of the held bytes.
+// receive counts a part of the data, and the cost of its frame if a message is incomplete
+// after it. It returns the change of the number of bytes of incomplete messages.
 func (m *messageBytes) receive(b []byte, cost int64) int64 {
 	before := m.held
 	for len(b) > 0 {
@@ -293,7 +293,7 @@ type http2Frames struct {
 	stream      uint32
 	left        int // bytes of the payload that are still expected
 	begun       bool
-	padding     int // bytes at the end of the payload that are no data
+	padding     int // bytes of padding at the end of the payload
 }
 
 // each calls visit for each part of a payload in b, and for each frame without a payload.

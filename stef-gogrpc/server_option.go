@@ -92,8 +92,8 @@ func WithMaxStreams(n int) ServerOption {
 // RESOURCE_EXHAUSTED.
 //
 // If unfinished chunks fill the room, the server ends one stream, also with
-// RESOURCE_EXHAUSTED and a retry delay: the one that holds the most, among those
-// whose client has sent nothing for a second. The default is
+// RESOURCE_EXHAUSTED and a retry delay. Among the streams whose clients have sent
+// nothing for a second, it ends the one with the most bytes. The default is
 // DefaultMaxBufferedBytes.
 func WithMaxBufferedBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
@@ -183,8 +183,8 @@ func askedWindow(memory int64, streams int) int {
 	return window
 }
 
-// windowMemory is what a zstd decoder allocates for a window: the window, and room for
-// two blocks behind it and for one beside it. A block is at most 128 KiB.
+// windowMemory is the memory that a zstd decoder allocates for a window: a buffer for the
+// window and two blocks, and a buffer for one block. A block is at most 128 KiB.
 func windowMemory(window int) int64 { return int64(window) + 3*int64(min(window, 128<<10)) }
 
 // WithMaxStreamLifetime ends streams when they reach age d, so that load can move

@@ -63,8 +63,8 @@ type ServerStream struct {
 	sent      uint64 // the last id in a response; used by send
 }
 
-// finalResponses is how long a client may take to accept the last responses. They
-// are small, so only a client that reads no responses needs that long.
+// finalResponses is the maximum time to send the last responses. They are small, so only a
+// client that reads no responses needs that long.
 const finalResponses = 10 * time.Second
 
 // lastMoment replaces finalResponses when the client has disconnected or the deadline of

@@ -26,10 +26,10 @@ type BatchWriter[B any] interface {
 	// batch has no records, it returns the id of the last record written before. A
 	// *BatchError is permanent for the batch and leaves the stream usable; last
 	// then includes the records of the batch that were written, but Send does not
-	// wait for them. An error with a method Items() int says that so many items were
-	// left out and all others were written, such as stefpdata.ItemErrors: return it
-	// as it is, with the id of the last record. Send then waits for the others as
-	// usual. Any other error ends the stream.
+	// wait for them. An error with a method Items() int, such as
+	// stefpdata.ItemErrors, says that this number of items was omitted and all others
+	// were written: return it unwrapped, with the id of the last record. Send then
+	// waits for the others as usual. Any other error ends the stream.
 	WriteBatch(batch B) (last uint64, err error)
 	// Flush ends the frame, so that all written records are sent.
 	Flush() error

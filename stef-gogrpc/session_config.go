@@ -71,9 +71,9 @@ type SessionConfig struct {
 	// context of Send bounds how long a batch waits for it. AckTimeout also bounds
 	// how long a Send may continue after its context has ended. Default 15 s.
 	AckTimeout time.Duration
-	// DrainTimeout bounds Shutdown if its context has no deadline. It also bounds how long a
-	// draining stream without unanswered batches may take to end, counted from the start of
-	// the drain or from the last answer after it. Default 5 s.
+	// DrainTimeout bounds Shutdown if its context has no deadline. It also bounds the time
+	// until a draining stream without unanswered batches ends, counted from the start of the
+	// drain or from the last answer after it. Default 5 s.
 	DrainTimeout time.Duration
 
 	// IdleTimeout ends a stream in order when nothing was sent on it for that

@@ -17,8 +17,7 @@ type sessionStream interface {
 	// answers until they are settled, and removes the stream's own bounds on
 	// unacknowledged data. It is called before anything is written.
 	adopt(onNews func(ledger.News))
-	// answers returns what the server answered about the records, from the stream's
-	// ledger.
+	// answers returns the acknowledgements and rejections in the stream's ledger.
 	answers() session.Answers
 	// sentAtMost returns the id of the last record that may have been sent.
 	sentAtMost() uint64

@@ -34,7 +34,7 @@ const maxChunks = 1 << 16
 //
 // One goroutine at a time may write; all other methods are safe for concurrent
 // use. A Stream must be ended by Close, or by the server after CloseSend or Drain;
-// until then it holds a goroutine.
+// its goroutine runs until then.
 type Stream struct {
 	stream grpc.ClientStream
 	cancel context.CancelFunc
@@ -316,9 +316,9 @@ func (s *Stream) Rejected() []IDRange {
 }
 
 // AwaitAck waits until a record is acknowledged: accepted or reported bad. Use
-// Rejected to tell these apart. The record may be one that is not sent yet. If the
-// stream ends first, the error is that of Err or, after an end in order, one of
-// KindClosed. If ctx ends, the error wraps that of ctx.
+// Rejected to distinguish these cases. The record need not be sent yet. If the stream
+// ends first, AwaitAck returns the error of Err or, after an end in order, an error of
+// KindClosed. If ctx ends, the error wraps the error of ctx.
 func (s *Stream) AwaitAck(ctx context.Context, id uint64) error {
 	s.mu.Lock()
 	if id <= s.ledger.Acked() {

@@ -14,9 +14,9 @@ import (
 // still needs are kept even beyond the bound.
 const maxRejected = 1 << 16
 
-// Sender tracks the records of a sender: which records it sent, and what the
-// server answered about them. Its size is bounded by the unacknowledged chunks and
-// by maxRejected, whatever a server sends.
+// Sender tracks the records of a sender: which records were sent, and which of them the
+// server acknowledged or reported bad. Its size is bounded by the unacknowledged chunks
+// and by maxRejected, even if the server is hostile.
 type Sender struct {
 	// chunks from head on are sent and not acknowledged, in order.
 	chunks []sentChunk

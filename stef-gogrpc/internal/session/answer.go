@@ -121,7 +121,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	s.inOrder = orderly(cause)
 	found := s.failed && cause == nil && orderly(s.fault) // a write found the end, and the end is not a fault
 	if !found && s.fault != nil && (cause == nil || cause.Class == Canceled) {
-		// This end ended the stream, for a reason of its own.
+		// This end ended the stream, and s.fault is the reason.
 		cause, s.inOrder = s.fault, false
 	}
 	if cause == nil {

@@ -21,9 +21,9 @@ type Batch struct {
 	// Owner is the driver's reference for the batch.
 	Owner any
 
-	prev, next *Batch // neighbours in the list that holds the batch
+	prev, next *Batch // neighbours in the list of the batch
 	place      place
-	stream     *Stream // the stream that holds the batch; nil while it is in the queue
+	stream     *Stream // the stream to which the batch is assigned; nil while it is in the queue
 	settled    bool    // the result was decided; the batch may still be pending
 	gaveUp     bool    // the caller gave up while the batch was being encoded
 

@@ -26,7 +26,7 @@ const (
 	framesOfEvidence = 3
 	// An estimate is valid for minValid intervals. Then a frame waits for a whole interval
 	// to measure again. Each time that this confirms the estimate, its validity doubles, up
-	// to maxValid intervals. In the long run, these waits take 1 % of the time.
+	// to maxValid intervals. In the long run, these waits use 1 % of the time.
 	minValid, maxValid = 8, 100
 )
 

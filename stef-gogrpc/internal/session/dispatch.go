@@ -36,7 +36,7 @@ func (m *Machine) fill(now time.Time, out *Decisions) {
 	}
 	if m.closing && m.queue.len == 0 {
 		for _, s := range m.streams {
-			if s.inbox == nil { // otherwise Take calls fill soon
+			if s.inbox == nil { // otherwise Take will empty the inbox and call fill
 				m.retire(s, CloseShutdown, now, out)
 			}
 		}
