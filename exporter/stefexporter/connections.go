@@ -27,7 +27,7 @@ const (
 	// except for a jitter of a fifth. With the default of gRPC, two minutes, a peer that
 	// returns after minutes would wait for minutes until it receives data again.
 	maxReconnectPause = 5 * time.Second
-	// connectTimeout is how long an attempt to connect may take; this is the default of gRPC.
+	// connectTimeout bounds an attempt to connect. This is the default of gRPC.
 	connectTimeout = 20 * time.Second
 )
 

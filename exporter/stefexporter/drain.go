@@ -44,7 +44,7 @@ func joinDrain(c *Config) *drainTime {
 	return d
 }
 
-// share returns how long the shutdown of a signal may take if it begins now.
+// share returns the maximum time for the shutdown of a signal that begins now.
 func (d *drainTime) share() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()

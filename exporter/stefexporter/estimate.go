@@ -35,7 +35,7 @@ const (
 // compression of otlp_fallback. It converts some batches, and assumes the same number of
 // bytes per item for other batches of about the same number of items: small requests
 // repeat their resources more often, and compress less. The first batch of each size is
-// measured at once, even if that exceeds the budget: otherwise the items of a burst after
+// measured immediately, even if that exceeds the budget: otherwise the items of a burst after
 // the start would not be counted, while the bytes of their streams are.
 type estimate[B any] struct {
 	config *Config

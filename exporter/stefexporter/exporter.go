@@ -34,7 +34,7 @@ type stefExporter[B any] struct {
 	lookup func(ctx context.Context, host string) ([]string, error)
 	pauses pauses // shorter in tests
 
-	// life ends when pushes must return, whatever they wait for.
+	// life ends when all pushes must return, including those that wait.
 	life context.Context
 	end  context.CancelCauseFunc
 
@@ -134,8 +134,8 @@ func (x *stefExporter[B]) isStopping() bool {
 	}
 }
 
-// beginStop is called before exporterhelper stops: exporterhelper drains its queue
-// with pushes, and these must not take longer than Shutdown may.
+// beginStop is called before exporterhelper stops: exporterhelper drains its queue with
+// pushes, and these must end before the deadline of Shutdown.
 func (x *stefExporter[B]) beginStop(ctx context.Context) {
 	x.stopping.Do(func() {
 		close(x.stopped)

@@ -93,8 +93,8 @@ func (h *health) failing(err error) {
 }
 
 // handedBack records a batch that a stream did not deliver; opened is when that stream was
-// opened. One stream may hand back many batches when it ends, so only those of a stream that
-// was opened after the first failure show that the failure lasts.
+// opened. One stream may hand back many batches when it ends, so only a batch of a stream that
+// was opened after the first failure shows that the failure lasts.
 func (h *health) handedBack(opened time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

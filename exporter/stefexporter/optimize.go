@@ -24,7 +24,7 @@ const (
 // levelAuto selects the level of zstd by the signal and the schema of the stream.
 const levelAuto = "auto"
 
-// Apply sets the settings that the choice stands for.
+// Apply sets the settings that result from the choice.
 func (o Optimization) Apply(c *StefConfig) {
 	c.OptimizeFor = o
 	switch o {

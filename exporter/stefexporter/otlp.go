@@ -81,8 +81,8 @@ func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf(otlpFailed+"%w", plain(err))}
 }
 
-// accepted counts the items of a request that the peer accepted, except those that it
-// rejected. These must not be sent again.
+// accepted counts the items of a request that the peer accepted. In a partial success, the
+// peer rejected some items, which must not be sent again.
 func (o *otlpSender[B]) accepted(ctx context.Context, p signal.PartialSuccess, items int) {
 	rejected := int(min(max(p.Rejected, 0), int64(items)))
 	o.telemetry.dropped(ctx, dropPartial, rejected)
