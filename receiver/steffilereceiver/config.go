@@ -187,7 +187,7 @@ func depths(pattern string) string {
 	return before + rest + " and " + before + "*/" + rest
 }
 
-// maxDictionaries is the number of dictionaries that a reader can hold.
+// maxDictionaries is the number of dictionaries that a reader can use.
 const maxDictionaries = 4
 
 // maxMiB bounds each limit, so that sums of limits fit into an int on all platforms.

@@ -34,8 +34,8 @@ type tail[T any] struct {
 	used   uint64 // number of the last pass that read the file
 }
 
-// window is the part of a file that holds whole frames. When it is read to its end,
-// it asks for the next whole frame.
+// window is the part of a file that contains whole frames. When it is read to its end, it
+// calls more to find the next whole frame.
 type window struct {
 	file    io.ReaderAt
 	at, end int64

@@ -65,7 +65,7 @@ func beginsAsSTEF(file io.ReaderAt) bool {
 	return string(first) == signature[:len(first)] || len(second) > 0 && string(second) == signature[:len(second)]
 }
 
-// section is the part of a file that holds a stream.
+// section is the part of a file that contains a stream.
 type section struct {
 	file       io.ReaderAt
 	begin, end int64 // end is -1 for the end of the file

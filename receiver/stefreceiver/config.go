@@ -88,10 +88,9 @@ type LimitsConfig struct {
 	MaxDictMiBPerStream int `mapstructure:"max_dict_mib_per_stream"`
 	// MaxStreams bounds the streams of all clients together. 0 sets no bound.
 	MaxStreams int `mapstructure:"max_streams"`
-	// StreamMemoryLimitMiB bounds the memory that all streams hold between
-	// batches, beyond 3 MiB per stream: dictionaries, the buffers of the last
-	// frame, windows of zstd. When it is exceeded, the stream that holds the most
-	// is ended in order.
+	// StreamMemoryLimitMiB bounds the memory of all streams between batches, beyond
+	// 3 MiB per stream: dictionaries, the buffers of the last frame, windows of zstd.
+	// When it is exceeded, the stream with the most memory is ended in order.
 	StreamMemoryLimitMiB int `mapstructure:"stream_memory_limit_mib"`
 	// WindowMemoryMiB is a bound for the memory of the zstd windows of all streams. If the
 	// default windows would need more, the receiver asks clients of further streams for

@@ -112,8 +112,8 @@ const (
 )
 
 // handshakeCause returns the index of the hint for an error, or the number of hints. Each
-// cause has its own limit for log lines: one client that connects again and again must not
-// hide what is wrong with the others.
+// cause has its own limit for log lines: one client that connects repeatedly must not
+// suppress the log lines about other clients.
 func handshakeCause(err error) int {
 	for i, h := range handshakeHints {
 		if strings.Contains(err.Error(), h.text) {

@@ -118,7 +118,7 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 	who, leave := p.core.parties.join(ctx)
 	defer leave()
 	var at place
-	defer at.release() // a request that is refused holds its place until its items are counted
+	defer at.release() // a refused request keeps its place until its items are counted
 	request.compression = compressionOf(ctx, request.data)
 	toll := newToll(p.core.decompression.lanes, who, int64(request.data.Len()))
 	request.toll = toll

@@ -19,9 +19,8 @@ import (
 )
 
 // refusal is the reason, as reported to the client, why data was not accepted.
-// Both protocols use the rules of OTLP: data that is refused permanently gets a
-// code that is never retried, and data that is refused temporarily gets
-// UNAVAILABLE with a retry delay.
+// Both protocols use the rules of OTLP: a permanent refusal has a code that is never
+// retried, and a temporary refusal has UNAVAILABLE with a retry delay.
 type refusal struct {
 	permanent bool
 	status    *status.Status
