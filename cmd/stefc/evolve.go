@@ -191,8 +191,8 @@ func generatedSchema(dir string) *generated {
 	return nil // stefc did not generate the file
 }
 
-// generatedBase returns the wire schema of a root in the generated code in a folder, as
-// the end of a message, or "" if it is that of now.
+// generatedBase returns the wire schema of a root in the generated code in a folder, as the end
+// of a message. It returns "" if the wire schema has not changed.
 func generatedBase(dir string, now *schema.Struct) string {
 	old := generatedSchema(dir)
 	if old == nil {
@@ -205,8 +205,8 @@ func generatedBase(dir string, now *schema.Struct) string {
 	return fmt.Sprintf(", that of the code in %s is %s=%s", filepath.Clean(dir), root.Name, schema.WireOf(root).Text())
 }
 
-// schemasIn returns the schema that the constants of a generated file hold, without and
-// with the fields of the other form, or nil.
+// schemasIn returns the schema in the constants of a generated file, without and with the
+// fields of the other form, or nil.
 func schemasIn(content []byte) (plain, whole *schema.Schema) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", content, parser.SkipObjectResolution)
 	if err != nil {

@@ -21,7 +21,7 @@ type formFile struct {
 	schema *schema.Schema
 }
 
-// formCheck finds what a form cannot add to a schema.
+// formCheck finds definitions that a form must not add to a schema.
 type formCheck struct {
 	path string // of the schema
 	base *schema.Schema
@@ -64,7 +64,7 @@ func (c *formCheck) refuse(name string, pos schema.Pos, message string) {
 	c.list = append(c.list, idl.Diagnostic{Filename: c.form.path, Pos: pos, Width: utf8.RuneCountInString(name), Message: message})
 }
 
-// structDef checks a struct or oneof against the one that it continues.
+// structDef checks a struct or oneof of the form against the definition that it extends.
 func (c *formCheck) structDef(s *schema.Struct) {
 	own := find(c.base.Structs, func(own *schema.Struct) bool { return own.Name == s.Name })
 	switch {

@@ -29,7 +29,7 @@ func usagef(format string, args ...any) error {
 	return &usageError{text: fmt.Sprintf(format, args...)}
 }
 
-// completef is usagef for a text that says what to do.
+// completef is like usagef, for a text that already says what to do.
 func completef(format string, args ...any) error {
 	return &usageError{text: fmt.Sprintf(format, args...), complete: true}
 }

@@ -320,7 +320,7 @@ func skippedSignals(w io.Writer, res *convert.Result) {
 	}
 }
 
-// notesOf prints what a command that only reads has omitted.
+// notesOf prints what was omitted by a command that only reads.
 func notesOf(w io.Writer, res *convert.Result) {
 	skippedSignals(w, res)
 	warn(w, &convert.Result{Ignored: res.Ignored, Edited: res.Edited})

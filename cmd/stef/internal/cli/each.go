@@ -97,7 +97,7 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 	return nil
 }
 
-// holds reports whether a file has items of a root, or cannot be read.
+// holds reports whether a file contains items of a root, or cannot be read.
 func holds(name string, root *stream.Root) bool {
 	in, err := file.Open(name, nil)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // maxSchema bounds the size of a schema file, like the limit of the compiler.
 const maxSchema = idl.MaxSourceBytes
 
-// The maxima of --memory-mib and --depth are those of stef.Limits.
+// The maximum values of --memory-mib and --depth, as in stef.Limits.
 const (
 	maxMemoryMiB = min(1<<20, math.MaxInt>>20)
 	maxDepth     = 100_000
@@ -138,7 +138,7 @@ type opened struct {
 	// framed says that the file has format stef-parts, and that the command reads its
 	// messages one by one.
 	framed bool
-	// head holds the headers of a stream that is read with --schema, or nil if they
+	// head contains the headers of a stream that is read with --schema. It is nil if they
 	// cannot be read.
 	head *dynamic.Header
 	// other is the root of the stream if that is not --root and only one root of --schema

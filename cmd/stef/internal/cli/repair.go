@@ -115,7 +115,7 @@ var errLost = errors.New("a part of the input is lost")
 // readable headers is damaged, not cut within them.
 const maxHeaders = 4 << 10
 
-// headless adds to an error of the headers of a stream what it means.
+// headless adds an explanation to an error about the headers of a stream.
 func headless(name string, err error) error {
 	var at *dynamic.Error
 	var bad *file.ContentError

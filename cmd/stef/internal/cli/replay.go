@@ -323,7 +323,7 @@ var sendCauses = []struct{ cause, text, hint string }{
 	{"name resolver error", "no such host", "check the name"},
 }
 
-// sendPrefix is what the sender says about a batch before the cause.
+// sendPrefix is the text of the sender before the cause of an error.
 var sendPrefix = regexp.MustCompile(`^(batch \d+: )?(no STEF stream yet: |no STEF stream: |not accepted yet: )?`)
 
 // With TLS 1.3, an endpoint that wants a certificate of the client closes the connection
@@ -359,7 +359,7 @@ func (c *replayer) plainly(err error) error {
 // secure reports whether replay uses TLS.
 func (c *replayer) secure() bool { return c.tls || c.ca != "" || c.cert != "" }
 
-// credentials returns what the flags say about TLS.
+// credentials returns the credentials that the TLS flags describe.
 func (c *replayer) credentials() (credentials.TransportCredentials, error) {
 	if (c.cert == "") != (c.key == "") {
 		return nil, usagef("--cert and --key belong together: give both")

@@ -93,7 +93,7 @@ func (env *Env) report(c *command, err error) int {
 	var failed *file.Error
 	var mixed *convert.MixedError
 	if errors.As(err, &failed) && errors.Is(failed.Err, syscall.EPIPE) {
-		return ExitIO // the reader of a pipe has ended, such as head: that is no error to report
+		return ExitIO // the reader of a pipe, such as head, has ended: print no error
 	}
 	fmt.Fprintf(env.Stderr, "stef %s: %s\n", c.name, message(err))
 	switch {

@@ -41,8 +41,8 @@ func newTape(name string, s otlpfile.Signal) (*tape, error) {
 	return t, nil
 }
 
-// lock locks a file. It tries again for a while, because a receiver that checks whether a
-// file is locked holds the lock for a moment.
+// lock locks a file. It retries for a while, because a receiver locks a file for a moment to
+// check whether the file is locked.
 func lock(f *os.File) error {
 	for range 100 {
 		if rotate.Lock(f) {

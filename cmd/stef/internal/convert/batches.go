@@ -58,9 +58,9 @@ func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, er
 	}, b, nil
 }
 
-// Signals returns the signals of a file of JSON or of parts that have items, and with
-// messages also those of a file of format stef-parts. For other formats it returns none:
-// their files have one signal.
+// Signals returns the signals that have items in a file of JSON or of parts. If messages is
+// set, it does so for files of format stef-parts, too. For other formats it returns none,
+// because their files have one signal.
 func Signals(in *file.Input, messages bool) ([]otlpfile.Signal, error) {
 	o := &Options{}
 	var err error

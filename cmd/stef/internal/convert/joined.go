@@ -20,7 +20,7 @@ import (
 // table reports whether a format is one of package lake.
 func (f Format) table() bool { return f == Parquet || f == Arrow }
 
-// otlp reports whether a format holds OTLP messages.
+// otlp reports whether files of a format contain OTLP messages.
 func (f Format) otlp() bool { return f == OTLPParts || f == OTLP || f == OTLPJSON }
 
 var lakeSignals = map[otlpfile.Signal]lake.Signal{
@@ -179,7 +179,7 @@ type joined struct {
 	sink       sink
 	res        *Result
 	first      string // the first input with items
-	unmeasured bool   // an input is not OTLP, so the requests are not those of all items
+	unmeasured bool   // an input is not OTLP, so the requests do not cover all items
 
 	now   *Options // options of the current input
 	items int      // number of items of the current input

@@ -30,7 +30,7 @@ var likenesses = []struct{ head, what string }{
 // shownHead is the number of bytes that a message shows of the beginning of a file.
 const shownHead = 24
 
-// Likeness tells how content of an unknown format begins and what it looks like.
+// Likeness describes content of an unknown format: how it begins and what it looks like.
 func Likeness(head []byte) string {
 	return fmt.Sprintf("it begins with %q and looks like %s", head[:min(len(head), shownHead)], kindOf(head))
 }

@@ -17,8 +17,7 @@ type Dict struct {
 	// Struct distinguishes dictionaries of structs from those of strings and
 	// bytes.
 	Struct bool
-	// Entries is the number of entries sent, Most the largest number held at a
-	// time.
+	// Entries is the number of entries sent, Most the largest number at a time.
 	Entries, Most int
 	// Bytes is the size of the texts of the entries; unknown for structs.
 	Bytes int64

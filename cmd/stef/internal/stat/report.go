@@ -92,7 +92,8 @@ func (r *Report) Restarts(flag dynamic.FrameFlags) int {
 	return n
 }
 
-// Checksums counts the frames with records, and those of them that end with a checksum.
+// Checksums returns the number of frames with records (all), and how many of them end with a
+// checksum (with).
 func (r *Report) Checksums() (with, all int) {
 	for _, f := range r.Frames {
 		if f.Records > 0 {

@@ -1,9 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stream opens STEF streams whose root is unknown: a stream does not
-// name it. The roots are those of OpenTelemetry, or those of a user's schema
-// that Load reads.
+// Package stream opens STEF streams whose root is unknown, because a stream does not name
+// its root. The possible roots are the roots of OpenTelemetry, or the roots of a user's
+// schema that Load reads.
 //
 //	root, src, err := stream.Roots().Recognise(src)
 //	r, err := root.Records(src)

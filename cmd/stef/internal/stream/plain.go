@@ -32,8 +32,8 @@ func (r *Root) PlainRecords(src io.Reader) (*PlainReader, error) {
 	return p, nil
 }
 
-// Root returns the struct of the records. It is that of the Root, unless a schema of the
-// user has the fields of the compact form.
+// Root returns the struct of the records. It is Root.Struct, unless a schema of the user has
+// the fields of the compact form.
 func (r *PlainReader) Root() *schema.Struct { return r.root }
 
 // Records returns how many records were read.

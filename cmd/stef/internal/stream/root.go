@@ -51,8 +51,8 @@ type Root struct {
 	meanings map[string]string // comments by the path of the column
 }
 
-// Meaning explains a column that only streams in the compact form have. It returns ""
-// for other columns, which hold the field of the same name.
+// Meaning explains a column that only streams in the compact form have. It returns "" for
+// other columns, which contain the field of the same name.
 func (r *Root) Meaning(path string) string { return r.meanings[path] }
 
 // explain collects the comments of the fields of the compact form, below path.
@@ -72,7 +72,7 @@ func (r *Root) explain(path string, fields []*schema.Field) {
 
 // Limits bound what is read. A field that is 0 means its default.
 type Limits struct {
-	// MemoryBytes bounds the memory of a record, and that of all dictionaries
+	// MemoryBytes bounds the memory of a record, and the memory of all dictionaries
 	// together.
 	MemoryBytes int
 	// Depth bounds how deep values are nested.
