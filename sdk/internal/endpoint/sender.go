@@ -29,7 +29,7 @@ type Sender[B any] struct {
 	calls   calls
 	stats   counters
 
-	// life ends when exports must return, whatever they wait for.
+	// life ends when all exports must return, including those that wait.
 	life context.Context
 	end  context.CancelCauseFunc
 
@@ -56,7 +56,7 @@ const (
 	// idleTimeout is longer than the usual export interval of metrics, so that their
 	// stream stays open between exports.
 	idleTimeout = 2 * time.Minute
-	// encodingGrace is how long an export may take to encode after its context has
+	// encodingGrace is how long an export may continue to encode after its context has
 	// ended. A stream that is still encoding after this time is blocked by its peer.
 	encodingGrace = 50 * time.Millisecond
 	// backoffMultiplier is the factor by which each further wait grows.

@@ -111,7 +111,7 @@ func (x *Exporter[B]) fail(items int, err error) error {
 	return fmt.Errorf("stef: files in %s: %w", x.dir, err)
 }
 
-// ForceFlush writes what is in the unfinished frame.
+// ForceFlush writes the unfinished frame.
 func (x *Exporter[B]) ForceFlush(ctx context.Context) error {
 	if x.closed.Load() {
 		return nil

@@ -9,8 +9,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// The limits of an item, the same as those of package stefpdata: every reader
-// accepts what is within them.
+// The limits of an item, the same as in package stefpdata. Every reader accepts items within
+// these limits.
 //
 // spec: #limits
 const (

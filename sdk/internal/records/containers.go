@@ -26,7 +26,7 @@ type containers struct {
 	resources map[resourceKey]*entry[otelstef.Resource]
 	scopes    map[instrumentation.Scope]*entry[otelstef.Scope]
 
-	// The containers of the last item, which are usually those of the next one.
+	// The containers of the last item, which the next item usually has, too.
 	resource     *resource.Resource
 	lastResource *entry[otelstef.Resource]
 	scope        instrumentation.Scope

@@ -9,7 +9,7 @@
 // attribute sets, which the SDK never changes; maxContainers and maxSets bound their
 // number.
 //
-// The mapping is that of the OTLP exporters of the SDK, with three differences. The
+// The mapping is the same as in the OTLP exporters of the SDK, with three differences. The
 // trace state of a link is written; the OTLP exporters drop it. Resources that differ
 // only in their schema URL are not merged. Metrics without points are not written,
 // because a record is a point. The tests compare every field.

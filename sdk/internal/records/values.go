@@ -87,7 +87,7 @@ type pairs[P any] interface {
 	Value(int) P
 }
 
-// kind holds the functions that differ between the types of values.
+// kind contains the functions that differ between the types of values.
 type kind[P any, M pairs[P]] struct {
 	setNone func(P)
 	setMap  func(P) M
@@ -187,7 +187,7 @@ func each[V any, P value[V], T any](c *copier, dst P, src []T, depth int, set fu
 	return nil
 }
 
-// setMap sets dst to the pairs of a map, which the SDK holds sorted by key.
+// setMap sets dst to the pairs of a map. The SDK keeps them sorted by key.
 func setMap[V any, P value[V], M pairs[P]](c *copier, k *kind[P, M], dst M, src []attribute.KeyValue, depth int) error {
 	if err := c.takeList(0, depth); err != nil {
 		return err

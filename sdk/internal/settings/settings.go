@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings holds the configuration of the exporters: what options and
-// environment variables set.
+// Package settings contains the configuration of the exporters, which options and environment
+// variables set.
 package settings
 
 import (

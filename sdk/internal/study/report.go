@@ -14,7 +14,7 @@ import (
 
 // Plan says how much a study measures.
 type Plan struct {
-	Rounds int           // rounds of each configuration; the one with the fewest lost spans and then the least CPU time counts
+	Rounds int           // rounds of each configuration; the best counts: fewest lost spans, then least CPU time
 	Batch  time.Duration // length of a run with the batch processor
 	Rate   int           // spans per second in such a run
 	Simple int           // number of spans with the simple processor and an exporter without a network
