@@ -15,7 +15,7 @@ import (
 // countEdited counts the rows with OTLP whose other columns do not describe this OTLP: another
 // program changed them. It builds the rows again from the OTLP, reads the readable columns
 // of both rows as OTLP, and compares the results. So types and time zones of columns do not
-// matter. This takes about 10 µs for a row with OTLP, and no time for other rows.
+// matter. The cost is about 10 µs for a row with OTLP, and nothing for other rows.
 func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 	c := newColumns(batch, r.at)
 	if c.otlp.NullN() == c.n {

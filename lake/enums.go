@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// names holds the names of the values of an enum, from 0 on. A value without a
-// name is written as its number. Value 0 means unset and is written as null.
+// names contains the names of the values of an enum, from 0 on. A value without a name is
+// written as its number. Value 0 means unset and is written as null.
 type names []string
 
 var (

@@ -50,7 +50,7 @@ type Reader struct {
 	next    func() (arrow.RecordBatch, error)
 	release func()
 	err     error
-	batches int    // row groups of a Parquet file, or those of a stream that were read
+	batches int    // row groups of a Parquet file, or record batches of a stream that were read
 	otlp    uint64 // rows whose item is in the column otlp
 	edited  uint64 // rows of otlp whose other columns do not describe the item
 }
@@ -134,7 +134,7 @@ func ended(src io.ReaderAt) bool {
 	return err != nil || string(end[:]) == magic
 }
 
-// neededLeaves returns the leaf columns of a Parquet file that hold items. It omits
+// neededLeaves returns the leaf columns of a Parquet file from which items are read. It omits
 // columns that are derived from others and columns that this package does not know.
 func neededLeaves(f *file.Reader, s Signal) (leaves []int) {
 	needed := map[string]bool{}
@@ -150,7 +150,7 @@ func neededLeaves(f *file.Reader, s Signal) (leaves []int) {
 	return leaves
 }
 
-// begin starts to read, with all columns of the file or with those that hold items.
+// begin starts to read, with all columns of the file or only those from which items are read.
 func (r *Reader) begin(all bool) error {
 	if r.start == nil {
 		return nil
@@ -245,7 +245,7 @@ func nextRecord(r records) (arrow.RecordBatch, error) {
 	return nil, io.EOF
 }
 
-// check finds the columns that hold items, and refuses tables that lack one.
+// check finds the columns from which items are read, and refuses tables without one of them.
 func (r *Reader) check(schema *arrow.Schema) error {
 	name, ok := schema.Metadata().GetValue(signalKey)
 	if !ok {
@@ -264,7 +264,7 @@ func (r *Reader) check(schema *arrow.Schema) error {
 	return r.locate(schema)
 }
 
-// locate stores the indexes of the columns that hold items.
+// locate stores the indexes of the columns from which items are read.
 func (r *Reader) locate(schema *arrow.Schema) error {
 	r.at = map[string]int{}
 	var missing []string
@@ -337,9 +337,9 @@ func (r *Reader) FromOTLP() uint64 { return r.otlp }
 func (r *Reader) Edited() uint64 { return r.edited }
 
 // NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The
-// batch is valid until the next call. Its columns are those of the file, unless Next
-// was called before for a Parquet file: then they are those that Next reads. Any other
-// error ends the file.
+// batch is valid until the next call. It has all columns of the file. If Next was called
+// before for a Parquet file, it has only the columns that Next reads. Any other error ends
+// the file.
 func (r *Reader) NextRecordBatch() (batch arrow.RecordBatch, err error) {
 	if r.err != nil {
 		return nil, r.err

@@ -119,8 +119,8 @@ type attributesColumn struct {
 	keys       []string
 }
 
-// rows builds the rows of a table. Its put methods record if a row cannot hold an
-// item exactly.
+// rows builds the rows of a table. Its put methods record whether a row represents an item
+// exactly.
 type rows struct {
 	schema *arrow.Schema
 	b      *array.RecordBuilder
@@ -132,7 +132,8 @@ type rows struct {
 	runs   []int
 	// changed is set if the next row has another resource or scope than the last.
 	changed bool
-	// sharedBytes and sharedInexact are those of the last row of shared.
+	// sharedBytes and sharedInexact are the values of bytes and inexact for the last row of
+	// shared.
 	sharedBytes   int
 	sharedInexact bool
 	chosen        []chosenKey
@@ -237,7 +238,8 @@ func (r *rows) valid(s string) string {
 	return s
 }
 
-// putTime appends a time; 0 is null, and so are times that a timestamp cannot hold.
+// putTime appends a time. It appends null for 0, and for times that a timestamp cannot
+// represent.
 func (r *rows) putTime(b *array.TimestampBuilder, t pcommon.Timestamp) {
 	if t == 0 || t > math.MaxInt64 {
 		r.inexact = r.inexact || t != 0

@@ -46,8 +46,8 @@ func col(name string, t arrow.DataType) arrow.Field {
 	return arrow.Field{Name: name, Type: t, Nullable: true}
 }
 
-// attributes returns the columns of attributes: their texts, and the types of those that
-// are not text.
+// attributes returns the columns of attributes: the values as text, and the types of the
+// values that are not text.
 func attributes(name string) []arrow.Field {
 	return []arrow.Field{col(name, pairs), col(name+"_types", word)}
 }
@@ -74,7 +74,7 @@ func derived(name string) bool { return name == "service_name" || name == "durat
 // otlpColumn contains an item as OTLP if the other columns cannot represent it exactly.
 var otlpColumn = col("otlp", blob)
 
-// ofSignal has the columns of each signal, without those of containers.
+// ofSignal contains the columns of each signal, without the columns of containers.
 var ofSignal = [...][]arrow.Field{
 	Metrics: slices.Concat(
 		[]arrow.Field{col("metric_name", word), col("metric_description", word), col("metric_unit", word), col("metric_type", word),

@@ -64,7 +64,7 @@ type Writer struct {
 	err     error
 }
 
-// sink writes rows to a file. It takes over the batches and releases them.
+// sink writes rows to a file. It becomes the owner of the batches and releases them.
 type sink interface {
 	write(b built) error
 	batches() int

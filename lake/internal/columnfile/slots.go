@@ -121,7 +121,7 @@ func eachRow(rep []uint8, f func(from, to int)) {
 }
 
 // leaves calls f with the values and slots of each leaf of a column, in the order of the
-// format. It takes over the memory of s.
+// format. The arena then owns the memory of s.
 func (m *arena) leaves(field arrow.Field, a arrow.Array, s slots, level uint8, f func(arrow.Array, slots)) {
 	if field.Nullable {
 		s.present(a)

@@ -35,8 +35,8 @@ type Options struct {
 	Plain []string
 }
 
-// Table is rows to write. The columns of the schema are those of Shared, if there are any,
-// followed by those of Rows.
+// Table contains rows to write. The columns of the schema are the columns of Shared, if there
+// are any, followed by the columns of Rows.
 type Table struct {
 	// Rows has a row for each row of the table.
 	Rows arrow.RecordBatch
@@ -90,8 +90,8 @@ func (c *counted) Write(b []byte) (int, error) {
 // Tell returns how many bytes were written.
 func (c *counted) Tell() int64 { return c.n }
 
-// NewWriter returns a writer of a file. Text columns of the schema have no dictionaries;
-// those of tables may have some. Close completes the file and does not close dst.
+// NewWriter returns a writer of a file. Text columns of the schema must not be dictionaries,
+// but text columns of tables may be. Close completes the file and does not close dst.
 func NewWriter(dst io.Writer, schema *arrow.Schema, o Options) (*Writer, error) {
 	properties := []parquet.WriterProperty{parquet.WithVersion(parquet.V2_LATEST), parquet.WithCreatedBy(o.CreatedBy)}
 	codec := compress.Codecs.Uncompressed
@@ -149,8 +149,8 @@ func emptyFile(schema *arrow.Schema, props *parquet.WriterProperties) (*metadata
 	return r.MetaData(), r.Close()
 }
 
-// Write adds rows to the row group. It takes over the batches of the table and releases
-// them. An error may be that of an earlier table.
+// Write adds rows to the row group. It becomes the owner of the batches of the table and
+// releases them. The error may be an error of an earlier table.
 func (w *Writer) Write(t Table) error {
 	if err := w.wait(); err != nil {
 		t.release()
