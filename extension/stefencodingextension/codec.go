@@ -137,7 +137,7 @@ func (x *codec[B]) writer() (*messageWriter[B], error) {
 }
 
 // release pools a writer, unless its message was large. It begins the next message now, so
-// that a pooled writer holds no zstd encoder and no frame.
+// that a pooled writer has neither a zstd encoder nor a frame.
 func (x *codec[B]) release(w *messageWriter[B]) error {
 	stats := w.Writer.Stats()
 	if w.buf.Cap() > maxPooledBuffer || stats.DictBytes > maxPooledState || stats.Records > maxPooledRecords {
@@ -238,8 +238,8 @@ func (x *codec[B]) reader(message []byte) (*messageReader[B], error) {
 	return r, err
 }
 
-// close pools a reader, unless its message was large. A pooled reader holds nothing of the
-// message, and no zstd decoder.
+// close pools a reader, unless its message was large. A pooled reader references neither the
+// message nor a zstd decoder.
 func (x *codec[B]) close(r *messageReader[B]) {
 	small := r.Reader.StateBytes() <= maxPooledState
 	r.source.Reset(nil)

@@ -67,8 +67,8 @@ func (x *codec[B]) explainStream(begin []byte, offset uint64, err error) error {
 	return fmt.Errorf("reading a stream of %s after record %d: %w", x.Name, offset, advise(err))
 }
 
-// beginning keeps the first bytes of a stream, which tell what the stream is if it
-// cannot be decoded.
+// beginning keeps the first bytes of a stream. If the stream cannot be decoded, they show
+// which format or signal it has.
 type beginning struct {
 	src  io.Reader
 	kept []byte
