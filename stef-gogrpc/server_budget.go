@@ -78,8 +78,7 @@ func (b *budget) acquire(ctx context.Context, n int64) error {
 	}
 }
 
-// blockedBy reports whether c is the next claim and unfinished chunks are what
-// it waits for.
+// blockedBy reports whether c is the next claim and waits because of unfinished chunks.
 func (b *budget) blockedBy(c *claim) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

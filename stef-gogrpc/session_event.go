@@ -11,8 +11,8 @@ import (
 )
 
 // SessionEvents are functions that a session calls when something happens, for
-// logs and metrics. A nil function is skipped. Calls are concurrent and never hold
-// a lock. An event of a batch is reported before its Send returns. The functions
+// logs and metrics. A nil function is skipped. Calls are concurrent, and no lock is held
+// during a call. An event of a batch is reported before its Send returns. The functions
 // must be quick: streams wait for them.
 //
 // stream is the number of the slot of the stream in the session, from 0.

@@ -348,7 +348,7 @@ func TestSessionBatchError(t *testing.T) {
 	})
 }
 
-// itemErrors is an error of a writer that wrote all other items of a batch, as
+// itemErrors is the error of a writer that omitted items of a batch and wrote all others, like
 // stefpdata.ItemErrors.
 type itemErrors int
 

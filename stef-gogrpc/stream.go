@@ -136,7 +136,7 @@ func (s *Stream) WriteRecords(chunk []byte, last uint64) (int, error) {
 	return s.WriteContext(context.Background(), chunk, last)
 }
 
-// WriteContext is WriteRecords with a context that bounds the wait. If ctx ends
+// WriteContext is like WriteRecords, but ctx bounds the wait. If ctx ends
 // before the chunk is started, nothing is sent, the error wraps that of ctx, and
 // the stream remains usable. A STEF writer is not usable after such an error; call
 // AwaitRoom first to avoid it. If ctx ends later, the chunk may be partly sent and

@@ -263,7 +263,7 @@ func TestFrames(t *testing.T) {
 			}
 			for _, period := range []time.Duration{60 * ms, 100 * ms, time.Second} {
 				check(fmt.Sprintf("bursts of 8 every %v", period), streams, func(s *sim) { s.bursts(8, period, ms/2) },
-					2.5*float64(streams)/8, 3*ms) // after a pause, the first frames end at once
+					2.5*float64(streams)/8, 3*ms) // after a pause, the first frames do not wait
 			}
 		}
 		for _, n := range []int{1, 4, 16} {
