@@ -50,9 +50,9 @@ type connections struct {
 	otlp *grpc.ClientConn
 	all  []*grpc.ClientConn
 
-	// changed is called when a connection for streams is made or lost, once it is set.
+	// changed, if it is set, is called when a connection for streams is made or lost.
 	changed atomic.Pointer[func()]
-	// ready is called when a connection for streams can be used, once it is set.
+	// ready, if it is set, is called when a connection for streams can be used.
 	ready    atomic.Pointer[func()]
 	watchers sync.WaitGroup
 }

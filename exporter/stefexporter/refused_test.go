@@ -82,8 +82,8 @@ func TestOldRefusal(t *testing.T) {
 	f("permission", ProtocolSTEF, codes.PermissionDenied)
 }
 
-// TestFreshRefusal sends a batch during whose wait the next attempt is refused. The batch is
-// dropped, and so are the batches of the next second.
+// TestFreshRefusal sends a batch that waits for the next attempt. The attempt is refused, so
+// the batch is dropped, and so are the batches of the next second.
 func TestFreshRefusal(t *testing.T) {
 	g := startGateway(t, codes.Unimplemented, "")
 	x := start(t, refusedConfig(g.addr, ProtocolSTEF))

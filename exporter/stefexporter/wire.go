@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// requestMeter counts the bytes of OTLP requests as they are sent, and notes which calls the
-// peer ended and when connections begin and end. STEF streams may use the same connection.
+// requestMeter counts the bytes of OTLP requests on the wire. It also notes which calls the
+// peer ended, and when connections begin and end. STEF streams may use the same connection.
 type requestMeter struct {
 	telemetry *telemetry
 	changed   func() // called when a connection is made or lost; may be nil
