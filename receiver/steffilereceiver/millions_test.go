@@ -26,7 +26,7 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// spanCounter counts each span by its id, and refuses batches now and then.
+// spanCounter counts each span by its id, and sometimes refuses a batch.
 type spanCounter struct {
 	mu       sync.Mutex
 	seen     []uint8

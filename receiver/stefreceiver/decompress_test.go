@@ -40,7 +40,7 @@ func textOf(n int) pmetric.Metrics {
 	return md
 }
 
-// Requests arrive as they were sent, whatever compresses them and whatever place they need.
+// Requests arrive unchanged, with each compression, and with small and large places.
 func TestCompressedRequests(t *testing.T) {
 	for _, name := range []string{"gzip", "zstd", "snappy"} {
 		to, _, metrics, _ := everything()

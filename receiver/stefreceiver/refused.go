@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// logPeriod is the minimum time between two log lines about clients of one kind: those
-// that are refused, and those whose streams end with an error.
+// logPeriod is the minimum time between two log lines of the same kind, such as those about
+// refused clients or about streams that end with an error.
 const logPeriod = time.Minute
 
 // limitedLog limits log lines about refused clients, so that clients cannot fill the
