@@ -236,8 +236,8 @@ func usage(stderr io.Writer, flags *flag.FlagSet) {
 	flags.PrintDefaults()
 }
 
-// parseFlags parses flags and arguments in any order, and returns the arguments. All
-// that follows -- are arguments.
+// parseFlags parses flags and arguments in any order, and returns the arguments. Everything
+// after "--" is an argument.
 func parseFlags(flags *flag.FlagSet, args []string) (rest []string, err error) {
 	for {
 		if err := flags.Parse(args); err != nil {

@@ -17,7 +17,7 @@ import (
 // record.
 const maxRequestBytes = 64 << 20
 
-// grpcZstd is the compression zstd of gRPC messages, which senders of OTLP may use.
+// grpcZstd implements the compression zstd for gRPC messages. Senders of OTLP may use it.
 type grpcZstd struct {
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder

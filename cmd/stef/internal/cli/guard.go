@@ -39,7 +39,7 @@ func (g *guard) cause(err error) error {
 	return err
 }
 
-// overwrite returns the error of replacing OUT if it exists and --force is not given.
+// overwrite returns an error if OUT exists and --force is not set.
 func (c *conversion) overwrite(inNames []string, outName string) error {
 	switch {
 	case c.force || outName == "-" || !exists(outName):

@@ -313,7 +313,8 @@ func withSeverities(t *testing.T, name string) []byte {
 	return out.Bytes()
 }
 
-// A copy of logs repeats texts of bodies; --mode ordered does not, as the README says.
+// A copy of a stream of logs is larger, because a body does not refer to other fields with the
+// same text. With --mode ordered, it does, as the README says.
 func TestCopyOfLogs(t *testing.T) {
 	dir := t.TempDir()
 	var sizes []int64

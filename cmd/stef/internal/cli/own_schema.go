@@ -108,8 +108,8 @@ func checkStream(in *file.Input) error {
 	return nil
 }
 
-// explain says what to do about an error of reading a stream, if the schema with which
-// it is read may be the reason.
+// explain adds advice to an error of reading a stream, if the schema that is used to read it
+// may be the reason.
 func (s *opened) explain(err error) error {
 	if errors.Is(err, dynamic.ErrReaderLimit) || errors.Is(err, stef.ErrLimit) {
 		return fmt.Errorf("%w; this is a limit of the tool, and the file may be undamaged: raise --memory-mib or --depth", err)
@@ -228,8 +228,8 @@ func (s *opened) newer() bool {
 // roots.
 const maxCounts = 60
 
-// shortCounts is counts for a message: of several roots with many structs it lists the
-// first.
+// shortCounts is like counts, but short enough for a message: if the list is long, it has only
+// the first root.
 func shortCounts(roots stream.List) string {
 	text := counts(roots)
 	if len(roots) == 1 || len(text) <= maxCounts {

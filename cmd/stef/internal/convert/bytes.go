@@ -13,9 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// The encoders in this file write OTLP bytes into a stream in their order, and
-// the decoders produce OTLP bytes from a stream. They build no pdata, which is
-// faster.
+// The encoders in this file write OTLP bytes into a stream, and keep the order of the items.
+// The decoders produce OTLP bytes from a stream. Both are faster than conversions through
+// pdata.
 
 // ofBytes returns the encoder of a signal. Its batches have only OTLP bytes.
 func ofBytes[W signal.Writer, E interface {

@@ -18,7 +18,7 @@ type PlainReader struct {
 	root *schema.Struct
 }
 
-// PlainRecords is Records for callers that print records. It reads a stream in the
+// PlainRecords is like Records, for callers that print records. It reads a stream in the
 // compact form as if it were in the full schema.
 func (r *Root) PlainRecords(src io.Reader) (*PlainReader, error) {
 	in, err := r.Records(src)
