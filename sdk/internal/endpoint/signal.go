@@ -42,8 +42,8 @@ type Encoder[B any] struct {
 	Writer Writer
 }
 
-// EncoderOf returns NewEncoder for a signal from the constructor of its writer and that
-// of the function that encodes batches.
+// EncoderOf returns the function NewEncoder of a signal. newWriter creates the writer of a
+// stream, and encoding returns the function that encodes batches with this writer.
 func EncoderOf[W Writer, B any](newWriter func(io.Writer, ...stef.WriterOption) (W, error), encoding func(W) func(B) error) func(io.Writer, ...stef.WriterOption) (Encoder[B], error) {
 	return func(dst io.Writer, options ...stef.WriterOption) (Encoder[B], error) {
 		w, err := newWriter(dst, options...)
@@ -137,8 +137,8 @@ func (w *batchWriter[B]) BufferedBytes() int {
 	return int(stats.Records-stats.Flushed) * guessPerRecord
 }
 
-// Close implements io.Closer: it returns the memory of the writer to the pools, unless
-// its encoder panicked, after which it may be in any state.
+// Close implements io.Closer: it returns the memory of the writer to the pools. A writer
+// whose encoder panicked may be in any state, so it is not returned.
 func (w *batchWriter[B]) Close() error {
 	if w.panicked {
 		return nil

@@ -43,8 +43,8 @@ func NewLogs(w *otelstef.LogsWriter) *Logs {
 	return e
 }
 
-// Encode writes log records. An *OmittedError reports those that were left out.
-// After any other error neither the encoder nor the writer can continue.
+// Encode writes log records. An *OmittedError reports omitted records. After any other
+// error, neither the encoder nor the writer can continue.
 func (e *Logs) Encode(records []sdklog.Record) error {
 	var left omitted
 	for i := range records {

@@ -45,8 +45,8 @@ func NewMetrics(w *otelstef.MetricsWriter) *Metrics {
 	return e
 }
 
-// Encode writes the points of rm. An *OmittedError reports those that were left out.
-// After any other error neither the encoder nor the writer can continue.
+// Encode writes the points of rm. An *OmittedError reports omitted points. After any other
+// error, neither the encoder nor the writer can continue.
 func (e *Metrics) Encode(rm *metricdata.ResourceMetrics) error {
 	e.left = omitted{}
 	resource := e.enterResource(rm.Resource)

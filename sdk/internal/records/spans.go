@@ -42,8 +42,8 @@ func NewSpans(w *otelstef.SpansWriter) *Spans {
 	return e
 }
 
-// Encode writes spans. An *OmittedError reports those that were left out. After any
-// other error neither the encoder nor the writer can continue.
+// Encode writes spans. An *OmittedError reports omitted spans. After any other error,
+// neither the encoder nor the writer can continue.
 func (e *Spans) Encode(spans []sdktrace.ReadOnlySpan) error {
 	var left omitted
 	for _, span := range e.sorter.sort(spans) {

@@ -44,8 +44,8 @@ type Stream struct {
 	Adapt       bool
 	Level       stef.Level
 	WindowBytes int
-	// Extra has the options that concern one signal, by a key of the package of the
-	// signal.
+	// Extra contains the options of a single signal. The package of the signal defines the
+	// keys.
 	Extra map[any]any
 }
 

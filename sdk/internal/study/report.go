@@ -28,8 +28,8 @@ var (
 	Long  = Plan{Rounds: 5, Batch: 10 * time.Second, Rate: 20_000, Simple: 200_000, Others: 10 * time.Second, Work: 60 * time.Second}
 )
 
-// Study measures with the two functions, which run a configuration in a process of
-// its own, and returns pages of tables.
+// Study measures configurations and writes tables. Its two functions run a configuration in a
+// separate process.
 type Study struct {
 	Plan
 	To      Addresses
@@ -245,7 +245,7 @@ func (s *Study) metrics() {
 	}
 }
 
-// bestMetrics is best for metrics.
+// bestMetrics is like best, but for metrics.
 func (s *Study) bestMetrics(c MetricConfig) MetricResult {
 	var best MetricResult
 	for i := range s.Rounds {

@@ -107,8 +107,8 @@ func measure[C, R any](tb testing.TB, what string, c C) (r R) {
 	return r
 }
 
-// BenchmarkSpans has a benchmark for each scenario and exporter, all in this process.
-// The CPU time is that of this process, and the receivers are in another one.
+// BenchmarkSpans has a benchmark for each scenario and exporter, all in this process. It
+// reports the CPU time of this process. The receivers are in another process.
 func BenchmarkSpans(b *testing.B) {
 	to := startReceiver(b)
 	for _, batch := range []bool{false, true} {
