@@ -42,7 +42,7 @@ func cutTraces(batches []ptrace.Traces, n int) []ptrace.Traces {
 	return out
 }
 
-// cutLogs is cutTraces for logs.
+// cutLogs is like cutTraces, but for logs.
 func cutLogs(batches []plog.Logs, n int) []plog.Logs {
 	var out []plog.Logs
 	now, left := plog.NewLogs(), n
@@ -75,7 +75,7 @@ func cutLogs(batches []plog.Logs, n int) []plog.Logs {
 	return out
 }
 
-// cutMetrics is cutTraces for metrics, which it cuts between metrics.
+// cutMetrics is like cutTraces, but for metrics. It cuts only between metrics.
 func cutMetrics(batches []pmetric.Metrics, n int) []pmetric.Metrics {
 	var out []pmetric.Metrics
 	now := pmetric.NewMetrics()

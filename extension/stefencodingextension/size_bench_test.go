@@ -35,7 +35,7 @@ type source struct {
 	all   func(tb testing.TB, parts [][]byte, items int) []message
 }
 
-// cut returns some of the messages of a number of items, spread over the parts.
+// cut returns messages of the given number of items, spread over the parts.
 func (s *source) cut(tb testing.TB, parts [][]byte, items int) []message {
 	return pick(s.all(tb, parts, items), maxMessages)
 }
