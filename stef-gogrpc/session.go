@@ -41,7 +41,8 @@ type BatchWriter[B any] interface {
 
 // NewBatchWriter creates the writer of one stream. Each stream needs its own
 // writer, because the dictionaries and the state of the codecs belong to the
-// stream.
+// stream. The record of a new writer is empty, and each stream gets any of the batches: set
+// here what all batches share, and in WriteBatch all that a batch may change.
 type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 
 // Session manages the streams of a sender: it keeps a number of streams open,

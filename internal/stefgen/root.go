@@ -66,6 +66,8 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.If(form, "x.form.start(x)")
 	pr.P("return x, nil\n}")
 	pr.P("")
+	p.printContinue(pr, r)
+	pr.P("")
 	pr.P("// Reset begins another stream with the same options. Records that were not flushed are lost, and")
 	pr.P("// the record is empty: set all its fields again, and call its Edit methods again.")
 	pr.P("func (w *%sWriter) Reset(dst io.Writer) error {", n)
@@ -95,6 +97,29 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.If(form, "if w.form.on {\nw.form.encode(w)\nreturn stefrt.EndRecord(&w.WriteStream)\n}")
 	pr.P("w.encoder.Encode(&w.record)")
 	pr.P("return stefrt.EndRecord(&w.WriteStream)\n}")
+}
+
+// printContinue prints the method with which a new stream continues the record of another.
+func (p *plan) printContinue(pr *printer, r *schema.Struct) {
+	pr.P("// ContinueFrom copies the record of previous, another %sWriter or a type that embeds one, to the", r.Name)
+	pr.P("// record of w, except for fields of the record that were already set. So programs that set only what")
+	pr.P("// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls")
+	pr.P("// it for each new file. A previous of another type is ignored.")
+	pr.P("func (w *%sWriter) ContinueFrom(previous any) {", r.Name)
+	pr.P("p, ok := previous.(interface{ Record() *%s })\nif !ok {\nreturn\n}", r.Name)
+	fields := p.fieldsOf(r)
+	if len(fields) == 0 {
+		pr.P("_ = p\n}")
+		return
+	}
+	pr.P("s, src := &w.record, p.Record()")
+	pr.P("set := s.node.Modified()")
+	for _, f := range fields {
+		pr.P("if set&%s == 0 {", f.bit)
+		p.printCopy(pr, f)
+		pr.P("}")
+	}
+	pr.P("}")
 }
 
 // printBuild prints how the encoder or decoder of a root registers itself.

@@ -146,13 +146,12 @@ func (p *plan) printStructCodec(pr *printer, s *schema.Struct) {
 func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	pr.P("")
 	stale := f.present != "" && (f.class == classNode || f.class == classShared)
-	if stale { // first, because the zero value of other fields teaches readers not to call Has
-		pr.P("// Call Has%s before reading: if it is absent, this may be the value of an earlier record.", f.name)
-		pr.If(f.class == classNode, "// Call Add%s before setting: changes of an absent value are not written.", f.name)
-		pr.P("//")
-	}
 	pr.Doc(getterDoc(getter(f), f.Name, f.Doc))
 	f.formDoc(pr)
+	if stale { // a paragraph, because the zero value of other fields teaches readers not to call Has
+		pr.P("//\n// Call Has%s before reading: if it is absent, this may be the value of an earlier record.", f.name)
+		pr.If(f.class == classNode, "// Call Add%s before setting: changes of an absent value are not written.", f.name)
+	}
 	pr.If(f.present != "" && !stale, "// It is the zero value if it is absent.")
 	switch value := "s." + f.priv; {
 	case f.class == classNode && f.lazy:

@@ -63,6 +63,51 @@ func NewLogsWriter(w io.Writer, options ...stef.WriterOption) (*LogsWriter, erro
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another LogsWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *LogsWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Logs })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&LogsFieldEnvelope == 0 {
+		s.envelope.CopyFrom(&src.envelope)
+	}
+	if set&LogsFieldResource == 0 {
+		if src.resource.node.Frozen() {
+			s.SetResource(src.resource)
+		} else {
+			s.EditResource().CopyFrom(src.resource)
+		}
+	}
+	if set&LogsFieldScope == 0 {
+		if src.scope.node.Frozen() {
+			s.SetScope(src.scope)
+		} else {
+			s.EditScope().CopyFrom(src.scope)
+		}
+	}
+	if set&LogsFieldRecord == 0 {
+		s.record.CopyFrom(&src.record)
+	}
+	if set&LogsFieldCompact == 0 {
+		s.compact.CopyFrom(&src.compact)
+	}
+	if set&LogsFieldTrace == 0 {
+		s.SetTrace(src.trace)
+	}
+	if set&LogsFieldKnown == 0 {
+		s.SetKnown(src.known)
+	}
+	if set&LogsFieldID == 0 {
+		s.SetID(src.id)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *LogsWriter) Reset(dst io.Writer) error {

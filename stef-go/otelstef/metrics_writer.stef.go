@@ -63,6 +63,55 @@ func NewMetricsWriter(w io.Writer, options ...stef.WriterOption) (*MetricsWriter
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another MetricsWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *MetricsWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Metrics })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&MetricsFieldEnvelope == 0 {
+		s.envelope.CopyFrom(&src.envelope)
+	}
+	if set&MetricsFieldMetric == 0 {
+		if src.metric.node.Frozen() {
+			s.SetMetric(src.metric)
+		} else {
+			s.EditMetric().CopyFrom(src.metric)
+		}
+	}
+	if set&MetricsFieldResource == 0 {
+		if src.resource.node.Frozen() {
+			s.SetResource(src.resource)
+		} else {
+			s.EditResource().CopyFrom(src.resource)
+		}
+	}
+	if set&MetricsFieldScope == 0 {
+		if src.scope.node.Frozen() {
+			s.SetScope(src.scope)
+		} else {
+			s.EditScope().CopyFrom(src.scope)
+		}
+	}
+	if set&MetricsFieldAttributes == 0 {
+		s.attributes.CopyFrom(&src.attributes)
+	}
+	if set&MetricsFieldPoint == 0 {
+		s.point.CopyFrom(&src.point)
+	}
+	if set&MetricsFieldCompact == 0 {
+		s.compact.CopyFrom(&src.compact)
+	}
+	if set&MetricsFieldNumber == 0 {
+		s.SetNumber(src.number)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *MetricsWriter) Reset(dst io.Writer) error {

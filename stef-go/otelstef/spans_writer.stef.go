@@ -63,6 +63,51 @@ func NewSpansWriter(w io.Writer, options ...stef.WriterOption) (*SpansWriter, er
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another SpansWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *SpansWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Spans })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&SpansFieldEnvelope == 0 {
+		s.envelope.CopyFrom(&src.envelope)
+	}
+	if set&SpansFieldResource == 0 {
+		if src.resource.node.Frozen() {
+			s.SetResource(src.resource)
+		} else {
+			s.EditResource().CopyFrom(src.resource)
+		}
+	}
+	if set&SpansFieldScope == 0 {
+		if src.scope.node.Frozen() {
+			s.SetScope(src.scope)
+		} else {
+			s.EditScope().CopyFrom(src.scope)
+		}
+	}
+	if set&SpansFieldSpan == 0 {
+		s.span.CopyFrom(&src.span)
+	}
+	if set&SpansFieldCompact == 0 {
+		s.compact.CopyFrom(&src.compact)
+	}
+	if set&SpansFieldID == 0 {
+		s.SetID(src.id)
+	}
+	if set&SpansFieldStart == 0 {
+		s.SetStart(src.start)
+	}
+	if set&SpansFieldDuration == 0 {
+		s.SetDuration(src.duration)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *SpansWriter) Reset(dst io.Writer) error {

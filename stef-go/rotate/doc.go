@@ -28,6 +28,10 @@
 // is finished when it reaches Options.MaxBytes or Options.MaxAge, after an error, by
 // Rotate and by Close. A program that writes nothing creates no file.
 //
+// The record of a new file begins with the values that it had in the last file, so a
+// program may set fields once and then only what changed: see Stream. What it keeps beside the
+// record, such as a pointer that an Edit method returned, belongs to one file.
+//
 // A killed process leaves an active file. The next New with the same folder, prefix
 // and signal finishes it. If a crash of the machine left a part of the last frame, New
 // cuts the file back to its last whole frame. It removes a file without whole frames of

@@ -16,6 +16,10 @@ import (
 
 // Stream writes records to one file. The generated writers, such as
 // otelstef.SpansWriter, are streams; a type that embeds one can add an encoder.
+//
+// Generated writers have a method ContinueFrom(previous any), with which the record of a new
+// file begins with the values of the last one. A stream that hides the method, or whose writer
+// is in a field with a name, begins each file with an empty record.
 type Stream interface {
 	// Flush writes the unfinished frame.
 	Flush() error
@@ -59,10 +63,15 @@ type Stats struct {
 	Errors map[Kind]uint64
 }
 
+// continuer is a stream whose record can continue the record of another stream.
+type continuer interface{ ContinueFrom(previous any) }
+
 // New returns a Writer, and finishes the active files of killed processes. start begins
-// the stream of each file. New also calls start once with a destination that keeps nothing,
-// and returns its error, or one if start returns no stream or none that writes there. New does not return faults of the file system: see Stats. The Writer runs one
-// goroutine until Close.
+// the stream of each file. Then the record of the stream gets the values of the last record,
+// except in fields that start sets. New also calls start once with a destination that keeps
+// nothing, and returns its error, or one if start returns no stream or none that writes there.
+// New does not return faults of the file system: see Stats. The Writer runs one goroutine until
+// Close.
 func New[S Stream](options Options, start func(dst io.Writer) (S, error)) (*Writer[S], error) {
 	return newWriter(options, start, osDisk{})
 }
@@ -109,7 +118,8 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 }
 
 // Write calls fill with the stream of the active file, and flushes what fill wrote
-// unless Options.FlushInterval is set. So each call ends a frame: write a whole batch in
+// unless Options.FlushInterval is set. The record keeps its values from one call to the next, also
+// in another file, so fill sets only what changed. Each call ends a frame: write a whole batch in
 // one call. A server that writes single records sets FlushInterval, and calls Flush before
 // it acknowledges them. fill must not keep the stream. An error of fill
 // that does not come from the file is returned as it is; records written before it
@@ -245,6 +255,9 @@ func (w *Writer[S]) ready() error {
 	if err != nil {
 		_ = w.file.finish(false, false)
 		return fail(err)
+	}
+	if next, ok := any(stream).(continuer); ok && w.stats.Opened > 0 {
+		next.ContinueFrom(w.stream) // the last one, which is closed
 	}
 	w.stream, w.active, w.flushed = stream, true, 0
 	w.stats.Opened++

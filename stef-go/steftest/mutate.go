@@ -15,7 +15,8 @@ import (
 
 // Mutate uses Mutators to change the records of two writers that share values of
 // dictionary structs. It writes after each round of changes, and compares the
-// result with what readers return.
+// result with what readers return. Then each writer is replaced by another one, which
+// continues its record.
 func Mutate(tb testing.TB, r *Root, seed uint64) {
 	tb.Helper()
 	rnd := newRandom(seed, Shape{})
@@ -44,6 +45,7 @@ func Mutate(tb testing.TB, r *Root, seed uint64) {
 			check(tb, seed, end.setting, err)
 		}
 		check(tb, seed, end.setting, readBoth(r, end.setting, end.out.Bytes(), end.want))
+		check(tb, seed, end.setting, end.resume(r, rnd, pool))
 	}
 }
 
@@ -55,6 +57,33 @@ type mutatedStream struct {
 	want    []*dynamic.Struct
 	twin    reflect.Value // an older copy of the record
 	twinned *dynamic.Struct
+}
+
+// resume writes another stream, whose record begins with that of the last one.
+func (e *mutatedStream) resume(r *Root, rnd random, pool *Pool) error {
+	next := mutatedStream{setting: e.setting}
+	var err error
+	if next.w, err = r.NewWriter(&next.out, next.setting.generated()...); err != nil {
+		return err
+	}
+	next.w.ContinueFrom(e.w)
+	next.m = NewMutator(rnd.Uint64(), r, next.w.Record(), pool)
+	next.m.want = Value(next.w.Record(), r.Schema, nil)
+	if d := Diff(r.Schema, e.m.want, next.m.want); d != "" {
+		return fmt.Errorf("after ContinueFrom: %s", d)
+	}
+	for range 1 + rnd.IntN(5) {
+		if err := next.step(r, rnd); err != nil {
+			return fmt.Errorf("after ContinueFrom: %w", err)
+		}
+	}
+	if err := next.w.Close(); err != nil {
+		return err
+	}
+	if err := readBoth(r, next.setting, next.out.Bytes(), next.want); err != nil {
+		return fmt.Errorf("after ContinueFrom: %w", err)
+	}
+	return nil
 }
 
 // step mutates the record and writes it.

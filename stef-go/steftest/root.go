@@ -23,6 +23,7 @@ type Writer[R any] interface {
 	Close() error
 	Stats() stef.WriterStats
 	Schema() schema.WireSchema
+	ContinueFrom(previous any)
 }
 
 // Reader is what generated readers of records R have in common.
@@ -124,6 +125,15 @@ func rootNames(reader any) ([]string, error) {
 type anyWriter[R any] struct{ Writer[R] }
 
 func (w anyWriter[R]) Record() any { return w.Writer.Record() }
+
+func (w anyWriter[R]) ContinueFrom(previous any) {
+	w.Writer.ContinueFrom(typed[R]{previous.(Writer[any]).Record().(R)})
+}
+
+// typed has a record with its type.
+type typed[R any] struct{ record R }
+
+func (t typed[R]) Record() R { return t.record }
 
 type anyReader[R any] struct{ Reader[R] }
 

@@ -53,6 +53,53 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another RecordWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *RecordWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Record })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&RecordFieldAny == 0 {
+		s.any.CopyFrom(&src.any)
+	}
+	if set&RecordFieldAgain == 0 {
+		s.again.CopyFrom(&src.again)
+	}
+	if set&RecordFieldShared == 0 {
+		if src.shared.node.Frozen() {
+			s.SetShared(src.shared)
+		} else {
+			s.EditShared().CopyFrom(src.shared)
+		}
+	}
+	if set&RecordFieldList == 0 {
+		s.list.CopyFrom(&src.list)
+	}
+	if set&RecordFieldOne == 0 {
+		s.one.CopyFrom(&src.one)
+	}
+	if set&RecordFieldThree == 0 {
+		s.three.CopyFrom(&src.three)
+	}
+	if set&RecordFieldSeven == 0 {
+		s.seven.CopyFrom(&src.seven)
+	}
+	if set&RecordFieldNumbers == 0 {
+		s.numbers.CopyFrom(&src.numbers)
+	}
+	if set&RecordFieldTexts == 0 {
+		s.texts.CopyFrom(&src.texts)
+	}
+	if set&RecordFieldBoxed == 0 {
+		s.boxed.CopyFrom(&src.boxed)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *RecordWriter) Reset(dst io.Writer) error {

@@ -50,10 +50,10 @@ func (s *Record) Empty() *Empty { return &s.empty }
 // Nothing returns the field.
 func (s *Record) Nothing() *Nothing { return &s.nothing }
 
+// Maybe returns the field.
+//
 // Call HasMaybe before reading: if it is absent, this may be the value of an earlier record.
 // Call AddMaybe before setting: changes of an absent value are not written.
-//
-// Maybe returns the field.
 func (s *Record) Maybe() *Empty { return &s.maybe }
 
 // HasMaybe reports whether Maybe is present.
@@ -82,10 +82,10 @@ func (s *Record) UnsetMaybe() {
 	}
 }
 
+// MaybeNothing returns the field.
+//
 // Call HasMaybeNothing before reading: if it is absent, this may be the value of an earlier record.
 // Call AddMaybeNothing before setting: changes of an absent value are not written.
-//
-// MaybeNothing returns the field.
 func (s *Record) MaybeNothing() *Nothing { return &s.maybeNothing }
 
 // HasMaybeNothing reports whether MaybeNothing is present.

@@ -53,6 +53,61 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another RecordWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *RecordWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Record })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&RecordFieldEmpty == 0 {
+		s.empty.CopyFrom(&src.empty)
+	}
+	if set&RecordFieldNothing == 0 {
+		s.nothing.CopyFrom(&src.nothing)
+	}
+	if set&RecordFieldMaybe == 0 {
+		if src.HasMaybe() {
+			s.AddMaybe().CopyFrom(&src.maybe)
+		} else {
+			s.UnsetMaybe()
+		}
+	}
+	if set&RecordFieldMaybeNothing == 0 {
+		if src.HasMaybeNothing() {
+			s.AddMaybeNothing().CopyFrom(&src.maybeNothing)
+		} else {
+			s.UnsetMaybeNothing()
+		}
+	}
+	if set&RecordFieldEmpties == 0 {
+		s.empties.CopyFrom(&src.empties)
+	}
+	if set&RecordFieldNothings == 0 {
+		s.nothings.CopyFrom(&src.nothings)
+	}
+	if set&RecordFieldChoice == 0 {
+		s.choice.CopyFrom(&src.choice)
+	}
+	if set&RecordFieldTags == 0 {
+		s.tags.CopyFrom(&src.tags)
+	}
+	if set&RecordFieldUnit == 0 {
+		if src.unit.node.Frozen() {
+			s.SetUnit(src.unit)
+		} else {
+			s.EditUnit().CopyFrom(src.unit)
+		}
+	}
+	if set&RecordFieldLevel == 0 {
+		s.SetLevel(src.level)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *RecordWriter) Reset(dst io.Writer) error {

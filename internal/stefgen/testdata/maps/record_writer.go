@@ -53,6 +53,68 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another RecordWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *RecordWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Record })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&RecordFieldBools == 0 {
+		s.bools.CopyFrom(&src.bools)
+	}
+	if set&RecordFieldInts == 0 {
+		s.ints.CopyFrom(&src.ints)
+	}
+	if set&RecordFieldUints == 0 {
+		s.uints.CopyFrom(&src.uints)
+	}
+	if set&RecordFieldFloats == 0 {
+		s.floats.CopyFrom(&src.floats)
+	}
+	if set&RecordFieldTexts == 0 {
+		s.texts.CopyFrom(&src.texts)
+	}
+	if set&RecordFieldWords == 0 {
+		s.words.CopyFrom(&src.words)
+	}
+	if set&RecordFieldRaws == 0 {
+		s.raws.CopyFrom(&src.raws)
+	}
+	if set&RecordFieldBlobs == 0 {
+		s.blobs.CopyFrom(&src.blobs)
+	}
+	if set&RecordFieldColors == 0 {
+		s.colors.CopyFrom(&src.colors)
+	}
+	if set&RecordFieldStructs == 0 {
+		s.structs.CopyFrom(&src.structs)
+	}
+	if set&RecordFieldOneofs == 0 {
+		s.oneofs.CopyFrom(&src.oneofs)
+	}
+	if set&RecordFieldNested == 0 {
+		s.nested.CopyFrom(&src.nested)
+	}
+	if set&RecordFieldLists == 0 {
+		s.lists.CopyFrom(&src.lists)
+	}
+	if set&RecordFieldShared == 0 {
+		if src.shared.node.Frozen() {
+			s.SetShared(src.shared)
+		} else {
+			s.EditShared().CopyFrom(src.shared)
+		}
+	}
+	if set&RecordFieldList == 0 {
+		s.list.CopyFrom(&src.list)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *RecordWriter) Reset(dst io.Writer) error {

@@ -411,10 +411,10 @@ func (s *Record) SetÜber(v uint64) {
 	}
 }
 
+// Record returns the field.
+//
 // Call HasRecord before reading: if it is absent, this may be the value of an earlier record.
 // Call AddRecord before setting: changes of an absent value are not written.
-//
-// Record returns the field.
 func (s *Record) Record() *Inner { return &s.record }
 
 // HasRecord reports whether Record is present.

@@ -53,6 +53,126 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another RecordWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *RecordWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Record })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&RecordFieldNode == 0 {
+		s.SetNode(src.nodeField)
+	}
+	if set&RecordFieldPresent == 0 {
+		s.SetOptionalPresent(src.presentField, src.HasPresent())
+	}
+	if set&RecordFieldSentPresent == 0 {
+		s.SetOptionalSentPresent(src.sentPresentField, src.HasSentPresent())
+	}
+	if set&RecordFieldSlot == 0 {
+		if src.slotField.node.Frozen() {
+			s.SetSlot(src.slotField)
+		} else {
+			s.EditSlot().CopyFrom(src.slotField)
+		}
+	}
+	if set&RecordFieldHead == 0 {
+		s.headField.CopyFrom(&src.headField)
+	}
+	if set&RecordFieldDict == 0 {
+		s.dictField.CopyFrom(&src.dictField)
+	}
+	if set&RecordFieldType == 0 {
+		s.SetType(src.typeField)
+	}
+	if set&RecordFieldFunc == 0 {
+		s.SetFunc(src.funcField)
+	}
+	if set&RecordFieldRange == 0 {
+		s.SetRange(src.rangeField)
+	}
+	if set&RecordFieldString == 0 {
+		s.SetString(src.string)
+	}
+	if set&RecordFieldLen == 0 {
+		s.SetLen(src.len)
+	}
+	if set&RecordFieldS == 0 {
+		s.SetS(src.s)
+	}
+	if set&RecordFieldV == 0 {
+		s.SetV(src.v)
+	}
+	if set&RecordFieldMask == 0 {
+		s.SetMask(src.mask)
+	}
+	if set&RecordFieldWas == 0 {
+		s.SetOptionalWas(src.was, src.HasWas())
+	}
+	if set&RecordFieldE == 0 {
+		s.e.CopyFrom(&src.e)
+	}
+	if set&RecordFieldD == 0 {
+		s.d.CopyFrom(&src.d)
+	}
+	if set&RecordFieldB == 0 {
+		s.SetB(src.b)
+	}
+	if set&RecordFieldTraceID == 0 {
+		s.SetTraceID(src.traceID)
+	}
+	if set&RecordFieldIDKeys == 0 {
+		s.SetIDKeys(src.idKeys)
+	}
+	if set&RecordFieldURL == 0 {
+		s.SetURL(src.url)
+	}
+	if set&RecordFieldHTTPServer == 0 {
+		s.SetHTTPServer(src.httpServer)
+	}
+	if set&RecordFieldABC == 0 {
+		s.SetABC(src.abc)
+	}
+	if set&RecordFieldX_y == 0 {
+		s.SetX_y(src.x_y)
+	}
+	if set&RecordFieldÜber == 0 {
+		s.SetÜber(src.über)
+	}
+	if set&RecordFieldRecord == 0 {
+		if src.HasRecord() {
+			s.AddRecord().CopyFrom(&src.record)
+		} else {
+			s.UnsetRecord()
+		}
+	}
+	if set&RecordFieldStef == 0 {
+		s.stef.CopyFrom(&src.stef)
+	}
+	if set&RecordFieldSize == 0 {
+		s.SetSize(src.sizeField)
+	}
+	if set&RecordFieldHash == 0 {
+		s.SetHash(src.hashField)
+	}
+	if set&RecordFieldInit == 0 {
+		s.SetInit(src.initField)
+	}
+	if set&RecordFieldClear == 0 {
+		s.SetClear(src.clearField)
+	}
+	if set&RecordFieldRegister == 0 {
+		s.SetRegister(src.registerField)
+	}
+	if set&RecordFieldHostWindows == 0 {
+		s.hostWindows.CopyFrom(&src.hostWindows)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *RecordWriter) Reset(dst io.Writer) error {

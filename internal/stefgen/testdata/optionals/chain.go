@@ -41,10 +41,10 @@ func (s *Chain) SetValue(v int64) {
 	}
 }
 
+// Next returns the field.
+//
 // Call HasNext before reading: if it is absent, this may be the value of an earlier record.
 // Call AddNext before setting: changes of an absent value are not written.
-//
-// Next returns the field.
 // It is nil before it is present for the first time.
 func (s *Chain) Next() *Chain { return s.next }
 

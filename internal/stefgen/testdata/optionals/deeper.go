@@ -67,9 +67,9 @@ func (s *Deeper) UnsetC() {
 // D returns the field.
 func (s *Deeper) D() *list.Values[string] { return (*list.Values[string])(&s.d) }
 
-// Call HasE before reading: if it is absent, this may be the value of an earlier record.
-//
 // E returns the field.
+//
+// Call HasE before reading: if it is absent, this may be the value of an earlier record.
 // It must not be changed once it is shared: see EditE and SetE.
 func (s *Deeper) E() *Shared { return s.e }
 

@@ -79,10 +79,10 @@ func (s *Inner) UnsetB() {
 	}
 }
 
+// Deeper returns the field.
+//
 // Call HasDeeper before reading: if it is absent, this may be the value of an earlier record.
 // Call AddDeeper before setting: changes of an absent value are not written.
-//
-// Deeper returns the field.
 // It is nil before it is present for the first time.
 func (s *Inner) Deeper() *Deeper { return s.deeper }
 

@@ -59,10 +59,10 @@ func (s *Record) SetID(v uint64) {
 	}
 }
 
+// Inner returns the field.
+//
 // Call HasInner before reading: if it is absent, this may be the value of an earlier record.
 // Call AddInner before setting: changes of an absent value are not written.
-//
-// Inner returns the field.
 // It is nil before it is present for the first time.
 func (s *Record) Inner() *Inner { return s.inner }
 
@@ -96,10 +96,10 @@ func (s *Record) UnsetInner() {
 	}
 }
 
+// Choice returns the field.
+//
 // Call HasChoice before reading: if it is absent, this may be the value of an earlier record.
 // Call AddChoice before setting: changes of an absent value are not written.
-//
-// Choice returns the field.
 func (s *Record) Choice() *Choice { return &s.choice }
 
 // HasChoice reports whether Choice is present.
@@ -128,10 +128,10 @@ func (s *Record) UnsetChoice() {
 	}
 }
 
+// Tags returns the field.
+//
 // Call HasTags before reading: if it is absent, this may be the value of an earlier record.
 // Call AddTags before setting: changes of an absent value are not written.
-//
-// Tags returns the field.
 // It is nil before it is present for the first time.
 func (s *Record) Tags() *Tags { return s.tags }
 
@@ -165,10 +165,10 @@ func (s *Record) UnsetTags() {
 	}
 }
 
+// Inners returns the field.
+//
 // Call HasInners before reading: if it is absent, this may be the value of an earlier record.
 // Call AddInners before setting: changes of an absent value are not written.
-//
-// Inners returns the field.
 func (s *Record) Inners() *list.Of[Inner] { return (*list.Of[Inner])(&s.inners) }
 
 // HasInners reports whether Inners is present.
@@ -197,10 +197,10 @@ func (s *Record) UnsetInners() {
 	}
 }
 
+// Numbers returns the field.
+//
 // Call HasNumbers before reading: if it is absent, this may be the value of an earlier record.
 // Call AddNumbers before setting: changes of an absent value are not written.
-//
-// Numbers returns the field.
 func (s *Record) Numbers() *list.Values[uint64] { return (*list.Values[uint64])(&s.numbers) }
 
 // HasNumbers reports whether Numbers is present.
@@ -229,10 +229,10 @@ func (s *Record) UnsetNumbers() {
 	}
 }
 
+// Choices returns the field.
+//
 // Call HasChoices before reading: if it is absent, this may be the value of an earlier record.
 // Call AddChoices before setting: changes of an absent value are not written.
-//
-// Choices returns the field.
 func (s *Record) Choices() *list.Of[Choice] { return (*list.Of[Choice])(&s.choices) }
 
 // HasChoices reports whether Choices is present.
@@ -261,10 +261,10 @@ func (s *Record) UnsetChoices() {
 	}
 }
 
+// TagLists returns the field.
+//
 // Call HasTagLists before reading: if it is absent, this may be the value of an earlier record.
 // Call AddTagLists before setting: changes of an absent value are not written.
-//
-// TagLists returns the field.
 func (s *Record) TagLists() *list.Of[Tags] { return (*list.Of[Tags])(&s.tagLists) }
 
 // HasTagLists reports whether TagLists is present.
@@ -293,10 +293,10 @@ func (s *Record) UnsetTagLists() {
 	}
 }
 
+// Chain returns the field.
+//
 // Call HasChain before reading: if it is absent, this may be the value of an earlier record.
 // Call AddChain before setting: changes of an absent value are not written.
-//
-// Chain returns the field.
 // It is nil before it is present for the first time.
 func (s *Record) Chain() *Chain { return s.chain }
 
@@ -330,9 +330,9 @@ func (s *Record) UnsetChain() {
 	}
 }
 
-// Call HasShared before reading: if it is absent, this may be the value of an earlier record.
-//
 // Shared returns the field.
+//
+// Call HasShared before reading: if it is absent, this may be the value of an earlier record.
 // It must not be changed once it is shared: see EditShared and SetShared.
 func (s *Record) Shared() *Shared { return s.shared }
 
@@ -380,10 +380,10 @@ func (s *Record) UnsetShared() {
 	}
 }
 
+// Tree returns the field.
+//
 // Call HasTree before reading: if it is absent, this may be the value of an earlier record.
 // Call AddTree before setting: changes of an absent value are not written.
-//
-// Tree returns the field.
 // It is nil before it is present for the first time.
 func (s *Record) Tree() *Tree { return s.tree }
 
@@ -417,10 +417,10 @@ func (s *Record) UnsetTree() {
 	}
 }
 
+// Forest returns the field.
+//
 // Call HasForest before reading: if it is absent, this may be the value of an earlier record.
 // Call AddForest before setting: changes of an absent value are not written.
-//
-// Forest returns the field.
 // It is nil before it is present for the first time.
 func (s *Record) Forest() *list.Of[Tree] { return (*list.Of[Tree])(s.forest) }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/schema"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -51,6 +52,103 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 		return nil, err
 	}
 	return x, nil
+}
+
+// ContinueFrom copies the record of previous, another RecordWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *RecordWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Record })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&RecordFieldID == 0 {
+		s.SetID(src.id)
+	}
+	if set&RecordFieldInner == 0 {
+		if src.HasInner() {
+			s.AddInner().CopyFrom(src.inner)
+		} else {
+			s.UnsetInner()
+		}
+	}
+	if set&RecordFieldChoice == 0 {
+		if src.HasChoice() {
+			s.AddChoice().CopyFrom(&src.choice)
+		} else {
+			s.UnsetChoice()
+		}
+	}
+	if set&RecordFieldTags == 0 {
+		if src.HasTags() {
+			s.AddTags().CopyFrom(src.tags)
+		} else {
+			s.UnsetTags()
+		}
+	}
+	if set&RecordFieldInners == 0 {
+		if src.HasInners() {
+			s.AddInners().CopyFrom((*list.Of[Inner])(&src.inners))
+		} else {
+			s.UnsetInners()
+		}
+	}
+	if set&RecordFieldNumbers == 0 {
+		if src.HasNumbers() {
+			s.AddNumbers().CopyFrom((*list.Values[uint64])(&src.numbers))
+		} else {
+			s.UnsetNumbers()
+		}
+	}
+	if set&RecordFieldChoices == 0 {
+		if src.HasChoices() {
+			s.AddChoices().CopyFrom((*list.Of[Choice])(&src.choices))
+		} else {
+			s.UnsetChoices()
+		}
+	}
+	if set&RecordFieldTagLists == 0 {
+		if src.HasTagLists() {
+			s.AddTagLists().CopyFrom((*list.Of[Tags])(&src.tagLists))
+		} else {
+			s.UnsetTagLists()
+		}
+	}
+	if set&RecordFieldChain == 0 {
+		if src.HasChain() {
+			s.AddChain().CopyFrom(src.chain)
+		} else {
+			s.UnsetChain()
+		}
+	}
+	if set&RecordFieldShared == 0 {
+		if src.HasShared() {
+			if src.shared.node.Frozen() {
+				s.SetShared(src.shared)
+			} else {
+				s.EditShared().CopyFrom(src.shared)
+			}
+		} else {
+			s.UnsetShared()
+		}
+	}
+	if set&RecordFieldTree == 0 {
+		if src.HasTree() {
+			s.AddTree().CopyFrom(src.tree)
+		} else {
+			s.UnsetTree()
+		}
+	}
+	if set&RecordFieldForest == 0 {
+		if src.HasForest() {
+			s.AddForest().CopyFrom((*list.Of[Tree])(src.forest))
+		} else {
+			s.UnsetForest()
+		}
+	}
 }
 
 // Reset begins another stream with the same options. Records that were not flushed are lost, and

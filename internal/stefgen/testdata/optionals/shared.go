@@ -109,10 +109,10 @@ func (s *Shared) UnsetS() {
 	}
 }
 
+// M returns the field.
+//
 // Call HasM before reading: if it is absent, this may be the value of an earlier record.
 // Call AddM before setting: changes of an absent value are not written.
-//
-// M returns the field.
 // It is nil before it is present for the first time.
 func (s *Shared) M() *Tags { return s.m }
 
@@ -146,10 +146,10 @@ func (s *Shared) UnsetM() {
 	}
 }
 
+// Inner returns the field.
+//
 // Call HasInner before reading: if it is absent, this may be the value of an earlier record.
 // Call AddInner before setting: changes of an absent value are not written.
-//
-// Inner returns the field.
 func (s *Shared) Inner() *Inner2 { return &s.inner }
 
 // HasInner reports whether Inner is present.
@@ -178,10 +178,10 @@ func (s *Shared) UnsetInner() {
 	}
 }
 
+// L returns the field.
+//
 // Call HasL before reading: if it is absent, this may be the value of an earlier record.
 // Call AddL before setting: changes of an absent value are not written.
-//
-// L returns the field.
 func (s *Shared) L() *list.Values[uint64] { return (*list.Values[uint64])(&s.l) }
 
 // HasL reports whether L is present.
@@ -210,9 +210,9 @@ func (s *Shared) UnsetL() {
 	}
 }
 
-// Call HasSub before reading: if it is absent, this may be the value of an earlier record.
-//
 // Sub returns the field.
+//
+// Call HasSub before reading: if it is absent, this may be the value of an earlier record.
 // It must not be changed once it is shared: see EditSub and SetSub.
 func (s *Shared) Sub() *Sub { return s.sub }
 

@@ -70,10 +70,10 @@ func (s *Tree) UnsetName() {
 	}
 }
 
+// Left returns the field.
+//
 // Call HasLeft before reading: if it is absent, this may be the value of an earlier record.
 // Call AddLeft before setting: changes of an absent value are not written.
-//
-// Left returns the field.
 // It is nil before it is present for the first time.
 func (s *Tree) Left() *Tree { return s.left }
 
@@ -107,10 +107,10 @@ func (s *Tree) UnsetLeft() {
 	}
 }
 
+// Kids returns the field.
+//
 // Call HasKids before reading: if it is absent, this may be the value of an earlier record.
 // Call AddKids before setting: changes of an absent value are not written.
-//
-// Kids returns the field.
 // It is nil before it is present for the first time.
 func (s *Tree) Kids() *list.Of[Tree] { return (*list.Of[Tree])(s.kids) }
 
@@ -144,10 +144,10 @@ func (s *Tree) UnsetKids() {
 	}
 }
 
+// Branch returns the field.
+//
 // Call HasBranch before reading: if it is absent, this may be the value of an earlier record.
 // Call AddBranch before setting: changes of an absent value are not written.
-//
-// Branch returns the field.
 // It is nil before it is present for the first time.
 func (s *Tree) Branch() *Branch { return s.branch }
 
@@ -181,10 +181,10 @@ func (s *Tree) UnsetBranch() {
 	}
 }
 
+// ByName returns the field.
+//
 // Call HasByName before reading: if it is absent, this may be the value of an earlier record.
 // Call AddByName before setting: changes of an absent value are not written.
-//
-// ByName returns the field.
 // It is nil before it is present for the first time.
 func (s *Tree) ByName() *TreeMap { return s.byName }
 

@@ -41,10 +41,10 @@ func (s *First) SetN(v uint64) {
 	}
 }
 
+// Second returns the field.
+//
 // Call HasSecond before reading: if it is absent, this may be the value of an earlier record.
 // Call AddSecond before setting: changes of an absent value are not written.
-//
-// Second returns the field.
 // It is nil before it is present for the first time.
 func (s *First) Second() *Second { return s.second }
 

@@ -76,10 +76,10 @@ func (s *Record) EditShared() *Shared {
 	return s.shared
 }
 
+// Parent returns the field.
+//
 // Call HasParent before reading: if it is absent, this may be the value of an earlier record.
 // Call AddParent before setting: changes of an absent value are not written.
-//
-// Parent returns the field.
 // It is nil before it is present for the first time.
 func (s *Record) Parent() *Record { return s.parent }
 

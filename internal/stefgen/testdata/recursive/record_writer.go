@@ -54,6 +54,48 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another RecordWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *RecordWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Record })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&RecordFieldValue == 0 {
+		s.value.CopyFrom(&src.value)
+	}
+	if set&RecordFieldChain == 0 {
+		s.chain.CopyFrom(&src.chain)
+	}
+	if set&RecordFieldMutual == 0 {
+		s.mutual.CopyFrom(&src.mutual)
+	}
+	if set&RecordFieldAgain == 0 {
+		s.again.CopyFrom(&src.again)
+	}
+	if set&RecordFieldShared == 0 {
+		if src.shared.node.Frozen() {
+			s.SetShared(src.shared)
+		} else {
+			s.EditShared().CopyFrom(src.shared)
+		}
+	}
+	if set&RecordFieldParent == 0 {
+		if src.HasParent() {
+			s.AddParent().CopyFrom(src.parent)
+		} else {
+			s.UnsetParent()
+		}
+	}
+	if set&RecordFieldGroup == 0 {
+		s.group.CopyFrom(&src.group)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *RecordWriter) Reset(dst io.Writer) error {

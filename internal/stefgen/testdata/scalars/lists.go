@@ -75,10 +75,10 @@ func (s *Lists) Blobs() *list.Bytes { return (*list.Bytes)(&s.blobs) }
 // Colors returns the field.
 func (s *Lists) Colors() *list.Values[uint64] { return (*list.Values[uint64])(&s.colors) }
 
+// MaybeFlags returns the field.
+//
 // Call HasMaybeFlags before reading: if it is absent, this may be the value of an earlier record.
 // Call AddMaybeFlags before setting: changes of an absent value are not written.
-//
-// MaybeFlags returns the field.
 func (s *Lists) MaybeFlags() *list.Values[bool] { return (*list.Values[bool])(&s.maybeFlags) }
 
 // HasMaybeFlags reports whether MaybeFlags is present.
@@ -107,10 +107,10 @@ func (s *Lists) UnsetMaybeFlags() {
 	}
 }
 
+// MaybeWords returns the field.
+//
 // Call HasMaybeWords before reading: if it is absent, this may be the value of an earlier record.
 // Call AddMaybeWords before setting: changes of an absent value are not written.
-//
-// MaybeWords returns the field.
 func (s *Lists) MaybeWords() *list.Values[string] { return (*list.Values[string])(&s.maybeWords) }
 
 // HasMaybeWords reports whether MaybeWords is present.
@@ -139,10 +139,10 @@ func (s *Lists) UnsetMaybeWords() {
 	}
 }
 
+// MaybeBlobs returns the field.
+//
 // Call HasMaybeBlobs before reading: if it is absent, this may be the value of an earlier record.
 // Call AddMaybeBlobs before setting: changes of an absent value are not written.
-//
-// MaybeBlobs returns the field.
 func (s *Lists) MaybeBlobs() *list.Bytes { return (*list.Bytes)(&s.maybeBlobs) }
 
 // HasMaybeBlobs reports whether MaybeBlobs is present.
@@ -171,10 +171,10 @@ func (s *Lists) UnsetMaybeBlobs() {
 	}
 }
 
+// MaybeRatios returns the field.
+//
 // Call HasMaybeRatios before reading: if it is absent, this may be the value of an earlier record.
 // Call AddMaybeRatios before setting: changes of an absent value are not written.
-//
-// MaybeRatios returns the field.
 func (s *Lists) MaybeRatios() *list.Floats { return (*list.Floats)(&s.maybeRatios) }
 
 // HasMaybeRatios reports whether MaybeRatios is present.

@@ -54,6 +54,52 @@ func NewPlainWriter(w io.Writer, options ...stef.WriterOption) (*PlainWriter, er
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another PlainWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *PlainWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Plain })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&PlainFieldFlag == 0 {
+		s.SetFlag(src.flag)
+	}
+	if set&PlainFieldSigned == 0 {
+		s.SetSigned(src.signed)
+	}
+	if set&PlainFieldCount == 0 {
+		s.SetCount(src.count)
+	}
+	if set&PlainFieldRatio == 0 {
+		s.SetRatio(src.ratio)
+	}
+	if set&PlainFieldText == 0 {
+		s.SetText(src.text)
+	}
+	if set&PlainFieldWord == 0 {
+		s.SetWord(src.word)
+	}
+	if set&PlainFieldRaw == 0 {
+		s.SetRaw(src.raw)
+	}
+	if set&PlainFieldBlob == 0 {
+		s.SetBlob(src.blob)
+	}
+	if set&PlainFieldColor == 0 {
+		s.SetColor(src.color)
+	}
+	if set&PlainFieldMaybe == 0 {
+		s.maybe.CopyFrom(&src.maybe)
+	}
+	if set&PlainFieldLists == 0 {
+		s.lists.CopyFrom(&src.lists)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *PlainWriter) Reset(dst io.Writer) error {

@@ -54,6 +54,28 @@ func NewSecondWriter(w io.Writer, options ...stef.WriterOption) (*SecondWriter, 
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another SecondWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *SecondWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Second })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&SecondFieldWord == 0 {
+		s.SetWord(src.word)
+	}
+	if set&SecondFieldMaybe == 0 {
+		s.maybe.CopyFrom(&src.maybe)
+	}
+	if set&SecondFieldColor == 0 {
+		s.SetColor(src.color)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *SecondWriter) Reset(dst io.Writer) error {

@@ -66,9 +66,9 @@ func (s *Holder) SetN(v int64) {
 	}
 }
 
-// Call HasOuter before reading: if it is absent, this may be the value of an earlier record.
-//
 // Outer returns the field.
+//
+// Call HasOuter before reading: if it is absent, this may be the value of an earlier record.
 // It must not be changed once it is shared: see EditOuter and SetOuter.
 func (s *Holder) Outer() *Outer { return s.outer }
 

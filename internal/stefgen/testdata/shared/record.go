@@ -150,9 +150,9 @@ func (s *Record) Choice() *Choice { return &s.choice }
 // Tags returns the field.
 func (s *Record) Tags() *Tags { return &s.tags }
 
-// Call HasMaybe before reading: if it is absent, this may be the value of an earlier record.
-//
 // Maybe returns the field.
+//
+// Call HasMaybe before reading: if it is absent, this may be the value of an earlier record.
 // It must not be changed once it is shared: see EditMaybe and SetMaybe.
 func (s *Record) Maybe() *Outer { return s.maybe }
 
@@ -200,10 +200,10 @@ func (s *Record) UnsetMaybe() {
 	}
 }
 
+// Holder returns the field.
+//
 // Call HasHolder before reading: if it is absent, this may be the value of an earlier record.
 // Call AddHolder before setting: changes of an absent value are not written.
-//
-// Holder returns the field.
 func (s *Record) Holder() *Holder { return &s.holder }
 
 // HasHolder reports whether Holder is present.

@@ -53,6 +53,74 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another RecordWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *RecordWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Record })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&RecordFieldOuter == 0 {
+		if src.outer.node.Frozen() {
+			s.SetOuter(src.outer)
+		} else {
+			s.EditOuter().CopyFrom(src.outer)
+		}
+	}
+	if set&RecordFieldTwin == 0 {
+		if src.twin.node.Frozen() {
+			s.SetTwin(src.twin)
+		} else {
+			s.EditTwin().CopyFrom(src.twin)
+		}
+	}
+	if set&RecordFieldMiddle == 0 {
+		if src.middle.node.Frozen() {
+			s.SetMiddle(src.middle)
+		} else {
+			s.EditMiddle().CopyFrom(src.middle)
+		}
+	}
+	if set&RecordFieldInner == 0 {
+		if src.inner.node.Frozen() {
+			s.SetInner(src.inner)
+		} else {
+			s.EditInner().CopyFrom(src.inner)
+		}
+	}
+	if set&RecordFieldHolders == 0 {
+		s.holders.CopyFrom(&src.holders)
+	}
+	if set&RecordFieldChoice == 0 {
+		s.choice.CopyFrom(&src.choice)
+	}
+	if set&RecordFieldTags == 0 {
+		s.tags.CopyFrom(&src.tags)
+	}
+	if set&RecordFieldMaybe == 0 {
+		if src.HasMaybe() {
+			if src.maybe.node.Frozen() {
+				s.SetMaybe(src.maybe)
+			} else {
+				s.EditMaybe().CopyFrom(src.maybe)
+			}
+		} else {
+			s.UnsetMaybe()
+		}
+	}
+	if set&RecordFieldHolder == 0 {
+		if src.HasHolder() {
+			s.AddHolder().CopyFrom(&src.holder)
+		} else {
+			s.UnsetHolder()
+		}
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *RecordWriter) Reset(dst io.Writer) error {

@@ -53,6 +53,215 @@ func NewRecordWriter(w io.Writer, options ...stef.WriterOption) (*RecordWriter, 
 	return x, nil
 }
 
+// ContinueFrom copies the record of previous, another RecordWriter or a type that embeds one, to the
+// record of w, except for fields of the record that were already set. So programs that set only what
+// changed can go on in another stream. Both writers must belong to one goroutine. Package rotate calls
+// it for each new file. A previous of another type is ignored.
+func (w *RecordWriter) ContinueFrom(previous any) {
+	p, ok := previous.(interface{ Record() *Record })
+	if !ok {
+		return
+	}
+	s, src := &w.record, p.Record()
+	set := s.node.Modified()
+	if set&RecordFieldF0 == 0 {
+		s.SetF0(src.f0)
+	}
+	if set&RecordFieldF1 == 0 {
+		s.SetF1(src.f1)
+	}
+	if set&RecordFieldF2 == 0 {
+		s.SetF2(src.f2)
+	}
+	if set&RecordFieldF3 == 0 {
+		s.SetF3(src.f3)
+	}
+	if set&RecordFieldF4 == 0 {
+		s.SetF4(src.f4)
+	}
+	if set&RecordFieldF5 == 0 {
+		s.SetF5(src.f5)
+	}
+	if set&RecordFieldF6 == 0 {
+		s.SetF6(src.f6)
+	}
+	if set&RecordFieldF7 == 0 {
+		s.SetF7(src.f7)
+	}
+	if set&RecordFieldF8 == 0 {
+		s.SetF8(src.f8)
+	}
+	if set&RecordFieldF9 == 0 {
+		s.SetF9(src.f9)
+	}
+	if set&RecordFieldF10 == 0 {
+		s.SetF10(src.f10)
+	}
+	if set&RecordFieldF11 == 0 {
+		s.SetF11(src.f11)
+	}
+	if set&RecordFieldF12 == 0 {
+		s.SetF12(src.f12)
+	}
+	if set&RecordFieldF13 == 0 {
+		s.SetF13(src.f13)
+	}
+	if set&RecordFieldF14 == 0 {
+		s.SetF14(src.f14)
+	}
+	if set&RecordFieldF15 == 0 {
+		s.SetF15(src.f15)
+	}
+	if set&RecordFieldF16 == 0 {
+		s.SetF16(src.f16)
+	}
+	if set&RecordFieldF17 == 0 {
+		s.SetF17(src.f17)
+	}
+	if set&RecordFieldF18 == 0 {
+		s.SetF18(src.f18)
+	}
+	if set&RecordFieldF19 == 0 {
+		s.SetF19(src.f19)
+	}
+	if set&RecordFieldF20 == 0 {
+		s.SetF20(src.f20)
+	}
+	if set&RecordFieldF21 == 0 {
+		s.SetF21(src.f21)
+	}
+	if set&RecordFieldF22 == 0 {
+		s.SetF22(src.f22)
+	}
+	if set&RecordFieldF23 == 0 {
+		s.SetF23(src.f23)
+	}
+	if set&RecordFieldF24 == 0 {
+		s.SetF24(src.f24)
+	}
+	if set&RecordFieldF25 == 0 {
+		s.SetF25(src.f25)
+	}
+	if set&RecordFieldF26 == 0 {
+		s.SetF26(src.f26)
+	}
+	if set&RecordFieldF27 == 0 {
+		s.SetF27(src.f27)
+	}
+	if set&RecordFieldF28 == 0 {
+		s.SetF28(src.f28)
+	}
+	if set&RecordFieldF29 == 0 {
+		s.SetF29(src.f29)
+	}
+	if set&RecordFieldF30 == 0 {
+		s.SetF30(src.f30)
+	}
+	if set&RecordFieldF31 == 0 {
+		s.SetF31(src.f31)
+	}
+	if set&RecordFieldF32 == 0 {
+		s.SetF32(src.f32)
+	}
+	if set&RecordFieldF33 == 0 {
+		s.SetF33(src.f33)
+	}
+	if set&RecordFieldF34 == 0 {
+		s.SetF34(src.f34)
+	}
+	if set&RecordFieldF35 == 0 {
+		s.SetF35(src.f35)
+	}
+	if set&RecordFieldF36 == 0 {
+		s.SetF36(src.f36)
+	}
+	if set&RecordFieldF37 == 0 {
+		s.SetF37(src.f37)
+	}
+	if set&RecordFieldF38 == 0 {
+		s.SetF38(src.f38)
+	}
+	if set&RecordFieldF39 == 0 {
+		s.SetF39(src.f39)
+	}
+	if set&RecordFieldF40 == 0 {
+		s.SetF40(src.f40)
+	}
+	if set&RecordFieldF41 == 0 {
+		s.SetF41(src.f41)
+	}
+	if set&RecordFieldF42 == 0 {
+		s.SetF42(src.f42)
+	}
+	if set&RecordFieldF43 == 0 {
+		s.SetF43(src.f43)
+	}
+	if set&RecordFieldF44 == 0 {
+		s.SetF44(src.f44)
+	}
+	if set&RecordFieldF45 == 0 {
+		s.SetF45(src.f45)
+	}
+	if set&RecordFieldF46 == 0 {
+		s.SetF46(src.f46)
+	}
+	if set&RecordFieldF47 == 0 {
+		s.SetF47(src.f47)
+	}
+	if set&RecordFieldF48 == 0 {
+		s.SetF48(src.f48)
+	}
+	if set&RecordFieldF49 == 0 {
+		s.SetF49(src.f49)
+	}
+	if set&RecordFieldF50 == 0 {
+		s.SetF50(src.f50)
+	}
+	if set&RecordFieldF51 == 0 {
+		s.SetF51(src.f51)
+	}
+	if set&RecordFieldF52 == 0 {
+		s.SetF52(src.f52)
+	}
+	if set&RecordFieldF53 == 0 {
+		s.SetF53(src.f53)
+	}
+	if set&RecordFieldF54 == 0 {
+		s.SetF54(src.f54)
+	}
+	if set&RecordFieldF55 == 0 {
+		s.SetF55(src.f55)
+	}
+	if set&RecordFieldF56 == 0 {
+		s.SetF56(src.f56)
+	}
+	if set&RecordFieldF57 == 0 {
+		s.SetF57(src.f57)
+	}
+	if set&RecordFieldF58 == 0 {
+		s.SetF58(src.f58)
+	}
+	if set&RecordFieldF59 == 0 {
+		s.SetF59(src.f59)
+	}
+	if set&RecordFieldF60 == 0 {
+		s.SetF60(src.f60)
+	}
+	if set&RecordFieldF61 == 0 {
+		s.SetF61(src.f61)
+	}
+	if set&RecordFieldMaybe == 0 {
+		if src.maybe.node.Frozen() {
+			s.SetMaybe(src.maybe)
+		} else {
+			s.EditMaybe().CopyFrom(src.maybe)
+		}
+	}
+	if set&RecordFieldF63 == 0 {
+		s.SetF63(src.f63)
+	}
+}
+
 // Reset begins another stream with the same options. Records that were not flushed are lost, and
 // the record is empty: set all its fields again, and call its Edit methods again.
 func (w *RecordWriter) Reset(dst io.Writer) error {

@@ -1,0 +1,139 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rotate
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+)
+
+// setOnce sets fields of the first record and the time of each.
+func setOnce(s *otelstef.LogsWriter, n uint64) error {
+	if rec := s.Record(); n == 1 {
+		rec.EditResource().Attributes().AppendString("service.name", "cart")
+		rec.SetScope(otelstef.NewScope())
+		rec.EditScope().SetName("checkout")
+		rec.Record().Body().SetString("started")
+		rec.Record().Attributes().AppendInt64("code.line", 7)
+	}
+	s.Record().Record().SetTime(n)
+	return s.Write()
+}
+
+// requireAllSet reads all files, whose records must be those of setOnce.
+func requireAllSet(t *testing.T, dir string, files int, times []uint64) {
+	t.Helper()
+	list, got := names(t, dir), []uint64(nil)
+	require.Len(t, list, files)
+	for _, name := range list {
+		f, err := os.Open(filepath.Join(dir, name))
+		require.NoError(t, err)
+		defer f.Close()
+		r, err := otelstef.NewLogsReader(f)
+		require.NoError(t, err)
+		for r.Next() {
+			rec := r.Record()
+			got = append(got, rec.Record().Time())
+			require.Equal(t, `{"service.name":"cart"}`, rec.Resource().Attributes().String(), name)
+			require.Equal(t, "checkout", rec.Scope().Name(), name)
+			require.Equal(t, "started", string(rec.Record().Body().String()), name)
+			require.Equal(t, `{"code.line":7}`, rec.Record().Attributes().String(), name)
+		}
+		require.NoError(t, r.Err())
+	}
+	require.Equal(t, times, got)
+}
+
+// What a program set once is in the records of every file, for whatever reason it has begun.
+func TestRecordContinues(t *testing.T) {
+	for name, options := range map[string][]stef.WriterOption{
+		"full": nil, "compact": {otelstef.CompactLogs(), stef.WithCompression(stef.Zstd)},
+	} {
+		start := func(dst io.Writer) (*otelstef.LogsWriter, error) { return otelstef.NewLogsWriter(dst, options...) }
+		t.Run(name+"/rotate and size", func(t *testing.T) {
+			dir := t.TempDir()
+			w, err := New(Options{Dir: dir, Signal: "logs", MaxBytes: 1}, start)
+			require.NoError(t, err)
+			for n := uint64(1); n <= 4; n++ {
+				require.NoError(t, w.Write(func(s *otelstef.LogsWriter) error { return setOnce(s, n) }))
+			}
+			require.NoError(t, w.Close())
+			requireAllSet(t, dir, 4, upTo(4))
+		})
+		t.Run(name+"/age", func(t *testing.T) {
+			dir := t.TempDir()
+			w, err := New(Options{Dir: dir, Signal: "logs", MaxAge: 30 * time.Millisecond}, start)
+			require.NoError(t, err)
+			for n := uint64(1); n <= 2; n++ {
+				require.NoError(t, w.Write(func(s *otelstef.LogsWriter) error { return setOnce(s, n) }))
+				eventually(t, func() bool { return w.Stats().Finished == n })
+			}
+			require.NoError(t, w.Close())
+			requireAllSet(t, dir, 2, upTo(2))
+		})
+	}
+}
+
+// A file that ended with an error is continued, too. The lost record was not written.
+func TestRecordContinuesAfterError(t *testing.T) {
+	dir := t.TempDir()
+	fails := false
+	w, err := New(Options{Dir: dir, Signal: "logs"}, func(dst io.Writer) (*otelstef.LogsWriter, error) {
+		if fails {
+			return nil, errors.New("no stream")
+		}
+		return startLogs(dst)
+	})
+	require.NoError(t, err)
+	put := func(n uint64) error {
+		return w.Write(func(s *otelstef.LogsWriter) error { return setOnce(s, n) })
+	}
+	require.NoError(t, put(1))
+	require.NoError(t, w.Rotate())
+	fails = true
+	require.ErrorContains(t, put(2), "no stream")
+	fails = false
+	require.NoError(t, put(3))
+	require.NoError(t, os.Remove(filepath.Join(dir, names(t, dir)[1]))) // the active file
+	time.Sleep(2 * checkEvery)
+	require.NoError(t, put(4))
+	require.NoError(t, w.Close())
+	requireAllSet(t, dir, 2, []uint64{1, 4})
+}
+
+// The function that begins streams can set fields for each file. Types that embed a writer
+// continue as well.
+func TestRecordContinuesButForStart(t *testing.T) {
+	type stream struct{ *otelstef.LogsWriter }
+	dir, files := t.TempDir(), uint64(0)
+	w, err := New(Options{Dir: dir, Signal: "logs", MaxBytes: 1}, func(dst io.Writer) (stream, error) {
+		s, err := otelstef.NewLogsWriter(dst)
+		if err == nil {
+			s.Record().EditScope().SetDroppedAttributesCount(files)
+			files++
+		}
+		return stream{s}, err
+	})
+	require.NoError(t, err)
+	for n := uint64(1); n <= 3; n++ {
+		require.NoError(t, w.Write(func(s stream) error {
+			require.Equal(t, n, s.Record().Scope().DroppedAttributesCount()) // New began stream 0
+			if n == 1 {
+				s.Record().EditResource().SetSchemaURL("set once")
+			}
+			require.Equal(t, "set once", s.Record().Resource().SchemaURL())
+			return s.Write()
+		}))
+	}
+	require.NoError(t, w.Close())
+}
