@@ -32,14 +32,24 @@ import (
 //	          lower-case hexadecimal digits; ids that are such text already, as
 //	          in the published schema, are printed as they are
 func AppendPlainJSON(dst []byte, root *schema.Struct, rec *Struct) []byte {
-	return plainStruct(dst, root, rec)
+	return plainJSON{}.structure(dst, root, rec)
 }
 
-func plainStruct(dst []byte, s *schema.Struct, v *Struct) []byte {
+// AppendZerosJSON is AppendPlainJSON with all fields that are not optional, also those that
+// are zero or empty. Tools that make columns of the fields need it: they take fields that are
+// missing for unknown, and leave them out of a mean or a comparison.
+func AppendZerosJSON(dst []byte, root *schema.Struct, rec *Struct) []byte {
+	return plainJSON{zeros: true}.structure(dst, root, rec)
+}
+
+// plainJSON is how values are printed.
+type plainJSON struct{ zeros bool }
+
+func (j plainJSON) structure(dst []byte, s *schema.Struct, v *Struct) []byte {
 	dst = append(dst, '{')
 	first := true
 	for i, f := range s.Fields {
-		if !v.Present[i] || !f.Optional && plainEmpty(&f.Type, v.Fields[i]) {
+		if !v.Present[i] || !f.Optional && !j.zeros && plainEmpty(&f.Type, v.Fields[i]) {
 			continue
 		}
 		if !first {
@@ -51,7 +61,7 @@ func plainStruct(dst []byte, s *schema.Struct, v *Struct) []byte {
 			dst = appendText(dst, string(b), true)
 			continue
 		}
-		dst = plainValue(dst, &f.Type, v.Fields[i])
+		dst = j.value(dst, &f.Type, v.Fields[i])
 	}
 	return append(dst, '}')
 }
@@ -102,7 +112,7 @@ func hexadecimal(b []byte) bool {
 	return true
 }
 
-func plainValue(dst []byte, t *schema.Type, v any) []byte {
+func (j plainJSON) value(dst []byte, t *schema.Type, v any) []byte {
 	switch v := v.(type) {
 	case bool:
 		return strconv.AppendBool(dst, v)
@@ -117,18 +127,18 @@ func plainValue(dst []byte, t *schema.Type, v any) []byte {
 	case []byte:
 		return appendHex(dst, v)
 	case *Struct:
-		return plainStruct(dst, t.Struct, v)
+		return j.structure(dst, t.Struct, v)
 	case *Oneof:
-		return plainOneof(dst, t.Struct, v)
+		return j.oneof(dst, t.Struct, v)
 	case *Multimap:
-		return plainMultimap(dst, t.Multimap, v)
+		return j.multimap(dst, t.Multimap, v)
 	case *Array:
 		dst = append(dst, '[')
 		for i, e := range v.Elems {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = plainValue(dst, t.Elem, e)
+			dst = j.value(dst, t.Elem, e)
 		}
 		return append(dst, ']')
 	}
@@ -166,7 +176,7 @@ func plainFloat(dst []byte, v float64) []byte {
 	return dst
 }
 
-func plainOneof(dst []byte, s *schema.Struct, v *Oneof) []byte {
+func (j plainJSON) oneof(dst []byte, s *schema.Struct, v *Oneof) []byte {
 	if v.Choice == 0 {
 		return append(dst, "null"...)
 	}
@@ -175,10 +185,10 @@ func plainOneof(dst []byte, s *schema.Struct, v *Oneof) []byte {
 		dst = append(dst, `{"bytes":`...)
 		return append(appendHex(dst, b), '}')
 	}
-	return plainValue(dst, &f.Type, v.Value)
+	return j.value(dst, &f.Type, v.Value)
 }
 
-func plainMultimap(dst []byte, m *schema.Multimap, v *Multimap) []byte {
+func (j plainJSON) multimap(dst []byte, m *schema.Multimap, v *Multimap) []byte {
 	object := m.Key.Kind == schema.KindString
 	seen := make(map[any]bool, len(v.Pairs))
 	for _, p := range v.Pairs {
@@ -196,8 +206,8 @@ func plainMultimap(dst []byte, m *schema.Multimap, v *Multimap) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, begin...)
-		dst = append(plainValue(dst, &m.Key, p.Key), between...)
-		dst = append(plainValue(dst, &m.Value, p.Value), end...)
+		dst = append(j.value(dst, &m.Key, p.Key), between...)
+		dst = append(j.value(dst, &m.Value, p.Value), end...)
 	}
 	return append(dst, "]}"[btoi(object)])
 }

@@ -109,6 +109,31 @@ func TestPlainJSON(t *testing.T) {
 	f(`{"kind":"Gauge","list":[1,0,2]}`, "List", &dynamic.Array{Elems: []any{uint64(1), uint64(0), uint64(2)}})
 }
 
+// AppendZerosJSON omits absent fields only, at any depth.
+func TestZerosJSON(t *testing.T) {
+	s, err := idl.Parse("shop.stef", []byte(`package shop
+struct Order root { Paid bool Total float64 Note string optional Lines []Line By Person Payment Payment State State Labels Labels }
+struct Line { Count int64 Gift bool optional }
+struct Person dict(Person) { Name string ID bytes }
+oneof Payment { Card Line Cash int64 }
+enum State { Unspecified = 0 }
+multimap Labels { key string value Line }
+`))
+	require.NoError(t, err)
+	root := s.Root("Order")
+	rec := dynamic.NewStruct(root)
+	require.Equal(t, `{"paid":false,"total":0.0,"lines":[],"by":{"name":"","id":""},"payment":null,"state":"Unspecified","labels":{}}`,
+		string(dynamic.AppendZerosJSON(nil, root, rec)))
+	require.Equal(t, `{}`, string(dynamic.AppendPlainJSON(nil, root, rec)))
+	line := func() *dynamic.Struct { return dynamic.NewStruct(root.Fields[3].Type.Elem.Struct) }
+	rec.Present[2] = true
+	rec.Fields[3] = &dynamic.Array{Elems: []any{line()}}
+	rec.Fields[5] = &dynamic.Oneof{Choice: 1, Value: line()}
+	rec.Fields[7] = &dynamic.Multimap{Pairs: []dynamic.Pair{{Key: "", Value: line()}}}
+	require.Equal(t, `{"paid":false,"total":0.0,"note":"","lines":[{"count":0}],"by":{"name":"","id":""},"payment":{"count":0},"state":"Unspecified","labels":{"":{"count":0}}}`,
+		string(dynamic.AppendZerosJSON(nil, root, rec)))
+}
+
 // TestPlainJSONEnumWithoutZero: a 0 without a name says nothing.
 func TestPlainJSONEnumWithoutZero(t *testing.T) {
 	s, err := idl.Parse("marks.stef", []byte("package a\nstruct R root { M Mark O Mark optional }\nenum Mark { Low = 1 }\n"))

@@ -87,7 +87,7 @@ func TestAdvice(t *testing.T) {
 	}
 	f(cli.ExitData, "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "cat", path("other.json", []byte(`{"a":1}`)))
 	const records = "these are records of stef cat, which no command reads: convert the stream or the OTLP\n"
-	for _, flags := range [][]string{{}, {"--sort-keys"}, {"--canonical"}} {
+	for _, flags := range [][]string{{}, {"--sort-keys"}, {"--canonical"}, {"--zeros"}} {
 		for _, tape := range [][]byte{fixtures.Metrics(), fixtures.Traces(), fixtures.Logs()} {
 			printed, _ := mustRun(t, tape, append([]string{"cat", "-"}, flags...)...)
 			f(cli.ExitData, records, "convert", path("printed.json", []byte(printed)), out+".stef")

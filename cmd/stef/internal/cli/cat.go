@@ -20,8 +20,9 @@ var catCommand = &command{
 	help: `Prints the records of STEF streams as JSON, one a line. Fields have the names of
 the schema in snake case; fields that are absent, or not optional and zero or
 empty, are omitted. An enum of 0 is printed nevertheless if 0 has a name other than
-Unspecified. Files of OTLP, Parquet and Arrow are printed as records as well, in the
-order of the file.
+Unspecified. --zeros omits absent fields only: use it for DuckDB, pandas and others
+that take a missing field for an unknown one. Files of OTLP, Parquet and Arrow are
+printed as records as well, in the order of the file.
 
 A stream does not hold the names and types of its fields. Records of a schema of
 your own need --schema FILE.stef.
@@ -60,11 +61,15 @@ reorders records and attributes. The same telemetry has the same lines in the ou
 		c := &cat{opener: opener{otlp: true}}
 		c.define(flags)
 		flags.BoolVar(&c.canonical, "canonical", false, "print canonical JSON")
+		flags.BoolVar(&c.zeros, "zeros", false, "print also fields that are not optional and zero or empty, for tables such as\nthose of DuckDB and pandas")
 		flags.BoolVar(&c.sortKeys, "sort-keys", false, "print attributes and maps in the order of their keys, to compare files")
 		flags.Uint64Var(&c.limit, "n", 0, "`N` print the first N records of each FILE only (default: 0, all)")
 		return func(env *Env, args []string) error {
 			if len(args) == 0 {
 				return usagef("FILE is missing%s", standardInput("FILE"))
+			}
+			if c.zeros && c.canonical {
+				return usagef("--zeros and --canonical exclude each other: canonical JSON has all zeros")
 			}
 			if err := c.prepare(); err != nil {
 				return err
@@ -82,6 +87,7 @@ reorders records and attributes. The same telemetry has the same lines in the ou
 type cat struct {
 	opener
 	canonical bool
+	zeros     bool
 	sortKeys  bool
 	limit     uint64
 }
@@ -117,9 +123,12 @@ func (c *cat) records(out *bufio.Writer, r *stream.PlainReader, root *stream.Roo
 		if c.sortKeys {
 			rec = stream.SortKeys(rec)
 		}
-		if c.canonical {
+		switch {
+		case c.canonical:
 			line, err = dynamic.AppendJSON(line[:0], r.Root(), root.Published, rec)
-		} else {
+		case c.zeros:
+			line = dynamic.AppendZerosJSON(line[:0], r.Root(), root.Readable(rec))
+		default:
 			line = dynamic.AppendPlainJSON(line[:0], r.Root(), root.Readable(rec))
 		}
 		if err != nil {
