@@ -69,10 +69,10 @@ func (o *settings) register(flags *flag.FlagSet) {
 	o.base = baseFlag{}
 	flags.StringVar(&o.out, "out", ".", "`folder` to write to; use another one for each schema")
 	flags.StringVar(&o.pkg, "package", "", "Go package `name`; default the last part of the schema's package")
-	flags.Var(o.base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; default the whole schema")
+	flags.Var(o.base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; white space separates roots; default the whole schema")
 	flags.StringVar(&o.against, "against", "", "older schema `file`: write nothing and exit with 1 if the new code misreads streams of it")
 	flags.Var(&o.ignore, "ignore", "do not print warnings about the schema that contain this `text`; may be repeated")
-	flags.BoolVar(&o.check, "check", false, "print warnings and errors only: write nothing")
+	flags.BoolVar(&o.check, "check", false, "print warnings and errors, also about changes of the code in -out: write nothing; -against makes such changes errors")
 	flags.BoolVar(&o.replace, "replace", false, "replace the code in the folder even if it is that of other roots")
 	flags.StringVar(&o.form, "form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
 	flags.BoolVar(&o.numbers, "numbers", false, "print the numbers of fields of each root, as -base accepts them, and exit")
@@ -276,17 +276,15 @@ type baseFlag map[string]schema.WireSchema
 
 func (b baseFlag) String() string { return "" }
 
-// Set adds one value.
+// Set adds the values of one or more roots.
 func (b baseFlag) Set(v string) error {
-	root, counts, ok := strings.Cut(v, "=")
-	if !ok {
-		return errors.New("must be of the form Root=N,N")
+	bases, err := schema.ParseWireTexts(v)
+	for root, w := range bases {
+		if b[root] != nil {
+			return fmt.Errorf("root %s is set twice", root)
+		}
+		b[root] = w
 	}
-	if b[root] != nil {
-		return fmt.Errorf("root %s is set twice", root)
-	}
-	w, err := schema.ParseWireText(counts)
-	b[root] = w
 	return err
 }
 
@@ -335,6 +333,7 @@ func parseMain(path string, src []byte, form *formFile, ignore []string, stderr 
 	if err == nil {
 		warnings = append(warnings, pluralNames(path, s)...)
 		warnings = append(warnings, renamedGetters(path, s)...)
+		warnings = append(warnings, otherCase(path, s)...)
 	}
 	render(stderr, without(warnings, ignore), src)
 	if err != nil {

@@ -65,3 +65,51 @@ func withoutPlurals(name string) string {
 }
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// capitals is the length from which a name of capitals only is no acronym, such as HTTP.
+const capitals = 5
+
+// otherCase warns of names of fields and enum values that are in snake case or in capitals,
+// because they become parts of Go names. It names one value of an enum only: the others mostly
+// have the same style.
+func otherCase(path string, s *schema.Schema) (list idl.Diagnostics) {
+	warn := func(pos schema.Pos, name, what string) {
+		list = append(list, idl.Diagnostic{
+			Filename: path, Pos: pos, Width: utf8.RuneCountInString(name), Warning: true,
+			Message: fmt.Sprintf("%s in Go; names are in MixedCaps, write %s", what, mixedCaps(name)),
+		})
+	}
+	for _, st := range s.Structs {
+		for _, f := range st.Fields {
+			if strings.Contains(f.Name, "_") {
+				warn(f.Pos, f.Name, fmt.Sprintf("field %s has the setter Set%s", f.Name, upperFirst(f.Name)))
+			}
+		}
+	}
+	for _, e := range s.Enums {
+		for _, v := range e.Values {
+			if strings.Contains(v.Name, "_") || len(v.Name) >= capitals && strings.ToUpper(v.Name) == v.Name {
+				warn(v.Pos, v.Name, fmt.Sprintf("value %s of enum %s is the constant %s%s", v.Name, e.Name, e.Name, upperFirst(v.Name)))
+				break
+			}
+		}
+	}
+	return list
+}
+
+// mixedCaps returns a name in snake case or capitals as Go writes it: OrderID for order_id.
+func mixedCaps(name string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(name, "_") {
+		switch word = strings.ToLower(word); word {
+		case "":
+		case "id", "url":
+			b.WriteString(strings.ToUpper(word))
+		default:
+			b.WriteString(upperFirst(word))
+		}
+	}
+	return b.String()
+}
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

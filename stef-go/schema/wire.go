@@ -144,6 +144,36 @@ func ParseWireText(text string) (WireSchema, error) {
 	return w, nil
 }
 
+// ParseWireTexts returns the wire schemas of one or more roots by name. text has Root=N,N for
+// each root, with white space between them, as stefc -numbers prints them, or Root=[N N].
+func ParseWireTexts(text string) (map[string]WireSchema, error) {
+	var roots, counts []string
+	for _, word := range strings.Fields(text) {
+		root, rest, ok := strings.Cut(word, "=")
+		switch {
+		case ok:
+			roots, counts = append(roots, root), append(counts, rest)
+		case len(roots) > 0:
+			counts[len(roots)-1] += " " + word
+		}
+	}
+	if len(roots) == 0 || !strings.HasPrefix(strings.TrimSpace(text), roots[0]+"=") {
+		return nil, fmt.Errorf("must be of the form Root=N,N")
+	}
+	schemas := map[string]WireSchema{}
+	for i, root := range roots {
+		if schemas[root] != nil {
+			return nil, fmt.Errorf("root %s is set twice", root)
+		}
+		w, err := ParseWireText(counts[i])
+		if err != nil {
+			return nil, err
+		}
+		schemas[root] = w
+	}
+	return schemas, nil
+}
+
 // AppendBinary appends the bytes of w to dst. It fails with a *WireError if w is not
 // a valid wire schema.
 func (w WireSchema) AppendBinary(dst []byte) ([]byte, error) {

@@ -200,6 +200,30 @@ func FuzzParseWire(f *testing.F) {
 	})
 }
 
+func TestWireTexts(t *testing.T) {
+	for text, want := range map[string]map[string]schema.WireSchema{
+		"Order=6,3":                    {"Order": {6, 3}},
+		"Order=[6 3]":                  {"Order": {6, 3}},
+		"Order=6,3\nSale=4\n":          {"Order": {6, 3}, "Sale": {4}},
+		" Order=[6 3] Sale=[4]\tX=1,2": {"Order": {6, 3}, "Sale": {4}, "X": {1, 2}},
+	} {
+		got, err := schema.ParseWireTexts(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for text, want := range map[string]string{
+		"":                 "must be of the form Root=N,N",
+		"Order":            "must be of the form Root=N,N",
+		"6,3 Order=1":      "must be of the form Root=N,N",
+		"Order=6 3":        `"6 3" is not a number of fields`,
+		"Order=6,3 Sale=x": `"x" is not a number of fields`,
+		"Order=1 Order=2":  "root Order is set twice",
+	} {
+		_, err := schema.ParseWireTexts(text)
+		require.EqualError(t, err, want, text)
+	}
+}
+
 func TestWireText(t *testing.T) {
 	for _, w := range []schema.WireSchema{{1}, {6, 3}, {0, 1000, 7}} {
 		back, err := schema.ParseWireText(w.Text())

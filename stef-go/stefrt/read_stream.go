@@ -429,7 +429,7 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	// A reader that assumes a wrong schema finds damage, mostly in the first frame.
 	if s.frame.Header().Schema == nil && s.frame.Frame() == 1 && errors.Is(err, stef.ErrCorrupt) {
 		err = fmt.Errorf("%w; the stream announces no schema, so the reader assumes %v of %s: if its records are those of another root, "+
-			"use the reader of that root; if the writer had an older schema, pass that schema to stefc -base and generate the reader again; if it had a newer schema, generate the reader from that schema",
+			"use the reader of that root; if the writer had an older schema, pass its numbers (stefc -numbers OLD.stef) to stefc -base and generate the reader again; if it had a newer schema, generate the reader from that schema",
 			err, s.wire, s.tree.Path(0))
 	}
 	err = s.frame.Error(err)

@@ -1,0 +1,60 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRunWarnsOfOtherCase: names in snake case and in capitals become parts of Go names.
+func TestRunWarnsOfOtherCase(t *testing.T) {
+	const text = `package a
+struct R root {
+  order_id uint64
+  status Status
+  Kind Kind
+  Method Method
+}
+enum Status { PLACED = 0 PAID = 1 SHIPPED = 2 }
+enum Kind { kind_a = 0 kind_b = 1 }
+enum Method { GET = 0 Post = 1 }
+`
+	_, code, stderr := stefc(t, text, "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, `shop.stef:3:3: warning: field order_id has the setter SetOrder_id in Go; names are in MixedCaps, write OrderID
+   3 |   order_id uint64
+     |   ^~~~~~~~
+shop.stef:8:15: warning: value PLACED of enum Status is the constant StatusPLACED in Go; names are in MixedCaps, write Placed
+   8 | enum Status { PLACED = 0 PAID = 1 SHIPPED = 2 }
+     |               ^~~~~~
+shop.stef:9:13: warning: value kind_a of enum Kind is the constant KindKind_a in Go; names are in MixedCaps, write KindA
+   9 | enum Kind { kind_a = 0 kind_b = 1 }
+     |             ^~~~~~
+`, stderr)
+	code, stderr = again("-ignore", "MixedCaps", "shop.stef")
+	require.Equal(t, 0, code)
+	require.Empty(t, stderr)
+	r, err := os.ReadFile("r.stef.go")
+	require.NoError(t, err)
+	require.Contains(t, string(r), ") SetOrder_id(")
+	status, err := os.ReadFile("status.stef.go")
+	require.NoError(t, err)
+	require.Contains(t, string(status), "StatusPLACED")
+}
+
+// TestRunBaseOfNumbers: -base accepts what -numbers prints, for all roots.
+func TestRunBaseOfNumbers(t *testing.T) {
+	_, code, stderr := stefc(t, "package a\nstruct A root {\n  X uint64\n  Y uint64\n}\nstruct B root {\n  X uint64\n}\n",
+		"-base", "A=1\nB=1\n", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	a, err := os.ReadFile("a_writer.stef.go")
+	require.NoError(t, err)
+	require.Contains(t, string(a), "func ABaseSchema() schema.WireSchema {\n\treturn schema.WireSchema{1}\n}")
+	code, stderr = again("-base", "A=1\nA=2", "shop.stef")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, stderr, "root A is set twice")
+}
