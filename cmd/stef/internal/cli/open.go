@@ -56,7 +56,7 @@ func (o *opener) define(flags *flag.FlagSet) {
 	flags.StringVar(&o.schema, "schema", "", "`FILE.stef` the schema of the records, if they are not of OpenTelemetry")
 	o.base = baseFlag{}
 	flags.Var(o.base, "base", "`ROOT=N,N` how many fields each struct of --schema had when a stream was written that\n"+
-		"announces no schema, as stefc -base (default: all)")
+		"announces no schema, as stefc -numbers prints them (default: all)")
 	flags.UintVar(&o.memory, "memory-mib", uint(stream.DefaultLimits.MemoryBytes>>20), "`N` how much memory a record may take, and all dictionaries together\n"+
 		fmt.Sprintf("(default: %d)", stream.DefaultLimits.MemoryBytes>>20))
 	flags.UintVar(&o.depth, "depth", uint(stream.DefaultLimits.Depth), "`N` how deep values may be nested, at most 100000 "+fmt.Sprintf("(default: %d)", stream.DefaultLimits.Depth))
@@ -247,18 +247,18 @@ func (s *opened) blame(err error) error {
 	}
 	explained := s.explain(err)
 	if explained == err && !s.o.repairs {
-		explained = repairable(err)
+		explained = s.o.repairable(err)
 	}
 	return s.Blame(explained)
 }
 
-// repairable adds to an error about a stream that stef repair can recover frames of it.
-func repairable(err error) error {
+// repairable adds to an error about a stream that stef repair can recover frames of it, with the flags that it needs.
+func (o *opener) repairable(err error) error {
 	var at *dynamic.Error
 	if !errors.As(err, &at) || at.Frame < 2 || !errors.Is(err, dynamic.ErrCorrupt) {
 		return err
 	}
-	return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
+	return fmt.Errorf("%w; stef repair%s copies the whole frames before it", err, o.repeated())
 }
 
 // Close ends the reading.

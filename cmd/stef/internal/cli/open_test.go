@@ -200,6 +200,9 @@ func TestSchemaVersions(t *testing.T) {
 		fails(cli.ExitUsage, "older.stef: it is a schema, not a stream; ", nil, command, older)
 		fails(cli.ExitUsage, "older.stef: it is a schema, not a stream; ", nil, command, "--schema", newer, older)
 	}
+	// --base accepts all that stefc -numbers prints.
+	out, _ := mustRun(t, old, "cat", "--schema", newer, "--root", "Order", "--base", "Order=2\nVisit=3\n", "-")
+	require.Contains(t, out, `"customer":"Ada"`)
 	to := filepath.Join(dir, "out.stef")
 	_, stderr := mustRepair(t, old, "--schema", newer, "--root", "Order", "--base", "Order=2", "-", to)
 	require.Contains(t, stderr, "1 whole frame with 1 record")
@@ -220,6 +223,65 @@ func TestSchemaVersions(t *testing.T) {
 	code, _, stderr = run(orders(t)[:20], "cat", "--schema", newer, "--base", "Order=3,2", "--root", "Order", "-")
 	require.Equal(t, cli.ExitData, code)
 	require.NotContains(t, stderr, "announces no schema")
+}
+
+// The advice to repair a stream names the flags with which repair reads it.
+func TestRepairAdviceHasFlags(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
+		return path
+	}
+	s, err := idl.Parse("older.stef", []byte(olderShop))
+	require.NoError(t, err)
+	var buf bytes.Buffer
+	w, err := dynamic.NewWriter(&buf, s.Root("Order"))
+	require.NoError(t, err)
+	for id := range uint64(3) {
+		rec := dynamic.NewStruct(s.Root("Order"))
+		rec.Fields[0], rec.Fields[1] = id, "Ada"
+		require.NoError(t, w.Write(rec))
+		require.NoError(t, w.Flush())
+	}
+	require.NoError(t, w.Close())
+	newer, cut := file("newer.stef", shopSchema), file("cut.stef", string(buf.Bytes()[:buf.Len()-2]))
+	flags := []string{"--schema", newer, "--root", "Order", "--base", "Order=2"}
+	for _, command := range []string{"cat", "inspect"} {
+		code, _, stderr := run(nil, append(append([]string{command}, flags...), cut)...)
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, stderr, "; stef repair "+strings.Join(flags, " ")+" copies the whole frames before it\n")
+	}
+	code, _, stderr := run(nil, append(append([]string{"repair"}, flags...), cut, filepath.Join(dir, "whole.stef"))...)
+	require.Equal(t, cli.ExitLost, code, stderr)
+}
+
+// Cat prints zeros with --zeros, so that tables of its lines have no unknown values for them.
+func TestZeros(t *testing.T) {
+	schema := filepath.Join(t.TempDir(), "shop.stef")
+	require.NoError(t, os.WriteFile(schema, []byte(olderShop), 0o666))
+	s, err := idl.Parse("older.stef", []byte(olderShop))
+	require.NoError(t, err)
+	var buf bytes.Buffer
+	w, err := dynamic.NewWriter(&buf, s.Root("Order"))
+	require.NoError(t, err)
+	require.NoError(t, w.Write(dynamic.NewStruct(s.Root("Order"))))
+	require.NoError(t, w.Close())
+	out, _ := mustRun(t, buf.Bytes(), "cat", "--schema", schema, "-")
+	require.Equal(t, "{}\n", out)
+	out, _ = mustRun(t, buf.Bytes(), "cat", "--zeros", "--schema", schema, "-")
+	require.Equal(t, `{"id":0,"customer":""}`+"\n", out)
+	code, _, stderr := run(buf.Bytes(), "cat", "--zeros", "--canonical", "--schema", schema, "-")
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, stderr, "--zeros and --canonical exclude each other")
+
+	// Records of OpenTelemetry have no fields of the compact form then either.
+	for _, mode := range []string{"compact", "full"} {
+		stream, _ := mustRun(t, fixtures.Logs(), "convert", "--quiet", "--schema", mode, "-", "-")
+		out, _ = mustRun(t, []byte(stream), "cat", "-n", "1", "--zeros", "-")
+		require.Contains(t, out, `"dropped_attributes_count":0`)
+		require.NotContains(t, out, `"compact`)
+	}
 }
 
 // Cat and stat read OTLP as the stream that convert writes for it.

@@ -55,6 +55,21 @@ func (o *opener) loadRoots() (stream.List, error) {
 	return roots, nil
 }
 
+// repeated returns the flags with which another command reads the same records, if they are of a schema of the user.
+func (o *opener) repeated() string {
+	if o.schema == "" {
+		return ""
+	}
+	flags := " --schema " + o.schema
+	if o.root != "" {
+		flags += " --root " + o.root
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.base)) {
+		flags += fmt.Sprintf(" --base %s=%s", name, o.base[name].Text())
+	}
+	return flags
+}
+
 // isStream reports whether a file begins as a STEF stream.
 func isStream(head []byte) bool { return bytes.HasPrefix(head, []byte("STEF")) }
 
@@ -253,11 +268,7 @@ type baseFlag map[string]schema.WireSchema
 func (b baseFlag) String() string { return "" }
 
 func (b baseFlag) Set(v string) error {
-	root, numbers, ok := strings.Cut(v, "=")
-	if !ok {
-		return errors.New("must be of the form ROOT=N,N")
-	}
-	w, err := schema.ParseWireText(numbers)
-	b[root] = w
+	bases, err := schema.ParseWireTexts(v)
+	maps.Copy(b, bases)
 	return err
 }

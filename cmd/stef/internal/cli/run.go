@@ -147,4 +147,4 @@ var (
 // secondStream is the error of a stream that follows another in a file: its first byte,
 // S, is read as the flags of a frame.
 var secondStream = regexp.MustCompile(`(offset (\d+)[^:]*): corrupt stream: unknown bits in the frame flags 0x53` +
-	`(: a second stream may begin here, but a file holds one stream)?(; stef repair copies the whole frames before it)?`)
+	`(: a second stream may begin here, but a file holds one stream)?(; stef repair[^;]* copies the whole frames before it)?`)
