@@ -5,8 +5,10 @@ package steftest
 
 import (
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
+	"testing"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -56,4 +58,24 @@ func (w *constructorWalk) visit(t *schema.Type, v reflect.Type) {
 // resultOf returns the type of the first result of a method of a generated type.
 func resultOf(v reflect.Type, name string) reflect.Type {
 	return method(reflect.Zero(v), name).Type().Out(0)
+}
+
+// missingConstructors returns what complete reports about the roots. Roots without any
+// constructor are not for mutators.
+func missingConstructors(tb testing.TB, roots []*Root) (all []string) {
+	tb.Helper()
+	for _, r := range roots {
+		if len(r.make) == 0 {
+			continue
+		}
+		w, err := r.NewWriter(io.Discard)
+		if err != nil {
+			tb.Fatalf("writer of %s: %v", r.Schema.Name, err)
+		}
+		if err := r.complete(w.Record()); err != nil {
+			all = append(all, fmt.Sprintf("root %s: %v", r.Schema.Name, err))
+		}
+		_ = w.Close() // wrote no record
+	}
+	return all
 }

@@ -20,6 +20,7 @@ import (
 
 // AllRoots fails if the generated code has roots that are not among those that are passed,
 // all of one package, and names them. No other property notices a root without a test.
+// It also names the constructors that are missing in all roots that have some.
 func AllRoots(tb testing.TB, root *Root, others ...*Root) {
 	tb.Helper()
 	names, err := root.names()
@@ -29,8 +30,12 @@ func AllRoots(tb testing.TB, root *Root, others ...*Root) {
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return name == root.Schema.Name || slices.ContainsFunc(others, func(r *Root) bool { return r.Schema.Name == name })
 	})
+	problems := missingConstructors(tb, append([]*Root{root}, others...))
 	if len(names) > 0 {
-		tb.Fatalf("roots have no test, make a Root of each with NewRoot: %s", strings.Join(names, ", "))
+		problems = append(problems, "roots have no test, make a Root of each with NewRoot: "+strings.Join(names, ", "))
+	}
+	if len(problems) > 0 {
+		tb.Fatalf("%s", strings.Join(problems, "; "))
 	}
 }
 

@@ -59,6 +59,13 @@ func TestAllRoots(t *testing.T) {
 	steftest.AllRoots(t, scalarsRoot(t), second)
 	steftest.AllRoots(t, second, scalarsRoot(t))
 	steftest.AllRoots(t, choicesRoot(t)) // the only one
+
+	// Missing constructors of all roots are in one message. A root without any needs none.
+	some := steftest.NewRoot(fixture(t, "scalars").Root("Second"), nil, scalars.NewSecondWriter, scalars.NewSecondReader, scalars.NewSecond)
+	plain := steftest.NewRoot(fixture(t, "scalars").Root("Plain"), nil, scalars.NewPlainWriter, scalars.NewPlainReader, scalars.NewPlain)
+	both := func(tb testing.TB, r *steftest.Root, _ uint64) { steftest.AllRoots(tb, r, plain) }
+	require.Equal(t, "root Second: constructors are missing, pass them to NewRoot: scalars.NewMaybe; "+
+		"root Plain: constructors are missing, pass them to NewRoot: scalars.NewMaybe, scalars.NewLists", fails(t, both, some))
 }
 
 // fails runs a property that has to fail with one of some seeds and returns
