@@ -12,13 +12,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
 // writeExemplars writes points of a few series, of which some exemplars repeat.
-func writeExemplars(t *testing.T, random *rand.Rand) []byte {
+func writeExemplars(t *testing.T, random *rand.Rand, options ...stef.WriterOption) []byte {
 	var out bytes.Buffer
-	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics())
+	w, err := otelstef.NewMetricsWriter(&out, options...)
 	require.NoError(t, err)
 	type exemplar struct{ time, id uint64 }
 	var held [6][]exemplar
@@ -61,6 +62,10 @@ func writeExemplars(t *testing.T, random *rand.Rand) []byte {
 			e.FilteredAttributes().Reset()
 			e.FilteredAttributes().AppendString("same", "text")
 			e.FilteredAttributes().AppendString("id", fmt.Sprint("id", x.id))
+			if x.id == 2 {
+				nested := e.FilteredAttributes().AppendKVList("nested")
+				nested.AppendInt64("time", int64(x.time/3))
+			}
 		}
 		require.NoError(t, w.Write())
 	}
@@ -68,7 +73,8 @@ func writeExemplars(t *testing.T, random *rand.Rand) []byte {
 	return out.Bytes()
 }
 
-// change changes a point that was read.
+// change changes a point that was read, except its exemplars: as in the full form, the next
+// ones are relative to those of the record.
 func change(random *rand.Rand, p *otelstef.Point) {
 	p.SetTimestamp(random.Uint64())
 	p.SetStartTimestamp(random.Uint64())
@@ -80,27 +86,14 @@ func change(random *rand.Rand, p *otelstef.Point) {
 	} else {
 		v.SetInt64(int64(random.Uint64()))
 	}
-	for i := range p.Exemplars().Len() {
-		e := p.Exemplars().At(i)
-		e.SetTimestamp(random.Uint64())
-		e.Value().SetInt64(5)
-		copy(e.TraceID(), "changed in place")
-		e.SetSpanID([]byte("changed!"))
-		e.FilteredAttributes().SetString(0, "same", "other text")
-		e.FilteredAttributes().SetKey(1, "other key")
-		if random.IntN(2) == 0 {
-			e.FilteredAttributes().SetLen(random.IntN(4))
-		}
-	}
-	p.Exemplars().SetLen(random.IntN(5))
 }
 
-// A program that changes the point of a record that it read must not change the state of
-// the series: all further points are read as they were written.
+// A program that changes times and value of a point that it read must not change the state
+// of the series: all further points are read as they were written.
 func TestChangedPointsLeaveTheState(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 6))
-		stream := writeExemplars(t, random)
+		stream := writeExemplars(t, random, otelstef.CompactMetrics())
 		want, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
 		require.NoError(t, err)
 		got, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
@@ -113,5 +106,48 @@ func TestChangedPointsLeaveTheState(t *testing.T) {
 		require.NoError(t, want.Err())
 		require.False(t, got.Next())
 		require.NoError(t, got.Err())
+	}
+}
+
+// exemplarsOf returns copies of the exemplars of a point.
+func exemplarsOf(p *otelstef.Point) (list []*otelstef.Exemplar) {
+	for i := range p.Exemplars().Len() {
+		e := otelstef.NewExemplar()
+		e.CopyFrom(p.Exemplars().At(i))
+		list = append(list, e)
+	}
+	return list
+}
+
+// Readers of the compact form decode exemplars straight into the record, into a list beside
+// it, or copy those of the series. In any order of these the record must have the exemplars
+// that the full form has, and the marks of those that differ from the last record.
+func TestExemplarsOfBothForms(t *testing.T) {
+	for seed := range uint64(20) {
+		full, err := otelstef.NewMetricsReader(bytes.NewReader(writeExemplars(t, rand.New(rand.NewPCG(seed, 7)))))
+		require.NoError(t, err)
+		compact, err := otelstef.NewMetricsReader(bytes.NewReader(
+			writeExemplars(t, rand.New(rand.NewPCG(seed, 7)), otelstef.CompactMetrics(), stef.WithFrameBytes(4000), stef.WithRestart(stef.RestartDictionaries))))
+		require.NoError(t, err)
+		var last []*otelstef.Exemplar
+		for i := 0; full.Next(); i++ {
+			require.True(t, compact.Next(), "record %d: %v", i, compact.Err())
+			p := compact.Record().Point()
+			now := exemplarsOf(p)
+			require.Equal(t, fmt.Sprint(exemplarsOf(full.Record().Point())), fmt.Sprint(now), "seed %d, record %d", seed, i)
+			marked := compact.Record().Modified()&otelstef.MetricsFieldPoint != 0 && p.Modified()&otelstef.PointFieldExemplars != 0
+			if !marked {
+				require.Equal(t, fmt.Sprint(last), fmt.Sprint(now), "seed %d, record %d: no marks", seed, i)
+			}
+			for k := range min(len(last), len(now)) {
+				if p.Exemplars().At(k).Modified() == 0 || !marked {
+					require.True(t, last[k].Equal(now[k]), "seed %d, record %d, exemplar %d: no marks", seed, i, k)
+				}
+			}
+			last = now
+		}
+		require.NoError(t, full.Err())
+		require.False(t, compact.Next())
+		require.NoError(t, compact.Err())
 	}
 }

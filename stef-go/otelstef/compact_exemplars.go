@@ -119,12 +119,43 @@ func (x *seriesExemplars) residual(code int64) uint64 {
 	return ^uint64(code)
 }
 
+// decodePlain decodes the fields of the point into plain, except the exemplars: unshare
+// decodes these, because they can go straight into the record.
+func (f *metricsReaderForm) decodePlain(d *pointDecoder) {
+	p := &f.plain
+	mask := d.head.Read(d.head.Fields)
+	p.node.SetModified(mask)
+	if mask&PointFieldFlags != 0 {
+		p.flags = d.flags.Decode()
+	}
+	if mask&PointFieldCompactExemplars != 0 {
+		p.compactExemplars = d.compactExemplars.Decode()
+	}
+	if mask&^pointPlain != 0 {
+		d.skipReplaced(p, mask)
+	}
+}
+
+// skipReplaced decodes the fields that the form replaces. Writers do not send them.
+func (d *pointDecoder) skipReplaced(p *Point, mask uint64) {
+	if mask&PointFieldStartTimestamp != 0 {
+		p.startTimestamp = d.startTimestamp.Decode()
+	}
+	if mask&PointFieldTimestamp != 0 {
+		p.timestamp = d.timestamp.Decode()
+	}
+	if mask&PointFieldValue != 0 {
+		d.value.Decode(&p.value)
+	}
+}
+
 // unshare sets the exemplars and flags of the point of a record. It returns false if
 // the fields represent no valid exemplars.
 func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	dst := &rec.point
 	f.restarted = false
-	if f.plain.node.Modified()&PointFieldFlags != 0 {
+	mask := f.plain.node.Modified()
+	if mask&PointFieldFlags != 0 {
 		dst.SetFlags(f.plain.flags)
 	}
 	x := s.exemplars
@@ -132,36 +163,57 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 		x = &noExemplars
 	}
 	code := int64(x.residual(int64(f.exemplars.Take(f.plain.compactExemplars))))
-	sent := &f.plain.exemplars
+	sent := f.plain.exemplars.Len()
+	if f.inRecord {
+		sent = dst.exemplars.Len()
+	}
+	if mask&PointFieldExemplars != 0 {
+		d := &f.reader.decoder.point.exemplars
+		sent = d.length.Decode(d.elem.head.Room())
+	}
 	n, kept := len(x.list), uint64(0)
 	switch {
 	case code == 0:
 		kept = 1<<n - 1
 	case code > 0:
 		kept = ^uint64(code) & (1<<n - 1)
-		if bits.Len64(uint64(code)) > n || bits.OnesCount64(uint64(code)) != sent.Len() {
+		if bits.Len64(uint64(code)) > n || bits.OnesCount64(uint64(code)) != sent {
 			return false
 		}
 	default:
 		kept = uint64(^code)
-		n = bits.OnesCount64(kept) + sent.Len()
+		n = bits.OnesCount64(kept) + sent
 		if bits.Len64(kept) > min(n, len(x.list)) {
 			return false
 		}
 	}
+	direct := f.inRecord && kept == 0 && n == sent
+	if !direct && f.inRecord {
+		f.leaveRecord(&dst.exemplars)
+	}
+	if mask&PointFieldExemplars != 0 && !f.decodeExemplars(rec, sent, direct) {
+		return true // the fault is known
+	}
 	delta := rec.metric.aggregationTemporality == AggregationTemporalityDelta
 	keeper := f.index.keeper(s, n, kept, code, delta)
+	if direct && keeper == nil {
+		return true
+	}
 	var copies []exemplarCopy
 	if keeper != nil && !delta && n <= cap(keeper.list) {
-		// The list of the series has space for the exemplars, so restoreExemplars copies them
+		// The list of the series has space for the exemplars, so this function copies them
 		// into it without an allocation.
 		keeper.list = keeper.list[:max(n, len(keeper.list))]
 		copies = keeper.list[:n]
 	}
 	counted, ok := 0, true
-	if n|dst.exemplars.Len() != 0 {
+	switch {
+	case direct:
+		counted, ok = f.copySent(&dst.exemplars, copies)
+	case n|dst.exemplars.Len() != 0:
 		counted, ok = f.restoreExemplars(&dst.exemplars, x.list, copies, n, kept)
 	}
+	f.inRecord = kept == 0 && n == sent
 	if keeper != nil {
 		if copies != nil {
 			kept = 1<<n - 1
@@ -169,6 +221,61 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 		f.index.keep(keeper, dst, kept, counted, ok && !delta)
 	}
 	return true
+}
+
+// decodeExemplars decodes the n exemplars of a point into plain, or, if direct, into the
+// record, which then has the same exemplars as plain. It returns false after a fault.
+func (f *metricsReaderForm) decodeExemplars(rec *Metrics, n int, direct bool) bool {
+	list, d := &f.plain.exemplars, &f.reader.decoder.point.exemplars
+	if direct {
+		list.Clear()
+		f.notInPlain = true
+		list = &rec.point.exemplars
+		rec.point.node.SetModified(rec.point.node.Modified() | PointFieldExemplars)
+		rec.node.SetModified(rec.node.Modified() | MetricsFieldPoint)
+	}
+	if !list.BeginDecode(n, d.length.Alloc) {
+		d.length.TooLarge()
+		return false
+	}
+	for i := range n {
+		d.elem.Decode(list.At(i))
+	}
+	return !stefrt.Faulty(&f.reader.ReadStream)
+}
+
+// leaveRecord copies the exemplars that were sent last from the record to plain, before the
+// record gets others: the next exemplars that are sent are relative to them.
+func (f *metricsReaderForm) leaveRecord(list *stefrt.Array[Exemplar]) {
+	f.inRecord = false
+	if !f.notInPlain {
+		return
+	}
+	f.notInPlain = false
+	to, work := &f.plain.exemplars, 0
+	to.SetLen(list.Len())
+	for i := range list.Len() {
+		count, _ := f.restoreExemplar(to.At(i), list.At(i))
+		work += count
+	}
+	stefrt.Worked(&f.reader.ReadStream, work)
+}
+
+// copySent copies the exemplars of the record, all of which were sent, to copies unless it
+// is nil. It returns what restoreExemplars returns.
+func (f *metricsReaderForm) copySent(list *stefrt.Array[Exemplar], copies []exemplarCopy) (counted int, ok bool) {
+	ok = true
+	for i := range list.Len() {
+		e := list.At(i)
+		count, flat := countExemplar(e)
+		if flat && i < len(copies) {
+			copies[i].set(e)
+		}
+		counted += count
+		ok = ok && flat
+	}
+	stefrt.Worked(&f.reader.ReadStream, counted)
+	return counted, ok
 }
 
 // restoreExemplars sets list, which is part of the record, to the n exemplars of the point.

@@ -288,6 +288,10 @@ type metricsReaderForm struct {
 	held   heldContainers
 	reader *MetricsReader
 
+	// inRecord says that the exemplars of the record are those that were sent last, and
+	// notInPlain that these are not in plain.
+	inRecord, notInPlain bool
+
 	measured measuredMetrics
 }
 
@@ -313,6 +317,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	f.begin(r.fields)
 	f.wire.clear()
 	f.plain.clear()
+	f.inRecord, f.notInPlain = true, false // there are none
 	f.fields = compact.Fields{Floats: f.fields.Floats[:0]}
 	f.reader = r
 	f.Restart()
@@ -356,19 +361,46 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 		if moved {
 			f.enter(s)
 		}
-		x = f.index.find(&f.container, moved, &s.attributes, changed)
-		if f.index.work > 0 {
-			stefrt.Worked(&r.ReadStream, f.index.work)
-			f.index.work = 0
+		if x == nil || moved || changed != 0 {
+			x = f.index.find(&f.container, moved, &s.attributes, changed)
+			if f.index.work > 0 {
+				stefrt.Worked(&r.ReadStream, f.index.work)
+				f.index.work = 0
+			}
 		}
 	}
-	switch {
-	case codes == 0 && x.Steady():
-		f.undoSteady(r, x, mask, 0)
-	case codes == CompactPointFieldTime && x.Steady() && f.points.IsNear(f.fields.Time):
-		f.undoSteady(r, x, mask, f.points.TimeCode(f.fields.Time))
-	default:
-		f.undo(r, x, mask, codes&^CompactPointFieldTime == 0)
+	code := uint64(0)
+	if codes != 0 || !x.Steady() {
+		if codes != CompactPointFieldTime || !x.Steady() || !f.points.IsNear(f.fields.Time) {
+			f.undo(r, x, mask, codes&^CompactPointFieldTime == 0)
+			return
+		}
+		code = f.points.TimeCode(f.fields.Time)
+	}
+	// As undo, for most points, which are numbers: without a compact.Point, and without a
+	// function of its own, which would take time for each point. code is that of the time.
+	residual := uint64(0)
+	if mask&MetricsFieldNumber != 0 {
+		f.fields.Number = d.number.Decode()
+		residual = f.points.Residual(f.fields.Number)
+	}
+	start, time, scalar := f.points.TakeSteady(&x.Series, residual, code)
+	dst := &s.point
+	typ := PointValueTypeFloat64
+	if x.Kind() == compact.Int {
+		typ = PointValueTypeInt64
+	}
+	differs := stefrt.BoolBits((dst.value.num^scalar)|uint64(dst.value.typ^typ) != 0)
+	dst.value.typ, dst.value.num = typ, scalar
+	dst.value.node.SetModified(differs)
+	marks := dst.node.Modified() | differs*PointFieldValue |
+		stefrt.If(dst.startTimestamp != start, PointFieldStartTimestamp) |
+		stefrt.If(dst.timestamp != time, PointFieldTimestamp)
+	dst.startTimestamp, dst.timestamp = start, time
+	dst.node.SetModified(marks)
+	s.node.SetModified(mask&^(MetricsFieldCompact|MetricsFieldNumber) | stefrt.If(marks != 0, MetricsFieldPoint))
+	if f.shares && (f.plain.node.Modified() != 0 || f.sharing(dst, x)) && !f.unshare(s, x) {
+		d.head.NoSuchForm()
 	}
 }
 
@@ -394,7 +426,7 @@ func (d *metricsDecoder) decodeContainer(s *Metrics, mask uint64) {
 func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (codes uint64) {
 	if mask&MetricsFieldPoint != 0 {
 		if f.shares {
-			r.decoder.point.Decode(&f.plain)
+			f.decodePlain(&r.decoder.point)
 		} else {
 			r.decoder.point.Decode(&r.record.point)
 		}
@@ -463,34 +495,5 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64, known
 	if !ok || !f.restore(s) ||
 		f.shares && (f.plain.node.Modified() != 0 || f.sharing(&s.point, x)) && !f.unshare(s, x) {
 		d.head.NoSuchForm()
-	}
-}
-
-// undoSteady is undo for most points, which are numbers: it needs no compact.Point. code is
-// that of the time.
-func (f *metricsReaderForm) undoSteady(r *MetricsReader, x *series, mask, code uint64) {
-	s := &r.record
-	residual := uint64(0)
-	if mask&MetricsFieldNumber != 0 {
-		f.fields.Number = r.decoder.number.Decode()
-		residual = f.points.Residual(f.fields.Number)
-	}
-	start, time, scalar := f.points.TakeSteady(&x.Series, residual, code)
-	dst := &s.point
-	typ := PointValueTypeFloat64
-	if x.Kind() == compact.Int {
-		typ = PointValueTypeInt64
-	}
-	changed := stefrt.BoolBits((dst.value.num^scalar)|uint64(dst.value.typ^typ) != 0)
-	dst.value.typ, dst.value.num = typ, scalar
-	dst.value.node.SetModified(changed)
-	marks := dst.node.Modified() | changed*PointFieldValue |
-		stefrt.If(dst.startTimestamp != start, PointFieldStartTimestamp) |
-		stefrt.If(dst.timestamp != time, PointFieldTimestamp)
-	dst.startTimestamp, dst.timestamp = start, time
-	dst.node.SetModified(marks)
-	s.node.SetModified(mask&^(MetricsFieldCompact|MetricsFieldNumber) | stefrt.If(marks != 0, MetricsFieldPoint))
-	if f.shares && (f.plain.node.Modified() != 0 || f.sharing(dst, x)) && !f.unshare(s, x) {
-		r.decoder.head.NoSuchForm()
 	}
 }

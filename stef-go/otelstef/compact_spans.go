@@ -316,7 +316,10 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 		return false
 	}
 	for i, time := range x.Times {
-		dst.events.At(i).SetTimeUnixNano(time)
+		if e := dst.events.At(i); e.timeUnixNano != time { // as SetTimeUnixNano, without a call
+			e.node.Mark(EventFieldTimeUnixNano)
+			e.timeUnixNano = time
+		}
 	}
 	marks := dst.node.Modified()
 	if dst.startTimeUnixNano != x.Start {

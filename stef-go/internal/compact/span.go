@@ -344,47 +344,53 @@ func (s *Spans) takeTimes(f *SpanFields, base uint64, x *Span) bool {
 	return true
 }
 
-// takeEvents takes the times of a span that has events or far times.
+// takeEvents takes the times of a span that has events or far times. The far times follow
+// the codes of the events.
 func (s *Spans) takeEvents(f *SpanFields, base, start, duration uint64, x *Span) bool {
 	codes, events := x.Times, f.Times
 	if len(events) < len(codes) {
 		return false
 	}
-	for i := range codes {
-		codes[i] = s.times.Take(events[i])
+	value, delta := s.times.value, s.times.delta // Run.Take, in registers
+	for i, w := range events[:len(codes)] {
+		step := w - value
+		codes[i] = step - delta
+		value, delta = w, step
 	}
+	s.times = Run{value, delta}
 	rest := events[len(codes):]
-	enough := true
-	next := func() (time uint64) {
-		if enough = enough && len(rest) > 0; enough {
-			time = s.times.Take(rest[0])
-			rest = rest[1:]
-		}
-		return time
-	}
 	difference := uint64(0)
-	if start == codeFar {
-		difference = next()
-		s.startUnit.learn(difference)
-	} else {
+	if start != codeFar {
 		difference = s.startUnit.take(start)
+	} else {
+		if len(rest) == 0 {
+			return false
+		}
+		difference, rest = s.times.Take(rest[0]), rest[1:]
+		s.startUnit.learn(difference)
 	}
 	x.Start = base + difference
-	if duration == codeFar {
-		difference = next()
-		s.durationUnit.learn(difference)
-	} else {
+	if duration != codeFar {
 		difference = s.durationUnit.take(duration)
+	} else {
+		if len(rest) == 0 {
+			return false
+		}
+		difference, rest = s.times.Take(rest[0]), rest[1:]
+		s.durationUnit.learn(difference)
 	}
 	x.End = x.Start + difference
 	before := x.Start
 	for i, c := range codes {
-		if c == codeFar {
-			codes[i] = next()
+		if c != codeFar {
+			before += takeUnit(c)
 		} else {
-			codes[i] = before + takeUnit(c)
+			if len(rest) == 0 {
+				return false
+			}
+			before, rest = s.times.Take(rest[0]), rest[1:]
 		}
-		before = codes[i]
+		codes[i] = before
 	}
-	return enough && len(rest) == 0
+	return len(rest) == 0
 }
