@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"math/bits"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -41,6 +42,21 @@ type seriesExemplars struct {
 	counted int
 	held    int
 	shares  bool // the last point that could repeat an exemplar did so
+}
+
+// freeExemplars are those of series that were discarded, for new series. Their list is empty.
+var freeExemplars = sync.Pool{New: func() any { return new(seriesExemplars) }}
+
+// keptExemplars is the largest capacity of a list that release keeps.
+const keptExemplars = 4
+
+// release discards the exemplars.
+func (x *seriesExemplars) release() {
+	if list := x.list[:cap(x.list)]; len(list) <= keptExemplars {
+		clear(list)
+		*x = seriesExemplars{list: list[:0]}
+		freeExemplars.Put(x)
+	}
 }
 
 // exemplarCopy is an exemplar with ordinary ids, and with attributes that are no arrays,
@@ -200,6 +216,7 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 		return true
 	}
 	var copies []exemplarCopy
+	same := keeper != nil && n == len(keeper.list)
 	if keeper != nil && !delta && n <= cap(keeper.list) {
 		// The list of the series has space for the exemplars, so this function copies them
 		// into it without an allocation.
@@ -214,7 +231,11 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 		counted, ok = f.restoreExemplars(&dst.exemplars, x.list, copies, n, kept)
 	}
 	f.inRecord = kept == 0 && n == sent
-	if keeper != nil {
+	switch {
+	case keeper == nil:
+	case copies != nil && ok && same && counted == keeper.counted:
+		// The copies are all that changes.
+	default:
 		if copies != nil {
 			kept = 1<<n - 1
 		}
@@ -335,7 +356,7 @@ func (x *seriesIndex) keeper(s *series, n int, kept uint64, code int64, delta bo
 		if n == 0 || delta || s == &x.none {
 			return nil
 		}
-		e = new(seriesExemplars)
+		e = freeExemplars.Get().(*seriesExemplars)
 		s.exemplars = e
 	}
 	if len(e.list) > 0 {

@@ -331,6 +331,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 // Restart discards the state.
 func (f *metricsReaderForm) Restart() {
 	f.metricsForm.Restart()
+	f.point.Words, f.point.Floats = nil, nil // those of a series, whose memory others may have now
 	s := &f.reader.record
 	f.held = heldContainers{s.metric, s.resource, s.scope}
 }
@@ -371,11 +372,13 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	}
 	code := uint64(0)
 	if codes != 0 || !x.Steady() {
-		if codes != CompactPointFieldTime || !x.Steady() || !f.points.IsNear(f.fields.Time) {
-			f.undo(r, x, mask, codes&^CompactPointFieldTime == 0)
+		// Also without the mark of the time: after a restart, a time that is equal to the one
+		// before the restart has another code.
+		code = f.points.TimeCode(f.fields.Time)
+		if codes&^CompactPointFieldTime != 0 || !x.Steady() || !compact.IsNear(code) {
+			f.undo(r, x, mask, code, codes&^CompactPointFieldTime == 0)
 			return
 		}
-		code = f.points.TimeCode(f.fields.Time)
 	}
 	// As undo, for most points, which are numbers: without a compact.Point, and without a
 	// function of its own, which would take time for each point. code is that of the time.
@@ -474,9 +477,9 @@ func (f *metricsReaderForm) enter(s *Metrics) {
 	}
 }
 
-// undo sets the point of the record, which is of series x. known says that the fields Start
-// and Form equal those of the previous record.
-func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64, known bool) {
+// undo sets the point of the record, which is of series x. code is that of the time. known
+// says that the fields Start and Form equal those of the previous record.
+func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask, code uint64, known bool) {
 	s, d := &r.record, &r.decoder
 	s.node.SetModified(mask &^ (MetricsFieldCompact | MetricsFieldNumber))
 	if mask&MetricsFieldNumber != 0 {
@@ -486,7 +489,7 @@ func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask uint64, known
 		}
 	}
 	f.fields.Known = known
-	words, ok := f.points.Take(&x.Series, &f.fields, &f.point)
+	words, ok := f.points.TakeCode(&x.Series, &f.fields, &f.point, code)
 	f.index.grow(x, words)
 	if words != 0 && f.index.words > readWords {
 		d.head.TooMuchState()

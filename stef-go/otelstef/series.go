@@ -104,6 +104,14 @@ type series struct {
 	exemplars *seriesExemplars
 }
 
+// release gives memory that the series has of its own to new series.
+func (s *series) release() {
+	s.Series.Release()
+	if s.exemplars != nil {
+		s.exemplars.release()
+	}
+}
+
 // pairSet holds attributes whose values are not arrays, maps or bytes.
 type pairSet struct {
 	pairs []pairCopy
@@ -133,6 +141,11 @@ func (x *seriesIndex) begin() {
 
 // forget discards all series.
 func (x *seriesIndex) forget() {
+	for _, chunk := range x.seriesChunks.all {
+		for i := range chunk {
+			chunk[i].release()
+		}
+	}
 	x.known.reset()
 	x.containers.reset()
 	x.sets.reset()

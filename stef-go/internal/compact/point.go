@@ -91,20 +91,6 @@ type Series struct {
 	rest        *rest // nil before the first histogram or summary
 }
 
-// rest holds the words and floats of the last point of a series: of a histogram or
-// summary.
-type rest struct{ words, floats []uint64 }
-
-var noRest rest
-
-// last returns the words and floats of the last point.
-func (x *Series) last() *rest {
-	if x.rest == nil {
-		return &noRest
-	}
-	return x.rest
-}
-
 // Points is the state of a stream of points. Both ends have the same.
 type Points struct {
 	time, start, form, number Residual
@@ -579,16 +565,4 @@ func (x *Series) learnStep(step int64) {
 		change = -1
 	}
 	x.second = max(min(x.second+change, 8), -8)
-}
-
-// keep keeps the words and floats of a point, and returns by how many they grew.
-func (x *Series) keep(p *Point) (words int) {
-	if x.rest == nil {
-		x.rest = new(rest)
-	}
-	r := x.rest
-	words = len(p.Words) + len(p.Floats) - len(r.words) - len(r.floats)
-	r.words = append(r.words[:0], p.Words...)
-	r.floats = append(r.floats[:0], p.Floats...)
-	return words
 }

@@ -8,8 +8,12 @@ import "math"
 // Take sets p to the point that fields represent, and updates the state. Words and
 // Floats of p are set only if the kind has them.
 func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
-	timeCode := s.time.Take(f.Time)
-	if f.Known && x.points == 2 && isNear(timeCode) {
+	return s.TakeCode(x, f, p, s.TimeCode(f.Time))
+}
+
+// TakeCode is Take for the result of TimeCode, which changes the state.
+func (s *Points) TakeCode(x *Series, f *Fields, p *Point, timeCode uint64) (words int, ok bool) {
+	if f.Known && x.points == 2 && IsNear(timeCode) {
 		return s.takeKnown(x, f, p, timeCode)
 	}
 	next := s.next(x)
@@ -76,14 +80,8 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	return words, true
 }
 
-// isNear reports whether takeTick accepts the code of a time.
-func isNear(code uint64) bool { return code != codeFar && code != codeThird }
-
-// IsNear reports whether TakeSteady accepts the field Time. It changes nothing.
-func (s *Points) IsNear(time uint64) bool {
-	next := s.time // the state after the field
-	return isNear(next.Take(time))
-}
+// IsNear reports whether TakeSteady accepts the code of a time.
+func IsNear(code uint64) bool { return code != codeFar && code != codeThird }
 
 // takeKnown is Take for the codes 0 of start and form, and a series with two points. It is
 // TakeSteady for all forms.
@@ -113,7 +111,8 @@ func (x *Series) Steady() bool { return x.steady }
 // Kind returns the kind of the last point of the series.
 func (x *Series) Kind() Kind { return x.form.kind }
 
-// TimeCode returns the code that the field Time represents.
+// TimeCode returns the code that the field Time represents, and updates its state: a second
+// call for the same record returns 0.
 func (s *Points) TimeCode(time uint64) uint64 { return s.time.Take(time) }
 
 // Residual returns the residual that the field Number represents.
@@ -227,7 +226,7 @@ func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) (grown int, 
 	r := x.rest
 	if r == nil {
 		if r = &s.none; complex {
-			r = new(rest)
+			r = freeRests.Get().(*rest)
 			x.rest = r
 		}
 	}

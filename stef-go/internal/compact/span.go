@@ -283,8 +283,10 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 		h = s.habitsAt(x.Name)
 	}
 	code := s.trace.Take(f.Trace)
-	t := s.ids.takeTrace(code, f.High, f.Low)
-	if t == nil {
+	var t *trace
+	if code == traceSame && s.ids.last != 0 { // as takeTrace, without a call
+		t = s.ids.trace(s.ids.last - 1)
+	} else if t = s.ids.takeTrace(code, f.High, f.Low); t == nil {
 		return false
 	}
 	x.High, x.Low, x.SameTrace = t.high, t.low, code == traceSame

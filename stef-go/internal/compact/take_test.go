@@ -105,16 +105,17 @@ func TestShortTakesAreTake(t *testing.T) {
 			short.fields = sent
 			short.fields.Known = sent.Start == before.Start && sent.Form == before.Form
 			x := &short.series[k]
-			if short.fields.Known && x.Steady() && short.points.IsNear(sent.Time) {
+			code := short.points.TimeCode(sent.Time)
+			if short.fields.Known && x.Steady() && IsNear(code) {
 				steady++
-				code, residual := short.points.TimeCode(sent.Time), short.points.Residual(sent.Number)
+				residual := short.points.Residual(sent.Number)
 				short.point = Point{Kind: x.Kind()}
 				short.point.Start, short.point.Time, short.point.Scalar = short.points.TakeSteady(x, residual, code)
 			} else {
 				if short.fields.Known {
 					known++
 				}
-				_, ok = short.points.Take(x, &short.fields, &short.point)
+				_, ok = short.points.TakeCode(x, &short.fields, &short.point, code)
 				require.True(t, ok)
 			}
 			for _, s := range sides[1:] {
