@@ -48,3 +48,20 @@ func TestSeriesHaveTwoFollowers(t *testing.T) {
 	}
 	require.Len(t, known, 4)
 }
+
+// Other streams get the exemplars of a series that is discarded: empty, and without its texts.
+func TestReleasedExemplarsAreEmpty(t *testing.T) {
+	e := NewExemplar()
+	e.SetTimestamp(1)
+	e.FilteredAttributes().AppendString("key", "text")
+	x := &seriesExemplars{counted: 5, held: 6, shares: true}
+	x.setLen(2)
+	for i := range x.list {
+		x.list[i].set(e)
+	}
+	s := &series{exemplars: x}
+	s.release()
+	require.Equal(t, make([]exemplarCopy, 2), x.list[:cap(x.list)])
+	x.list = x.list[:0]
+	require.Equal(t, &seriesExemplars{list: x.list}, x)
+}

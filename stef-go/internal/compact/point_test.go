@@ -58,3 +58,18 @@ func TestTakeUnitIsTheInverse(t *testing.T) {
 	require.Equal(t, uint64(1<<61), -takeUnit(1<<63))
 	require.Equal(t, -takeUnit(1<<63-1), takeUnit(1<<63+1))
 }
+
+// Other streams get the words of a series that is discarded, and must not see its values.
+func TestReleasedWordsAreEmpty(t *testing.T) {
+	for _, n := range []int{1, keptWords, keptWords + 1} {
+		x := &Series{rest: &rest{words: make([]uint64, n-1), floats: make([]uint64, 1)}}
+		r := x.rest
+		x.Release()
+		require.Nil(t, x.rest)
+		x.Release() // has nothing
+		if n <= keptWords {
+			require.Empty(t, r.words)
+			require.Empty(t, r.floats)
+		}
+	}
+}
