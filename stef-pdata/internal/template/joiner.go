@@ -5,18 +5,19 @@ package template
 
 import (
 	"strings"
+	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Joiner joins templates and parameters. It caches the places of the placeholders of
-// some templates. Several texts share an allocation.
+// Joiner joins templates and parameters. It caches the parts of some templates. Several
+// texts share an allocation.
 type Joiner struct {
 	slots []joinSlot // allocated at the first template
 	last  *joinSlot  // slot of the last template
-	chunk strings.Builder
+	chunk []byte     // texts, which never change, and capacity for more
 }
 
 type joinSlot struct {
@@ -25,7 +26,10 @@ type joinSlot struct {
 }
 
 const (
-	joinSlots = 64
+	joinSlotBits = 6
+	joinSlots    = 1 << joinSlotBits
+	// keptPieces is the capacity of pieces that the next template of a slot may reuse.
+	keptPieces = 64
 	// joinedBytes is the size of the largest chunk of texts, and firstJoined that of the
 	// first one; each further chunk has twice as much. A text that is kept keeps all of its
 	// chunk in memory. Texts larger than a quarter of joinedBytes have their own memory.
@@ -47,32 +51,31 @@ func (j *Joiner) Join(template string, params *otelstef.BodyParams) (string, err
 		return template, nil
 	}
 	if size > joinedBytes/4 {
-		var own strings.Builder
-		own.Grow(size)
-		return slot.join(&own, params), nil
+		return textOf(slot.join(make([]byte, 0, size), params)), nil
 	}
-	if j.chunk.Cap()-j.chunk.Len() < size {
-		bytes := min(max(2*j.chunk.Cap(), firstJoined, size), joinedBytes)
-		j.chunk.Reset()
-		j.chunk.Grow(bytes)
+	if cap(j.chunk)-len(j.chunk) < size {
+		j.chunk = make([]byte, 0, min(max(2*cap(j.chunk), firstJoined, size), joinedBytes))
 	}
-	return slot.join(&j.chunk, params), nil
+	from := len(j.chunk)
+	j.chunk = slot.join(j.chunk, params)
+	return textOf(j.chunk[from:]), nil
 }
 
-// join appends the text to a builder, which has enough capacity, and returns it. A builder
-// never changes bytes that it holds, so the text stays valid when others are appended.
-func (s *joinSlot) join(b *strings.Builder, params *otelstef.BodyParams) string {
-	from, n := b.Len(), params.Len()
+// textOf returns b, which never changes again, as a string.
+func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// join appends the text to b, which has enough capacity. It is not a strings.Builder,
+// which would write its slice to memory for each part.
+func (s *joinSlot) join(b []byte, params *otelstef.BodyParams) []byte {
+	n := params.Len()
 	for i, piece := range s.pieces[:n] {
-		b.WriteString(piece)
-		b.WriteString(params.Value(i))
+		b = append(append(b, piece...), params.Value(i)...)
 	}
-	b.WriteString(s.pieces[n])
-	return b.String()[from:]
+	return append(b, s.pieces[n]...)
 }
 
 // Renew begins a new chunk, so that later texts do not share memory with earlier ones.
-func (j *Joiner) Renew() { j.chunk.Reset() }
+func (j *Joiner) Renew() { j.chunk = nil }
 
 // Reset forgets the templates of a stream.
 func (j *Joiner) Reset() {
@@ -86,20 +89,44 @@ func (j *Joiner) slot(template string) (*joinSlot, int) {
 	if template == "" {
 		return nil, 0
 	}
-	if j.last != nil && j.last.template == template {
+	if j.last != nil && same(j.last.template, template) {
 		return j.last, len(j.last.pieces) - 1
 	}
 	if j.slots == nil {
 		j.slots = make([]joinSlot, joinSlots)
 	}
-	slot := &j.slots[(len(template)*31+int(template[len(template)/2]))%joinSlots]
-	if slot.template != template {
-		if n := strings.Count(template, "\x00"); n > stef.MaxPairs {
+	// Templates of a dictionary have an address of their own. The product spreads addresses
+	// over the high bits.
+	const goldenRatio = 0x9e3779b97f4a7c15
+	slot := &j.slots[uint64(uintptr(unsafe.Pointer(unsafe.StringData(template))))*goldenRatio>>(64-joinSlotBits)]
+	if !same(slot.template, template) {
+		n := strings.Count(template, "\x00")
+		if n > stef.MaxPairs {
 			return nil, n
 		}
-		slot.template = template
-		slot.pieces = strings.Split(template, "\x00")
+		slot.set(template, n)
 	}
 	j.last = slot
 	return slot, len(slot.pieces) - 1
+}
+
+// same reports whether two texts are the same memory. Equal texts may have different
+// memory: this costs time only.
+func same(a, b string) bool {
+	return len(a) == len(b) && unsafe.StringData(a) == unsafe.StringData(b)
+}
+
+// set makes the slot that of a template with n placeholders.
+func (s *joinSlot) set(template string, n int) {
+	s.template = template
+	if n >= cap(s.pieces) || cap(s.pieces) > keptPieces {
+		s.pieces = make([]string, 0, n+1)
+	}
+	s.pieces = s.pieces[:0]
+	for range n {
+		i := strings.IndexByte(template, placeholder)
+		s.pieces = append(s.pieces, template[:i])
+		template = template[i+1:]
+	}
+	s.pieces = append(s.pieces, template)
 }

@@ -110,11 +110,11 @@ func TestJoinedTexts(t *testing.T) {
 		params.SetValue(0, strings.Repeat("7", r.IntN(1<<r.IntN(15))))
 		text, err := j.Join("<\x00>", params)
 		require.NoError(t, err)
-		require.LessOrEqual(t, j.chunk.Cap(), joinedBytes)
+		require.LessOrEqual(t, cap(j.chunk), joinedBytes)
 		texts, want = append(texts, text), append(want, "<"+params.Value(0)+">")
 		if i%100 == 99 {
 			j.Renew()
-			require.Zero(t, j.chunk.Cap(), "later texts share no memory with earlier ones")
+			require.Zero(t, cap(j.chunk), "later texts share no memory with earlier ones")
 		}
 	}
 	require.Equal(t, want, texts)
@@ -129,7 +129,7 @@ func TestJoinedTextsGrow(t *testing.T) {
 	sizes := []int{}
 	for range 200 {
 		joinWith(t, &j, "<\x00>", params)
-		if n := j.chunk.Cap(); len(sizes) == 0 || sizes[len(sizes)-1] != n {
+		if n := cap(j.chunk); len(sizes) == 0 || sizes[len(sizes)-1] != n {
 			sizes = append(sizes, n)
 		}
 	}
@@ -147,7 +147,7 @@ func TestJoinedBodiesAreBounded(t *testing.T) {
 	_, err := j.Join(strings.Repeat("\x00", 9), params)
 	require.ErrorIs(t, err, mapping.ErrRecord)
 	require.ErrorContains(t, err, "a body of 9437184 bytes, at most 8388608")
-	require.Zero(t, j.chunk.Cap())
+	require.Zero(t, cap(j.chunk))
 }
 
 // FuzzTemplate: joining a split text always restores it, and a learned template finds
