@@ -51,6 +51,11 @@ type Ref uint64
 
 const refBits = 24
 
+// Split returns the epoch of the dictionary, which is 0 if r is 0, and the reference in it.
+func (r Ref) Split() (epoch uint64, number uint32) {
+	return uint64(r >> refBits), uint32(r & (1<<refBits - 1))
+}
+
 // Text is a text with its reference to a dictionary.
 type Text struct {
 	Text string

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unsafe"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/internal/compact"
 	"github.com/otelstef/stef/stef-go/stefrt"
@@ -42,7 +43,8 @@ type seriesIndex struct {
 	pairs      int
 	words      int
 	last       *series // series of the last record
-	own        bool    // clone text, because callers may reuse it
+	own        bool    // clone text, because callers may reuse it: in writers
+	keyEpoch   uint64  // of the references to keys, or 0
 	homes      table[seriesHome]
 	none       series // used if the attributes cannot identify a series
 
@@ -118,10 +120,13 @@ type pairSet struct {
 	hash  uint64
 }
 
+// pairCopy is a pair of attributes. In writers it also has the references of texts in the
+// dictionaries of the stream, so that equal texts are mostly found without reading them.
 type pairCopy struct {
 	key, text string
-	num       uint64
+	num       uint64 // in writers also the reference of a text, or 0
 	typ       AnyValueType
+	keyNumber uint32 // in writers the number in keyRef plus 1 if its epoch is keyEpoch, or 0
 }
 
 var (
@@ -156,7 +161,7 @@ func (x *seriesIndex) forget() {
 	x.homeChunks.reset()
 	x.setChunks.reset()
 	x.pairChunks.reset()
-	x.texts, x.exemplars = 0, exemplarTotals{}
+	x.texts, x.exemplars, x.keyEpoch = 0, exemplarTotals{}, 0
 }
 
 // held returns the memory of the index.
@@ -227,7 +232,7 @@ func (x *seriesIndex) findNext(c *container, next *series, attributes *Attribute
 	last := x.last
 	same := true
 	if (changed&stefrt.FullBit)|last.differs&^changed != 0 {
-		same = next.follows(last, attributes, changed)
+		same = x.follows(next, last, attributes, changed)
 	} else {
 		pairs, values := next.set.pairs, attributes.pairs
 		for marks := changed; marks != 0 && same; marks &= marks - 1 {
@@ -247,8 +252,8 @@ func (x *seriesIndex) findNext(c *container, next *series, attributes *Attribute
 
 // follows compares all attributes with those of the series s, which is or becomes last.next,
 // and remembers which pairs to compare next time.
-func (s *series) follows(last *series, attributes *Attributes, changed uint64) bool {
-	if !s.set.holds(attributes) {
+func (x *seriesIndex) follows(s, last *series, attributes *Attributes, changed uint64) bool {
+	if !x.holds(s.set, attributes) {
 		return false
 	}
 	last.differs = changed
@@ -258,7 +263,7 @@ func (s *series) follows(last *series, attributes *Attributes, changed uint64) b
 // findSlow is find for a record whose series is not last.next.
 func (x *seriesIndex) findSlow(c *container, attributes *Attributes, changed uint64) *series {
 	last := x.last
-	if last != nil && last.other != nil && last.other.container == *c && last.other.follows(last, attributes, changed) {
+	if last != nil && last.other != nil && last.other.container == *c && x.follows(last.other, last, attributes, changed) {
 		last.next, last.other = last.other, last.next
 		x.last = last.next
 		return x.last
@@ -388,7 +393,7 @@ func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 		if set == nil {
 			break
 		}
-		if set.hash == uint64(sum) && set.holds(attributes) {
+		if set.hash == uint64(sum) && x.holds(set, attributes) {
 			return set
 		}
 	}
@@ -402,11 +407,11 @@ func (x *seriesIndex) newSet(attributes *Attributes, hash uint64) *pairSet {
 		c := &set.pairs[i]
 		c.key, c.typ = p.key, p.value.typ
 		if x.own {
-			c.key = x.clone(c.key)
+			c.key, c.keyNumber = x.clone(c.key), x.keyNumber(p.keyRef)
 		}
 		if c.typ == AnyValueTypeString {
 			if c.text = p.value.str; x.own {
-				c.text = x.clone(c.text)
+				c.text, c.num = x.clone(c.text), p.value.num
 			}
 		} else {
 			c.num = p.value.num
@@ -422,14 +427,28 @@ func (x *seriesIndex) clone(text string) string {
 	return strings.Clone(text)
 }
 
-// holds reports whether the set is equal to attributes.
-func (s *pairSet) holds(attributes *Attributes) bool {
+// keyNumber returns the number for pairCopy of a reference to a key.
+func (x *seriesIndex) keyNumber(ref stef.TextRef) uint32 {
+	epoch, number := ref.Split()
+	if x.keyEpoch == 0 {
+		x.keyEpoch = epoch
+	}
+	if epoch == 0 || epoch != x.keyEpoch {
+		return 0
+	}
+	return number + 1
+}
+
+// holds reports whether a set is equal to attributes.
+func (x *seriesIndex) holds(s *pairSet, attributes *Attributes) bool {
 	if len(s.pairs) != len(attributes.pairs) {
 		return false
 	}
 	for i, p := range attributes.pairs {
 		q := &s.pairs[i]
-		if !sameText(p.key, q.key) || !q.holds(&p.value) {
+		epoch, number := p.keyRef.Split()
+		sameKey := epoch == x.keyEpoch && number+1 == q.keyNumber
+		if !sameKey && !sameText(p.key, q.key) || !q.holds(&p.value) {
 			return false
 		}
 	}
@@ -446,6 +465,9 @@ func sameText(a, b string) bool {
 func (q *pairCopy) holds(v *AnyValue) bool {
 	if v.typ != q.typ {
 		return false
+	}
+	if v.num == q.num && v.num != 0 {
+		return true
 	}
 	if v.typ == AnyValueTypeString {
 		return sameText(v.str, q.text)
