@@ -147,6 +147,9 @@ func (s *sorter) sortByTime() {
 		}
 		s.keys[i].Key = uint64(at)
 	}
+	if n <= 1 {
+		return
+	}
 	if n <= fewTimes || runs > alternate*n {
 		var byTime [order.FewTimes]order.Key
 		for i := range n {

@@ -20,6 +20,10 @@ import (
 type attrSet struct {
 	arrival, byKey []attr
 	shape          uint32 // sets of one shape have the same keys in byKey
+	// before is the set of the record before the last one with this set, or 0. It has the
+	// same shape, and differs in the values whose bits are in differs.
+	before  uint32
+	differs uint64
 }
 
 // attr is one attribute. Two attributes of a pool with the same typ, num and deep

@@ -6,6 +6,7 @@ package intern
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -348,14 +349,26 @@ var empty = pcommon.NewValueEmpty()
 // Change changes dst from the attributes of one set to those of another.
 func (p *Sets) Change(dst *otelstef.Attributes, from, to uint32) {
 	set := &p.entries[to]
+	if from != 0 && set.before == from {
+		for differs := set.differs; differs != 0; differs &= differs - 1 {
+			i := bits.TrailingZeros64(differs)
+			p.write(dst.Value(i), &set.byKey[i])
+		}
+		return
+	}
 	if from == 0 || p.entries[from].shape != set.shape {
 		p.writeSet(dst, set.byKey)
 		return
 	}
 	held := p.entries[from].byKey
+	differs := uint64(0)
 	for i := range set.byKey {
 		if a, b := &set.byKey[i], &held[i]; a.num != b.num || a.typ != b.typ || a.deep != b.deep {
 			p.write(dst.Value(i), a)
+			differs |= 1 << (i % 64)
 		}
+	}
+	if len(set.byKey) <= 64 {
+		set.before, set.differs = from, differs
 	}
 }

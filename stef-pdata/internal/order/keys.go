@@ -15,11 +15,13 @@ type Key struct {
 }
 
 const (
-	// A pass of the radix sort processes this many bits, or fewer if there are not
-	// many keys.
+	// A pass of the radix sort processes keyDigitBits. If there are not many keys, it
+	// processes fewer bits, because most of its time would be that of its counters.
 	keyDigitBits   = 11
-	shortDigitBits = 9
 	manyKeys       = 1 << 12
+	shortDigitBits = 9
+	someKeys       = 1 << 9
+	leastDigitBits = 7
 	// Fewer keys are sorted by comparison.
 	fewBits = 6
 	fewKeys = 1 << fewBits
@@ -42,24 +44,33 @@ func Sort(keys, spare []Key, width int) (sorted, other []Key) {
 		sortFew(keys, spare)
 		return spare, keys
 	}
-	digit := keyDigitBits
-	if len(keys) < manyKeys {
-		digit = shortDigitBits
+	if len(keys) >= manyKeys {
+		var counts [1 << keyDigitBits]uint32
+		return sortMany(keys, spare, width, keyDigitBits, counts[:])
 	}
+	digit := shortDigitBits
+	if len(keys) < someKeys {
+		digit = leastDigitBits
+	}
+	var counts [1 << shortDigitBits]uint32
+	return sortMany(keys, spare, width, digit, counts[:])
+}
+
+// sortMany sorts keys by their digits.
+func sortMany(keys, spare []Key, width, digit int, counts []uint32) (sorted, other []Key) {
 	if width > topDigits*digit {
 		// The highest bits separate most keys, and insertion orders the rest.
-		if keys, spare = radix(keys, spare, width-topDigits*digit, width, digit); insert(keys) {
+		if keys, spare = radix(keys, spare, width-topDigits*digit, width, digit, counts); insert(keys) {
 			return keys, spare
 		}
 	}
-	return radix(keys, spare, 0, width, digit)
+	return radix(keys, spare, 0, width, digit, counts)
 }
 
 // radix sorts keys by the bits from to width.
-func radix(keys, spare []Key, from, width, digit int) (sorted, other []Key) {
+func radix(keys, spare []Key, from, width, digit int, counts []uint32) (sorted, other []Key) {
 	passes := (width - from + digit - 1) / digit
 	digit = (width - from + passes - 1) / passes
-	var counts [1 << keyDigitBits]uint32
 	for shift := from; shift < width; shift += digit {
 		starts := counts[:1<<digit]
 		clear(starts)
