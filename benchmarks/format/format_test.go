@@ -4,13 +4,17 @@
 package format
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
 // TestFormats proves on the bundled recordings that every format carries all
@@ -28,6 +32,37 @@ func TestFormats(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestShipped checks that STEF in its default order is what an exporter without options
+// sends: the order, the level of zstd and the templates are those of its defaults.
+func TestShipped(t *testing.T) {
+	sent := func(f Format, set *dataset.Set) (all [][]byte) {
+		t.Helper()
+		e, err := f.NewEncoder(set.Signal, true)
+		require.NoError(t, err)
+		defer e.Close()
+		for _, batch := range set.Parts {
+			message, err := e.Encode(batch)
+			require.NoError(t, err)
+			all = append(all, bytes.Clone(message))
+		}
+		return all
+	}
+	for _, ref := range dataset.FirstOf(dataset.Recorded()) {
+		set := ref.Load(t).HeadItems(4096)
+		shipped, err := STEFOptimized(set.Signal, stefexporter.OptimizeBalanced)
+		require.NoError(t, err)
+		order, other := Sorted, Ordered
+		if set.Signal == otlpfile.Logs {
+			order, other = Ordered, Sorted
+		}
+		want := sent(shipped, set)
+		require.Equal(t, want, sent(STEF(order), set), ref.Title())
+		require.NotEqual(t, want, sent(STEF(other), set), ref.Title())
+		require.NotEqual(t, want, sent(STEFFull(order), set), ref.Title())
+		require.NotEqual(t, want, sent(STEFAt(order, stef.LevelBest, stefpdata.TemplatesAuto), set), ref.Title())
 	}
 }
 

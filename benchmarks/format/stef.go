@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/exporter/stefexporter"
@@ -79,10 +80,20 @@ func (f stefFormat) plain() stefFormat {
 func (f stefFormat) Own() string {
 	level := "default"
 	if f.compact {
-		level = "of the exporter: fastest for traces, auto for metrics and logs"
+		level = exporterLevels()
 	}
 	return "zstd (level " + level + "; window 1 MiB), one context over the stream"
 }
+
+// exporterLevels names the levels that the exporter selects for the compact form.
+func exporterLevels() string {
+	var levels []string
+	for _, of := range otlpfile.Signals() {
+		levels = append(levels, anysignal.Of(of).CompactLevel.String()+" for "+of.String())
+	}
+	return "of the exporter: " + strings.Join(levels, ", ")
+}
+
 func (stefFormat) Drops() string  { return "resources, scopes and metrics without items" }
 func (stefFormat) Stateful() bool { return true }
 

@@ -210,6 +210,8 @@ func (c *Context) aged(ref dataset.Ref) *dataset.Set {
 func ages(c *Context) (*Outcome, error) {
 	t := c.table("ages", "Converters by the age of the stream",
 		"OTLP: ns per item. STEF: relative to OTLP with the same compression in the same round, median, below 1 is faster. GOMAXPROCS=1. "+
+			"STEF has the settings of an exporter without options: the compact form, its levels of zstd, templates auto. A Go program that sets no options writes "+
+			"the full schema at the level default: see STEF full on this page. "+
 			"first batch: eight batches from all over the set, each in a stream of its own, the setting up included. steady: the first half of the set warms the stream up, "+
 			"the second half, which it has not seen, is timed. repeated: the stream has seen what is timed, an upper bound. "+
 			"In a quick report, the first 4,096 items of each set. (R): for reporting only.")
