@@ -248,13 +248,13 @@ func (d *stefDecoder) more() bool {
 }
 
 // Decode returns an empty batch for an empty message, which is the encoding of
-// a batch without items.
+// a batch without items. It joins the batches of a message that has several: a receiver
+// passes on each of them.
 func (d *stefDecoder) Decode(message []byte) (all otlpfile.Batch, err error) {
 	if err := d.feed(message); err != nil {
 		return all, err
 	}
-	all = d.signal.New()
-	for d.more() {
+	for n := 0; d.more(); n++ {
 		b, err := d.r.Decode()
 		if errors.Is(err, io.EOF) {
 			break
@@ -262,7 +262,14 @@ func (d *stefDecoder) Decode(message []byte) (all otlpfile.Batch, err error) {
 		if err != nil {
 			return all, err
 		}
-		d.signal.MoveTo(b, all)
+		if n == 0 {
+			all = b
+		} else {
+			d.signal.MoveTo(b, all)
+		}
+	}
+	if all.Signal == otlpfile.SignalUnknown {
+		all = d.signal.New()
 	}
 	return all, nil
 }
