@@ -83,11 +83,11 @@ func (d *LogsDecoder) add(room int) {
 func (d *LogsDecoder) open(room int) {
 	const container = otelstef.LogsFieldResource | otelstef.LogsFieldScope
 	if !d.hasResource {
-		d.inResource = d.batch.ResourceLogs().AppendEmpty()
+		d.inResource = d.build.Resources.Append(d.batch.ResourceLogs())
 		d.inResource.SetSchemaUrl(d.build.Text(d.resource.SchemaURL()))
 		d.build.Resource(d.inResource.Resource(), d.resource)
 	}
-	sl := d.inResource.ScopeLogs().AppendEmpty()
+	sl := d.build.Scopes.Append(d.inResource.ScopeLogs())
 	sl.SetSchemaUrl(d.build.Text(d.scope.SchemaURL()))
 	d.build.Scope(sl.Scope(), d.scope)
 	d.logs = sl.LogRecords()

@@ -108,12 +108,12 @@ func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {
 func (d *MetricsDecoder) open(room int) {
 	const container = otelstef.MetricsFieldResource | otelstef.MetricsFieldScope | otelstef.MetricsFieldMetric
 	if !d.hasResource {
-		d.inResource = d.batch.ResourceMetrics().AppendEmpty()
+		d.inResource = d.build.Resources.Append(d.batch.ResourceMetrics())
 		d.inResource.SetSchemaUrl(d.build.Text(d.resource.SchemaURL()))
 		d.build.Resource(d.inResource.Resource(), d.resource)
 	}
 	if !d.hasScope {
-		d.inScope = d.inResource.ScopeMetrics().AppendEmpty()
+		d.inScope = d.build.Scopes.Append(d.inResource.ScopeMetrics())
 		d.inScope.SetSchemaUrl(d.build.Text(d.scope.SchemaURL()))
 		d.build.Scope(d.inScope.Scope(), d.scope)
 	}

@@ -84,11 +84,11 @@ func (d *TracesDecoder) add(room int) {
 func (d *TracesDecoder) open(room int) {
 	const container = otelstef.SpansFieldResource | otelstef.SpansFieldScope
 	if !d.hasResource {
-		d.inResource = d.batch.ResourceSpans().AppendEmpty()
+		d.inResource = d.build.Resources.Append(d.batch.ResourceSpans())
 		d.inResource.SetSchemaUrl(d.build.Text(d.resource.SchemaURL()))
 		d.build.Resource(d.inResource.Resource(), d.resource)
 	}
-	ss := d.inResource.ScopeSpans().AppendEmpty()
+	ss := d.build.Scopes.Append(d.inResource.ScopeSpans())
 	ss.SetSchemaUrl(d.build.Text(d.scope.SchemaURL()))
 	d.build.Scope(ss.Scope(), d.scope)
 	d.spans = ss.Spans()

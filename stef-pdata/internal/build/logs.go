@@ -19,7 +19,9 @@ const builtLogBytes = 256 // size of a log record of pdata
 type Logs struct {
 	Builder
 	template.Joiner
-	Records slab.Items[plog.LogRecordSlice, plog.LogRecord]
+	Resources slab.Items[plog.ResourceLogsSlice, plog.ResourceLogs]
+	Scopes    slab.Items[plog.ScopeLogsSlice, plog.ScopeLogs]
+	Records   slab.Items[plog.LogRecordSlice, plog.LogRecord]
 }
 
 // EndBatch drops the references of the builder to the batch. With renew, later batches do
@@ -31,6 +33,8 @@ func (b *Logs) EndBatch(renew bool) {
 	}
 	b.Values.Renew()
 	b.Joiner.Renew()
+	b.Resources.Renew()
+	b.Scopes.Renew()
 	b.Records.Renew()
 }
 

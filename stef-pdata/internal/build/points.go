@@ -16,7 +16,9 @@ import (
 // slice of its type.
 type Metrics struct {
 	Builder
-	Features features.Set
+	Features  features.Set
+	Resources slab.Items[pmetric.ResourceMetricsSlice, pmetric.ResourceMetrics]
+	Scopes    slab.Items[pmetric.ScopeMetricsSlice, pmetric.ScopeMetrics]
 
 	typ         otelstef.MetricType
 	number      pmetric.NumberDataPointSlice
@@ -47,6 +49,8 @@ func (b *Metrics) EndBatch(renew bool) {
 
 func (b *Metrics) renew() {
 	b.Values.Renew()
+	b.Resources.Renew()
+	b.Scopes.Renew()
 	b.metrics.Renew()
 	b.numbers.Renew()
 	b.histograms.Renew()

@@ -19,7 +19,9 @@ const (
 // Spans builds pdata spans from records.
 type Spans struct {
 	Builder
-	Spans slab.Items[ptrace.SpanSlice, ptrace.Span]
+	Resources slab.Items[ptrace.ResourceSpansSlice, ptrace.ResourceSpans]
+	Scopes    slab.Items[ptrace.ScopeSpansSlice, ptrace.ScopeSpans]
+	Spans     slab.Items[ptrace.SpanSlice, ptrace.Span]
 
 	spanEvents slab.Items[ptrace.SpanEventSlice, ptrace.SpanEvent]
 	spanLinks  slab.Items[ptrace.SpanLinkSlice, ptrace.SpanLink]
@@ -33,6 +35,8 @@ func (b *Spans) EndBatch(renew bool) {
 		return
 	}
 	b.Values.Renew()
+	b.Resources.Renew()
+	b.Scopes.Renew()
 	b.Spans.Renew()
 	b.spanEvents.Renew()
 	b.spanLinks.Renew()
