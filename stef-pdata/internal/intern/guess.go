@@ -76,49 +76,36 @@ func (s *KeySorter) learnOrder(set *KeySet, pairs []Pair, places []uint8) {
 	}
 }
 
-// matches reports whether m has the keys in this order.
-func (o *keyOrder) matches(m pcommon.Map) bool {
-	if m.Len() != len(o.keys) {
-		return false
-	}
-	i := 0
-	for k := range m.All() {
-		key := &o.keys[i]
-		n := len(k)
-		if n != len(key.text) {
-			return false
-		}
-		if n >= 8 {
-			if codec.Word64(k) != key.word0 || codec.Word64(k[n-8:]) != key.word1 || n > codec.ShortText && k != key.text {
-				return false
-			}
-		} else if k != key.text {
-			return false
-		}
-		i++
-	}
-	return true
-}
-
 // findGuessed is Find for a map that has the keys of a set in their last order. It returns
-// false and changes nothing if it has not.
+// false and adds nothing if it has not.
 func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, store *PairStore) bool {
 	c, o := &s.PairCache, &set.order
 	if !o.worthwhile() || !c.current() || o.epoch != c.epochs[0] {
 		return false
 	}
-	if !o.matches(m) {
+	if m.Len() != len(o.keys) {
 		o.fails++
 		return false
 	}
-	o.fails = 0
 	from := len(store.Values)
 	store.extend(len(o.keys))
 	sorted, types, places := store.Values[from:], store.Types[from:], store.Places[from:]
 	kinds, size := Kinds(0), 0
 	i := 0
-	for _, v := range m.All() {
+	for k, v := range m.All() {
 		key := &o.keys[i]
+		n := len(k)
+		same := n == len(key.text)
+		if same && n >= 8 {
+			same = codec.Word64(k) == key.word0 && codec.Word64(k[n-8:]) == key.word1 && (n <= codec.ShortText || k == key.text)
+		} else if same {
+			same = k == key.text
+		}
+		if !same {
+			store.cut(from)
+			o.fails++
+			return false
+		}
 		place := key.place
 		places[i] = place
 		i++
@@ -139,6 +126,7 @@ func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, 
 		kinds |= Text
 		size += len(text)
 	}
+	o.fails = 0
 	*found = SortedPairs{Set: set, Kinds: kinds, From: uint32(from), Bytes: size}
 	return true
 }

@@ -184,8 +184,12 @@ func TestKeySorterGuesses(t *testing.T) {
 		}
 		var found, want SortedPairs
 		var store, plain PairStore
-		if s.last[7] != nil && s.last[7].order.epoch != 0 && s.last[7].order.matches(m) {
-			guessed++
+		if set := s.last[7]; set != nil {
+			fails := set.order.fails
+			if s.findGuessed(new(SortedPairs), set, m, new(PairStore)) {
+				guessed++
+			}
+			set.order.fails = fails
 		}
 		s.Find(&found, m, &store, 7)
 		fresh := KeySorter{}
@@ -209,7 +213,7 @@ func TestKeySorterGuesses(t *testing.T) {
 			values.dict.Restart()
 		}
 	}
-	require.Greater(t, guessed, 1000)
+	require.Greater(t, guessed, 100)
 }
 
 // Each name has its own number, as long as numbers are available.

@@ -80,6 +80,12 @@ func (p *PairStore) extend(n int) {
 	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]
 }
 
+// cut removes all but n attributes.
+func (p *PairStore) cut(n int) {
+	clear(p.Values[n:]) // they hold texts of the batch
+	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]
+}
+
 // Find adds the pairs of m, which is not empty, to the store. It reads all data of
 // m that the writer needs, in the order in which m is probably in memory. Maps of the same
 // context, such as the name of a span, are likely to have the same keys. The result does
