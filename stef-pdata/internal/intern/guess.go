@@ -13,13 +13,13 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Spans of one name mostly have the same keys in the same order. KeySorter remembers for
-// each name the set of the last span, and each set remembers the order of its keys in the
-// last map. If a map has these keys, its values are added in one step: only texts of values
-// are looked up.
+// Spans of one name mostly have the same keys in the same order, or one of two sets of keys.
+// KeySorter remembers two sets for each name, and each set remembers the order of its keys in
+// the last map. If a map has these keys, its values are added in one step: only texts of
+// values are looked up.
 
 const (
-	// guesses is the number of places for the last set of a name. If there are more names,
+	// guesses is the number of places for the last sets of a name. If there are more names,
 	// several names share a place.
 	guesses = 1 << 8
 	// A set whose order did not match for orderTries maps in a row is not tried for
@@ -80,11 +80,7 @@ func (s *KeySorter) learnOrder(set *KeySet, pairs []Pair, places []uint8) {
 // false and adds nothing if it has not.
 func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, store *PairStore) bool {
 	c, o := &s.PairCache, &set.order
-	if !o.worthwhile() || !c.current() || o.epoch != c.epochs[0] {
-		return false
-	}
-	if m.Len() != len(o.keys) {
-		o.fails++
+	if m.Len() != len(o.keys) || !c.current() || o.epoch != c.epochs[0] || !o.worthwhile() {
 		return false
 	}
 	from := len(store.Values)

@@ -184,7 +184,7 @@ func TestKeySorterGuesses(t *testing.T) {
 		}
 		var found, want SortedPairs
 		var store, plain PairStore
-		if set := s.last[7]; set != nil {
+		if set := s.last[7][0]; set != nil {
 			fails := set.order.fails
 			if s.findGuessed(new(SortedPairs), set, m, new(PairStore)) {
 				guessed++

@@ -22,8 +22,8 @@ import (
 type KeySorter struct {
 	PairCache
 	sets  [256]*KeySet
-	last  [guesses]*KeySet // the sets that were found last, by context
-	pairs []Pair           // current pairs, in their original order
+	last  [guesses][2]*KeySet // the set that was found last, and another one before, by context
+	pairs []Pair              // current pairs, in their original order
 }
 
 // KeySet is a set of keys.
@@ -92,9 +92,14 @@ func (p *PairStore) cut(n int) {
 // not depend on this.
 func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore, context uint32) {
 	last := &s.last[context%guesses]
-	if *last == nil || !s.findGuessed(found, *last, m, store) {
+	if last[0] != nil && s.findGuessed(found, last[0], m, store) {
+		return
+	}
+	if last[1] == nil || !s.findGuessed(found, last[1], m, store) {
 		s.findAny(found, m, store)
-		*last = found.Set
+	}
+	if found.Set != last[0] {
+		last[0], last[1] = found.Set, last[0]
 	}
 }
 
