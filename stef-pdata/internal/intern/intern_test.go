@@ -45,6 +45,47 @@ func TestSetsDifferInKeys(t *testing.T) {
 	}
 }
 
+// TestSetsChange: a record gets the attributes of each set, also when the same sets follow
+// each other again and only the values that differ are written.
+func TestSetsChange(t *testing.T) {
+	var p Sets
+	var c values.Copier
+	r := rand.New(rand.NewPCG(7, 8))
+	var ids []uint32
+	var want []map[string]any
+	for i := range 24 {
+		m := pcommon.NewMap()
+		for k := range []int{3, 5, 70}[i%3] { // 70 are too many to remember which differ
+			m.PutInt(fmt.Sprintf("key%02d", k), int64(r.IntN(2)))
+		}
+		m.PutStr("text", someText(r))
+		id, err := p.Find(&c, m, 0)
+		require.NoError(t, err)
+		ids, want = append(ids, id), append(want, m.AsRaw())
+	}
+	dst := otelstef.NewAttributes()
+	last := uint32(0)
+	for range 2000 {
+		n := r.IntN(len(ids))
+		p.Change(dst, last, ids[n])
+		last = ids[n]
+		got := map[string]any{}
+		for i := range dst.Len() {
+			if got[dst.Key(i)] = dst.Value(i).Int64(); dst.Key(i) == "text" {
+				got["text"] = dst.Value(i).Str()
+			}
+		}
+		require.Equal(t, want[n], got)
+	}
+	remembered := 0
+	for i := range p.entries {
+		if p.entries[i].before != 0 {
+			remembered++
+		}
+	}
+	require.Positive(t, remembered)
+}
+
 // TestRefusedSetsTakeNoMemory: a set that exceeds a limit leaves its memory to the next one.
 func TestRefusedSetsTakeNoMemory(t *testing.T) {
 	var p Sets
