@@ -70,9 +70,9 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 	if changed != nil {
 		here.logger = here.logger.With(zap.String("backend", address))
 		here.health.logger, here.health.target = here.logger, " to this backend"
-		b.health = here.health
 		here.reachable, here.unreachable = b.markUp, b.markDown
 	}
+	b.health = here.health
 	b.routes = &routes[B]{
 		identities: newIdentities(config.MetadataKeys),
 		limit:      int(config.MetadataCardinalityLimit),
@@ -98,6 +98,9 @@ func (b *backend[B]) send(ctx context.Context, data B, items int) *failure {
 	to, f := b.routes.of(ctx)
 	if f == nil {
 		f = to.send(ctx, data, items)
+	}
+	if f != nil && f.err != nil {
+		f.err = b.health.explain(f.err)
 	}
 	return f
 }

@@ -92,12 +92,8 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 	case c.Fallback.Endpoint == "" && len(x.stef) > 0:
 		x.otlp = x.stef[0]
 	default:
-		endpoint := c.Fallback.Endpoint
-		if endpoint == "" {
-			endpoint = c.ClientConfig.Endpoint
-		}
 		var err error
-		if x.otlp, err = dial(endpoint, nil); err != nil {
+		if x.otlp, err = dial(c.otlpEndpoint(), nil); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@
 package stefexporter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -38,6 +39,24 @@ var hints = []textHint{
 	{"name resolver error", "the host cannot be resolved: check its name"},
 	{"credentials require transport level security", "auth sends credentials only over TLS: configure tls, or remove tls::insecure"},
 	{"authenticator not found", "define this extension under extensions, and list it in service::extensions"},
+}
+
+// What to say about an endpoint that worked before: its configuration was right, so something
+// else has changed.
+const (
+	gone       = "it worked until now: the peer is probably down or restarting"
+	goneOrTLS  = gone + "; if it runs, it may expect TLS now"
+	goneOrCert = gone + "; if it runs, it may require a client certificate now"
+	goneOrDNS  = "it worked until now: the peer is probably down, or DNS no longer knows its name"
+)
+
+// laterHints replace hints with these texts once the endpoint has worked.
+var laterHints = map[string]string{
+	"error reading server preface": goneOrTLS,
+	"connection refused":           gone,
+	"no such host":                 goneOrDNS,
+	unresolved:                     goneOrDNS,
+	"name resolver error":          goneOrDNS,
 }
 
 // tooLarge is the text with which the gRPC of the peer refuses a large message of a stream
@@ -101,22 +120,30 @@ type explainedError struct {
 func (e *explainedError) Error() string { return e.text }
 func (e *explainedError) Unwrap() error { return e.err }
 
+// otlpEndpoint returns where OTLP requests are sent to.
+func (c *Config) otlpEndpoint() string {
+	return cmp.Or(c.Fallback.Endpoint, c.ClientConfig.Endpoint)
+}
+
 // explain adds to an error the place where it happened and, if known, what to do
-// about it.
-func (c *Config) explain(err error) error {
+// about it. No endpoint has worked yet.
+func (c *Config) explain(err error) error { return c.explainAfter(err, nil) }
+
+// explainAfter is explain if some endpoints have worked before.
+func (c *Config) explainAfter(err error, worked map[string]bool) error {
 	if known := (*explainedError)(nil); errors.As(err, &known) {
 		return err
 	}
 	err = reworded(err)
 	text := err.Error()
 	endpoint := c.ClientConfig.Endpoint
-	if c.Fallback.Endpoint != "" && strings.HasPrefix(text, otlpFailed) {
-		endpoint = c.Fallback.Endpoint
+	if strings.HasPrefix(text, otlpFailed) {
+		endpoint = c.otlpEndpoint()
 	}
 	a := answerOf(err)
 	hint := ""
 	if a == nil {
-		hint = c.ownHint(err, text)
+		hint = c.ownHint(err, text, worked[endpoint])
 	} else {
 		hint = c.answerHint(a, text)
 	}
@@ -133,9 +160,13 @@ func (c *Config) explain(err error) error {
 	return &explainedError{text + " (endpoint " + endpoint + hint + ")", err}
 }
 
-// ownHint returns what to do about an error that arose at this end, or "".
-func (c *Config) ownHint(err error, text string) string {
+// ownHint returns what to do about an error that arose at this end, or "". worked reports
+// that the endpoint has worked before.
+func (c *Config) ownHint(err error, text string, worked bool) string {
 	if h := matchOf(text); h != nil {
+		if later := laterHints[h.text]; worked && later != "" {
+			return later
+		}
 		return h.hint
 	}
 	if refusesAll(err) { // proxies refuse with HTTP instead of gRPC
@@ -144,7 +175,7 @@ func (c *Config) ownHint(err error, text string) string {
 	if hint := c.fileHint(text); hint != "" {
 		return hint
 	}
-	return c.closedHint(text)
+	return c.closedHint(text, worked)
 }
 
 // fileHint returns which file the Collector could not use for TLS, or "". It is needed because
@@ -213,15 +244,21 @@ func (c *Config) refusalHint(err error, text string) string {
 var closedByPeer = regexp.MustCompile(`^(.*no STEF stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
 
 // closedHint returns what to do if the peer closed the connection without an answer, or
-// "". Without TLS, there is a hint for streams only, because streams fail when they are
-// opened: an OTLP request can also fail on a connection that worked before.
-func (c *Config) closedHint(text string) string {
+// "". OTLP requests fail in the same way on a connection that worked before, so with a
+// certificate, or without TLS, there is a hint for streams only.
+func (c *Config) closedHint(text string, worked bool) string {
 	tls := &c.ClientConfig.TLS
 	switch m := closedByPeer.FindStringSubmatch(text); {
 	case m == nil:
 	case !tls.Insecure && tls.CertFile == "" && tls.CertPem == "":
+		if worked {
+			return goneOrCert
+		}
 		return "the peer closed the connection: if it requires a client certificate, set tls::cert_file and tls::key_file"
 	case tls.Insecure && m[1] != otlpFailed:
+		if worked {
+			return goneOrTLS
+		}
 		return "the peer closed the connection: if it expects TLS, remove tls::insecure"
 	}
 	return ""

@@ -70,6 +70,36 @@ func TestExplain(t *testing.T) {
 	require.NotContains(t, c.explain(unimplemented).Error(), "set protocol", "it is set already")
 }
 
+// TestExplainAfter uses errors of endpoints that worked before: their configuration is not
+// what to look at first.
+func TestExplainAfter(t *testing.T) {
+	c := createDefaultConfig().(*Config)
+	c.ClientConfig.Endpoint, c.Fallback.Endpoint = "backend:4320", "backend:4317"
+	worked := map[string]bool{"backend:4320": true}
+	f := func(text, want string) {
+		t.Helper()
+		err := errors.New(text)
+		require.ErrorContains(t, c.explainAfter(err, worked), want)
+		require.NotContains(t, c.explain(err).Error(), "until now")
+	}
+	const again = "(endpoint backend:4320: it worked until now: the peer is probably down"
+	f("dial tcp 127.0.0.1:1: connect: connection refused", again+" or restarting)")
+	f("error reading server preface: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer", again+" or restarting; if it runs, it may expect TLS now)")
+	f("dial tcp: lookup backend: no such host", again+", or DNS no longer knows its name)")
+	f("name resolver error: produced zero addresses", again+", or DNS no longer knows its name)")
+	f("name resolver error: odd", again+", or DNS no longer knows its name)")
+	closed := "no STEF stream to backend:4320: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer"
+	f(closed, again+" or restarting; if it runs, it may require a client certificate now)")
+	c.ClientConfig.TLS.Insecure = true
+	f(closed, again+" or restarting; if it runs, it may expect TLS now)")
+	f("certificate has expired or is not yet valid", "renew the peer's certificate")
+	f(otlpFailed+"dial tcp 127.0.0.1:1: connect: connection refused", "(endpoint backend:4317: nothing listens there")
+	for text := range laterHints {
+		require.NotNil(t, matchOf(text), "no hint begins with this text")
+		require.Equal(t, text, matchOf(text).text)
+	}
+}
+
 // TestExplainAnswers uses statuses that the peer sent.
 func TestExplainAnswers(t *testing.T) {
 	c := createDefaultConfig().(*Config)

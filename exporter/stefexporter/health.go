@@ -45,10 +45,12 @@ type health struct {
 	said        []string  // causes of all warnings about the problem
 	warned      time.Time // time of the last warning
 	quiet       bool      // the status changed without a warning, so its end is not logged either
+
+	worked map[string]bool // endpoints to which a stream was open, or that accepted a request
 }
 
 func newHealth(c *Config, host component.Host, logger *zap.Logger) *health {
-	return &health{config: c, host: host, logger: logger, status: componentstatus.StatusStarting}
+	return &health{config: c, host: host, logger: logger, status: componentstatus.StatusStarting, worked: map[string]bool{}}
 }
 
 // opened records that a stream is open. If open streams hand batches back, only an
@@ -57,9 +59,25 @@ func (h *health) opened() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures = 0
+	h.worked[h.config.ClientConfig.Endpoint] = true
 	if !h.undelivered {
 		h.good("A STEF stream is open.")
 	}
+}
+
+// accepted records that an OTLP request was accepted.
+func (h *health) accepted() {
+	h.mu.Lock()
+	h.worked[h.config.otlpEndpoint()] = true
+	h.mu.Unlock()
+	h.recovered("OTLP requests are accepted.")
+}
+
+// explain adds to an error where it happened and, if known, what to do about it.
+func (h *health) explain(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.config.explainAfter(err, h.worked)
 }
 
 // recovered records that data is delivered.
@@ -115,7 +133,7 @@ func (h *health) bad(err error, undelivered bool) {
 		return
 	}
 	h.undelivered = undelivered
-	err = h.config.explain(plain(err))
+	err = h.config.explainAfter(plain(err), h.worked)
 	if changed {
 		componentstatus.ReportStatus(h.host, componentstatus.NewRecoverableErrorEvent(err))
 	}

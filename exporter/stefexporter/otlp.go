@@ -67,7 +67,7 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 	if err != nil {
 		return o.failed(ctx, err)
 	}
-	o.health.recovered("OTLP requests are accepted.")
+	o.health.accepted()
 	o.accepted(ctx, partial, items)
 	return nil
 }
@@ -75,10 +75,11 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
 	v := judge(err, o.config.Stef.RetryResourceExhausted)
 	o.telemetry.failed(ctx, ProtocolOTLP, v.code)
+	err = fmt.Errorf(otlpFailed+"%w", plain(err))
 	if ctx.Err() == nil || v.code == codes.DeadlineExceeded {
 		o.health.failing(err)
 	}
-	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf(otlpFailed+"%w", plain(err))}
+	return &failure{verdict: v, reason: dropPermanent, err: err}
 }
 
 // accepted counts the items of a request that the peer accepted. In a partial success, the

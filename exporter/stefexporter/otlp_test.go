@@ -204,6 +204,19 @@ func (h *inPayload) HandleRPC(_ context.Context, s stats.RPCStats) {
 	}
 }
 
+// TestOTLPHealthOfFallback uses a peer that has no STEF, and whose other address for OTLP has
+// never worked.
+func TestOTLPHealthOfFallback(t *testing.T) {
+	p := listen(t, &peer{}, "", false, true)
+	c := testConfig(p.addr)
+	c.Fallback.Endpoint = "127.0.0.1:1"
+	x := start(t, c)
+	for range failuresUntilBad {
+		require.ErrorContains(t, x.send("a"), "(endpoint 127.0.0.1:1: nothing listens there")
+	}
+	require.ErrorContains(t, x.host.last().Err(), "(endpoint 127.0.0.1:1: nothing listens there")
+}
+
 // TestOTLPHealth uses a peer that becomes available again.
 func TestOTLPHealth(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
@@ -214,7 +227,8 @@ func TestOTLPHealth(t *testing.T) {
 		require.Error(t, x.send("b"))
 		return x.host.last().Status() == componentstatus.StatusRecoverableError
 	}, 5*time.Second, 10*time.Millisecond)
-	require.ErrorContains(t, x.host.last().Err(), "nothing listens there")
+	require.ErrorContains(t, x.host.last().Err(), "OTLP request: ")
+	require.ErrorContains(t, x.host.last().Err(), "(endpoint "+p.addr+": it worked until now: the peer is probably down")
 	listen(t, &peer{}, p.addr, false, true)
 	require.Eventually(t, func() bool { return x.send("c") == nil }, 10*time.Second, 50*time.Millisecond)
 	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())

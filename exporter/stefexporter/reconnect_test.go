@@ -6,12 +6,14 @@ package stefexporter
 import (
 	"context"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -75,6 +77,26 @@ func TestReconnect(t *testing.T) {
 		require.NoError(t, <-sent)
 		require.Less(t, time.Since(began), 500*time.Millisecond)
 	}
+}
+
+// TestPeerThatWorked ends a peer: neither the status nor the errors of batches say that the
+// configuration is wrong.
+func TestPeerThatWorked(t *testing.T) {
+	p := listen(t, &peer{}, "", true, false)
+	c := testConfig(p.addr)
+	c.TimeoutConfig.Timeout = 300 * time.Millisecond
+	x := start(t, c)
+	require.NoError(t, x.send("a"))
+	p.stop(t)
+	want := "(endpoint " + p.addr + ": it worked until now: the peer is probably down or restarting)"
+	require.Eventually(t, func() bool {
+		err := x.send("b")
+		return err != nil && strings.Contains(err.Error(), want)
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return x.host.last().Status() == componentstatus.StatusRecoverableError
+	}, 10*time.Second, 10*time.Millisecond)
+	require.ErrorContains(t, x.host.last().Err(), want)
 }
 
 // TestReadyConnectionsThatBreak checks that a peer which closes each connection when a
