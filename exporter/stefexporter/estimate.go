@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/collector/config/configcompression"
 	"google.golang.org/grpc/encoding"
 
 	"github.com/otelstef/stef/internal/signal"
@@ -31,8 +32,9 @@ const (
 	estimateMemory = 0.95
 )
 
-// estimate estimates how many bytes batches would be as OTLP requests with the
-// compression of otlp_fallback. It converts some batches, and assumes the same number of
+// estimate estimates how many bytes batches would be as OTLP requests with zstd, whatever
+// otlp_fallback uses: the published figures compare with zstd, and with one compression the
+// estimates of all exporters can be compared and added. It converts some batches, and assumes the same number of
 // bytes per item for other batches of about the same number of items: small requests
 // repeat their resources more often, and compress less. The first batch of each size is
 // measured immediately, even if that exceeds the budget: otherwise the items of a burst after
@@ -194,10 +196,8 @@ func (e *estimate[B]) measure(data B) (size int, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	if c := e.config.Fallback.Compression; c.IsCompressed() {
-		return compressedSize(encoding.GetCompressor(string(c)), request)
-	}
-	return len(request), true
+	// configgrpc registers the compressor.
+	return compressedSize(encoding.GetCompressor(string(configcompression.TypeZstd)), request)
 }
 
 // compressedSize returns the size of data after compression.

@@ -39,7 +39,7 @@ func TestExamples(t *testing.T) {
 	binary(t)
 	files, err := filepath.Glob(examples + "/*.yaml")
 	require.NoError(t, err)
-	require.Len(t, files, 5, "each example is to be started here; TestFilesKilled starts files.yaml")
+	require.Len(t, files, 6, "each example is to be started here; TestFilesKilled starts files.yaml")
 	for _, file := range files {
 		out, err := exec.Command(binary(t), "validate", "--config", file).CombinedOutput()
 		require.NoError(t, err, "%s: %s", file, out)
@@ -67,6 +67,33 @@ func TestExamples(t *testing.T) {
 			c.stop(t, 20*time.Second)
 		})
 	}
+	t.Run("compare", func(t *testing.T) {
+		entry := address(t)
+		c := begin("compare", "OTLP_GRPC="+entry, "OTLP_HTTP="+address(t), "GATEWAY="+gateway, "DISCARD="+address(t))
+		before, _, _ := s.counts()
+		l := startLoad(t, entry, 20, 2)
+		time.Sleep(time.Second)
+		l.stop()
+		_, accepted, _ := l.results()
+		require.NotEmpty(t, accepted)
+		of := func(exporter, metric string) float64 {
+			total, _ := c.sum(t, metric, `exporter="`+exporter+`"`, `signal="logs"`)
+			return total
+		}
+		for _, exporter := range []string{"stef", "stef/otlp"} {
+			require.Eventually(t, func() bool {
+				return of(exporter, "otelcol_exporter_stef_items_delivered") == float64(len(accepted))
+			}, 20*time.Second, 50*time.Millisecond, exporter)
+		}
+		logs, _, _ := s.counts()
+		require.Equal(t, len(accepted), logs-before, "only those of the exporter stef reach the backend")
+		// The quotient that the example names compares the two, and nothing else is in it.
+		require.NotZero(t, of("stef", "otelcol_exporter_stef_bytes_compressed"))
+		require.Zero(t, of("stef", "otelcol_exporter_stef_otlp_bytes_compressed"))
+		require.NotZero(t, of("stef/otlp", "otelcol_exporter_stef_otlp_bytes_compressed"))
+		require.Zero(t, of("stef/otlp", "otelcol_exporter_stef_bytes_compressed"))
+		c.stop(t, 20*time.Second)
+	})
 	t.Run("backend", func(t *testing.T) {
 		entry, exit := address(t), address(t)
 		backend := begin("backend", "GATEWAY="+exit)

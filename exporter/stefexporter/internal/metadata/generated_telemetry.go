@@ -291,7 +291,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytesEstimated, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes_estimated",
-		metric.WithDescription("Estimate of the size that the batches that were delivered by STEF would have as OTLP requests with the compression of otlp_fallback. Some batches are measured, the first of each size at once. [Alpha]"),
+		metric.WithDescription("Estimate of the size that the batches that were delivered by STEF would have as OTLP requests with zstd, whatever the compression of otlp_fallback is. Some batches are measured, the first of each size at once. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

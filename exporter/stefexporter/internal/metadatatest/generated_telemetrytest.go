@@ -262,7 +262,7 @@ func AssertEqualExporterStefOtlpBytesCompressed(t *testing.T, tt *componenttest.
 func AssertEqualExporterStefOtlpBytesEstimated(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes_estimated",
-		Description: "Estimate of the size that the batches that were delivered by STEF would have as OTLP requests with the compression of otlp_fallback. Some batches are measured, the first of each size at once. [Alpha]",
+		Description: "Estimate of the size that the batches that were delivered by STEF would have as OTLP requests with zstd, whatever the compression of otlp_fallback is. Some batches are measured, the first of each size at once. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
