@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -406,9 +407,19 @@ func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain
 		if plain {
 			note = " and is not compressed"
 		}
-		fmt.Fprintf(w, "on the wire as OTLP, zstd for each request: %s, %s bytes; %s is %s times that%s\n",
-			figure.Count(r.N, "request"), figure.Grouped(r.Zstd), name, figure.Ratio(float64(size)/float64(r.Zstd)), note)
+		fmt.Fprintf(w, "on the wire as OTLP, zstd for each request: %s of %s, %s bytes; %s is %s times that%s\n",
+			figure.Count(r.N, "request"), itemsEach(r), figure.Grouped(r.Zstd), name, figure.Ratio(float64(size)/float64(r.Zstd)), note)
 	}
+}
+
+// itemsEach returns how many items requests have. The saving depends on it: larger requests
+// compress better.
+func itemsEach(r *convert.Requests) string {
+	text := figure.Count(uint64(math.Round(float64(r.Items)/float64(r.N))), "item")
+	if r.N > 1 {
+		text += " on average"
+	}
+	return text
 }
 
 // warn prints what is missing in the only output.

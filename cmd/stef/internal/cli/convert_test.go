@@ -59,7 +59,7 @@ func TestConvert(t *testing.T) {
 	require.Empty(t, out)
 	require.Regexp(t, `^logs.otlp.zst: otlp-parts, 120 parts, 609,463 bytes \(the file has 114,442: zstd over all of it\)
 plain.stef: stef, 120 frames, [0-9,]+ bytes, ratio [0-9.]+
-on the wire as OTLP, zstd for each request: 120 requests, [0-9,]+ bytes; plain.stef is [0-9.]+ times that and is not compressed
+on the wire as OTLP, zstd for each request: 120 requests of 20 items on average, [0-9,]+ bytes; plain.stef is [0-9.]+ times that and is not compressed
 2,446 log records in T
 $`, masked(stderr, dir))
 

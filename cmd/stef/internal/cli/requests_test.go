@@ -55,7 +55,7 @@ func TestRequests(t *testing.T) {
 	require.Equal(t, 120, n)
 	out := filepath.Join(dir, "out.stef")
 	_, stderr := mustRun(t, nil, "convert", recording, out)
-	line := regexp.MustCompile(`for each request: ([0-9,]+) requests, ([0-9,]+) bytes; \S+ is ([0-9.]+) times that`)
+	line := regexp.MustCompile(`for each request: ([0-9,]+) requests of 20 items on average, ([0-9,]+) bytes; \S+ is ([0-9.]+) times that`)
 	found := line.FindStringSubmatch(stderr)
 	require.NotNil(t, found, stderr)
 	require.Equal(t, strconv.Itoa(n), found[1])

@@ -114,7 +114,7 @@ func TestRequestsAreThoseOfPdata(t *testing.T) {
 	body = append(body[:len(body):len(body)], strings.Repeat("\x1a\x00", 1000)...)
 	longer := binary.AppendUvarint([]byte{message[0]}, uint64(len(body)))
 	longer = append(longer, body...)
-	wire := regexp.MustCompile(`on the wire as OTLP, zstd for each request: 1 request, [0-9,]+ bytes`)
+	wire := regexp.MustCompile(`on the wire as OTLP, zstd for each request: 1 request of 1 item, [0-9,]+ bytes`)
 	var lines []string
 	for name, content := range map[string][]byte{"a.pb": message, "b.pb": longer} {
 		in := filepath.Join(dir, name)
