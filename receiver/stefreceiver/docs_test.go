@@ -59,7 +59,7 @@ func TestExamples(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	blocks := strings.Split(string(readme), "```yaml\n")[1:]
-	require.Len(t, blocks, 3)
+	require.Len(t, blocks, 4)
 	for _, block := range blocks {
 		text, _, _ := strings.Cut(block, "```")
 		file := filepath.Join(t.TempDir(), "config.yaml")

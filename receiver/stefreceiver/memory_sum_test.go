@@ -43,15 +43,32 @@ func TestSumsOfMemory(t *testing.T) {
 	require.NotNil(t, sum)
 	require.EqualValues(t, sumOfLimits(createDefaultConfig().(*Config)), number(string(sum[1])))
 
+	// What remains of the sum without the keys for small pods, and without the smallest message.
+	least := createDefaultConfig().(*Config)
+	least.ServerConfig.MaxRecvMsgSizeMiB, least.Limits, least.Admission = 4, LimitsConfig{}, AdmissionConfig{}
+	const message = 4
+	fixed := sumOfLimits(least) - least.receiving()/mib - 3*message
+	require.Contains(t, string(text), fmt.Sprintf("with 4 places, the parts of the sum that none of these keys lowers are %d MiB", fixed))
+
 	pods := regexp.MustCompile(`(?m)^ *\| (\d) GiB \| (.*) \|$`).FindAllSubmatch(text, -1)
 	require.Len(t, pods, 2)
+	header := regexp.MustCompile(`(?m)^ *\| pod \| (.*) \|$`).FindSubmatch(text)
+	require.NotNil(t, header)
 	for _, pod := range pods {
 		c := createDefaultConfig().(*Config)
 		cells := strings.Split(string(pod[2]), " | ")
 		require.Len(t, cells, 9)
+		names := strings.Split(string(header[1]), " | ")
 		for i, key := range []*int{&c.ServerConfig.MaxRecvMsgSizeMiB, &c.Limits.MaxChunkMiB, &c.Limits.MaxFrameMiB, &c.Limits.MemoryLimitMiB,
 			&c.Limits.StreamMemoryLimitMiB, &c.Admission.RequestLimitMiB, &c.Limits.MaxStreams} {
 			*key = number(cells[i])
+			if string(pod[1]) == "1" { // the README has its configuration
+				_, name, section := strings.Cut(strings.Trim(names[i], "`"), "::")
+				if !section {
+					name = strings.Trim(names[i], "`")
+				}
+				require.Contains(t, string(text), fmt.Sprintf(" %s: %s\n", name, cells[i]))
+			}
 		}
 		require.NoError(t, c.Validate())
 		require.NoError(t, c.Limits.Validate())
