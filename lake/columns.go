@@ -17,8 +17,11 @@ type columns struct {
 	batch arrow.RecordBatch
 	at    map[string]int
 	n     int
-	last  int // the previous row, or -1 if its containers are unknown
-	left  int // elements of lists and maps that may still be read
+	last  int    // the previous row, or -1 if its containers are unknown
+	left  int    // elements of lists and maps that may still be read
+	first uint64 // the row of the file that is row 0 of the batch
+
+	retyped uint64 // values that became text, see setValue
 
 	resourceURL, entityRefs             texts
 	scopeName, scopeVersion, scopeURL   texts
@@ -81,15 +84,16 @@ func (t times) at(i int) pcommon.Timestamp {
 // attributesIn reads columns of attributes.
 type attributesIn struct {
 	batch *columns
+	name  string // of the column
 	pairs *array.Map
 	key   texts
 	value texts
 	types texts
 }
 
-func (c *columns) attributesFrom(pairs, types arrow.Array) *attributesIn {
+func (c *columns) attributesFrom(name string, pairs, types arrow.Array) *attributesIn {
 	m := pairs.(*array.Map)
-	return &attributesIn{c, m, textsOf(m.Keys()), textsOf(m.Items()), textsOf(types)}
+	return &attributesIn{c, name, m, textsOf(m.Keys()), textsOf(m.Items()), textsOf(types)}
 }
 
 // set sets dst, which is empty, to the attributes of a row.
@@ -104,7 +108,7 @@ func (a *attributesIn) set(i int, dst pcommon.Map) error {
 	}
 	letters := a.types.at(i)
 	if letters != "" && len(letters) != n {
-		return corrupt("row %d: %d attribute types for %d attributes", i, len(letters), n)
+		return invalid(a.name, "%d attributes, but %s_types has letters for %d: edit the letters, too, or set them to null, which makes all values text", n, a.name, len(letters))
 	}
 	var b xpdata.MapBuilder
 	b.EnsureCapacity(n)
@@ -113,12 +117,24 @@ func (a *attributesIn) set(i int, dst pcommon.Map) error {
 		if letters != "" {
 			letter = letters[p]
 		}
-		if err := setText(b.AppendEmpty(a.key.at(from+p)), a.value.at(from+p), letter); err != nil {
-			return err
+		if !a.batch.setValue(b.AppendEmpty(a.key.at(from+p)), a.value.at(from+p), letter) {
+			return invalid(a.name+"_types", "unknown letter %q", letter)
 		}
 	}
 	b.UnsafeIntoMap(dst)
 	return nil
+}
+
+// setValue sets dst to the value with a text and the letter of its type. If the text is
+// not one of this type, another program replaced it: dst is then a text, and counts as
+// retyped. It returns false if there is no such letter.
+func (c *columns) setValue(dst pcommon.Value, text string, letter byte) bool {
+	fits, known := setText(dst, text, letter)
+	if known && !fits {
+		dst.SetStr(text)
+		c.retyped++
+	}
+	return known
 }
 
 // same reports whether two rows have equal attributes.
@@ -160,7 +176,7 @@ func (c *columns) fixed(name string) *array.FixedSizeBinary {
 }
 
 func (c *columns) attributes(name string) *attributesIn {
-	return c.attributesFrom(c.col(name), c.col(name+"_types"))
+	return c.attributesFrom(name, c.col(name), c.col(name+"_types"))
 }
 
 // message returns the OTLP of a row, or nil.
@@ -169,6 +185,11 @@ func (c *columns) message(i int) []byte {
 		return nil
 	}
 	return c.otlp.Value(i)
+}
+
+// blame adds the row to an error.
+func (c *columns) blame(i int, err error) error {
+	return &rowError{c.first + uint64(i), err}
 }
 
 // fresh makes the next row begin new containers.

@@ -49,7 +49,7 @@ func setEntityRefs(dst pcommon.Resource, text string) error {
 	}
 	var list []entityRef
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return corrupt("invalid entity references: %v", err)
+		return invalid("resource_entity_refs", "%v", err)
 	}
 	refs := entity.ResourceEntityRefs(dst)
 	for _, r := range list {

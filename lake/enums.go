@@ -35,8 +35,8 @@ func (n names) of(v int32) string {
 	return strconv.Itoa(int(v))
 }
 
-// parse returns the value with the name that a column has in a row.
-func (n names) parse(text, column string, row int) (int32, error) {
+// parse returns the value with the name that a column has.
+func (n names) parse(text, column string) (int32, error) {
 	for v, name := range n {
 		if name == text {
 			return int32(v), nil
@@ -44,7 +44,7 @@ func (n names) parse(text, column string, row int) (int32, error) {
 	}
 	v, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return 0, corrupt("row %d, column %s: %q is not one of %q", row, column, text, n[1:])
+		return 0, invalid(column, "%q is not one of %q", text, n[1:])
 	}
 	return int32(v), nil
 }

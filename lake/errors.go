@@ -10,7 +10,7 @@ import (
 
 // The errors of a reader and a writer, for errors.Is.
 var (
-	// ErrCorrupt means that a file is damaged.
+	// ErrCorrupt means that a file is damaged, or that a row of an edited table is invalid.
 	ErrCorrupt = errors.New("lake: corrupt file")
 	// ErrSchema means that a table does not have the columns of this package.
 	ErrSchema = errors.New("lake: unsupported table")
@@ -23,6 +23,22 @@ var (
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrCorrupt, fmt.Sprintf(format, args...))
 }
+
+// invalid returns an error about a value of a column; columns.blame adds the row. It does
+// not call the file corrupt, because most such values are edits.
+func invalid(column, format string, args ...any) error {
+	return fmt.Errorf("column %s: %s", column, fmt.Sprintf(format, args...))
+}
+
+// rowError is the error of a row.
+type rowError struct {
+	row uint64 // in the file, from 0, as pyarrow and DuckDB count
+	err error
+}
+
+func (e *rowError) Error() string { return fmt.Sprintf("lake: row %d, %v", e.row, e.err) }
+
+func (e *rowError) Unwrap() error { return ErrCorrupt }
 
 // guard runs f. Invalid files can make the libraries below panic; guard converts a panic
 // to an error.

@@ -103,14 +103,14 @@ func (c *columns) logs() (plog.Logs, error) {
 		if message := c.message(i); message != nil {
 			one, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(message)
 			if err != nil {
-				return in.into, corrupt("row %d: otlp: %v", i, err)
+				return in.into, c.blame(i, invalid("otlp", "%v", err))
 			}
 			one.ResourceLogs().MoveAndAppendTo(in.into.ResourceLogs())
 			c.fresh()
 			continue
 		}
 		if err := in.row(i); err != nil {
-			return in.into, err
+			return in.into, c.blame(i, err)
 		}
 	}
 	return in.into, nil
@@ -142,11 +142,9 @@ func (c *logColumns) row(i int) error {
 	lr.SetEventName(c.event.at(i))
 	letter, ok := bodyLetters[c.bodyType.at(i)]
 	if !ok {
-		return corrupt("row %d: unknown body_type %q", i, c.bodyType.at(i))
+		return invalid("body_type", "unknown type %q; null is text", c.bodyType.at(i))
 	}
-	if err := setText(lr.Body(), c.body.at(i), letter); err != nil {
-		return err
-	}
+	c.setValue(lr.Body(), c.body.at(i), letter)
 	lr.SetTraceID(traceIDOf(c.traceID, i))
 	lr.SetSpanID(spanIDOf(c.spanID, i))
 	lr.SetFlags(plog.LogRecordFlags(u32Of(c.flags, i)))

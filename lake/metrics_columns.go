@@ -52,7 +52,7 @@ func newPointColumns(c *columns) *pointColumns {
 	e := p.exemplars.ListValues().(*array.Struct)
 	p.exemplar.time, p.exemplar.int, p.exemplar.double = times{e.Field(0).(*array.Timestamp)}, e.Field(1).(*array.Int64), e.Field(2).(*array.Float64)
 	p.exemplar.traceID, p.exemplar.spanID = e.Field(3).(*array.FixedSizeBinary), e.Field(4).(*array.FixedSizeBinary)
-	p.exemplar.attributes = c.attributesFrom(e.Field(5), e.Field(6))
+	p.exemplar.attributes = c.attributesFrom("exemplars.attributes", e.Field(5), e.Field(6))
 	return p
 }
 
@@ -63,7 +63,7 @@ func (c *columns) metrics() (pmetric.Metrics, error) {
 		if message := c.message(i); message != nil {
 			one, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(message)
 			if err != nil {
-				return in.into, corrupt("row %d: otlp: %v", i, err)
+				return in.into, c.blame(i, invalid("otlp", "%v", err))
 			}
 			in.restoreZeros(i, one)
 			one.ResourceMetrics().MoveAndAppendTo(in.into.ResourceMetrics())
@@ -71,7 +71,7 @@ func (c *columns) metrics() (pmetric.Metrics, error) {
 			continue
 		}
 		if err := in.row(i); err != nil {
-			return in.into, err
+			return in.into, c.blame(i, err)
 		}
 	}
 	return in.into, nil
@@ -143,7 +143,7 @@ func (c *pointColumns) setMetric(i int) error {
 	c.m.SetName(c.name.at(i))
 	c.m.SetDescription(c.description.at(i))
 	c.m.SetUnit(c.unit.at(i))
-	n, err := temporalities.parse(c.temporality.at(i), "aggregation_temporality", i)
+	n, err := temporalities.parse(c.temporality.at(i), "aggregation_temporality")
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (c *pointColumns) setMetric(i int) error {
 	case "summary":
 		c.m.SetEmptySummary()
 	default:
-		return corrupt("row %d: unknown metric_type %q", i, typ)
+		return invalid("metric_type", "unknown type %q", typ)
 	}
 	return c.metadata.set(i, c.m.Metadata())
 }

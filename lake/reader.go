@@ -53,6 +53,8 @@ type Reader struct {
 	batches int    // row groups of a Parquet file, or record batches of a stream that were read
 	otlp    uint64 // rows whose item is in the column otlp
 	edited  uint64 // rows of otlp whose other columns do not describe the item
+	retyped uint64 // values whose text is not one of their type
+	rows    uint64 // rows read so far, with those of the current batch
 }
 
 // readRows is how many rows of Parquet are read at a time.
@@ -317,8 +319,11 @@ func (r *Reader) Next() (b Batch, err error) {
 		if err != nil {
 			return err
 		}
-		b, err = itemsOf(newColumns(batch, r.at), r.signal)
+		c := newColumns(batch, r.at)
+		c.first = r.rows - uint64(c.n)
+		b, err = itemsOf(c, r.signal)
 		if err == nil {
+			r.retyped += c.retyped
 			otlp := batch.Column(r.at[otlpColumn.Name])
 			r.otlp += uint64(otlp.Len() - otlp.NullN())
 			_ = guard(func() error { return r.countEdited(batch) }) // a note only: the items are valid without these columns
@@ -335,6 +340,11 @@ func (r *Reader) FromOTLP() uint64 { return r.otlp }
 // Edited returns how many of the rows of FromOTLP have other columns that do not describe
 // the item: another program edited them, and Next returned the item without the edits.
 func (r *Reader) Edited() uint64 { return r.edited }
+
+// Retyped returns how many values of attributes and bodies that Next returned became text,
+// because their text in the table is not one of the type beside it. Only edited tables
+// have such values.
+func (r *Reader) Retyped() uint64 { return r.retyped }
 
 // NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The
 // batch is valid until the next call. It has all columns of the file. If Next was called
@@ -366,6 +376,7 @@ func (r *Reader) record() (arrow.RecordBatch, error) {
 	if batch.NumRows() > maxRows {
 		return nil, fmt.Errorf("%w: a batch of %d rows, at most %d", ErrLimit, batch.NumRows(), maxRows)
 	}
+	r.rows += uint64(batch.NumRows())
 	return batch, nil
 }
 

@@ -166,11 +166,11 @@ func newSpanColumns(c *columns) *spanColumns {
 	}
 	e := s.events.ListValues().(*array.Struct)
 	s.event.time, s.event.name = times{e.Field(0).(*array.Timestamp)}, textsOf(e.Field(1))
-	s.event.dropped, s.event.attributes = e.Field(2).(*array.Uint32), c.attributesFrom(e.Field(3), e.Field(4))
+	s.event.dropped, s.event.attributes = e.Field(2).(*array.Uint32), c.attributesFrom("events.attributes", e.Field(3), e.Field(4))
 	l := s.links.ListValues().(*array.Struct)
 	s.link.traceID, s.link.spanID = l.Field(0).(*array.FixedSizeBinary), l.Field(1).(*array.FixedSizeBinary)
 	s.link.state, s.link.flags = textsOf(l.Field(2)), l.Field(3).(*array.Uint32)
-	s.link.dropped, s.link.attributes = l.Field(4).(*array.Uint32), c.attributesFrom(l.Field(5), l.Field(6))
+	s.link.dropped, s.link.attributes = l.Field(4).(*array.Uint32), c.attributesFrom("links.attributes", l.Field(5), l.Field(6))
 	return s
 }
 
@@ -181,14 +181,14 @@ func (c *columns) traces() (ptrace.Traces, error) {
 		if message := c.message(i); message != nil {
 			one, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(message)
 			if err != nil {
-				return in.into, corrupt("row %d: otlp: %v", i, err)
+				return in.into, c.blame(i, invalid("otlp", "%v", err))
 			}
 			one.ResourceSpans().MoveAndAppendTo(in.into.ResourceSpans())
 			c.fresh()
 			continue
 		}
 		if err := in.row(i); err != nil {
-			return in.into, err
+			return in.into, c.blame(i, err)
 		}
 	}
 	return in.into, nil
@@ -218,12 +218,12 @@ func (c *spanColumns) row(i int) error {
 	s.SetParentSpanID(spanIDOf(c.parentID, i))
 	s.TraceState().FromRaw(c.state.at(i))
 	s.SetName(c.name.at(i))
-	kind, err := spanKinds.parse(c.kind.at(i), "kind", i)
+	kind, err := spanKinds.parse(c.kind.at(i), "kind")
 	if err != nil {
 		return err
 	}
 	s.SetKind(ptrace.SpanKind(kind))
-	code, err := statusCodes.parse(c.code.at(i), "status_code", i)
+	code, err := statusCodes.parse(c.code.at(i), "status_code")
 	if err != nil {
 		return err
 	}

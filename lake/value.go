@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -150,60 +149,50 @@ func appendDouble(b []byte, d float64) ([]byte, bool) {
 	return b, true
 }
 
-// setText sets dst to the value with a text and a letter.
-func setText(dst pcommon.Value, text string, letter byte) error {
+// setText sets dst to the value with a text and a letter. fits is false if the text is
+// not one of this type, known is false if there is no such letter. dst is then undefined.
+func setText(dst pcommon.Value, text string, letter byte) (fits, known bool) {
 	switch letter {
 	case letterString:
 		dst.SetStr(text)
+		return true, true
 	case letterInt:
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return corrupt("%q is not an integer", text)
-		}
 		dst.SetInt(n)
+		return err == nil, true
 	case letterDouble:
 		d, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return corrupt("%q is not a number", text)
-		}
 		dst.SetDouble(d)
+		return err == nil, true
 	case letterBool:
 		dst.SetBool(text == "true")
+		return text == "true" || text == "false", true
 	case letterBytes:
 		raw, err := base64.StdEncoding.DecodeString(text)
-		if err != nil {
-			return corrupt("bytes: %v", err)
-		}
 		dst.SetEmptyBytes().FromRaw(raw)
-	case letterArray, letterMap:
-		return setJSON(dst, text)
+		return err == nil, true
+	case letterArray:
+		return strings.HasPrefix(text, "[") && setJSON(dst, text), true
+	case letterMap:
+		return strings.HasPrefix(text, "{") && setJSON(dst, text), true
 	case letterNone:
-	default:
-		return corrupt("unknown value type %q", letter)
+		return text == "", true
 	}
-	return nil
+	return false, false
 }
 
-// setJSON sets dst to what appendJSON wrote.
-func setJSON(dst pcommon.Value, text string) error {
+// setJSON sets dst to what appendJSON wrote. It returns false for other texts.
+func setJSON(dst pcommon.Value, text string) bool {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	if err := jsonValue(d, dst, 0); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return fmt.Errorf("%w: invalid JSON of a value: %w", ErrCorrupt, err)
+	if jsonValue(d, dst, 0) != nil {
+		return false
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return corrupt("text after the JSON of a value")
-	}
-	return nil
+	_, err := d.Token()
+	return err == io.EOF
 }
 
 func jsonValue(d *json.Decoder, dst pcommon.Value, depth int) error {
-	if depth > maxDepth {
-		return errors.New("values are nested too deeply")
-	}
 	token, err := d.Token()
 	if err != nil {
 		return err
@@ -216,6 +205,9 @@ func jsonValue(d *json.Decoder, dst pcommon.Value, depth int) error {
 	case json.Number:
 		return jsonNumber(dst, string(t))
 	case json.Delim:
+		if depth > maxDepth { // there are texts of a writer at this depth
+			return errors.New("values are nested too deeply")
+		}
 		if t == '[' {
 			return jsonArray(d, dst.SetEmptySlice(), depth)
 		}
