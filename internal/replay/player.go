@@ -51,15 +51,31 @@ type Player struct {
 	// batch, or, if last is true, for the end of the last one at Pace. It may be called
 	// from several goroutines.
 	Idle func(left time.Duration, last bool)
+	// Delivered, if it is set, is called when every batch is delivered, before the wait for
+	// the end of the last one at Pace.
+	Delivered func()
 }
 
 // IdleAfter is the wait from which on Player.Idle is called.
 const IdleAfter = 5 * time.Second
 
-// Counts says how much a player sent.
+// Counts says how much a player delivered.
 type Counts struct {
 	Batches, Items uint64
 }
+
+// SendError is the error of a batch that Player.Send did not deliver.
+type SendError struct {
+	Source int    // index of its source
+	Round  int    // from 1
+	Batch  uint64 // its number in the source, from 1
+	Err    error
+}
+
+func (e *SendError) Error() string { return fmt.Sprintf("batch %d: %v", e.Batch, e.Err) }
+
+// Unwrap returns the cause.
+func (e *SendError) Unwrap() error { return e.Err }
 
 // Play sends the recordings concurrently, each in its own order, until they
 // end, ctx ends or an error occurs.
@@ -84,7 +100,7 @@ func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 	var err error
 	rate := &rate{pace: p.Pace, begin: time.Now()}
 	for round := range max(p.Rounds, 1) {
-		r := &playing{Player: p, rate: rate, change: change, first: first, begin: time.Now()}
+		r := &playing{Player: p, rate: rate, change: change, first: first, begin: time.Now(), round: round + 1}
 		if round > 0 {
 			// One second between rounds, as between two exports.
 			r.change.Shift += time.Duration(round) * (time.Duration(last-first) + time.Second)
@@ -96,6 +112,9 @@ func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 		if err != nil {
 			return counts, err
 		}
+	}
+	if p.Delivered != nil {
+		p.Delivered()
 	}
 	if p.Pace > 0 {
 		err = p.until(ctx, rate.due(0), true)
@@ -140,6 +159,7 @@ type playing struct {
 	change Change
 	first  pcommon.Timestamp
 	begin  time.Time
+	round  int
 
 	batches, items atomic.Uint64
 }
@@ -148,9 +168,9 @@ func (r *playing) play(ctx context.Context, sources []Source) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
-	for _, s := range sources {
+	for i, s := range sources {
 		group.Go(func() {
-			if err := r.source(ctx, s); err != nil {
+			if err := r.source(ctx, i, s); err != nil {
 				cancel(err)
 			}
 		})
@@ -160,11 +180,12 @@ func (r *playing) play(ctx context.Context, sources []Source) error {
 }
 
 // source sends the batches of one recording.
-func (r *playing) source(ctx context.Context, s Source) error {
+func (r *playing) source(ctx context.Context, index int, s Source) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	var failed atomic.Pointer[error]
 	slots := chan struct{}(nil)
+	number := uint64(0)
 	for b, err := range s() {
 		if err != nil {
 			return err
@@ -181,14 +202,17 @@ func (r *playing) source(ctx context.Context, s Source) error {
 		if e := failed.Load(); e != nil {
 			return *e
 		}
-		number := r.batches.Add(1)
+		number++
+		at := SendError{Source: index, Round: r.round, Batch: number}
 		group.Go(func() {
 			defer func() { <-slots }()
 			if err := r.Send(ctx, b); err != nil {
-				err = fmt.Errorf("batch %d: %w", number, err)
+				at.Err = err
+				err = &at
 				failed.CompareAndSwap(nil, &err)
 				return
 			}
+			r.batches.Add(1)
 			r.items.Add(uint64(b.Items()))
 		})
 	}

@@ -170,6 +170,21 @@ func TestPlayFails(t *testing.T) {
 	require.ErrorIs(t, err, failure)
 	require.ErrorContains(t, err, "batch ")
 
+	// Only batches that were delivered count. The error names the batch in its source.
+	n := len(batches(t, otlpfile.Logs, 10))
+	all, sent := n+3, 0
+	p = replay.Player{InFlight: 1, Rounds: 2, Delivered: func() { t.Error("the last batch failed") }, Send: func(_ context.Context, b otlpfile.Batch) error {
+		if sent++; sent == all {
+			return failure
+		}
+		return nil
+	}}
+	counts, err := p.Play(t.Context(), source(t, otlpfile.Logs, 10))
+	require.EqualValues(t, all-1, counts.Batches)
+	var at *replay.SendError
+	require.ErrorAs(t, err, &at)
+	require.Equal(t, replay.SendError{Source: 0, Round: 2, Batch: 3, Err: failure}, *at)
+
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
 	cancel(stopped)
@@ -223,7 +238,8 @@ func TestRate(t *testing.T) {
 			begin := time.Now()
 			var mu sync.Mutex
 			sent := 0
-			p := replay.Player{Pace: pace, Rounds: rounds, Send: func(_ context.Context, b otlpfile.Batch) error {
+			delivered := time.Duration(-1)
+			p := replay.Player{Pace: pace, Rounds: rounds, Delivered: func() { delivered = time.Since(begin) }, Send: func(_ context.Context, b otlpfile.Batch) error {
 				mu.Lock()
 				defer mu.Unlock()
 				at = append(at, time.Since(begin))
@@ -236,6 +252,8 @@ func TestRate(t *testing.T) {
 			counts, err := p.Play(t.Context(), sources...)
 			require.NoError(t, err)
 			require.EqualValues(t, sent, counts.Items)
+			require.EqualValues(t, len(at), counts.Batches)
+			require.Equal(t, at[len(at)-1], delivered)
 			require.InDelta(t, float64(sent)/pace, time.Since(begin).Seconds(), 1e-6)
 		})
 		return at, waits

@@ -103,8 +103,9 @@ const (
 
 // opening counts the attempts to open the streams of a signal.
 type opening struct {
-	sender *Sender
-	silent *time.Timer // fires when the endpoint counts as silent
+	sender  *Sender
+	pending *atomic.Int64 // number of batches that are being sent
+	silent  *time.Timer   // fires when the endpoint counts as silent
 
 	mu       sync.Mutex
 	live     int // number of open streams
@@ -113,8 +114,8 @@ type opening struct {
 	giveUp   context.CancelCauseFunc
 }
 
-func newOpening(s *Sender) *opening {
-	o := &opening{sender: s, silent: time.AfterFunc(PatienceForStream, func() { s.waiting(nil) })}
+func newOpening(s *Sender, pending *atomic.Int64) *opening {
+	o := &opening{sender: s, pending: pending, silent: time.AfterFunc(PatienceForStream, func() { s.waiting(nil) })}
 	o.ctx, o.giveUp = context.WithCancelCause(context.Background())
 	return o
 }
@@ -139,6 +140,9 @@ func (o *opening) failed(err *stefgrpc.Error) {
 	o.silent.Stop()
 	if !err.Retryable() {
 		return // Send returns it.
+	}
+	if o.pending.Load() == 0 { // no batch needs the stream; the peer may have ended after the last one
+		return
 	}
 	o.mu.Lock()
 	if o.live > 0 { // a replacement of a stream that still accepts batches
@@ -176,8 +180,9 @@ func stefSender(client *stefgrpc.Client, d *anysignal.Descriptor, compression st
 	var open *opening
 	var once sync.Once
 	var failed error
+	var pending atomic.Int64
 	start := func(s *Sender) (err error) {
-		open = newOpening(s)
+		open = newOpening(s, &pending)
 		// Each batch is flushed immediately, because the player sets the pace.
 		config := stefgrpc.SessionConfig{FlushInterval: -1, Backoff: backoff, Events: stefgrpc.SessionEvents{
 			StreamOpened: func(int, time.Duration) { open.opened() },
@@ -197,6 +202,8 @@ func stefSender(client *stefgrpc.Client, d *anysignal.Descriptor, compression st
 			if d.Items(batch) == 0 {
 				return 0, nil
 			}
+			pending.Add(1)
+			defer pending.Add(-1)
 			once.Do(func() { failed = start(s) })
 			if failed != nil {
 				return 0, failed

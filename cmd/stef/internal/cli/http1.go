@@ -14,8 +14,16 @@ import (
 	"time"
 )
 
-// notHTTP1 is the answer to exporters of OTLP over HTTP.
-const notHTTP1 = "OTLP/HTTP is not accepted here, only OTLP/gRPC and STEF: set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender"
+// notHTTP1 is the answer to exporters of OTLP over HTTP, from a recorder at an address. The
+// setting has no effect on programs that create their exporter themselves.
+func notHTTP1(at net.Addr) string {
+	port := ""
+	if tcp, ok := at.(*net.TCPAddr); ok {
+		port = fmt.Sprintf(" (port %d)", tcp.Port)
+	}
+	return "OTLP/HTTP is not accepted here, only OTLP/gRPC and STEF: set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender, and this endpoint" + port +
+		"; a program that creates the HTTP exporter in its code must create the gRPC one instead (Python: package opentelemetry-exporter-otlp-proto-grpc)"
+}
 
 // http1Listener answers requests of HTTP/1.1. A gRPC server drops them without an answer,
 // and the senders would only report that the connection was reset.
@@ -68,7 +76,8 @@ func (c *http1Conn) look() {
 	c.refused()
 	c.err = io.EOF
 	_ = c.SetDeadline(time.Now().Add(time.Second))
-	fmt.Fprintf(c.Conn, "HTTP/1.1 415 Unsupported Media Type\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", len(notHTTP1)+1, notHTTP1)
+	text := notHTTP1(c.LocalAddr())
+	fmt.Fprintf(c.Conn, "HTTP/1.1 415 Unsupported Media Type\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", len(text)+1, text)
 	// A connection that is closed with unread bytes is reset, and the sender may lose the answer.
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.CloseWrite()

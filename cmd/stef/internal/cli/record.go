@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -40,8 +41,9 @@ these later. A file is created when its signal arrives.
 It records until it is interrupted, or as long as --for says, or until --items items
 have arrived.
 
-Senders of OTLP/HTTP are refused with a text that names the setting for gRPC,
-OTEL_EXPORTER_OTLP_PROTOCOL=grpc.
+Senders of OTLP/HTTP are refused with a text that says how to send OTLP/gRPC: with
+OTEL_EXPORTER_OTLP_PROTOCOL=grpc and the port of --listen in the endpoint, or, if the
+program creates the HTTP exporter in its code, with the gRPC exporter instead.
 
 Every batch is written to its file before it is acknowledged, as a frame or part.
 Over OTLP a request is a batch. Over STEF the frames of the sender that arrive
@@ -87,6 +89,7 @@ type recorder struct {
 	sync   time.Duration
 	force  bool
 	out    string
+	say    io.Writer
 	end    context.CancelCauseFunc
 
 	mu      sync.Mutex
@@ -110,7 +113,7 @@ func (c *recorder) run(env *Env, out string) error {
 		at := strings.LastIndex(out, end)
 		return usagef("each signal needs a file of its own: put %s into the name of OUT, as in '%s-%s%s'", convert.SignalMark, out[:at], convert.SignalMark, out[at:])
 	}
-	c.out, c.tapes = out, map[otlpfile.Signal]*tape{}
+	c.out, c.say, c.tapes = out, env.Stderr, map[otlpfile.Signal]*tape{}
 	for _, root := range stream.Roots() {
 		name := c.name(root.Signal)
 		if info, err := os.Stat(filepath.Dir(name)); errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +150,7 @@ func (c *recorder) run(env *Env, out string) error {
 		return err
 	}
 	fmt.Fprintf(env.Stderr, "listening for STEF and OTLP/gRPC (not OTLP/HTTP) at %s; %s\n", listener.Addr(), c.until())
-	say := sync.OnceFunc(func() { fmt.Fprintf(env.Stderr, "a sender was refused: %s\n", notHTTP1) })
+	say := sync.OnceFunc(func() { fmt.Fprintf(env.Stderr, "a sender was refused: %s\n", notHTTP1(listener.Addr())) })
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(&http1Listener{listener, say}) }()
 	c.untilEnd(ctx, served)
@@ -254,6 +257,7 @@ func (c *recorder) write(b otlpfile.Batch) error {
 			return err
 		}
 		c.tapes[b.Signal] = t
+		fmt.Fprintf(c.say, "%s arrive; writing %s\n", b.Signal, t.name)
 	}
 	if err := t.inPlace(checkEvery); err != nil {
 		return err

@@ -178,7 +178,8 @@ func TestRecordRefusesHTTP(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, answer.Body.Close())
 		require.Equal(t, http.StatusUnsupportedMediaType, answer.StatusCode)
-		require.Contains(t, string(text), "set OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
+		require.Contains(t, string(text), "set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender, and this endpoint (port "+address[strings.LastIndex(address, ":")+1:]+")")
+		require.Contains(t, string(text), "a program that creates the HTTP exporter in its code must create the gRPC one instead")
 	}
 	http.DefaultClient.CloseIdleConnections()
 	mustRun(t, nil, "replay", "--rate", "max", "--endpoint", address, logs)
@@ -208,7 +209,7 @@ func TestRecordAndReplayRefuse(t *testing.T) {
 	f(cli.ExitUsage, "--rounds is at least 1", "replay", "--rounds", "0", recorded)
 	f(cli.ExitUsage, "--compression gzip is for --protocol otlp", "replay", "--protocol", "stef", "--compression", "gzip", recorded)
 	f(cli.ExitIO, "none: open: no such file", "replay", filepath.Join(dir, "none"))
-	f(cli.ExitIO, "connection refused (nothing listens there)\n", "replay", "--retries", "0", "--rate", "max", "--endpoint", "127.0.0.1:1", recorded)
+	f(cli.ExitIO, "connection refused (nothing listens there); no batch was accepted\n", "replay", "--retries", "0", "--rate", "max", "--endpoint", "127.0.0.1:1", recorded)
 
 	address, _, wait := recording(t, "--for", "10ms", filepath.Join(dir, "rec-{signal}.stef"))
 	require.NotEmpty(t, address)

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -159,14 +160,19 @@ func (c *replayer) run(env *Env, names []string) error {
 	if c.pace == replay.Original { // the first batch may be due late
 		p.Ready = func(ctx context.Context) error { return sender.Connect(ctx, conn) }
 	}
+	// Streams end when everything is accepted: the endpoint may end then, too, and streams
+	// that stay open would connect to it again.
+	var closed error
+	p.Delivered = sync.OnceFunc(func() {
+		closing, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		closed = sender.Close(closing)
+	})
 	begin := time.Now()
 	counts, err := p.Play(ctx, sources...)
 	took := time.Since(begin)
-	closing, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	if e := sender.Close(closing); err == nil {
-		err = e
-	}
+	p.Delivered()
+	err = cmp.Or(err, closed)
 	if counts.Items > 0 {
 		batches := figure.Grouped(counts.Batches) + " batches"
 		if counts.Batches == 1 {
@@ -180,7 +186,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	if n := sender.Rejected(); n > 0 {
 		fmt.Fprintf(env.Stderr, "the endpoint permanently rejected %s of them\n", figure.Grouped(n))
 	}
-	return c.sendError(err)
+	return c.sendError(err, names, counts)
 }
 
 // check refuses a file that cannot be opened, and a file of several signals, before
@@ -208,13 +214,27 @@ func (c *replayer) check(name string) error {
 	return usagef("%s holds %s: say --signal; run replay once for each", name, strings.Join(names[:len(names)-1], ", ")+" and "+names[len(names)-1])
 }
 
-// sendError adds the endpoint to an error of sending. It returns errors of
+// sendError adds the endpoint to an error of sending, and the batch unless it is one of the
+// first, which would read as if those before it had arrived. It returns errors of
 // files and interrupts unchanged.
-func (c *replayer) sendError(err error) error {
+func (c *replayer) sendError(err error, names []string, sent replay.Counts) error {
 	if err == nil || errors.Is(err, errInterrupted) || ofFile(err) || errors.Is(err, convert.ErrUnsupported) {
 		return err
 	}
-	return &file.Error{Name: c.endpoint, Err: c.plainly(err)}
+	var at *replay.SendError
+	if !errors.As(err, &at) {
+		return &file.Error{Name: c.endpoint, Err: c.plainly(err)}
+	}
+	err = c.plainly(at.Err)
+	switch {
+	case sent.Batches == 0:
+		err = fmt.Errorf("%w; no batch was accepted", err)
+	case c.rounds > 1:
+		err = fmt.Errorf("batch %d of %s, round %d: %w", at.Batch, names[at.Source], at.Round, err)
+	default:
+		err = fmt.Errorf("batch %d of %s: %w", at.Batch, names[at.Source], err)
+	}
+	return &file.Error{Name: c.endpoint, Err: err}
 }
 
 // ofFile reports whether an error is about a file.
@@ -324,7 +344,7 @@ var sendCauses = []struct{ cause, text, hint string }{
 }
 
 // sendPrefix is the text of the sender before the cause of an error.
-var sendPrefix = regexp.MustCompile(`^(batch \d+: )?(no STEF stream yet: |no STEF stream: |not accepted yet: )?`)
+var sendPrefix = regexp.MustCompile(`^(no STEF stream yet: |no STEF stream: |not accepted yet: )?`)
 
 // With TLS 1.3, an endpoint that wants a certificate of the client closes the connection
 // after the handshake, so the client often sees only that.

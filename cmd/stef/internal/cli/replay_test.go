@@ -11,12 +11,14 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,10 +45,12 @@ func TestReplayUnreachable(t *testing.T) {
 		require.Less(t, time.Since(began), 10*time.Second)
 	}
 	f(down+": no STEF stream yet: connection refused (nothing listens there); trying again\n", "--protocol", "stef", "--endpoint", down)
-	f(": no STEF stream: connection refused (nothing listens there)\n", "--protocol", "stef", "--endpoint", down)
+	f(": no STEF stream: connection refused (nothing listens there); no batch was accepted\n", "--protocol", "stef", "--endpoint", down)
 	f(down+": not accepted yet: connection refused (nothing listens there); trying again\n", "--endpoint", down)
 
-	// The same at the pace of the recording, before the wait for the first batch.
+	f("stef replay: "+down+": connection refused (nothing listens there); no batch was accepted\n", "--endpoint", down)
+
+	// At the pace of the recording as well, before the wait for the first batch.
 	slow := filepath.Join(dir, "slow.json")
 	require.NoError(t, os.WriteFile(slow, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700003600000000000"}]}]}]}`), 0o666))
 	for _, protocol := range []string{"stef", "otlp"} {
@@ -61,11 +65,49 @@ func TestReplayUnreachable(t *testing.T) {
 	for _, args := range [][]string{{"stef", "--rate", "max"}, {"otlp", "--rate", "max"}, {"stef"}, {"otlp"}} { // without --rate it connects first
 		code, _, stderr := run(nil, append([]string{"replay", "--tls", "--endpoint", plain, recorded, "--protocol"}, args...)...)
 		require.Equal(t, cli.ExitIO, code)
-		require.Regexp(t, "^stef replay: "+plain+": (batch [0-9]+: )?(no STEF stream: )?the endpoint does not speak TLS .remove --tls, --ca, --cert and --key.\n$", stderr)
+		require.Regexp(t, "^stef replay: "+plain+": (no STEF stream: )?the endpoint does not speak TLS .remove --tls, --ca, --cert and --key.(; no batch was accepted)?\n$", stderr)
 	}
 	require.True(t, interrupt.Deliver())
 	code, stderr := wait()
 	require.Zero(t, code, stderr)
+}
+
+// If the endpoint ends after a part of the files, replay names the file and the batch, and
+// counts the batches that were accepted.
+func TestReplayEndsHalfway(t *testing.T) {
+	_, recorded := folder(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := grpc.NewServer(replay.Options()...)
+	arrived := 0
+	_, err = replay.Register(server, func(otlpfile.Batch) error {
+		if arrived++; arrived > 5 {
+			return errors.New("the disk is full")
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	go func() { _ = server.Serve(l) }()
+	defer server.Stop()
+	code, _, stderr := run(nil, "replay", "--rate", "max", "--retries", "0", "--in-flight", "1", "--endpoint", l.Addr().String(), recorded)
+	require.Equal(t, cli.ExitIO, code, stderr)
+	require.Regexp(t, `(?m)^sent [0-9,]+ items in 5 batches to `, stderr)
+	require.Contains(t, stderr, "\nstef replay: "+l.Addr().String()+": batch 6 of "+recorded+": ")
+}
+
+// A replay whose endpoint ends after the last batch does not try to reach it again.
+func TestReplayEndsWithEndpoint(t *testing.T) {
+	dir := t.TempDir()
+	lines := filepath.Join(dir, "logs.json")
+	record := `{"timeUnixNano":"1700000000000000000","body":{"stringValue":"a"}}`
+	line := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[` + strings.Repeat(record+",", 99) + record + `]}]}]}` + "\n"
+	require.NoError(t, os.WriteFile(lines, []byte(strings.Repeat(line, 3)), 0o666))
+	address, _, wait := recording(t, "--items", "300", filepath.Join(dir, "rec-{signal}.stef"))
+	_, stderr := mustRun(t, nil, "replay", "--protocol", "stef", "--rate", "200", "--endpoint", address, lines)
+	require.Regexp(t, `^sent 300 items in 3 batches to [^\n]*\n$`, stderr)
+	code, stderr := wait()
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "\nlogs arrive; writing "+filepath.Join(dir, "rec-logs.stef")+"\n")
 }
 
 // If the endpoint does not accept a protocol, replay says how to choose the other one.
@@ -83,8 +125,8 @@ func TestReplayOtherProtocol(t *testing.T) {
 		require.Equal(t, cli.ExitIO, code, stderr)
 		require.Contains(t, stderr, want)
 	}
-	f(": the endpoint does not accept OTLP (for STEF add --protocol stef)\n")
-	f(": the endpoint does not accept STEF (for OTLP remove --protocol stef)\n", "--protocol", "stef")
+	f(": the endpoint does not accept OTLP (for STEF add --protocol stef); no batch was accepted\n")
+	f(": the endpoint does not accept STEF (for OTLP remove --protocol stef); no batch was accepted\n", "--protocol", "stef")
 }
 
 // replay says that an endpoint speaks HTTP/1.1: the port of OTLP over HTTP, or of metrics.
