@@ -396,18 +396,22 @@ func TestFlush(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 }
 
-// EmptyColumns has the keys that no item has, as the caller wrote them.
+// EmptyColumns has the keys that no item has, as the caller wrote them, and where else the
+// attribute is.
 func TestEmptyColumns(t *testing.T) {
-	w, err := lake.NewWriter(io.Discard, lake.Arrow, lake.Logs, lake.WriterOptions{Columns: []string{"a", "resource:a", "scope:a"}})
+	w, err := lake.NewWriter(io.Discard, lake.Arrow, lake.Logs, lake.WriterOptions{Columns: []string{"a", "resource:a", "scope:a", "b"}})
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "resource:a", "scope:a"}, w.EmptyColumns())
+	require.Equal(t, []lake.EmptyColumn{{Key: "a"}, {Key: "resource:a"}, {Key: "scope:a"}, {Key: "b"}}, w.EmptyColumns())
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
 	rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Attributes().PutStr("a", "")
 	require.NoError(t, w.WriteLogs(ld))
-	require.Equal(t, []string{"resource:a", "scope:a"}, w.EmptyColumns())
+	require.Equal(t, []lake.EmptyColumn{{Key: "resource:a", Meant: "a"}, {Key: "scope:a", Meant: "a"}, {Key: "b"}}, w.EmptyColumns())
 	rl.Resource().Attributes().PutInt("a", 1)
 	require.NoError(t, w.WriteLogs(ld))
-	require.Equal(t, []string{"scope:a"}, w.EmptyColumns())
+	require.Equal(t, []lake.EmptyColumn{{Key: "scope:a", Meant: "a"}, {Key: "b"}}, w.EmptyColumns())
+	rl.ScopeLogs().At(0).Scope().Attributes().PutStr("b", "")
+	require.NoError(t, w.WriteLogs(ld))
+	require.Equal(t, []lake.EmptyColumn{{Key: "scope:a", Meant: "a"}, {Key: "b", Meant: "scope:b"}}, w.EmptyColumns())
 	require.NoError(t, w.Close())
 }

@@ -32,15 +32,18 @@ const (
 	inScope
 )
 
+// placePrefixes are what the keys of a place begin with.
+var placePrefixes = [...]string{inItem: "", inResource: "resource:", inScope: "scope:"}
+
 // parseKeys parses the keys of columns, such as http.route, resource:host.name and
 // scope:name.
 func parseKeys(keys []string) []chosenKey {
 	var chosen []chosenKey
 	for _, k := range keys {
 		c := chosenKey{key: k, text: k}
-		if rest, ok := strings.CutPrefix(k, "resource:"); ok {
+		if rest, ok := strings.CutPrefix(k, placePrefixes[inResource]); ok {
 			c.key, c.where = rest, inResource
-		} else if rest, ok := strings.CutPrefix(k, "scope:"); ok {
+		} else if rest, ok := strings.CutPrefix(k, placePrefixes[inScope]); ok {
 			c.key, c.where = rest, inScope
 		}
 		c.column = strings.ReplaceAll(k, ":", ".")
@@ -152,6 +155,7 @@ type rows struct {
 	otlp                                *array.BinaryBuilder
 	chosenColumns                       []textColumn
 	chosenFound                         []bool
+	chosenMeant                         []string // see EmptyColumn.Meant
 	resource                            pcommon.Resource
 	scope                               pcommon.InstrumentationScope
 	resourceSchemaURL, scopeSchemaURL   string
@@ -190,7 +194,7 @@ func newRows(schema *arrow.Schema, chosen []chosenKey, runs bool) *rows {
 	for _, c := range chosen {
 		r.chosenColumns = append(r.chosenColumns, r.text(c.column))
 	}
-	r.chosenFound = make([]bool, len(chosen))
+	r.chosenFound, r.chosenMeant = make([]bool, len(chosen)), make([]string, len(chosen))
 	return r
 }
 
@@ -347,21 +351,37 @@ func (r *rows) begin(attributes pcommon.Map) {
 	}
 	r.putAttributes(r.itemAttributes, attributes)
 	for i, c := range r.chosen {
-		m := attributes
-		switch c.where {
-		case inResource:
-			m = r.resource.Attributes()
-		case inScope:
-			m = r.scope.Attributes()
-		}
 		text := ""
-		if v, ok := m.Get(c.key); ok {
+		if v, ok := r.attributesAt(c.where, attributes).Get(c.key); ok {
 			r.chosenFound[i] = true
 			text, _, _ = textOf(v)
+		} else if !r.chosenFound[i] && r.chosenMeant[i] == "" {
+			r.chosenMeant[i] = r.meant(c, attributes)
 		}
 		r.bytes += len(text)
 		r.chosenColumns[i].put(text)
 	}
+}
+
+// attributesAt returns the attributes at a place; those of the item are given.
+func (r *rows) attributesAt(where place, item pcommon.Map) pcommon.Map {
+	switch where {
+	case inResource:
+		return r.resource.Attributes()
+	case inScope:
+		return r.scope.Attributes()
+	}
+	return item
+}
+
+// meant returns the key of an attribute at another place than the chosen one, or "".
+func (r *rows) meant(c chosenKey, item pcommon.Map) string {
+	for where, prefix := range placePrefixes {
+		if _, ok := r.attributesAt(place(where), item).Get(c.key); ok {
+			return prefix + c.key
+		}
+	}
+	return ""
 }
 
 // putContainers appends the columns of the resource and the scope.

@@ -104,16 +104,27 @@ func (w *Writer) InOTLP() uint64 {
 	return w.builder.rows.kept
 }
 
-// EmptyColumns returns the keys of WriterOptions.Columns that no item has had so far; they
-// may be misspelt. Rows of WriteRecordBatch are not considered.
-func (w *Writer) EmptyColumns() []string {
-	var keys []string
+// EmptyColumn is a column of WriterOptions.Columns without a value.
+type EmptyColumn struct {
+	Key string
+	// Meant is a key of the same attribute where an item, its resource or its scope has
+	// it, such as resource:service.name for service.name; empty if none has it.
+	Meant string
+}
+
+// EmptyColumns returns the columns of WriterOptions.Columns whose attribute no item has had
+// so far; their keys may be misspelt. Rows of WriteRecordBatch are not considered.
+func (w *Writer) EmptyColumns() []EmptyColumn {
+	var empty []EmptyColumn
 	for i, c := range w.chosen {
-		if w.builder == nil || !w.builder.rows.chosenFound[i] {
-			keys = append(keys, c.text)
+		switch {
+		case w.builder == nil:
+			empty = append(empty, EmptyColumn{Key: c.text})
+		case !w.builder.rows.chosenFound[i]:
+			empty = append(empty, EmptyColumn{c.text, w.builder.rows.chosenMeant[i]})
 		}
 	}
-	return keys
+	return empty
 }
 
 // WriteMetrics writes the points of md, which it does not change.

@@ -130,7 +130,7 @@ func TestEmptyColumns(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, fixtures.TracesName)
 	require.NoError(t, os.WriteFile(in, fixtures.Traces(), 0o666))
-	_, stderr := mustRun(t, nil, "convert", "--columns", "http.request.method,service.name,resource:service.name,scope:none", in, filepath.Join(dir, "x.parquet"))
+	_, stderr := mustRun(t, nil, "convert", "--columns", "http.request.method,service.name,resource:service.name,scope:none,htp.route,resource:http.request.method", in, filepath.Join(dir, "x.parquet"))
 	var reported []string
 	for line := range strings.Lines(stderr) {
 		if strings.HasPrefix(line, "empty column") {
@@ -138,7 +138,9 @@ func TestEmptyColumns(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"empty column: no item has the attribute service.name; an attribute of the resource is resource:service.name, of the scope scope:service.name\n",
-		"empty column: no item has the attribute scope:none\n",
+		"empty column: no item has the attribute service.name, but the resource has it: write resource:service.name\n",
+		"empty column: no item has the attribute scope:none; check the spelling\n",
+		"empty column: no item has the attribute htp.route; check the spelling\n",
+		"empty column: no item has the attribute resource:http.request.method, but an item has it: write http.request.method\n",
 	}, reported)
 }

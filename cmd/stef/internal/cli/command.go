@@ -112,6 +112,9 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	if text := c.misnamed[name]; text != "" {
 		return text
 	}
+	if name == "f" && flags.Lookup("force") != nil {
+		return ", did you mean --force?"
+	}
 	var names []string
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	switch near := confkeys.Nearest(names, name); len(near) {

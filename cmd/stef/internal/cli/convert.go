@@ -12,6 +12,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -176,8 +177,8 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		}
 		return nil
 	})
-	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted, and say so, instead of failing; of\n"+
-		"several INs also those that are empty, and the end of those that are cut")
+	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted and the end of a file that is cut, and\n"+
+		"say so, instead of failing; of several INs also those that are empty")
 	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")
 	flags.BoolVar(&c.quiet, "q", false, "the same as --quiet")
 	flags.BoolVar(&c.quiet, "quiet", false, "print no summary and no progress, only what was lost or left out")
@@ -223,16 +224,34 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 		return lastName(outName)
 	}
 	c.perSignal = strings.Contains(outName, convert.SignalMark)
+	var err error
 	switch {
-	case len(inNames) > 1 && c.perSignal:
-		return c.severalBySignal(env, o, inNames, outName)
+	case c.perSignal && (len(inNames) > 1 || o.Skip): // each cannot leave out the end of a file
+		err = c.severalBySignal(env, o, inNames, outName)
 	case len(inNames) > 1:
-		return c.several(env, o, inNames, outName)
+		err = c.several(env, o, inNames, outName)
 	case c.perSignal:
-		return c.each(env, o, inNames[0], outName)
+		err = c.each(env, o, inNames[0], outName)
+	default:
+		_, err = c.one(env, o, inNames[0], outName, false)
 	}
-	_, err := c.one(env, o, inNames[0], outName, false)
+	if name := namedTwice(inNames); err == nil && name != "" {
+		fmt.Fprintf(env.Stderr, "warning: %s is named twice, so its items are in the output twice\n", name)
+	}
 	return err
+}
+
+// namedTwice returns the first input that was named before, or "".
+func namedTwice(names []string) string {
+	seen := map[string]bool{}
+	for _, name := range names {
+		clean := filepath.Clean(name)
+		if seen[clean] && name != "-" {
+			return name
+		}
+		seen[clean] = true
+	}
+	return ""
 }
 
 // done is a finished conversion of one file to one file.
@@ -324,7 +343,7 @@ func skippedSignals(w io.Writer, res *convert.Result) {
 // notesOf prints what was omitted by a command that only reads.
 func notesOf(w io.Writer, res *convert.Result) {
 	skippedSignals(w, res)
-	warn(w, &convert.Result{Ignored: res.Ignored, Edited: res.Edited})
+	warn(w, &convert.Result{Ignored: res.Ignored, Edited: res.Edited, Retyped: res.Retyped})
 }
 
 // summarise prints what was converted. If printing fails, the conversion still
@@ -437,14 +456,17 @@ func warnOf(w io.Writer, name string, res *convert.Result) {
 	for _, note := range res.Files {
 		fmt.Fprintf(w, "not complete: %s\n", message(note))
 	}
-	for _, key := range res.EmptyColumns {
-		fmt.Fprintf(w, "empty column%s: no item has the attribute %s%s\n", where, key, elsewhere(key))
+	for _, c := range res.EmptyColumns {
+		fmt.Fprintf(w, "empty column%s: no item has the attribute %s%s\n", where, c.Key, elsewhere(c))
 	}
 	for _, loss := range res.Losses {
 		fmt.Fprintf(w, "not kept%s: %s\n", where, loss)
 	}
 	if res.Edited > 0 {
 		fmt.Fprintf(w, "ignored%s: edits of %s, whose column otlp wins: set otlp to null in them\n", where, figure.Count(res.Edited, "row"))
+	}
+	if res.Retyped > 0 {
+		fmt.Fprintf(w, "as text%s: %s of the table, whose text does not fit the type beside it\n", where, figure.Count(res.Retyped, "value"))
 	}
 	if res.Skipped > 0 {
 		fmt.Fprintf(w, "left out: %s\n", items(res.Skipped, res.Root.Signal))
@@ -470,12 +492,18 @@ func ignoredLines(found []otlpfile.UnknownField) (lines []string) {
 	return lines
 }
 
-// elsewhere returns advice where else to look for a key of --columns.
-func elsewhere(key string) string {
-	if strings.HasPrefix(key, "resource:") || strings.HasPrefix(key, "scope:") {
-		return ""
+// elsewhere says where the attribute of an empty column is, if anywhere.
+func elsewhere(c convert.EmptyColumn) string {
+	has := "an item"
+	switch {
+	case c.Meant == "":
+		return "; check the spelling"
+	case strings.HasPrefix(c.Meant, "resource:"):
+		has = "the resource"
+	case strings.HasPrefix(c.Meant, "scope:"):
+		has = "the scope"
 	}
-	return fmt.Sprintf("; an attribute of the resource is resource:%s, of the scope scope:%s", key, key)
+	return fmt.Sprintf(", but %s has it: write %s", has, c.Meant)
 }
 
 // parts returns a number of parts of a file as text, with the word of the format: 3

@@ -135,6 +135,13 @@ func TestShortCuts(t *testing.T) {
 			require.Contains(t, stderr, "; what is whole before that was converted\n")
 			kept, _ := mustRun(t, nil, "cat", out)
 			require.Equal(t, records, strings.Count(kept, "\n"))
+			// A file alone, through each way to write it.
+			for _, args := range [][]string{{out}, {"--mode", "sorted", out}, {out + ".json"}, {out + ".parts"}, {filepath.Join(dir, "each-{signal}.stef")}} {
+				_, stderr = mustRun(t, nil, append([]string{"convert", "--skip", "--force", cut}, args...)...)
+				require.Contains(t, stderr, "; what is whole before that was converted\n")
+				kept, _ = mustRun(t, nil, "cat", strings.ReplaceAll(args[len(args)-1], "{signal}", "traces"))
+				require.Equal(t, records, strings.Count(kept, "\n"), args)
+			}
 		})
 	}
 }

@@ -283,7 +283,7 @@ func TestColumnOTLP(t *testing.T) {
 	require.NotContains(t, stderr, "column otlp")
 
 	mustRun(t, []byte(text), "convert", "-", m.path("logs.arrow"))
-	edited := m.file("edited.arrow", withSeverities(t, m.path("logs.arrow")))
+	edited := m.file("edited.arrow", withColumn(t, m.path("logs.arrow"), "severity_text", "body_type"))
 	for _, args := range [][]string{{"convert", "--quiet", edited, m.path("edited.json")}, {"cat", edited}} {
 		_, stderr = mustRun(t, nil, args...)
 		require.Equal(t, "ignored: edits of 1 row, whose column otlp wins: set otlp to null in them\n", stderr)
@@ -292,8 +292,21 @@ func TestColumnOTLP(t *testing.T) {
 	require.Contains(t, stderr, "ignored in "+m.path("edited-logs.json")+": edits of 2 rows, whose")
 }
 
-// withSeverities returns a table of logs whose severity texts are the types of the bodies.
-func withSeverities(t *testing.T, name string) []byte {
+// A body that another program replaced by text is text, and a line counts such bodies.
+func TestReplacedBodies(t *testing.T) {
+	m := newMistakes(t)
+	text := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"severityText":"map","body":{"stringValue":"gone"}},{"body":{"intValue":"1"}}]}]}]}` + "\n"
+	mustRun(t, []byte(text), "convert", "-", m.path("logs.arrow"))
+	edited := m.file("edited.arrow", withColumn(t, m.path("logs.arrow"), "body_type", "severity_text"))
+	_, stderr := mustRun(t, nil, "convert", "--quiet", edited, m.path("edited.json"))
+	require.Equal(t, "as text: 1 value of the table, whose text does not fit the type beside it\n", stderr)
+	got, stderr := mustRun(t, nil, "cat", edited)
+	require.Contains(t, got, `"body":"gone"`)
+	require.Equal(t, "as text: 1 value of the table, whose text does not fit the type beside it\n", stderr)
+}
+
+// withColumn returns a table of logs in which a column has the values of another.
+func withColumn(t *testing.T, name, column, from string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(name)
 	require.NoError(t, err)
@@ -303,7 +316,7 @@ func withSeverities(t *testing.T, name string) []byte {
 	batch, err := r.NextRecordBatch()
 	require.NoError(t, err)
 	at := func(name string) int { return batch.Schema().FieldIndices(name)[0] }
-	edited, err := batch.SetColumn(at("severity_text"), batch.Column(at("body_type")))
+	edited, err := batch.SetColumn(at(column), batch.Column(at(from)))
 	require.NoError(t, err)
 	var out bytes.Buffer
 	w, err := lake.NewWriter(&out, lake.Arrow, lake.Logs, lake.WriterOptions{})
@@ -359,16 +372,28 @@ func TestMistakesOfFiles(t *testing.T) {
 	whole, err := os.ReadFile(m.metrics)
 	require.NoError(t, err)
 	code, _, stderr := run(nil, "convert", "--skip", m.file("cut.stef", whole[:len(whole)-9]), out)
+	require.Zero(t, code)
+	require.Contains(t, stderr, "\nnot complete: "+m.path("cut.stef")+": ")
+	require.NoError(t, os.Remove(out))
+	code, _, stderr = run(nil, "convert", "--skip", m.file("cut.stef", whole[:200]), out)
 	require.Equal(t, cli.ExitData, code)
-	require.Contains(t, stderr, "; --skip keeps the beginning of a cut file only if there are other inputs; use stef repair\n")
+	require.Contains(t, stderr, "; nothing is whole before that, so --skip has nothing to convert\n")
 	line, err := os.ReadFile(m.json)
 	require.NoError(t, err)
 	code, _, stderr = run(nil, "convert", "--skip", m.file("cut.json", line[:len(line)/2]), out)
 	require.Equal(t, cli.ExitData, code)
-	require.Contains(t, stderr, "; --skip keeps the beginning of a cut file only if there are other inputs\n")
+	require.Contains(t, stderr, "; nothing is whole before that, so --skip has nothing to convert\n")
 	noise := m.file("noise.json", slices.Concat(line, []byte("noise\n"), line))
 	m.fails(cli.ExitData, fmt.Sprintf("noise.json: otlp-json logs message 2, line 2, byte %d: corrupt: 'n' is not the start of a message; sed 2d noise.json removes the line", len(line)),
 		"convert", noise, out)
+	m.fails(cli.ExitUsage, "csv is not written: for CSV write a.parquet, then in DuckDB: COPY (FROM 'a.parquet') TO 'a.csv'", "convert", m.metrics, "a.csv")
+	m.fails(cli.ExitUsage, `invalid value "csv" for --to: must be one of stef, otlp-parts, otlp, otlp-json, parquet or arrow; for CSV write x.parquet, then in DuckDB: COPY (FROM 'x.parquet') TO 'x.csv'`,
+		"convert", "--to", "csv", m.metrics, out)
+	m.fails(cli.ExitUsage, "there is no flag -f, did you mean --force?", "convert", "-f", m.metrics, out)
+	m.fails(cli.ExitUsage, "metrics.parquet exists; --force overwrites it", "convert", m.metrics, m.parquet)
+	again := m.dir + "/./logs.json"
+	_, stderr = mustRun(t, nil, "convert", m.json, again, m.path("twice.stef"))
+	require.Contains(t, stderr, "\nwarning: "+again+" is named twice, so its items are in the output twice\n")
 	m.fails(cli.ExitIO, "tele: is a folder; name its files: tele"+string(filepath.Separator)+"*", "convert", m.folder("tele"), out)
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef combines files of one signal`, "stat", m.metrics, "b")
 	m.fails(cli.ExitUsage, "metrics.stef: otlp-json metrics message 1, line 1, byte 0: corrupt: 'S' is not the start of a message; the file looks like stef: leave --from out", "convert", "--from", "otlp-json", m.metrics, out)
@@ -376,12 +401,12 @@ func TestMistakesOfFiles(t *testing.T) {
 		"convert", "--dictionary", m.inDir("x", make([]byte, stef.MaxZstdDictBytes+1)), m.metrics, out)
 	m.fails(cli.ExitUsage, `invalid value "a, ,b" for --columns: a name between the commas is empty`, "convert", "--columns", "a, ,b", m.spans, out)
 	_, stderr = mustRun(t, nil, "convert", "--columns", " a, resource:b", m.spans, m.path("x.parquet"))
-	require.Contains(t, stderr, "no item has the attribute a;")
-	require.Contains(t, stderr, "no item has the attribute resource:b\n")
+	require.Contains(t, stderr, "no item has the attribute a; check the spelling\n")
+	require.Contains(t, stderr, "no item has the attribute resource:b; check the spelling\n")
 
 	content, err := os.ReadFile(m.parquet)
 	require.NoError(t, err)
-	m.fails(cli.ExitData, "cut.parquet: lake: corrupt file: the file is cut or not complete: Parquet has its index at the end", "convert", m.file("cut.parquet", content[:len(content)-9]), out)
+	m.fails(cli.ExitData, "cut.parquet: corrupt file: the file is cut or not complete: Parquet has its index at the end", "convert", m.file("cut.parquet", content[:len(content)-9]), out)
 	code, _, stderr = run(content, "convert", "-", out)
 	require.Equal(t, cli.ExitData, code)
 	require.Equal(t, "stef convert: standard input: input of format parquet must be a file, not a pipe and not compressed: its index is at the end\n", stderr)

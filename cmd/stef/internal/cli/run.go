@@ -114,7 +114,7 @@ func (env *Env) report(c *command, err error) int {
 // users of the program.
 func message(err error) string {
 	text := err.Error()
-	for _, name := range []string{"otlpfile: ", "stefpdata: ", "stef: ", "annotate: "} {
+	for _, name := range []string{"otlpfile: ", "stefpdata: ", "stef: ", "annotate: ", "lake: "} {
 		text = strings.ReplaceAll(text, ": "+name, ": ")
 		text = strings.TrimPrefix(text, name)
 	}

@@ -142,7 +142,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		}
 	}
 	if !c.quiet && len(written) > 0 {
-		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(written[0].content))
+		fmt.Fprintf(env.Stderr, "%s, %s bytes\n", figure.Count(len(inNames), "file"), figure.Grouped(written[0].content))
 	}
 	size := int64(0)
 	for _, m := range written {

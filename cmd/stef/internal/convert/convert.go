@@ -13,6 +13,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/cmd/stef/internal/stream"
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/lake"
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
@@ -98,6 +99,7 @@ type Options struct {
 	likely  otlpfile.Signal // likely signal of the content, if it differs from Root
 	several bool            // whether there are several inputs
 	command string          // name of the command in messages; "" is convert
+	input   *file.Input     // the only input, if there is one
 	looks   Format          // likely format of the content, if it differs from From
 }
 
@@ -125,10 +127,13 @@ type Result struct {
 	// Edited counts the items of FromOTLP whose other columns were edited. The edits
 	// have no effect.
 	Edited uint64
+	// Retyped counts the values of a table that became text, because their text does not
+	// fit their type.
+	Retyped uint64
 	// InOTLP counts the items of an output table that are in its column otlp, too.
 	InOTLP uint64
 	// EmptyColumns are the keys of Options.Columns that no item has.
-	EmptyColumns []string
+	EmptyColumns []EmptyColumn
 	// Losses describe what the schema of the output could not represent.
 	Losses []string
 	// Files are notes about inputs that have no content or were read only in part.
@@ -137,6 +142,9 @@ type Result struct {
 	// side is OTLP and the other a stream; otherwise nil.
 	Requests *Requests
 }
+
+// EmptyColumn is a column of Options.Columns without a value.
+type EmptyColumn = lake.EmptyColumn
 
 // measure starts the measurement of requests if the options ask for it.
 func (r *Result) measure(o *Options) (err error) {
@@ -150,6 +158,16 @@ func (r *Result) measure(o *Options) (err error) {
 type SkippedSignal struct {
 	Signal otlpfile.Signal
 	Items  uint64
+}
+
+// cut reports whether an error ends the only input where it is cut, and not the conversion.
+// items is how many items were whole before that.
+func (r *Result) cut(o *Options, err error, items uint64) bool {
+	if !o.Skip || items == 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false
+	}
+	r.Files = append(r.Files, o.input.Blame(fmt.Errorf("%w"+BeginConverted, err)))
+	return true
 }
 
 // maxReasons bounds Result.Reasons.
@@ -177,6 +195,7 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	o.input = in
 	if o.inBatches() {
 		return runAll(func(i int) (*file.Input, bool, error) { return in, i == 0, nil }, out, o, false)
 	}
@@ -216,8 +235,8 @@ func advised(o *Options, err error) error {
 	if o.likely != otlpfile.SignalUnknown && errors.Is(err, otlpfile.ErrCorrupt) {
 		return Misfit("%w; it looks like %s: leave %s out", err, o.likely, cmp.Or(o.RootFlag, "--signal"))
 	}
-	if o.Skip && o.From.otlp() && errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w; --skip keeps the beginning of a cut file only if there are other inputs", err)
+	if o.Skip && (o.From.otlp() || o.From == STEF) && errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w; nothing is whole before that, so --skip has nothing to convert", err)
 	}
 	if o.Skip && o.From.otlp() && errors.Is(err, otlpfile.ErrCorrupt) {
 		return fmt.Errorf("%w; --skip omits items that cannot be converted, not damaged %ss", err, partNoun(o.From))
@@ -228,9 +247,6 @@ func advised(o *Options, err error) error {
 	}
 	if o.From == STEF && misfit {
 		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, o.Root.Name)
-	}
-	if o.Skip && o.From == STEF && errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w; --skip keeps the beginning of a cut file only if there are other inputs; use stef repair", err)
 	}
 	return repairable(o.From, err)
 }
@@ -309,6 +325,9 @@ func (o *Options) output() error {
 		if base, ok := strings.CutSuffix(o.OutName, end); ok {
 			return refuse("%s is not written: end the name in .zst or .gz, or write %s and compress it then", end[1:], base)
 		}
+	}
+	if base, ok := strings.CutSuffix(o.OutName, ".csv"); ok {
+		return refuse("csv is not written: %s", viaParquet(base))
 	}
 	if o.OutName != "" && o.OutName != "-" {
 		return refuse("cannot tell the format from the name %s: add --to %s, or end the name in .stef, .parquet, .arrow, .otlp, .pb or .json", o.OutName, writtenNames)

@@ -64,10 +64,18 @@ func ParseFormat(name string, output bool) (Format, error) {
 	if output {
 		names = writtenNames
 	}
+	if name == "csv" {
+		return Unknown, fmt.Errorf("must be one of %s; %s", names, viaParquet("x"))
+	}
 	if name == "json" || name == "jsonl" || name == "ndjson" {
 		return Unknown, fmt.Errorf("must be one of %s; for OTLP in JSON write %s", names, OTLPJSON)
 	}
 	return Unknown, fmt.Errorf("must be one of %s", names)
+}
+
+// viaParquet says how to make CSV, which is not written because it has no maps and lists.
+func viaParquet(base string) string {
+	return fmt.Sprintf("for CSV write %[1]s.parquet, then in DuckDB: COPY (FROM '%[1]s.parquet') TO '%[1]s.csv'", base)
 }
 
 // peeked is how much of the content guessInput examines.

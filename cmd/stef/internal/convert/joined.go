@@ -62,6 +62,7 @@ func tableBatches(in *file.Input, f Format) (*batched, error) {
 		into.PartsIn += r.Batches()
 		into.FromOTLP += r.FromOTLP()
 		into.Edited += r.Edited()
+		into.Retyped += r.Retyped()
 	}
 	return &batched{root: stream.RootOf(signal), next: next, end: r.Close, count: count}, nil
 }
@@ -194,7 +195,10 @@ const (
 
 // omit reports whether an error ends only the current input, not the conversion.
 func (c *joined) omit(in *file.Input, err error) bool {
-	if !c.several || !c.Skip {
+	if !c.several {
+		return c.res.cut(&c.Options, err, uint64(c.items))
+	}
+	if !c.Skip {
 		return false
 	}
 	switch {

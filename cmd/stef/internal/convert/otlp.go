@@ -78,7 +78,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	}
 	for {
 		b, err := r.Next()
-		if err == io.EOF {
+		if err == io.EOF || res.cut(o, err, items) {
 			break
 		}
 		if err != nil {
@@ -165,7 +165,7 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	}
 	for {
 		b, err := dec.Decode()
-		if err == io.EOF {
+		if err == io.EOF || res.cut(o, err, res.Items) {
 			break
 		}
 		if err := res.take(o, err); err != nil {
@@ -204,7 +204,7 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	}
 	for {
 		b, err := r.Next()
-		if err == io.EOF {
+		if err == io.EOF || res.cut(o, err, res.Items) {
 			break
 		}
 		if err != nil {

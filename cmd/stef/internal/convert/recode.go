@@ -112,7 +112,7 @@ func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P
 			}
 		}
 	}
-	if err := r.Err(); err != nil {
+	if err := r.Err(); err != nil && !res.cut(o, err, r.Stats().Records) {
 		return err
 	}
 	if err := w.Close(); err != nil {
