@@ -176,7 +176,7 @@ def main(folder):
     # Parts that pyarrow, DuckDB and pandas selected can be converted back.
     exec(open(os.path.join(HERE, "part.py")).read(), {})
     want = sorted(json.dumps(s, sort_keys=True) for _, _, s in spans if s.get("kind") == 2)
-    for part in ("part", "duckdb-part", "pandas-part"):
+    for part in ("part", "duckdb-part", "pandas-part", "polars-part"):
         subprocess.run(["./stef", "convert", "--quiet", "--force", part + ".parquet", part + ".json"], check=True)
         got = sorted(json.dumps(s, sort_keys=True) for _, _, s in items(part + ".json", "resourceSpans", "scopeSpans", "spans"))
         equal("spans of " + part, want, got)

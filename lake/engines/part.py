@@ -3,6 +3,7 @@
 
 import duckdb
 import pandas
+import polars
 import pyarrow
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -16,3 +17,6 @@ pq.write_table(rows.cast(t.schema), "duckdb-part.parquet")
 df = pandas.read_parquet("traces.parquet", dtype_backend="pyarrow")
 rows = pyarrow.Table.from_pandas(df[df.kind == "server"], schema=t.schema, preserve_index=False)
 pq.write_table(rows.replace_schema_metadata(t.schema.metadata), "pandas-part.parquet")
+
+rows = polars.read_parquet("traces.parquet").filter(polars.col("kind") == "server").to_arrow()
+pq.write_table(rows.cast(t.schema), "polars-part.parquet")
