@@ -201,9 +201,25 @@ func (s *Set) Whole() otlpfile.Batch {
 	return Join(s.Parts...)
 }
 
-// Line says which data a benchmark uses. It is the first line of the output of
-// every benchmark.
+// Line says which data a report uses, and which sets are missing.
 func Line(refs []Ref) string {
+	line := named(refs)
+	if !slices.ContainsFunc(refs, func(r Ref) bool { return !r.Bundled }) {
+		missing := "the large real sets are not here (STEF_DATA names their folder)"
+		if dir := os.Getenv("STEF_DATA"); dir != "" {
+			missing = "STEF_DATA is " + dir + ", in which no metrics/*.zst, traces/*.zst or logs/*.zst were found"
+		}
+		before, reporting, ok := strings.Cut(line, "; for reporting only: ")
+		line = before + "; " + missing
+		if ok {
+			line += "; for reporting only: " + reporting
+		}
+	}
+	return line
+}
+
+// named names sets by where they are from.
+func named(refs []Ref) string {
 	titles := func(has func(Ref) bool) string {
 		var all []string
 		for _, r := range refs {
@@ -213,25 +229,21 @@ func Line(refs []Ref) string {
 		}
 		return strings.Join(all, ", ")
 	}
-	line := "recordings of the repository: " + titles(func(r Ref) bool { return r.Bundled })
-	large, own := titles(func(r Ref) bool { return !r.Bundled && !r.own() }), titles(Ref.own)
-	if large != "" {
-		line += "; large real sets, which are not in the repository: " + large
-	}
-	if own != "" {
-		line += "; sets of STEF_DATA: " + own
-	}
-	if large == "" && own == "" {
-		if dir := os.Getenv("STEF_DATA"); dir != "" {
-			line += "; STEF_DATA is " + dir + ", in which no metrics/*.zst, traces/*.zst or logs/*.zst were found"
-		} else {
-			line += "; the large real sets are not here (STEF_DATA names their folder)"
+	var parts []string
+	for _, part := range []struct {
+		name string
+		has  func(Ref) bool
+	}{
+		{"recordings of the repository", func(r Ref) bool { return r.Bundled }},
+		{"large real sets, which are not in the repository", func(r Ref) bool { return !r.Bundled && !r.own() }},
+		{"sets of STEF_DATA", Ref.own},
+		{"for reporting only", Ref.Reporting},
+	} {
+		if all := titles(part.has); all != "" {
+			parts = append(parts, part.name+": "+all)
 		}
 	}
-	if reporting := titles(Ref.Reporting); reporting != "" {
-		line += "; for reporting only: " + reporting
-	}
-	return line
+	return strings.Join(parts, "; ")
 }
 
 // Counts is a short form of Line, for the places that a table of sets is near.
@@ -280,8 +292,8 @@ func folder(tb testing.TB) string {
 	return dir
 }
 
-// Main runs the tests of a package. If benchmarks run, it prints Line first and the sets
-// that -bench chooses. It fails if -bench chooses a set that does not exist, or is nearly
+// Main runs the tests of a package. If benchmarks run, it prints the sets that -bench
+// chooses first. It fails if -bench chooses a set that does not exist, or is nearly
 // the name of a benchmark; other packages may have those of other names.
 func Main(m *testing.M) int {
 	if !flag.Parsed() {
@@ -293,7 +305,7 @@ func Main(m *testing.M) int {
 	}
 	bench, refs := f.Value.String(), Refs(&noted{})
 	chosen := choiceOf(bench)
-	fmt.Println("data: " + Line(refs) + chosenBy(chosen, refs))
+	fmt.Println("data: " + chosen.line(refs))
 	problem := chosen.problem(bench, refs, benchmarksOf(m))
 	if problem != "" {
 		fmt.Fprintln(os.Stderr, problem)
@@ -304,15 +316,11 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// chosenBy names the sets that a flag chooses, unless they are all.
-func chosenBy(c choice, refs []Ref) string {
+// line is the first line of the output of every benchmark: the sets that a flag chooses, or Line if they are all.
+func (c choice) line(refs []Ref) string {
 	chosen := c.of(refs)
 	if len(chosen) == 0 || len(chosen) == len(refs) {
-		return ""
+		return Line(refs)
 	}
-	var titles []string
-	for _, r := range chosen {
-		titles = append(titles, r.Title())
-	}
-	return "; -bench chooses: " + strings.Join(titles, ", ")
+	return named(chosen) + "; chosen by -bench"
 }

@@ -119,15 +119,18 @@ func TestChoice(t *testing.T) {
 	f := func(bench, these, problem string) {
 		t.Helper()
 		c := choiceOf(bench)
-		require.Equal(t, these, chosenBy(c, refs))
+		if these == "" {
+			these = Line(refs)
+		}
+		require.Equal(t, these, c.line(refs))
 		require.Equal(t, problem, c.problem(bench, refs, slices.Clone(benchmarks)))
 	}
 	f(".", "", "")
 	f("Size", "", "")
-	f("Size/set=node", "; -bench chooses: node metrics, node traces, node logs", "")
-	f("Size/set=node/signal=metrics", "; -bench chooses: node metrics", "")
-	f("Size/set=(node|go)$/signal=logs", "; -bench chooses: go logs, node logs", "")
-	f("Size/signal=logs", "; -bench chooses: go logs, java logs, node logs, python logs", "")
+	f("Size/set=node", "recordings of the repository: node metrics, node traces, node logs; for reporting only: node metrics, node logs; chosen by -bench", "")
+	f("Size/set=node/signal=metrics", "recordings of the repository: node metrics; for reporting only: node metrics; chosen by -bench", "")
+	f("Size/set=(node|go)$/signal=logs", "recordings of the repository: go logs, node logs; for reporting only: node logs; chosen by -bench", "")
+	f("Size/signal=logs", "recordings of the repository: go logs, java logs, node logs, python logs; for reporting only: java logs, node logs, python logs; chosen by -bench", "")
 	const form = " Names have this form: Pair/set=node/signal=metrics"
 	f("Size/set=ndoe", "", "-bench Size/set=ndoe matches no set. There is no set ndoe: did you mean node?"+form)
 	f("Size/set=hipstershop", "", "-bench Size/set=hipstershop matches no set. hipstershop is not found: it is not in the repository (STEF_DATA names the folder of such sets)."+form)
