@@ -1,0 +1,255 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package benchmarks
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the figures of the report into the sentences of the READMEs that have others")
+
+// words is a value of a sentence that is no figure, such as a list of sets with their figures. The text
+// after it must not be one that may also be in the list.
+type words string
+
+// failer is the part of testing.TB that a page needs.
+type failer interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+// page is a document whose sentences are compared with the results.
+type page struct {
+	file, text string
+	read       string   // text as it was
+	checked    [][2]int // what the sentences cover, as offsets into text
+}
+
+func document(t *testing.T, file ...string) *page {
+	t.Helper()
+	p := &page{file: filepath.Join(file...)}
+	text, err := os.ReadFile(p.file)
+	require.NoError(t, err)
+	p.text, p.read = string(text), string(text)
+	return p
+}
+
+// save writes the page if -update has changed it.
+func (p *page) save(t *testing.T) {
+	t.Helper()
+	if p.text != p.read {
+		require.NoError(t, os.WriteFile(p.file, []byte(p.text), 0o666))
+		t.Logf("%s: figures written", p.file)
+	}
+}
+
+const oneFigure = `\d+(?:,\d{3})*(?:\.\d+)?`
+
+var (
+	verb   = regexp.MustCompile(`%%|%[.0-9]*[a-z]`)
+	figure = regexp.MustCompile(oneFigure + `(?:\s+to\s+` + oneFigure + `)?`)
+	blank  = regexp.MustCompile(`\s+`)
+)
+
+// literal returns a pattern for text in which any white space may be a line break.
+func literal(text string) string { return blank.ReplaceAllString(regexp.QuoteMeta(text), `\s+`) }
+
+// anyFigure returns a pattern for a value, in which any figure may be at the place of each.
+func anyFigure(value string) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range figure.FindAllStringIndex(value, -1) {
+		b.WriteString(literal(value[at:m[0]]) + figure.String())
+		at = m[1]
+	}
+	return b.String() + literal(value[at:])
+}
+
+// form returns a pattern for a sentence with any figures, with a group for each value, and the values
+// as the sentence has them.
+func form(sentence string, values []any) (*regexp.Regexp, []string) {
+	var expr strings.Builder
+	var wanted []string
+	at := 0
+	for _, m := range verb.FindAllStringIndex(sentence, -1) {
+		expr.WriteString(literal(sentence[at:m[0]]))
+		at = m[1]
+		if v := sentence[m[0]:m[1]]; v == "%%" {
+			expr.WriteString("%")
+		} else {
+			value := values[len(wanted)]
+			text := fmt.Sprintf(v, value)
+			wanted = append(wanted, text)
+			if _, ok := value.(words); ok {
+				expr.WriteString(`([^|]{1,600}?)`)
+			} else {
+				expr.WriteString("(" + anyFigure(text) + ")")
+			}
+		}
+	}
+	expr.WriteString(literal(sentence[at:]))
+	return regexp.MustCompile(expr.String()), wanted
+}
+
+// line returns the number of the line of an offset.
+func (p *page) line(at int) int { return 1 + strings.Count(p.text[:at], "\n") }
+
+// says checks that the page has a sentence with these values. If it has other figures there, an error
+// names both; with -update they are replaced.
+func (p *page) says(t failer, sentence string, values ...any) {
+	t.Helper()
+	p.compare(t, *update, sentence, values...)
+}
+
+func (p *page) compare(t failer, write bool, sentence string, values ...any) {
+	t.Helper()
+	expr, wanted := form(sentence, values)
+	text := fmt.Sprintf(sentence, values...)
+	found := expr.FindAllStringSubmatchIndex(p.text, -1)
+	if len(found) == 0 {
+		t.Errorf("%s: no sentence has these words; if they were changed, change them in the test, too: %s", p.file, text)
+	}
+	for i := len(found) - 1; i >= 0; i-- { // from the end, so that the offsets before a change stay
+		m := found[i]
+		current := blank.ReplaceAllString(p.text[m[0]:m[1]], " ")
+		same := true
+		for i := len(wanted) - 1; i >= 0; i-- {
+			from, to := m[2*i+2], m[2*i+3]
+			if blank.ReplaceAllString(p.text[from:to], " ") == blank.ReplaceAllString(wanted[i], " ") {
+				continue
+			}
+			same = false
+			if write {
+				p.text = p.text[:from] + wanted[i] + p.text[to:]
+			}
+		}
+		if !same && !write {
+			t.Errorf("%s:%d: the README does not say: %s\n\tit says: %s", p.file, p.line(m[0]), text, current)
+		}
+		p.checked = append(p.checked, [2]int{m[0], m[1]})
+	}
+}
+
+// holds checks that the page has a sentence, and that the results still say so. No figure can be
+// replaced here: if the condition is false, write another sentence.
+func (p *page) holds(t failer, condition bool, sentence string) {
+	t.Helper()
+	m := regexp.MustCompile(literal(sentence)).FindStringIndex(p.text)
+	switch {
+	case m == nil:
+		t.Errorf("%s: no sentence has these words; if they were changed, change them in the test, too: %s", p.file, sentence)
+	case !condition:
+		t.Errorf("%s:%d: no longer true by the results: %s", p.file, p.line(m[0]), sentence)
+	default:
+		p.checked = append(p.checked, [2]int{m[0], m[1]})
+	}
+}
+
+var (
+	generated = regexp.MustCompile(`(?s)<!-- begin \w[\w-]* \(written by make report\) -->.*?<!-- end [\w-]+ -->`)
+	code      = regexp.MustCompile("(?ms)^ *```.*?^ *```$|`[^`\n]+`|<!--.*?-->|\\]\\([^)]*\\)")
+	pieces    = regexp.MustCompile(`\n\s*\n|\n *(?:[-*]|\d+\.) `)
+	results   = regexp.MustCompile(`results/|speed\.html|benchmarks/README\.md`)
+	decimal   = regexp.MustCompile(`\bv?\d+\.\d+(?:\.\d+)*`)
+)
+
+// unchecked returns the figures with a decimal point that no sentence covers, outside code and what the
+// report writes: all of them, or those of the paragraphs that cite results.
+func (p *page) unchecked(all bool, elsewhere []string) []string {
+	covered := make([]bool, len(p.text))
+	mark := func(from, to int) {
+		for i := from; i < to; i++ {
+			covered[i] = true
+		}
+	}
+	for _, span := range p.checked {
+		mark(span[0], span[1])
+	}
+	for _, m := range append(generated.FindAllStringIndex(p.text, -1), code.FindAllStringIndex(p.text, -1)...) {
+		mark(m[0], m[1])
+	}
+	for _, text := range elsewhere {
+		expr := literal(text)
+		if strings.HasPrefix(text, "| ") {
+			expr += `[^\n]*(\n\|[^\n]*)*` // the whole table
+		}
+		for _, m := range regexp.MustCompile(expr).FindAllStringIndex(p.text, -1) {
+			mark(m[0], m[1])
+		}
+	}
+	var found []string
+	from := 0
+	for _, end := range append(pieces.FindAllStringIndex(p.text, -1), []int{len(p.text), len(p.text)}) {
+		piece := p.text[from:end[0]]
+		if all || results.MatchString(piece) {
+			for _, m := range decimal.FindAllStringIndex(piece, -1) {
+				number := piece[m[0]:m[1]]
+				if !covered[from+m[0]] && number[0] != 'v' && strings.Count(number, ".") == 1 {
+					found = append(found, fmt.Sprintf("%s:%d: %s", p.file, p.line(from+m[0]), number))
+				}
+			}
+		}
+		from = end[0]
+	}
+	return found
+}
+
+// failures records what a check says.
+type failures []string
+
+func (f *failures) Helper()                           {}
+func (f *failures) Errorf(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+
+// TestSays checks the comparison of a sentence, and that figures are replaced in place.
+func TestSays(t *testing.T) {
+	const text = "# A\n\nThe sender has 0.40 to\n0.55 times (metrics)\nand 1,234 batches, mostly astronomy 0.4, kafka 1.2.\n"
+	f := func(write bool, want, message, sentence string, values ...any) {
+		t.Helper()
+		p := &page{file: "A.md", text: text}
+		var failed failures
+		p.compare(&failed, write, sentence, values...)
+		require.Equal(t, want, p.text)
+		if message == "" {
+			require.Empty(t, failed)
+			return
+		}
+		require.Len(t, failed, 1)
+		require.Contains(t, failed[0], message)
+	}
+	f(false, text, "", "has %.2f to %.2f times (metrics) and %s batches", 0.4, 0.55, "1,234")
+	f(false, text, "", "has %s times (metrics)", "0.40 to 0.55")
+	f(false, text, "", "mostly %s.\n", words("astronomy 0.4, kafka 1.2"))
+	f(false, text, "A.md:3: the README does not say: has 0.40 to 0.56 times\n\tit says: has 0.40 to 0.55 times", "has %.2f to %.2f times", 0.4, 0.56)
+	f(false, text, "A.md: no sentence has these words", "had %.2f", 0.4)
+	f(true, strings.Replace(text, "0.55", "0.56", 1), "", "has %.2f to %.2f times", 0.4, 0.56)
+	f(true, strings.Replace(text, "0.40 to\n0.55", "0.70", 1), "", "has %s times", "0.70")
+	f(true, strings.Replace(text, "astronomy 0.4, kafka 1.2", "none", 1), "", "mostly %s.\n", words("none"))
+
+	p := &page{file: "A.md", text: text}
+	var failed failures
+	p.holds(&failed, true, "times (metrics) and")
+	require.Empty(t, failed)
+	p.holds(&failed, false, "times (metrics) and")
+	p.holds(&failed, true, "times (logs)")
+	require.Len(t, failed, 2)
+	require.Contains(t, failed[0], "A.md:4: no longer true by the results")
+}
+
+// TestUnchecked checks which figures are found that no sentence covers.
+func TestUnchecked(t *testing.T) {
+	p := &page{file: "A.md", text: "Here 1.5 of v1.2 and 1.26.8, `0.7`.\n\n- [list](results/a.csv): 2.5\n  and 3.5\n- 4.5\n<!-- begin x (written by make report) -->\n5.5\n<!-- end x -->\n\n```sh\n6.5\n```\n"}
+	require.Equal(t, []string{"A.md:1: 1.5", "A.md:3: 2.5", "A.md:4: 3.5", "A.md:5: 4.5"}, p.unchecked(true, nil))
+	require.Equal(t, []string{"A.md:3: 2.5", "A.md:4: 3.5"}, p.unchecked(false, nil))
+	require.Equal(t, []string{"A.md:3: 2.5"}, p.unchecked(false, []string{"and 3.5"}))
+	p.says(t, "results/a.csv): %.1f and %.1f", 2.5, 3.5)
+	require.Empty(t, p.unchecked(false, nil))
+}

@@ -1,0 +1,395 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package benchmarks
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/study"
+)
+
+// elsewhere are sentences, and beginnings of tables, whose figures no result file holds. The pages say how and when
+// they were measured.
+var elsewhere = []string{
+	"a stream in the compact form has 0.31 to 0.89 times its bytes",                                                                                               // TestOneContext
+	"A stream with zstd keeps 1.7 MiB at the writer as long as frames are small, then 2.7 MiB, and 1.5 MiB at the reader, at level `best` 35.5 MiB at the writer", // a benchmark that docs/compact-form.md names
+	"0.77 times the bytes with exemplars in a steady stream, and 0.26 without",                                                                                    // by a user
+	"STEF then has 1.44 to 2.86 times the bytes of `otlp_proto`",                                                                                                  // the README of the extension
+	"STEF has 0.22 to 1.10 times ([record batches]",
+	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC", // by a reader
+	"repeat within 0.01",
+	"recorded metrics: 1.04 to 2.4 times the bytes of zstd in the steady state", // printed by BenchmarkPair
+	"| | 10 batches/s, p50 |",                                                      // BenchmarkAcknowledgement
+	"| signal | protocol | items | bytes an item |",                                // make rivals
+	"0.49 to 0.78 (metrics), 0.40 to 0.74 (traces), 0.62 to 0.85 (logs): six runs", // make demo
+	"Pair saves 2.0 µs an item on the Xeon",
+	"Pair has 2.3 µs for OTLP and 1.0 for STEF",
+	"73.5 and 107.7 an item in one case",
+	"The rows of STEF at 0.02 and 2 ms vary", // the names of rows
+	"240 batches in 0.1 to 0.3 s",
+	"| round trip | way | batches/s | batches/CPU s |",                                  // BenchmarkTransport
+	"0.88 to 1.32 times their bytes in Parquet, sorted, and 0.85 to 2.5 times in Arrow", // with tables that are no longer in the code
+	"Bars are cut at 1.6",
+	"Differences below 0.1 in *both* and 0.2 in *protocol alone* are noise",
+	"| quantity | formula | constant | source |", // make deployment
+	"4.9 to 5.9 µs an item",                      // docs/scale.md
+}
+
+var signals = []string{"metrics", "traces", "logs"}
+
+func whole(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }
+
+// sizes checks what the READMEs say about the tables of bytes.
+func (b book) sizes(t *testing.T) {
+	items, logs := batchesOf(t, "metrics", "traces"), batchesOf(t, "logs")
+	largest := thousands(most(items))
+	b.here.says(t, "their batches have %.0f to %s (metrics and traces) and %.0f to %.0f items (logs)", least(items), largest, least(logs), most(logs))
+	b.here.says(t, "a sixteenth of a recording, %.0f to %s items of one program", least(logs), largest)
+	b.root.says(t, "a batch has a sixteenth of a recording, %.0f to %s items", least(logs), largest)
+
+	metrics, traces, ordered := ratios(t, "metrics", "STEF sorted"), ratios(t, "traces", "STEF sorted"), ratios(t, "logs", "STEF ordered")
+	for _, p := range []*page{b.here, b.root} {
+		p.says(t, "the recordings have %.2f to %.2f (metrics), %.2f to %.2f (traces) and %.2f to %.2f times (logs) the bytes of OTLP",
+			least(metrics), most(metrics), least(traces), most(traces), least(ordered), most(ordered))
+	}
+	parts, big := beside(t, "size-parts"), beside(t, "size-big")
+	b.here.says(t, "has %.2f to %.2f times its bytes on the %d sets of metrics and traces in natural batches, and %.2f to %.2f in one big batch",
+		least(parts), most(parts), len(parts), least(big), most(big))
+	b.here.holds(t, most(parts) < 1 && most(big) < 1, "The reference is smaller in these cases, with the bytes of STEF by its: than STEF in its *ordered* mode")
+	b.here.says(t, "*ordered* mode, in natural batches: %s; in one big batch: %s; than STEF in the *full* form, in natural batches: %s; in one big batch: %s. It carries less",
+		larger(t, "size-parts", "STEF ordered"), larger(t, "size-big", "STEF ordered"), larger(t, "size-parts", "STEF full sorted"), larger(t, "size-big", "STEF full sorted"))
+
+	var order []float64
+	above := 0
+	for _, bytes := range sizes(t, "size-parts") {
+		order = append(order, bytes["STEF ordered"]/bytes["STEF sorted"])
+		if order[len(order)-1] > 1.1 {
+			above++
+		}
+	}
+	b.here.holds(t, measure.Median(order) > 1, "Ordered ones keep it and are mostly larger: in [natural batches](#size) they have")
+	b.here.says(t, "they have %.2f to %.2f times the bytes of the sorted ones, %.2f times in the median of the %d sets, and more than 1.1 times on %d of them",
+		least(order), most(order), measure.Median(order), len(order), above)
+
+	arrow := func(name string) (values []float64) {
+		for set, bytes := range sizes(t, name) {
+			if of, ok := bytes["Otel Arrow"]; ok && recorded(set) && strings.HasSuffix(set, " metrics") {
+				values = append(values, of/bytes["OTLP"])
+			}
+		}
+		return values
+	}
+	b.here.says(t, "on the same recordings %.2f to %.2f times in the [natural batches](#size)", least(arrow("size-parts")), most(arrow("size-parts")))
+	b.here.says(t, "in one big batch it is %.2f to %.2f times", least(arrow("size-big")), most(arrow("size-big")))
+
+	otlp := table(t, "size-parts").where("format", "OTLP")
+	gzip, zstd := otlp.column(t, "gzip"), otlp.column(t, "zstd")
+	var smaller []float64
+	for i := range gzip {
+		if gzip[i] < zstd[i] {
+			smaller = append(smaller, gzip[i]/zstd[i])
+		}
+	}
+	b.here.says(t, "on %d of the %d sets it is smaller, by up to %.0f %%", len(smaller), len(gzip), math.Ceil(100*(1-least(smaller))))
+	one := table(t, "size-parts").where("set", "go metrics")
+	b.here.says(t, "on the recorded go metrics %.2f times as large", one.where("format", "STEF full sorted").one(t, "own")/one.where("format", "OTLP").one(t, "zstd-stream"))
+}
+
+// larger lists the sets on which a format of STEF has more bytes than the better mode of the reference.
+func larger(t *testing.T, name, stef string) words {
+	t.Helper()
+	var sets []string
+	for set, bytes := range sizes(t, name) {
+		of, ok := bytes["STEF reference ordered"]
+		if sorted, has := bytes["STEF reference sorted"]; has {
+			of = min(of, sorted)
+		}
+		if v := bytes[stef] / of; ok && v > 1.005 {
+			sets = append(sets, fmt.Sprintf("%s %.2f", strings.TrimSuffix(set, " (R)"), v))
+		}
+	}
+	return list(sets)
+}
+
+// list joins sets with their figures.
+func list(all []string) words {
+	if len(all) == 0 {
+		return "none"
+	}
+	slices.Sort(all)
+	return words(strings.Join(all, ", "))
+}
+
+// ages checks what the README says about converters by the age of a stream.
+func (b book) ages(t *testing.T) {
+	summary := table(t, "ages-summary")
+	to, back := study.SerializeFromPdata, study.DeserializeToPdata
+	each := func(age, operation, column string) (values []float64) {
+		for _, signal := range signals {
+			values = append(values, summary.where("signal", signal, "age", age, "operation", operation).one(t, column))
+		}
+		return values
+	}
+	first := each("first batch", to, "zstd")
+	b.here.says(t, "%.1f to %.1f times OTLP's CPU with zstd at the sender: %.1f times in the worst recording, and at the receiver %.2f",
+		least(first), most(first), most(each("first batch", to, "zstd, worst")), most(each("first batch", back, "zstd, worst")))
+	none := each("first batch", to, "none")
+	b.here.says(t, "The first batch takes %.1f (metrics), %.1f (traces) and %.1f times (logs) in the median of the sets, and %.1f times in the worst (logs)",
+		none[0], none[1], none[2], most(each("first batch", to, "none, worst")))
+	steady, returned := each("steady", to, "zstd"), each("steady", back, "zstd")
+	b.here.says(t, "converting to STEF takes about %.1f (metrics), %.1f (traces) and %.1f times (logs) OTLP's CPU", steady[0], steady[1], steady[2])
+	b.here.says(t, "and back %.1f, %.1f and %.1f times: medians of the sets", returned[0], returned[1], returned[2])
+	b.here.holds(t, least(steady) > least(returned) && most(steady) > most(returned), "Most of the saving is at the receiver.")
+	b.here.holds(t, each("steady", to, "zstd, worst")[2] > 1, "The sender alone may take more, mostly with logs.")
+	plain, plainBack := each("steady", to, "none"), each("steady", back, "none")
+	b.here.says(t, "In a steady stream the sender's conversion takes %.2f (metrics), %.2f (traces) and %.2f times (logs) OTLP's CPU, and the receiver's %.2f, %.2f and %.2f times: medians of the sets",
+		plain[0], plain[1], plain[2], plainBack[0], plainBack[1], plainBack[2])
+	b.here.holds(t, least(plain) > 1, "Without compression STEF saves bytes, not CPU of the sender.")
+
+	type sender struct {
+		set   string
+		ratio float64
+	}
+	var large, others []sender
+	for _, row := range table(t, "ages").where("age", "steady", "operation", to) {
+		set := strings.TrimSuffix(row["set"], " (R)")
+		if name, ok := strings.CutSuffix(set, " logs"); !ok {
+			others = append(others, sender{set, figures{row}.one(t, "sorted ")})
+		} else if !recorded(set) {
+			large = append(large, sender{name, figures{row}.one(t, "ordered ")})
+		}
+	}
+	rising := func(a, b sender) int { return int(math.Copysign(1, a.ratio-b.ratio)) }
+	slices.SortFunc(large, rising)
+	require.Len(t, large, 5)
+	var texts []string
+	for _, s := range large {
+		texts = append(texts, fmt.Sprintf("%s %.2f", s.set, s.ratio))
+	}
+	highest := slices.MaxFunc(others, rising)
+	b.here.says(t, "With the five large sets of logs, in rising order, the sender had %s; of the sets of metrics and traces, %s has the highest ratio, %.2f.",
+		words(strings.Join(texts, ", ")), words(highest.set), highest.ratio)
+}
+
+// speed checks what the READMEs say about the converters over whole streams.
+func (b book) speed(t *testing.T) {
+	speed := table(t, "speed").where("operation", study.SerializeFromPdata)
+	zstd := speed.where("compression", "zstd")
+	sorted, inOrder := zstd.where("format", "STEF sorted").column(t, "ratio"), zstd.where("format", "STEF ordered").column(t, "ratio")
+	b.here.says(t, "the sender took %.2f (sorted, %.2f to %.2f) and %.2f times (ordered, %.2f to %.2f), medians of %d sets",
+		measure.Median(sorted), least(sorted), most(sorted), measure.Median(inOrder), least(inOrder), most(inOrder), len(sorted))
+	none := speed.where("compression", "none")
+	both := slices.Concat(none.where("format", "STEF sorted").column(t, "ratio"), none.where("format", "STEF ordered").column(t, "ratio"))
+	b.here.says(t, "Converting to STEF takes %.2f to %.2f times as long, beginnings of streams included", least(both), most(both))
+
+	timed := func(set, name string) float64 {
+		return zstd.where("set", set+" metrics", "format", name).one(t, "ratio")
+	}
+	const shop, host = "hipstershop", "hostandcollector"
+	compact := func(set string) float64 { return min(timed(set, "STEF sorted"), timed(set, "STEF ordered")) }
+	b.here.says(t, "On hipstershop metrics its sender takes %.2f times OTLP's CPU, and STEF in the compact form at best %.2f; on hostandcollector metrics %.2f, and STEF %.2f. The full form, sorted, has %.2f and %.2f.",
+		timed(shop, "STEF reference ordered"), compact(shop), timed(host, "STEF reference ordered"), compact(host), timed(shop, "STEF full sorted"), timed(host, "STEF full sorted"))
+	own := func(set, operation string) float64 {
+		rows := table(t, "proposal-speed").where("set", set, "compression", "zstd", "operation", operation)
+		return rows.one(t, "STEF, reference") / rows.one(t, "STEF unsorted, reference")
+	}
+	b.here.says(t, "its sorted mode takes %.1f and %.1f times the CPU of its sender and %.2f and %.2f times that of its receiver",
+		own(shop, study.SerializeFromPdata), own(host, study.SerializeFromPdata), own(shop, study.DeserializeToPdata), own(host, study.DeserializeToPdata))
+
+	var bytes, cpu []float64
+	for _, signal := range signals {
+		gzip := table(t, "frontier-"+signal).where("choice", "OTLP gzip")
+		bytes, cpu = append(bytes, gzip.one(t, "bytes")), append(cpu, gzip.one(t, "CPU"))
+	}
+	b.here.says(t, "OTLP with gzip has %.2f to %.2f times the bytes of OTLP with zstd", least(bytes), most(bytes))
+	b.here.says(t, "and %.2f to %.2f times its CPU in the natural batches of the sets for reporting", least(cpu), most(cpu))
+	b.releasing.says(t, "with which OTLP takes %.2f to %.2f times the CPU of zstd", least(cpu), most(cpu))
+}
+
+// shapes checks what the README says about generated telemetry that varies in one dimension.
+func (b book) shapes(t *testing.T) {
+	shapes := table(t, "shapes")
+	to := map[string][]float64{}
+	above := map[string]int{}
+	var rows, receivers []string
+	for _, row := range shapes {
+		v := figures{row}.one(t, "to STEF")
+		name := row["dimension"] + " " + row["value"]
+		to[row["signal"]] = append(to[row["signal"]], v)
+		if v > 1 {
+			above[row["signal"]]++
+			if row["signal"] == "logs" {
+				rows = append(rows, fmt.Sprintf("%s: %.2f", name, v))
+			}
+		}
+		if back := (figures{row}).one(t, "to pdata"); back > 1 {
+			receivers = append(receivers, fmt.Sprintf("%s with %s: %.2f", row["signal"], name, back))
+		}
+	}
+	metrics, traces, logs := to["metrics"], to["traces"], to["logs"]
+	b.here.says(t, "it took %.2f to %.2f times (metrics; %.2f if no series repeats), %.2f to %.2f (traces), %.2f to %.2f (logs).", least(metrics), most(metrics),
+		shapes.where("signal", "metrics", "dimension", "points per series", "value", "1").one(t, "to STEF"), least(traces), most(traces), least(logs), most(logs))
+	b.here.says(t, "It is above 1 in %d of the %d rows of metrics, in %d of the %d of traces, and in %d of the %d of logs (those are: %s).",
+		above["metrics"], len(metrics), above["traces"], len(traces), above["logs"], len(logs), list(rows))
+	b.here.says(t, "The receiver takes more CPU than OTLP in these rows: %s.\n", list(receivers))
+
+	fresh := func(value string) (bytes []any) {
+		for _, signal := range signals {
+			bytes = append(bytes, shapes.where("signal", signal, "dimension", "share of new strings", "value", value).one(t, "bytes"))
+		}
+		return bytes
+	}
+	b.here.says(t, "bytes are %.2f (metrics), %.2f (traces) and %.2f (logs) times OTLP's, against %.2f, %.2f and %.2f with 10 %%", append(fresh("1"), fresh("0.1")...)...)
+
+	var small, bytes, stef, otlp []float64
+	for _, signal := range signals {
+		at := func(value, column string) float64 {
+			return shapes.where("signal", signal, "dimension", "items per batch", "value", value).one(t, column)
+		}
+		small, bytes = append(small, at("10", "to STEF")), append(bytes, at("10", "bytes"))
+		otlp = append(otlp, at("10", "OTLP B/item")/at("8000", "OTLP B/item"))
+		stef = append(stef, otlp[len(otlp)-1]*at("10", "bytes")/at("8000", "bytes"))
+	}
+	b.here.holds(t, least(otlp) > least(stef) && most(otlp) > most(stef), "cost CPU and bytes, with OTLP more bytes than with STEF.")
+	b.here.says(t, "converting to STEF takes %.1f to %.1f times OTLP's CPU, for %.2f to %.2f times the bytes; an item has %.1f to %.1f times the bytes that it has in batches of 8,000, and with OTLP %.1f to %.1f times",
+		least(small), most(small), least(bytes), most(bytes), least(stef), most(stef), least(otlp), most(otlp))
+}
+
+// logs checks what the README says about templates.
+func (b book) logs(t *testing.T) {
+	var cpu, bytes []float64
+	for _, level := range []string{"fastest", "default"} {
+		choice := func(name, column string) float64 {
+			return table(t, "frontier-logs").where("choice", name+" zstd "+level).one(t, column)
+		}
+		cpu = append(cpu, choice("STEF ordered", "CPU")/choice("STEF ordered, templates", "CPU"))
+		bytes = append(bytes, choice("STEF ordered", "bytes")/choice("STEF ordered, templates", "bytes"))
+	}
+	b.here.says(t, "both ends take %.2f to %.2f times the CPU without templates (`stef::templates: off`), for %.2f to %.2f times the bytes",
+		least(cpu), most(cpu), least(bytes), most(bytes))
+	var costs []float64
+	lines := table(t, "pair-lines").where("age", "steady")
+	for _, on := range lines.where("setting", "-templates on") {
+		off := lines.where("setting", "-templates off", "lines", on["lines"]).one(t, "STEF ns/item")
+		costs = append(costs, (figures{on}.one(t, "STEF ns/item")-off)/1000)
+	}
+	b.here.says(t, "cost CPU at both ends: a generated line %.1f to %.1f µs, together", least(costs), most(costs))
+}
+
+// transport checks what the README says about clients and servers over gRPC.
+func (b book) transport(t *testing.T) {
+	heap := table(t, "heap")
+	mib := func(way, column string) float64 { return heap.where("way", way).one(t, column) }
+	tens := func(way string) string { return whole(10 * math.Round(mib(way, "median MiB")/10)) }
+	const ten, one, many, single = "STEF, 10 streams", "STEF, 1 stream", "OTLP unary, 20 concurrent", "OTLP unary, sequential"
+	b.here.says(t, "both ends of 10 streams hold some %s MiB of heap, and of one stream %s MiB; 20 concurrent requests of OTLP hold some %s MiB, sequential ones %.0f MiB",
+		tens(ten), tens(one), tens(many), mib(single, "median MiB"))
+	b.here.says(t, "At most, 10 streams held %.0f MiB, and one stream %.0f MiB.", mib(ten, "most MiB"), mib(one, "most MiB"))
+	rate := func(way string) string { return thousands(mib(way, "batches/s")) }
+	b.here.says(t, "Meanwhile STEF moved %s and %s batches/s, and OTLP %s and %s.", rate(ten), rate(one), rate(many), rate(single))
+
+	unsteady := true
+	for _, trip := range []string{"0.02 ms", "2 ms"} {
+		spread := func(way string) float64 {
+			return table(t, "latency").where("round trip", trip, "load", "500 spans, 10 attributes", "compression", "zstd", "way", way).one(t, "spread")
+		}
+		unsteady = unsteady && spread(ten) > max(spread(one), spread(many), spread(single))
+	}
+	b.here.holds(t, unsteady, "vary with the garbage collector**, and the two of 10 streams most.")
+
+	line := func(way, compression string) float64 {
+		return most(table(t, "workers").where("round trip", "0 ms", "way", way, "compression", compression).column(t, "wire B/event"))
+	}
+	stef, otlp := line(one, "zstd"), line(single, "zstd")
+	b.here.holds(t, whole(line(single, "none")/otlp) == "9", "zstd alone leaves a ninth.")
+	b.here.says(t, "A stream of STEF has %.2f times the bytes of OTLP then: %.0f and %.0f a line", stef/otlp, stef, otlp)
+	length := regexp.MustCompile(`generated log records of ([\d,]+) bytes on average`).FindStringSubmatch(document(t, published, "workers.txt").text)
+	require.Len(t, length, 2)
+	b.here.says(t, "Of lines of about %s bytes, phrases in random order", length[1])
+	b.here.says(t, "Generated logs of about %s bytes, events per second", length[1])
+}
+
+// collectors checks what the pages say about Collectors as processes. The README has the table of the
+// first run.
+func (b book) collectors(t *testing.T) {
+	runs := table(t, "rivals-runs")
+	both := runs.column(t, "both, OTLP = 1")
+	b.here.says(t, "CPU is %.2f to %.2f times in three runs", least(both), most(both))
+	b.here.says(t, "whole Collectors take %.2f to %.2f times the CPU", least(both), most(both))
+	b.here.says(t, "or those of 200 ms | zstd | %.2f to %.2f |", least(both), most(both))
+	b.root.says(t, "CPU is %.2f to %.2f times: [plan with", least(both), most(both))
+	b.root.says(t, "mostly in bytes, and CPU is %.2f to %.2f times", least(both), most(both))
+	for run, text := range []string{"", "had %s, %s and %s (three rounds)", "and %s, %s and %s with level `detailed`"} {
+		if run > 0 {
+			var of []any
+			for _, signal := range signals {
+				of = append(of, runs.where("run", strconv.Itoa(run+1), "signal", signal)[0]["both, OTLP = 1"])
+			}
+			b.here.says(t, text, of...)
+		}
+	}
+
+	rows := map[string][]float64{} // from agent to "protocol alone"
+	var each []float64
+	for _, m := range regexp.MustCompile(`(?m)^\| (metrics|traces|logs) \| ([^|]+) \| \d{3,} \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|`).FindAllStringSubmatch(b.here.text, -1) {
+		var row []float64
+		for _, cell := range m[3:] {
+			v, err := strconv.ParseFloat(cell, 64)
+			require.NoError(t, err)
+			row = append(row, v)
+		}
+		rows[m[1]+" "+m[2]] = row
+		if strings.HasPrefix(m[2], "OTLP") || m[2] == "STEF" {
+			each = append(each, row[:2]...)
+		}
+	}
+	require.Len(t, rows, 18)
+	var agents []float64
+	for _, signal := range signals {
+		stef, otlp := rows[signal+" STEF"], rows[signal+" OTLP/gRPC zstd"]
+		agents = append(agents, stef[0]/otlp[0])
+		if first := runs.where("run", "1", "signal", signal)[0]["both, OTLP = 1"]; first != fmt.Sprintf("%.2f", stef[2]) {
+			t.Errorf("%s: the table of Collectors has %.2f for %s, and rivals-runs.csv %s", b.here.file, stef[2], signal, first)
+		}
+	}
+	b.here.says(t, "and %.2f to %.2f times in the agent alone, in one run", least(agents), most(agents))
+	sum := func(name string) float64 { return rows["metrics "+name][0] + rows["metrics "+name][1] }
+	idle, otlp, stef := sum("no exporter"), sum("OTLP/gRPC zstd"), sum("STEF")
+	b.here.says(t, "In whole Collectors the protocol alone has %.1f and %.1f µs, and the reception of OTLP and batching, %.1f µs, are equal for both.", otlp-idle, stef-idle, idle)
+	pair := table(t, "pair-runs").where("setting", "default", "processor", "AMD EPYC", "signal", "metrics", "age", "steady").known("STEF items/CPU s")[:1]
+	saved := 1e6/pair.one(t, "OTLP items/CPU s") - 1e6/pair.one(t, "STEF items/CPU s")
+	b.here.says(t, "and %.1f on the EPYC, and `make rivals` %.1f.", saved, otlp-stef)
+	b.deployment.says(t, "measure %.1f to %.1f µs an item", least(each), most(each))
+}
+
+// studies checks what the README takes from the studies of sampling and of the SDK.
+func (b book) studies(t *testing.T) {
+	legs := func(name string) (values []float64) {
+		rows := table(t, name)
+		for _, stef := range rows.where("legs", "stef") {
+			otlp := rows.where("processors", stef["processors"], "legs", "otlp")
+			values = append(values, figures{stef}.one(t, "CPU s/million spans")/otlp.one(t, "CPU s/million spans"))
+		}
+		return values
+	}
+	long, limit := legs("sampling-1"), legs("sampling-2")
+	b.here.says(t, "| gzip | %.2f to %.2f; %.2f to %.2f at the limit of two cores |", least(long), most(long), least(limit), most(limit))
+
+	var stef, otlp []float64
+	for _, name := range []string{"sdk-4", "sdk-6"} { // the simple processor
+		rows := table(t, name)
+		stef = append(stef, rows.where("exporter", "STEF gRPC").one(t, "median")/1e6)
+		otlp = append(otlp, rows.where("exporter", "OTLP gRPC").one(t, "median")/1e6, rows.where("exporter", "OTLP HTTP").one(t, "median")/1e6)
+	}
+	b.here.says(t, "STEF over gRPC takes %.2f and %.2f ms a span, and OTLP %.2f to %.2f", stef[0], stef[1], least(otlp), most(otlp))
+}

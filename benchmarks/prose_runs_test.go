@@ -1,0 +1,250 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package benchmarks
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/study"
+)
+
+const (
+	epyc, xeon = "AMD EPYC", "Intel Xeon"
+	forCPU     = "-optimize_for cpu"
+)
+
+func span(digits string, values []float64) string {
+	return fmt.Sprintf("%"+digits+"f to %"+digits+"f", least(values), most(values))
+}
+
+// span1 is span, or one figure where all are equal.
+func span1(values []float64) string {
+	if least(values) == most(values) {
+		return fmt.Sprintf("%.2f", values[0])
+	}
+	return span(".2", values)
+}
+
+// pair checks the figures of exporter and receiver on the recordings.
+func (b book) pair(t *testing.T) {
+	runs := table(t, "pair-runs")
+	of := func(setting, signal, age, column string) []float64 {
+		return runs.where("setting", setting, "signal", signal, "age", age).known(column).column(t, column)
+	}
+	var first, none []string
+	for _, signal := range signals {
+		for _, age := range []string{"steady", "first batch"} {
+			speed, bytes := span(".2", of("default", signal, age, "speed")), of("default", signal, age, "bytes")
+			b.here.says(t, "| "+signal+" | "+age+" | %s | %s | %.2f | %.2f |", speed, span(".2", of("default", signal, age, "worst speed")), most(bytes), most(of("default", signal, age, "worst bytes")))
+			known := runs.where("setting", "default", "processor", epyc, "signal", signal, "age", age).known("STEF items/CPU s")
+			one := func(column string) float64 { return known[:1].one(t, column) }
+			thousand := func(column string) string { return thousands(one(column)/1000) + ",000" }
+			b.root.says(t, "| "+signal+" | "+age+" | %s times | %s times | %s and %s | %.1f and %.1f |", speed, span1(bytes),
+				thousand("STEF items/CPU s"), thousand("OTLP items/CPU s"), one("STEF B/item"), one("OTLP B/item"))
+		}
+		b.root.says(t, "| "+signal+" | %.2f times | %s times | %.2f times | %s times |",
+			most(of("default", signal, "steady", "bytes")), span(".1", of("default", signal, "steady", "speed")),
+			most(of("default", signal, "first batch", "bytes")), span(".1", of("default", signal, "first batch", "speed")))
+		require.Less(t, measure.Median(of("default", signal, "first batch", "speed")), measure.Median(of("default", signal, "steady", "speed")), signal)
+		first = append(first, span(".2", of("-ballast 1024", signal, "first batch", "speed")))
+		none = append(none, span(".2", of("-ballast 1024", signal, "steady", "speed")))
+	}
+	b.root.says(t, "two runs had %s (metrics), %s (traces) and %s times (logs) in the steady state, and %s (metrics), %s (traces) and %s times (logs) in first batches",
+		none[0], none[1], none[2], first[0], first[1], first[2])
+	require.Equal(t, "11", runsOf(runs, "-ballast 1024", epyc)+runsOf(runs, "-ballast 1024", xeon), "two runs")
+	b.root.says(t, "Each row has %s runs on the EPYC and %s on the Xeon", runsOf(runs, "default", epyc), runsOf(runs, "default", xeon))
+	metricsOn := func(setting, processor string) []float64 {
+		return runs.where("setting", setting, "processor", processor, "signal", "metrics", "age", "steady").column(t, "speed")
+	}
+	b.root.says(t, "In metrics, steady streams had %s times on the EPYC and %s times on the Xeon.", span(".2", metricsOn("default", epyc)), span(".2", metricsOn("default", xeon)))
+	b.here.says(t, "with a GiB of live heap, where collections are rare, Pair had %.2f instead of %.2f for metrics on the Xeon",
+		1/most(metricsOn("-ballast 1024", xeon)), 1/most(metricsOn("default", xeon)))
+	largest := func(age string) (values []float64) {
+		for _, signal := range signals {
+			values = append(values, most(of("default", signal, age, "bytes")))
+		}
+		return values
+	}
+	steady := largest("steady")
+	b.here.says(t, "In the recordings %s times in steady streams, %s times in first batches", span(".2", steady), span(".2", largest("first batch")))
+	b.here.says(t, "The first batch of up to 8,192 items has %s times the bytes of OTLP in the recordings, and saves less CPU than later ones", span(".2", largest("first batch")))
+	b.here.says(t, "the bytes of OTLP ([table](#size)), in these larger ones %.2f, %.2f and %.2f.", steady[0], steady[1], steady[2])
+	worst := most(runs.where("setting", "default").known("worst bytes").column(t, "worst bytes"))
+	b.here.holds(t, worst < 1 && most(table(t, "pair-sets").where("setting", "default").column(t, "bytes")) < 1, "with the defaults fewer on every set.")
+	all := runs.where("setting", "default", "age", "steady").column(t, "speed")
+	b.here.says(t, "move %s times the items per CPU second in steady streams", span(".1", all))
+	b.here.says(t, "of one program | zstd | %.2f to %.2f |", 1/most(all), 1/least(all))
+}
+
+// settings checks the tables of other settings.
+func (b book) settings(t *testing.T) {
+	runs := table(t, "pair-runs")
+	row := func(p *page, name, setting string, pairs bool) {
+		t.Helper()
+		row := "| `" + name + "` |"
+		var cells []any
+		for _, signal := range signals {
+			at := func(age, column string) string {
+				rows := runs.where("setting", setting, "processor", epyc, "signal", signal, "age", age)
+				if len(rows) == 0 {
+					return ""
+				}
+				return rows[0][column]
+			}
+			switch {
+			case at("steady", "speed") == "":
+				row += " - | - |"
+				continue
+			case pairs:
+				cells = append(cells, at("steady", "speed"), at("steady", "bytes"), at("first batch", "speed"), at("first batch", "bytes"))
+			default:
+				cells = append(cells, at("steady", "speed"), at("first batch", "speed"), at("steady", "bytes"), at("first batch", "bytes"))
+			}
+			row += " %s, %s | %s, %s |"
+		}
+		p.says(t, row, cells...)
+	}
+	for _, setting := range []string{"-schema full", "-schema full -mode ordered", forCPU, "-optimize_for bytes", "-level best"} {
+		row(b.here, setting, setting, false)
+	}
+	speeds := func(setting, age string) []float64 {
+		return runs.where("setting", setting, "processor", epyc, "age", age).column(t, "speed")
+	}
+	slow := func(setting string) bool {
+		return most(speeds(setting, "first batch")) < 1 && runs.where("setting", setting, "signal", "logs", "age", "steady").one(t, "speed") < 1
+	}
+	b.here.holds(t, slow("-level best") && slow("-optimize_for bytes"), "In first batches, `-level best` and `-optimize_for bytes` are slower than OTLP, with logs in the steady state, too")
+	b.here.says(t, "smaller (%.2f times the bytes in the worst set)", most(runs.where("setting", "-schema full -mode ordered", "age", "first batch").column(t, "worst bytes")))
+	row(b.exporter, "cpu", forCPU, true)
+	row(b.exporter, "balanced", "default", true)
+	row(b.exporter, "bytes", "-optimize_for bytes", true)
+}
+
+// sets checks the figures of exporter and receiver on the large sets.
+func (b book) sets(t *testing.T) {
+	sets := table(t, "pair-sets")
+	steady := func(setting, set, column string) []float64 {
+		return sets.where("setting", setting, "set", set, "age", "steady").column(t, column)
+	}
+	var beside, first []float64
+	listed := measurements(t, strings.Join(strings.Fields(b.exporter.text), " "))
+	for _, row := range sets.where("setting", "default") {
+		speed := figures{row}.one(t, "speed")
+		if of := listed[row["set"]+row["age"]]; of > 0 {
+			beside = append(beside, speed/of)
+		}
+		if row["age"] == "first batch" && !strings.HasPrefix(row["set"], "large sets") {
+			first = append(first, speed)
+		}
+	}
+	b.exporter.says(t, "In other runs on this processor, the ratios of speed were %s times these", span(".2", beside))
+	b.here.says(t, "On eight large sets first batches have %s times OTLP's items per CPU second, over all runs", span(".2", first))
+	const size = "STEF B/item"
+	var costs []float64
+	dearest, metrics, traces := 0.0, 0.0, 0.0
+	for _, row := range sets.where("setting", "default", "run", "1", "age", "steady") {
+		set := row["set"]
+		if strings.HasPrefix(set, "large sets") {
+			continue
+		}
+		cost := measure.Median(steady(forCPU, set, size)) / measure.Median(steady("default", set, size))
+		costs = append(costs, cost)
+		b.exporter.says(t, "| "+set+" | %s; %s | %s; %s | %.2f |", span1(steady("default", set, "speed")), span1(steady("default", set, size)),
+			span1(steady(forCPU, set, "speed")), span1(steady(forCPU, set, size)), cost)
+		switch {
+		case strings.HasSuffix(set, " logs"):
+			dearest = max(dearest, cost)
+		case strings.HasSuffix(set, " metrics"):
+			metrics = max(metrics, cost)
+		default:
+			traces = max(traces, cost)
+		}
+	}
+	require.Len(t, costs, 8)
+	b.exporter.says(t, "it costs up to %.1f times the bytes", dearest)
+	b.here.says(t, "but up to %.1f times the bytes on large sets of logs", dearest)
+	b.here.holds(t, metrics < 7./6 && traces < 1.005, "For metrics it costs up to a sixth, and for traces nothing.")
+	b.exporter.says(t, "have %.1f bytes an item with `optimize_for: cpu` at level `default`, and %.1f with the defaults",
+		steady("-optimize_for cpu -level default", "webnodes logs", size)[0], measure.Median(steady("default", "webnodes logs", size)))
+	for _, choice := range [][3]string{{forCPU, "cpu", "`-optimize_for cpu`"}, {"default", "balanced", "the defaults"}} {
+		var pairs, columns []any
+		for _, signal := range signals {
+			at := func(age, column string) string {
+				return sets.where("setting", choice[0], "run", "1", "set", "large sets of "+signal, "age", age)[0][column]
+			}
+			pairs = append(pairs, at("steady", "speed"), at("steady", "bytes"), at("first batch", "speed"), at("first batch", "bytes"))
+			columns = append(columns, at("steady", "speed"), at("first batch", "speed"), at("steady", "bytes"), at("first batch", "bytes"))
+		}
+		cells := strings.Repeat(" %s, %s | %s, %s |", len(signals))
+		b.exporter.says(t, "| `"+choice[1]+"`, large sets |"+cells, pairs...)
+		b.here.says(t, "| "+choice[2]+", large sets |"+cells, columns...)
+	}
+}
+
+// generated checks the figures of new series and of lines of logs.
+func (b book) generated(t *testing.T) {
+	series := table(t, "pair-new-series")
+	fresh := func(setting, points, values, age, column string) []float64 {
+		return series.where("setting", setting, "points of a series", points, "new values %", values, "age", age).column(t, column)
+	}
+	const remedy = "-schema full -mode ordered"
+	b.here.says(t, "together move %s times OTLP's items per CPU second in the steady state, against %s in first batches, for %.2f times the bytes",
+		span(".2", fresh("default", "1", "10", "steady", "speed")), span(".2", fresh("default", "1", "10", "first batch", "speed")), most(fresh("default", "1", "10", "steady", "bytes")))
+	b.here.says(t, "`stef::schema: full`**: %s times, for %.2f times the bytes", span(".2", fresh(remedy, "1", "10", "steady", "speed")), most(fresh(remedy, "1", "10", "steady", "bytes")))
+	b.here.says(t, "it is %s times with the defaults and %s times with these settings, for %.2f times the bytes", span(".2", fresh("default", "1", "100", "steady", "speed")),
+		span(".2", fresh(remedy, "1", "100", "steady", "speed")), most(fresh(remedy, "1", "100", "steady", "bytes")))
+	between := true
+	for _, setting := range []string{"-mode ordered", "-schema full"} {
+		for _, values := range []string{"10", "100"} {
+			median := func(setting string) float64 {
+				return measure.Median(fresh(setting, "1", values, "steady", "speed"))
+			}
+			between = between && median(setting) > median("default") && median(setting) < median(remedy)
+		}
+	}
+	b.here.holds(t, between, "Each setting alone is between the two in the median.")
+	b.here.says(t, "the defaults have %s times OTLP's speed", span(".2", fresh("default", "20", "10", "steady", "speed")))
+
+	lines := table(t, "pair-lines")
+	line := func(setting, column string) string {
+		return span(".2", lines.where("setting", setting, "age", "steady").column(t, column))
+	}
+	b.here.says(t, "exporter and receiver move %s times OTLP's items per CPU second in the steady state, for %s times the bytes", line("default", "speed"), line("default", "bytes"))
+	b.here.says(t, "With `stef::templates: on` it is %s times, for %s times the bytes", line("-templates on", "speed"), line("-templates on", "bytes"))
+	b.here.says(t, "with `stef::optimize_for: cpu` it is %s times, for %s times the bytes", line(forCPU, "speed"), line(forCPU, "bytes"))
+}
+
+// codec checks the figures of records to bytes and back.
+func (b book) codec(t *testing.T) {
+	none := table(t, "speed").where("compression", "none")
+	recordings := func(name, operation string) (values []float64) {
+		for _, row := range none.where("operation", operation, "format", name) {
+			if recorded(row["set"]) && strings.HasSuffix(row["set"], " metrics") {
+				values = append(values, figures{row}.one(t, "ratio"))
+			}
+		}
+		require.Len(t, values, 5)
+		return values
+	}
+	to, back := study.SerializeNative, study.DeserializeNative
+	for _, form := range [][2]string{{"compact, sorted (the default of the exporter)", "STEF sorted"}, {"compact, in the order of the program", "STEF ordered"}, {"full, sorted", "STEF full sorted"}} {
+		b.root.says(t, "| "+form[0]+" | %s times | %s times |", span(".2", recordings(form[1], to)), span(".2", recordings(form[1], back)))
+	}
+	both := func(name string) []any {
+		var values []any
+		for _, set := range []string{"hipstershop metrics", "hostandcollector metrics"} {
+			for _, operation := range []string{to, back} {
+				values = append(values, none.where("operation", operation, "format", name, "set", set).one(t, "ratio"))
+			}
+		}
+		return values
+	}
+	b.here.says(t, "take %.3f and %.3f (hipstershop metrics), %.3f and %.3f (hostandcollector metrics)", both("STEF sorted")...)
+	b.here.says(t, "in the full form %.3f and %.3f, %.3f and %.3f", both("STEF full sorted")...)
+}
