@@ -83,6 +83,12 @@ func (f *facts) check(text string) error {
 	}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, " #")
+		if inner, ok := strings.CutPrefix(strings.TrimSpace(line), "("); ok { // a subshell, so that the next line begins in the same folder
+			line, ok = strings.CutSuffix(inner, ")")
+			if !ok {
+				return fmt.Errorf("%s: not all of the line is in the brackets", strings.TrimSpace(inner))
+			}
+		}
 		dir := f.root
 		for _, command := range regexp.MustCompile(`&&|;|\|`).Split(line, -1) {
 			words := strings.Fields(command)
@@ -255,4 +261,13 @@ func TestFactsOfMetrics(t *testing.T) {
 		}
 	}
 	require.Greater(t, n, len(known))
+}
+
+// TestCommandsInBrackets checks that commands in a subshell are checked as others are.
+func TestCommandsInBrackets(t *testing.T) {
+	known := learn(t, filepath.Join("..", ".."))
+	require.NoError(t, known.check("(cd benchmarks && go test ./pair) # a comment\nmake test"))
+	require.ErrorContains(t, known.check("(cd benchmarks && go test ./nothing)"), "nothing")
+	require.ErrorContains(t, known.check("(make nothing)"), "no such target")
+	require.ErrorContains(t, known.check("(cd benchmarks) && make test"), "in the brackets")
 }
