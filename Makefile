@@ -100,9 +100,11 @@ benchstat: ## Compare two outputs of make bench (FILES="old.txt new.txt")
 
 report: ## Measure STEF beside other formats: pages, text, CSV and pictures in benchmarks/results (some minutes)
 	cd benchmarks && $(GO) test -count=1 -timeout 60m -v -run '^TestReport$$' . -report results
+	-cd benchmarks && $(GO) test -count=1 -run '^TestProse$$' . -update # figures in sentences; names those that need other words
 
 report-full: ## The same with all sets, sizes and rounds (hours; leave the machine alone)
 	cd benchmarks && $(GO) test -count=1 -timeout 6h -v -run '^TestReport$$' . -report results -full
+	-cd benchmarks && $(GO) test -count=1 -run '^TestProse$$' . -update
 
 # With liblttng-ust-dev installed, STUDY_TAGS=lttng adds the log lines of LTTng.
 study-sdk: ## Measure what telemetry costs an application: tables in .tmp/study-sdk.md (PARTS=traces,others,overload,metrics; ROUNDS=2; minutes; STEF_LONG=1: over two hours)
