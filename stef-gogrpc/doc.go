@@ -45,13 +45,17 @@
 //	}
 //
 //	func (l lines) WriteBatch(batch []string) (last uint64, err error) {
+//		var left []error
 //		for _, text := range batch {
 //			l.Record().Record().Body().SetString(text)
-//			if err := l.Write(); err != nil {
+//			err := l.Write()
+//			if errors.Is(err, stef.ErrLimit) {
+//				left = append(left, err) // only this record is not written
+//			} else if err != nil {
 //				return 0, err
 //			}
 //		}
-//		return l.Stats().Records, nil
+//		return l.Stats().Records, stefgrpc.LeftOut(left...)
 //	}
 //
 // A Server has one Handler per root. It passes each stream to the handler as an

@@ -152,3 +152,17 @@ func TestPlainStatus(t *testing.T) {
 		}
 	}
 }
+
+func TestLeftOut(t *testing.T) {
+	require.NoError(t, LeftOut())
+	require.NoError(t, LeftOut(nil, nil))
+	err := LeftOut(nil, io.EOF)
+	require.EqualError(t, err, "1 item left out: EOF")
+	err = LeftOut(io.EOF, nil, io.ErrUnexpectedEOF)
+	require.EqualError(t, err, "2 items left out, first: EOF")
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	var items interface{ Items() int }
+	require.ErrorAs(t, err, &items)
+	require.Equal(t, 2, items.Items())
+	require.Equal(t, err, leftOut(err), "a session delivers the other items")
+}

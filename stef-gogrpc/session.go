@@ -26,10 +26,12 @@ type BatchWriter[B any] interface {
 	// batch has no records, it returns the id of the last record written before. A
 	// *BatchError is permanent for the batch and leaves the stream usable; last
 	// then includes the records of the batch that were written, but Send does not
-	// wait for them. An error with a method Items() int, such as
-	// stefpdata.ItemErrors, says that this number of items was omitted and all others
-	// were written: return it unwrapped, with the id of the last record. Send then
-	// waits for the others as usual. Any other error ends the stream.
+	// wait for them. An error with a method Items() int says that this number of items
+	// was omitted and all others were written, such as that of LeftOut and
+	// stefpdata.ItemErrors: return it unwrapped, with the id of the last record. Send then
+	// waits for the others as usual. Leave out a record if Write of a generated writer
+	// returns an error that wraps stef.ErrLimit: the writer has not written it and
+	// continues. Any other error ends the stream.
 	WriteBatch(batch B) (last uint64, err error)
 	// Flush ends the frame, so that all written records are sent.
 	Flush() error

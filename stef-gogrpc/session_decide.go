@@ -92,6 +92,7 @@ func (s *Session[B]) settle(d *session.Decision) {
 			MaybeDelivered: d.Maybe,
 			Acknowledged:   d.Answer.Acknowledged,
 			Rejected:       d.Answer.Rejected,
+			LeftOut:        j.left,
 		}
 	}
 	s.config.Events.call(&e)
@@ -182,16 +183,28 @@ func withRejected(left, rejected error) error {
 	return errors.Join(left, rejected)
 }
 
-// leftOut reports whether an error of a batch writer only names items that are not
-// written. The method is that of stefpdata.ItemErrors, which this package must not import.
-func leftOut(err error) bool {
+// leftOut returns which items are not written if an error of a batch writer says only that,
+// and nil otherwise. The method Items is that of LeftOut and of stefpdata.ItemErrors, which
+// this package must not import. A writer may also return a *BatchError with Delivered; only
+// the answers of the server decide whether the written items are delivered.
+func leftOut(err error) error {
 	if err == nil {
-		return false
+		return nil // before the variables, which escape
 	}
 	var items interface{ Items() int }
 	var bad *BatchError
 	var gone *Error
-	return errors.As(err, &items) && !errors.As(err, &bad) && !errors.As(err, &gone)
+	switch {
+	case errors.As(err, &gone):
+		return nil
+	case errors.As(err, &bad) && !bad.Delivered:
+		return nil
+	case bad != nil && error(bad) == err && bad.Err != nil:
+		return bad.Err // Send wraps it again when the others are delivered
+	case bad != nil || errors.As(err, &items):
+		return err
+	}
+	return nil
 }
 
 // encodingFault classifies an error of a batch writer by its effect on the stream.
@@ -202,7 +215,7 @@ func encodingFault(err error) (lost, broken *session.Fault, unencodable error) {
 	var bad *BatchError
 	var gone *Error
 	switch {
-	case errors.As(err, &bad):
+	case errors.As(err, &bad) && !bad.Delivered:
 		return nil, nil, err
 	case errors.As(err, &gone):
 		return faultOf(gone), nil, nil

@@ -20,8 +20,9 @@ var ErrSessionClosed = errors.New("session is shut down")
 // never accept. The destination has accepted all other records: send no part of
 // the batch again.
 type RejectedError struct {
-	// Ranges are the bad records by their position in the batch, counted from 1.
-	// They are sorted and do not touch.
+	// Ranges are the bad records by their position among the written records of the batch,
+	// counted from 1. So they do not count items that WriteBatch left out, and they follow
+	// the order in which it wrote the others. They are sorted and do not touch.
 	Ranges []IDRange
 	// Records is the number of bad records.
 	Records uint64
@@ -58,7 +59,9 @@ type BatchError struct {
 	// Err says what is wrong with the batch. If some of the delivered records were
 	// rejected, it also wraps a *RejectedError.
 	Err error
-	// Delivered reports that the batch was delivered except what Err names.
+	// Delivered reports that the batch was delivered except what Err names. Only Send
+	// decides that. If WriteBatch sets it, that means the same as LeftOut(Err): Send waits
+	// for the records that were written.
 	Delivered bool
 }
 
@@ -72,6 +75,39 @@ func (e *BatchError) Error() string {
 
 // Unwrap returns Err.
 func (e *BatchError) Unwrap() error { return e.Err }
+
+// LeftOut returns the error of a WriteBatch that left out items and wrote all others: one
+// error for each item. It returns nil if every err is nil, as errors.Join does. The error
+// has a method Items() int and wraps all of them.
+func LeftOut(errs ...error) error {
+	var left leftOutError
+	for _, err := range errs {
+		if err != nil {
+			left = append(left, err)
+		}
+	}
+	if left == nil {
+		return nil
+	}
+	return left
+}
+
+// leftOutError has an error for each item that was left out.
+type leftOutError []error
+
+// Error implements error.
+func (e leftOutError) Error() string {
+	if len(e) == 1 {
+		return fmt.Sprintf("1 item left out: %v", e[0])
+	}
+	return fmt.Sprintf("%d items left out, first: %v", len(e), e[0])
+}
+
+// Unwrap returns the errors.
+func (e leftOutError) Unwrap() []error { return e }
+
+// Items returns how many items were left out.
+func (e leftOutError) Items() int { return len(e) }
 
 // UnsentError is the error of a batch that the session returned to its caller: the
 // session does not use it any more. Cause.Retryable reports whether to send it
@@ -96,11 +132,15 @@ type UnsentError struct {
 	// arrived. If the batch is sent again, they may then be delivered twice.
 	MaybeDelivered bool
 	// Acknowledged is how many records from the start of the batch were
-	// acknowledged. They have arrived, except those in Rejected.
+	// acknowledged. They have arrived, except those in Rejected. Acknowledged and Rejected
+	// count as RejectedError.Ranges does: only if LeftOut is nil and WriteBatch writes a
+	// record for each item, in order, are they positions of items.
 	Acknowledged uint64
 	// Rejected are the records that were reported bad, as in RejectedError. Do not
 	// send them again.
 	Rejected []IDRange
+	// LeftOut says which items WriteBatch left out when it last wrote the batch, nil if none.
+	LeftOut error
 }
 
 // Error implements error.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"slices"
 	"sync"
@@ -43,14 +44,18 @@ func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 			return r.Stats().Records, &stefgrpc.BatchError{Err: errors.New("a value below zero")}
 		}
 	}
+	var left []error
 	for _, x := range batch {
 		r.Record().EditMetric().SetName(x.name)
 		r.Record().Point().Value().SetInt64(x.value)
-		if err := r.Write(); err != nil {
+		err := r.Write()
+		if errors.Is(err, stef.ErrLimit) { // only this record is not written
+			left = append(left, err)
+		} else if err != nil {
 			return 0, err
 		}
 	}
-	return r.Stats().Records, nil
+	return r.Stats().Records, stefgrpc.LeftOut(left...)
 }
 
 // A program that sends as long as it runs. Several goroutines send. The session opens
@@ -109,6 +114,8 @@ func describe(err error) string {
 	switch {
 	case err == nil:
 		return "delivered"
+	case errors.As(err, &bad) && bad.Delivered: // may wrap a *RejectedError
+		return fmt.Sprint("delivered, except: ", bad.Err)
 	case errors.As(err, &rejected):
 		return fmt.Sprintf("delivered, but for %d bad records: %v", rejected.Records, rejected.Ranges)
 	case errors.As(err, &bad):
@@ -120,6 +127,50 @@ func describe(err error) string {
 			unsent.Cause.RetryDelay, unsent.Acknowledged+1, unsent.Rejected, unsent.MaybeDelivered)
 	}
 	return fmt.Sprint("to be dropped: ", err)
+}
+
+// A wide is a point with many attributes.
+type wide map[string]string
+
+// wideWriter writes them. A point with more attributes than a record can have is left out.
+type wideWriter struct{ *otelstef.MetricsWriter }
+
+func (w wideWriter) WriteBatch(batch []wide) (uint64, error) {
+	var left []error
+	for _, point := range batch {
+		attributes := w.Record().Attributes()
+		attributes.Reset() // a record keeps its content, also after an error
+		for key, value := range point {
+			attributes.AppendString(key, value)
+		}
+		err := w.Write()
+		if errors.Is(err, stef.ErrLimit) {
+			left = append(left, err)
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	return w.Stats().Records, stefgrpc.LeftOut(left...)
+}
+
+// A BatchWriter leaves out records that exceed a limit. Send waits until the others are
+// acknowledged, and then returns a *BatchError with Delivered, which wraps this error.
+func ExampleLeftOut() {
+	w, err := otelstef.NewMetricsWriter(io.Discard) // in a program: on a *Stream
+	if err != nil {
+		log.Fatal(err)
+	}
+	tooWide := wide{}
+	for i := range stef.MaxPairs + 1 {
+		tooWide[fmt.Sprint("key", i)] = "x"
+	}
+	last, err := wideWriter{w}.WriteBatch([]wide{{"host": "a"}, tooWide, {"host": "b"}})
+	var items interface{ Items() int }
+	fmt.Println(last, "records are written, an item is left out:", errors.As(err, &items) && items.Items() == 1)
+	fmt.Println("because of a limit:", errors.Is(err, stef.ErrLimit))
+	// Output:
+	// 2 records are written, an item is left out: true
+	// because of a limit: true
 }
 
 // Send a batch until it is delivered. The loop omits the records that the peer has
@@ -148,7 +199,7 @@ func ExampleUnsentError() {
 }
 
 // sendUntilDelivered sends a batch, and sends its unanswered records again while the error
-// is retryable. Each element of the batch is one record.
+// is retryable. Its WriteBatch writes a record for each element, in order, or leaves it out.
 func sendUntilDelivered(ctx context.Context, send func(context.Context, []reading) error, batch []reading) error {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := send(ctx, batch)
@@ -170,8 +221,13 @@ func sendUntilDelivered(ctx context.Context, send func(context.Context, []readin
 	}
 }
 
-// unanswered returns the records to send again. Records are counted from 1.
+// unanswered returns the records to send again. Records are counted from 1. If elements were
+// left out, the positions are not those of elements: all of the batch is sent again then, and
+// the answered records arrive twice.
 func unanswered(batch []reading, unsent *stefgrpc.UnsentError) (rest []reading) {
+	if unsent.LeftOut != nil {
+		return batch
+	}
 	for i, x := range batch {
 		n := uint64(i) + 1
 		rejected := slices.ContainsFunc(unsent.Rejected, func(r stefgrpc.IDRange) bool { return r.From <= n && n <= r.To })

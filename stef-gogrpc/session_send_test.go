@@ -396,6 +396,56 @@ func TestSessionItemsLeftOut(t *testing.T) {
 		require.True(t, a.returned())
 		var unsent *UnsentError
 		require.ErrorAs(t, a.err, &unsent)
+		require.Equal(t, itemErrors(1), unsent.LeftOut, "positions do not count it")
+	})
+}
+
+// A writer that sets Delivered of its error says only that it wrote the other items.
+func TestSessionWriterClaimsDelivery(t *testing.T) {
+	bubble(t, "the stream is lost", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.start()
+		a := r.send(load{err: &BatchError{Err: itemErrors(1), Delivered: true}, written: 4})
+		require.False(t, a.returned(), "nothing is acknowledged")
+		r.stream(0).end(unavailable())
+		e := a.unsent(KindUnavailable)
+		require.Equal(t, itemErrors(1), e.LeftOut)
+		require.Zero(t, r.session.Stats().BatchErrors)
+		r.stop()
+	})
+	bubble(t, "the others are answered", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.start()
+		a := r.send(load{err: &BatchError{Err: itemErrors(1), Delivered: true}, written: 4})
+		b := r.send(load{err: fmt.Errorf("encoding: %w", &BatchError{Delivered: true}), written: 1})
+		none := r.send(load{err: &BatchError{Err: itemErrors(1), Delivered: true}})
+		var e *BatchError
+		require.True(t, none.returned())
+		require.ErrorAs(t, none.err, &e)
+		require.False(t, e.Delivered, "no item was written")
+		r.stream(0).respond(5, IDRange{From: 2, To: 2})
+		require.True(t, a.returned())
+		require.ErrorAs(t, a.err, &e)
+		require.True(t, e.Delivered)
+		var rejected *RejectedError
+		require.ErrorAs(t, a.err, &rejected)
+		require.Equal(t, []IDRange{{From: 2, To: 2}}, rejected.Ranges)
+		require.True(t, b.returned())
+		require.ErrorAs(t, b.err, &e)
+		require.True(t, e.Delivered)
+		r.stop()
+	})
+	bubble(t, "the write failed", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.start()
+		lost := errorf(KindUnavailable, "the connection was lost")
+		a := r.send(load{err: &BatchError{Err: lost, Delivered: true}, written: 4})
+		r.stream(0).end(lost)
+		time.Sleep(time.Second)
+		require.False(t, a.returned(), "it was not sent, so the next stream has it")
+		require.EqualValues(t, 1, r.session.Stats().Redispatched)
+		r.stop()
+		require.True(t, a.returned())
 	})
 }
 

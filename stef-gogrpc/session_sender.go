@@ -124,8 +124,8 @@ func (x *sender[B]) write(batch B) (e session.Encoding, left, err error) {
 	buffered := int64(x.writer.BufferedBytes())
 	e.Last, err = x.writer.WriteBatch(batch)
 	e.Buffered = x.writer.BufferedBytes()
-	if leftOut(err) {
-		left, err = err, nil
+	if left = leftOut(err); left != nil {
+		err = nil
 	}
 	switch before := x.state.Last(); {
 	case err != nil:
