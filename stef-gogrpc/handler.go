@@ -32,9 +32,11 @@ type Handler interface {
 	// bad records, reject these, and keep the limits of the reader above what clients
 	// send. So a handler whose
 	// database fails returns the error of the database, and a handler that can
-	// never accept the records of the stream returns an *Error of KindInvalid.
+	// never accept the records of the stream returns an *Error of KindInvalid. If two streams
+	// in a row end with KindInvalid or KindRejected before a Session has sent a record on
+	// them, the Session drops every batch until a stream stays open.
 	// Clients receive the text of the error. A panic ends the stream with INTERNAL,
-	// after which clients drop the data, and does not affect other streams.
+	// after which clients drop the data that they had sent, and does not affect other streams.
 	ServeSTEF(s *ServerStream) error
 }
 

@@ -149,7 +149,9 @@ func endOf(err *Error) *session.Fault {
 		return f
 	}
 	switch err.Kind {
-	case KindLimit, KindRejected, KindInvalid, KindAuth, KindUnknown:
+	case KindRejected, KindInvalid:
+		f.Class, f.Deliberate = session.Refused, true
+	case KindLimit, KindAuth, KindUnknown:
 		f.Class = session.Refused
 	}
 	return f

@@ -556,6 +556,85 @@ func TestSessionRefused(t *testing.T) {
 		require.True(t, r.stream(0).over())
 		r.stop()
 	})
+	for _, kind := range []Kind{KindInvalid, KindRejected} {
+		bubble(t, kind.String()+" at once", func(t *testing.T, r *rig) {
+			r.config.Streams = 2
+			r.onOpen = func(_ context.Context, _ int, s *fakeStream) error {
+				s.end(errorf(kind, "never"))
+				return nil
+			}
+			r.onWriter = func(n int, s *fakeStream) error {
+				if n%2 == 1 { // the end is found while the writer is created, or later
+					<-s.Done()
+					return errorf(KindClosed, "the stream has ended")
+				}
+				return nil
+			}
+			r.start()
+			began := time.Now()
+			a := r.send(load{})
+			time.Sleep(time.Second)
+			e := a.unsent(kind)
+			require.False(t, e.Cause.Retryable())
+			require.False(t, e.MaybeDelivered)
+			require.False(t, e.Refused.Before(began))
+			require.Less(t, e.Refused.Sub(began), r.config.Backoff.Initial*2)
+			time.Sleep(time.Minute)
+			require.Equal(t, kind, r.session.Stats().Refused.Kind)
+			r.send(load{}).unsent(kind)
+			require.Less(t, len(r.attemptList()), 40, "attempts wait")
+			r.onOpen = nil
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			require.Nil(t, r.session.Stats().Refused)
+			r.config.FlushInterval = -1
+			b := r.send(load{})
+			time.Sleep(time.Second)
+			for _, s := range r.streamList() {
+				s.ackAll()
+			}
+			b.ok()
+			r.stop()
+		})
+	}
+	for _, kind := range []Kind{KindUnknown, KindLimit, KindAuth} {
+		bubble(t, "not by "+kind.String()+" at once", func(t *testing.T, r *rig) {
+			r.onOpen = func(_ context.Context, n int, s *fakeStream) error {
+				if n < 5 {
+					s.end(errorf(kind, "a failure of the server"))
+				}
+				return nil
+			}
+			r.start()
+			a := r.send(load{})
+			time.Sleep(10 * time.Second)
+			r.stream(5).ackAll()
+			a.ok()
+			r.stop()
+		})
+	}
+	bubble(t, "not by one bad server of many", func(t *testing.T, r *rig) {
+		r.config.MaxLifetime = time.Minute
+		r.config.FlushInterval = 20 * time.Millisecond
+		r.onOpen = func(_ context.Context, n int, s *fakeStream) error {
+			if n%2 == 0 {
+				s.end(errorf(KindInvalid, "wrongly configured"))
+			}
+			return nil
+		}
+		r.start()
+		for range 50 {
+			a := r.send(load{}) // may be encoded when its stream ends
+			time.Sleep(10 * time.Second)
+			for _, s := range r.streamList() {
+				s.ackAll()
+			}
+			a.ok()
+		}
+		require.Greater(t, len(r.attemptList()), 10)
+		require.Zero(t, r.session.Stats().HandedBack)
+		r.stop()
+	})
 	bubble(t, "not by writers that fail otherwise", func(t *testing.T, r *rig) {
 		r.onWriter = func(n int, s *fakeStream) error {
 			switch n {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
 // ErrSessionClosed is wrapped by the errors that Send returns after Shutdown was
@@ -125,7 +127,7 @@ type UnsentError struct {
 	// it: its Kind says why the attempt failed, such as KindUnavailable if nothing listens.
 	Cause *Error
 	// Refused is set if no stream had the batch because the destination refused to open
-	// one: it is the time when Cause was received. Send does not make an attempt of its
+	// one, or refused streams without records: it is the time when Cause was received. Send does not make an attempt of its
 	// own, so that time may be long before the call of Send.
 	Refused time.Time
 	// MaybeDelivered reports that records of the batch were sent. They may have
@@ -174,12 +176,12 @@ func shutDown() *Error {
 	return &Error{Kind: KindClosed, Code: codes.Unavailable, Err: ErrSessionClosed}
 }
 
-// refusal reports whether an attempt to open a stream failed for a reason that a
-// retry soon after does not cure.
-func refusal(err *Error) bool {
+// refusal returns the reason of a failed attempt to open a stream if a retry soon after
+// does not cure it, and nil otherwise.
+func refusal(err *Error) *session.Fault {
 	switch err.Kind {
 	case KindUnimplemented, KindIncompatible, KindAuth:
-		return true
+		return faultOf(err)
 	}
-	return false
+	return nil
 }

@@ -514,3 +514,36 @@ func TestSessionRefusedBatch(t *testing.T) {
 	f("limit", func() error { return &stefgrpc.Error{Kind: stefgrpc.KindLimit, Err: errors.New("too large")} })
 	f("panic", func() error { panic("bad record") })
 }
+
+// TestSessionRefusedStreams: a handler that refuses each stream before it reads a record
+// refuses every batch, and streams are not opened in a tight loop.
+func TestSessionRefusedStreams(t *testing.T) {
+	f := func(kind stefgrpc.Kind) {
+		t.Run(kind.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := newSite(t)
+				_, register := x.stef(func(*stefgrpc.ServerStream) error {
+					x.streams.Add(1)
+					return &stefgrpc.Error{Kind: kind, Err: errors.New("not of this tenant")}
+				})
+				x.serve(register)
+				session, stop := x.session(stefgrpc.SessionConfig{})
+				defer stop()
+				for range 3 {
+					began := time.Now()
+					err := session.Send(patience(5*time.Second), times{1, 5})
+					var unsent *stefgrpc.UnsentError
+					require.ErrorAs(t, err, &unsent)
+					require.Equal(t, kind, unsent.Cause.Kind, "%v", err)
+					require.False(t, unsent.Cause.Retryable())
+					require.Less(t, time.Since(began), time.Second)
+					require.ErrorContains(t, err, "not of this tenant")
+					time.Sleep(time.Minute)
+				}
+				require.Less(t, x.streams.Load(), int64(40))
+			})
+		})
+	}
+	f(stefgrpc.KindInvalid)
+	f(stefgrpc.KindRejected)
+}

@@ -53,12 +53,12 @@ func (t *opener[B]) run() {
 	}
 	var current *sender[B]
 	for {
-		next, err := t.connect()
+		next, refused, err := t.connect()
 		if t.session.opening.Err() != nil && next == nil {
 			return
 		}
 		if err != nil {
-			wait := t.failed(err)
+			wait := t.failed(err, refused)
 			t.first()
 			if !t.pause(wait) {
 				return
@@ -103,16 +103,18 @@ func (t *opener[B]) begin() bool {
 	return true
 }
 
-// connect opens a stream and creates its writer.
-func (t *opener[B]) connect() (*sender[B], *Error) {
+// connect opens a stream and creates its writer. If that fails, refused is the reason if
+// waiting rarely cures it.
+func (t *opener[B]) connect() (l *sender[B], refused *session.Fault, failed *Error) {
 	s := t.session
 	t.drainProbe() // this attempt satisfies the probe
 	began := time.Now()
 	stream, err := s.open(s.opening)
 	if err != nil {
-		return nil, FromStatus(err)
+		failed = FromStatus(err)
+		return nil, refusal(failed), failed
 	}
-	l := newSender(s, t.number, stream, began)
+	l = newSender(s, t.number, stream, began)
 	stream.adopt(l.answered)
 	// Creating the writer sends headers, and the server may not read them.
 	guard := time.AfterFunc(s.config.AckTimeout, func() { _ = stream.Close() })
@@ -121,7 +123,7 @@ func (t *opener[B]) connect() (*sender[B], *Error) {
 	unhook()
 	inTime := guard.Stop()
 	if err == nil && inTime && s.opening.Err() == nil {
-		return l, nil
+		return l, nil, nil
 	}
 	_ = stream.Close() // it has failed, or is not needed any more
 	<-stream.Done()
@@ -130,12 +132,17 @@ func (t *opener[B]) connect() (*sender[B], *Error) {
 	}
 	switch {
 	case !inTime:
-		return nil, &Error{Kind: KindUnavailable, Code: codes.DeadlineExceeded,
+		return nil, nil, &Error{Kind: KindUnavailable, Code: codes.DeadlineExceeded,
 			Err: fmt.Errorf("the server did not read the headers of the stream within %v", s.config.AckTimeout)}
 	case err == nil:
-		return nil, errorf(KindUnavailable, "the stream ended while its writer was created")
+		return nil, nil, errorf(KindUnavailable, "the stream ended while its writer was created")
 	}
-	return nil, writerError(err, FromStatus(stream.Err()))
+	end := FromStatus(stream.Err())
+	failed = writerError(err, end)
+	if f := endOf(end); failed == end && f.Deliberate {
+		return nil, f, failed
+	}
+	return nil, refusal(failed), failed
 }
 
 // writerError returns the reason why a writer could not be created.
@@ -204,14 +211,11 @@ func (t *opener[B]) hold(l *sender[B], regular bool) (expired, ok bool) {
 }
 
 // failed records a failed attempt and returns the time until the next attempt. 0
-// means that the next attempt needs a call of Probe.
-func (t *opener[B]) failed(err *Error) time.Duration {
+// means that the next attempt needs a call of Probe. A server that accepts streams is
+// asked again as soon as one that does not answer.
+func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	s := t.session
 	wait := t.retries.next(err)
-	var refused *session.Fault
-	if refusal(err) {
-		refused = faultOf(err)
-	}
 	s.lastErr.Store(err)
 	s.unopened.Store(err)
 	var out session.Decisions
@@ -219,7 +223,7 @@ func (t *opener[B]) failed(err *Error) time.Duration {
 	live := s.machine.OpenFailed(refused, time.Now(), &out)
 	s.mu.Unlock()
 	switch {
-	case refused == nil || live > 0:
+	case refused == nil || refused.Class == session.Refused || live > 0:
 	case s.config.ProbeInterval < 0:
 		wait = 0
 	default:

@@ -99,6 +99,36 @@ func TestFreshRefusal(t *testing.T) {
 	require.Equal(t, int64(2), counted(t, x, "items_dropped", "reason")[dropPermanent])
 }
 
+// TestStreamsRefusedAtOnce: a peer that ends each stream for a permanent reason, before it reads
+// data, refuses every batch: they are dropped and counted. When it accepts streams, a batch
+// that arrives later is delivered.
+func TestStreamsRefusedAtOnce(t *testing.T) {
+	var accepts atomic.Bool
+	p := &peer{}
+	p.onStream = func(s *stefgrpc.ServerStream) error {
+		if accepts.Load() {
+			return p.take(s)
+		}
+		return &stefgrpc.Error{Kind: stefgrpc.KindInvalid, Err: errors.New("unknown tenant")}
+	}
+	listen(t, p, "", true, false)
+	x := start(t, refusedConfig(p.addr, ProtocolSTEF))
+	began := time.Now()
+	for range 3 {
+		err := x.send("a")
+		require.True(t, consumererror.IsPermanent(err), "%v", err)
+		require.ErrorContains(t, err, "unknown tenant")
+	}
+	require.Less(t, time.Since(began), 10*time.Second)
+	require.Equal(t, int64(3), counted(t, x, "items_dropped", "reason")[dropPermanent])
+	accepts.Store(true)
+	time.Sleep(refusalGrace + 100*time.Millisecond) // older than the refusals
+	require.NoError(t, x.send("b"))
+	require.Equal(t, int64(3), counted(t, x, "items_dropped", "reason")[dropPermanent])
+	bySTEF, _ := p.got()
+	require.Equal(t, 1, bySTEF)
+}
+
 // TestNewConnectionIsTried replaces a peer that refuses by a peer that accepts. The exporter
 // does not wait until its pause is over.
 func TestNewConnectionIsTried(t *testing.T) {

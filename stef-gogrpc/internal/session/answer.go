@@ -39,6 +39,7 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 	}
 	if s.settled > before {
 		s.answers.Settle(s.settled)
+		m.empty = 0
 	}
 	if s.state == IsDraining && s.pending.len == 0 {
 		out.add(Decision{Kind: WakeWatcher, Stream: s})
@@ -134,6 +135,13 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		if s.inOrder && m.wasIdle(s, now) {
 			s.reason = CloseIdle // the server noticed first
 		}
+	}
+	s.empty = cause.Class == Refused && end.SentTo == 0 && s.reason == CloseLost // not by this end
+	switch deliberate := cause.Class == Refused && cause.Deliberate; {
+	case !deliberate:
+		m.empty = 0
+	case s.empty:
+		m.refusedEmpty(cause, now)
 	}
 	if s.end = cause; cause.Class == Refused {
 		// Servers read batches in order and acknowledge the accepted ones, so the first

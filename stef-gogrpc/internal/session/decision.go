@@ -124,6 +124,9 @@ type Fault struct {
 	Class Class
 	Err   error
 	At    time.Time // of a refusal: when it was received
+	// Deliberate is set for Refused if the peer says so of the data: it is no failure of the
+	// peer, and no limit.
+	Deliberate bool
 }
 
 // CloseReason says why a stream was closed.

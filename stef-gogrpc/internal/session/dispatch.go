@@ -147,8 +147,11 @@ func (m *Machine) reassign(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	}
 	a := s.answers.Answer(b.first, b.last)
 	sent := b.first <= s.sentTo
-	again := (s.inOrder || !sent) && a.Acknowledged == 0 && a.Bad == 0 && b.moves < m.config.Streams
-	if again && !b.gaveUp && m.refusal() == nil {
+	again := (s.inOrder || !sent) && a.Acknowledged == 0 && a.Bad == 0 && b.moves < m.config.Streams && m.refusal() == nil
+	if s.empty {
+		again = true // the peer has seen no batch; fill returns it if the peer refuses all streams
+	}
+	if again && !b.gaveUp {
 		out.add(Decision{Kind: Redispatched, Stream: s, Bytes: b.bytes})
 		b.moves++
 		b.sent = b.sent || sent

@@ -32,6 +32,7 @@ type Machine struct {
 	forced   bool
 	dormant  bool   // a slot waits for a batch before it opens a stream again
 	refused  *Fault // the last attempt to open a stream was refused
+	empty    int    // streams in a row that the peer refused before they had records
 	arrivals arrivals
 	callers  callers
 	pause    pause
@@ -134,18 +135,35 @@ func (m *Machine) Opened(s, previous *Stream, now time.Time, out *Decisions) (re
 	return regular, m.forced
 }
 
-// Refused reports whether the last attempt to open a stream was refused.
-func (m *Machine) Refused() bool { return m.refused != nil }
+// Refused reports whether the peer refused to open a stream at the last attempt. It does not
+// report streams that the peer accepted and then refused: opening one is no news about it.
+func (m *Machine) Refused() bool { return m.refused != nil && m.empty == 0 }
 
 // OpenFailed records a failed attempt to open a stream, and returns the number of
 // live streams. refusal is set if waiting rarely cures the reason; then batches do
 // not wait if there is no live stream.
 func (m *Machine) OpenFailed(refusal *Fault, now time.Time, out *Decisions) (live int) {
-	if m.refused = refusal; refusal != nil {
-		refusal.At = now
+	m.refused = nil
+	switch {
+	case refusal != nil && refusal.Class == Refused:
+		m.refusedEmpty(refusal, now)
+	case refusal != nil:
+		refusal.At, m.refused = now, refusal
+		fallthrough
+	default:
+		m.empty = 0
 	}
 	m.fill(now, out)
 	return m.live
+}
+
+// refusedEmpty records that the peer refused a stream without records: the reason concerns
+// all batches. Callers drop the batches that are returned for it. So the first such stream is
+// only replaced, because its server may be a single bad one behind a load balancer.
+func (m *Machine) refusedEmpty(f *Fault, now time.Time) {
+	if m.empty++; m.empty > 1 {
+		f.At, m.refused = now, f
+	}
 }
 
 // Shutdown makes the session accept no more batches, send those it has, and retire

@@ -175,6 +175,8 @@ func (s *story) perform(verb string, words []string) {
 			over.Cause = &Fault{Class: Unavailable, Err: errors.New("connection lost")}
 		case "refused":
 			over.Cause = &Fault{Class: Refused, Err: errors.New("nested too deep")}
+		case "invalid":
+			over.Cause = &Fault{Class: Refused, Deliberate: true, Err: errors.New("not for us")}
 		case "canceled":
 			over.Cause = &Fault{Class: Canceled, Err: errors.New("closed")}
 		case "ok":

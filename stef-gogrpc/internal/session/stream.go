@@ -60,6 +60,7 @@ type Stream struct {
 	end     *Fault // once ended
 	blamed  *Batch // once ended: the batch that the peer refused, or nil
 	inOrder bool   // once ended: unacknowledged batches may be sent again
+	empty   bool   // once ended: the peer refused the stream, which had sent no records
 	sentTo  uint64 // once ended: ids up to here were sent, at least in part
 }
 
