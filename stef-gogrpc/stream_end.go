@@ -95,7 +95,17 @@ func (s *Stream) describe(e *Error, records uint64) *Error {
 	if s.peer != nil && s.peer.Addr != nil {
 		to = " to " + s.peer.Addr.String()
 	}
-	return e.at("stream of %s%s, records up to %d acknowledged, %d not", s.root.Name, to, s.ledger.Acked(), records)
+	progress := fmt.Sprintf("records up to %d acknowledged, %d not", s.ledger.Acked(), records)
+	switch acked := s.ledger.Acked(); {
+	case s.ledger.Uncounted():
+	case records == 0 && acked == 0:
+		progress = "no records sent"
+	case records == 0:
+		progress = "all " + count(acked, "record") + " acknowledged"
+	case acked == 0:
+		progress = "none of " + count(records, "record") + " acknowledged"
+	}
+	return e.at("stream of %s%s, %s", s.root.Name, to, progress)
 }
 
 // end ends the stream locally, with a reason. Only the reason of the first call is kept.

@@ -159,8 +159,9 @@ func (s *ReadStream) begin(r io.Reader) error {
 func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 	own := s.tree.Path(0)
 	if other := rootOf(s.roots, own, wire); other != "" {
+		// err is left out: it names a struct of own, and the count may be that of another struct.
 		return fmt.Errorf("%w: the records seem to be those of %s, not of %s: read them with %sReader; or the stream is newer than the reader",
-			err, other, own, other)
+			stef.ErrSchema, other, own, other)
 	}
 	return fmt.Errorf("%w: the stream is newer than the reader, or its records are not those of %s; a stream does not name its root", err, own)
 }
