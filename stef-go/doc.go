@@ -37,7 +37,7 @@
 //   - a struct, oneof, multimap or array: F returns a pointer; change the value through
 //     it. The pointer stays the same for the life of the record. In a oneof only the
 //     getter of the chosen value returns a pointer: the getters of the other choices
-//     return nil, or zero;
+//     return nil, or zero, and so do the getters of such a nil value;
 //   - optional: also HasF and UnsetF. A primitive also has SetOptionalF, and F returns
 //     the zero value if it is absent. A composite value has AddF, which makes it
 //     present. While it is absent, F may return the value of an earlier record, or nil

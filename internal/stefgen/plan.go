@@ -49,11 +49,13 @@ type plan struct {
 	cyclic map[string]bool
 	// shared has the keys of types that are part of dictionary structs.
 	shared map[string]bool
+	// absent has the names of structs that a getter may return as nil.
+	absent map[string]bool
 }
 
 // Generate generates the files for a schema.
 func Generate(s *schema.Schema, options Options) ([]File, error) {
-	p := &plan{options: options, schema: s, plain: s, cyclic: map[string]bool{}, shared: map[string]bool{}}
+	p := &plan{options: options, schema: s, plain: s, cyclic: map[string]bool{}, shared: map[string]bool{}, absent: map[string]bool{}}
 	if options.Form != nil {
 		s = schema.Extend(s, options.Form)
 		p.schema = s
@@ -65,6 +67,7 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 		return nil, refuse("", schema.Pos{}, "schema %s has no root struct", s.Package)
 	}
 	p.visitAll()
+	p.findAbsent()
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -179,6 +182,31 @@ func parts(t *schema.Type) []*schema.Type {
 		out = append(out, t.Elem)
 	}
 	return out
+}
+
+// findAbsent finds the structs that a getter returns as nil if there is no value: the choices
+// of oneofs, values of maps, fields that are allocated late, and the structs in all of these.
+func (p *plan) findAbsent() {
+	var visit func(t *schema.Type)
+	visit = func(t *schema.Type) {
+		if t.Kind != schema.KindStruct || classOf(t) != classNode || p.absent[t.Name] {
+			return
+		}
+		p.absent[t.Name] = true
+		for i := range t.Struct.Fields {
+			visit(&t.Struct.Fields[i].Type)
+		}
+	}
+	for _, s := range p.structs {
+		for _, f := range p.fieldsOf(s) {
+			if s.Oneof || f.lazy {
+				visit(f.t)
+			}
+		}
+	}
+	for _, m := range p.multimaps {
+		visit(&m.Value)
+	}
 }
 
 func (p *plan) visitAll() {

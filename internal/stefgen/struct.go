@@ -87,6 +87,7 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 	hasOptional := optionalMask(fields) != "0"
 	pr.P("")
 	pr.Doc(docOr(s.Doc, s.Name+" is a struct."))
+	pr.If(p.absent[s.Name], "// The getters of a nil value return zero or nil.")
 	pr.P("type %s struct {", s.Name)
 	pr.P("node stefrt.Node")
 	if hasOptional {
@@ -156,22 +157,26 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	switch value := "s." + f.priv; {
 	case f.class == classNode && f.lazy:
 		pr.P("// It is nil before it is present for the first time.")
-		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), getterType(f.t), view(f.t, "s."+f.priv))
+		p.printGetter(pr, s, f, getterType(f.t), view(f.t, "s."+f.priv))
 	case f.class == classNode:
-		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), getterType(f.t), view(f.t, "&s."+f.priv))
+		p.printGetter(pr, s, f, getterType(f.t), view(f.t, "&s."+f.priv))
 	case f.class == classBytes:
 		pr.P("// It belongs to the record; copy it to keep it.")
-		pr.P("func (s *%s) %s() []byte { return %s }", s.Name, getter(f), f.ifPresent(value))
+		p.printGetter(pr, s, f, "[]byte", f.ifPresent(value))
 	case f.class == classShared:
 		pr.P("// It must not be changed once it is shared: see Edit%s and Set%s.", f.name, f.name)
-		pr.P("func (s *%s) %s() %s { return s.%s }", s.Name, getter(f), getterType(f.t), f.priv)
+		p.printGetter(pr, s, f, getterType(f.t), value)
 	default:
-		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), getterType(f.t), f.ifPresent(value))
+		p.printGetter(pr, s, f, getterType(f.t), f.ifPresent(value))
 	}
 	if f.present != "" {
 		pr.P("")
 		pr.P("// Has%s reports whether %s is present.", f.name, f.name)
-		pr.P("func (s *%s) Has%s() bool { return s.present&(%s) != 0 }", s.Name, f.name, f.present)
+		some := ""
+		if p.absent[s.Name] {
+			some = "s != nil && "
+		}
+		pr.P("func (s *%s) Has%s() bool { return %ss.present&(%s) != 0 }", s.Name, f.name, some, f.present)
 	}
 	switch f.class {
 	case classScalar, classBytes:
@@ -189,6 +194,20 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 		pr.P("func (s *%s) Unset%s() {", s.Name, f.name)
 		pr.P("if s.present&(%s) != 0 {\ns.node.Mark(%s)\ns.present &^= %s\n}\n}", f.present, f.bit, f.present)
 	}
+}
+
+// printGetter prints the function that returns a field. Structs that may be absent have
+// getters for nil.
+func (p *plan) printGetter(pr *printer, s *schema.Struct, f *field, typ, value string) {
+	if !p.absent[s.Name] {
+		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), typ, value)
+		return
+	}
+	none := "nil"
+	if f.class == classScalar {
+		none = zero(f.t, "")
+	}
+	pr.P("func (s *%s) %s() %s {\nif s == nil {\nreturn %s\n}\nreturn %s\n}", s.Name, getter(f), typ, none, value)
 }
 
 // ifPresent returns the expression of the value of a field, or the zero value if the

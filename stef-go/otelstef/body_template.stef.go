@@ -12,6 +12,7 @@ import (
 
 // BodyTemplate is a text body as a template and its parameters: each byte 0x00
 // of Template stands for the next value of Params.
+// The getters of a nil value return zero or nil.
 type BodyTemplate struct {
 	node     stefrt.Node
 	template string
@@ -28,7 +29,12 @@ const (
 func NewBodyTemplate() *BodyTemplate { return stefrt.New((*BodyTemplate).init) }
 
 // Template is the text between the parameters.
-func (s *BodyTemplate) Template() string { return s.template }
+func (s *BodyTemplate) Template() string {
+	if s == nil {
+		return ""
+	}
+	return s.template
+}
 
 // SetTemplate sets Template.
 func (s *BodyTemplate) SetTemplate(v string) {
@@ -42,7 +48,12 @@ func (s *BodyTemplate) SetTemplate(v string) {
 }
 
 // Params are the parameters in order.
-func (s *BodyTemplate) Params() *BodyParams { return &s.params }
+func (s *BodyTemplate) Params() *BodyParams {
+	if s == nil {
+		return nil
+	}
+	return &s.params
+}
 
 // String returns s as JSON for human readers.
 func (s *BodyTemplate) String() string { return stefrt.StringOf(s.json) }

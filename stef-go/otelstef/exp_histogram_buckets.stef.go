@@ -12,6 +12,7 @@ import (
 )
 
 // ExpHistogramBuckets are consecutive buckets of an exponential histogram.
+// The getters of a nil value return zero or nil.
 type ExpHistogramBuckets struct {
 	node         stefrt.Node
 	offset       int64
@@ -28,7 +29,12 @@ const (
 func NewExpHistogramBuckets() *ExpHistogramBuckets { return stefrt.New((*ExpHistogramBuckets).init) }
 
 // Offset is the index of the first bucket.
-func (s *ExpHistogramBuckets) Offset() int64 { return s.offset }
+func (s *ExpHistogramBuckets) Offset() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.offset
+}
 
 // SetOffset sets Offset.
 func (s *ExpHistogramBuckets) SetOffset(v int64) {
@@ -40,6 +46,9 @@ func (s *ExpHistogramBuckets) SetOffset(v int64) {
 
 // BucketCounts are the counts of the buckets.
 func (s *ExpHistogramBuckets) BucketCounts() *list.Values[uint64] {
+	if s == nil {
+		return nil
+	}
 	return (*list.Values[uint64])(&s.bucketCounts)
 }
 

@@ -6,11 +6,11 @@
 package otelstef
 
 import (
-	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
 // ExpHistogramValue is an exponential histogram.
+// The getters of a nil value return zero or nil.
 type ExpHistogramValue struct {
 	node                             stefrt.Node
 	present                          uint64 // a bit for every optional field
@@ -40,7 +40,12 @@ const (
 func NewExpHistogramValue() *ExpHistogramValue { return stefrt.New((*ExpHistogramValue).init) }
 
 // Count is the number of values.
-func (s *ExpHistogramValue) Count() uint64 { return s.count }
+func (s *ExpHistogramValue) Count() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.count
+}
 
 // SetCount sets Count.
 func (s *ExpHistogramValue) SetCount(v uint64) {
@@ -52,10 +57,15 @@ func (s *ExpHistogramValue) SetCount(v uint64) {
 
 // Sum is the sum of the values.
 // It is the zero value if it is absent.
-func (s *ExpHistogramValue) Sum() float64 { return stefrt.IfPresent(s.present&(1<<0), s.sum) }
+func (s *ExpHistogramValue) Sum() float64 {
+	if s == nil {
+		return 0
+	}
+	return stefrt.IfPresent(s.present&(1<<0), s.sum)
+}
 
 // HasSum reports whether Sum is present.
-func (s *ExpHistogramValue) HasSum() bool { return s.present&(1<<0) != 0 }
+func (s *ExpHistogramValue) HasSum() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // SetSum makes Sum present and sets it.
 func (s *ExpHistogramValue) SetSum(v float64) {
@@ -85,10 +95,15 @@ func (s *ExpHistogramValue) UnsetSum() {
 
 // Min is the least value.
 // It is the zero value if it is absent.
-func (s *ExpHistogramValue) Min() float64 { return stefrt.IfPresent(s.present&(1<<1), s.min) }
+func (s *ExpHistogramValue) Min() float64 {
+	if s == nil {
+		return 0
+	}
+	return stefrt.IfPresent(s.present&(1<<1), s.min)
+}
 
 // HasMin reports whether Min is present.
-func (s *ExpHistogramValue) HasMin() bool { return s.present&(1<<1) != 0 }
+func (s *ExpHistogramValue) HasMin() bool { return s != nil && s.present&(1<<1) != 0 }
 
 // SetMin makes Min present and sets it.
 func (s *ExpHistogramValue) SetMin(v float64) {
@@ -118,10 +133,15 @@ func (s *ExpHistogramValue) UnsetMin() {
 
 // Max is the greatest value.
 // It is the zero value if it is absent.
-func (s *ExpHistogramValue) Max() float64 { return stefrt.IfPresent(s.present&(1<<2), s.max) }
+func (s *ExpHistogramValue) Max() float64 {
+	if s == nil {
+		return 0
+	}
+	return stefrt.IfPresent(s.present&(1<<2), s.max)
+}
 
 // HasMax reports whether Max is present.
-func (s *ExpHistogramValue) HasMax() bool { return s.present&(1<<2) != 0 }
+func (s *ExpHistogramValue) HasMax() bool { return s != nil && s.present&(1<<2) != 0 }
 
 // SetMax makes Max present and sets it.
 func (s *ExpHistogramValue) SetMax(v float64) {
@@ -150,7 +170,12 @@ func (s *ExpHistogramValue) UnsetMax() {
 }
 
 // Scale sets the resolution: the base of the bounds is 2^(2^-Scale).
-func (s *ExpHistogramValue) Scale() int64 { return s.scale }
+func (s *ExpHistogramValue) Scale() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.scale
+}
 
 // SetScale sets Scale.
 func (s *ExpHistogramValue) SetScale(v int64) {
@@ -161,7 +186,12 @@ func (s *ExpHistogramValue) SetScale(v int64) {
 }
 
 // ZeroCount is the number of values in the zero bucket.
-func (s *ExpHistogramValue) ZeroCount() uint64 { return s.zeroCount }
+func (s *ExpHistogramValue) ZeroCount() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.zeroCount
+}
 
 // SetZeroCount sets ZeroCount.
 func (s *ExpHistogramValue) SetZeroCount(v uint64) {
@@ -172,13 +202,28 @@ func (s *ExpHistogramValue) SetZeroCount(v uint64) {
 }
 
 // PositiveBuckets are the buckets of the values above zero.
-func (s *ExpHistogramValue) PositiveBuckets() *ExpHistogramBuckets { return &s.positiveBuckets }
+func (s *ExpHistogramValue) PositiveBuckets() *ExpHistogramBuckets {
+	if s == nil {
+		return nil
+	}
+	return &s.positiveBuckets
+}
 
 // NegativeBuckets are the buckets of the values below zero.
-func (s *ExpHistogramValue) NegativeBuckets() *ExpHistogramBuckets { return &s.negativeBuckets }
+func (s *ExpHistogramValue) NegativeBuckets() *ExpHistogramBuckets {
+	if s == nil {
+		return nil
+	}
+	return &s.negativeBuckets
+}
 
 // ZeroThreshold is the width of the zero bucket.
-func (s *ExpHistogramValue) ZeroThreshold() float64 { return s.zeroThreshold }
+func (s *ExpHistogramValue) ZeroThreshold() float64 {
+	if s == nil {
+		return 0
+	}
+	return s.zeroThreshold
+}
 
 // SetZeroThreshold sets ZeroThreshold.
 func (s *ExpHistogramValue) SetZeroThreshold(v float64) {
@@ -273,119 +318,4 @@ func (s *ExpHistogramValue) markAll(c *stefrt.Check) {
 	c.Mark(&s.node, ^uint64(0)>>55)
 	s.positiveBuckets.markAll(c)
 	s.negativeBuckets.markAll(c)
-}
-
-type expHistogramValueEncoder struct {
-	head                             stefrt.StructEncoder
-	count                            codec.Uint64Encoder
-	sum, min, max                    codec.Float64Encoder
-	scale                            codec.Int64Encoder
-	zeroCount                        codec.Uint64Encoder
-	positiveBuckets, negativeBuckets expHistogramBucketsEncoder
-	zeroThreshold                    codec.Float64Encoder
-}
-
-func (e *expHistogramValueEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Struct(name, "ExpHistogramValue", &e.head, 1<<1|1<<2|1<<3,
-		stefrt.PrimitiveEncoder("Count", &e.count, ""),
-		stefrt.PrimitiveEncoder("Sum", &e.sum, ""),
-		stefrt.PrimitiveEncoder("Min", &e.min, ""),
-		stefrt.PrimitiveEncoder("Max", &e.max, ""),
-		stefrt.PrimitiveEncoder("Scale", &e.scale, ""),
-		stefrt.PrimitiveEncoder("ZeroCount", &e.zeroCount, ""),
-		stefrt.EncoderOf("PositiveBuckets", e.positiveBuckets.register),
-		stefrt.EncoderOf("NegativeBuckets", e.negativeBuckets.register),
-		stefrt.PrimitiveEncoder("ZeroThreshold", &e.zeroThreshold, ""),
-	)
-}
-
-func (e *expHistogramValueEncoder) Encode(s *ExpHistogramValue) {
-	mask := s.node.Take() & e.head.Mask
-	e.head.Write(mask, e.head.Fields)
-	s.sentPresent = s.present & e.head.OptionalMask
-	e.head.Write(s.sentPresent, e.head.Optional)
-	if mask&ExpHistogramValueFieldCount != 0 {
-		e.count.Encode(s.count)
-	}
-	if mask&ExpHistogramValueFieldSum != 0 && s.present&(1<<0) != 0 {
-		e.sum.Encode(s.sum)
-	}
-	if mask&ExpHistogramValueFieldMin != 0 && s.present&(1<<1) != 0 {
-		e.min.Encode(s.min)
-	}
-	if mask&ExpHistogramValueFieldMax != 0 && s.present&(1<<2) != 0 {
-		e.max.Encode(s.max)
-	}
-	if mask&ExpHistogramValueFieldScale != 0 {
-		e.scale.Encode(s.scale)
-	}
-	if mask&ExpHistogramValueFieldZeroCount != 0 {
-		e.zeroCount.Encode(s.zeroCount)
-	}
-	if mask&ExpHistogramValueFieldPositiveBuckets != 0 {
-		e.positiveBuckets.Encode(&s.positiveBuckets)
-	}
-	if mask&ExpHistogramValueFieldNegativeBuckets != 0 {
-		e.negativeBuckets.Encode(&s.negativeBuckets)
-	}
-	if mask&ExpHistogramValueFieldZeroThreshold != 0 {
-		e.zeroThreshold.Encode(s.zeroThreshold)
-	}
-}
-
-type expHistogramValueDecoder struct {
-	head                             stefrt.StructDecoder
-	count                            codec.Uint64Decoder
-	sum, min, max                    codec.Float64Decoder
-	scale                            codec.Int64Decoder
-	zeroCount                        codec.Uint64Decoder
-	positiveBuckets, negativeBuckets expHistogramBucketsDecoder
-	zeroThreshold                    codec.Float64Decoder
-}
-
-func (d *expHistogramValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Struct(name, "ExpHistogramValue", &d.head, 1<<1|1<<2|1<<3,
-		stefrt.PrimitiveDecoder("Count", &d.count, ""),
-		stefrt.PrimitiveDecoder("Sum", &d.sum, ""),
-		stefrt.PrimitiveDecoder("Min", &d.min, ""),
-		stefrt.PrimitiveDecoder("Max", &d.max, ""),
-		stefrt.PrimitiveDecoder("Scale", &d.scale, ""),
-		stefrt.PrimitiveDecoder("ZeroCount", &d.zeroCount, ""),
-		stefrt.DecoderOf("PositiveBuckets", d.positiveBuckets.register),
-		stefrt.DecoderOf("NegativeBuckets", d.negativeBuckets.register),
-		stefrt.PrimitiveDecoder("ZeroThreshold", &d.zeroThreshold, ""),
-	)
-}
-
-func (d *expHistogramValueDecoder) Decode(s *ExpHistogramValue) {
-	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
-	s.present = d.head.Read(d.head.Optional)
-	if mask&ExpHistogramValueFieldCount != 0 {
-		s.count = d.count.Decode()
-	}
-	if mask&ExpHistogramValueFieldSum != 0 && s.present&(1<<0) != 0 {
-		s.sum = d.sum.Decode()
-	}
-	if mask&ExpHistogramValueFieldMin != 0 && s.present&(1<<1) != 0 {
-		s.min = d.min.Decode()
-	}
-	if mask&ExpHistogramValueFieldMax != 0 && s.present&(1<<2) != 0 {
-		s.max = d.max.Decode()
-	}
-	if mask&ExpHistogramValueFieldScale != 0 {
-		s.scale = d.scale.Decode()
-	}
-	if mask&ExpHistogramValueFieldZeroCount != 0 {
-		s.zeroCount = d.zeroCount.Decode()
-	}
-	if mask&ExpHistogramValueFieldPositiveBuckets != 0 {
-		d.positiveBuckets.Decode(&s.positiveBuckets)
-	}
-	if mask&ExpHistogramValueFieldNegativeBuckets != 0 {
-		d.negativeBuckets.Decode(&s.negativeBuckets)
-	}
-	if mask&ExpHistogramValueFieldZeroThreshold != 0 {
-		s.zeroThreshold = d.zeroThreshold.Decode()
-	}
 }

@@ -12,6 +12,7 @@ import (
 )
 
 // HistogramValue is a histogram whose bounds are in its Metric.
+// The getters of a nil value return zero or nil.
 type HistogramValue struct {
 	node          stefrt.Node
 	present       uint64 // a bit for every optional field
@@ -35,7 +36,12 @@ func NewHistogramValue() *HistogramValue { return stefrt.New((*HistogramValue).i
 
 // Count is the number of values; an OTLP count of 2^63 or more is negative. It is
 // signed, unlike other counts, because it is so in the published schema.
-func (s *HistogramValue) Count() int64 { return s.count }
+func (s *HistogramValue) Count() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.count
+}
 
 // SetCount sets Count.
 func (s *HistogramValue) SetCount(v int64) {
@@ -47,10 +53,15 @@ func (s *HistogramValue) SetCount(v int64) {
 
 // Sum is the sum of the values.
 // It is the zero value if it is absent.
-func (s *HistogramValue) Sum() float64 { return stefrt.IfPresent(s.present&(1<<0), s.sum) }
+func (s *HistogramValue) Sum() float64 {
+	if s == nil {
+		return 0
+	}
+	return stefrt.IfPresent(s.present&(1<<0), s.sum)
+}
 
 // HasSum reports whether Sum is present.
-func (s *HistogramValue) HasSum() bool { return s.present&(1<<0) != 0 }
+func (s *HistogramValue) HasSum() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // SetSum makes Sum present and sets it.
 func (s *HistogramValue) SetSum(v float64) {
@@ -80,10 +91,15 @@ func (s *HistogramValue) UnsetSum() {
 
 // Min is the least value.
 // It is the zero value if it is absent.
-func (s *HistogramValue) Min() float64 { return stefrt.IfPresent(s.present&(1<<1), s.min) }
+func (s *HistogramValue) Min() float64 {
+	if s == nil {
+		return 0
+	}
+	return stefrt.IfPresent(s.present&(1<<1), s.min)
+}
 
 // HasMin reports whether Min is present.
-func (s *HistogramValue) HasMin() bool { return s.present&(1<<1) != 0 }
+func (s *HistogramValue) HasMin() bool { return s != nil && s.present&(1<<1) != 0 }
 
 // SetMin makes Min present and sets it.
 func (s *HistogramValue) SetMin(v float64) {
@@ -113,10 +129,15 @@ func (s *HistogramValue) UnsetMin() {
 
 // Max is the greatest value.
 // It is the zero value if it is absent.
-func (s *HistogramValue) Max() float64 { return stefrt.IfPresent(s.present&(1<<2), s.max) }
+func (s *HistogramValue) Max() float64 {
+	if s == nil {
+		return 0
+	}
+	return stefrt.IfPresent(s.present&(1<<2), s.max)
+}
 
 // HasMax reports whether Max is present.
-func (s *HistogramValue) HasMax() bool { return s.present&(1<<2) != 0 }
+func (s *HistogramValue) HasMax() bool { return s != nil && s.present&(1<<2) != 0 }
 
 // SetMax makes Max present and sets it.
 func (s *HistogramValue) SetMax(v float64) {
@@ -146,6 +167,9 @@ func (s *HistogramValue) UnsetMax() {
 
 // BucketCounts are the counts of the buckets.
 func (s *HistogramValue) BucketCounts() *list.Values[uint64] {
+	if s == nil {
+		return nil
+	}
 	return (*list.Values[uint64])(&s.bucketCounts)
 }
 

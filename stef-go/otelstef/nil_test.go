@@ -5,6 +5,9 @@ package otelstef_test
 
 import (
 	"bytes"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,4 +43,36 @@ func TestNil(t *testing.T) {
 	require.True(t, r.Next(), "the reader goes on")
 	require.False(t, r.Next())
 	require.NoError(t, r.Err())
+}
+
+// A value that a getter returns as nil because there is none has the getters of any other
+// value: a chain of getters does not panic on a point of another type.
+func TestNilGetters(t *testing.T) {
+	p := otelstef.NewPoint()
+	p.Value().SetInt64(7)
+	require.Zero(t, p.Value().Histogram().BucketCounts().Len())
+	require.Zero(t, p.Value().ExpHistogram().PositiveBuckets().BucketCounts().Len())
+	require.Zero(t, p.Value().Summary().QuantileValues().Len())
+
+	getters := 0
+	var check func(v reflect.Value)
+	check = func(v reflect.Value) {
+		for method, f := range v.Methods() {
+			switch {
+			case method.Name == "String" || method.Name == "Modified" || f.Type().NumIn() > 0 || f.Type().NumOut() != 1,
+				slices.ContainsFunc([]string{"Set", "Add", "Unset", "Reset"}, func(s string) bool { return strings.HasPrefix(method.Name, s) }):
+				continue
+			}
+			got := f.Call(nil)[0]
+			require.True(t, got.IsZero(), "%s of %v", method.Name, v.Type())
+			getters++
+			if strings.Contains(v.Type().String(), "HistogramValue") && got.Kind() == reflect.Pointer && got.Type().Elem().PkgPath() == v.Type().Elem().PkgPath() {
+				check(got)
+			}
+		}
+	}
+	check(reflect.ValueOf((*otelstef.HistogramValue)(nil)))
+	check(reflect.ValueOf((*otelstef.ExpHistogramValue)(nil)))
+	check(reflect.ValueOf((*otelstef.SummaryValue)(nil)))
+	require.Equal(t, 8+12+2*2+3, getters)
 }

@@ -12,6 +12,7 @@ import (
 )
 
 // SummaryValue is a summary.
+// The getters of a nil value return zero or nil.
 type SummaryValue struct {
 	node           stefrt.Node
 	count          uint64
@@ -30,7 +31,12 @@ const (
 func NewSummaryValue() *SummaryValue { return stefrt.New((*SummaryValue).init) }
 
 // Count is the number of values.
-func (s *SummaryValue) Count() uint64 { return s.count }
+func (s *SummaryValue) Count() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.count
+}
 
 // SetCount sets Count.
 func (s *SummaryValue) SetCount(v uint64) {
@@ -41,7 +47,12 @@ func (s *SummaryValue) SetCount(v uint64) {
 }
 
 // Sum is the sum of the values.
-func (s *SummaryValue) Sum() float64 { return s.sum }
+func (s *SummaryValue) Sum() float64 {
+	if s == nil {
+		return 0
+	}
+	return s.sum
+}
 
 // SetSum sets Sum.
 func (s *SummaryValue) SetSum(v float64) {
@@ -53,6 +64,9 @@ func (s *SummaryValue) SetSum(v float64) {
 
 // QuantileValues are the quantiles, in the producer's order.
 func (s *SummaryValue) QuantileValues() *list.Of[QuantileValue] {
+	if s == nil {
+		return nil
+	}
 	return (*list.Of[QuantileValue])(&s.quantileValues)
 }
 

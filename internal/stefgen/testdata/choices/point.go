@@ -11,6 +11,7 @@ import (
 )
 
 // Point is a struct.
+// The getters of a nil value return zero or nil.
 type Point struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field
@@ -30,7 +31,12 @@ const (
 func NewPoint() *Point { return stefrt.New((*Point).init) }
 
 // X returns the field.
-func (s *Point) X() float64 { return s.x }
+func (s *Point) X() float64 {
+	if s == nil {
+		return 0
+	}
+	return s.x
+}
 
 // SetX sets X.
 func (s *Point) SetX(v float64) {
@@ -42,10 +48,15 @@ func (s *Point) SetX(v float64) {
 
 // Y returns the field.
 // It is the zero value if it is absent.
-func (s *Point) Y() float64 { return stefrt.IfPresent(s.present&(1<<0), s.y) }
+func (s *Point) Y() float64 {
+	if s == nil {
+		return 0
+	}
+	return stefrt.IfPresent(s.present&(1<<0), s.y)
+}
 
 // HasY reports whether Y is present.
-func (s *Point) HasY() bool { return s.present&(1<<0) != 0 }
+func (s *Point) HasY() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // SetY makes Y present and sets it.
 func (s *Point) SetY(v float64) {
@@ -74,7 +85,12 @@ func (s *Point) UnsetY() {
 }
 
 // Name returns the field.
-func (s *Point) Name() string { return s.name }
+func (s *Point) Name() string {
+	if s == nil {
+		return ""
+	}
+	return s.name
+}
 
 // SetName sets Name.
 func (s *Point) SetName(v string) {

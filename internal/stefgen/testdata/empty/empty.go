@@ -10,6 +10,7 @@ import (
 )
 
 // Empty is a struct.
+// The getters of a nil value return zero or nil.
 type Empty struct {
 	node stefrt.Node
 }

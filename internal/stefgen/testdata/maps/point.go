@@ -11,6 +11,7 @@ import (
 )
 
 // Point is a struct.
+// The getters of a nil value return zero or nil.
 type Point struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field
@@ -29,7 +30,12 @@ const (
 func NewPoint() *Point { return stefrt.New((*Point).init) }
 
 // X returns the field.
-func (s *Point) X() int64 { return s.x }
+func (s *Point) X() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.x
+}
 
 // SetX sets X.
 func (s *Point) SetX(v int64) {
@@ -41,10 +47,15 @@ func (s *Point) SetX(v int64) {
 
 // Y returns the field.
 // It is the zero value if it is absent.
-func (s *Point) Y() string { return stefrt.IfPresent(s.present&(1<<0), s.y) }
+func (s *Point) Y() string {
+	if s == nil {
+		return ""
+	}
+	return stefrt.IfPresent(s.present&(1<<0), s.y)
+}
 
 // HasY reports whether Y is present.
-func (s *Point) HasY() bool { return s.present&(1<<0) != 0 }
+func (s *Point) HasY() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // SetY makes Y present and sets it.
 func (s *Point) SetY(v string) {

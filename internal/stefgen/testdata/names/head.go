@@ -11,6 +11,7 @@ import (
 )
 
 // Head is a struct.
+// The getters of a nil value return zero or nil.
 type Head struct {
 	node                              stefrt.Node
 	present                           uint64 // a bit for every optional field
@@ -29,7 +30,12 @@ const (
 func NewHead() *Head { return stefrt.New((*Head).init) }
 
 // Head returns the field.
-func (s *Head) Head() uint64 { return s.headField }
+func (s *Head) Head() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.headField
+}
 
 // SetHead sets Head.
 func (s *Head) SetHead(v uint64) {
@@ -40,7 +46,12 @@ func (s *Head) SetHead(v uint64) {
 }
 
 // Present returns the field.
-func (s *Head) Present() uint64 { return s.presentField }
+func (s *Head) Present() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.presentField
+}
 
 // SetPresent sets Present.
 func (s *Head) SetPresent(v uint64) {
@@ -52,10 +63,15 @@ func (s *Head) SetPresent(v uint64) {
 
 // Optional returns the field.
 // It is the zero value if it is absent.
-func (s *Head) Optional() uint64 { return stefrt.IfPresent(s.present&(1<<0), s.optional) }
+func (s *Head) Optional() uint64 {
+	if s == nil {
+		return 0
+	}
+	return stefrt.IfPresent(s.present&(1<<0), s.optional)
+}
 
 // HasOptional reports whether Optional is present.
-func (s *Head) HasOptional() bool { return s.present&(1<<0) != 0 }
+func (s *Head) HasOptional() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // SetOptional makes Optional present and sets it.
 func (s *Head) SetOptional(v uint64) {

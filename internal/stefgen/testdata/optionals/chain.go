@@ -13,6 +13,7 @@ import (
 )
 
 // Chain contains itself by an optional field alone.
+// The getters of a nil value return zero or nil.
 type Chain struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field
@@ -31,7 +32,12 @@ const (
 func NewChain() *Chain { return stefrt.New((*Chain).init) }
 
 // Value returns the field.
-func (s *Chain) Value() int64 { return s.value }
+func (s *Chain) Value() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.value
+}
 
 // SetValue sets Value.
 func (s *Chain) SetValue(v int64) {
@@ -46,10 +52,15 @@ func (s *Chain) SetValue(v int64) {
 // Call HasNext before reading: if it is absent, this may be the value of an earlier record.
 // Call AddNext before setting: changes of an absent value are not written.
 // It is nil before it is present for the first time.
-func (s *Chain) Next() *Chain { return s.next }
+func (s *Chain) Next() *Chain {
+	if s == nil {
+		return nil
+	}
+	return s.next
+}
 
 // HasNext reports whether Next is present.
-func (s *Chain) HasNext() bool { return s.present&(1<<0) != 0 }
+func (s *Chain) HasNext() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // AddNext makes Next present, with the initial value if it was absent, and
 // returns it.

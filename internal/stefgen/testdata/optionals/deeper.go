@@ -12,6 +12,7 @@ import (
 )
 
 // Deeper is a struct.
+// The getters of a nil value return zero or nil.
 type Deeper struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field
@@ -33,10 +34,15 @@ func NewDeeper() *Deeper { return stefrt.New((*Deeper).init) }
 
 // C returns the field.
 // It is the zero value if it is absent.
-func (s *Deeper) C() int64 { return stefrt.IfPresent(s.present&(1<<0), s.c) }
+func (s *Deeper) C() int64 {
+	if s == nil {
+		return 0
+	}
+	return stefrt.IfPresent(s.present&(1<<0), s.c)
+}
 
 // HasC reports whether C is present.
-func (s *Deeper) HasC() bool { return s.present&(1<<0) != 0 }
+func (s *Deeper) HasC() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // SetC makes C present and sets it.
 func (s *Deeper) SetC(v int64) {
@@ -65,16 +71,26 @@ func (s *Deeper) UnsetC() {
 }
 
 // D returns the field.
-func (s *Deeper) D() *list.Values[string] { return (*list.Values[string])(&s.d) }
+func (s *Deeper) D() *list.Values[string] {
+	if s == nil {
+		return nil
+	}
+	return (*list.Values[string])(&s.d)
+}
 
 // E returns the field.
 //
 // Call HasE before reading: if it is absent, this may be the value of an earlier record.
 // It must not be changed once it is shared: see EditE and SetE.
-func (s *Deeper) E() *Shared { return s.e }
+func (s *Deeper) E() *Shared {
+	if s == nil {
+		return nil
+	}
+	return s.e
+}
 
 // HasE reports whether E is present.
-func (s *Deeper) HasE() bool { return s.present&(1<<1) != 0 }
+func (s *Deeper) HasE() bool { return s != nil && s.present&(1<<1) != 0 }
 
 // SetE sets E to a value, which becomes shared; see package stef.
 // Writers of different goroutines must not share a value: use one value for each.

@@ -13,6 +13,7 @@ import (
 )
 
 // Inner is a struct.
+// The getters of a nil value return zero or nil.
 type Inner struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field
@@ -33,7 +34,12 @@ const (
 func NewInner() *Inner { return stefrt.New((*Inner).init) }
 
 // A returns the field.
-func (s *Inner) A() uint64 { return s.a }
+func (s *Inner) A() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.a
+}
 
 // SetA sets A.
 func (s *Inner) SetA(v uint64) {
@@ -45,10 +51,15 @@ func (s *Inner) SetA(v uint64) {
 
 // B returns the field.
 // It is the zero value if it is absent.
-func (s *Inner) B() string { return stefrt.IfPresent(s.present&(1<<0), s.b) }
+func (s *Inner) B() string {
+	if s == nil {
+		return ""
+	}
+	return stefrt.IfPresent(s.present&(1<<0), s.b)
+}
 
 // HasB reports whether B is present.
-func (s *Inner) HasB() bool { return s.present&(1<<0) != 0 }
+func (s *Inner) HasB() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // SetB makes B present and sets it.
 func (s *Inner) SetB(v string) {
@@ -84,10 +95,15 @@ func (s *Inner) UnsetB() {
 // Call HasDeeper before reading: if it is absent, this may be the value of an earlier record.
 // Call AddDeeper before setting: changes of an absent value are not written.
 // It is nil before it is present for the first time.
-func (s *Inner) Deeper() *Deeper { return s.deeper }
+func (s *Inner) Deeper() *Deeper {
+	if s == nil {
+		return nil
+	}
+	return s.deeper
+}
 
 // HasDeeper reports whether Deeper is present.
-func (s *Inner) HasDeeper() bool { return s.present&(1<<1) != 0 }
+func (s *Inner) HasDeeper() bool { return s != nil && s.present&(1<<1) != 0 }
 
 // AddDeeper makes Deeper present, with the initial value if it was absent, and
 // returns it.

@@ -11,6 +11,7 @@ import (
 )
 
 // Tree contains itself by optional fields of two kinds.
+// The getters of a nil value return zero or nil.
 type Tree struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field
@@ -36,10 +37,15 @@ func NewTree() *Tree { return stefrt.New((*Tree).init) }
 
 // Name returns the field.
 // It is the zero value if it is absent.
-func (s *Tree) Name() string { return stefrt.IfPresent(s.present&(1<<0), s.name) }
+func (s *Tree) Name() string {
+	if s == nil {
+		return ""
+	}
+	return stefrt.IfPresent(s.present&(1<<0), s.name)
+}
 
 // HasName reports whether Name is present.
-func (s *Tree) HasName() bool { return s.present&(1<<0) != 0 }
+func (s *Tree) HasName() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // SetName makes Name present and sets it.
 func (s *Tree) SetName(v string) {
@@ -75,10 +81,15 @@ func (s *Tree) UnsetName() {
 // Call HasLeft before reading: if it is absent, this may be the value of an earlier record.
 // Call AddLeft before setting: changes of an absent value are not written.
 // It is nil before it is present for the first time.
-func (s *Tree) Left() *Tree { return s.left }
+func (s *Tree) Left() *Tree {
+	if s == nil {
+		return nil
+	}
+	return s.left
+}
 
 // HasLeft reports whether Left is present.
-func (s *Tree) HasLeft() bool { return s.present&(1<<1) != 0 }
+func (s *Tree) HasLeft() bool { return s != nil && s.present&(1<<1) != 0 }
 
 // AddLeft makes Left present, with the initial value if it was absent, and
 // returns it.
@@ -112,10 +123,15 @@ func (s *Tree) UnsetLeft() {
 // Call HasKids before reading: if it is absent, this may be the value of an earlier record.
 // Call AddKids before setting: changes of an absent value are not written.
 // It is nil before it is present for the first time.
-func (s *Tree) Kids() *list.Of[Tree] { return (*list.Of[Tree])(s.kids) }
+func (s *Tree) Kids() *list.Of[Tree] {
+	if s == nil {
+		return nil
+	}
+	return (*list.Of[Tree])(s.kids)
+}
 
 // HasKids reports whether Kids is present.
-func (s *Tree) HasKids() bool { return s.present&(1<<2) != 0 }
+func (s *Tree) HasKids() bool { return s != nil && s.present&(1<<2) != 0 }
 
 // AddKids makes Kids present, with the initial value if it was absent, and
 // returns it.
@@ -149,10 +165,15 @@ func (s *Tree) UnsetKids() {
 // Call HasBranch before reading: if it is absent, this may be the value of an earlier record.
 // Call AddBranch before setting: changes of an absent value are not written.
 // It is nil before it is present for the first time.
-func (s *Tree) Branch() *Branch { return s.branch }
+func (s *Tree) Branch() *Branch {
+	if s == nil {
+		return nil
+	}
+	return s.branch
+}
 
 // HasBranch reports whether Branch is present.
-func (s *Tree) HasBranch() bool { return s.present&(1<<3) != 0 }
+func (s *Tree) HasBranch() bool { return s != nil && s.present&(1<<3) != 0 }
 
 // AddBranch makes Branch present, with the initial value if it was absent, and
 // returns it.
@@ -186,10 +207,15 @@ func (s *Tree) UnsetBranch() {
 // Call HasByName before reading: if it is absent, this may be the value of an earlier record.
 // Call AddByName before setting: changes of an absent value are not written.
 // It is nil before it is present for the first time.
-func (s *Tree) ByName() *TreeMap { return s.byName }
+func (s *Tree) ByName() *TreeMap {
+	if s == nil {
+		return nil
+	}
+	return s.byName
+}
 
 // HasByName reports whether ByName is present.
-func (s *Tree) HasByName() bool { return s.present&(1<<4) != 0 }
+func (s *Tree) HasByName() bool { return s != nil && s.present&(1<<4) != 0 }
 
 // AddByName makes ByName present, with the initial value if it was absent, and
 // returns it.

@@ -11,6 +11,7 @@ import (
 )
 
 // Box is a struct.
+// The getters of a nil value return zero or nil.
 type Box struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field
@@ -29,14 +30,24 @@ const (
 func NewBox() *Box { return stefrt.New((*Box).init) }
 
 // Value returns the field.
-func (s *Box) Value() *Value { return &s.value }
+func (s *Box) Value() *Value {
+	if s == nil {
+		return nil
+	}
+	return &s.value
+}
 
 // Note returns the field.
 // It is the zero value if it is absent.
-func (s *Box) Note() string { return stefrt.IfPresent(s.present&(1<<0), s.note) }
+func (s *Box) Note() string {
+	if s == nil {
+		return ""
+	}
+	return stefrt.IfPresent(s.present&(1<<0), s.note)
+}
 
 // HasNote reports whether Note is present.
-func (s *Box) HasNote() bool { return s.present&(1<<0) != 0 }
+func (s *Box) HasNote() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // SetNote makes Note present and sets it.
 func (s *Box) SetNote(v string) {

@@ -13,6 +13,7 @@ import (
 )
 
 // First is a struct.
+// The getters of a nil value return zero or nil.
 type First struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field
@@ -31,7 +32,12 @@ const (
 func NewFirst() *First { return stefrt.New((*First).init) }
 
 // N returns the field.
-func (s *First) N() uint64 { return s.n }
+func (s *First) N() uint64 {
+	if s == nil {
+		return 0
+	}
+	return s.n
+}
 
 // SetN sets N.
 func (s *First) SetN(v uint64) {
@@ -46,10 +52,15 @@ func (s *First) SetN(v uint64) {
 // Call HasSecond before reading: if it is absent, this may be the value of an earlier record.
 // Call AddSecond before setting: changes of an absent value are not written.
 // It is nil before it is present for the first time.
-func (s *First) Second() *Second { return s.second }
+func (s *First) Second() *Second {
+	if s == nil {
+		return nil
+	}
+	return s.second
+}
 
 // HasSecond reports whether Second is present.
-func (s *First) HasSecond() bool { return s.present&(1<<0) != 0 }
+func (s *First) HasSecond() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // AddSecond makes Second present, with the initial value if it was absent, and
 // returns it.

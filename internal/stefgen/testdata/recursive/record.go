@@ -6,12 +6,11 @@
 package recursive
 
 import (
-	"unsafe"
-
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
 // Record is a struct.
+// The getters of a nil value return zero or nil.
 type Record struct {
 	node               stefrt.Node
 	present            uint64 // a bit for every optional field
@@ -40,20 +39,45 @@ const (
 func NewRecord() *Record { return stefrt.New((*Record).init) }
 
 // Value returns the field.
-func (s *Record) Value() *Value { return &s.value }
+func (s *Record) Value() *Value {
+	if s == nil {
+		return nil
+	}
+	return &s.value
+}
 
 // Chain returns the field.
-func (s *Record) Chain() *Chain { return &s.chain }
+func (s *Record) Chain() *Chain {
+	if s == nil {
+		return nil
+	}
+	return &s.chain
+}
 
 // Mutual returns the field.
-func (s *Record) Mutual() *First { return &s.mutual }
+func (s *Record) Mutual() *First {
+	if s == nil {
+		return nil
+	}
+	return &s.mutual
+}
 
 // Again returns the field.
-func (s *Record) Again() *Value { return &s.again }
+func (s *Record) Again() *Value {
+	if s == nil {
+		return nil
+	}
+	return &s.again
+}
 
 // Shared returns the field.
 // It must not be changed once it is shared: see EditShared and SetShared.
-func (s *Record) Shared() *Shared { return s.shared }
+func (s *Record) Shared() *Shared {
+	if s == nil {
+		return nil
+	}
+	return s.shared
+}
 
 // SetShared sets Shared to a value, which becomes shared; see package stef.
 // Writers of different goroutines must not share a value: use one value for each.
@@ -81,10 +105,15 @@ func (s *Record) EditShared() *Shared {
 // Call HasParent before reading: if it is absent, this may be the value of an earlier record.
 // Call AddParent before setting: changes of an absent value are not written.
 // It is nil before it is present for the first time.
-func (s *Record) Parent() *Record { return s.parent }
+func (s *Record) Parent() *Record {
+	if s == nil {
+		return nil
+	}
+	return s.parent
+}
 
 // HasParent reports whether Parent is present.
-func (s *Record) HasParent() bool { return s.present&(1<<0) != 0 }
+func (s *Record) HasParent() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // AddParent makes Parent present, with the initial value if it was absent, and
 // returns it.
@@ -114,7 +143,12 @@ func (s *Record) UnsetParent() {
 }
 
 // Group returns the field.
-func (s *Record) Group() *Group { return &s.group }
+func (s *Record) Group() *Group {
+	if s == nil {
+		return nil
+	}
+	return &s.group
+}
 
 // String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
@@ -227,146 +261,4 @@ func (s *Record) markAll(c *stefrt.Check) {
 		s.parent.markAll(c)
 	}
 	s.group.markAll(c)
-}
-
-type recordEncoder struct {
-	head   stefrt.StructEncoder
-	value  *valueEncoder
-	chain  *chainEncoder
-	mutual *firstEncoder
-	again  *valueEncoder
-	shared sharedEncoder
-	parent *recordEncoder
-	group  *groupEncoder
-}
-
-func (e *recordEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Struct(name, "Record", &e.head, 1<<5,
-		func(b *stefrt.EncoderBuilder) {
-			e.value = stefrt.ShareEncoder(b, "Value", "Value", (*valueEncoder).register)
-		},
-		func(b *stefrt.EncoderBuilder) {
-			e.chain = stefrt.ShareEncoder(b, "Chain", "Chain", (*chainEncoder).register)
-		},
-		func(b *stefrt.EncoderBuilder) {
-			e.mutual = stefrt.ShareEncoder(b, "First", "Mutual", (*firstEncoder).register)
-		},
-		func(b *stefrt.EncoderBuilder) {
-			e.again = stefrt.ShareEncoder(b, "Value", "Again", (*valueEncoder).register)
-		},
-		stefrt.EncoderOf("Shared", e.shared.register),
-		func(b *stefrt.EncoderBuilder) {
-			e.parent = stefrt.ShareEncoder(b, "Record", "Parent", (*recordEncoder).register)
-		},
-		func(b *stefrt.EncoderBuilder) {
-			e.group = stefrt.ShareEncoder(b, "Group", "Group", (*groupEncoder).register)
-		},
-	)
-}
-
-func (e *recordEncoder) Encode(s *Record) {
-	mask := s.node.Take() & e.head.Mask
-	e.head.Write(mask, e.head.Fields)
-	s.sentPresent = s.present & e.head.OptionalMask
-	e.head.Write(s.sentPresent, e.head.Optional)
-	if mask&RecordFieldValue != 0 {
-		e.value.Encode(&s.value)
-	}
-	if mask&RecordFieldChain != 0 {
-		e.chain.Encode(&s.chain)
-	}
-	if mask&RecordFieldMutual != 0 {
-		e.mutual.Encode(&s.mutual)
-	}
-	if mask&RecordFieldAgain != 0 {
-		e.again.Encode(&s.again)
-	}
-	if mask&RecordFieldShared != 0 {
-		s.sharedSent = e.shared.Encode(s.shared, s.sharedSent)
-	}
-	if mask&RecordFieldParent != 0 && s.present&(1<<0) != 0 {
-		e.parent.Encode(s.parent)
-	}
-	if mask&RecordFieldGroup != 0 {
-		e.group.Encode(&s.group)
-	}
-}
-
-type recordDecoder struct {
-	head   stefrt.StructDecoder
-	value  *valueDecoder
-	chain  *chainDecoder
-	mutual *firstDecoder
-	again  *valueDecoder
-	shared sharedDecoder
-	parent *recordDecoder
-	group  *groupDecoder
-}
-
-func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Struct(name, "Record", &d.head, 1<<5,
-		func(b *stefrt.DecoderBuilder) {
-			d.value = stefrt.ShareDecoder(b, "Value", "Value", (*valueDecoder).register)
-		},
-		func(b *stefrt.DecoderBuilder) {
-			d.chain = stefrt.ShareDecoder(b, "Chain", "Chain", (*chainDecoder).register)
-		},
-		func(b *stefrt.DecoderBuilder) {
-			d.mutual = stefrt.ShareDecoder(b, "First", "Mutual", (*firstDecoder).register)
-		},
-		func(b *stefrt.DecoderBuilder) {
-			d.again = stefrt.ShareDecoder(b, "Value", "Again", (*valueDecoder).register)
-		},
-		stefrt.DecoderOf("Shared", d.shared.register),
-		func(b *stefrt.DecoderBuilder) {
-			d.parent = stefrt.ShareDecoder(b, "Record", "Parent", (*recordDecoder).register)
-		},
-		func(b *stefrt.DecoderBuilder) {
-			d.group = stefrt.ShareDecoder(b, "Group", "Group", (*groupDecoder).register)
-		},
-	)
-}
-
-func (d *recordDecoder) Decode(s *Record) {
-	if !stefrt.Enter(d.head.Alloc, &d.head) {
-		return
-	}
-	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
-	was := s.present
-	s.present = d.head.Read(d.head.Optional)
-	if mask&RecordFieldValue != 0 {
-		d.value.Decode(&s.value)
-	}
-	if mask&RecordFieldChain != 0 {
-		d.chain.Decode(&s.chain)
-	}
-	if mask&RecordFieldMutual != 0 {
-		d.mutual.Decode(&s.mutual)
-	}
-	if mask&RecordFieldAgain != 0 {
-		d.again.Decode(&s.again)
-	}
-	if mask&RecordFieldShared != 0 {
-		s.shared = d.shared.Decode(s.shared)
-	}
-	if s.present&(1<<0) != 0 && s.parent == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.parent))) {
-			s.present = 0
-			stefrt.Leave(d.head.Alloc)
-			return
-		}
-		s.parent = new(Record)
-		s.parent.init(&s.node, RecordFieldParent)
-	}
-	if mask&RecordFieldParent != 0 && s.present&(1<<0) != 0 {
-		if was&(1<<0) == 0 {
-			s.parent.clear()
-		}
-		d.parent.Decode(s.parent)
-	}
-	if mask&RecordFieldGroup != 0 {
-		d.group.Decode(&s.group)
-	}
-	stefrt.Leave(d.head.Alloc)
 }

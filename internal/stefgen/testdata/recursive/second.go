@@ -12,6 +12,7 @@ import (
 )
 
 // Second is a struct.
+// The getters of a nil value return zero or nil.
 type Second struct {
 	node    stefrt.Node
 	s       string
@@ -30,7 +31,12 @@ const (
 func NewSecond() *Second { return stefrt.New((*Second).init) }
 
 // S returns the field.
-func (s *Second) S() string { return s.s }
+func (s *Second) S() string {
+	if s == nil {
+		return ""
+	}
+	return s.s
+}
 
 // SetS sets S.
 func (s *Second) SetS(v string) {
@@ -44,10 +50,20 @@ func (s *Second) SetS(v string) {
 }
 
 // Firsts returns the field.
-func (s *Second) Firsts() *list.Of[First] { return (*list.Of[First])(&s.firsts) }
+func (s *Second) Firsts() *list.Of[First] {
+	if s == nil {
+		return nil
+	}
+	return (*list.Of[First])(&s.firsts)
+}
 
 // ByFirst returns the field.
-func (s *Second) ByFirst() *ByFirst { return &s.byFirst }
+func (s *Second) ByFirst() *ByFirst {
+	if s == nil {
+		return nil
+	}
+	return &s.byFirst
+}
 
 // String returns s as JSON for human readers.
 func (s *Second) String() string { return stefrt.StringOf(s.json) }

@@ -11,6 +11,7 @@ import (
 )
 
 // Holder is a struct.
+// The getters of a nil value return zero or nil.
 type Holder struct {
 	node             stefrt.Node
 	present          uint64 // a bit for every optional field
@@ -32,7 +33,12 @@ func NewHolder() *Holder { return stefrt.New((*Holder).init) }
 
 // Inner returns the field.
 // It must not be changed once it is shared: see EditInner and SetInner.
-func (s *Holder) Inner() *Inner { return s.inner }
+func (s *Holder) Inner() *Inner {
+	if s == nil {
+		return nil
+	}
+	return s.inner
+}
 
 // SetInner sets Inner to a value, which becomes shared; see package stef.
 // Writers of different goroutines must not share a value: use one value for each.
@@ -56,7 +62,12 @@ func (s *Holder) EditInner() *Inner {
 }
 
 // N returns the field.
-func (s *Holder) N() int64 { return s.n }
+func (s *Holder) N() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.n
+}
 
 // SetN sets N.
 func (s *Holder) SetN(v int64) {
@@ -70,10 +81,15 @@ func (s *Holder) SetN(v int64) {
 //
 // Call HasOuter before reading: if it is absent, this may be the value of an earlier record.
 // It must not be changed once it is shared: see EditOuter and SetOuter.
-func (s *Holder) Outer() *Outer { return s.outer }
+func (s *Holder) Outer() *Outer {
+	if s == nil {
+		return nil
+	}
+	return s.outer
+}
 
 // HasOuter reports whether Outer is present.
-func (s *Holder) HasOuter() bool { return s.present&(1<<0) != 0 }
+func (s *Holder) HasOuter() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // SetOuter sets Outer to a value, which becomes shared; see package stef.
 // Writers of different goroutines must not share a value: use one value for each.
