@@ -27,7 +27,8 @@ import (
 // TLS, authentication and interceptors:
 //
 //	server, err := stefgrpc.NewServer()
-//	err = server.Handle(otelstef.MetricsRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+//	// With otelstef.MetricsRoot, Collectors send the full form, which is larger.
+//	err = server.Handle(otelstef.MetricsCompactRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 //		r, err := otelstef.NewMetricsReader(s, s.ReaderOptions()...)
 //		if err != nil {
 //			return err

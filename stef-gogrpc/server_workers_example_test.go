@@ -1,0 +1,91 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-gogrpc"
+)
+
+// A handler that inserts batches on several goroutines: it acknowledges them in any order,
+// and returns when all of them have ended.
+func ExampleServerStream_Ack() {
+	db := &database{}
+	server, err := stefgrpc.NewServer()
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = server.Handle(otelstef.MetricsCompactRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewMetricsReader(s, limited(s)...)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		var inserts sync.WaitGroup
+		slots := make(chan struct{}, 4) // bounds the inserts, and with maxRows the memory
+		failed := make(chan error, 1)
+		var rows []string
+		first := uint64(1) // the record of rows[0]
+		for r.Next() {
+			rows = append(rows, r.Record().Metric().Name()) // a copy: Next changes the record
+			if r.BufferedRecords() > 0 && len(rows) < maxRows {
+				continue
+			}
+			batch, from, to := rows, first, r.Stats().Records
+			rows, first = nil, to+1
+			s.Decoded(to)
+			slots <- struct{}{}
+			inserts.Go(func() {
+				defer func() { <-slots }()
+				if err := db.insert(batch); err != nil {
+					select {
+					case failed <- err:
+					default: // another insert has failed
+					}
+					s.StopReading() // Next returns false soon
+					return
+				}
+				s.Ack(from, to)
+			})
+		}
+		inserts.Wait() // the stream ends when the handler returns, and Ack must not follow
+		select {
+		case err := <-failed:
+			return err // UNAVAILABLE: the client sends the batches again that were not acknowledged
+		default:
+			return r.Err()
+		}
+	}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	g := grpc.NewServer()
+	server.Register(g)
+	go func() { _ = g.Serve(listener) }()
+
+	sendExample(listener.Addr().String())
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		log.Fatal(err)
+	}
+	g.GracefulStop()
+	fmt.Printf("%q stored, %d acknowledged\n", db.rows, server.Stats().AckedRecords)
+	// Output:
+	// ["requests" "errors" ""] stored, 3 acknowledged
+}
