@@ -34,7 +34,7 @@ type Handler interface {
 	// database fails returns the error of the database, and a handler that can
 	// never accept the records of the stream returns an *Error of KindInvalid. If two streams
 	// in a row end with KindInvalid or KindRejected before a Session has sent a record on
-	// them, the Session drops every batch until a stream stays open.
+	// them, its Send fails at once, and is not retryable, until a stream stays open.
 	// Clients receive the text of the error. A panic ends the stream with INTERNAL,
 	// after which clients drop the data that they had sent, and does not affect other streams.
 	ServeSTEF(s *ServerStream) error
