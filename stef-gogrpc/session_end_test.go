@@ -6,6 +6,7 @@ package stefgrpc
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -559,12 +560,15 @@ func TestSessionRefused(t *testing.T) {
 	for _, kind := range []Kind{KindInvalid, KindRejected} {
 		bubble(t, kind.String()+" at once", func(t *testing.T, r *rig) {
 			r.config.Streams = 2
+			var accepts atomic.Bool
 			r.onOpen = func(_ context.Context, _ int, s *fakeStream) error {
-				s.end(errorf(kind, "never"))
+				if !accepts.Load() {
+					s.end(errorf(kind, "never"))
+				}
 				return nil
 			}
 			r.onWriter = func(n int, s *fakeStream) error {
-				if n%2 == 1 { // the end is found while the writer is created, or later
+				if n%2 == 1 && !accepts.Load() { // the end is found while the writer is created, or later
 					<-s.Done()
 					return errorf(KindClosed, "the stream has ended")
 				}
@@ -583,11 +587,10 @@ func TestSessionRefused(t *testing.T) {
 			require.Equal(t, kind, r.session.Stats().Refused.Kind)
 			r.send(load{}).unsent(kind)
 			require.Less(t, len(r.attemptList()), 40, "attempts wait")
-			r.onOpen = nil
+			accepts.Store(true)
 			time.Sleep(20 * time.Second)
 			synctest.Wait()
 			require.Nil(t, r.session.Stats().Refused)
-			r.config.FlushInterval = -1
 			b := r.send(load{})
 			time.Sleep(time.Second)
 			for _, s := range r.streamList() {
