@@ -20,18 +20,18 @@ import (
 )
 
 // The benchmarks of forms compare the compact form with the full one, each with the level
-// of zstd that the exporter selects for it. Each operation is done in both forms in turn, so that what else runs on the machine slows both
-// down:
+// of zstd that the exporter selects for it. Both forms take turns in each operation, so that
+// other load of the machine slows both down:
 //
 //	BenchmarkForms/SIGNAL/set=S/op=encode     Encode and Flush of each part, zstd
 //	BenchmarkForms/SIGNAL/set=S/op=decode     Decode to the end
 //	BenchmarkForms/SIGNAL/set=S/op=iterate    Next to the end, without pdata
 //	BenchmarkForms/SIGNAL/set=S/op=steady     the second half of the records of iterate
 //
-// Each operation is a stream of its own, which op=steady opens and reads half of before
-// its time counts. ns/item is CPU time of the process in the
-// compact form, xfull its ratio to that of the full form, and xbytes the ratio of the
-// bytes. Use an even number of turns, such as -benchtime 10x.
+// Each operation has its own stream. op=steady reads the first half of the stream before its
+// time counts. ns/item is CPU time of the process in the compact form, xfull its ratio to that
+// of the full form, and xbytes the ratio of the bytes. Use an even number of turns, such as
+// -benchtime 10x.
 
 // formsOf are what the benchmarks of forms need beside the signal.
 type formsOf[T any] struct {
@@ -62,8 +62,8 @@ func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
 		var spent [2]time.Duration
 		b.ResetTimer()
 		for turn := 0; b.Loop(); turn++ {
-			// The form that begins changes, because garbage collection of what both have
-			// allocated mostly falls to the second one.
+			// The forms alternate in going first, because most of the garbage collection of
+			// both falls into the second one.
 			for i := range ops {
 				form := (turn + i) % 2
 				start = cpuTime()

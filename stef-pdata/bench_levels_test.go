@@ -64,8 +64,8 @@ func (f *formsOf[T]) levels(b *testing.B, name string, parts []T, settings []lev
 	})
 }
 
-// windowSettings compare windows: the first is the default, 1 MiB, and the last are
-// windows that servers with many streams ask for.
+// windowSettings compare windows: the first is the default, 1 MiB, and the last ones are
+// windows that servers with many streams request.
 var windowSettings = []levelSetting{
 	{"1M", nil},
 	{"512K", []stef.WriterOption{stef.WithWindowBytes(512 << 10)}},

@@ -14,8 +14,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// The benchmarks of regular data compare the bytes of the two forms, with zstd, where the
-// full form needs almost none:
+// The benchmarks of regular data compare the bytes of the two forms, with zstd, for data of
+// which the full form needs almost no bytes:
 //
 //	BenchmarkRegular/metrics/values=V/batches=B/series=S
 //	BenchmarkRegular/logs/batches=B
@@ -39,8 +39,8 @@ func (f *formsOf[T]) regular(b *testing.B, parts []T) {
 
 const regularTime = 1_700_000_000_000_000_000
 
-// regularMetrics returns batches of a point for each of some series of a counter. Its
-// value is that of value for a batch and a series.
+// regularMetrics returns batches of a counter with one point for each series. value returns the
+// value of a point.
 func regularMetrics(batches, series int, value func(batch, series int) int) (parts []pmetric.Metrics) {
 	for batch := range batches {
 		part := pmetric.NewMetrics()

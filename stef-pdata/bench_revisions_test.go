@@ -25,8 +25,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// The benchmarks of revisions measure what a revision writes by default, so that two
-// revisions can be compared: "make before" does it.
+// The benchmarks of revisions measure what a revision writes by default, so that two revisions
+// can be compared, as "make before" does.
 //
 //	BenchmarkRevision/SIGNAL/set=S/op=encode     Encode and Flush of each part, zstd
 //	BenchmarkRevision/SIGNAL/set=S/op=decode     Decode to the end
@@ -34,8 +34,8 @@ import (
 //
 // Each operation is a stream of its own. cpu-ns/item is CPU time of the process.
 //
-// This file is copied to revisions from before the compact form, so it uses only what
-// they have. They need no revisionOptions.
+// This file is copied to revisions from before the compact form, so it uses only functions that
+// they have. These revisions need no revisionOptions.
 
 // revisionOptions returns the options of writers that the exporter sets by default, for
 // each signal.
@@ -50,8 +50,8 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// The functions below read a stream to its end without pdata. After so many records they
-// call mark, if halfway is not 0.
+// The functions below read a stream to its end without pdata. If halfway is not 0, they call
+// mark after this number of records.
 
 func iterateMetrics(stream io.Reader, halfway int, mark func()) error {
 	r, err := otelstef.NewMetricsReader(stream)

@@ -44,7 +44,7 @@ import (
 //
 //	otlp-ns/item, compact-ns/item    median
 //	compact-xotlp, full-xotlp        median of the ratios of a turn, below 1 is faster
-//	compact-xbytes                   bytes of the measured frames by those of OTLP
+//	compact-xbytes                   bytes of the measured frames relative to OTLP
 //	compact-allocs                   allocations for a batch
 
 const (

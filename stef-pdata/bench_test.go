@@ -85,7 +85,7 @@ func eachBatching[T any](b *testing.B, s signal[T], name string, parts []T, one 
 }
 
 // measure runs op, which writes or reads the returned number of bytes, and reports
-// the time per item. otlp is the time in OTLP, or 0 if this is OTLP.
+// the time per item. otlp is the time per item with OTLP, or 0 if op itself uses OTLP.
 func (s *benchSet[T]) measure(b *testing.B, otlp float64, op func() (bytes int)) (perItem float64) {
 	size := 0
 	b.ReportAllocs()

@@ -70,7 +70,7 @@ func TestFieldsInComments(t *testing.T) {
 	}
 }
 
-// A batch without items leaves no frame.
+// A flush after a batch without items writes no frame.
 func TestFlushOfEmptyBatch(t *testing.T) {
 	testFlushOfEmptyBatch(t, descriptors.Metrics)
 	testFlushOfEmptyBatch(t, descriptors.Traces)

@@ -45,7 +45,7 @@ func (d *decoder) init(r reader, b *build.Budget, options []DecoderOption) {
 }
 
 // decode adds records to the batch up to the end of the frame or a limit. add adds
-// the current record; room is how many items the batch may still take, including this
+// the current record; room is the number of items that still fit into the batch, including this
 // one. dropLast removes the last added item.
 func (d *decoder) decode(add func(room int), dropLast func()) error {
 	b := d.budget
@@ -73,14 +73,14 @@ func (d *decoder) decode(add func(room int), dropLast func()) error {
 	return d.err
 }
 
-// reset makes the decoder begin another stream of its reader. What it allocated in advance
-// is for the next batches.
+// reset prepares the decoder for the next stream of its reader. The next batches use the memory
+// that was allocated in advance.
 func (d *decoder) reset() {
 	*d = decoder{r: d.r, budget: d.budget, maxItems: d.maxItems, shared: d.shared}
 }
 
-// maxShared is the size of the batches that may share memory with a later batch. A
-// consumer that keeps one batch can keep as many bytes of other batches in memory.
+// maxShared limits the total size of the consecutive batches that may share memory. A consumer
+// that keeps one of them keeps at most about this many bytes of the others in memory.
 const maxShared = 256 << 10
 
 // detaches reports whether batches from the next one on must not share memory with those
@@ -117,5 +117,5 @@ func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 	d.fault = mapping.CheckContainers(resource, scope)
 }
 
-// reject notes that the record just read is left out.
+// reject adds the current record, which is omitted, to the errors of the batch.
 func (d *decoder) reject(err error) { d.rejected = mapping.AddRecord(d.rejected, d.read, err) }

@@ -18,7 +18,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// A decoder keeps no batch that its caller has dropped: streams may be idle for long.
+// A decoder does not keep a batch in memory that its caller has dropped, because a stream may
+// be idle for long.
 func TestDecodersKeepNoBatch(t *testing.T) {
 	const items, itemBytes = 12, 256 << 10
 	fill := func(m pcommon.Map, i int) {
@@ -45,7 +46,7 @@ func TestDecodersKeepNoBatch(t *testing.T) {
 			batch = nil
 			freed := with - (live() - before)
 			require.GreaterOrEqual(t, freed, int64(items*itemBytes), "of %d", with)
-			_, n = decode() // and so the decoder is still alive
+			_, n = decode() // keeps the decoder alive until here
 			require.Zero(t, n)
 		})
 	}

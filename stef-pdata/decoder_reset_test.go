@@ -32,7 +32,7 @@ type decoding[B any] struct {
 	marshal func(B) ([]byte, error)
 }
 
-// all returns the items of a stream as OTLP, with what ended it.
+// all returns the batches of a stream as OTLP, and all errors.
 func (d decoding[B]) all(t *testing.T) (parts [][]byte, errs []string) {
 	for {
 		batch, err := d.decoder.Decode()

@@ -52,8 +52,8 @@
 // Text bodies of logs are split into a template and parameters if templates repeat
 // and make up most of the text. This makes compressed streams up to a third smaller,
 // but costs time. In compressed streams the encoder estimates from samples whether
-// templates save bytes, for each resource and scope. It uses none while they do not, and
-// none in a first batch of a few records. WithTemplates configures this.
+// templates save bytes, for each resource and scope. While they do not, and in a small first
+// batch, it writes bodies without templates. WithTemplates configures this.
 //
 // The file benchmarks/converters.md lists sizes and times for real data sets.
 //

@@ -41,8 +41,8 @@ func NewLogsEncoder(w *otelstef.LogsWriter, options ...EncoderOption) *LogsEncod
 }
 
 // Reset prepares the encoder for the next stream of its writer, which must have been
-// reset before. The bytes of that stream are those that a new encoder writes: only
-// memory is kept, no content. Losses counts from 0 again.
+// reset before. The encoder writes the same bytes as a new encoder: it keeps memory, but no
+// content. Losses counts from 0 again.
 func (e *LogsEncoder) Reset() {
 	e.reset(features.OfLogs(e.w.Fields()))
 	e.write.Reset()
@@ -111,8 +111,8 @@ func (e *LogsEncoder) encodeScopes(sls plog.ScopeLogsSlice) error {
 }
 
 // chunk is how many log records are examined before they are written. They stay in
-// the processor cache in between. Each chunk decides anew whether templates pay, so they
-// begin in a large batch nearly as early as in many small ones.
+// the processor cache in between. Each chunk decides anew whether templates pay, so in a large
+// batch templates begin nearly as early as in many small batches.
 const chunk = 512
 
 // writeRecords writes log records in their order.

@@ -15,13 +15,14 @@ type Templates uint8
 
 // The choices.
 const (
-	// TemplatesAuto splits bodies in compressed streams if the bytes that this saves are
-	// worth its CPU time at both ends. In streams that are not compressed it would save far
-	// more bytes, but take more time than everything else.
+	// TemplatesAuto splits bodies in compressed streams if the saved bytes are worth the CPU
+	// time at both ends. It splits none in uncompressed streams: that would save far more
+	// bytes, but take more time than all other work.
 	TemplatesAuto Templates = iota
 	// TemplatesOff writes all bodies as they are.
 	TemplatesOff
-	// TemplatesOn splits bodies in any stream, in compressed ones if this saves bytes.
+	// TemplatesOn splits bodies in uncompressed streams, and in compressed streams if this
+	// saves bytes.
 	TemplatesOn
 )
 

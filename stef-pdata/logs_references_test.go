@@ -22,8 +22,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// repeating returns log records whose bodies repeat much of the rest of the record.
-// broken of a hundred repeat something slightly different.
+// repeating returns log records whose bodies repeat much of the rest of the record. broken
+// percent of them repeat a slightly different text.
 func (r *random) repeating(n, broken int) plog.Logs {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -119,9 +119,9 @@ func TestReferencesAreUndone(t *testing.T) {
 	require.Greater(t, references, 4000)
 }
 
-// copying returns log records whose attributes repeat ids, the time and the body, as
-// libraries and Collectors write them. broken of a hundred repeat something slightly
-// different. clashes adds texts that look like references.
+// copying returns log records whose attributes repeat ids, the time and the body, as libraries
+// and Collectors write them. broken percent of them repeat a slightly different text. clashes
+// adds texts that look like references.
 func (r *random) copying(n, broken int, clashes bool) plog.Logs {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()

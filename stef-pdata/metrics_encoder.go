@@ -39,8 +39,8 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter, options ...EncoderOption) *Met
 }
 
 // Reset prepares the encoder for the next stream of its writer, which must have been
-// reset before. The bytes of that stream are those that a new encoder writes: only
-// memory is kept, no content. Losses counts from 0 again.
+// reset before. The encoder writes the same bytes as a new encoder: it keeps memory, but no
+// content. Losses counts from 0 again.
 func (e *MetricsEncoder) Reset() {
 	e.reset(features.OfMetrics(e.w.Fields()))
 	e.initWrite()

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// sorter collects the points of a batch, which are written in another order.
+// sorter collects the points of a batch to write them in sorted order.
 type sorter struct {
 	sets     intern.Sets
 	written  uint32 // the attribute set in the record
@@ -204,7 +204,7 @@ func (s *sorter) end() {
 	s.entries, s.sources = s.entries[:0], s.sources[:0]
 }
 
-// point sets the point of an entry, or reports why it cannot.
+// point sets the point of an entry. If it cannot, it reports the reason and returns false.
 func (e *MetricsEncoder) point(x *entry) bool {
 	point := e.rec.Point()
 	if x.kind == entrySource {

@@ -170,9 +170,8 @@ func TestMaxItemsOfMetrics(t *testing.T) {
 	require.Len(t, decodeMetrics(t, stream), 1)
 }
 
-// Without items nothing is written.
-// TestNewSeries: batches in which most series are new are sorted in another way, and return the
-// same points. The series of the last batches repeat, and are still sorted alike.
+// TestNewSeries: batches in which most series are new are sorted by another method, and lose no
+// points. The series of the last batches repeat.
 func TestNewSeries(t *testing.T) {
 	var mds []pmetric.Metrics
 	for b := range 12 {

@@ -24,7 +24,7 @@ func (r random) traces() ptrace.Traces    { return r.Traces() }
 func (r random) manySpans() ptrace.Traces { return r.ManySpans() }
 func (r random) logs() plog.Logs          { return r.Logs() }
 
-// fewLogs is logs without containers that hold many log records, for fuzzing.
+// fewLogs returns logs for fuzzing, without scopes of more than three log records.
 func fewLogs(seed uint64) plog.Logs {
 	ld := newRandom(seed).logs()
 	for _, rl := range ld.ResourceLogs().All() {

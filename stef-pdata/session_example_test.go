@@ -21,8 +21,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// batchWriter writes the logs of one stream of a session. Those of metrics and traces
-// differ in the types only.
+// batchWriter writes the logs of one stream of a session. Writers of metrics and traces differ
+// only in their types.
 type batchWriter struct {
 	*otelstef.LogsWriter // has Flush, BufferedBytes and Close
 	encoder              *stefpdata.LogsEncoder
@@ -106,7 +106,7 @@ func serveLogs() (address string, stop func()) {
 		}
 		defer r.Close()
 		for r.Next() {
-			body, _ := r.Record().Record().Body().Text() // of both forms of text
+			body, _ := r.Record().Record().Body().Text() // plain text, or a template with its parameters
 			fmt.Printf("the server has %q\n", body)
 			if r.BufferedRecords() == 0 {
 				s.AckUpTo(r.Stats().Records)

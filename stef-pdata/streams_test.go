@@ -19,7 +19,7 @@ import (
 	descriptors "github.com/otelstef/stef/internal/signal"
 )
 
-// What the tests of all signals do with streams; B is the type of a batch.
+// Functions on streams for the tests of all signals. B is the type of a batch.
 
 func unmarshal[B any](tb testing.TB, d *descriptors.Descriptor[B], parts [][]byte) (batches []B) {
 	tb.Helper()
@@ -125,8 +125,8 @@ func requireRefused[B any](tb testing.TB, d *descriptors.Descriptor[B], mode ste
 	require.Equal(tb, 2*left, written)
 }
 
-// Of a frame that is cut off no items are returned, of a damaged frame those before the damage.
-// The items of earlier frames are returned, and then the error.
+// A truncated frame returns no items. A damaged frame returns the items before the damage. The
+// items of earlier frames are returned first, and the error last.
 func TestBrokenStreams(t *testing.T) {
 	testBrokenStream(t, descriptors.Metrics, recordedMetrics(t)[:3])
 	testBrokenStream(t, descriptors.Traces, recordedTraces(t)[:3])

@@ -142,7 +142,7 @@ func (w *backward) value(v *otelstef.AnyValue) {
 	}
 }
 
-// body writes the field of an AnyValue.
+// body is value for a value of a body.
 func (w *backward) body(v *otelstef.BodyValue) {
 	switch v.Type() {
 	case otelstef.BodyValueTypeString:

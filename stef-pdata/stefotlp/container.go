@@ -48,15 +48,15 @@ func (e *encoder) prefetch(x extent) {
 // data.
 const maxTouched = 256 << 10
 
-// Losses returns the content of the messages that the stream does not carry so far.
+// Losses returns what the schema of the stream could not carry so far.
 func (e *encoder) Losses() Losses {
 	losses := e.losses
 	losses.UnknownFields = e.unknown
 	return losses
 }
 
-// start prepares the encoder for a message, after it has gone through all resources
-// to verify that they are complete.
+// start verifies that no resource of a message is truncated, and prepares the encoder for the
+// message.
 func (e *encoder) start(b []byte) error {
 	if len(b) > maxMessageBytes {
 		return &WireError{Err: fmt.Errorf("%w: %d bytes", errTooLong, len(b))}
@@ -131,7 +131,7 @@ func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) e
 	return nil
 }
 
-// home is the content of a ResourceX or ScopeX except its items.
+// home is the content of a ResourceX or ScopeX (see tagResources) except its items.
 type home struct {
 	container extent // range in e.key
 	url       extent // range in e.key

@@ -47,7 +47,7 @@ func TestMaxItems(t *testing.T) {
 	f(-1, 1)
 }
 
-// Of a frame that is cut off nothing is returned, of a damaged frame what is before the damage.
+// A truncated frame returns nothing. A damaged frame returns the items before the damage.
 func TestBrokenStream(t *testing.T) {
 	stream := traces.encode(t, fixture(t, fixtures.Traces()))
 	r, err := otelstef.NewSpansReader(bytes.NewReader(stream[:len(stream)-1]))
@@ -116,7 +116,8 @@ func left(t *testing.T, appendOTLP func([]byte) ([]byte, error)) (stefotlp.Recor
 	return left, len(b)
 }
 
-// Records omitted before a stream breaks are also reported, and then the break.
+// If records were omitted before a stream breaks, these are reported first, and then the error
+// of the stream.
 func TestRecordsBeforeABreak(t *testing.T) {
 	good := func(rec *otelstef.Metrics) { rec.Point().Value().SetInt64(1) }
 	bad := func(rec *otelstef.Metrics) { rec.Point().SetFlags(1 << 32) }
@@ -158,7 +159,7 @@ func TestMetricsRecordsThatAreNoOTLP(t *testing.T) {
 			require.NotZero(t, n)
 			metrics.decoded(t, stream)
 
-			// On its own, the record leaves no containers.
+			// If the stream has only this record, the message has no containers.
 			r, err = otelstef.NewMetricsReader(bytes.NewReader(metricsRecords(t, change)))
 			require.NoError(t, err)
 			errs, n = left(t, stefotlp.NewMetricsDecoder(r).AppendOTLP)

@@ -143,8 +143,8 @@ type optional struct {
 
 func optionalAt(b []byte, at int) optional { return optional{float64At(b, at), true} }
 
-// runs adds the fixed64 numbers of a field to their bytes. As in pdata, a packed
-// field replaces all earlier numbers.
+// runs adds the fixed64 numbers of the field at b[at:] to have, the bytes of the numbers of
+// earlier fields. As in pdata, a packed field replaces all earlier numbers.
 func runs(have []byte, b []byte, at int, tag uint64) (bytes []byte, next int) {
 	if tag&7 == wireBytes {
 		from, to := bytesAt(b, at)

@@ -19,7 +19,7 @@ type pooled[T any] struct {
 
 	lost int // entity references of a resource that the stream does not carry
 
-	// These are set for metrics.
+	// The following fields are set only for metrics.
 	number int        // number of the metric in its pool
 	bounds string     // last bounds of the points, as bytes
 	bound  *pooled[T] // the variant of the metric with those bounds

@@ -54,7 +54,7 @@ func TestVectors(t *testing.T) {
 			t.Run(filepath.Base(path), func(t *testing.T) {
 				stream, err := os.ReadFile(path)
 				require.NoError(t, err)
-				if filepath.Base(path) == "m_userdata_long.stef" { // longer than we take
+				if filepath.Base(path) == "m_userdata_long.stef" { // user data that is too long
 					return
 				}
 				s.decoded(t, stream)

@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-// signal is what a message can be.
+// signal describes the messages of one signal.
 type signal struct {
 	name, encoder string
 	message       *shape // the whole message, without attributes
@@ -64,8 +64,7 @@ func (s *signal) fits(b []byte) bool {
 	return c.message(s.message, b, 0, 0) && c.unknown == 0
 }
 
-// foreign returns the error of a message of another signal, and nil if b is not
-// recognized as one.
+// foreign returns an error if b is recognized as a message of another signal.
 func (s *signal) foreign(b []byte) error {
 	for _, other := range signals {
 		if other != s && other.fits(b) {
@@ -83,8 +82,8 @@ var formats = []struct{ start, hint string }{
 	{"STEF", "it is a STEF stream, not OTLP: read it with a reader of package otelstef"},
 }
 
-// looksLike returns what b seems to be if it is no message, and otherwise the reason why
-// it is none.
+// looksLike is called for bytes that are no message. It returns what they seem to be, or reason
+// if it does not recognize them.
 func looksLike(b []byte, reason string) string {
 	for _, f := range formats {
 		if bytes.HasPrefix(b, []byte(f.start)) {

@@ -49,7 +49,8 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// An error of an item of the own signal remains one.
+// A damaged item of the encoder's own signal is reported as an item, not as a message of
+// another signal.
 func TestDamagedItemIsNotForeign(t *testing.T) {
 	for _, own := range signals {
 		_, err := own.encode(t, inScope([]byte{0x0d, 1, 2})) // cut off in every signal
@@ -59,7 +60,7 @@ func TestDamagedItemIsNotForeign(t *testing.T) {
 	}
 }
 
-// What is given instead of a message is named.
+// The error names what the bytes seem to be instead of a message.
 func TestLooksLike(t *testing.T) {
 	message := inScope(gauge(point()))
 	require.Less(t, len(message), 100)

@@ -5,8 +5,8 @@ package stefotlp
 
 // Tags of the fields of OTLP: the number of the field and its wire type.
 
-// Tags of the containers of all signals: the message of a signal, ResourceX and
-// ScopeX.
+// Tags of the containers of all signals. ResourceX stands for ResourceMetrics, ResourceSpans
+// and ResourceLogs, and ScopeX for ScopeMetrics, ScopeSpans and ScopeLogs.
 const (
 	tagResources = 1<<3 | wireBytes // in the message of a signal
 	tagScopes    = 2<<3 | wireBytes // in a ResourceX

@@ -76,7 +76,7 @@ func bytesAt(b []byte, at int) (from, to int) {
 	return from, from + int(n)
 }
 
-// extentAt is run for a message that is already checked.
+// extentAt is bytesAt for a message that is already checked.
 func extentAt(b []byte, at int) extent {
 	n := uint64(b[at])
 	if at++; n >= 0x80 {
@@ -197,7 +197,7 @@ func appendString(dst []byte, tag byte, v string) []byte {
 
 // Rooms are the bytes reserved for the length of a message when it is not known
 // before the message is written. A length that is shorter than its room is padded,
-// which protobuf allows. Only with rooms of one byte, the message is moved instead.
+// which protobuf allows. A length that is longer than its room moves the message.
 const (
 	roomPart      = 1 // messages in items
 	roomItem      = 2

@@ -10,8 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Budget limits the size of one decoded batch. A short stream can refer to a large
-// text many times: its memory is shared, but the batch as OTLP repeats it.
+// Budget limits the size of one decoded batch. A short stream can refer to a large text many
+// times. The references share the memory of the text, but OTLP repeats it.
 type Budget struct {
 	// Spent is an upper estimate of both the OTLP size and the memory of the batch.
 	// Each use of a text counts.
@@ -27,8 +27,8 @@ type Budget struct {
 const maxRecordBytes = 4 * mapping.MaxItemBytes
 
 // Full reports whether a batch must end before the record that follows record n. state
-// is the memory of the reader. Its growth during the batch counts, because records can
-// add entries to dictionaries, and other memory, that are not part of the batch.
+// is the memory of the reader. Its growth during the batch counts, because records can add
+// dictionary entries and other data that are not part of the batch.
 func (b *Budget) Full(n, state int) bool {
 	if n <= 1 || state < b.state {
 		b.state = state

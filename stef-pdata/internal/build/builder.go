@@ -19,7 +19,7 @@ type Builder struct {
 // Sizes in pdata, in bytes without text. Each is greater than the size in OTLP.
 const (
 	builtValueBytes     = 64  // an attribute or nested value
-	builtBytesBytes     = 32  // the object of a value of bytes, and how the runtime rounds it and the bytes
+	builtBytesBytes     = 32  // the object of a bytes value; the runtime rounds up the sizes of the object and of the bytes
 	builtContainerBytes = 192 // a resource, scope or metric
 )
 
@@ -62,7 +62,7 @@ func (b *Builder) value(dst pcommon.Value, src *otelstef.AnyValue) {
 func (b *Builder) array(dst pcommon.Slice, src *otelstef.AnyValue) {
 	elements := src.Array()
 	n := elements.Len()
-	b.Spent += (1 + n) * builtValueBytes // an empty one is an object, too
+	b.Spent += (1 + n) * builtValueBytes // plus 1: an empty array or map is an object, too
 	dst.EnsureCapacity(n)
 	for i := range n {
 		b.value(dst.AppendEmpty(), elements.At(i))

@@ -37,7 +37,7 @@ type resourceEntry struct {
 // Value returns the value of an id.
 func (p *Resources) Value(id uint32) *otelstef.Resource { return p.entries[id].value }
 
-// First returns the first id that has the value of an id.
+// First returns the first id with the same value as id.
 func (p *Resources) First(id uint32) uint32 { return p.entries[id].first }
 
 // RankByValue ranks all ids.

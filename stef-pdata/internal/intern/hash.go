@@ -20,7 +20,7 @@ func (h *hash) attributes(m pcommon.Map) {
 	}
 }
 
-// pairs is attributes for maps whose order does not matter.
+// pairs hashes a map like attributes, but ignores the order of its pairs.
 func (h *hash) pairs(m pcommon.Map) {
 	sum := uint64(m.Len())
 	for k, v := range m.All() {

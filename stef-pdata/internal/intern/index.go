@@ -25,11 +25,11 @@ const (
 	MaxHeldBytes  = 16 << 20
 )
 
-// maxIdle is the largest number of elements of a map that is cleared and reused: the time
-// to clear a map grows with the most elements that it ever had.
+// maxIdle is the maximum number of elements of a map that is cleared and reused. A larger map
+// is dropped: the time to clear a map depends on the largest size that it ever had.
 const maxIdle = 1 << 9
 
-// emptied returns m without its elements, or nil.
+// emptied returns m without its elements, or nil if m is too large to be reused.
 func emptied[K comparable, V any](m map[K]V) map[K]V {
 	if len(m) > maxIdle {
 		return nil

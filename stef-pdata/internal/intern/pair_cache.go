@@ -39,8 +39,8 @@ type Pair struct {
 	Bits   uint64                // the value, if it is a scalar other than text
 }
 
-// pairSlot is a pair: the words and the lengths of both texts, and the result. It
-// fills a cache line.
+// pairSlot is a cached pair: two words (see codec.Words) and the length of each text, and the
+// result. It fills a cache line.
 type pairSlot struct {
 	key0, key1, value0, value1 uint64
 	lengths                    uint64
@@ -54,8 +54,8 @@ const (
 	// pairGrowth is the number of bits by which the size of a cache grows when half of it is
 	// used.
 	pairGrowth = 3
-	// longLengths are the bits of lengths that are set only if a text may be longer
-	// than its words.
+	// longLengths are the bits of lengths that are set only if a text may be too long to be
+	// compared by its words alone.
 	longLengths = ^uint64((codec.ShortText-1)<<32 | codec.ShortText - 1)
 	// maxValue is the length of the longest value to look up. Longer ones seldom
 	// recur.
@@ -172,7 +172,7 @@ func (c *PairCache) set(slot, pair *pairSlot) {
 func (c *PairCache) grow() {
 	old := c.slots
 	c.slots = make([]pairSlot, min(len(old)<<pairGrowth, 1<<pairBits))
-	clear(c.used) // they would hold the old slots
+	clear(c.used) // the pointers would keep the old slots in memory
 	c.used, c.pairs = c.used[:0], 0
 	for i := range old {
 		if s := &old[i]; s.number != 0 {

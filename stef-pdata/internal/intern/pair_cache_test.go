@@ -56,7 +56,7 @@ func TestPairCache(t *testing.T) {
 	for round := range 6000 {
 		for i := range pairs {
 			p := &pairs[i]
-			// Most repeat, and are long or short alike.
+			// Most pairs repeat, with values of many lengths.
 			p.Key.Text, p.Value.Text = someText(rnd), someText(rnd)
 			if rnd.IntN(3) > 0 {
 				p.Key.Text, p.Value.Text = "key", strings.Repeat("v", rnd.IntN(40))

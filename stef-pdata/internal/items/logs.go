@@ -46,7 +46,7 @@ func (w *Logs) Reset() {
 // References reports whether the last log record may have references.
 func (w *Logs) References() bool { return w.references.references() }
 
-// Drop drops the log records that were set.
+// Drop releases the references to the log records that were set.
 func (w *Logs) Drop() {
 	w.Split.Begin()
 	w.references.end()
@@ -155,8 +155,8 @@ func (w *Logs) template(dst *otelstef.BodyTemplate, b *template.Body) error {
 }
 
 // ObservedSizes estimates whether the observed times of log records are smaller as
-// distances to their times. Log records of one poll have almost the same observed time;
-// in those of an SDK it is close to the time.
+// distances to their times. Log records that a Collector reads at once have almost the same
+// observed time. Log records of an SDK have an observed time that is close to their time.
 type ObservedSizes struct{ absolute, delta differences }
 
 func (s *ObservedSizes) Add(lr plog.LogRecord) {

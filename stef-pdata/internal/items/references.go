@@ -20,9 +20,10 @@ import (
 // to each record, and events whose main fields a Collector copies into attributes. A
 // reference replaces such a text, and is the same in each record.
 //
-// Whether a text repeats another one usually depends on its key only. So the repeated
-// text is searched for only in a few records of each key, and compared in all others.
-// While no key has a habit, most log records are not examined at all.
+// What a text repeats, if anything, usually depends on its key only. This is called the habit
+// of the key. So the repeated text is searched for only in a few records of each key. In all
+// other records, the text is only compared with the one that the habit names. While no key has
+// a habit, most log records are not examined at all.
 //
 // spec: #compact-references
 type references struct {
@@ -37,7 +38,7 @@ type references struct {
 	ids        [2]idText
 	time       []byte
 	pairs      []bodyPair // of the structured body
-	count      int        // number of pairs of the body, also those without a text
+	count      int        // number of pairs of the body, including those without a text
 	attributes habitTable
 	bodies     habitTable
 }
@@ -54,11 +55,11 @@ type bodyPair struct{ key, text string }
 type habit struct {
 	key          string
 	ref          string // "" if they repeat nothing known
-	seen, next   int    // number of values, and from which on to search again
+	seen, next   int    // number of values, and the number at which to search again
 	hits, misses int
 }
 
-// habitTable is the habits of the keys of attributes, or of the keys of bodies.
+// habitTable holds the habits of the keys of attributes, or those of the keys of bodies.
 type habitTable struct {
 	recent [64]*habit // by the position of the pair
 	keys   map[string]*habit
@@ -66,8 +67,8 @@ type habitTable struct {
 }
 
 const (
-	// maxHabits is the maximum number of keys with habits, and maxHabitKey that of the
-	// bytes of such a key. They bound the memory of a stream.
+	// maxHabits is the maximum number of keys with habits. maxHabitKey is the maximum length of
+	// such a key, in bytes. Both bound the memory of a stream.
 	maxHabits   = 1 << 10
 	maxHabitKey = 1 << 8
 	// minReferred is the minimum length of a text that is replaced. Shorter ones rarely
@@ -77,10 +78,10 @@ const (
 	// examined.
 	searchFirst = 64
 	searchEvery = 32
-	// mostCompared is the maximum number of keys with references with which a key is
-	// compared.
+	// hasReference compares a key with the keys that have a reference only if there are at most
+	// mostCompared of these.
 	mostCompared = 4
-	// someMisses is how many values may differ before a habit has matched often.
+	// someMisses is the number of values that may differ in addition to one for each match.
 	someMisses = 4
 )
 
@@ -107,10 +108,10 @@ func (t *habitTable) of(i int, key string) *habit {
 	return h
 }
 
-// hasReference reports whether the habit of a key is a reference.
+// hasReference reports whether the habit of a key may be a reference.
 func (t *habitTable) hasReference(key string) bool {
 	if len(t.refers) > mostCompared {
-		return true // perhaps: the habit says it
+		return true // too many to compare: the caller looks up the habit
 	}
 	for _, h := range t.refers {
 		if h.key == key {
@@ -251,7 +252,7 @@ func (r *references) first(key string) string {
 	return ""
 }
 
-// id returns the text of the trace id, 0, or the span id, 1.
+// id returns the text of the trace id (i is 0) or of the span id (i is 1).
 func (r *references) id(i int) []byte {
 	x := &r.ids[i]
 	if x.made {

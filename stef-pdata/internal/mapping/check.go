@@ -152,7 +152,7 @@ func CheckSpan(s *otelstef.Span) error {
 	return nil
 }
 
-// checkSpanNumbers returns an error for the number that is too large.
+// checkSpanNumbers checks the numbers that have 32 bits in OTLP.
 func checkSpanNumbers(s *otelstef.Span) error {
 	if err := Fits32("Span.Flags", s.Flags()); err != nil {
 		return err

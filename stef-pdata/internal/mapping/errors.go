@@ -30,7 +30,8 @@ type ItemError struct {
 	// Offset is where the item, the container or the damaged field begins in the
 	// message, or -1 if the item is not part of a message.
 	Offset int
-	// Items is how many items were left out. Damaged containers may hide some.
+	// Items is how many items were left out. In a damaged container, some items may not be
+	// counted.
 	Items int
 	// Field is the path of the bad field, from the item or container down.
 	Field string
@@ -57,8 +58,8 @@ func (e *ItemError) Error() string {
 	return b.String()
 }
 
-// maxPath is the number of bytes of a path in a message. Paths of deeply nested values are
-// longer.
+// maxPath is the maximum length of a path in an error text, in bytes. Longer paths, as of
+// deeply nested values, are shortened.
 const maxPath = 160
 
 // shortPath returns a path without its middle if it is long.

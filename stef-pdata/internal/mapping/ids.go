@@ -57,8 +57,8 @@ func Unset(id []byte) bool {
 }
 
 // DecodeID sets dst to an id that a stream holds raw, as hexadecimal text, or unset.
-// dst must be zero and have the length of the id. DecodeID returns false if that is
-// not an id.
+// dst must be zero and have the length of the id. DecodeID returns false if id has none of
+// these forms.
 //
 // spec: #otlp-common
 func DecodeID(dst, id []byte) bool {

@@ -30,7 +30,8 @@ func (r *Ranking) RankByID(n int) {
 	r.Top = uint32(n)
 }
 
-// Rank ranks the ids up to n. It may already know the ranks of some.
+// Rank ranks the ids up to n by value. It sorts only the new ids and merges them into the
+// existing order.
 func (r *Ranking) Rank(n int, compare func(a, b uint32) int) {
 	if len(r.order) == n {
 		return
@@ -44,7 +45,7 @@ func (r *Ranking) Rank(n int, compare func(a, b uint32) int) {
 	merged := r.spare[:0]
 	ranks := append(r.Ranks[:len(r.Ranks):len(r.Ranks)], make([]uint32, n+1-len(r.Ranks))...)
 	rank := uint32(0)
-	// place assigns to an id the next rank, or the rank of the id before it.
+	// place assigns the next rank to an id. On a tie, it assigns the rank of the id before it.
 	place := func(id uint32, tie bool) {
 		if !tie || len(merged) == 0 {
 			rank++
@@ -52,7 +53,7 @@ func (r *Ranking) Rank(n int, compare func(a, b uint32) int) {
 		merged = append(merged, id)
 		ranks[id] = rank
 	}
-	done := 0 // ids of old that are placed
+	done := 0 // number of ids of old that are placed
 	keep := func(to int) {
 		for ; done < to; done++ {
 			id := old[done]

@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// chunkBytes is the size of the largest chunk. The runtime adds a word to objects of
-	// that size that have pointers, and rounds 4 KiB and a word up to 4864 bytes.
+	// chunkBytes is the size of the largest chunk. It leaves room for the word that the runtime
+	// adds to objects of this size with pointers: the runtime would round 4 KiB plus a word up
+	// to 4864 bytes.
 	chunkBytes = 4<<10 - 8
 	// firstObjects is the number of objects in the first chunk. Each further chunk has
 	// twice as many, so that a short stream wastes little.
@@ -22,28 +23,28 @@ type chunk struct {
 	slice reflect.Type // []T
 	size  uintptr      // size of T
 	base  unsafe.Pointer
-	at, n int // at of the n objects at base are used
-	more  int // objects of earlier chunks since renew that are used
+	at, n int // base has n objects, and the first at of them are used
+	more  int // number of used objects in the earlier chunks since renew
 }
 
 func chunkOf(t reflect.Type) chunk { return chunk{slice: reflect.SliceOf(t), size: t.Size()} }
 
-// renew begins a new chunk with the next object. It has as many objects as were used since
-// the last renew, if that is less than before.
+// renew makes the next object begin a new chunk. If few objects were used since the last renew,
+// the new chunk has only about as many.
 func (c *chunk) renew() {
 	c.count()
 	c.n = min(c.n, c.more/2)
 	c.base, c.at, c.more = nil, c.n, 0
 }
 
-// count counts the objects of a chunk that are used when the chunk ends.
+// count adds the used objects of the current chunk, which ends, to more.
 func (c *chunk) count() {
 	if c.base != nil {
 		c.more += c.at
 	}
 }
 
-// one returns an object, which is zero.
+// one returns a zeroed object.
 func (c *chunk) one() unsafe.Pointer {
 	if c.at == c.n {
 		c.grow()
@@ -53,8 +54,8 @@ func (c *chunk) one() unsafe.Pointer {
 	return p
 }
 
-// run returns n consecutive objects, which are zero. If n is 0, it returns nil, because a
-// pointer to the end of a chunk would be outside the chunk.
+// run returns n consecutive zeroed objects. If n is 0, it returns nil, because a pointer to the
+// end of a chunk would be outside the chunk.
 func (c *chunk) run(n int) unsafe.Pointer {
 	if n == 0 {
 		return nil

@@ -6,9 +6,10 @@
 // decoder. A chunk has at most chunkBytes bytes, so a consumer that keeps one object
 // keeps little else.
 //
-// Attributes and bodies of one batch that have the same text of a dictionary share the object
-// that holds it. pdata never changes such an object; it replaces it. The package checks this,
-// and again from time to time, because a feature gate of pdata makes it reuse them.
+// Attributes and bodies of one batch share an object if they have the same dictionary text.
+// This is safe because pdata replaces such an object instead of changing it. A feature gate of
+// pdata disables this property, so the package checks it at the start and again for each set of
+// chunks.
 //
 // The types of these objects are internal to pdata. The package finds them by
 // reflection and checks that they are laid out as it expects. Chunks have exactly these

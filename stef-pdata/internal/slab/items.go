@@ -98,8 +98,8 @@ func (p *Structs[S]) Reserve(s S, n int) {
 	*l = list{p.elements.run(n), 0, n}
 }
 
-// mostStructs is the number of structs in the longest slice that is part of a chunk.
-// Longer ones would waste the ends of chunks.
+// mostStructs is the maximum length of a slice that is allocated in a chunk. Longer slices
+// would waste the ends of chunks.
 const mostStructs = 4
 
 // elementOf returns the type of the elements of a slice of pdata, or nil if it does

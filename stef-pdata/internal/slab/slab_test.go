@@ -170,7 +170,8 @@ func TestChunksMatchPdata(t *testing.T) {
 	}
 }
 
-// Elements that consumers append do not overwrite the objects of other slices.
+// Values of a batch share a box if they have the same text. A change of one of them does not
+// change the others.
 func TestTextsShareBoxes(t *testing.T) {
 	require.True(t, theLayout.shares)
 	text := strings.Clone("text")
@@ -210,7 +211,7 @@ func TestTextsShareBoxes(t *testing.T) {
 	}
 }
 
-// With pools, pdata uses boxes again.
+// If its pools are enabled, pdata reuses boxes, so values must not share them.
 func TestPoolsOfPdataShareNoBoxes(t *testing.T) {
 	const gate = "pdata.useProtoPooling"
 	require.NoError(t, featuregate.GlobalRegistry().Set(gate, true))
@@ -303,5 +304,5 @@ func TestChunksAllocateSeldom(t *testing.T) {
 		}
 		pairs.End()
 	})
-	require.Less(t, n, 1.0) // pdata makes 6 objects
+	require.Less(t, n, 1.0) // pdata allocates 6 objects
 }

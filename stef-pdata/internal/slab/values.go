@@ -26,7 +26,8 @@ func (b *box) set(p unsafe.Pointer) unsafe.Pointer {
 	return object
 }
 
-// boxOf returns the box for the value of a field, whose kind must be kind.
+// boxOf returns the box for the value that a field of type any holds. ok is false unless the
+// value is a pointer to a struct with a single field of this kind.
 func boxOf(field reflect.Value, kind reflect.Kind) (b box, ok bool) {
 	if field.Kind() != reflect.Interface || field.NumMethod() != 0 || field.Elem().Kind() != reflect.Pointer {
 		return b, false
@@ -38,7 +39,7 @@ func boxOf(field reflect.Value, kind reflect.Kind) (b box, ok bool) {
 	return box{chunkOf(t), (*dynamic)(field.Addr().UnsafePointer()).typ}, true
 }
 
-// layout is what the package knows of the types of pdata.
+// layout describes the types of pdata and holds the chunks of their objects.
 type layout struct {
 	known                         bool
 	pair                          chunk // key and value
@@ -58,8 +59,8 @@ type layout struct {
 // boxed finds texts in the boxes of a batch by their addresses.
 type boxed struct {
 	boxes [256]*string
-	// set are the first places in boxes that were set. Small batches need few, and
-	// clearing all of boxes would take a good part of the time for one.
+	// set are the first places in boxes that were set. After a small batch only these are
+	// cleared, because clearing all of boxes takes long in comparison.
 	set [32]uint8
 	n   int // number of places that were set
 }
@@ -165,7 +166,7 @@ var theLayout = func() (l layout) {
 	return l
 }()
 
-// changes are changes of a value, which is in a map with the key "key".
+// changes are ways to change a value that is in a map under the key "key".
 var changes = []func(pcommon.Value, pcommon.Map){
 	func(v pcommon.Value, _ pcommon.Map) { v.SetInt(1) },
 	func(v pcommon.Value, _ pcommon.Map) { v.SetStr("other") },
@@ -176,9 +177,9 @@ var changes = []func(pcommon.Value, pcommon.Map){
 	func(_ pcommon.Value, m pcommon.Map) { m.Clear() },
 }
 
-// keepsBox reports whether a change of a value does not change its box, so that another
-// value may share the box. pdata allocates a new box for each new content. With its pools,
-// which are off unless a feature gate enables them, it clears the box and uses it again.
+// keepsBox reports whether a change of a value leaves its box unchanged, so that another value
+// may share the box. By default pdata allocates a new box for new content. If a feature gate
+// enables the pools of pdata, pdata clears and reuses the box.
 func (l *layout) keepsBox(change func(pcommon.Value, pcommon.Map)) bool {
 	m := pcommon.NewMap()
 	v, other := m.PutEmpty("key"), pcommon.NewValueEmpty()
@@ -209,20 +210,20 @@ func (v *Values) use() *layout {
 	return v.layout
 }
 
-// Renew begins new chunks, so that nothing refers to earlier batches any more. Objects
-// of a chunk keep each other in memory, with their texts.
+// Renew begins new chunks, so that later batches share no memory with earlier ones. Without it,
+// the objects of a chunk keep each other and their texts in memory.
 func (v *Values) Renew() { v.layout = nil }
 
-// EndBatch ends the sharing of boxes with the values that were set before, so that later
-// batches do not refer to them.
+// EndBatch makes later values share no boxes with the values that were set before, so that
+// batches do not refer to each other.
 func (v *Values) EndBatch() {
 	if v.layout != nil && v.texts != nil {
 		v.texts.clear()
 	}
 }
 
-// SetStr sets dst, which is empty, to a text. Values of a batch share the box of a text of a
-// dictionary, which is found by its address.
+// SetStr sets dst, which is empty, to a text. Values of a batch that have the same dictionary
+// text share a box. The box is found by the address of the text.
 func (v *Values) SetStr(dst pcommon.Value, text string) {
 	l := v.use()
 	if l == nil {

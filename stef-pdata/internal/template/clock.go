@@ -15,9 +15,9 @@ const clockSize = 8
 // maxClocks is the largest number of clocks in a text that are compared with the time.
 const maxClocks = 8
 
-// Clock returns how a text writes a time in Unix nanoseconds, and where: the format, in
-// any zone, whose text is in the text, alone. from is where to begin in the text. ok is false if there
-// is none.
+// Clock searches a text from an offset on for the time unixNano, in any format and zone. It
+// returns the format and the place of the time, or false if it finds none. The time must not be
+// part of a longer word or number.
 //
 // spec: #compact-references
 func Clock(text string, from int, unixNano uint64) (format otelstef.ClockFormat, at Span, ok bool) {
@@ -137,8 +137,9 @@ func zoneAt(text string, i int) byte {
 	return '0'
 }
 
-// quartersOf returns by how many quarters of an hour a clock can be ahead of UTC if it shows
-// this time. There are two if one is on the next day, and none if the minutes differ.
+// quartersOf returns the zones in which a clock shows this time, in quarters of an hour ahead
+// of UTC. There can be several, because the clock may be a day ahead or behind. There is none
+// if the difference to UTC is not a multiple of a quarter.
 func quartersOf(clock string, unixNano uint64) (all [3]int, n int) {
 	two := func(i int) int { return int(clock[i]-'0')*10 + int(clock[i+1]-'0') }
 	ahead := two(0)*3600 + two(3)*60 + two(6) - int(unixNano/1e9%86400)

@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// A clock of any format is found in a text, and stands for what the text has there.
+// Clock finds a time of any format in a text, and its result expands to that part of the text.
 func TestClock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	const layouts, decimals, zones = "T /CJA", "0123456789abcdefghi", "0Z+: "
@@ -27,7 +27,8 @@ func TestClock(t *testing.T) {
 		text := before + string(made) + after
 		got, at, ok := Clock(text, 0, unixNano)
 		require.True(t, ok, "%q in %q", format, text)
-		// The text may have less of the time than a shorter format says: 12:00:00 is 12:00:00.0.
+		// The format may differ from the one that wrote the text, because several formats can
+		// write the same text. The one that was found may cover more of the text.
 		found := text[at.From:at.To]
 		stands, ok := otelstef.AppendClock(nil, got, unixNano)
 		require.True(t, ok)

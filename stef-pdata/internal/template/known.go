@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Known is the fields that the body of a log record may repeat. Their texts are created
-// on first use.
+// Known holds the fields that the body of a log record may repeat. Their texts are created on
+// first use.
 type Known struct {
 	formats    bool // the stream can have references with a format
 	record     plog.LogRecord
@@ -169,14 +169,15 @@ func (k *Known) prefix(text, ref string) int {
 	return -1
 }
 
-// Shorter texts would often match by chance.
+// The minimum lengths of texts and integers to search for, because shorter ones would often
+// match by chance, and the maximum number of attributes.
 const (
 	minKnownText = 4
 	minKnownInt  = 3
 	maxKnown     = 1 << 8
-	// maxFound is the largest number of links in a text, and maxLooks that of the places that are
-	// compared with them. Without these limits, a text that repeats short attributes would take
-	// a time that grows with the square of its length.
+	// maxFound is the maximum number of links in a text. maxLooks is the maximum number of
+	// searches for candidates in a text. Without these limits, a text that repeats short
+	// attributes would take a time that grows with the square of its length.
 	maxFound = 64
 	maxLooks = 512
 )
@@ -228,8 +229,8 @@ func (k *Known) links(text string) []link {
 	return found
 }
 
-// collect sets the candidates to what the log record has. Those with a format are
-// searched for in the text.
+// collect sets the candidates from the fields of the log record. For references with a format,
+// it searches the text for the format.
 func (k *Known) collect(text string) {
 	k.candidates, k.made = k.candidates[:0], k.made[:0]
 	k.propose(otelstef.ReferenceTrace, k.textOf(otelstef.ReferenceTrace), 1)
@@ -259,7 +260,7 @@ func (k *Known) collect(text string) {
 	}
 }
 
-// proposeClock adds the candidate of the time as the text writes it.
+// proposeClock adds a candidate for the time of the record, in the format of the text.
 func (k *Known) proposeClock(text string) {
 	if !k.formats {
 		return
@@ -272,8 +273,9 @@ func (k *Known) proposeClock(text string) {
 	}
 }
 
-// proposeDouble adds the candidate of a double, with as many decimals as the text has.
-// Another text may have more of them, but then the template does not fit one with fewer.
+// proposeDouble adds a candidate for a double, with as many decimals as the text shows. The
+// number of decimals is part of the reference, so the template fits only texts with the same
+// number.
 func (k *Known) proposeDouble(attribute int, f float64, text string) {
 	if !k.formats {
 		return
@@ -303,8 +305,9 @@ func (k *Known) proposeDouble(attribute int, f float64, text string) {
 	}
 }
 
-// decimalsOf returns the number of decimals of the shortest decimal of a number at a place in a
-// text, with the zeros that follow it there, and where these end. It returns -1 if the number goes on.
+// decimalsOf returns the number of decimals of the number at text[at:end], which is written in
+// its shortest form. It counts zeros that follow in the text, and returns where these end. It
+// returns -1 decimals if other digits follow.
 func decimalsOf(text string, at, end int) (decimals int, to int) {
 	point := strings.IndexByte(text[at:end], '.')
 	if point < 0 {
@@ -326,7 +329,8 @@ func decimalsOf(text string, at, end int) (decimals int, to int) {
 	return decimals, end
 }
 
-// propose adds a candidate whose text is made, if it has at least that many bytes.
+// propose adds a candidate if its text has at least the given number of bytes. It copies the
+// text.
 func (k *Known) propose(ref string, text []byte, least int) {
 	if len(text) >= least {
 		from := len(k.made)

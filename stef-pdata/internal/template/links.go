@@ -53,8 +53,8 @@ const (
 )
 
 // learnLinks learns the linked template of a shape from a text and all its parameters.
-// Those that are the same in all texts become part of the template. A part of the text
-// becomes a reference only if it contains one of the others.
+// Those that are the same in all texts become part of the template. A part of the text becomes
+// a reference only if it overlaps one of the other parameters.
 func (s *textShape) learnLinks(text string, params []Span, k *Known) {
 	learned := s.linked.learned + 1
 	s.differ(text, params)
@@ -213,8 +213,8 @@ func (x *linkList) match(text string, params []Span, k *Known, b *Body) ([]Span,
 	return params, false
 }
 
-// raise moves template i to the front of those with as many references or fewer. A text
-// may fit several templates, and the one with the most references takes the fewest bytes.
+// raise moves template i before all templates that have as many references or fewer. A text may
+// fit several templates, and the one with the most references takes the fewest bytes.
 func (x *linkList) raise(i int) {
 	l := x.list[i]
 	for ; i > 0 && x.list[i-1].links <= l.links; i-- {

@@ -18,7 +18,7 @@ import (
 type scales struct {
 	text, split meter
 	known       [knownTemplates]string // templates of earlier samples by their hash
-	words       []string               // parameters of the body before
+	words       []string               // parameters of the previous body
 	seen        [seenWords]uint32      // hashes of parameters of earlier samples
 	unseen      int                    // number of parameters in the sample whose hash was not seen
 	column      []byte
@@ -40,15 +40,15 @@ const (
 	// columnBits is the constant cost of the columns of templates and parameters in each
 	// batch, in addition to the size of their values.
 	columnBits = 32
-	// timeBits is what the CPU time of a parameter that is new to the dictionaries is worth, in
-	// bits. Splitting and joining a body is worth half of it. The value was chosen by measuring
-	// exporter and receiver with and without templates, so that CPU time and bytes count about the
-	// same relative to OTLP.
+	// timeBits is the CPU time of a parameter that is new to the dictionaries, expressed in
+	// bits. Splitting and joining a body counts as half of it. The value was chosen by
+	// measuring exporter and receiver with and without templates, so that CPU time and bytes
+	// count about the same relative to OTLP.
 	timeBits = 16
 )
 
-// weigh returns the sizes of bodies as texts and as templates, in bits, and what the CPU
-// time of templates is worth.
+// weigh returns the sizes of bodies as texts and as templates, and the CPU time of templates,
+// all in bits.
 func (x *scales) weigh(bodies []Body, params []Span) (text, split, work int) {
 	texts := x.column[:0]
 	last := ""
@@ -217,7 +217,8 @@ func (m *meter) bits(column []byte, literal int) (size int) {
 	return size + (len(text)-i)*literal
 }
 
-// matchEnd returns the end of the text that repeats what is offset bytes before, from i on.
+// matchEnd returns the end of the match that begins at i: up to there, each byte equals the
+// byte offset bytes before it.
 func matchEnd(text []byte, i, offset int) int {
 	for ; i+8 <= len(text); i += 8 {
 		if x := binary.LittleEndian.Uint64(text[i:]) ^ binary.LittleEndian.Uint64(text[i-offset:]); x != 0 {
@@ -235,7 +236,7 @@ func placeOf(word uint64) uint64 {
 	return word << (64 - 8*minMatch) * codec.GoldenRatio >> (64 - meterBits)
 }
 
-// slide makes room for n bytes.
+// slide makes room in the window for n bytes.
 func (m *meter) slide(n int) {
 	if len(m.window)+n <= meterWindow {
 		return

@@ -15,7 +15,7 @@ type textShape struct {
 	fixed   []fixedParam
 	learned string   // the template without the fixed parameters, "" at first
 	pieces  []string // the parts of learned between the parameters
-	misses  int      // texts since then that did not match learned
+	misses  int      // number of texts that did not match learned
 
 	linked    linkedTemplate
 	sightings int // texts that the linked template did not fit

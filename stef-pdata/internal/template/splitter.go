@@ -20,7 +20,7 @@ type Splitter struct {
 	Formats bool
 	// Always splits bodies even if that makes compressed streams larger.
 	Always bool
-	// Small splits bodies if that makes compressed streams smaller, whatever it takes.
+	// Small splits bodies if that makes compressed streams smaller, regardless of CPU time.
 	Small bool
 
 	shapes map[string]*textShape // key: whole
@@ -67,12 +67,12 @@ const (
 	maxTextShapeBytes = 4 << 20
 	maxTrials         = 1 << 14
 	MaxTemplate       = 16 << 10
-	// minFirst is the number of log records that a first batch needs to be split: in
-	// smaller ones, new templates take more than they save.
+	// minFirst is the minimum number of log records of a first batch that is split. In smaller
+	// batches, new templates take more bytes than they save.
 	minFirst  = 64
 	headCount = 1 << 11
-	// maxIdle is the largest number of elements of a map that Reset keeps: the time to
-	// clear a map grows with the most elements that it ever had.
+	// maxIdle is the maximum number of elements of a map that Reset keeps: the time to clear a
+	// map depends on the largest size that it ever had.
 	maxIdle = 1 << 9
 )
 
@@ -91,7 +91,7 @@ func (s *Splitter) Params(b *Body) []Span { return s.params[b.from:b.to] }
 // be assigned to others.
 func (s *Splitter) ForgetContainers() { clear(s.trials) }
 
-// Batch prepares for a batch of so many log records.
+// Batch prepares for a batch with this number of log records.
 func (s *Splitter) Batch(records int) {
 	s.first = !s.begun
 	s.begun = true
@@ -165,8 +165,8 @@ func (s *Splitter) examine(text string, lr plog.LogRecord, t *trial) Body {
 	return s.split(text, t)
 }
 
-// pays reports whether the bodies of a trial are split. They are as long as there is no
-// verdict, because templates pay only when they were learned.
+// pays reports whether the bodies of a trial are split. Without a verdict they are split,
+// because templates pay only after they were learned.
 func (s *Splitter) pays(t *trial) bool { return s.Always || t.verdict.on || !t.verdict.known }
 
 func (s *Splitter) split(text string, t *trial) Body {
@@ -378,8 +378,8 @@ func (s *Splitter) Decide(t *trial) {
 	}
 }
 
-// weigh weighs the bodies of a sample. If templates did not pay before and do not pay now,
-// these are written as texts.
+// weigh weighs the bodies of a sample. If templates did not pay before and do not pay now, the
+// bodies are written as texts.
 func (s *Splitter) weigh(t *trial) {
 	if s.scales == nil {
 		s.scales = new(scales)

@@ -28,11 +28,12 @@ type Span struct{ From, To uint32 }
 // Kinds of bytes, as bits.
 const (
 	inWord   = 1 << iota // may be part of a word
-	notAtEnd             // but not its last byte
+	notAtEnd             // must not be the last byte of a word
 )
 
-// byteKinds was chosen by size: commas and equals signs create parameters for lists
-// and pairs, slashes for paths and dates, the others for queries.
+// byteKinds is the kind of each byte. The bytes other than letters and digits were chosen by
+// the size of streams: commas and equals signs make whole lists and pairs parameters, slashes
+// whole paths and dates, the others whole queries.
 var byteKinds = func() (kinds [256]byte) {
 	for c := range kinds {
 		switch {

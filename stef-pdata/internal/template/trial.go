@@ -90,7 +90,7 @@ func (t *trial) end(links bool) bool {
 	return recur
 }
 
-// use begins with linked or ordinary templates.
+// use restarts the trial with linked or ordinary templates.
 func (t *trial) use(linked bool) {
 	t.verdict = verdict{}
 	t.links.active, t.links.tries = linked, 0

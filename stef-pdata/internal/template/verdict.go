@@ -4,15 +4,16 @@
 package template
 
 // verdict says whether templates make the compressed bodies of one resource and scope
-// so much smaller that splitting them is worth its time. It is reached by samples, which are
-// weighed as texts and as templates. If it is not on, only the bodies of samples are split.
+// so much smaller that splitting them is worth its time. Samples of bodies decide it: the sizes
+// of a sample as texts and as templates are compared. While a verdict is off, only the bodies
+// of samples are split.
 //
 // A change of the verdict makes the next bodies larger, because they cannot refer to
-// earlier bodies of the stream. So templates are given up only after several samples.
+// earlier bodies of the stream. So templates are disabled only after several samples.
 type verdict struct {
 	known bool // there is a verdict
 	on    bool
-	rest  int // size of the texts before the next sample, each at least minText
+	rest  int // bytes of text before the next sample; each text counts as at least minText
 	span  int // length of the last rest, in samples
 	size  int // size of the texts in the sample
 	gain  int // bits that templates saved in the sample
@@ -23,20 +24,20 @@ type verdict struct {
 }
 
 const (
-	// sampleBytes is the size of the texts of a sample. A text counts as minText or more, so
-	// that samples of short texts have 64.
+	// sampleBytes is the size of the texts of a sample. A text counts as at least minText, so a
+	// sample of short texts has 64 of them.
 	sampleBytes = 8 << 10
 	minText     = 128
 	// While the verdict stays the same, each rest is twice as long as the one before it, up
 	// to maxRest samples.
 	maxRest = 32
-	// minSamples is the number of samples before templates are given up, and fewSamples if
-	// they lose clearLoss. The first sample of a verdict is not counted, because it
-	// teaches templates.
+	// minSamples is the number of samples before templates are disabled. If they lose
+	// clearLoss, fewSamples are enough. The first sample of a verdict is not counted, because
+	// it teaches templates.
 	minSamples = 6
 	fewSamples = 3
-	// Of saved and total, each new sample leaves all but 1/memory. They are sums, not averages of
-	// shares, because samples that compress well say little.
+	// Each new sample reduces the earlier values of saved and total by 1/memory. These are
+	// sums, not averages of shares, so that samples that compress well have little weight.
 	memory = 4
 	whole  = 1 << 10
 	// Templates are not used any more if they lose maxLoss, and used if they save
@@ -95,7 +96,7 @@ func (v *verdict) judge(text, split int) {
 	}
 }
 
-// pause postpones the next sample until texts of the size of so many samples have passed.
+// pause postpones the next sample by the size of this number of samples.
 func (v *verdict) pause(samples int) {
 	v.span = min(samples, maxRest)
 	v.rest = v.span * sampleBytes

@@ -45,8 +45,8 @@ func lastSplit(s *Splitter, r *rand.Rand, batches, size int, kind func(r *rand.R
 	return all, last
 }
 
-// Splitting ends if templates do not pay, in small batches and in larger ones, and begins
-// again when the data changes; and each time again.
+// Splitting ends if templates do not pay, in small batches and in larger ones, and begins again
+// when the data changes. This also holds for later changes.
 func TestVerdictFollowsTheData(t *testing.T) {
 	for _, size := range []int{3, 20, 100, 400} {
 		r := rand.New(rand.NewPCG(5, 6))
@@ -206,7 +206,7 @@ func TestVerdictStaysOn(t *testing.T) {
 	require.Equal(t, 500*20, all)
 }
 
-// Streams that are not compressed are split always: templates save far more there.
+// The bodies of uncompressed streams are always split, because templates save far more there.
 func TestVerdictOfPlainStreams(t *testing.T) {
 	s := Splitter{Always: true}
 	all, _ := lastSplit(&s, rand.New(rand.NewPCG(7, 8)), 500, 20, ids)

@@ -93,8 +93,8 @@ func inKeyOrder(m pcommon.Map) bool {
 	return true
 }
 
-// AttributesByKey is attributes for maps whose keys are not sorted. Pairs of equal
-// keys keep their order.
+// AttributesByKey sets dst to the attributes of src, sorted by key. Pairs of equal keys keep
+// their order.
 func (c *Copier) AttributesByKey(dst *otelstef.Attributes, src pcommon.Map) error {
 	if err := c.TakePairs(src.Len()); err != nil {
 		return err
