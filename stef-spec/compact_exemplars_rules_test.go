@@ -9,7 +9,7 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// The bounds of the exemplars that the state of metrics has.
+// The bounds of the exemplars in the state of metrics.
 const (
 	ruleExemplars     = 62
 	ruleExemplarBytes = 8388608
@@ -88,7 +88,7 @@ func (s *metricsRules) exemplars(rec, out view, x *ruleSeriesState, counted bool
 	return nil
 }
 
-// exemplarCount returns what an exemplar counts, and whether series keep it.
+// exemplarCount returns the size that an exemplar counts as, and whether series store it.
 func exemplarCount(e view) (count int, ok bool) {
 	trace, span := len(e.get("TraceID").([]byte)), len(e.get("SpanID").([]byte))
 	if trace != 0 && trace != 16 || span != 0 && span != 8 {

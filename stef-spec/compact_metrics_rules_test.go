@@ -329,7 +329,7 @@ func (s *metricsRules) readLists(c view, x *ruleSeriesState, p *rulePoint, farTi
 	for _, f := range []struct {
 		far bool
 		to  *uint64
-	}{{farStart, &p.start}, {farTime, &p.time}} { // from the last one
+	}{{farStart, &p.start}, {farTime, &p.time}} { // the far times are the last words, in reverse order
 		if !f.far {
 			continue
 		}
@@ -417,7 +417,7 @@ func (s *metricsRules) learn(x *ruleSeriesState, home *ruleHome, p *rulePoint, f
 	s.last.time, s.last.start, s.last.form, s.last.tick = p.time, p.start, p.form, x.tick
 }
 
-// value puts the parts of the value together.
+// value builds the value from the scalar, the words and the floats.
 func (p *rulePoint) value(t *schema.Struct) (*dynamic.Oneof, error) {
 	w, f := p.words, p.floats
 	wrong := fmt.Errorf("%w: %d words and %d floats for kind %d", errRule, len(w), len(f), p.kind)

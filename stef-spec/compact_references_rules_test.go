@@ -94,8 +94,8 @@ func (x *referenceRules) value(v *dynamic.Oneof, also string) {
 	}
 }
 
-// text returns what a text stands for. also is the letter that is possible beside those
-// of ids and times.
+// text returns the text that a reference stands for. also is a letter that is valid in addition
+// to those of ids and times.
 func (x *referenceRules) text(ref, also string) (string, bool) {
 	if len(ref) < 2 || ref[0] != 0 {
 		return "", false

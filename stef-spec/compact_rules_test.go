@@ -103,7 +103,7 @@ func (s view) sub(name string) view {
 	return view{s.t.Fields[i].Type.Struct, s.v.Fields[i].(*dynamic.Struct)}
 }
 
-// number returns a number, of a double its bits.
+// number returns a number, or the bits of a double.
 func (s view) number(name string) uint64 { return numberOf(s.get(name)) }
 
 func numberOf(v any) uint64 {

@@ -263,7 +263,7 @@ func TestCompactBounds(t *testing.T) {
 		require.Len(t, got, len(recs))
 		for i, rec := range recs {
 			if i%50 != 0 && i < len(recs)-100 {
-				continue // the state of later records depends on these too
+				continue // an error in these also changes the state of later records
 			}
 			if diff := steftest.Diff(c.full, steftest.Value(rec, c.full, nil), got[i]); diff != "" {
 				require.Fail(t, diff, "record %d", i)
@@ -321,7 +321,8 @@ func TestCompactBounds(t *testing.T) {
 				setAttributes(rec.Point().Exemplars().At(k).FilteredAttributes(), "k", strings.Repeat("t", texts))
 			}
 		})
-		// A second point of each series: the first ones release what later ones need.
+		// A second point of each series, with fewer and fewer exemplars: the first ones release
+		// the space that later ones need.
 		for i, rec := range recs[:n] {
 			next := otelstef.NewMetrics()
 			next.CopyFrom(rec.(*otelstef.Metrics))
@@ -448,8 +449,7 @@ func lifelikePoint(r *rand.Rand, rec *otelstef.Metrics) {
 	lifelikeExemplars(r, kind, p.Exemplars())
 }
 
-// lifelikeExemplars sets exemplars of which most are those that a point of the same kind
-// has.
+// lifelikeExemplars sets exemplars. Most of them equal those of other points of the same kind.
 func lifelikeExemplars(r *rand.Rand, kind int, list *list.Of[otelstef.Exemplar]) {
 	n := 0
 	if kind >= 3 {

@@ -146,8 +146,8 @@ func toOneof(s *schema.Struct, held *dynamic.Oneof, v any) (any, error) {
 	return nil, fmt.Errorf("%v: %s has no such choice", v, s.Name)
 }
 
-// toList returns the elements of an array or the pairs of a multimap. The input
-// may be a single repeated one.
+// toList returns the elements of an array or the pairs of a multimap. Instead of a list, the
+// input may be one value with the number of its repetitions.
 func toList(v any) ([]any, error) {
 	if list, ok := v.([]any); ok {
 		return list, nil
