@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unchecked are the packages that start goroutines and need no check for leaks: they
-// have no tests of their own, or are programs that measure and end.
+// unchecked are the packages that start goroutines and need no check for leaks. They have no
+// tests of their own, or are programs that end after a measurement.
 var unchecked = map[string]bool{
 	"benchmarks/sampling":           true,
 	"benchmarks/study":              true,

@@ -48,7 +48,8 @@ func programs(tree fs.FS) ([]string, error) {
 	return found, err
 }
 
-// TestNoPrograms: "go build ." leaves a program where the next commit would take it.
+// TestNoPrograms: "go build ." leaves a program in the work tree, where the next commit would
+// include it.
 func TestNoPrograms(t *testing.T) {
 	found, err := programs(os.DirFS(teltest.Root(t)))
 	require.NoError(t, err)

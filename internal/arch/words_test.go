@@ -70,7 +70,7 @@ func forbidden(files []file) []string {
 		if path.Base(f.path) == "go.sum" || path.Base(f.path) == "LICENSE" {
 			continue
 		}
-		// Most files have none of the parts, which is found much faster.
+		// Most files contain none of the parts, and searching for parts is much faster.
 		lower := bytes.ToLower(f.data)
 		open := slices.DeleteFunc(slices.Clone(words), func(w word) bool {
 			return !slices.ContainsFunc(strings.Fields(w.parts), func(part string) bool { return bytes.Contains(lower, []byte(part)) })

@@ -35,9 +35,9 @@ func Of[T any](path string) Section {
 type Keys struct {
 	// Sections are the parts of the configuration. One is the whole configuration.
 	Sections []Section
-	// Hints maps the paths of likely mistakes to advice on what to write instead. The
-	// hint for the key enabled of a section that has no such key is also that for a
-	// section that is set to true or false.
+	// Hints maps the paths of likely mistakes to advice on what to write instead. If a section
+	// has no key enabled, the hint for this key also applies to a section that is set to true
+	// or false.
 	Hints map[string]string
 	// Choices maps the paths of keys to the texts that are valid there, such as "a, b or c".
 	Choices map[string]string
@@ -134,8 +134,8 @@ func unknownKey(hints map[string]string, sections []Section, in Section, key str
 const maxAlternatives = 2
 
 // elsewhere returns the paths of the keys of the same name in the sections below a section,
-// except the top level, and in all sections. It returns nil in place of too many, and for
-// the key enabled, which means another thing in each section.
+// except the top level, and in all sections. It returns nil instead of more than
+// maxAlternatives paths, and nil for the key enabled, whose meaning differs between sections.
 func elsewhere(sections []Section, path, key string) (below, all []string) {
 	every("", rootOf(sections), func(section string, keys []string) {
 		if section == path || key == "enabled" || !slices.Contains(keys, key) {
@@ -149,7 +149,7 @@ func elsewhere(sections []Section, path, key string) (below, all []string) {
 	return few(below), few(all)
 }
 
-// few returns nil in place of too many suggestions.
+// few returns nil instead of too many suggestions.
 func few(keys []string) []string {
 	if len(keys) > maxAlternatives {
 		return nil
@@ -166,9 +166,9 @@ func either(keys []string) string {
 	return strings.Join(quoted, " or ")
 }
 
-// similar returns the key that Nearest finds, or otherwise the keys of which key is the
-// beginning, if these are few. If the shortest of these is the beginning of the others, it
-// is the only one.
+// similar returns the key that Nearest finds. Otherwise it returns the keys that begin with
+// key, if these are few. If the shortest of them is a prefix of all others, it returns only
+// this one.
 func similar(keys []string, key string) []string {
 	if near := Nearest(keys, key); near != "" {
 		return []string{near}
@@ -229,8 +229,8 @@ func join(path, key string) string {
 	return path + "::" + key
 }
 
-// Nearest returns the only key of which key is the beginning, or otherwise the closest
-// key if at most a third of its letters differ, or "".
+// Nearest returns the only key that begins with key. Otherwise it returns the closest key, or
+// "" if more than a third of the letters differ.
 func Nearest(keys []string, key string) string {
 	begins := func(k string) bool { return strings.HasPrefix(k, key) }
 	if i := slices.IndexFunc(keys, begins); len(key) > 2 && i >= 0 && !slices.ContainsFunc(keys[i+1:], begins) {

@@ -48,7 +48,7 @@ func durations(conf map[string]any, sections []Section) []error {
 		}
 		value := reflect.ValueOf(f.value)
 		if value.IsValid() && value.Type() == f.typ {
-			return // marshaled, not written
+			return // from a marshaled configuration: nobody wrote it without a unit
 		}
 		if value.CanInt() && value.Int() > 0 && value.Int() < int64(time.Second) {
 			errs = append(errs, withoutUnit(f.path, value.Int()))
@@ -163,8 +163,8 @@ func (f *entry) notSection(keys []string, hints map[string]string) error {
 	return fmt.Errorf("%s is %v, but must be a section with one or more of the keys %s", f.path, f.value, strings.Join(keys, ", "))
 }
 
-// walk visits every key of a section, and those below it, beside the type into which
-// the section is read.
+// walk visits every key of a section and of the sections below it. Each entry has the Go type
+// of its key.
 func walk(path string, t reflect.Type, conf map[string]any, visit func(entry)) {
 	fields := fieldsOf(t)
 	keys := slices.Sorted(maps.Keys(fields))

@@ -26,7 +26,7 @@ func Between(key string, value, least, most int, hint string) error {
 	return fmt.Errorf("%s is %d: set it to a number from %d to %d%s", key, value, least, most, advice(hint))
 }
 
-// AtLeast returns an error for a number below the least one.
+// AtLeast returns an error for a number below least.
 func AtLeast(key string, value, least int, hint string) error {
 	if value >= least {
 		return nil
@@ -93,7 +93,8 @@ func withoutUnit(key string, value int64) error {
 	return fmt.Errorf("%s is %d without a unit: write %dms", key, value, value)
 }
 
-// KeyPair are the keys of tls for a certificate and its key, and the authorities.
+// KeyPair holds the values of the section tls: the certificate, its private key, and the
+// certificate authorities.
 type KeyPair struct {
 	CAFile, CAPem, CertFile, CertPem, KeyFile, KeyPem string
 	// Server is set for servers, which need a certificate.

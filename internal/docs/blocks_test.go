@@ -44,7 +44,7 @@ var (
 // are not in a fenced block, and fences without an end.
 func parse(page, text string) (blocks []*block, problems []string) {
 	var open *block
-	next := &block{} // what the marks say of the next block
+	next := &block{} // collects the marks of the next block
 	fence := ""
 	n := 0
 	for line := range strings.Lines(text) {

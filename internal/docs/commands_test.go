@@ -92,8 +92,8 @@ func eachLine(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// script runs the commands of a block after those of its setup. What setup leaves
-// running ends with the block.
+// script runs the commands of a block after those of its setup. Processes that setup starts in
+// the background end with the block.
 func (x *tester) script(dir string, most time.Duration, b *block, text string) error {
 	for _, w := range b.with {
 		if !strings.Contains(text, w[0]) {
@@ -127,7 +127,7 @@ func (x *tester) withPorts(text string) string {
 }
 
 // session runs the commands after "$ " and compares the output of each with the lines
-// below it. A command may fail, if it prints the same.
+// below it. A command may fail if its output is as shown.
 func (x *tester) session(b *block) error {
 	if !strings.HasPrefix(b.text, "$ ") {
 		return fmt.Errorf("a session starts with a command after %q", "$ ")

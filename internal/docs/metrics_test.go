@@ -80,7 +80,7 @@ var morePerMetric = map[string]string{
 	"receiver records_rejected reason": "the receiver knows why; the protocol only tells which records",
 }
 
-// withoutSignal has the metrics of what all signals share.
+// withoutSignal has the metrics of resources that all signals share.
 var withoutSignal = []string{
 	"receiver_stef_admission_in_flight_bytes", "receiver_stef_admission_waiting_bytes", "receiver_stef_buffered_bytes",
 	"receiver_stef_connections_closed", "receiver_stef_decompression_waiting", "receiver_stef_stream_memory_bytes", "receiver_stef_streams_handshaking", "receiver_stef_streams_refused",
@@ -186,7 +186,7 @@ func TestMetricsAreSymmetric(t *testing.T) {
 	t.Logf("%d metrics on both sides, %d only at the exporter, %d only at the receiver", pairs, len(onlyExporter), len(onlyReceiver))
 }
 
-// unitOf finds the unit that a name asks for.
+// unitOf returns the unit that the name of a metric implies.
 func unitOf(name string) string {
 	words := strings.Split(name, "_")
 	switch {

@@ -165,7 +165,7 @@ func (x *tester) commandFor(most time.Duration, dir, name string, args ...string
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.WaitDelay = time.Second // what a command leaves running may hold its output open
+	cmd.WaitDelay = time.Second // background processes of a command may keep its output open
 	cmd.Env = append(os.Environ(), "PATH="+x.programs+string(os.PathListSeparator)+os.Getenv("PATH"), "STEF="+x.root, "DIR="+x.folder())
 	cmd.Env = append(cmd.Env, goEnv()...)
 	out, err := cmd.CombinedOutput()

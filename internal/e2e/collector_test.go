@@ -39,8 +39,8 @@ func binary(t *testing.T) string {
 // long reports whether tests run at full length.
 func long() bool { return os.Getenv("STEF_LONG") != "" }
 
-// given has the ports that freePort returned: the system can give a port that nobody listens
-// on again.
+// given has the ports that freePort returned, because the system may return an unused port
+// twice.
 var given sync.Map
 
 // freePort returns an unused port of the loopback interface, a new one each time.

@@ -15,11 +15,10 @@ import (
 	"github.com/otelstef/stef/internal/diskfault"
 )
 
-// TestDiskFullRestart restarts an agent whose queue has no free byte on its disk. The
-// queue of the Collector then loses up to one batch of each consumer, which it has
-// acknowledged: to send these again it must write them to the end of the queue. With free
-// space, or if the limit of the queue refuses requests before the disk does, nothing is
-// lost.
+// TestDiskFullRestart restarts an agent whose queue has no free byte on its disk. The queue of
+// the Collector then loses up to one acknowledged batch of each consumer: to send such a batch
+// again, the queue must write it to its end. With free space, or if the limit of the queue
+// refuses requests before the disk does, nothing is lost.
 func TestDiskFullRestart(t *testing.T) {
 	binary(t)
 	f := func(name string, stop func(*testing.T, *collector), limit int, free bool, most int) {

@@ -29,7 +29,7 @@ type logStream struct {
 }
 
 // TestFilesKilled writes files while a Collector that follows them is killed and
-// started again, and the backend refuses now and then. Every record arrives, and the
+// started again, and the backend sometimes refuses requests. Every record arrives, and the
 // folder is empty in the end.
 func TestFilesKilled(t *testing.T) {
 	binary(t) // skips before anything runs

@@ -135,8 +135,8 @@ func discard(address string) error {
 		})).Serve(l)
 }
 
-// again runs the program of the tests, or another command, with a variable. It is killed when
-// the test ends.
+// again starts the test program, or another command, with an environment variable. It kills the
+// process when the test ends.
 func again(t *testing.T, variable string, command ...string) *exec.Cmd {
 	if command == nil {
 		command = []string{os.Args[0]}

@@ -105,9 +105,9 @@ type attacker struct {
 // attackerReady is the line that an attacker prints before it begins.
 const attackerReady = "ready"
 
-// startAttacker starts an attack. Attackers have machines of their own, not the processors of
-// those they attack: the process has the lowest priority, so that it delays only the Collector's
-// own work on what it sends.
+// startAttacker starts an attack. Real attackers run on other machines. To imitate this, the
+// process has the lowest priority: it uses only processor time that the Collector does not
+// need.
 func startAttacker(t *testing.T, i int, address string) *attacker {
 	command := append(lowestPriority(), os.Args[0], "-test.run=^TestAttacker$")
 	c := again(t, fmt.Sprintf("%s=%d %s", attackerEnv, i, address), command...)
@@ -174,7 +174,7 @@ exporters:
 				}
 				require.Less(t, attempt, 5, "%s: p99 %v beside it, %v alone", attack.name, beside, alone)
 			}
-			_ = honest.await(t, 20) // all attackers are gone
+			_ = honest.await(t, 20) // all attackers have ended
 		})
 	}
 }

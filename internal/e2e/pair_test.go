@@ -14,13 +14,13 @@ import (
 )
 
 // pair is an agent and a backend with a network between them and a sink behind
-// them. The backend has no queue: it acknowledges what the sink has taken.
+// them. The backend has no queue: it acknowledges data after the sink has accepted it.
 type pair struct {
 	sink           *sink
 	network        *netfault.Proxy
 	agent, backend *collector
 	entry          string // address at which the agent receives OTLP
-	exit           string // where the backend takes STEF
+	exit           string // address at which the backend receives STEF
 	protocol       string // keys of the receiver of the backend
 }
 
@@ -80,8 +80,8 @@ func (p *pair) startBackend(t *testing.T) {
 	p.backend = start(t, "backend", fmt.Sprintf(backendConfig, p.exit, p.protocol, p.sink.address), pipelines("stef", "otlp"))
 }
 
-// maxMemory is what a Collector may have at most, in MiB, whatever happens. An
-// idle one has about 100.
+// maxMemory is the maximum memory of a Collector in any test, in MiB. An idle Collector uses
+// about 100.
 const maxMemory = 700
 
 // phase is how long a phase of a test takes: before, during and after a fault.

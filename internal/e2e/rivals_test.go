@@ -44,7 +44,7 @@ const nowhere = "  nop:\n"
 
 const arrowBinary = "STEF_OTELCOL_ARROW"
 
-// The agents that drop the items stand before those with the same program.
+// The agent that drops the items precedes the other agents of the same program.
 var rivals = []rival{
 	{"no exporter", binaryEnv, nowhere, "  otlp/wire:\n    protocols: {grpc: {endpoint: %s}}\n"},
 	{"OTLP/gRPC zstd", binaryEnv,
@@ -96,8 +96,8 @@ type cost struct {
 // that are connected by OTLP, Otel Arrow and STEF, and prints a table. The first
 // half of each recording warms the pair up, the second half is measured. Both
 // ends use the defaults of their components and the agent uses the batch
-// processor, as it is commonly deployed. What an agent without an exporter takes
-// is measured, too: subtracted, it leaves the cost of the protocol alone.
+// processor, as it is commonly deployed. An agent without an exporter is measured, too: the
+// difference from it is the cost of the protocol alone.
 func TestRivals(t *testing.T) {
 	if os.Getenv(arrowBinary) == "" {
 		t.Skipf("SKIPPED: %s names no Collector; make rivals builds one and runs this", arrowBinary)
@@ -159,7 +159,7 @@ func ofRounds(rounds []cost) (seconds, spread float64) {
 	return seconds, (all[len(all)-1] - all[0]) / 2 / seconds
 }
 
-// TestOfRounds checks the columns that say how far the rounds differ.
+// TestOfRounds checks the median of rounds and their spread.
 func TestOfRounds(t *testing.T) {
 	seconds, spread := ofRounds([]cost{{agent: 2 * time.Second, backend: 2 * time.Second}, {agent: time.Second, backend: time.Second}, {backend: 3 * time.Second}})
 	require.InDelta(t, 3, seconds, 1e-9)

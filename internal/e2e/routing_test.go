@@ -54,7 +54,7 @@ type places struct {
 	spans map[uint64]uint8 // key: span id
 }
 
-// placeSink takes the spans of one backend.
+// placeSink receives the spans of one backend.
 type placeSink struct {
 	ptraceotlp.UnimplementedGRPCServer
 	*places
@@ -106,9 +106,9 @@ func (p *places) arrived(ids []uint64) (n int) {
 	return n
 }
 
-// met returns how many of the traces from first on have all their spans in one and the
-// same place, how many of these are at each backend, and how many spans of a trace are
-// in one place on average. A span that arrived twice counts in both places.
+// met returns three figures for the traces from first on: how many traces have all their spans
+// at one backend, how many of these are at each backend, and how many spans of a trace are at
+// one backend on average. A span that arrived twice counts at both backends.
 func (p *places) met(first, traces int) (met int, shares [backends]int, together float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

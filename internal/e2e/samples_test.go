@@ -178,7 +178,7 @@ func occupied(dir string) (mib float64) {
 type figure struct {
 	name  string
 	of    func(sample) float64
-	slack float64 // what the median may grow by, in addition to a quarter
+	slack float64 // maximum growth of the median, in addition to a quarter
 	most  float64 // the bound of each sample
 }
 
@@ -188,7 +188,8 @@ var figures = []figure{
 	{"file descriptors", func(s sample) float64 { return s.files }, 8, 60},
 }
 
-// settled is the age from which samples of a process count: before, it starts.
+// settled is the age from which samples of a process count. Younger processes are still
+// starting.
 const settled = 5 * time.Second
 
 // flatness is how a figure of a process changed during a run.

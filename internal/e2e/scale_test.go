@@ -48,15 +48,15 @@ const scalePipelines = `    metrics:
   extensions: [pprof]
 `
 
-// fleet is many agents, each with a connection and a stream of its own. All whose
-// windows of zstd are equal send the same prepared bytes, so that nearly all processor
-// time is of the receiver.
+// fleet is many agents, each with a connection and a stream of its own. Agents with the same
+// zstd window send the same prepared bytes, so that the receiver uses nearly all of the
+// processor time.
 type fleet struct {
 	receiver *collector
 	endpoint string
 	debug    string // address of pprof of the receiver
 	streams  []*stefgrpc.Stream
-	windows  []int           // that the streams are asked for, 0 if they are not
+	windows  []int           // window that the receiver requests for each stream, or 0
 	frames   map[int][]frame // by window
 	batches  int
 	empty    float64 // MiB of the receiver before the agents connect
@@ -161,7 +161,7 @@ func prepare(t *testing.T, s *stefgrpc.Stream, n int) []frame {
 	return prepared.list
 }
 
-// windowsText says how many streams were asked for which window.
+// windowsText says how many streams each window was requested for.
 func (f *fleet) windowsText() string {
 	count := map[int]int{}
 	for _, w := range f.windows {
@@ -201,9 +201,9 @@ type sent struct {
 }
 
 // play makes each agent send frames. Without a pause, an agent sends as fast as
-// window frames that are not acknowledged allow; otherwise it begins a frame in each
-// pause, and skips the ones it is late for. It returns when until is over, or when
-// everything is acknowledged.
+// window frames that are not acknowledged allow; otherwise it begins one frame per pause, and
+// skips frames that are late. play returns after the time until, or when everything is
+// acknowledged.
 func (f *fleet) play(first, last, window int, pause, until time.Duration) []sent {
 	results := make([]sent, len(f.streams))
 	begin := time.Now()
@@ -344,8 +344,8 @@ func scaled(t *testing.T, name string, small int) int {
 // agentRate is how many batches a second an agent sends.
 const agentRate = 10
 
-// offeredRate returns the rate for each agent: agentRate, or half of what the machine
-// takes if it does not take a fifth more than that.
+// offeredRate returns the rate for each agent. This is agentRate if the capacity is at least
+// 1.2 times the total rate, otherwise half of the capacity.
 func offeredRate(capacity float64, agents int) float64 {
 	if capacity >= 1.2*agentRate*float64(agents) {
 		return agentRate
@@ -359,14 +359,13 @@ func TestOfferedRate(t *testing.T) {
 	require.InDelta(t, 10, offeredRate(100_000, 50), 1e-9)
 }
 
-// TestScale: agents with a connection each send ten batches a second to a receiver, or
-// half of the rate that this machine takes if that is too much for it. make scale runs
-// it with 1,000 agents.
+// TestScale: agents with a connection each send ten batches a second to a receiver, or half of
+// the capacity of this machine if ten are too many. make scale runs it with 1,000 agents.
 func TestScale(t *testing.T) {
 	binary(t)
 	agents := scaled(t, "STEF_SCALE_AGENTS", 50)
 	seconds := scaled(t, "STEF_SCALE_SECONDS", 3)
-	// Batches of each agent that find out the capacity, and fill the windows.
+	// The first batches of each agent measure the capacity and fill the windows.
 	probe := max(30, scaled(t, "STEF_SCALE_BATCHES", 0)-agentRate*seconds)
 	f := newFleet(t, agents, probe+agentRate*seconds)
 	opened, files, _ := f.figures(t)
@@ -378,7 +377,7 @@ func TestScale(t *testing.T) {
 	full := (f.cpu(t) - before) / time.Since(begin).Seconds()
 	rate := offeredRate(capacity, agents)
 	begin, before = time.Now(), f.cpu(t)
-	// The last pause is not counted: which agents reach it is a matter of chance.
+	// The last pause is not counted, because only some of the agents reach it.
 	pause := time.Duration(float64(time.Second) / rate)
 	acked, least, most, latencies := total(t, f.play(headers+probe, headers+f.batches, 64, pause, time.Duration(seconds)*time.Second-pause))
 	used, elapsed := f.cpu(t)-before, time.Since(begin).Seconds()

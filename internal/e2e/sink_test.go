@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/encoding/gzip" // what Collectors send with by default
+	_ "google.golang.org/grpc/encoding/gzip" // the default compression of Collectors
 )
 
 // idKey is the attribute that numbers log records.
@@ -66,7 +66,7 @@ func (s *sink) setRefuse(refuse func() error) {
 	s.refuse = refuse
 }
 
-// take runs add unless requests are refused.
+// take calls add, unless the sink refuses requests.
 func (s *sink) take(add func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,14 +104,14 @@ func (s *sink) missing(accepted []int64) (missing, twice int) {
 	return missing, twice
 }
 
-// invented returns how many records arrived that were never sent, at most.
+// invented returns an upper bound of the number of records that arrived but were never sent.
 func (s *sink) invented(offered int64) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.strange + int(max(0, s.highest-offered))
 }
 
-// maxID is above the numbers of the longest load.
+// maxID is greater than any number in the longest load.
 const maxID = 1 << 28
 
 // arrived counts a numbered record. The caller holds the mutex.

@@ -28,15 +28,14 @@ import (
 const (
 	soakPerSecond = 40 // requests of batchSize records
 	soakClients   = 4
-	// consumers is the default of the exporter: so many batches are sent and not
-	// settled at a time, at most.
+	// consumers is the default of the exporter: the maximum number of batches in flight.
 	consumers = 16
 	// queueSpace is the size of the file system of the queue. The other faults need less.
 	queueSpace = 64 << 20
-	// filler is the file that fills it.
+	// filler is the name of the file that fills this file system.
 	filler = "filler"
-	// recovery is how long it may take from the end of a fault until records that
-	// were acknowledged after it arrive.
+	// recovery is the maximum time from the end of a fault until records that are acknowledged
+	// after the fault arrive.
 	recovery = 60 * time.Second
 )
 
@@ -135,8 +134,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// mountSmall gives a folder a file system of queueSpace bytes. It needs the rights
-// of root.
+// mountSmall mounts a file system of queueSpace bytes on a folder. Only root can do this.
 func mountSmall(t *testing.T, dir string) error {
 	out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%d", queueSpace), "tmpfs", dir).CombinedOutput()
 	if err != nil {
@@ -193,7 +191,7 @@ func (r *rig) attempts() float64 {
 	return n
 }
 
-// rotate gives the backend a new certificate.
+// rotate replaces the certificate of the backend.
 func (r *rig) rotate() {
 	r.t.Helper()
 	r.serial++
@@ -224,7 +222,7 @@ func (r *rig) fill() {
 	}
 }
 
-// fault is something that goes wrong for a while. between waits.
+// fault is a temporary failure. between waits.
 type fault struct {
 	name    string
 	kills   bool // a process; only in TestChaos
@@ -280,7 +278,8 @@ var faults = []fault{
 			r.network.Refuse(true)
 			r.network.Cut()
 			// Each consumer then holds a batch that it cannot send. The queue of the Collector
-			// loses a batch that it cannot record as read, so none must be read from a full disk.
+			// loses a batch if it cannot record that the batch was read. So no batch must be
+			// read while the disk is full.
 			time.Sleep(time.Second)
 			r.fill()
 		},
@@ -315,7 +314,8 @@ func TestSoak(t *testing.T) { endure(t, "soak", false) }
 // TestChaos is TestSoak with kill -9 of both processes.
 func TestChaos(t *testing.T) { endure(t, "chaos", true) }
 
-// faultEvery is how often a fault begins, unless the one before takes longer.
+// faultEvery is the time between the beginnings of two faults, unless the first one lasts
+// longer.
 const faultEvery = 8 * time.Second
 
 func endure(t *testing.T, name string, kills bool) {

@@ -32,7 +32,7 @@ type kafkaBroker struct {
 	lib, dir, address string
 	process           *exec.Cmd
 	cpu               time.Duration // of processes that ended
-	started           time.Duration // the part of it that starts took
+	started           time.Duration // the part of cpu that was used by starts
 }
 
 // newBroker starts a broker. STEF_KAFKA_LIB names the folder with its jars, which
@@ -143,7 +143,7 @@ func (b *kafkaBroker) kill(t *testing.T) {
 		return
 	}
 	require.NoError(t, b.process.Process.Signal(syscall.SIGKILL))
-	_ = b.process.Wait() // it says that it was killed
+	_ = b.process.Wait() // the error says that the process was killed
 	b.cpu += b.process.ProcessState.UserTime() + b.process.ProcessState.SystemTime()
 	b.process = nil
 }
@@ -197,8 +197,8 @@ func TestKafkaBrokerKilled(t *testing.T) {
 // TestKafkaCost sends the recordings of the repository through a broker, as
 // STEF and as otlp_proto under the producer's zstd, and prints the bytes on the
 // broker's disk and the CPU of the three parties. Exporter, broker and receiver
-// run one after another. What starts and creates topics is not counted: a first
-// round of the recordings passes before the measurement.
+// run one after another. The CPU time for starting and for creating topics is not counted: a
+// first round of the recordings is sent before the measurement.
 func TestKafkaCost(t *testing.T) {
 	newBroker(t).kill(t) // skips where there is none
 	rounds := max(1, total(t)/10_000)
@@ -289,7 +289,7 @@ func (p *producers) sendRecordings(t *testing.T, rounds int) map[string]int {
 	return items
 }
 
-// consumeAll reads the topics from what the group has read to their end.
+// consumeAll reads the topics from the last position of the group to their end.
 func consumeAll(t *testing.T, h host, b *kafkaBroker, names map[string]string, encoding string, items map[string]int) {
 	t.Helper()
 	f := kafkareceiver.NewFactory()

@@ -62,11 +62,11 @@ func start(t *testing.T, binary, example, address string, env ...string) *proces
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = p.command.Wait() // ProcessState has what it says
+		_ = p.command.Wait() // ProcessState has the same information
 	}()
 	p.ended = ended
 	t.Cleanup(func() {
-		_ = p.command.Process.Kill() // an error says that it has ended
+		_ = p.command.Process.Kill() // an error means that the process has ended
 		<-p.ended
 		if t.Failed() {
 			text, _ := os.ReadFile(p.log)
@@ -103,14 +103,14 @@ func runningCPU(t *testing.T, pid int) time.Duration {
 	return cpu
 }
 
-// readCPU is runningCPU outside the goroutine of a test. /proc tells the time: it is 0 where
-// there is no /proc.
+// readCPU is runningCPU outside the goroutine of a test. It reads /proc and returns 0 on
+// systems without /proc.
 func readCPU(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, nil
 	}
-	_, rest, _ := strings.Cut(string(text), ") ") // behind the name
+	_, rest, _ := strings.Cut(string(text), ") ") // the fields after the name
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
@@ -123,7 +123,7 @@ func readCPU(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * time.Second / 100, err // ticks of the kernel's interface
 }
 
-// stop ends a process in order.
+// stop asks a process to end and waits for it.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))

@@ -42,7 +42,7 @@ import (
 	"github.com/otelstef/stef/receiver/steffilereceiver"
 )
 
-// What the extension is to components.
+// The interfaces by which components use the extension.
 type (
 	marshalLogs   interface{ plog.Marshaler }
 	marshalTraces interface{ ptrace.Marshaler }
@@ -105,9 +105,8 @@ func (p *producers) sendNoise(t *testing.T, first, n int, noise *rand.Rand) {
 	require.NoError(t, p.metrics.ConsumeMetrics(t.Context(), md))
 }
 
-// TestFileExporter writes messages to files, which the file exporter puts
-// behind their lengths, and reads them back; a file that lost its end has all
-// messages before that.
+// TestFileExporter writes messages to files, in which the file exporter writes the length
+// before each message, and reads them back. A truncated file still has all whole messages.
 func TestFileExporter(t *testing.T) {
 	h, dir := newHost(t), t.TempDir()
 	p := rotatingFiles(t, h, dir)
@@ -290,7 +289,7 @@ func TestFileSizes(t *testing.T) {
 
 // TestObjectSizes prints the size of the recordings in objects of the S3 exporter: a batch
 // as it was recorded in each object, and all batches in one. OTLP objects have each
-// compression of the exporter. Those of STEF are the smallest.
+// compression of the exporter. STEF objects are the smallest.
 func TestObjectSizes(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")

@@ -70,7 +70,8 @@ func total(t *testing.T) int {
 
 const batchItems = 500
 
-// exporterConfig is that of a Kafka exporter. Messages are compressed inside.
+// exporterConfig is that of a Kafka exporter. Its producer does not compress messages, because
+// the encoding does.
 func exporterConfig(t *testing.T, address string, topics map[string]string, encoding string) component.Config {
 	return configure(t, kafkaexporter.NewFactory().CreateDefaultConfig(), fmt.Sprintf(`
 brokers: [%q]
@@ -205,8 +206,8 @@ func (c consumers) stop(t *testing.T) {
 }
 
 // TestKafka sends numbered items of all signals through a topic for each, and
-// from there over STEF to a sink, while consumers of one group leave and join. Every item arrives; what arrives twice
-// was being consumed when its partition moved.
+// from there over STEF to a sink, while consumers of one group leave and join. Every item
+// arrives. Only items that were being consumed when their partition moved arrive twice.
 func TestKafka(t *testing.T) {
 	names, n := topics(t), total(t)
 	address, h := broker(t, names), newHost(t)
@@ -349,7 +350,7 @@ func TestUnknownEncoding(t *testing.T) {
 			err = c.Start(t.Context(), host{})
 			require.ErrorContains(t, err, "stef_encoding")
 			t.Log(err)
-			if name != "kafka receiver" { // it waits for a client that it did not make
+			if name != "kafka receiver" { // it waits for a client that it did not create
 				require.NoError(t, c.Shutdown(context.Background()))
 			}
 		})

@@ -140,7 +140,7 @@ func (s *otlpSender) export(ctx context.Context, request func(context.Context) (
 type feed struct {
 	to       *producers
 	batches  chan batch
-	items    int // of each signal, that it has to send
+	items    int // number of items of each signal to send
 	accepted *atomic.Int64
 	senders  sync.WaitGroup
 	failed   atomic.Pointer[error]

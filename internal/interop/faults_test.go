@@ -47,8 +47,8 @@ func positiveZero(v any) any {
 }
 
 // TestNegativeZero asserts a fault of the reference implementation: in the structs
-// of a dictionary, such as Metric with its histogram bounds, its writer takes
-// negative zero for zero. If this test fails, the fault is fixed: remove positive then.
+// of a dictionary, such as Metric with its histogram bounds, its writer treats negative zero as
+// zero. If this test fails, the fault is fixed: remove positive then.
 func TestNegativeZero(t *testing.T) {
 	var b bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&b, otelstef.PublishedMetrics())

@@ -131,8 +131,8 @@ func settings() []ref.WriterOptions {
 	return all
 }
 
-// trip requires that the reference implementation reads a stream of ours, and that
-// we read the same records from what it writes of them with any flags.
+// trip requires that the reference implementation reads a stream of ours, and that we read the
+// same records from the stream that it writes, with any flags.
 func (r root) trip(t *testing.T, stream []byte) {
 	t.Helper()
 	want := r.read(t, stream)
@@ -282,9 +282,8 @@ func TestRealFilesOfTheReference(t *testing.T) {
 }
 
 // TestRandom writes random records in the published schema, which the reference
-// implementation reads and writes again. Deeper records are left out: when the
-// reference copies a record, maps inside attributes of its dictionary structs get
-// lost.
+// implementation reads and writes again. Deeper records are left out: when the reference copies
+// a record, it loses maps inside attributes of dictionary structs.
 func TestRandom(t *testing.T) {
 	for name, r := range map[string]root{"metrics": metrics, "spans": spans} {
 		t.Run(name, func(t *testing.T) {

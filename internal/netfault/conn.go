@@ -51,7 +51,7 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Close stops reading immediately. It closes the other direction in order: the other end
+// Close stops reading immediately. It closes the other direction gracefully: the other end
 // still receives the bytes that were written.
 func (c *Conn) Close() error {
 	c.once.Do(func() {

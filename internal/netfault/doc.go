@@ -16,10 +16,9 @@
 //
 // # A link is a delay line
 //
-// Every direction of every connection is a line. A byte written at time t is
-// readable at t + RoundTrip/2 and the writer does not wait for it, so any number
-// of bytes is in flight at once, bounded by the window alone: throughput falls
-// with latency only where the protocol above waits for answers. With a rate,
+// Every direction of every connection is a line. A byte written at time t is readable at t +
+// RoundTrip/2. The writer does not wait for this: only the window bounds the bytes in flight.
+// So latency reduces throughput only where the protocol above waits for answers. With a rate,
 // bytes also queue for their turn to leave.
 //
 //	Write ─▶ [ leaves at the rate ][ in flight for RoundTrip/2 ][ gate ] ─▶ Read
@@ -27,14 +26,13 @@
 //
 // The clock of the runtime may be a millisecond late for a sleep of ten
 // microseconds; on Linux a line waits on a timer of the kernel instead, which is
-// late by ten to two hundred microseconds (TestRoundTripIsPrecise). Only what is
-// too short for any timer is spun away.
+// late by ten to two hundred microseconds (TestRoundTripIsPrecise). Waits that are too short
+// for any timer are busy-waits.
 //
 // # Faults are repeatable
 //
-// Nothing is ever lost inside a connection that lives, or reordered, and only
-// Repeat repeats bytes: this is TCP, not IP. What is drawn, such as the jitter and the byte at which a
-// connection dies, is drawn from Link.Seed and the number of the connection.
-// [Random] draws whole faults as [Step] values that print, so that a test can
-// say what it did.
+// A connection that lives never loses or reorders bytes, and only Repeat repeats them: this is
+// TCP, not IP. Random values, such as the jitter and the byte at which a connection dies,
+// depend only on Link.Seed and the number of the connection. [Random] returns whole faults as
+// [Step] values that can be printed, so that a test can log its faults.
 package netfault

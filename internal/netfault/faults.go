@@ -75,7 +75,7 @@ func (f *Faults) knobs(d Direction) []*knobs {
 	return list
 }
 
-// each calls do for every open connection, in no order.
+// each calls do for every open connection, in any order.
 func (f *Faults) each(do func(*pair)) int {
 	f.mu.Lock()
 	close(f.changed)
@@ -172,8 +172,8 @@ func (f *Faults) KillAfter(d Direction, n int64) int {
 	})
 }
 
-// KillEach cuts every connection opened from now on after a number of bytes
-// that is drawn for each between least and most. A most of 0 ends it.
+// KillEach cuts every connection that is opened from now on, each after a random number of
+// bytes from least to most. A most of 0 turns this off.
 func (f *Faults) KillEach(d Direction, least, most int64) error {
 	if least < 0 || most < least {
 		return fmt.Errorf("netfault: kill after %d to %d bytes", least, most)

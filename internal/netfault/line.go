@@ -270,7 +270,7 @@ func (l *line) schedule(n int, rate int64, delay time.Duration) {
 	}
 }
 
-// finish ends the line in order: the reader gets err after the last byte.
+// finish ends the line gracefully: the reader gets err after the last byte.
 func (l *line) finish(err error) {
 	l.mu.Lock()
 	if l.end == nil {

@@ -148,7 +148,7 @@ func TestJitterKeepsOrderAndSeed(t *testing.T) {
 // part of a millisecond. The machine wakes waiting threads late, which is not the
 // link's fault, so bare alarms of the same length are measured beside it. In each
 // direction a bare alarm wakes one thread, and the link three: the alarm's, the
-// line's and the reader's. Of both only the better quarter counts.
+// line's and the reader's. For both, only the fastest quarter counts.
 func TestRoundTripIsPrecise(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the timers of the runtime are all there is")

@@ -118,8 +118,8 @@ func (p *pair) fill(out *line, socket net.Conn) {
 	for {
 		n, err := socket.Read(block[:])
 		if n > 0 {
-			// A line without a reader discards its input, so that an end in
-			// order is still noticed.
+			// A line without a reader discards its input. Reading goes on, to notice the end of
+			// the socket's stream.
 			if _, err := out.Write(block[:n], nil); err != nil && !errors.Is(err, syscall.EPIPE) {
 				return
 			}
@@ -162,8 +162,7 @@ func (p *pair) drain(in *line, socket net.Conn) {
 	}
 }
 
-// reset closes a socket so that its peer gets an error instead of an end in
-// order.
+// reset closes a socket so that its peer gets an error instead of the end of the stream.
 func reset(socket net.Conn) {
 	if s, ok := socket.(interface{ SetLinger(int) error }); ok {
 		_ = s.SetLinger(0)

@@ -14,7 +14,8 @@ var errReaderClosed = errors.New("otlpfile: the reader is closed")
 // maxAhead bounds the pieces in memory, in bytes: no piece is read while they have more.
 const maxAhead = 8 << 20
 
-// maxSpare is the largest piece whose memory is kept beside that of others, in bytes.
+// maxSpare is the maximum size of a buffer to keep for reuse, in bytes. One larger buffer is
+// kept if there are no others.
 const maxSpare = 1 << 20
 
 // ahead reads pieces in one goroutine and decodes them in several. Results are returned
@@ -25,7 +26,7 @@ type ahead struct {
 	ordered chan *job // the jobs in the order of the file, at most the window
 	done    chan struct{}
 	running sync.WaitGroup
-	last    *job // whose result was returned
+	last    *job // the job whose result was returned last
 
 	mu     sync.Mutex
 	free   sync.Cond // signalled when bytes fall or the reader is closed
@@ -34,7 +35,7 @@ type ahead struct {
 	spare  [][]byte
 }
 
-// job is a piece that is decoded.
+// job is a piece to decode, and its result.
 type job struct {
 	piece  piece
 	result result
@@ -106,7 +107,7 @@ func (a *ahead) enter(p piece) {
 	a.bytes += len(p.body)
 }
 
-// leave keeps the memory of a piece for another one.
+// leave removes a piece from the count and keeps its memory for another piece.
 func (a *ahead) leave(p piece) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

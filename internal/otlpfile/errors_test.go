@@ -257,7 +257,7 @@ func TestDamagedCompression(t *testing.T) {
 	_, err = otlpfile.Open(bytes.NewReader(zipped[:5]), otlpfile.JSON, otlpfile.Logs)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	zipped[len(zipped)-6] ^= 1        // the checksum
-	_, err = readAll(open(t, zipped)) // behind the message, which is read
+	_, err = readAll(open(t, zipped)) // the checksum follows the message, which is read
 	require.ErrorIs(t, err, otlpfile.ErrCorrupt)
 
 	// A window that would need 512 MiB.

@@ -134,7 +134,7 @@ func TestGuessSignalOfShortHead(t *testing.T) {
 		batches, err := readAll(open(t, file))
 		require.NoError(t, err)
 		for i, part := range parts {
-			known := batches[i].Items() == 0 // such a part tells nothing
+			known := batches[i].Items() == 0 // a part without items shows no signal
 			for n := 0; n < min(len(part), 3000); n += 1 + n/50 {
 				got := otlpfile.GuessSignal("", otlpfile.Proto, part[:n])
 				if got != signal && got != otlpfile.SignalUnknown {

@@ -33,8 +33,8 @@ type jsonDecoder struct {
 	part  int
 	line  int  // line of the next byte
 	begun bool // whether a part of this line was read, apart from white space
-	// held are bytes that were read from src as a line and are not that of one object.
-	// They precede those of src. failed is the error after them.
+	// held are the bytes of a line from src that is not one whole object. They precede the next
+	// bytes of src. failed is the error after them.
 	held   []byte
 	failed error
 }
@@ -60,8 +60,8 @@ func (d *jsonDecoder) next(buf []byte) (piece, error) {
 	return p, d.object(&p)
 }
 
-// wholeLine reads a line. It returns false if the line is not that of one object, and
-// keeps its bytes.
+// wholeLine reads a line. It returns false and keeps the bytes of the line if that is not one
+// whole object.
 func (d *jsonDecoder) wholeLine(p *piece) bool {
 	complete := false
 	for !complete && len(p.buf) < maxLine {
@@ -107,7 +107,7 @@ func (d *jsonDecoder) object(p *piece) error {
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		if errors.Is(err, io.ErrUnexpectedEOF) { // also of a compressed file that is cut
+		if errors.Is(err, io.ErrUnexpectedEOF) { // also if a compressed file is truncated
 			return fmt.Errorf("the file ends inside the message that begins here%s: %w", rest(*p), err)
 		}
 		if err != nil {
@@ -284,9 +284,9 @@ func topNames(text []byte) (names []string, empty int) {
 	return names, -1
 }
 
-// lineOf returns the line of a message if the file seems to have a message a line: if
-// brackets are missing in a line, a piece goes on to the next message. It returns 0 for
-// messages on several lines.
+// lineOf returns the line of a message if the file seems to have one message per line, and 0
+// for messages on several lines. A line that lacks brackets makes a piece continue with the
+// next message.
 func lineOf(p piece) int {
 	if _, next, ok := bytes.Cut(p.body, []byte("\n")); ok && !bytes.HasPrefix(next, []byte("{")) {
 		return 0
@@ -306,8 +306,8 @@ func (r *Reader) jsonError(p piece, err error) error {
 	return r.inContent(p, err)
 }
 
-// jsonPlace is what the JSON library adds to an error: how far the error is into the first
-// text, which is a part of the second.
+// jsonPlace matches the place that the JSON library adds to an error: an offset, a short text
+// that the offset is relative to, and a longer text that contains the short one.
 var jsonPlace = regexp.MustCompile(`(?s)^(?:\w+: )?(.*?), error found in #(\d+) byte of \.\.\.\|(.*)\|\.\.\., bigger context \.\.\.\|(.*)\|\.\.\.$`)
 
 var jsonName = regexp.MustCompile(`"(\w+)"\s*:\s*[^:{}]*$`)
@@ -319,7 +319,7 @@ func wrongValue(text []byte, err error) error {
 	if place == nil {
 		return corrupt("%v", err)
 	}
-	// The library reads in order, so the first occurrence of the context is the one.
+	// The library reads in order, so the first occurrence of the context is the right one.
 	at := bytes.Index(text, []byte(place[4]))
 	within := strings.Index(place[4], place[3])
 	n, e := strconv.Atoi(place[2])
@@ -338,8 +338,8 @@ func wrongValue(text []byte, err error) error {
 
 var jsonIDs = regexp.MustCompile(`"(traceId|trace_id|spanId|span_id|parentSpanId|parent_span_id)"\s*:\s*"([^"]*)"`)
 
-// badID describes the first id of a message that is not in hexadecimal digits of the
-// right number, or returns "".
+// badID describes the first id of a message that does not have the right number of hexadecimal
+// digits, or returns "".
 func badID(text []byte) string {
 	for _, m := range jsonIDs.FindAllSubmatch(text, -1) {
 		digits := 16

@@ -53,7 +53,7 @@ type jsonKeys struct {
 	fields  map[string]*jsonKeys
 }
 
-// keysOf are the messages of the signals. They come from the shapes.
+// keysOf are the messages of the signals. They are built from the shapes.
 var keysOf = func() (keys [len(signalNames)]*jsonKeys) {
 	known := map[*shape]*jsonKeys{}
 	for s := Metrics; s <= Logs; s++ {
@@ -97,8 +97,8 @@ func camel(name string) string {
 	return strings.Join(words, "")
 }
 
-// findUnknown returns the unknown fields of a valid message in JSON, within the content
-// of a signal and beside it.
+// findUnknown returns the unknown fields of a valid message in JSON, both inside and outside of
+// the content of signal s.
 func findUnknown(s Signal, text []byte) unknownFields {
 	k := keyScan{b: text}
 	root := &jsonKeys{keysOf[s].message, map[string]*jsonKeys{}}
@@ -158,7 +158,7 @@ func (k *keyScan) object(m *jsonKeys) {
 }
 
 // other looks up a name that may have escapes, and counts it if the message does not have
-// it. quoted has its quotes.
+// it. quoted is the name with its quotes.
 func (k *keyScan) other(m *jsonKeys, quoted []byte) *jsonKeys {
 	var name string
 	if json.Unmarshal(quoted, &name) != nil {
@@ -171,8 +171,8 @@ func (k *keyScan) other(m *jsonKeys, quoted []byte) *jsonKeys {
 	return below
 }
 
-// value walks through the value of a field. Within a message it looks at objects and at
-// lists of them.
+// value walks through the value of a field. If the field holds messages, value walks through
+// objects and through lists of objects.
 func (k *keyScan) value(m *jsonKeys) {
 	switch c := k.b[k.i]; {
 	case c == '"':

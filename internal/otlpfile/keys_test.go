@@ -65,8 +65,8 @@ func TestUnknownFields(t *testing.T) {
 	require.Equal(t, UnknownField{Objects: 80}, found[MaxUnknownFields])
 }
 
-// The table of fields and pdata know the same names: each is valid for pdata, and each
-// with a letter more is not.
+// The table of fields and pdata know the same names: pdata accepts each name, and rejects it
+// with an additional letter.
 func TestKeysArePdatas(t *testing.T) {
 	for s := Metrics; s <= Logs; s++ {
 		seen := map[*jsonKeys]bool{}

@@ -10,9 +10,9 @@ import (
 
 // objectLine checks a line, which ends with a line break. ok is true if the line holds
 // one valid JSON object of OTLP and nothing else. body is then the object, and signals
-// has bit n if the object has a field of signal n. Of all other lines, among them those
-// with a part of an object, it knows nothing: the caller reads them with the checks that
-// find the place and the cause of an error.
+// has bit n if the object has a field of signal n. All other lines, such as a line with a part
+// of an object, are left to the caller, whose slower checks find the place and the cause of an
+// error.
 func objectLine(line []byte) (body []byte, signals uint8, ok bool) {
 	if len(line) == 0 || line[0] != '{' || line[len(line)-1] != '\n' {
 		return nil, 0, false
@@ -26,8 +26,8 @@ func objectLine(line []byte) (body []byte, signals uint8, ok bool) {
 	return line[:end], s.signals, s.i == len(line)-1
 }
 
-// lineScan reads JSON values of a line. The line break at the end is not part of a value,
-// so that its methods need not compare the position with the length.
+// lineScan reads JSON values of a line. The line break at the end is not part of any value. All
+// methods stop there, so they need not compare the position with the length.
 type lineScan struct {
 	b       []byte
 	i       int

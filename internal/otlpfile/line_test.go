@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lines are lines with one object and what is near to them.
+// lines are lines with one object, and similar lines.
 var lines = []string{
 	`{}`, `{ }`, ` {}`, `{}x`, `{} {}`, `{}` + "\r", `[]`, ``, `{`, `}`, `{]`,
 	`{"resourceLogs":[]}`, `{"resource_spans" : [ ] , "resourceMetrics":null}`, `{"resourceLogs":[],}`, `{"resourceLogs"}`, `{"resourceLogs":}`,

@@ -20,8 +20,8 @@ const (
 // A ReaderOption configures Open.
 type ReaderOption func(*Reader)
 
-// WithName sets the name of the file. It helps to guess. With a name that ends
-// in .zst or .gz, a file without content is an error.
+// WithName sets the name of the file. The name helps to guess the format and the signal. With a
+// name that ends in .zst or .gz, a file without content is an error.
 func WithName(name string) ReaderOption { return func(r *Reader) { r.name = name } }
 
 // WithMaxPart sets the maximum size in bytes of a part, a JSON message or an
@@ -36,8 +36,8 @@ func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = 
 // WithOtherSignals makes the reader skip JSON messages and parts of other signals, such
 // as in a file that the Collector's file exporter writes for several pipelines.
 // Skipped counts their items. Without this option such a message is an error. With it,
-// a file that has items of other signals only is an error at its end. A part without items
-// does not tell its signal: it counts as one of the signal of the parts before it.
+// a file that has items of other signals only is an error at its end. A part without items does
+// not show its signal: it counts as a part of the same signal as the part before it.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
 // WithoutPdata calls a function with the signal. If it returns true, batches in
@@ -72,7 +72,7 @@ type Reader struct {
 	dec    decoder
 	sniff  bool   // whether to check the signal of the next part with items
 	wanted bool   // whether a part or a message had items of the signal
-	last   Signal // of the last part with items, with others
+	last   Signal // signal of the last part with items; used only with others
 	latest error
 	buf    []byte // of the last piece
 	ahead  *ahead // nil without concurrency, and before the first batch
@@ -132,7 +132,7 @@ func Open(r io.Reader, f Format, s Signal, opts ...ReaderOption) (*Reader, error
 
 func (r *Reader) guess() error {
 	head, err := r.src.peek(headSize)
-	if err != nil && len(head) == 0 { // otherwise what is before the error is read first
+	if err != nil && len(head) == 0 { // otherwise the bytes before the error are read first
 		return r.at(piece{}, err)
 	}
 	if len(head) == 0 && r.src.compression == None && CompressionOf(r.name) != None {
@@ -228,7 +228,7 @@ func (r *Reader) next() (Batch, error) {
 		if res.found != SignalUnknown {
 			r.last = res.found
 		} else if r.others && r.format == Parts && !res.items && r.last != SignalUnknown && r.last != r.signal {
-			continue // A part without items looks the same for each signal: it goes with the parts before it.
+			continue // a part without items counts as one of the signal of the part before it
 		}
 		if res.wanted {
 			return res.batch, nil
@@ -292,7 +292,7 @@ type result struct {
 	batch   Batch
 	wanted  bool   // whether it is a batch of the signal of the reader
 	items   bool   // whether it is a part or a message with items of the signal of the reader
-	found   Signal // the signal that the content tells, if it does
+	found   Signal // the signal that the content shows, or SignalUnknown
 	skipped [len(signalNames)]uint64
 	unknown unknownFields
 	err     error
@@ -422,8 +422,8 @@ func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint
 }
 
 // wantedJSON builds the batch of a message of the signal of the reader, and finds its
-// unknown fields. pdata finds them for free, but ends at the first. So only files that
-// have them are walked through.
+// unknown fields. pdata finds unknown fields at no cost, but stops at the first one. So
+// findUnknown runs only for files in which pdata found one.
 func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
 	if !r.loose.Load() {
 		if b, err = unmarshalJSON(r.signal, p.body, true); err == nil {

@@ -254,8 +254,8 @@ func TestMixedSignals(t *testing.T) {
 	f(otlpfile.Traces, []int{3, 0, 3, 3}, [4]uint64{otlpfile.Metrics: 2, otlpfile.Logs: 2})
 	f(otlpfile.Logs, []int{0, 1, 1}, [4]uint64{otlpfile.Metrics: 2, otlpfile.Traces: 9})
 
-	// The same messages as parts, of which each has one signal. The one without items goes with
-	// the traces before it.
+	// The same messages as parts, of which each has one signal. The part without items counts
+	// as one of traces, like the part before it.
 	var parts []byte
 	for _, text := range []string{metrics, spans, "{}", logs, spans, metrics} {
 		r, err := otlpfile.Open(strings.NewReader(text), otlpfile.JSON, otlpfile.GuessSignal("logs", otlpfile.JSON, []byte(text)))
@@ -292,7 +292,7 @@ func TestMixedSignals(t *testing.T) {
 	}
 }
 
-// What the Collector's file exporter writes is read, whatever its names' case.
+// JSON with field names in snake case is read, too.
 func TestSnakeCase(t *testing.T) {
 	r := open(t, []byte(`{"resource_spans":[{"scope_spans":[{"spans":[{"name":"x","start_time_unix_nano":"5"}]}]}]}`))
 	require.Equal(t, otlpfile.Traces, r.Signal())

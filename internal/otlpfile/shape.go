@@ -119,7 +119,8 @@ func root(name, signal, items string, item *shape) *shape {
 
 var temporality = leaf("aggregation_temporality", varint)
 
-// points is a field of Metric, of a kind of metrics that has more fields than its points.
+// points returns the field of Metric for a kind of metrics. more are the fields of that kind
+// besides its points.
 func points(name, kind string, point *shape, more fields) field {
 	more[1] = sub("data_points", point)
 	return sub(name, &shape{kind, more})

@@ -43,7 +43,7 @@ type failing struct {
 
 func (f *failing) Read(b []byte) (int, error) {
 	n, err := f.r.Read(b)
-	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { // the latter is a cut, which the caller decompresses
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { // a truncated file is not a failure of the source
 		f.err = err
 	}
 	return n, err

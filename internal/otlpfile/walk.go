@@ -22,7 +22,7 @@ type fault struct {
 
 // A walk traverses a message by its shape.
 type walk struct {
-	strict bool // unknown fields are faults, and control characters in texts
+	strict bool // unknown fields and control characters in texts are faults
 	cut    bool // the message may end anywhere: it is the head of a longer one
 	items  int  // fields of the fourth level: metrics, spans or log records
 }

@@ -30,9 +30,9 @@ const (
 	ownConnection = "answered: this is its own error, see the log of that Collector"
 )
 
-// TestErrorsOfNextHop uses a receiver whose pipeline fails as that of a gateway which cannot
-// reach its own next hop. The exporter must not give advice about its own endpoint, where
-// somebody answers.
+// TestErrorsOfNextHop uses a receiver whose pipeline fails like that of a gateway that cannot
+// reach its own next hop. The exporter must not give advice about its own endpoint, which is
+// reachable.
 func TestErrorsOfNextHop(t *testing.T) {
 	var answer atomic.Pointer[error]
 	s := newSink(&traceKind)

@@ -93,7 +93,7 @@ func (f *flipper) start(t *testing.T, target string) string {
 // changed is delivered, and the next batch arrives.
 func TestChecksums(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	body := make([]byte, 600) // no compression shortens it
+	body := make([]byte, 600) // random bytes, which do not compress
 	for i := range body {
 		body[i] = byte(random.Uint32())
 	}

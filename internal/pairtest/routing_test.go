@@ -223,7 +223,7 @@ func TestRoutingByTrace(t *testing.T) {
 	_, met = run("three backends again", 4*traces, nil)
 	require.Equal(t, traces, met)
 
-	// The same traces again: those of the first phase go where they went.
+	// The same traces again: they go to the same receivers as in the first phase.
 	before, _ := places(sinks, 0, traces)
 	_, _ = run("the first traces again", 0, nil)
 	after, _ := places(sinks, 0, traces)

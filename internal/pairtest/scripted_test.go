@@ -321,7 +321,7 @@ func TestScriptStopsReading(t *testing.T) {
 	require.GreaterOrEqual(t, p.streams, 2)
 }
 
-// orderly is how a stream ends that its client has half-closed.
+// orderly returns nil for the end of a stream that the client has half-closed.
 func orderly(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil

@@ -74,7 +74,7 @@ func (a *authority) issue(t *testing.T, name string, template *x509.Certificate)
 	}
 }
 
-// maxClauses is the maximum number of parts of an error before what to do about it.
+// maxClauses is the maximum number of parts of an error before its advice.
 const maxClauses = 4
 
 // requirePlain requires that an error names the endpoint, and is not a chain.

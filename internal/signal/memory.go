@@ -20,7 +20,7 @@ const MaxNesting = 1024
 type shape struct {
 	bytes  int64 // of an empty message, with its place in a list
 	fields [16]*shape
-	old    *shape // field 1000, by which older senders name the scopes
+	old    *shape // field 1000, in which older senders send the scopes
 	number int64  // bytes for each byte of field 2, if it has packed numbers
 }
 
@@ -70,9 +70,9 @@ func requestOf(item *shape) *shape {
 	return &shape{fields: [16]*shape{1: {bytes: 144, fields: [16]*shape{1: resource, 2: scopes}, old: scopes}}}
 }
 
-// memory returns about how many bytes an encoded request needs as pdata. It counts each
-// byte of the request once, for texts, and its messages. It returns an error for a request
-// that must not be decoded: ErrNested, or the error of its encoding. Groups and invalid
+// memory returns about how many bytes an encoded request needs as pdata. It adds up the memory
+// of the messages, and the length of the request for the texts in it. It returns an error for a
+// request that must not be decoded: ErrNested, or the error of its encoding. Groups and invalid
 // field numbers are such errors: pdata would read the bytes after them as other fields.
 func (s *shape) memory(request []byte) (int64, error) {
 	n, err := s.contents(request, 0)

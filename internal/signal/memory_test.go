@@ -23,8 +23,8 @@ func wrap(message []byte, fields ...protowire.Number) []byte {
 	return message
 }
 
-// TestMemory: whatever a request is full of, the memory that it takes as pdata is counted,
-// to a quarter.
+// TestMemory: for requests full of any kind of message, the memory of pdata exceeds the counted
+// memory by at most a quarter and 256 KiB.
 func TestMemory(t *testing.T) {
 	type fields = []protowire.Number
 	empty := func(field protowire.Number) []byte { return wrap(nil, field) }
@@ -174,7 +174,7 @@ func requireObvious(t *testing.T, body []byte) {
 	}
 }
 
-// TestMemoryIsExact: the count of the recordings is that of the obvious way.
+// TestMemoryIsExact: for the recordings, the fast count equals the obvious one.
 func TestMemoryIsExact(t *testing.T) {
 	for _, recording := range recordings.All() {
 		parts, err := recording.Parts()

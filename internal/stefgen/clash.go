@@ -68,7 +68,7 @@ type origin struct {
 	what, of, name string // of is the type of a field, choice or value; "" for types
 	pos            schema.Pos
 	form           bool
-	size           int // of the part of the generated name that it explains
+	size           int // length of the part of the generated name that it explains
 }
 
 // String names the part.

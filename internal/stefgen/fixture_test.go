@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "write the generated packages of testdata")
 
-// fixtures are the folders of testdata: a schema each, and what is generated
-// of it. The tests of folder property import them, so they compile.
+// fixtures are the folders of testdata. Each has a schema and the code generated from it. The
+// tests of folder property import them, so they compile.
 var fixtures = []string{
 	"scalars", "optionals", "choices", "maps", "recursive", "shared", "empty", "wide", "names",
 }
@@ -30,7 +30,7 @@ var fixtures = []string{
 // header is the licence text of this repository.
 const header = "Copyright The Otel/STEF Authors\nSPDX-License-Identifier: Apache-2.0"
 
-// base are the wire schemas that streams of a fixture without a schema are in.
+// base are the wire schemas assumed for streams that announce none.
 var base = map[string]map[string]schema.WireSchema{
 	"scalars": {"Second": {2, 4}},
 }

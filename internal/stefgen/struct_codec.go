@@ -79,7 +79,7 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 		case f.class == classShared:
 			statement = fmt.Sprintf("s.%sSent = e.%s.Encode(s.%s, s.%sSent)", f.priv, f.priv, f.priv, f.priv)
 			if f.present != "" {
-				// A value that becomes present is initial in the reader.
+				// In the reader, a field that becomes present begins with the initial value.
 				pr.P("if s.present&(%s) == 0 {\ns.%sSent = initial%s\n}", f.present, f.priv, f.t.Name)
 			}
 		}

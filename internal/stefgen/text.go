@@ -40,7 +40,8 @@ func printJSONOf(t *schema.Type, on, v, ref string) string {
 	return fmt.Sprintf("%s.Any(%s)", on, v)
 }
 
-// printMarshal prints the methods for encoding/json, which would find no fields.
+// printMarshal prints the methods for encoding/json. Without them, encoding/json would find no
+// exported fields.
 func printMarshal(pr *printer, receiver, typ string) {
 	pr.P("")
 	pr.P("// MarshalJSON returns %s for encoding/json, with the names of the schema.", receiver)

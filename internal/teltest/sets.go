@@ -25,7 +25,8 @@ import (
 const RequireEnv = "STEF_REQUIRE_SETS"
 
 // LogEnv names a file. Each test that asks for a set appends a line to it: the folder of
-// the test, a tab, and its name. Only these tests do more on a machine that has the sets.
+// the test, a tab, and its name. A machine with the sets makes a difference only for these
+// tests.
 const LogEnv = "STEF_SETS_LOG"
 
 const rootModule = "module github.com/otelstef/stef"

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The peak counts memory that is garbage again.
+// The peak includes memory that has become garbage since.
 func TestWatchHeap(t *testing.T) {
 	peak := WatchHeap(t)
 	require.Less(t, peak(), uint64(4<<20))

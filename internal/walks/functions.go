@@ -19,7 +19,7 @@ import (
 
 const module = "github.com/otelstef/stef/"
 
-// class is the part of a function in a walk.
+// class is the role of a function in a walk.
 type class int
 
 const (

@@ -27,8 +27,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// given has the addresses that freeAddress returned: the system can give a port that nobody
-// listens on again.
+// given has the addresses that freeAddress returned, because the system may return an unused
+// port twice.
 var given sync.Map
 
 // freeAddress returns an unused address, a new one each time.
@@ -46,7 +46,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // sink is the OTLP server behind our Collector. It counts points by their number
-// and notes the ones that are not what was sent.
+// and records points that differ from those that were sent.
 type sink struct {
 	pmetricotlp.UnimplementedGRPCServer
 	address string

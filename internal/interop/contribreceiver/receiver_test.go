@@ -38,8 +38,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// given has the addresses that freeAddress returned: the system can give a port that nobody
-// listens on again.
+// given has the addresses that freeAddress returned, because the system may return an unused
+// port twice.
 var given sync.Map
 
 // freeAddress returns an unused address, a new one each time.
@@ -277,9 +277,8 @@ func TestTransient(t *testing.T) {
 	}, 60*time.Second, 20*time.Millisecond)
 }
 
-// TestOtherSignals pins what becomes of other signals than metrics. This version of
-// the receiver has neither STEF nor OTLP for them, so our exporter drops and counts
-// them, and metrics go on.
+// TestOtherSignals checks what happens to traces and logs. This version of the receiver has
+// neither STEF nor OTLP for them, so our exporter drops and counts them, and metrics go on.
 func TestOtherSignals(t *testing.T) {
 	factory := stefreceiver.NewFactory()
 	require.Equal(t, component.StabilityLevelUndefined, factory.TracesStability())

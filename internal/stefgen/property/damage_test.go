@@ -71,8 +71,8 @@ func compare(t *testing.T, r *steftest.Root, stream []byte) {
 		require.Equal(t, dynamicAt.Offset, at.Offset, "%x\ngenerated: %v\ndynamic: %v", stream, haveErr, wantErr)
 	}
 	require.Equal(t, wantErr == nil, haveErr == nil, "%x\ngenerated: %v\ndynamic: %v", stream, haveErr, wantErr)
-	// An error can come earlier on one side: package dynamic looks at all of a
-	// frame before it gives its first record.
+	// One side can find an error earlier: package dynamic checks a whole frame before it
+	// returns the first record of the frame.
 	if haveErr != nil {
 		n := min(len(want), len(have))
 		want, have = want[:n], have[:n]

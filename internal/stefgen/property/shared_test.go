@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/internal/stefgen/testdata/shared"
 )
 
-// TestRefusedChangesChangeNothing: each way to change a shared value panics, leaves the
-// value as it is, and panics again.
+// TestRefusedChangesChangeNothing: each way to change a shared value panics, does not change
+// the value, and panics again when repeated.
 func TestRefusedChangesChangeNothing(t *testing.T) {
 	f := func(change func(v *shared.Outer)) {
 		t.Helper()

@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// Changing any field is a difference, of the items and of the messages.
+// A change of any field makes both the items and the messages differ.
 
 func TestMetricFields(t *testing.T) {
 	f := func(change func(pmetric.ResourceMetrics)) {

@@ -189,7 +189,7 @@ func (r Random) numbers(ps pmetric.NumberDataPointSlice, n int) {
 	}
 }
 
-// point sets what points of all types have.
+// point sets the fields that points of all types share.
 func (r Random) point(p interface {
 	Attributes() pcommon.Map
 	SetStartTimestamp(pcommon.Timestamp)

@@ -53,7 +53,7 @@ func TestBegin(t *testing.T) {
 	require.NoError(t, <-done)
 	require.Equal(t, map[uint32]int{1: 1, 3: 1}, headers)
 	require.Equal(t, map[uint32]int{1: 48 << 10, 3: 48 << 10}, bytes)
-	require.NoError(t, server.Close()) // ends what reads the answers
+	require.NoError(t, server.Close()) // ends the goroutine that reads the answers
 	require.NoError(t, client.Close())
 }
 
