@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// group represents how a program that works with records holds its data: shared
-// values, and the points of each series in succession.
+// group is the in-memory data of a program that works with records: shared values, and the
+// points of each series in succession.
 type group struct {
 	metric   *otelstef.Metric
 	resource *otelstef.Resource

@@ -18,9 +18,8 @@ import (
 )
 
 // BenchmarkResident measures the memory of readers of streams with zstd, after some
-// batches of 20 points: as heap, and as the pages that the system counts. The
-// window is allocated with the first frame, and its pages count when they are
-// written.
+// batches of 20 points: the heap, and the resident memory that the system reports. The window
+// is allocated with the first frame, but its pages become resident only when they are written.
 func BenchmarkResident(b *testing.B) {
 	const points, readers = 20, 200
 	for _, batches := range []int{5, 50, 500, 5000, 30_000} {

@@ -24,9 +24,9 @@ var ways = []struct {
 
 // BenchmarkTransport sends batches over gRPC with an injected round trip. An
 // operation is a run on its own connection. The figures are those of all operations
-// together, so that each has its share of the garbage collections. The load "table" is
-// that of the transport table in the README; it takes long on long links, so it has
-// the short ones only.
+// together, so that each has its share of the garbage collections. The load "table" is that of
+// the transport table in the README. It takes long with long round trips, so it has only the
+// short ones.
 func BenchmarkTransport(b *testing.B) {
 	loads := []struct {
 		name    string

@@ -16,9 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// BenchmarkWindow produced the table that the default level and window are
-// based on: bytes, time and memory of a stream of natural batches for each. The
-// time covers reading and writing records, so compare it with level=none.
+// BenchmarkWindow measures bytes, time and memory of a stream of natural batches for each level
+// and window. The defaults are based on its results. The time covers reading and writing
+// records, so compare it with level=none.
 func BenchmarkWindow(b *testing.B) {
 	for _, set := range metricSets(b) {
 		plain := streamOf(b, set.parts)

@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// LogSize is the mean message size in the transport tuning study whose sweep
-// these benchmarks repeat.
+// LogSize is the mean message size in the transport tuning study. These benchmarks repeat its
+// sweep.
 const LogSize = 1137
 
 // phrases are the parts of synthetic log lines, with a number in each.

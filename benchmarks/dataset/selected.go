@@ -22,11 +22,11 @@ var known = map[string][]string{
 	"logs":    {"astronomy", "cloudtrail", "k8sapps", "kafka", "webnodes"},
 }
 
-// own reports whether a set is the user's own: a set in STEF_DATA that is not in known.
+// own reports whether the user provided a set: it is in STEF_DATA, but not in known.
 func (r Ref) own() bool { return !r.Bundled && !slices.Contains(known[r.Signal.String()], r.Name) }
 
-// choice is what a -bench flag chooses in benchmarks that are named
-// Name/set=NAME/signal=SIGNAL/...: elements without a set= choose all sets.
+// choice is the selection of a -bench flag among benchmarks that are named
+// Name/set=NAME/signal=SIGNAL/... A flag without set= selects all sets.
 type choice struct{ bench, set, signal string }
 
 func choiceOf(bench string) choice {
@@ -43,7 +43,7 @@ func choiceOf(bench string) choice {
 	return c
 }
 
-// of returns the sets that are chosen, or all if the flag names none.
+// of returns the selected sets, or all if the flag names none.
 func (c choice) of(refs []Ref) []Ref {
 	return slices.DeleteFunc(slices.Clone(refs), func(r Ref) bool {
 		return !matches(c.set, "set="+r.Name) || !matches(c.signal, "signal="+r.Signal.String())
@@ -77,7 +77,7 @@ func (c choice) problem(bench string, refs []Ref, benchmarks []string) string {
 	return text + " They are " + strings.Join(benchmarks, ", ")
 }
 
-// hint says what may be meant by a name of a set that does not exist.
+// hint suggests names for a set that does not exist.
 func (c choice) hint(refs []Ref) string {
 	name := strings.Trim(strings.TrimPrefix(strings.Trim(c.set, "^$"), "set="), "^$")
 	if name == "" {
@@ -102,8 +102,8 @@ func (c choice) hint(refs []Ref) string {
 	return fmt.Sprintf(" There is no set %s; the sets are %s.", name, strings.Join(slices.Compact(names), ", "))
 }
 
-// nearest returns the name that is meant by another one, or "": one with the same letters,
-// or one that differs in few of them.
+// nearest returns the name that a wrong name probably stands for, or "". This is a name with
+// the same letters, or one that differs in few of them.
 func nearest(names []string, name string) string {
 	letters := func(s string) string {
 		b := []byte(strings.ToLower(s))
@@ -119,7 +119,7 @@ func nearest(names []string, name string) string {
 }
 
 // benchmarksOf returns the names of the benchmarks of a test program, which package testing
-// does not export. They are none if it has another layout.
+// does not export. It returns none if the layout of testing.M is unknown.
 func benchmarksOf(m *testing.M) []string {
 	field := reflect.ValueOf(m).Elem().FieldByName("benchmarks")
 	if field.Kind() != reflect.Slice {

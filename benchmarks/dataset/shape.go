@@ -16,7 +16,8 @@ import (
 )
 
 // Shape describes synthetic telemetry by the dimensions that determine how well
-// a format performs. Vary one of them and keep the others to see its influence.
+// a format performs. Vary one dimension and keep the others to see the influence of this
+// dimension.
 type Shape struct {
 	// Attributes is the number of attributes of an item.
 	Attributes int

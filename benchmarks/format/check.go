@@ -49,7 +49,7 @@ func Check(f Format, c Compression, batches []otlpfile.Batch, want *canon.Items)
 }
 
 // CheckNative encodes and decodes batches in native form and compares the number
-// of items. A native form need not report anything else.
+// of items. A native form reports nothing else.
 func CheckNative(f Format, c Compression, batches []otlpfile.Batch) error {
 	if len(batches) == 0 {
 		return nil

@@ -19,11 +19,10 @@ import (
 // formats.
 type Compression string
 
-// None, Gzip and Zstd are what gRPC and HTTP offer: each message is compressed
-// separately. ZstdStream keeps one zstd context across messages and ends a
-// block with each; the size of the message precedes it. No OTLP transport does
-// this. It shows how much of the gain of a streaming format is due to the
-// context. Own is the compression of the format.
+// None, Gzip and Zstd are the compressions of gRPC and HTTP: each message is compressed
+// separately. ZstdStream keeps one zstd context across messages. Each message ends a block and
+// is preceded by its size. No OTLP transport does this. ZstdStream shows how much of the gain
+// of a streaming format is due to the context. Own is the compression of the format itself.
 const (
 	None       Compression = "none"
 	Gzip       Compression = "gzip"
@@ -42,7 +41,7 @@ var levels = map[Compression]zstd.EncoderLevel{
 	ZstdFastest: zstd.SpeedFastest, Zstd: zstd.SpeedDefault, ZstdBetter: zstd.SpeedBetterCompression, ZstdBest: zstd.SpeedBestCompression,
 }
 
-// Compressions returns the compressions that a format can be combined with.
+// Compressions returns the compressions that are measured with a format.
 func Compressions(f Format) []Compression {
 	all := []Compression{None, Gzip, Zstd, ZstdStream}
 	if f.Own() != "" {

@@ -208,7 +208,7 @@ func (d *corruptingDecoder) Decode(message []byte) (otlpfile.Batch, error) {
 	return b, err
 }
 
-// everyText and the like are values and their edges.
+// The values of each type, with edge cases.
 var (
 	everyText  = []string{"", "a", "host.name", "é", "a\x00b", strings.Repeat("long ", 100)}
 	everyInt   = []int64{0, 1, -1, math.MaxInt64, math.MinInt64}

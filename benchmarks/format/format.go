@@ -12,8 +12,8 @@
 // A message is the bytes sent for one batch. If a format keeps state between
 // messages (STEF, Arrow IPC), one decoder must decode them in order; other
 // formats have no such limit. Each format is configured as its experts would
-// configure it, and Setup cites the options. Check proves that a format carries
-// all data, or Drops lists what it does not carry; the tables print both.
+// configure it, and Setup cites the options. Check proves that a format carries all data except
+// the data in Drops. The tables print both.
 //
 // External compression is the same for all formats (type Compression).
 package format
@@ -30,7 +30,7 @@ type Format interface {
 	Setup() string
 	// Own names the compression that is part of the format, or is "".
 	Own() string
-	// Drops lists what decoding does not restore, or is "".
+	// Drops lists the data that decoding does not restore. It is "" if there is none.
 	Drops() string
 	// Stateful reports whether a message depends on earlier ones.
 	Stateful() bool

@@ -58,7 +58,7 @@ func release(n Native) {
 	}
 }
 
-// collect adds items to b.
+// collect moves items to the end of b.
 func collect(b *otlpfile.Batch, items lake.Batch) {
 	dataset.MoveAll(*b, otlpfile.Batch{Signal: b.Signal, Metrics: items.Metrics, Traces: items.Traces, Logs: items.Logs})
 }

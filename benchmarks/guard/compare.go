@@ -131,7 +131,7 @@ func print(out io.Writer, base string, changes []change) error {
 	return errWorse
 }
 
-// zero is the spread of figures that are all zero.
+// zero replaces the spread of figures that are all zero, which is NaN, by 0.
 func zero(spread float64) float64 {
 	if math.IsNaN(spread) {
 		return 0

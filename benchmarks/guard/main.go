@@ -6,12 +6,11 @@
 //
 //	go run ./guard -base main
 //
-// It builds the benchmarks of both, each with its own product, and runs them in
-// turns, so that other load on the machine affects both. A figure is worse if
-// its median is worse by more than the threshold of its unit, and if the two
-// samples are unlikely to be from one distribution (Mann-Whitney U test). Bytes
-// of streams do not vary and are compared directly. The exit status is 1 if a
-// figure is worse.
+// It builds the benchmarks of both revisions, each with the product code of its revision. Both
+// run in turns, so that other load on the machine affects both. A figure is worse if its median
+// is worse by more than the threshold of its unit, and if the two samples are unlikely to be
+// from one distribution (Mann-Whitney U test). Bytes of streams do not vary and are compared
+// directly. The exit status is 1 if a figure is worse.
 package main
 
 import (

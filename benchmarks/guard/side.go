@@ -31,8 +31,8 @@ func (s *side) build() error {
 	return build.Run()
 }
 
-// run runs one turn. Both sides measure the same telemetry: that of STEF_DATA
-// if it is set, else the bundled recordings, which both have.
+// run runs one turn. Both sides measure the same telemetry: the sets in STEF_DATA if it is set,
+// otherwise the bundled recordings, which both revisions have.
 func (s *side) run(bench, turn string) error {
 	run := exec.Command(s.program, "-test.run=^$", "-test.bench="+bench, "-test.benchtime="+turn, "-test.benchmem", "-test.cpu=1")
 	run.Dir, run.Stderr, run.Env = s.folder, os.Stderr, environment(os.Environ())

@@ -26,7 +26,7 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// only selects variants, for heap profiles, which have no labels.
+// only selects variants. It is meant for heap profiles, which have no labels.
 var only = flag.String("variants", "", "measure the variants whose names contain this")
 
 var schema = flag.String("schema", "", "stef::schema of the exporter: compact (default), full, reference")
@@ -41,7 +41,7 @@ var templates = flag.String("templates", "", "stef::templates of the exporter: a
 
 var ballastMiB = flag.Int("ballast", 0, "live heap in MiB beside exporter and receiver, as in a busy Collector, where garbage collections are rare")
 
-// ballast is never read.
+// ballast enlarges the live heap. It is never read.
 var ballast []byte
 
 var results Results
@@ -166,8 +166,8 @@ func TestSetFlags(t *testing.T) {
 	require.ErrorContains(t, setFlags("", "", "", "", "size"), "-optimize_for: ")
 }
 
-// noMatch says why no benchmark has a name that a pattern of -bench matches: go test
-// compares the parts of the pattern, between slashes, with those of the name by position.
+// noMatch explains why no benchmark matches a pattern of -bench. go test splits the pattern and
+// the name at slashes, and compares their parts by position.
 func noMatch(bench string, refs []dataset.Ref) string {
 	places := []string{"set", "signal", "age"}
 	valid := make([][]string, len(places))

@@ -74,7 +74,7 @@ func BenchmarkAcknowledgement(b *testing.B) {
 				milliseconds := func(share float64) float64 {
 					return float64(times[int(share*float64(len(times)-1))]) / float64(time.Millisecond)
 				}
-				b.ReportMetric(0, "ns/op") // the time is that of the rate
+				b.ReportMetric(0, "ns/op") // the time depends on the rate only
 				b.ReportMetric(milliseconds(0.5), "p50-ms")
 				b.ReportMetric(milliseconds(0.99), "p99-ms")
 			})

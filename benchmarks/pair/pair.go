@@ -46,8 +46,8 @@ var (
 	Variants = []Variant{STEF, OTLP, OTLPGzip}
 )
 
-// optimization is stef::optimize_for; empty is the default of the exporter. The settings
-// below have precedence over what it sets, as in a configuration.
+// optimization is stef::optimize_for; empty is the default of the exporter. The settings below
+// override the settings that it implies, as in a configuration.
 var optimization stefexporter.Optimization
 
 // streamSchema replaces the default of stef::schema, unless it is empty.

@@ -40,7 +40,7 @@ func (rs *Results) Of(ref dataset.Ref, age Age) *Result {
 	return r
 }
 
-// Sent notes the size of the batches.
+// Sent records the size of the largest batch.
 func (r *Result) Sent(batches []otlpfile.Batch) {
 	for _, b := range batches {
 		r.Batch = max(r.Batch, b.Items())
@@ -124,8 +124,8 @@ func speed(in []*Result, than Variant) float64 {
 	return measure.Median(ratios)
 }
 
-// Summary returns a row for each signal, age and group of sets. Values over all
-// sets are items per CPU second as if each set had the same number of items.
+// Summary returns a row for each signal, age and group of sets. Values over several sets are
+// computed as if each set had the same number of items.
 func (rs *Results) Summary() *report.Table {
 	t := &report.Table{Name: "pair-summary", Title: "Exporter and receiver, both ends"}
 	t.Columns = append(report.Text("signal", "age of the stream", "sets"), report.Column{Name: "of them", Format: report.Whole},

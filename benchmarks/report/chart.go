@@ -31,8 +31,8 @@ type Chart struct {
 	Series []Series
 	// Base names the line at 1, for bars that are ratios.
 	Base string
-	// Clip is the height at which bars are cut; a cut bar shows its value, and the axis
-	// says so. 0 cuts none. A bar that is NaN or missing is "n/a".
+	// Clip is the height at which taller bars are cut. A cut bar shows its value, and the axis
+	// mentions the cut. 0 cuts no bars. A missing or NaN value is shown as "n/a".
 	Clip float64
 	// Picture makes the report write the chart as a PNG too.
 	Picture bool

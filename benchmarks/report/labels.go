@@ -38,7 +38,7 @@ func (l *legend) add(name string, thumbs ...plot.Thumbnailer) {
 }
 
 const (
-	legendRow   = 15 // points, like the others
+	legendRow   = 15 // in points, like the other sizes
 	legendThumb = 20
 	legendGap   = 16
 	legendTop   = 10
@@ -70,8 +70,7 @@ func (l *legend) draw(c draw.Canvas) vg.Length {
 	return c.Max.Y - y
 }
 
-// barLabels writes text above bars: the values of those that are cut, and "n/a" in the
-// place of those without a value.
+// barLabels writes text above bars: the values of cut bars, and "n/a" for bars without a value.
 type barLabels struct {
 	style  text.Style
 	labels []barLabel
@@ -92,8 +91,8 @@ func (b *barLabels) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// pointNames writes the labels of points, each where it covers no other, no point, and if
-// possible no line.
+// pointNames writes the labels of points. A label covers no other label, no point and, if
+// possible, no line.
 type pointNames struct {
 	points []namedPoint
 }

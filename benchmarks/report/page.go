@@ -18,9 +18,10 @@ import (
 type Page struct {
 	Name, Title string
 	Parts       []Part
-	// Data says which telemetry the page has, if it is other than that of the report.
+	// Data names the telemetry of the page if it differs from that of the report.
 	Data string
-	// Env describes the measurement of a page that was not measured with the report.
+	// Env describes the measurement of a page with figures that were not measured for this
+	// report.
 	Env *Env
 }
 
@@ -246,8 +247,8 @@ func (r *Report) html(p *Page) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Width estimates the width of the table on a page, in pixels, rather too large than too
-// small: a window of 1,300 pixels has room for 1,268.
+// Width estimates the width of the table on a page, in pixels, and errs on the large side: a
+// window of 1,300 pixels has room for 1,268.
 func (t *Table) Width() int {
 	const character, padding, narrow = 9, 14, 128 // page.html.tmpl has the font and the paddings
 	width := 0

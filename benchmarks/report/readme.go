@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Fill replaces only the blocks of a README that the report writes. A block is
-// between two comments:
+// Fill replaces the blocks of a README that the report writes, and keeps all other text. A
+// block is between two comments:
 //
 //	<!-- begin NAME (written by make report) -->
 //	<!-- end NAME -->

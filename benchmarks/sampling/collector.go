@@ -52,7 +52,7 @@ func runCollector(config string) error {
 			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory(), envprovider.NewFactory()},
 		}},
 	})
-	// The feature gate adds the metrics of items.
+	// The feature gate adds the metrics that count items.
 	command.SetArgs([]string{"--config", config, "--feature-gates=+telemetry.newPipelineTelemetry"})
 	return command.Execute()
 }
@@ -98,7 +98,7 @@ service:
 `, listen, max(s.limit, 1), s.wait, s.traces, s.wait, s.traces, backend, s.protocol, metrics, strings.Join(processors, ", "))
 }
 
-// The metrics of the Collector, without units and suffixes. Those of items count the
+// The metrics of the Collector, without units and suffixes. The metrics of items count the
 // spans that enter and leave a component.
 const (
 	metricAccepted   = "otelcol_receiver_accepted_spans"

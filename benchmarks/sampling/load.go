@@ -28,7 +28,7 @@ type part struct {
 	service int
 }
 
-// parts is a queue by time.
+// parts is a priority queue of parts, ordered by time.
 type parts []part
 
 func (p parts) Len() int           { return len(p) }

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Each span of a trace is sent once, and late parts come late.
+// Each span of a trace is sent once, and late parts are sent late.
 func TestLoad(t *testing.T) {
 	l := &load{random: rand.New(rand.NewPCG(1, 2)), late: time.Hour}
 	now := time.Now()
@@ -74,7 +74,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// With room for few traces, the counters of groupbytrace say what is missing.
+// If few traces fit into groupbytrace, its counters explain the missing spans.
 func TestLosses(t *testing.T) {
 	r, err := measure(t.Context(), scenario{
 		processors: []string{"groupbytrace"}, protocol: "otlp",
@@ -88,7 +88,7 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, loss{"groupbytrace", lost, fmt.Sprintf("%d traces evicted", r.evicted)}, r.losses[0])
 }
 
-// Each stage is named that does not pass on what the stage before it has passed on.
+// Each stage that loses spans of the stage before it is named.
 func TestAccount(t *testing.T) {
 	r := &result{scenario: scenario{processors: []string{"groupbytrace", "tail_sampling"}}, acknowledged: 100, accepted: 99, sent: 60, arrived: 58, twice: 1}
 	final := map[string]float64{

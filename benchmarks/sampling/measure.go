@@ -179,8 +179,9 @@ func (r *result) look(to *sink) {
 	}
 }
 
-// settled returns the metrics of the Collector when it has counted as many spans as sent as
-// arrived: it counts them after their acknowledgement. It waits for at most 5 s.
+// settled waits until the Collector has counted all arrived spans as sent, and returns its
+// metrics. The Collector counts spans only after their acknowledgement. settled waits for at
+// most 5 s.
 func settled(url string, arrived int) (final map[string]float64, err error) {
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		final, err = scrape(url)

@@ -64,14 +64,15 @@ func (r *releases) quiet(patience time.Duration) {
 	}
 }
 
-// The study loses spans in groupbytrace that none of its counters explains. This is
-// how: a trace whose time is over leaves the list of traces at once, and its spans are
-// removed by an event at the end of the queue. Spans of the trace that are in the queue
-// before that event are added to the spans that it removes. If nothing is lost, the
-// processor has changed, and the study has to be repeated.
+// In the study, groupbytrace loses spans that none of its counters reports. This test shows the
+// cause: when the time of a trace is over, the processor removes the trace from its list
+// immediately, but its spans are removed by an event at the end of the queue. Spans of the
+// trace that are in the queue before that event are added to the spans that the event removes.
+// If this test loses no spans, the processor has changed, and the study must be repeated.
 func TestGroupByTraceLosesSpansDuringRelease(t *testing.T) {
 	const traces, perTrace, filling, wait = 200, 100, 100, 200 * time.Millisecond
-	// run returns the lost spans, and for their traces whether others were released.
+	// run returns the number of lost spans. others has the traces of lost spans, and whether
+	// other spans of the trace were released.
 	run := func() (lost int, others map[uint64]bool) {
 		factory := groupbytraceprocessor.NewFactory()
 		config := factory.CreateDefaultConfig().(*groupbytraceprocessor.Config)
@@ -83,7 +84,7 @@ func TestGroupByTraceLosesSpansDuringRelease(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
 		begin := time.Now()
-		for n := range perTrace { // the spans of a trace come during twice its time
+		for n := range perTrace { // the spans of a trace arrive over twice its waiting time
 			time.Sleep(time.Until(begin.Add(2 * wait * time.Duration(n) / perTrace)))
 			for trace := range uint64(traces) {
 				require.NoError(t, p.ConsumeTraces(t.Context(), oneSpan(trace+1, n+1)))

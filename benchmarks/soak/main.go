@@ -152,8 +152,8 @@ func charts(name string, samples []row) []*report.Chart {
 	}
 }
 
-// points are a column over time. Neighbouring samples are merged into the largest of
-// them.
+// points returns a column over time. Of neighbouring samples that are merged, the largest value
+// is kept.
 func points(samples []row, process, column string) (all []report.Point) {
 	var own []row
 	for _, s := range samples {

@@ -20,8 +20,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// shownColumns is the number of columns that a table names; the rest is one
-// row.
+// shownColumns is the number of columns that a table names. One row has the sum of the others.
 const shownColumns = 15
 
 // columnSize is the size of a column in a stream.

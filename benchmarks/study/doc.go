@@ -106,7 +106,8 @@ type Context struct {
 	// Tiny measures as little as possible, to test that everything works.
 	Tiny bool
 	Refs []dataset.Ref
-	// Sets names the choice of sets in Refs, as Command prints it. It is "" if Refs has all sets.
+	// Sets is the pattern that selects the sets in Refs, as Command prints it. It is "" if Refs
+	// has all sets.
 	Sets string
 
 	// Figures are the results that studies store for the guide.
@@ -125,8 +126,8 @@ func (c *Context) Start(s Study) { c.name = s.Name }
 // Command is the command that reproduces the tables of the present study.
 func (c *Context) Command() string { return c.CommandOf(c.name) }
 
-// CommandOf is the command that runs some studies. It writes to a different
-// folder than the published one; without -v, go test would not print to which.
+// CommandOf is the command that runs some studies. It does not write to the folder of the
+// published report. With -v, go test prints the folder.
 func (c *Context) CommandOf(names ...string) string {
 	choice := strings.Join(names, "|")
 	if len(names) != 1 {
@@ -134,7 +135,7 @@ func (c *Context) CommandOf(names ...string) string {
 	}
 	data := ""
 	if os.Getenv("STEF_DATA") != "" && c.Sets != "" {
-		data = "STEF_DATA=FOLDER " // that of sets of one's own; pages name no folder of the machine
+		data = "STEF_DATA=FOLDER " // for the user's own sets; pages do not name folders of the machine
 	}
 	command := fmt.Sprintf("cd benchmarks && %sgo test -count=1 -timeout 2h -v -run '^TestReport$/^%s$' . -report again", data, choice)
 	if c.Full {
@@ -151,7 +152,8 @@ func (c *Context) table(name, title string, notes ...string) *report.Table {
 	return &report.Table{Name: name, Title: title, Notes: notes, Command: c.Command()}
 }
 
-// begin reads a set that the present study measures next, and says so: a large set takes minutes.
+// begin reads the set that the present study measures next, and logs this, because a large set
+// takes minutes.
 func (c *Context) begin(ref dataset.Ref) *dataset.Set {
 	c.TB.Helper()
 	set := ref.Load(c.TB)

@@ -16,9 +16,9 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// The studies of processes are not measured by make report: they have programs of
-// their own, which take up to hours. Their pages in docs/studies become pages of the
-// report, and their figures over time become charts.
+// The studies of processes are not measured by make report: they have their own programs, which
+// can run for hours. Their pages in docs/studies become pages of the report, and their figures
+// over time become charts.
 
 // studyFile reads a file of docs/studies.
 func (c *Context) studyFile(name string) ([]byte, error) {
@@ -26,7 +26,7 @@ func (c *Context) studyFile(name string) ([]byte, error) {
 }
 
 // Env describes the measurement of a page that is copied from docs/studies, or returns nil
-// for other pages. The page says on which machine.
+// for other pages. The text of the page names the machine.
 func (c *Context) Env(p Page) (*report.Env, error) {
 	if p.Copied == "" {
 		return nil, nil

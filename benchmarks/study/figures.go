@@ -110,8 +110,8 @@ func picture(chart *report.Chart) string {
 // shownFormats are the formats in charts and in the tables of the README.
 var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF full sorted", "STEF reference ordered", "STEF reference sorted", "Otel Arrow", "Arrow IPC", "Parquet sorted"}
 
-// inCharts is the position of a format in charts, the same in all; the order of Parquet
-// does not matter.
+// inCharts is the position of a format, the same in all charts. Parquet ordered and Parquet
+// sorted have the same position.
 func inCharts(name string) int {
 	for i, shown := range shownFormats {
 		if name == shown || strings.HasPrefix(name, "Parquet") && strings.HasPrefix(shown, "Parquet") {
@@ -129,7 +129,7 @@ func markdown(t *report.Table) string {
 }
 
 // sizeRow is a set with its sizes: the bytes of an item of OTLP with zstd, and the ratios
-// of shownFormats. NaN is a format that cannot encode the set.
+// of shownFormats. The ratio of a format that cannot encode the set is NaN.
 type sizeRow struct {
 	title   string
 	perItem float64

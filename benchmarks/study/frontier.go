@@ -38,7 +38,7 @@ func choices(signal otlpfile.Signal) (all []choice, err error) {
 	for _, c := range []format.Compression{format.None, format.Zstd, format.Own} {
 		all = append(all, choice{"Otel Arrow", "Otel Arrow " + string(c), format.OtelArrow(), c})
 	}
-	if signal == otlpfile.Metrics { // it cannot convert spans to pdata
+	if signal == otlpfile.Metrics { // the reference implementation cannot convert spans to pdata
 		for _, c := range []format.Compression{format.None, format.Own} {
 			all = append(all, choice{"STEF reference ordered", "STEF reference ordered " + string(c), format.Reference(format.Ordered), c})
 		}
@@ -150,7 +150,7 @@ func frontierPoints(c *Context, all []choice, set *dataset.Set) (bytes, cpu []fl
 		ops = append(ops, a.Op(SerializeFromPdata), a.Op(DeserializeToPdata))
 	}
 	config := c.timing()
-	config.Turn, config.Rounds = 0, min(config.Rounds, 2) // many choices, and some take long
+	config.Turn, config.Rounds = 0, min(config.Rounds, 2) // there are many choices, and some are slow
 	results, err := measure.Interleave(config, ops)
 	if err != nil {
 		return nil, nil, err

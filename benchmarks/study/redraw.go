@@ -21,11 +21,12 @@ import (
 )
 
 // Redrawn are the tables and charts of sizes and the chart of latencies, made from the CSV files of
-// a report that was measured before. So the README can show other formats of the same measurement.
+// a report that was measured before. So the README can show other formats without a new
+// measurement.
 type Redrawn struct {
-	// Blocks are those of the README, without the line about the measurement.
+	// Blocks are the blocks of the README, without the line about the measurement.
 	Blocks map[string]string
-	// Charts are those of sizes.
+	// Charts are the charts of sizes, by name.
 	Charts map[string]*report.Chart
 	// Latency is the chart of the table latency.
 	Latency *report.Chart
@@ -57,7 +58,8 @@ func Redraw(folder string) (*Redrawn, error) {
 	return r, nil
 }
 
-// readLatencies adds the runs of the chart of latencies, with what it shows of them.
+// readLatencies adds the runs of the chart of latencies. It reads only the values that the
+// chart shows.
 func (f *Figures) readLatencies(rows []map[string]string) error {
 	for _, row := range rows {
 		trip, err := time.ParseDuration(strings.ReplaceAll(row["round trip"], " ", ""))

@@ -84,7 +84,7 @@ func (b *Bench) Close() {
 // Items returns the number of items in one run.
 func (b *Bench) Items() int { return b.items }
 
-// stream returns the stream for a run and a function to call at the end.
+// stream returns the stream for a run, and a function to call at the end of the run.
 func (b *Bench) stream() (*format.Stream, func(), error) {
 	if !b.f.Stateful() {
 		return b.reused, func() {}, nil

@@ -98,8 +98,8 @@ func steps(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// faster is how many times a format is faster. It is NaN if OTLP has nothing to
-// do or a difference of measurements is not above zero.
+// faster is how many times as fast as OTLP a format is. It is NaN if OTLP has nothing to do in
+// the step, or if a difference of measurements is not above zero.
 func faster(otlp, other float64) float64 {
 	if otlp <= 0 || other <= 0 {
 		return math.NaN()

@@ -72,8 +72,8 @@ func TestSizes(t *testing.T) {
 	require.True(t, math.IsNaN(Sizes{}.of(format.Own)))
 }
 
-// TestOneContext compares streams in the compact form with OTLP in one zstd context, the
-// smallest that OTLP can be with zstd: with the batches that the programs sent, and with
+// TestOneContext compares streams in the compact form with OTLP in one zstd context, which is
+// the smallest form of OTLP with zstd: with the batches that the programs sent, and with
 // batches of 8,192 items.
 func TestOneContext(t *testing.T) {
 	refs := dataset.Refs(t)
@@ -312,7 +312,7 @@ func TestTimedOperations(t *testing.T) {
 	}
 }
 
-// TestSpeedCharts checks that the bars of a set are in one place, also where sets lack a
+// TestSpeedCharts checks that the bars of a set are side by side, also if some sets lack a
 // format, and that they are relative to OTLP, which is the line at 1.
 func TestSpeedCharts(t *testing.T) {
 	var f Figures

@@ -20,7 +20,7 @@ import (
 // Latencies are the round trips of OTEP 0035.
 var Latencies = []time.Duration{20 * time.Microsecond, 2 * time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond}
 
-// latencies are the measured ones.
+// latencies are the round trips to measure.
 func (c *Context) latencies() []time.Duration {
 	if c.Tiny {
 		return Latencies[:2]
@@ -78,9 +78,9 @@ func way(c transport.Config) string {
 const patience = 5 * time.Minute
 
 // longTrip is a round trip time. From this time on, a run sends the batches in
-// laps with new ids and times, and lasts for several round trips. Otherwise the
-// wait for the last answers would dominate. The batches together are larger than
-// the window of STEF's compression.
+// laps with new ids and times, and lasts for several round trips. Without laps, the wait for
+// the last answers would dominate. All batches together are larger than the compression window
+// of STEF.
 const longTrip = 20 * time.Millisecond
 
 // lasting returns the duration of a run, or 0 to send each batch once.
@@ -167,8 +167,8 @@ func runFigure(study, load string, config transport.Config, results []transport.
 	}
 }
 
-// rounds is how often each way to send is measured at least: less on long links, whose
-// runs last.
+// rounds is the minimum number of runs of each way to send. It is smaller for long round trips,
+// because their runs last longer.
 func (c *Context) rounds(trip time.Duration) int {
 	switch {
 	case c.Tiny:
@@ -195,8 +195,9 @@ type load struct {
 	batches []otlpfile.Batch
 }
 
-// loads are those of OTEP 0035 with fewer batches: small ones without latency,
-// large ones at every latency. Runs that send their batches in laps need fewer batches, because each stream has copies of them.
+// loads are the loads of OTEP 0035 with fewer batches: small batches at the shortest round
+// trip, and large batches at every round trip. Runs that send their batches in laps need fewer
+// batches, because each stream has copies of them.
 func (c *Context) loads() []load {
 	small, large, lapped := 1600, 240, 60
 	switch {
@@ -217,8 +218,8 @@ func (c *Context) loads() []load {
 	return list
 }
 
-// compressions are those of the transport tables; a quick report has gzip only
-// without latency.
+// compressions are the compressions of the transport tables. A quick report has gzip only at
+// the shortest round trip.
 func (c *Context) compressions(trip time.Duration) []transport.Compression {
 	if !c.Full && trip > Latencies[0] {
 		return []transport.Compression{transport.None, transport.Zstd}
@@ -226,7 +227,7 @@ func (c *Context) compressions(trip time.Duration) []transport.Compression {
 	return []transport.Compression{transport.None, transport.Gzip, transport.Zstd}
 }
 
-// concurrent is the concurrency of OTEP 0035, and streams what it calls N.
+// concurrent is the concurrency of OTEP 0035. streams is the number that OTEP 0035 calls N.
 const (
 	concurrent = 20
 	streams    = 10
@@ -309,8 +310,8 @@ var claimed = map[time.Duration]float64{Latencies[0]: 1.7, Latencies[1]: 2.1, La
 
 const quotedOTEP = "the columns of OTEP 0035 are its own, of 2019, an i7-7500U and its reference implementations."
 
-// rawFactors are the factors that the raw results of OTEP 0035 give, by round
-// trip in milliseconds.
+// rawFactors are the factors computed from the raw results of OTEP 0035, by round trip in
+// milliseconds.
 func rawFactors() (map[string]float64, error) {
 	rows, err := publishedRows("otep-0035")
 	if err != nil {
@@ -366,7 +367,8 @@ func (c *Context) otepRaw() (*report.Table, error) {
 	return t, err
 }
 
-// unsteady is the least spread of a point that the title of the chart names, because the median of such runs says little.
+// unsteady is the spread above which the title of the chart names a point, because the median
+// of such runs says little.
 const unsteady = 0.1
 
 // latencyChart is throughput against latency, large batches, zstd.

@@ -26,7 +26,7 @@ func (c *Context) rules(p sweepPlan) []string {
 	return slices.DeleteFunc(rules, func(rule string) bool { return rule == "" })
 }
 
-// guiding is the number of rules for the guide.
+// guiding is the number of rules that the guide shows.
 const guiding = 3
 
 // addRules adds rules to the page of a study and stores them for the guide.

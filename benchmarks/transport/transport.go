@@ -73,8 +73,8 @@ type Config struct {
 	// both ends; 0 uses gRPC's default.
 	Window int32
 	// For sends the batches in laps until this time has passed, instead of once
-	// each. In every lap they have new ids and later times, since no sender
-	// repeats those; changing them counts as CPU of both protocols.
+	// each. In every lap the batches have new ids and later times, because no sender repeats
+	// ids and times. The CPU time for changing them counts for both protocols.
 	For time.Duration
 }
 
@@ -286,7 +286,7 @@ func (r *run) open(ctx context.Context, signal otlpfile.Signal) (sender, error) 
 	return r.openOTLP(signal), nil
 }
 
-// work does the part that needs a worker of the server.
+// work calls do on a worker of the server, and waits for a free one.
 func (r *run) work(do func() error) error {
 	if r.slots != nil {
 		r.slots <- struct{}{}
