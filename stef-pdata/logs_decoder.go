@@ -53,7 +53,7 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	err := d.decode(d.add, d.dropLast)
 	d.build.EndBatch(d.detaches())
 	batch := d.batch
-	d.batch, d.inResource, d.logs = plog.Logs{}, plog.ResourceLogs{}, plog.LogRecordSlice{} // the caller's
+	d.batch, d.inResource, d.logs = plog.Logs{}, plog.ResourceLogs{}, plog.LogRecordSlice{} // the caller owns them now
 	return batch, err
 }
 

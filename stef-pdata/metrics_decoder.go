@@ -64,7 +64,7 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 	err := d.decode(d.add, d.dropLast)
 	d.build.EndBatch(d.detaches())
 	batch := d.batch
-	d.batch, d.inResource, d.inScope = pmetric.Metrics{}, pmetric.ResourceMetrics{}, pmetric.ScopeMetrics{} // the caller's
+	d.batch, d.inResource, d.inScope = pmetric.Metrics{}, pmetric.ResourceMetrics{}, pmetric.ScopeMetrics{} // the caller owns them now
 	return batch, err
 }
 

@@ -122,11 +122,11 @@ func (s *sorter) sortRuns(lower int) (series int) {
 	return series
 }
 
-// sortByTime puts keys of equal time together, which keep their order. The groups are in
-// the order of their times if there are few, or if times alternate: then they are those of
-// sources, one after the other. But if most keys of a time are together already, the times
-// are those of the series, and the groups are in the order of their first key, so that series
-// keep theirs. Many times that are together already stay where they are.
+// sortByTime puts keys of equal time together, which keep their order. The groups are sorted by
+// time if there are few of them, or if times alternate from key to key. Otherwise most keys of
+// a time are adjacent already, so each series has its own times. The groups then keep the order
+// of their first keys. If there are more than order.FewTimes times and most keys of a time are
+// adjacent, all keys stay where they are.
 func (s *sorter) sortByTime() {
 	var times [order.FewTimes]uint64
 	n, at, runs := 0, 0, 0

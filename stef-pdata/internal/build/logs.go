@@ -24,8 +24,8 @@ type Logs struct {
 	Records   slab.Items[plog.LogRecordSlice, plog.LogRecord]
 }
 
-// EndBatch drops the references of the builder to the batch. With renew, later batches do
-// not share memory with it, either.
+// EndBatch drops the references of the builder to the batch. If renew is set, later batches
+// share no memory with this one.
 func (b *Logs) EndBatch(renew bool) {
 	b.Values.EndBatch()
 	if !renew {

@@ -37,8 +37,8 @@ type Metrics struct {
 	bounds        slab.Numbers[pcommon.Float64Slice, float64]
 }
 
-// EndBatch drops the references of the builder to the batch. With renew, later batches do
-// not share memory with it, either.
+// EndBatch drops the references of the builder to the batch. If renew is set, later batches
+// share no memory with this one.
 func (b *Metrics) EndBatch(renew bool) {
 	b.Values.EndBatch()
 	b.Reset()

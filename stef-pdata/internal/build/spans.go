@@ -27,8 +27,8 @@ type Spans struct {
 	spanLinks  slab.Items[ptrace.SpanLinkSlice, ptrace.SpanLink]
 }
 
-// EndBatch drops the references of the builder to the batch. With renew, later batches do
-// not share memory with it, either.
+// EndBatch drops the references of the builder to the batch. If renew is set, later batches
+// share no memory with this one.
 func (b *Spans) EndBatch(renew bool) {
 	b.Values.EndBatch()
 	if !renew {

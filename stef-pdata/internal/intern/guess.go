@@ -76,8 +76,8 @@ func (s *KeySorter) learnOrder(set *KeySet, pairs []Pair, places []uint8) {
 	}
 }
 
-// findGuessed is Find for a map that has the keys of a set in their last order. It returns
-// false and adds nothing if it has not.
+// findGuessed is Find for a map that has the keys of a set in their last order. For all other
+// maps it adds nothing and returns false.
 func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, store *PairStore) bool {
 	c, o := &s.PairCache, &set.order
 	if m.Len() != len(o.keys) || !c.current() || o.epoch != c.epochs[0] || !o.worthwhile() {
@@ -127,7 +127,7 @@ func (s *KeySorter) findGuessed(found *SortedPairs, set *KeySet, m pcommon.Map, 
 	return true
 }
 
-// value returns the reference to a value, as Resolve sets it.
+// value returns the same reference to a value as Resolve.
 func (c *PairCache) value(key *orderedKey, text string) stef.TextRef {
 	var word0, word1 uint64
 	if len(text) >= 8 {

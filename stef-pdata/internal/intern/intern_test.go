@@ -45,8 +45,8 @@ func TestSetsDifferInKeys(t *testing.T) {
 	}
 }
 
-// TestSetsChange: a record gets the attributes of each set, also when the same sets follow
-// each other again and only the values that differ are written.
+// TestSetsChange: a record has the attributes of each set in turn, also when a sequence of sets
+// recurs and only the values that differ are written.
 func TestSetsChange(t *testing.T) {
 	var p Sets
 	var c values.Copier
@@ -55,7 +55,7 @@ func TestSetsChange(t *testing.T) {
 	var want []map[string]any
 	for i := range 24 {
 		m := pcommon.NewMap()
-		for k := range []int{3, 5, 70}[i%3] { // 70 are too many to remember which differ
+		for k := range []int{3, 5, 70}[i%3] { // for 70 attributes, the set does not store which of them differ
 			m.PutInt(fmt.Sprintf("key%02d", k), int64(r.IntN(2)))
 		}
 		m.PutStr("text", someText(r))
@@ -86,7 +86,7 @@ func TestSetsChange(t *testing.T) {
 	require.Positive(t, remembered)
 }
 
-// TestRefusedSetsTakeNoMemory: a set that exceeds a limit leaves its memory to the next one.
+// TestRefusedSetsTakeNoMemory: the next set reuses the memory of a set that exceeds a limit.
 func TestRefusedSetsTakeNoMemory(t *testing.T) {
 	var p Sets
 	var c values.Copier
@@ -196,8 +196,8 @@ func TestKeySorter(t *testing.T) {
 	}
 }
 
-// What a sorter finds does not depend on its guesses: not on the order of the keys before,
-// and not on the growth and the restarts of the dictionaries.
+// The result of a sorter does not depend on its guesses: neither on the order of earlier keys,
+// nor on growth and restarts of the dictionaries.
 func TestKeySorterGuesses(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	keys, values := newDictionary(), newDictionary()

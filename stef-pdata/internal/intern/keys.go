@@ -53,7 +53,7 @@ type Kinds uint8
 // Kinds of values.
 const (
 	Text Kinds = 1 << otelstef.AnyValueTypeString
-	// Scalars are the values that a Pair holds whole.
+	// Scalars are the types of values that fit into a Pair.
 	Scalars = Text | 1<<otelstef.AnyValueTypeNone | 1<<otelstef.AnyValueTypeBool |
 		1<<otelstef.AnyValueTypeInt64 | 1<<otelstef.AnyValueTypeFloat64
 )
@@ -174,7 +174,7 @@ func (p *Pair) scalar(v pcommon.Value) {
 		if v.Bool() {
 			p.Bits = 1
 		}
-	default: // values that are not held: any type that is not a scalar
+	default: // all other types are not scalars
 		p.Type, p.Bits = otelstef.AnyValueTypeKVList, 0
 	}
 }
@@ -196,11 +196,12 @@ func (s *KeySorter) setOf(pairs []Pair) *KeySet {
 	return *slot
 }
 
-// maxIdleKeys is how many keys are kept from one stream for the next.
+// maxIdleKeys is the maximum number of keys that are kept for the next stream. If there are
+// more, all are dropped.
 const maxIdleKeys = 1 << 8
 
-// Reset prepares for another stream. It keeps a limited number of keys: they save work
-// and do not change the result.
+// Reset prepares for another stream. It keeps the keys, unless there are too many: they save
+// work and do not change the result.
 func (s *KeySorter) Reset() {
 	if s.Keys() > maxIdleKeys {
 		s.forget()

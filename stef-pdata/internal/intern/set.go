@@ -20,8 +20,8 @@ import (
 type attrSet struct {
 	arrival, byKey []attr
 	shape          uint32 // sets of one shape have the same keys in byKey
-	// before is the set of the record before the last one with this set, or 0. It has the
-	// same shape, and differs in the values whose bits are in differs.
+	// before is the set that preceded this one the last time that this one was written, or 0.
+	// It has the same shape. differs has a bit for each value in which the two sets differ.
 	before  uint32
 	differs uint64
 }

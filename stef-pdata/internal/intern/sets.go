@@ -37,12 +37,12 @@ type Sets struct {
 	made         int    // length of free when it was allocated
 
 	// recall holds the set that was last used in each context. Different contexts may
-	// share a slot; such collisions only cost time.
+	// share a slot. Such collisions cost only time.
 	recall []uint32
 	last   uint32
 
-	// churn is set if most sets are new. batches is the number of batches and lookups that of
-	// lookups since the last Reset; they decide churn.
+	// churn is set if most sets are new. batches and lookups count batches and lookups since
+	// the last Reset; they decide churn.
 	churn            bool
 	batches, lookups int
 }
@@ -251,7 +251,7 @@ func (p *Sets) make(c *values.Copier, m pcommon.Map) (set attrSet, err error) {
 		if isDeep(a.typ) {
 			a.deep = otelstef.NewAnyValue()
 			if err := c.Value(a.deep, v, 0); err != nil {
-				clear(set.arrival) // the next set gets its memory
+				clear(set.arrival) // the next set reuses its memory
 				return attrSet{}, mapping.InPair(k, err)
 			}
 		}

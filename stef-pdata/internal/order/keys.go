@@ -15,8 +15,8 @@ type Key struct {
 }
 
 const (
-	// A pass of the radix sort processes keyDigitBits. If there are not many keys, it
-	// processes fewer bits, because most of its time would be that of its counters.
+	// A pass of the radix sort processes keyDigitBits. If there are few keys, it processes
+	// fewer bits, because counters would take most of the time.
 	keyDigitBits   = 11
 	manyKeys       = 1 << 12
 	shortDigitBits = 9
@@ -25,7 +25,7 @@ const (
 	// Fewer keys are sorted by comparison.
 	fewBits = 6
 	fewKeys = 1 << fewBits
-	// Of wide keys only so many digits are sorted by radix.
+	// topDigits is the number of digits of wide keys that are sorted by radix.
 	topDigits = 2
 )
 

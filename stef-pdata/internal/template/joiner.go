@@ -30,9 +30,9 @@ const (
 	joinSlots    = 1 << joinSlotBits
 	// keptPieces is the capacity of pieces that the next template of a slot may reuse.
 	keptPieces = 64
-	// joinedBytes is the size of the largest chunk of texts, and firstJoined that of the
-	// first one; each further chunk has twice as much. A text that is kept keeps all of its
-	// chunk in memory. Texts larger than a quarter of joinedBytes have their own memory.
+	// joinedBytes is the size of the largest chunk of texts, firstJoined the size of the first
+	// one. Each further chunk is twice as large. A text that is kept keeps its whole chunk in
+	// memory. Texts larger than a quarter of joinedBytes have their own memory.
 	joinedBytes = 8 << 10
 	firstJoined = 1 << 10
 )
@@ -110,13 +110,13 @@ func (j *Joiner) slot(template string) (*joinSlot, int) {
 	return slot, len(slot.pieces) - 1
 }
 
-// same reports whether two texts are the same memory. Equal texts may have different
-// memory: this costs time only.
+// same reports whether two texts are the same memory. Equal texts in different memory count as
+// different, which only costs time.
 func same(a, b string) bool {
 	return len(a) == len(b) && unsafe.StringData(a) == unsafe.StringData(b)
 }
 
-// set makes the slot that of a template with n placeholders.
+// set fills the slot with a template that has n placeholders.
 func (s *joinSlot) set(template string, n int) {
 	s.template = template
 	if n >= cap(s.pieces) || cap(s.pieces) > keptPieces {

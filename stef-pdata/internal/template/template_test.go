@@ -291,7 +291,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Greater(t, bytes, maxTextShapeBytes-60*1024)
 }
 
-// Words of long bodies get their own memory, and little of it is kept.
+// Words of long bodies are copied to separate memory, of which little is kept.
 func TestOwnWords(t *testing.T) {
 	var own OwnWords
 	var copies, words []string
