@@ -83,7 +83,7 @@ func (f *facts) check(text string) error {
 	}
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, " #")
-		if inner, ok := strings.CutPrefix(strings.TrimSpace(line), "("); ok { // a subshell, so that the next line begins in the same folder
+		if inner, ok := strings.CutPrefix(strings.TrimSpace(line), "("); ok { // a subshell: the next line begins in the folder of this line
 			line, ok = strings.CutSuffix(inner, ")")
 			if !ok {
 				return fmt.Errorf("%s: not all of the line is in the brackets", strings.TrimSpace(inner))
@@ -263,7 +263,7 @@ func TestFactsOfMetrics(t *testing.T) {
 	require.Greater(t, n, len(known))
 }
 
-// TestCommandsInBrackets checks that commands in a subshell are checked as others are.
+// TestCommandsInBrackets checks that commands in a subshell are checked like other commands.
 func TestCommandsInBrackets(t *testing.T) {
 	known := learn(t, filepath.Join("..", ".."))
 	require.NoError(t, known.check("(cd benchmarks && go test ./pair) # a comment\nmake test"))

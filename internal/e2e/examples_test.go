@@ -87,7 +87,7 @@ func TestExamples(t *testing.T) {
 		}
 		logs, _, _ := s.counts()
 		require.Equal(t, len(accepted), logs-before, "only those of the exporter stef reach the backend")
-		// The quotient that the example names compares the two, and nothing else is in it.
+		// The example names a ratio of two metrics. Each exporter must count only its own.
 		require.NotZero(t, of("stef", "otelcol_exporter_stef_bytes_compressed"))
 		require.Zero(t, of("stef", "otelcol_exporter_stef_otlp_bytes_compressed"))
 		require.NotZero(t, of("stef/otlp", "otelcol_exporter_stef_otlp_bytes_compressed"))
@@ -99,7 +99,8 @@ func TestExamples(t *testing.T) {
 		backend := begin("backend", "GATEWAY="+exit)
 		begin("agent", "OTLP_GRPC="+entry, "OTLP_HTTP="+address(t), "GATEWAY="+exit)
 		l := startLoad(t, entry, 20, 2)
-		// More than the ten lines after which the Collector drops equal ones.
+		// By default the Collector drops equal lines after the first ten, so more lines must
+		// arrive.
 		require.Eventually(t, func() bool {
 			_, lines := sumPrinted(t, backend)
 			return lines > 12

@@ -28,10 +28,10 @@ type Source func() iter.Seq2[otlpfile.Batch, error]
 type Player struct {
 	// Send sends a batch and returns when it is delivered.
 	Send func(context.Context, otlpfile.Batch) error
-	// Pace is the number of items sent per second, over all sources and rounds. A batch
-	// is sent whole, and the next one when its items are due; Play ends when those of the
-	// last batch are. 0 sends as fast as Send delivers, Original at the pace of the
-	// recording.
+	// Pace is the number of items sent per second, over all sources and rounds. A batch is sent
+	// whole. The next batch is sent when the time for the items before it has passed. Play ends
+	// when the time for the last batch has passed. 0 sends as fast as Send delivers, Original
+	// at the pace of the recording.
 	Pace float64
 	// InFlight is the number of batches of one source sent at a time. 0 means 1
 	// for metrics, whose points must stay in order, and 4 for others.
@@ -47,16 +47,16 @@ type Player struct {
 	// fields require reading the recordings first, it is called after they were read without
 	// error. Its error ends Play.
 	Ready func(context.Context) error
-	// Idle, if it is set, is called before a wait of IdleAfter or longer: for the next
-	// batch, or, if last is true, for the end of the last one at Pace. It may be called
-	// from several goroutines.
+	// Idle, if it is set, is called before a wait of IdleAfter or longer. This is the wait for
+	// the next batch or, if last is true, for the end of the time of the last batch. It may be
+	// called from several goroutines.
 	Idle func(left time.Duration, last bool)
-	// Delivered, if it is set, is called when every batch is delivered, before the wait for
-	// the end of the last one at Pace.
+	// Delivered, if it is set, is called when every batch is delivered, before the wait for the
+	// end of the time of the last batch.
 	Delivered func()
 }
 
-// IdleAfter is the wait from which on Player.Idle is called.
+// IdleAfter is the minimum wait for which Player.Idle is called.
 const IdleAfter = 5 * time.Second
 
 // Counts says how much a player delivered.
@@ -196,7 +196,7 @@ func (r *playing) source(ctx context.Context, index int, s Source) error {
 		if err := r.wait(ctx, b); err != nil {
 			return err
 		}
-		b.OTLP = nil // memory that belongs to the source
+		b.OTLP = nil // the source owns this memory
 		r.change.Apply(&b)
 		slots <- struct{}{}
 		if e := failed.Load(); e != nil {

@@ -28,8 +28,7 @@ import (
 // Sender sends batches over a connection. Send is safe for concurrent use.
 type Sender struct {
 	// Retries is how often a batch is sent again if the endpoint cannot accept
-	// it yet, and how often a stream that cannot be opened is tried again. Set it
-	// before the first Send.
+	// it yet, and how often opening a stream is retried. Set it before the first Send.
 	Retries int
 	// Waiting is called, concurrently, when a batch cannot be sent yet and is tried
 	// again: with the cause, or with nil if the endpoint has not answered for
@@ -134,8 +133,7 @@ func (o *opening) closed() {
 	o.live--
 }
 
-// failed counts a failed attempt. After too many, no batch waits for a stream any
-// more.
+// failed counts a failed attempt. After too many failures, batches no longer wait for a stream.
 func (o *opening) failed(err *stefgrpc.Error) {
 	o.silent.Stop()
 	if !err.Retryable() {
@@ -272,10 +270,10 @@ func (s *Sender) retry(ctx context.Context, send func() (again bool, err error))
 	}
 }
 
-// Connect connects, with retries as Send makes them. Without it the first Send finds out
-// whether the endpoint can be reached, which may be long after the start. It returns nil
-// without a connection if the endpoint has not answered for some seconds: Send returns
-// what becomes of that.
+// Connect connects, with the retries of Send. Without Connect, only the first Send shows
+// whether the endpoint can be reached, which may be long after the start. If the endpoint has
+// not answered for some seconds, Connect returns nil without a connection, and Send returns the
+// error if there is one.
 func (s *Sender) Connect(ctx context.Context, conn *grpc.ClientConn) error {
 	return s.retry(ctx, func() (bool, error) {
 		answer, stop := context.WithTimeout(ctx, openTimeout)

@@ -21,11 +21,10 @@ type Options struct {
 	// Base maps the name of a root to the wire schema that is assumed for streams that
 	// announce none. A root that is not listed uses its full schema.
 	Base map[string]schema.WireSchema
-	// Form continues the schema, if its records have another form on the wire. It
-	// adds fields that records do not use; writers omit them unless an option
-	// selects them. The code that converts records into the form is written by hand,
-	// in the same package: for a root Record the types recordWriterForm and
-	// recordReaderForm.
+	// Form extends the schema, if its records have another form on the wire. It adds fields
+	// that records do not use; writers omit them unless an option selects them. The code that
+	// converts records into the form is written by hand, in the same package: for a root Record
+	// the types recordWriterForm and recordReaderForm.
 	Form *schema.Schema
 }
 
@@ -254,8 +253,8 @@ func (p *plan) visitAll() {
 	}
 }
 
-// contains reports whether a value of t can contain a value of the type with that
-// key. The value itself does not count.
+// contains reports whether a value of t can contain a value of the type with the key want. The
+// value of t itself does not count.
 func contains(t *schema.Type, want string, seen map[string]bool) bool {
 	for _, part := range parts(t) {
 		if !part.Kind.Composite() {

@@ -26,7 +26,8 @@ type field struct {
 	form bool
 }
 
-// formDoc prints that a field is not for programs, if it belongs to the form.
+// formDoc prints a warning to a field that belongs to the form, because programs must not use
+// it.
 func (f *field) formDoc(pr *printer) {
 	pr.If(f.form, "// It belongs to the compact form: the writer sets it. Programs must not use it.")
 }
@@ -149,7 +150,7 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	stale := f.present != "" && (f.class == classNode || f.class == classShared)
 	pr.Doc(getterDoc(getter(f), f.Name, f.Doc))
 	f.formDoc(pr)
-	if stale { // a paragraph, because the zero value of other fields teaches readers not to call Has
+	if stale { // a paragraph of its own, because users of other fields need not call Has
 		pr.P("//\n// Call Has%s before reading: if it is absent, this may be the value of an earlier record.", f.name)
 		pr.If(f.class == classNode, "// Call Add%s before setting: changes of an absent value are not written.", f.name)
 	}
