@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the figures of the report into the sentences of the READMEs that have others")
 
-// words is a value of a sentence that is no figure, such as a list of sets with their figures. The text
-// after it must not be one that may also be in the list.
+// words is a value of a sentence that is not a single figure, such as a list of sets with their
+// figures. The text that follows it in the sentence must not occur in the value.
 type words string
 
 // failer is the part of testing.TB that a page needs.
@@ -30,8 +30,8 @@ type failer interface {
 // page is a document whose sentences are compared with the results.
 type page struct {
 	file, text string
-	read       string   // text as it was
-	checked    [][2]int // what the sentences cover, as offsets into text
+	read       string   // the text of the file
+	checked    [][2]int // the ranges of text that checked sentences cover
 }
 
 func document(t *testing.T, file ...string) *page {
@@ -63,7 +63,7 @@ var (
 // literal returns a pattern for text in which any white space may be a line break.
 func literal(text string) string { return blank.ReplaceAllString(regexp.QuoteMeta(text), `\s+`) }
 
-// anyFigure returns a pattern for a value, in which any figure may be at the place of each.
+// anyFigure returns a pattern for a value, in which each figure may be replaced by any other.
 func anyFigure(value string) string {
 	var b strings.Builder
 	at := 0
@@ -74,8 +74,8 @@ func anyFigure(value string) string {
 	return b.String() + literal(value[at:])
 }
 
-// form returns a pattern for a sentence with any figures, with a group for each value, and the values
-// as the sentence has them.
+// form returns a pattern that matches a sentence with any figures and has a group for each
+// value. It also returns the values, formatted as in the sentence.
 func form(sentence string, values []any) (*regexp.Regexp, []string) {
 	var expr strings.Builder
 	var wanted []string
@@ -118,7 +118,7 @@ func (p *page) compare(t failer, write bool, sentence string, values ...any) {
 	if len(found) == 0 {
 		t.Errorf("%s: no sentence has these words; if they were changed, change them in the test, too: %s", p.file, text)
 	}
-	for i := len(found) - 1; i >= 0; i-- { // from the end, so that the offsets before a change stay
+	for i := len(found) - 1; i >= 0; i-- { // from the end, so that offsets before a change stay valid
 		m := found[i]
 		current := blank.ReplaceAllString(p.text[m[0]:m[1]], " ")
 		same := true
@@ -139,8 +139,8 @@ func (p *page) compare(t failer, write bool, sentence string, values ...any) {
 	}
 }
 
-// holds checks that the page has a sentence, and that the results still say so. No figure can be
-// replaced here: if the condition is false, write another sentence.
+// holds checks that the page has a sentence, and that the results confirm it, which is
+// condition. -update cannot repair this: if the condition is false, write another sentence.
 func (p *page) holds(t failer, condition bool, sentence string) {
 	t.Helper()
 	m := regexp.MustCompile(literal(sentence)).FindStringIndex(p.text)
@@ -162,8 +162,9 @@ var (
 	decimal   = regexp.MustCompile(`\bv?\d+\.\d+(?:\.\d+)*`)
 )
 
-// unchecked returns the figures with a decimal point that no sentence covers, outside code and what the
-// report writes: all of them, or those of the paragraphs that cite results.
+// unchecked returns the figures with a decimal point that no sentence covers, except figures in
+// code and in blocks that the report writes: all of them, or those of the paragraphs that cite
+// results.
 func (p *page) unchecked(all bool, elsewhere []string) []string {
 	covered := make([]bool, len(p.text))
 	mark := func(from, to int) {
@@ -203,7 +204,7 @@ func (p *page) unchecked(all bool, elsewhere []string) []string {
 	return found
 }
 
-// failures records what a check says.
+// failures records the errors of a check.
 type failures []string
 
 func (f *failures) Helper()                           {}

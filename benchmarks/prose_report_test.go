@@ -105,7 +105,8 @@ func (b book) sizes(t *testing.T) {
 	b.here.says(t, "on the recorded go metrics %.2f times as large", one.where("format", "STEF full sorted").one(t, "own")/one.where("format", "OTLP").one(t, "zstd-stream"))
 }
 
-// larger lists the sets on which a format of STEF has more bytes than the better mode of the reference.
+// larger lists the sets on which a format of STEF needs more bytes than the better mode of the
+// reference implementation.
 func larger(t *testing.T, name, stef string) words {
 	t.Helper()
 	var sets []string
@@ -372,7 +373,7 @@ func (b book) collectors(t *testing.T) {
 	b.deployment.says(t, "measure %.1f to %.1f µs an item", least(each), most(each))
 }
 
-// studies checks what the README takes from the studies of sampling and of the SDK.
+// studies checks what the README quotes from the studies of sampling and of the SDK.
 func (b book) studies(t *testing.T) {
 	legs := func(name string) (values []float64) {
 		rows := table(t, name)

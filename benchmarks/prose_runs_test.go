@@ -23,7 +23,7 @@ func span(digits string, values []float64) string {
 	return fmt.Sprintf("%"+digits+"f to %"+digits+"f", least(values), most(values))
 }
 
-// span1 is span, or one figure where all are equal.
+// span1 returns span, or one figure if all values are equal.
 func span1(values []float64) string {
 	if least(values) == most(values) {
 		return fmt.Sprintf("%.2f", values[0])

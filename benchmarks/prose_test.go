@@ -24,9 +24,9 @@ import (
 type book struct{ here, root, exporter, releasing, deployment *page }
 
 // TestProse compares sentences of the READMEs and of docs with the files in results. A new report that
-// changes a figure fails here: `go test -run TestProse . -update` in this folder writes the new figures into the
-// sentences, and what is still reported needs other words. A figure of these pages that is neither compared nor in
-// elsewhere fails, too.
+// changes a figure fails here: `go test -run TestProse . -update` in this folder writes the new
+// figures into the sentences. Sentences that still fail need other words. A figure of these
+// pages that is neither compared nor in elsewhere fails, too.
 func TestProse(t *testing.T) {
 	b := book{
 		here: document(t, readme), root: document(t, "..", readme),
@@ -134,7 +134,7 @@ func recorded(title string) bool {
 	return slices.Contains([]string{"collector", "go", "java", "node", "python"}, name)
 }
 
-// sizes returns the bytes by set and format, with the better zstd.
+// sizes returns the bytes by set and format, with the smaller of the two results for zstd.
 func sizes(t *testing.T, name string) map[string]map[string]float64 {
 	t.Helper()
 	bytes := map[string]map[string]float64{}
@@ -153,8 +153,8 @@ func sizes(t *testing.T, name string) map[string]map[string]float64 {
 	return bytes
 }
 
-// ratios returns the bytes of STEF by those of OTLP in the recordings of a signal, in the default
-// order of the exporter.
+// ratios returns the bytes of STEF relative to OTLP for the recordings of a signal, in the
+// default order of the exporter.
 func ratios(t *testing.T, signal, name string) []float64 {
 	t.Helper()
 	var values []float64
@@ -167,8 +167,8 @@ func ratios(t *testing.T, signal, name string) []float64 {
 	return values
 }
 
-// beside returns sorted STEF in the compact form by the better mode of the reference
-// implementation, of all sets that it can encode.
+// beside returns the bytes of sorted STEF in the compact form relative to the better mode of
+// the reference implementation, for all sets that the latter can encode.
 func beside(t *testing.T, name string) []float64 {
 	t.Helper()
 	var values []float64
@@ -213,7 +213,8 @@ func (f figures) known(column string) figures {
 	return slices.DeleteFunc(slices.Clone(f), func(row map[string]string) bool { return row[column] == "" })
 }
 
-// runsOf returns how many runs of a processor the rows of a setting have, from the fewest to the most.
+// runsOf returns the number of runs on a processor in the rows of a setting, as a range over
+// signals and ages.
 func runsOf(runs figures, setting, processor string) string {
 	count := map[string]int{}
 	for _, row := range runs.where("setting", setting, "processor", processor) {

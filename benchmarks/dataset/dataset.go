@@ -166,7 +166,7 @@ func (r Ref) First(n int) Ref {
 	return r
 }
 
-// Title is the name of the set and its signal.
+// Title is the name and the signal of the set.
 func (r Ref) Title() string { return fmt.Sprintf("%s %s", r.Name, r.Signal) }
 
 // Label is Title with a mark for the reporting half.
@@ -218,7 +218,7 @@ func Line(refs []Ref) string {
 	return line
 }
 
-// named names sets by where they are from.
+// named lists the titles of sets by their source.
 func named(refs []Ref) string {
 	titles := func(has func(Ref) bool) string {
 		var all []string
@@ -246,7 +246,7 @@ func named(refs []Ref) string {
 	return strings.Join(parts, "; ")
 }
 
-// Counts is a short form of Line, for the places that a table of sets is near.
+// Counts is a short form of Line. Use it near a table of the sets.
 func Counts(refs []Ref) string {
 	recorded, own := 0, 0
 	for _, r := range refs {
@@ -293,8 +293,9 @@ func folder(tb testing.TB) string {
 }
 
 // Main runs the tests of a package. If benchmarks run, it prints the sets that -bench
-// chooses first. It fails if -bench chooses a set that does not exist, or is nearly
-// the name of a benchmark; other packages may have those of other names.
+// chooses first. It fails if -bench chooses a set that does not exist, or if -bench is similar
+// to the name of a benchmark. It ignores all other names, because other packages may have
+// benchmarks with these names.
 func Main(m *testing.M) int {
 	if !flag.Parsed() {
 		flag.Parse()
@@ -316,7 +317,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// line is the first line of the output of every benchmark: the sets that a flag chooses, or Line if they are all.
+// line is the first line of the output of every benchmark: the sets that a flag chooses, or
+// Line if it chooses all.
 func (c choice) line(refs []Ref) string {
 	chosen := c.of(refs)
 	if len(chosen) == 0 || len(chosen) == len(refs) {

@@ -78,7 +78,7 @@ func TestCompressions(t *testing.T) {
 	}
 }
 
-// TestBegin checks that a stream begun anew knows nothing of the one before.
+// TestBegin checks that a stream after Begin does not depend on the stream before it.
 func TestBegin(t *testing.T) {
 	random := make([]byte, 10_000)
 	rand.NewChaCha8([32]byte{}).Read(random)

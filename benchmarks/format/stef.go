@@ -21,8 +21,8 @@ import (
 )
 
 // STEF is one stream for all batches with a flush after each batch, in the
-// compact form, which two ends of this project use by default, at the level of zstd
-// that the exporter selects for it.
+// compact form, which exporters and receivers of this project use by default, at the level of
+// zstd that the exporter selects for it.
 func STEF(order Order) Format { return stefFormat{order: order, compact: true} }
 
 // STEFFull is STEF in the full schema, whose fields hold the values of the items
@@ -205,8 +205,8 @@ func (e *stefEncoder[N]) Prepare(b otlpfile.Batch) (Native, error) {
 	return e.prepare(stream)
 }
 
-// Close frees the memory of a writer. It ignores the error, which is that of an
-// in-memory buffer.
+// Close frees the memory of a writer. It ignores the error, because writing to memory cannot
+// fail.
 func (e *stefEncoder[N]) Close() {
 	_ = e.encoder.Writer.Close()
 	if e.full != nil {
