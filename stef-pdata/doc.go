@@ -97,7 +97,7 @@
 //	keys and texts by reference (key_strindex)    only profiles have the table, and the
 //	                                              pdata API does not expose them
 //
-// The published schema, that of the reference implementation, also lacks:
+// The published schema, which the reference implementation uses, also lacks:
 //
 //	entity references of resources
 //	flags of points other than "no recorded value"

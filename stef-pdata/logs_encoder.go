@@ -64,7 +64,7 @@ func (e *LogsEncoder) Encode(ld plog.Logs) error {
 	if e.mode == Sorted && err == nil {
 		err = e.writeSorted()
 	}
-	e.write.Drop() // so that nothing of ld is kept
+	e.write.Drop() // releases all references to ld
 	clear(e.studied[:cap(e.studied)])
 	e.studied = e.studied[:0]
 	return e.end(err)

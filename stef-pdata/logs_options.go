@@ -29,7 +29,7 @@ const (
 // WithTemplates sets whether a LogsEncoder splits text bodies. With any choice, it
 // does not split bodies whose templates do not repeat. In compressed streams, samples of
 // the bodies show what templates save. The default is TemplatesAuto.
-// WithTemplates panics if templates is none of the constants.
+// WithTemplates panics if templates is not one of these constants.
 func WithTemplates(templates Templates) EncoderOption {
 	if templates > TemplatesOn {
 		panic(fmt.Sprintf("stefpdata: Templates(%d) is none of TemplatesAuto, TemplatesOff and TemplatesOn", uint8(templates)))

@@ -36,7 +36,7 @@ func newBatchWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[plog.Logs], error)
 	return batchWriter{w, stefpdata.NewLogsEncoder(w)}, nil
 }
 
-// WriteBatch returns ItemErrors as they are: the session delivers the other items.
+// WriteBatch returns ItemErrors unchanged: the session delivers the other items.
 func (b batchWriter) WriteBatch(ld plog.Logs) (last uint64, err error) {
 	err = b.encoder.Encode(ld)
 	return b.Stats().Records, err

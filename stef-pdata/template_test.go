@@ -107,8 +107,8 @@ func TestContainersOfLogsAreBounded(t *testing.T) {
 	require.Equal(t, n, read)
 }
 
-// An encoder keeps nothing of a batch, because that could change or keep the batch in
-// memory.
+// An encoder keeps no references to a batch: the batch may change, and references would keep it
+// in memory.
 func TestSorterForgets(t *testing.T) {
 	w, err := otelstef.NewLogsWriter(new(bytes.Buffer), stef.WithCompression(stef.Zstd))
 	require.NoError(t, err)

@@ -21,12 +21,11 @@
 //
 // # Mapping
 //
-// The mapping is that of the specification, and the records are those that package
-// stefpdata writes in its mode "ordered": items and attributes keep their order. Only
-// log records may differ in form: a text body is written as it is, never as a
-// template, and the observed time is never written as the distance to the time.
-// Streams are a little larger because of this, and are written much faster. The
-// decoders read all forms.
+// The mapping follows the specification. The records are the same that package stefpdata writes
+// in its mode "ordered": items and attributes keep their order. Only log records may differ in
+// form: a text body is written as it is, never as a template, and the observed time is never
+// written as the distance to the time. Streams are a little larger because of this, and are
+// written much faster. The decoders read all forms.
 //
 // Protobuf can encode the same content in several ways, and an encoder accepts all of
 // them: fields in any order, numbers in more bytes than necessary, packed or not, and

@@ -244,7 +244,7 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, stefotlp.Losses{DroppedEvents: 2, DroppedLinks: 1}, e.Losses())
 }
 
-// Encoders keep nothing of a message: it may be overwritten after they return.
+// Encoders keep no references to a message, so callers may overwrite it afterwards.
 func TestMessagesAreNotKept(t *testing.T) {
 	f := func(file []byte, want []byte, encode func([]byte) error, flush func() error, out *bytes.Buffer) {
 		t.Helper()

@@ -112,7 +112,7 @@ func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {
 // The tag of the data of a metric, by type.
 var dataTags = [...]byte{tagGauge, tagSum, tagHistogram, tagExponential, tagSummary}
 
-// beginMetric begins the message of a metric and that of its data.
+// beginMetric begins the message of a metric and the message of its data.
 func (d *MetricsDecoder) beginMetric(m *otelstef.Metric) {
 	dst, at := begin(d.out, tagItems, roomContainer)
 	d.metricAt = at

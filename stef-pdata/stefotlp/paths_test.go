@@ -24,8 +24,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// paths are both ways between OTLP bytes and the streams of a signal: the direct one of
-// this package, and the one through pdata of the type T, with which it is compared.
+// paths are the two ways between OTLP bytes and the streams of a signal: the direct path of
+// this package, and the path through pdata of the type T. Tests compare the two.
 type paths[T any] struct {
 	*descriptors.Descriptor[T]
 	newWriter func(dst io.Writer, options []stef.WriterOption) (descriptors.Writer, func(message []byte) error, error)

@@ -80,8 +80,7 @@ func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint
 	return id, nil
 }
 
-// share sets the value of e, the entry of id, to that of the first entry with an equal
-// value.
+// share makes e, the entry of id, share the value of the first entry with an equal value.
 func (p *Resources) share(e *resourceEntry, id uint32, attributes pcommon.Map) {
 	var h hash
 	h.pairs(attributes)

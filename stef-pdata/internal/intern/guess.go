@@ -148,7 +148,7 @@ func (c *PairCache) value(key *orderedKey, text string) stef.TextRef {
 	return p.Value.Ref
 }
 
-// current reports whether the slots refer to the dictionaries as they are now.
+// current reports whether the slots refer to the current epochs of the dictionaries.
 func (c *PairCache) current() bool {
 	return c.slots != nil && c.epochs == [2]uint64{c.keys.Epoch(), c.values.Epoch()}
 }

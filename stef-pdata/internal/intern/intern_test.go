@@ -148,7 +148,7 @@ func TestRankOfNewSets(t *testing.T) {
 	}
 }
 
-// The order is that of a stable sort, regardless of earlier maps.
+// The order equals that of a stable sort, regardless of earlier maps.
 func TestKeySorter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s KeySorter

@@ -150,8 +150,8 @@ func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bo
 
 // linkList holds the linked templates of a resource and scope whose texts mostly repeat
 // other fields, or differ too much for ordinary templates. Each is learned from one text.
-// Those with the most references come first, and of these the last used one. Texts that fit
-// none have ordinary templates.
+// They are sorted by the number of references, the most first, and then by last use. Texts that
+// fit none of them have ordinary templates.
 type linkList struct {
 	active bool
 	list   []*linkedTemplate

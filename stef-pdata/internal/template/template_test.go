@@ -303,7 +303,7 @@ func TestOwnWords(t *testing.T) {
 	require.Equal(t, words, copies)
 }
 
-// A splitter keeps nothing of bodies after the next Begin.
+// A splitter keeps no references to bodies after the next Begin.
 func TestSplitterForgets(t *testing.T) {
 	var s Splitter
 	require.Equal(t, 3, addAll(&s, 1, 1, "a 1", "a 2", "a 3"))

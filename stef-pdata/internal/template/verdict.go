@@ -40,8 +40,8 @@ const (
 	// sums, not averages of shares, so that samples that compress well have little weight.
 	memory = 4
 	whole  = 1 << 10
-	// Templates are not used any more if they lose maxLoss, and used if they save
-	// minGain. If they save clearGain, the pause before the next sample is long.
+	// Templates are disabled if they lose maxLoss, and enabled if they save minGain. If they
+	// save clearGain, the pause before the next sample is long.
 	maxLoss   = whole / 16
 	minGain   = 0
 	clearGain = whole / 8
