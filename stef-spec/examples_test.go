@@ -317,9 +317,9 @@ func restarts(names []string) (flags dynamic.FrameFlags, err error) {
 	return flags, nil
 }
 
-// carryOver gives the parts the remarks of the previously shown parts with the
-// same label in the same frame. Bits written by hand stay too: if they no
-// longer match, the next run reports it.
+// carryOver copies the remarks of the previously shown parts to the parts with the same label
+// in the same frame. It also copies bits that were written by hand. If these no longer match,
+// the next run reports them.
 func (e *example) carryOver(parts []shownPart) []shownPart {
 	shown := map[partID]shownPart{}
 	for _, p := range e.shown {

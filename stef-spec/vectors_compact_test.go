@@ -395,7 +395,7 @@ func compactLogsVectors() []vector {
 // firstCompactLogs is the schema of the first version of the compact form of logs.
 var firstCompactLogs = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2}
 
-// secondCompactLogs is that of the second version, which does not have the field Formats.
+// secondCompactLogs is the schema of the second version, which does not have the field Formats.
 var secondCompactLogs = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 3}
 
 func writeReferences(w *otelstef.LogsWriter) error {

@@ -21,7 +21,7 @@ type (
 	options = []vectorOption
 )
 
-// describe gives rec a metric, a resource and a scope.
+// describe sets the metric, the resource and the scope of rec.
 func describe(rec *otelstef.Metrics, name, unit string, typ otelstef.MetricType) {
 	m := rec.EditMetric()
 	m.SetName(name)

@@ -330,9 +330,8 @@ func withSchema(wire ...int) vectorOption {
 	return vectorOption{fmt.Sprintf("WithSchema(%v)", wire), stef.WithSchema(wire)}
 }
 
-// setAttributes gives m the given pairs: keys and values in turn. The kind of a
-// value follows from its Go type; nil is none, a []any an array, and a pairs a
-// list of keys and values.
+// setAttributes sets the pairs of m from keys and values in turn. The kind of a value follows
+// from its Go type; nil is none, a []any an array, and a pairs a list of keys and values.
 func setAttributes(m *otelstef.Attributes, keysAndValues ...any) {
 	m.SetLen(len(keysAndValues) / 2)
 	for i := range m.Len() {
