@@ -93,8 +93,7 @@ func shape(t *testing.T, files []file) []string {
 		}
 		src, err := parser.ParseFile(token.NewFileSet(), f.path, f.data, parser.SkipObjectResolution)
 		require.NoError(t, err)
-		// The codec of a long type is in a separate file beside that of its
-		// record.
+		// The codec of a long type has a separate file.
 		stem = strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(stem, "_codec"), "_", ""))
 		for _, decl := range src.Decls {
 			gen, ok := decl.(*ast.GenDecl)

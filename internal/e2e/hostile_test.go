@@ -41,10 +41,11 @@ const receiverSum = 2952
 // processes of a machine delay a process by up to 10 ms at a time.
 const honestFloor = 10 * time.Millisecond
 
-// attack is what hostile clients do to a Collector.
+// attack is a kind of attack of hostile clients on a Collector.
 type attack struct {
 	name string
-	// prepare makes what the clients send, and returns the function that sends it once.
+	// prepare creates the data that the clients send, and returns the function that sends it
+	// once.
 	prepare func(t testing.TB) func(t testing.TB, address string)
 }
 
@@ -199,7 +200,7 @@ func (c *collector) besiege(t *testing.T, attack int, address string, honest *ho
 	return most, took
 }
 
-// compressedRequest returns a request of OTLP that is small as it is sent and large after
+// compressedRequest returns a request of OTLP that is small on the wire and large after
 // decompression.
 func compressedRequest(t testing.TB, encoding string, options ...zstd.EOption) []byte {
 	md := pmetric.NewMetrics()
@@ -292,7 +293,7 @@ func (c *chunks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// hostileStream is what a hostile client sends.
+// hostileStream is a stream of a hostile client.
 type hostileStream struct {
 	chunks  chunks
 	records uint64

@@ -29,7 +29,7 @@ type load struct {
 
 	mu       sync.Mutex
 	offered  int64   // ids from 1 to this were sent
-	accepted []int64 // those of acknowledged records
+	accepted []int64 // ids of acknowledged records
 	refused  int     // requests that were not acknowledged
 }
 
@@ -120,7 +120,8 @@ func (l *load) acknowledged() int {
 	return len(l.accepted)
 }
 
-// results returns what was sent and what was acknowledged.
+// results returns the last id that was sent, the acknowledged ids, and the number of refused
+// requests.
 func (l *load) results() (offered int64, accepted []int64, refused int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,8 @@ func runMistake(t *testing.T, receiver, exporter, signal string, args ...string)
 	return string(out), err
 }
 
-// TestMistakes gives the distribution configurations with mistakes, and compares what it says.
+// TestMistakes starts the distribution with wrong configurations, and checks its error
+// messages.
 func TestMistakes(t *testing.T) {
 	const good = "endpoint: 'localhost:4320', tls: {insecure: true}"
 	f := func(receiver, exporter, want string) {

@@ -38,8 +38,8 @@ type rival struct {
 	receiver string // configuration of the backend; %s is the endpoint
 }
 
-// nowhere is an agent that receives and batches, and drops the items: the cost that
-// all protocols have in common.
+// nowhere is an agent that receives and batches items and drops them. Its cost is part of the
+// cost of each protocol.
 const nowhere = "  nop:\n"
 
 const arrowBinary = "STEF_OTELCOL_ARROW"
@@ -84,7 +84,7 @@ var accepted = map[otlpfile.Signal]string{
 	otlpfile.Logs:    "otelcol_receiver_accepted_log_records",
 }
 
-// cost is what a pair of Collectors spent on the second half of the recordings.
+// cost is the cost of the second half of the recordings for a pair of Collectors.
 type cost struct {
 	items          int
 	bytes          int64

@@ -23,7 +23,7 @@ import (
 
 // sample is the state of a pair at a moment.
 type sample struct {
-	at       time.Duration // since the begin of the run
+	at       time.Duration // since the beginning of the run
 	process  string
 	life     int           // how often the process was started
 	age      time.Duration // since this start
@@ -84,7 +84,7 @@ func (s *sampler) run(every time.Duration, done <-chan struct{}) {
 			s.mu.Lock()
 			p := s.processes[name]
 			s.mu.Unlock()
-			// A process that ended meanwhile has no sample.
+			// If a process has ended meanwhile, there is no sample of it.
 			if v, err := s.read(name, p); err == nil {
 				s.mu.Lock()
 				s.list = append(s.list, v)
@@ -205,8 +205,8 @@ func (f flatness) flat() bool {
 	return f.late <= 1.25*f.early+f.figure.slack && f.peak <= f.figure.most
 }
 
-// flatnesses compares the begin and the end of a run. A run shorter than a
-// minute has too few samples for medians: it gets only the peaks.
+// flatnesses compares the beginning and the end of a run. A run shorter than a minute has too
+// few samples for medians, so only its peaks are checked.
 func flatnesses(list []sample, length time.Duration) (all []flatness) {
 	for _, process := range []string{"agent", "backend"} {
 		for _, f := range figures {

@@ -78,7 +78,7 @@ func (f *frameList) WriteRecords(chunk []byte, last uint64) (int, error) {
 	return len(chunk), nil
 }
 
-// hostMetrics is what an agent reports about its host: 10 metrics of 2 points.
+// hostMetrics returns a batch of host metrics of an agent: 10 metrics of 2 points.
 func hostMetrics(n int) pmetric.Metrics {
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
@@ -234,7 +234,7 @@ func (f *fleet) playOne(s *stefgrpc.Stream, frames []frame, window int, pause ti
 			if err := s.AwaitAck(ctx, flight.last); err != nil {
 				failed = err
 				cancel()
-				for range flights { // so that the sender does not wait
+				for range flights { // drains the channel, so that the sender does not block
 				}
 				return
 			}

@@ -196,7 +196,7 @@ func TestExamples(t *testing.T) {
 }
 
 // TestArchive runs the example of an archive, and reads it back: with the file tool, the files
-// with the example of a follower, and the objects with that of a restore.
+// with the example of a follower, and the objects with the example of a restore.
 func TestArchive(t *testing.T) {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("telemetry"))

@@ -34,14 +34,14 @@ import (
 // partitions of each topic.
 const partitions = 6
 
-// topics are those of a test, one for each signal.
+// topics returns the topics of a test, one for each signal.
 func topics(t *testing.T) map[string]string {
 	base := strings.NewReplacer("/", "-", "_", "-").Replace(strings.ToLower(t.Name())) + strconv.FormatInt(time.Now().UnixNano(), 36)
 	return map[string]string{"logs": base + "-logs", "traces": base + "-traces", "metrics": base + "-metrics"}
 }
 
-// broker returns the address of a Kafka broker: the one of the environment
-// variable STEF_KAFKA, or one inside of this process.
+// broker returns the address of a Kafka broker. The environment variable STEF_KAFKA names it;
+// otherwise a broker runs in this process.
 func broker(t *testing.T, topics map[string]string) string {
 	t.Helper()
 	if address := os.Getenv("STEF_KAFKA"); address != "" {
@@ -70,8 +70,8 @@ func total(t *testing.T) int {
 
 const batchItems = 500
 
-// exporterConfig is that of a Kafka exporter. Its producer does not compress messages, because
-// the encoding does.
+// exporterConfig returns the configuration of a Kafka exporter. Its producer does not compress
+// messages, because the encoding does.
 func exporterConfig(t *testing.T, address string, topics map[string]string, encoding string) component.Config {
 	return configure(t, kafkaexporter.NewFactory().CreateDefaultConfig(), fmt.Sprintf(`
 brokers: [%q]
@@ -157,7 +157,7 @@ func newLedgers() map[string]*ledger {
 	return map[string]*ledger{"logs": newLedger(), "traces": newLedger(), "metrics": newLedger()}
 }
 
-// requireAll waits until items 0 to n-1 of each signal have arrived.
+// requireAll requires that items 0 to n-1 of each signal arrive in time.
 func requireAll(t *testing.T, ledgers map[string]*ledger, n int) {
 	t.Helper()
 	for name, l := range ledgers {
@@ -171,7 +171,7 @@ func requireAll(t *testing.T, ledgers map[string]*ledger, n int) {
 	}
 }
 
-// consumers are a receiver of each signal, which share a group with others.
+// consumers are the receivers of all signals. They share a group with other consumers.
 type consumers []component.Component
 
 func startConsumers(t *testing.T, h host, config component.Config, to *sink) consumers {

@@ -27,9 +27,8 @@ func newAlarm() alarm {
 	return newPreciseAlarm()
 }
 
-// fakeClock reports whether the clock is that of a testing/synctest bubble.
-// That clock begins at midnight UTC 2000-01-01, and the kernel does not know
-// it.
+// fakeClock reports whether the program runs on the fake clock of a testing/synctest bubble.
+// That clock begins at midnight UTC 2000-01-01, and the kernel does not know it.
 func fakeClock() bool {
 	return time.Now().Year() < 2020
 }

@@ -53,8 +53,7 @@ func (b Batch) HasPdata() bool {
 	return b.Metrics != (pmetric.Metrics{}) || b.Traces != (ptrace.Traces{}) || b.Logs != (plog.Logs{})
 }
 
-// Marshal returns the protobuf message: that of the file, or one built from
-// pdata.
+// Marshal returns the protobuf message of the file, or otherwise one built from pdata.
 func (b Batch) Marshal() ([]byte, error) {
 	if b.OTLP != nil {
 		return b.OTLP, nil

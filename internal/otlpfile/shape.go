@@ -49,7 +49,7 @@ type shape struct {
 	fields [17]field
 }
 
-// field returns the field with a number, of kind unknown if there is none.
+// field returns the field with a number. If there is none, it returns a field of kind unknown.
 func (s *shape) field(number uint64) field {
 	if number < uint64(len(s.fields)) {
 		return s.fields[number]

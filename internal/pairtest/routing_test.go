@@ -170,10 +170,10 @@ func places(sinks []*sink[ptrace.Traces], first, traces int) (at map[int]int, me
 	return at, met
 }
 
-// TestRoutingByTrace sends traces, span by span, to three receivers, one of which is
-// cut off and comes back. The spans of a trace meet at one receiver whenever the set
-// of receivers does not change meanwhile, only traces of the lost receiver move, they
-// return with it, and no acknowledged span is lost.
+// TestRoutingByTrace sends traces, span by span, to three receivers. One receiver is cut off
+// and later reachable again. All spans of a trace arrive at one receiver, unless the set of
+// receivers changes meanwhile. Only traces of the lost receiver move, and they move back when
+// it returns. No acknowledged span is lost.
 func TestRoutingByTrace(t *testing.T) {
 	traces := 1500
 	if testing.Short() {

@@ -71,7 +71,7 @@ func (p *scripted) serve(stream grpc.ServerStream) error {
 	return p.play(n, &scriptedStream{peer: p, stream: stream})
 }
 
-// rawCodec also sends bytes as they are.
+// rawCodec also sends bytes without encoding them.
 type rawCodec struct{ encoding.CodecV2 }
 
 func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {

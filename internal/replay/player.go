@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Original is the pace of the recording: a batch is sent at its latest time,
-// relative to that of the first batch.
+// Original is the pace of the recording: a batch is sent when its latest time is due, relative
+// to the latest time of the first batch.
 const Original = -1
 
 // Source is a recording that can be read several times.

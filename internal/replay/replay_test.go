@@ -199,7 +199,7 @@ func TestPlayFails(t *testing.T) {
 	require.ErrorIs(t, err, failure)
 }
 
-// The pace is that of the recording, or a number of items per second.
+// Batches are sent at the pace of the recording, or at a number of items per second.
 func TestPace(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
 	recording := func() iter.Seq2[otlpfile.Batch, error] {

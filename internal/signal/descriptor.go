@@ -23,9 +23,8 @@ type Descriptor[T any] struct {
 	// Root returns the root struct of records, the full schema. Callers must not
 	// change it.
 	Root func() *schema.Struct
-	// Compact returns the root struct of streams in the compact form. Its fields
-	// are those of records, followed by those of the form. Callers must not change
-	// it.
+	// Compact returns the root struct of streams in the compact form. It has the fields of
+	// records, followed by the fields of the compact form. Callers must not change it.
 	Compact func() *schema.Struct
 	// Published returns the option that makes a writer use the published schema.
 	// It is nil for a signal that has no published schema.

@@ -89,7 +89,7 @@ func (s *shape) contents(b []byte, depth int) (n int64, err error) {
 	}
 	for len(b) > 0 {
 		// Nearly all fields have a tag and a length of one byte each. This part is an
-		// optimization: the one below handles these fields, too.
+		// optimization: the code below handles these fields, too.
 		if len(b) > 1 && b[0]&0x87 == 2 && b[0] > 7 && b[1] < 0x80 && int(b[1]) <= len(b)-2 {
 			child, payload := s.fields[b[0]>>3&15], b[2:2+int(b[1])]
 			switch {

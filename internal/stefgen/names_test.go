@@ -109,9 +109,8 @@ func TestDocs(t *testing.T) {
 	f(getterDoc("Name", "name", "What it says."), "Name returns the field: What it says.")
 }
 
-// TestInternalNamesAreAllListed looks at what is generated for every fixture:
-// a field or method that is not exported is either that of a field of the
-// schema, or one that fieldName keeps free.
+// TestInternalNamesAreAllListed checks the generated code of every fixture: an unexported field
+// or method either comes from a field of the schema, or has a name that fieldName reserves.
 func TestInternalNamesAreAllListed(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*/schema.stef")
 	require.NoError(t, err)

@@ -109,8 +109,8 @@ func numbersOf(md pmetric.Metrics) (numbers []int64) {
 	return numbers
 }
 
-// batch returns one gauge with numbered points. Times and series are those of a
-// real series: one point per second.
+// batch returns one gauge with numbered points. As in a real series, there is one point per
+// second.
 func batch(first, n int64) pmetric.Metrics {
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
@@ -324,9 +324,9 @@ func TestCrashingReceiver(t *testing.T) {
 
 // TestRejected pins a known fault: when its pipeline rejects a batch for good,
 // this version of the receiver panics instead of reporting the records. Our agent
-// must survive that: it counts the failure, and delivers everything that was not
-// acknowledged to the receiver that comes after. If this test fails because the
-// child process does not panic, the fault is fixed: test what it reports.
+// must survive that: it counts the failure, and delivers all unacknowledged data to the next
+// receiver. If this test fails because the child process does not panic, the fault is fixed:
+// test what it reports.
 func TestRejected(t *testing.T) {
 	address := freeAddress(t)
 	a := startAgent(t, address)

@@ -47,8 +47,7 @@ func (t *text) scope(s pcommon.InstrumentationScope, schemaURL string) {
 	t.line("scope.dropped_attributes", "%d", s.DroppedAttributesCount())
 }
 
-// attributes writes one line per attribute, so that a diff shows the one that
-// differs.
+// attributes writes one line per attribute, so that a diff shows the attribute that differs.
 func (t *text) attributes(path string, m pcommon.Map) {
 	for _, kv := range t.ordered(m) {
 		t.line(path+" "+strconv.Quote(kv.key), "%s", valueText(kv.value))

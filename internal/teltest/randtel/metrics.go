@@ -17,7 +17,7 @@ import (
 // small sets, so that all content can repeat.
 type Random struct{ *rand.Rand }
 
-// New returns a generator. Equal seeds give equal telemetry.
+// New returns a generator. Equal seeds produce equal telemetry.
 func New(seed uint64) Random { return Random{rand.New(rand.NewPCG(seed, 0))} }
 
 // One returns true once in n times.

@@ -32,7 +32,7 @@ var ErrStalled = errors.New("unfinished: the server reads no more data")
 // each it begins a message and sends at least bytesEach bytes of it. It sends a frame for
 // each stream in turn, and no more than the windows of the server allow, because a server
 // closes connections that send more. It ignores all other data of the server. The error is
-// ErrStalled, or that of the connection, which the server may have closed.
+// ErrStalled, or the error of the connection, which the server may have closed.
 func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 	headers, err := headersOf(method)
 	if err != nil {

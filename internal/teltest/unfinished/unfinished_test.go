@@ -65,7 +65,7 @@ func TestBeginClosed(t *testing.T) {
 	require.NoError(t, client.Close())
 }
 
-// TestBeginStalls: a server that grants no window gets no more than it allows.
+// TestBeginStalls: Begin sends no more than the window that a server grants.
 func TestBeginStalls(t *testing.T) {
 	client, server := net.Pipe()
 	done := make(chan error, 1)
