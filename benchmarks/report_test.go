@@ -95,7 +95,7 @@ func chosenSets(refs []dataset.Ref, pattern string) ([]dataset.Ref, error) {
 	return found, nil
 }
 
-// dataLine says which data a report is of.
+// dataLine names the data of a report.
 func dataLine(c *study.Context) string {
 	if c.Sets == "" {
 		return dataset.Line(c.Refs)
@@ -159,15 +159,15 @@ func TestCheckPart(t *testing.T) {
 	require.ErrorContains(t, checkPart("^TestReport$/^frmats$"), `no part "frmats"; parts: frontier, formats, size-big, `)
 }
 
-// isPublished reports whether a folder is that of the published report.
+// isPublished reports whether a folder is the folder of the published report.
 func isPublished(dir string) bool {
 	a, err := os.Stat(dir)
 	b, err2 := os.Stat(published)
 	return err == nil && err2 == nil && os.SameFile(a, b)
 }
 
-// TestPublishedIsKept checks by which names the published folder is recognised: a part of
-// the report does not replace it.
+// TestPublishedIsKept checks that the published folder is recognised by several names, so that
+// a part of the report does not replace it.
 func TestPublishedIsKept(t *testing.T) {
 	absolute, err := filepath.Abs(published)
 	require.NoError(t, err)

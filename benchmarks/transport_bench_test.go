@@ -23,10 +23,10 @@ var ways = []struct {
 }{{transport.OTLP, 1}, {transport.OTLP, 20}, {transport.STEF, 1}, {transport.STEF, 10}}
 
 // BenchmarkTransport sends batches over gRPC with an injected round trip. An
-// operation is a run on its own connection. The figures are those of all operations
-// together, so that each has its share of the garbage collections. The load "table" is that of
-// the transport table in the README. It takes long with long round trips, so it has only the
-// short ones.
+// operation is a run on its own connection. The figures cover all operations together, so that
+// each operation has its share of the garbage collections. The load "table" is that of the
+// transport table in the README. It takes long with long round trips, so it has only the short
+// ones.
 func BenchmarkTransport(b *testing.B) {
 	loads := []struct {
 		name    string

@@ -50,7 +50,7 @@ func (c choice) of(refs []Ref) []Ref {
 	})
 }
 
-// matches reports whether an element of a -bench flag matches that of a name. The testing
+// matches reports whether an element of a -bench flag matches an element of a name. The testing
 // package reports expressions that do not compile.
 func matches(element, name string) bool {
 	re, err := regexp.Compile(element)

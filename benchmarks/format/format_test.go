@@ -35,8 +35,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestShipped checks that STEF in its default order is what an exporter without options
-// sends: the order, the level of zstd and the templates are those of its defaults.
+// TestShipped checks that STEF in its default order produces the bytes of an exporter without
+// options, which has the same order, level of zstd and templates.
 func TestShipped(t *testing.T) {
 	sent := func(f Format, set *dataset.Set) (all [][]byte) {
 		t.Helper()

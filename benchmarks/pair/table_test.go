@@ -31,7 +31,7 @@ func TestSpeedOfSummary(t *testing.T) {
 		s := rs.Summary()
 		return s.Rows[0][slices.IndexFunc(s.Columns, func(c report.Column) bool { return c.Name == column })]
 	}
-	// The ratios of the rounds are 4, 1 and 4; that of the medians is 2.
+	// The ratios of the rounds are 4, 1 and 4. The ratio of the medians is 2.
 	add(refs[0], []time.Duration{10, 20, 5}, []time.Duration{40, 20, 20})
 	require.InDelta(t, 4, value("speed"), 0)
 	require.InDelta(t, 4, value("worst"), 0)
