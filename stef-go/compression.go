@@ -34,7 +34,7 @@ func (c Compression) String() string {
 // reads every level.
 type Level uint8
 
-// The levels, as of github.com/klauspost/compress/zstd.
+// The levels. All but LevelAuto are those of github.com/klauspost/compress/zstd.
 const (
 	// LevelFastest needs the least CPU time.
 	LevelFastest Level = iota + 1
@@ -45,10 +45,11 @@ const (
 	LevelBetter
 	// LevelBest needs up to 3.1 times the CPU time of LevelDefault. Use it for files.
 	LevelBest
-	// LevelAuto is LevelFastest until the stream has a frame of more than 64 KiB before
-	// compression, and LevelDefault from that frame on, which restarts the compression.
-	// The tables of LevelDefault, 1.25 MiB against 0.25, cost small frames more time
-	// than they are worth: docs/compact-form.md has the measurements.
+	// LevelAuto is LevelFastest until a frame has more than 64 KiB before compression.
+	// The writer then restarts the compression, and uses LevelDefault from that frame
+	// on. LevelDefault needs tables of 1.25 MiB, LevelFastest of 0.25 MiB; for small
+	// frames the larger tables are not worth their time: docs/compact-form.md has the
+	// measurements.
 	LevelAuto
 )
 

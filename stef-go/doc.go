@@ -95,8 +95,9 @@
 // begin another file, as package rotate does.
 //
 // Frames have checksums only if the writer has WithChecksums, which needs zstd. Without
-// checksums a changed byte is often not noticed. Then records have other values, also
-// records that Next returned before an error. Use checksums for files that are kept.
+// checksums readers often do not detect a changed byte. Then records have wrong values,
+// also records that Next returned before an error. Use checksums for files that are
+// kept.
 //
 // Writers can write and readers can read an older schema (WithSchema); readers refuse a
 // newer one. A writer refuses a record with a multimap that is too

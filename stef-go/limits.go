@@ -22,16 +22,17 @@ type Limits struct {
 	// FrameBytes bounds a frame, both its compressed and its uncompressed
 	// size. Default and maximum 64 MiB, the limit of the format.
 	FrameBytes int
-	// DictBytes bounds the memory of all dictionaries together. A text entry counts
-	// its bytes and 16, a struct entry an estimate of its memory. Default 64 MiB,
-	// far above what a writer with the default limit of 4 MiB can reach.
+	// DictBytes bounds the memory of all dictionaries together. A text entry counts as
+	// its length plus 16 bytes, a struct entry as an estimate of its memory. Default 64
+	// MiB, far above what a writer with the default limit of 4 MiB can reach.
 	DictBytes int
 	// RecordBytes bounds the estimated memory that the arrays, multimaps and
 	// oneofs of one record newly allocate. Default 32 MiB.
 	RecordBytes int
-	// Depth bounds how deep values of recursive types may be nested. An array in an
-	// array of AnyValue counts as two, the value and the array. So 400 accepts all that
-	// encoders of package stefpdata write, up to 200 nested arrays and maps. Default 1024.
+	// Depth bounds how deep values of recursive types may be nested. An array of
+	// AnyValue inside another one counts as two levels: the AnyValue and its array. A
+	// limit of 400 accepts everything that encoders of package stefpdata write: they
+	// nest at most 200 arrays and maps. Default 1024.
 	Depth int
 	// WindowBytes bounds the zstd window, which is most of a reader's memory.
 	// Default 8 MiB, the window of the reference implementation's writer.

@@ -17,8 +17,9 @@ type WriterOption func(*config.Writer) error
 
 // Defaults of a writer.
 const (
-	// DefaultFrameBytes keeps a frame, with the record that crosses it, below the 4
-	// MiB that gRPC receives by default.
+	// DefaultFrameBytes is 64 KiB less than 4 MiB, the default limit of gRPC for
+	// received messages. The 64 KiB are room for the record that exceeds the frame
+	// size.
 	DefaultFrameBytes = 4<<20 - 64<<10
 	// DefaultDictBytes is also the default of the reference implementation.
 	DefaultDictBytes = 4 << 20
@@ -53,8 +54,8 @@ func WithCompressionLevel(level Level) WriterOption {
 }
 
 // WithWindowBytes sets the zstd window in bytes, a power of two from 1 KiB to 8 MiB.
-// Within the distance of the window, zstd finds repetitions. The window is most of the
-// memory of a writer and of the readers of its stream. The default is DefaultWindowBytes.
+// zstd finds repetitions only within this distance. The window is most of the memory of
+// a writer and of the readers of its stream. The default is DefaultWindowBytes.
 func WithWindowBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1<<10 || bytes > 8<<20 || bytes&(bytes-1) != 0 {
@@ -65,11 +66,12 @@ func WithWindowBytes(bytes int) WriterOption {
 	}
 }
 
-// WithMaxWindowBytes bounds the zstd window, whatever WithWindowBytes selects, and makes
-// the writer choose it by the size of its frames: 16 of them, 2 for the first, at least 16 KiB, and at
-// most the largest power of two up to the limit. When frames grow, the writer restarts
-// the compression with a larger window. Servers with many streams ask their clients for
-// it. From 1 KiB, default no limit.
+// WithMaxWindowBytes makes the writer choose the zstd window by the size of its frames:
+// the window has room for 16 frames, or for 2 when only the first frame is known. It
+// has at least 16 KiB, and at most the largest power of two up to the limit, and never
+// more than WithWindowBytes selects. When frames grow, the writer restarts the
+// compression with a larger window. Servers with many streams ask their clients for
+// this option. The limit is at least 1 KiB; by default the window is fixed.
 func WithMaxWindowBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1<<10 {
@@ -81,13 +83,13 @@ func WithMaxWindowBytes(bytes int) WriterOption {
 }
 
 // WithChecksums ends the zstd data of each frame with the content checksum of zstd, so
-// that a reader notices data of a frame that were changed by a fault of a disk or of memory.
-// The headers of streams and frames, some bytes each, have no checksum.
-// Without WithCompression(Zstd), creating the writer fails: there is no place for
-// checksums then. The frames are compressed on their own, which makes small frames
-// larger, see docs/threat-model.md.
-// Every reader of the format accepts such frames; readers of this package verify the
-// checksum before they deliver the records of the frame. Default off.
+// that readers detect frames that a fault of a disk or of memory has changed. The
+// headers of streams and frames, some bytes each, have no checksum. Without
+// WithCompression(Zstd), creating the writer fails, because only zstd data can have a
+// checksum. Each frame is compressed independently of earlier frames, which makes small
+// frames larger, see docs/threat-model.md. Every reader of the format accepts such
+// frames; readers of this package verify the checksum before they deliver the records
+// of the frame. Default off.
 func WithChecksums() WriterOption {
 	return func(c *config.Writer) error {
 		c.Checksums = true
@@ -95,9 +97,9 @@ func WithChecksums() WriterOption {
 	}
 }
 
-// WithFrameBytes sets the uncompressed size at which a frame ends, from 1 to 64 MiB
-// less 1 MiB. Default DefaultFrameBytes. A frame holds whole records, so it can be
-// larger by the record that reached the limit.
+// WithFrameBytes sets the uncompressed size at which a frame ends, from 1 byte to 63
+// MiB. Default DefaultFrameBytes. A frame holds whole records, so it can exceed this
+// size by a part of its last record.
 func WithFrameBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1 || bytes > MaxFrameBytes-1<<20 {
@@ -108,8 +110,8 @@ func WithFrameBytes(bytes int) WriterOption {
 	}
 }
 
-// WithDictBytes sets the memory of all dictionaries together at which they are
-// emptied and restarted, in bytes by the accounting of the specification. Default
+// WithDictBytes sets the total size of all dictionaries at which the writer empties and
+// restarts them, in bytes by the accounting of the specification. Default
 // DefaultDictBytes. A receiver may advertise its own limit.
 func WithDictBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
@@ -134,9 +136,10 @@ func WithRestart(flags FrameFlags) WriterOption {
 	}
 }
 
-// WithSchema makes the writer write in an older schema: fields and choices beyond it
-// are omitted. It must be a cut of the writer's own schema; otherwise creating the
-// writer fails with ErrSchema. The default is the whole schema.
+// WithSchema makes the writer write in an older schema: fields and choices that wire
+// does not have are omitted. wire must be the writer's own schema without some of the
+// last fields of its structs and oneofs; otherwise creating the writer fails with
+// ErrSchema. The default is the whole schema.
 func WithSchema(wire schema.WireSchema) WriterOption {
 	return func(c *config.Writer) error {
 		c.Schema = append(schema.WireSchema(nil), wire...)
@@ -144,8 +147,8 @@ func WithSchema(wire schema.WireSchema) WriterOption {
 	}
 }
 
-// WithSchemaHeader makes the writer always announce its schema in the variable
-// header. Without it a writer announces its schema only if it differs from the one
+// WithSchemaHeader makes the writer always announce its schema in the variable header.
+// Without this option, a writer announces its schema only if it differs from the schema
 // that readers assume for streams that announce none.
 func WithSchemaHeader() WriterOption {
 	return func(c *config.Writer) error {
@@ -193,7 +196,7 @@ func WithUserData(pairs map[string]string) WriterOption {
 type ReaderOption func(*config.Reader) error
 
 // WithLimits bounds what the reader accepts. A field that is 0 keeps the value of an
-// earlier option, or else the default, that of DefaultLimits.
+// earlier WithLimits, or otherwise of DefaultLimits.
 func WithLimits(limits Limits) ReaderOption {
 	return func(c *config.Reader) error { return limits.apply(c) }
 }

@@ -28,8 +28,8 @@ func TestWriterDefaults(t *testing.T) {
 		FrameBytes:  stef.DefaultFrameBytes,
 		DictBytes:   stef.DefaultDictBytes,
 	}, c)
-	// With the defaults a frame and the record that crosses its size stay
-	// below what gRPC receives by default.
+	// With the defaults, a frame with the record that exceeds its size is smaller than
+	// the default message limit of gRPC.
 	require.Less(t, c.FrameBytes, 4<<20)
 }
 
@@ -123,7 +123,7 @@ func TestReaderOptions(t *testing.T) {
 	f(stef.DefaultLimits())
 	f(stef.DefaultLimits(), stef.WithLimits(stef.Limits{}))
 
-	// A field of 0 keeps what was set before, or takes its default.
+	// A field of 0 keeps the earlier value, or otherwise the default.
 	want := stef.DefaultLimits()
 	want.Depth = 7
 	f(want, stef.WithLimits(stef.Limits{Depth: 7}))

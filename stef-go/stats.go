@@ -6,7 +6,7 @@ package stef
 // WriterStats are counts of what a writer wrote.
 type WriterStats struct {
 	// Records is the number of records written, including those in the unfinished
-	// frame: the id of the last one.
+	// frame. It is also the id of the last record.
 	Records uint64
 	// Flushed is the number of records in frames that were written to the
 	// destination.
@@ -25,10 +25,10 @@ type WriterStats struct {
 
 // ReaderStats are counts of what a reader read.
 type ReaderStats struct {
-	// Records is the number of records read: the id of the last one.
+	// Records is the number of records read. It is also the id of the last record.
 	Records uint64
-	// Frames is the number of frames that the reader has begun, without the variable header:
-	// it includes the last one if that is unfinished, or failed.
+	// Frames is the number of frames that the reader has begun to read, including an
+	// incomplete or invalid last frame, but not the variable header.
 	Frames int
 	// Bytes is the number of bytes of the stream that were consumed.
 	Bytes int64
@@ -44,9 +44,10 @@ type ReaderStats struct {
 	// HeldBytes estimates the memory that the reader holds between two frames:
 	// the dictionaries, the buffers of the last frame, and with zstd the window.
 	HeldBytes int
-	// AddedBytes is the memory that was allocated for records and entries of dictionaries,
-	// summed over the stream: a restart of the dictionaries does not decrease it. It
-	// includes an eighth of the bytes that were copied, hashed or compared for records
-	// without bytes in the stream: entries of dictionaries, and state of the compact form.
+	// AddedBytes is the memory that was allocated for records and entries of
+	// dictionaries, summed over the stream: a restart of the dictionaries does not
+	// decrease it. It also counts work: an eighth of the bytes that the reader copied,
+	// hashed or compared for values that have few or no bytes in the stream, such as
+	// references to dictionary entries and values restored from the compact form.
 	AddedBytes int64
 }
