@@ -47,10 +47,9 @@
 // OpenTelemetry, columns contain differences. The records are then printed in the full
 // schema, with plain values.
 //
-// There is only one decoder: the lines are printed from the events that package
-// dynamic passes to a trace function. So annotate imports dynamic and no columns or
-// frames of the generated code. It shows a stream as dynamic reads it, and the
-// generated code is tested against dynamic.
+// Package annotate has no decoder: it prints the events that package dynamic passes to
+// a trace function. It shows a stream as dynamic reads it, and imports no columns or
+// frames of the generated code. Tests compare the generated code with dynamic.
 package annotate
 
 import (
@@ -99,10 +98,10 @@ func WithColumnNotes(f func(path string) string) Option {
 	return func(c *config) { c.notes = f }
 }
 
-// WithRecords adds a line for each record, below the columns of its frame. It has the
-// number of the record and its JSON, as dynamic.AppendPlainJSON prints it. The records of
-// a stream in the compact form are those of the full schema, as package plain reads them,
-// and the heading says so:
+// WithRecords adds a line for each record, below the columns of its frame. The line has
+// the number of the record and its JSON, as dynamic.AppendPlainJSON prints it. Package
+// plain converts the records of a stream in the compact form to the full schema, and
+// the heading says so:
 //
 //	# plain records
 //	# r1: {"point":{"timestamp":1700000000000000000,"value":100}}

@@ -100,8 +100,8 @@ func annotated(tb testing.TB, b []byte, opts ...annotate.Option) (string, error)
 
 var spaces = regexp.MustCompile(` +`)
 
-// TestLines checks the lines of a stream in which most kinds of elements are.
-// The vectors of the specification show larger streams.
+// TestLines checks the lines of a stream that has most kinds of elements. The vectors
+// of the specification show larger streams.
 func TestLines(t *testing.T) {
 	text, err := annotated(t, stream(t))
 	require.NoError(t, err)
@@ -151,11 +151,11 @@ func TestLines(t *testing.T) {
 	require.Equal(t, text, strings.ReplaceAll(noted, "# where it was read\n", ""))
 }
 
-// line takes a line with an element apart.
+// line matches a line with an element.
 var line = regexp.MustCompile(`^ *(\+?)([0-9]+)(?:\.([0-7]))?: ([0-9a-f ]+?)(?: +# .*)?$`)
 
-// restored puts the stream together again from the lines about it: elements are
-// in order, there are no gaps, and each is there once.
+// restored returns the stream that the lines describe. It checks that the elements are
+// in order, without gaps or duplicates.
 func restored(tb testing.TB, text string) []byte {
 	tb.Helper()
 	var b []byte
@@ -206,7 +206,7 @@ func TestWhole(t *testing.T) {
 	require.Equal(t, 3, strings.Count(text, "\n     +0: "))
 }
 
-// TestDamaged cuts a stream off everywhere and flips its bits.
+// TestDamaged truncates a stream at every offset and flips its bits.
 func TestDamaged(t *testing.T) {
 	for _, opt := range []dynamic.WriterOption{
 		dynamic.WithCompression(dynamic.None), dynamic.WithCompression(dynamic.Zstd),
@@ -331,7 +331,7 @@ func TestNil(t *testing.T) {
 }
 
 // TestRecords prints the records of a stream in the compact form below the columns of
-// their frame, those that fit the limit.
+// their frame, as far as they fit in the limit.
 func TestRecords(t *testing.T) {
 	root := otelstef.LogsCompactRoot()
 	var stream bytes.Buffer
@@ -369,7 +369,7 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "# plain records\n# 2 records are not shown\n")
 
-	// The columns hold the record, and the form refuses it.
+	// The columns show the record, but the compact form refuses it.
 	var bad bytes.Buffer
 	d, err := dynamic.NewWriter(&bad, root, dynamic.WithSchemaHeader())
 	require.NoError(t, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// FuzzStream annotates any bytes: the lines hold the stream as far as it was
-// read, each bit once.
+// FuzzStream annotates any bytes. The lines must contain each bit of the stream once,
+// as far as it was read.
 func FuzzStream(f *testing.F) {
 	f.Add(stream(f))
 	f.Add(stream(f, dynamic.WithRestart(dynamic.RestartAll)))

@@ -33,13 +33,14 @@ type printer struct {
 	// The columns of the frame and their text.
 	columns []dynamic.Column
 	text    []columnText
-	// room is the remaining size for the text of all columns, of limit.
+	// limit bounds the text of all columns and records of a frame. room is the unused
+	// part of it.
 	room, limit int
 	entries     map[*dynamic.Struct]string
 	line        []byte
 
-	// records has the records of the frame, below a heading, if they are printed. number
-	// is that of the last record in the stream.
+	// records is the text about the records of the frame, if they are printed; heading
+	// is the line above it. number is the number of the last record in the stream.
 	records recordText
 	number  uint64
 	heading string

@@ -86,7 +86,8 @@ func wireNames(root *schema.Struct, counts schema.WireSchema) []string {
 // line, because most columns are empty.
 type sizeLines struct {
 	p *printer
-	// empty is the first of consecutive empty columns, with the bits of all.
+	// empty is the event of the first of consecutive empty columns, extended by the
+	// bits of the following ones.
 	empty *dynamic.Event
 	count int
 	first string
@@ -118,7 +119,7 @@ func (s *sizeLines) flush() {
 	if s.empty == nil {
 		return
 	}
-	s.empty.Detail = nil // no code of its own
+	s.empty.Detail = nil // without detail, the bits of several codes are printed as one group
 	text := "empty: " + s.first
 	switch {
 	case s.count == 2:
