@@ -100,11 +100,11 @@ func (r *BitReader) Reset(data []byte) {
 	r.slack, r.short = 0, false
 }
 
-// Grant makes r supply up to n zero bits after the data, but only to numbers that
-// are zero, before it latches a fault.
+// Grant lets up to n bits after the data be read as zeros. Only a number that is zero
+// can contain them: any other read beyond the data latches a fault.
 func (r *BitReader) Grant(n uint) { r.slack = n }
 
-// Short reports whether any of the bits of Grant were used.
+// Short reports whether any of the bits that Grant allows were read.
 func (r *BitReader) Short() bool { return r.short }
 
 // Read returns the next n bits, at most 64, as a number.
@@ -147,8 +147,8 @@ func (r *BitReader) ReadAfter2(n uint) uint64 {
 	return high<<need | word>>r.avail
 }
 
-// ReadWordAfter2 is ReadAfter2 for 64 bits. It returns false, and reads nothing, if a part
-// of them is behind the last whole word.
+// ReadWordAfter2 is ReadAfter2 for 64 bits. It returns false, and reads nothing, if
+// some of the bits are after the last whole word.
 func (r *BitReader) ReadWordAfter2() (word uint64, ok bool) {
 	if len(r.rest) < 8 {
 		return 0, false
@@ -174,8 +174,8 @@ func (r *BitReader) readSlow(n uint) uint64 {
 	}
 	high := r.acc &^ (^uint64(0) << r.avail)
 	if need > have {
-		// If the number begins in the data, its bits there must be zero, too: the value
-		// of the missing bits is unknown.
+		// A number that begins in the data and ends in granted bits must be zero: the
+		// value of the missing bits is unknown otherwise.
 		if need-have > r.slack || high|word != 0 {
 			r.acc, r.avail = 0, 0
 			r.Fail(FaultEnd)
@@ -214,7 +214,7 @@ func lastWord(b []byte) (word uint64, size uint) {
 //
 // spec: #uvarint-compact
 func (r *BitReader) ReadCompact() uint64 {
-	// Nearly all numbers are loaded as a whole.
+	// Fast path: all bits of nearly all numbers are already in acc.
 	if class := uint(bits.LeadingZeros64(r.acc << (64 - r.avail))); class < uint(len(compactClasses)) {
 		payload := uint(compactClasses[class].payload)
 		if size := class + 1 + payload; size <= r.avail {

@@ -40,7 +40,7 @@ func TestUvarint(t *testing.T) {
 	f(math.MaxUint64, "ff ff ff ff ff ff ff ff ff 01")
 }
 
-// requireUvarint reads a number by both ways, alone and with more behind it.
+// requireUvarint reads a number with both functions, alone and followed by other bytes.
 func requireUvarint(t *testing.T, v uint64, b []byte) {
 	t.Helper()
 	for _, behind := range []string{"", "\xff", "\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {

@@ -57,7 +57,7 @@ type Fault struct {
 	Code FaultCode
 	// Column is the number of the column that failed, in column order.
 	Column int
-	// Short says that a reader used bits of Grant, which is no failure.
+	// Short says that a reader read bits that Grant allows, which is not a failure.
 	Short bool
 }
 

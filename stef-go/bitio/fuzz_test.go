@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// FuzzBits reads data in the widths that a script gives, and compares with the
-// bits as text; then it writes what it read and must get the same bits.
+// FuzzBits reads data in the widths of a script, and compares the numbers with the bits
+// as text. Writing the numbers must produce the same bits.
 func FuzzBits(f *testing.F) {
 	f.Add([]byte{}, []byte{1})
 	f.Add([]byte{0xa1}, []byte{3, 5, 1})
@@ -57,7 +57,7 @@ func FuzzUvarint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		want, wantN := binary.Uvarint(data)
 		if wantN <= 0 && len(data) >= binary.MaxVarintLen64 {
-			wantN = -10 // the tenth byte tells, whether or not another follows
+			wantN = -10 // the tenth byte decides, whether or not another byte follows
 		}
 		v, n := bitio.Uvarint(data)
 		require.Equal(t, wantN, n)
@@ -78,8 +78,8 @@ func FuzzUvarint(f *testing.F) {
 	})
 }
 
-// FuzzCompact reads numbers in the prefix code from any bytes and compares
-// with the code taken from its table.
+// FuzzCompact reads numbers in the prefix code from any bytes, and compares them with
+// the table of the code.
 func FuzzCompact(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0x00})
@@ -101,7 +101,7 @@ func FuzzCompact(f *testing.F) {
 			var w bitio.BitWriter
 			w.WriteCompact(v)
 			require.Equal(t, naive("").compact(v).bytes(), w.AppendTo(nil))
-			// It may have been in a longer class than it needs.
+			// The number may have been in a longer class than it needs.
 			require.LessOrEqual(t, w.BitLen(), len(used))
 			if w.BitLen() == len(used) {
 				require.Equal(t, naive("").compact(v), used)

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Memory pools the buffers of streams that ended for reuse by new streams. A stream
-// mostly needs what the last one needed, and new memory would have to be cleared,
-// mapped and collected. The garbage collector empties the pool.
+// Memory pools the buffers of streams that ended for reuse by new streams. A new stream
+// usually needs as much memory as the last one, and reuse saves the time to map, clear
+// and collect memory. The garbage collector empties the pool.
 type Memory[T any] struct {
 	pools [memoryClasses]sync.Pool // of *[]T, by class of capacity
 }
@@ -55,7 +55,7 @@ func (m *Memory[T]) Give(b []T) {
 		return
 	}
 	if class, size := memoryClass(cap(b)); size == cap(b) {
-		empty := b[:0] // not b: a parameter that escapes is allocated on every call
+		empty := b[:0] // a copy: b itself would escape, and be allocated on every call
 		m.pools[class].Put(&empty)
 	}
 }

@@ -51,7 +51,7 @@ func TestMemoryOfOthers(t *testing.T) {
 	require.Equal(t, 5<<10, cap(m.Take(5000)))
 }
 
-// Columns that are released begin anew.
+// A released column starts empty.
 func TestReleasedColumns(t *testing.T) {
 	var bits bitio.BitWriter
 	var bytes bitio.ByteWriter

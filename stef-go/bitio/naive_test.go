@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// naive is a run of bits as text: the reference with which tests compare the
-// package.
+// naive is a run of bits as text. Tests compare the package with it.
 type naive string
 
 // add appends the n low bits of v.
@@ -25,7 +24,7 @@ func (s naive) add(v uint64, n int) naive {
 	return s + naive(strings.Repeat("0", n-len(digits))+digits)
 }
 
-// take returns the number in the first n bits and what follows.
+// take returns the number in the first n bits, and the other bits.
 func (s naive) take(n int) (v uint64, rest naive) {
 	for _, c := range s[:n] {
 		v = v<<1 | uint64(c-'0')
@@ -44,7 +43,7 @@ func (s naive) bytes() []byte {
 	return out
 }
 
-// compact appends v in the prefix code for sizes, written down from its table.
+// compact appends v in the prefix code for sizes, by the table of the specification.
 func (s naive) compact(v uint64) naive {
 	for _, class := range []struct {
 		prefix  naive
