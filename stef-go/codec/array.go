@@ -80,8 +80,8 @@ func (d *ArrayDecoder[T, D, P]) Decode(dst []T) []T {
 		dst = make([]T, n)
 	}
 	dst = dst[:n]
-	// Calls of methods of type parameters are indirect, so the most common elements have
-	// a loop of their own.
+	// Calls of methods of type parameters are indirect, so the most common elements
+	// have a separate loop.
 	if numbers, ok := any(elem).(*Uint64Decoder); ok {
 		numbers.decodeAll(any(dst).([]uint64))
 		return dst

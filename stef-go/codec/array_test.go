@@ -148,7 +148,7 @@ func TestArrayRefuses(t *testing.T) {
 	require.Equal(t, []uint64{1, 2, 3}, got)
 	require.Zero(t, alloc.Left)
 
-	// Elements that take a bit each have a bit each.
+	// An array of booleans must not be longer than its data has bits.
 	var bools boolsDecoder
 	bools.Init(&codec.Alloc{Left: 1 << 20})
 	fault := open(&bools.Length, unhex(t, "29"))
@@ -178,8 +178,8 @@ func TestAlloc(t *testing.T) {
 	require.True(t, a.Take(0))
 }
 
-// TestUsage: what takes no fixed size is counted at least as large as it can
-// get, so that frames end in time.
+// TestUsage: items without a fixed size count at least as much as they can need, so
+// that frames end in time.
 func TestUsage(t *testing.T) {
 	var usage codec.Usage
 	var e boolsEncoder

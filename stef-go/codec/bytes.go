@@ -20,7 +20,7 @@ func (e *BytesEncoder) Init(usage *Usage) { e.usage = usage }
 func (e *BytesEncoder) Encode(v []byte) {
 	e.usage.Frame += len(v)
 	e.Room(10 + len(v))
-	// Most bytes are ids.
+	// Most values are ids of 8 or 16 bytes: copy them without a call.
 	n := len(e.Buf)
 	switch len(v) {
 	case 8:

@@ -62,7 +62,8 @@ func (t *BytesTable) Spare() int { return spare(t.entries) }
 // Len returns the number of entries.
 func (t *BytesTable) Len() int { return len(t.entries) }
 
-// freeBytes is the length up to which copies of entries are not counted. Ids have 16.
+// freeBytes is the maximum length of entries whose copies do not count against the
+// limits. Ids have 16 bytes.
 const freeBytes = 64
 
 // BytesDictDecoder reads what BytesDictEncoder writes.
@@ -101,5 +102,5 @@ func (d *BytesDictDecoder) Decode(dst []byte) []byte {
 	return append(dst, run...)
 }
 
-// Restart does nothing: the table is restarted on its own.
+// Restart does nothing: the stream restarts the table.
 func (d *BytesDictDecoder) Restart() {}

@@ -5,8 +5,8 @@ package codec
 
 import "github.com/otelstef/stef/stef-go/bitio"
 
-// Bits is the column of a struct, oneof or array: raw bits that code at record tempo
-// writes itself.
+// Bits is the column of a struct, oneof or array: raw bits. The code that runs once per
+// record writes them without a codec.
 type Bits struct{ bitio.BitWriter }
 
 // Restart does nothing: there is no state.

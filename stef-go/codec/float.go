@@ -28,10 +28,10 @@ type Float64Encoder struct {
 	lead, trail uint8
 }
 
-// BlockSize makes the column a run of small zstd blocks. The bits of floats hardly
-// repeat, and the possible gain changes from one metric to the next: with blocks of
-// 4 KiB the floats of the two real metrics sets need a tenth less than in one block,
-// which zstd mostly stores uncompressed.
+// BlockSize splits the column into zstd blocks of 4 KiB. The bits of floats hardly
+// repeat, and how well they compress differs from metric to metric. In one large block
+// zstd mostly stores them uncompressed; with small blocks the floats of the two real
+// sets of metrics need a tenth less.
 func (e *Float64Encoder) BlockSize() int { return 4 << 10 }
 
 // Encode appends v, bit for bit.
@@ -79,11 +79,12 @@ type Float64Decoder struct {
 // Decode returns the next value.
 func (d *Float64Decoder) Decode() float64 { return math.Float64frombits(d.DecodeBits()) }
 
-// DecodeBits returns the bits of the next value. Moving them to a register for floats and
-// back takes longer than most of the code below.
+// DecodeBits returns the bits of the next value. Use it if the value is not needed as a
+// float: moving the bits to a floating-point register and back takes longer than most
+// of the code below.
 func (d *Float64Decoder) DecodeBits() uint64 {
 	if d.Peek2() == 0b10 {
-		if d.lead|d.trail == 0 { // most ids
+		if d.lead|d.trail == 0 { // a window of 64 bits, as most ids have
 			if word, ok := d.ReadWordAfter2(); ok {
 				d.last ^= word
 				return d.last

@@ -26,7 +26,7 @@ func Words(data []byte) []uint64 {
 	return out
 }
 
-// runs cuts data into runs of bytes, each behind a byte that says how long.
+// runs splits data into runs of bytes. The byte before each run is its length.
 func runs(data []byte) []string {
 	var out []string
 	for len(data) > 0 {
@@ -37,7 +37,7 @@ func runs(data []byte) []string {
 	return out
 }
 
-// FuzzInts takes data for a column, and for values.
+// FuzzInts uses the input as the data of a column, and as values to encode.
 func FuzzInts(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0x14, 0, 0})
@@ -54,7 +54,7 @@ func FuzzInts(f *testing.F) {
 			values = append(values, v)
 			e.Encode(v)
 		}
-		// The column may have had longer forms than it needs.
+		// The column may have had longer forms of numbers than needed.
 		require.LessOrEqual(t, e.Len(), len(data))
 		requireInts(t, e.AppendTo(nil), values)
 
@@ -107,7 +107,8 @@ func FuzzFloats(f *testing.F) {
 	})
 }
 
-// FuzzText takes data for a column, as text and as bytes, and for values.
+// FuzzText uses the input as the data of a column of text and of bytes, and as values
+// to encode.
 func FuzzText(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("\x04xy\x00\x02q"))
@@ -189,7 +190,7 @@ func requireDict(t *testing.T, values []string) {
 	require.Equal(t, bitio.FaultNone, raw.Code)
 }
 
-// FuzzArrays takes data for the lengths and for the elements of arrays.
+// FuzzArrays uses the input as the lengths and as the elements of arrays.
 func FuzzArrays(f *testing.F) {
 	f.Add([]byte{0x67}, []byte("\x02\x00\x03\x04\x00"))
 	f.Add([]byte{0x26}, []byte("\x04ab\x04cd\x01\x02e\x02e\x00"))

@@ -41,9 +41,9 @@ func TestHash(t *testing.T) {
 	f("long that differs within", func(h *codec.Hash) { h.String("a text of more than two words, And its end") })
 }
 
-// Integers cannot be chosen so that the second one undoes what the first one changed,
-// as they could if a step had no key: then the highest bit changed the same two bits
-// of every sum.
+// Two integers cannot be chosen so that the second one undoes the change of the first
+// one. Without a key in each step this is possible: the highest bit then changes the
+// same two bits of every sum.
 func TestHashHasKeys(t *testing.T) {
 	const high = 1 << 63
 	differences := map[codec.Hash]bool{}

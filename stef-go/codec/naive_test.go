@@ -89,8 +89,8 @@ func naiveText(values []string) []byte {
 	return out
 }
 
-// naiveDict returns the column of text or bytes with a dictionary, which holds
-// entries before.
+// naiveDict returns the column of text or bytes with a dictionary that already has
+// entries.
 func naiveDict(entries *[]string, values []string) []byte {
 	out := []byte{}
 next:
@@ -116,7 +116,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// decoder is what all decoders have in common.
+// decoder is the common interface of all decoders.
 type decoder interface {
 	Attach(*bitio.Fault, int)
 	Reset([]byte)
@@ -132,13 +132,13 @@ func open(d decoder, data []byte) *bitio.Fault {
 	return fault
 }
 
-// requireEnd checks that a decoder has read all, that it latches a fault at
-// one value more, and that there are zeros after that.
+// requireEnd checks that a decoder has read all data, that one more value latches a
+// fault, and that further values are zero.
 func requireEnd(t *testing.T, d decoder, fault *bitio.Fault, more func()) {
 	t.Helper()
 	require.True(t, d.Done())
 	require.Equal(t, bitio.FaultNone, fault.Code)
-	for range 9 { // padding can hold values of a bit
+	for range 9 { // padding can contain values of one bit
 		more()
 	}
 	require.Equal(t, bitio.Fault{Code: bitio.FaultEnd, Column: 3}, *fault)

@@ -72,7 +72,7 @@ func TestIntsRestart(t *testing.T) {
 	e.Restart()
 	e.Encode(101)
 	require.Equal(t, unhex(t, "c8 01 c5 01 ca 01"), e.AppendTo([]byte{}))
-	// The column ends with a frame, the state does not.
+	// The column ends with the frame; the state continues.
 	e.Reset()
 	e.Encode(102)
 	require.Equal(t, unhex(t, "c7 01"), e.AppendTo([]byte{}))
@@ -193,7 +193,7 @@ func TestFloat64Restart(t *testing.T) {
 	require.Equal(t, bitio.FaultNone, fault.Code)
 }
 
-// floats makes values of the kinds that take different ways through the code.
+// floats returns values of the kinds that the codec treats differently.
 func floats(rnd *rand.Rand, n int) []float64 {
 	var values []float64
 	for range n {
@@ -234,8 +234,8 @@ func TestFloat64AgainstNaive(t *testing.T) {
 	}
 }
 
-// TestFloat64EveryWindow goes through all pairs of leading and trailing zeros
-// and a value that does or does not fit the window they open.
+// TestFloat64EveryWindow tests all pairs of leading and trailing zeros, followed by a
+// value that fits in their window or does not.
 func TestFloat64EveryWindow(t *testing.T) {
 	for lead := range 64 {
 		for size := 1; size <= 64-lead; size++ {
@@ -264,7 +264,7 @@ func TestFloat64Refuses(t *testing.T) {
 	f(bitio.FaultEnd, bitText("11").add(2, 5).add(63-2, 6).add(1, 5))
 	f(bitio.FaultFloat, bitText("11").add(1, 5).add(63, 6).add(1, 63))
 	f(bitio.FaultFloat, bitText("11").add(31, 5).add(33, 6).add(1, 63))
-	// The widest window that fits is none.
+	// The widest windows that fit in 64 bits are no fault.
 	f(bitio.FaultNone, bitText("11").add(31, 5).add(32, 6).add(1, 33))
 	f(bitio.FaultNone, bitText("11").add(0, 5).add(63, 6).add(1, 64))
 }

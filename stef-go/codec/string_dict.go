@@ -71,8 +71,9 @@ func (d *StringDict) Ref(v string) Ref {
 	return d.refOf(v)
 }
 
-// Resolve sets the references of texts as Ref returns them, or to 0 if they are very
-// long. It uses the present references as guesses.
+// Resolve sets the references of texts to the results of Ref, except that a text of
+// more than 256 bytes gets 0 if its present reference is wrong. It uses the present
+// references as guesses.
 func (d *StringDict) Resolve(texts []Text) {
 	switch {
 	case d == nil:
@@ -149,7 +150,7 @@ type StringDictEncoder struct {
 // A repeated template, for example, is found by one comparison.
 const (
 	recentTexts = 32
-	maxRecent   = 4 << 10 // the maximum length of such a text
+	maxRecent   = 4 << 10 // the maximum length of a remembered text
 )
 
 // Init sets the dictionary.
@@ -292,11 +293,11 @@ func (t *StringTable) add(text string) {
 // Len returns the number of entries.
 func (t *StringTable) Len() int { return len(t.entries) }
 
-// Spare returns the memory that the table has for further entries.
+// Spare returns the memory of the unused capacity of the table.
 func (t *StringTable) Spare() int { return spare(t.entries) }
 
-// spare returns the memory that is allocated for further entries. EntryOverhead counts
-// the memory of the present ones.
+// spare returns the memory of the unused capacity of entries. EntryOverhead counts the
+// memory of the used capacity.
 func spare(entries []string) int {
 	return (cap(entries) - len(entries)) * int(unsafe.Sizeof(""))
 }
@@ -308,17 +309,17 @@ func spare(entries []string) int {
 type DictLimit struct {
 	// Used is the memory of all dictionaries of the stream.
 	Used int
-	// Max is the most that Used may be.
+	// Max is the maximum of Used.
 	Max int
-	// Extra is the memory of entries beyond the size that they count: see
-	// StructTable.Append of package stefrt, and tablePiece.
+	// Extra is the memory that entries need in addition to the sizes that Used counts:
+	// see StructTable.Append of package stefrt, and tablePiece.
 	Extra int
 	// Added is the memory of all entries of the stream, including those that a restart
 	// dropped.
 	Added int64
-	// Work is the size of the entries that values of records refer to, if they are copied
-	// or compared for each record. A reference takes one byte in the stream, however
-	// large its entry is.
+	// Work is the number of bytes that were copied, hashed or compared for values that
+	// have few or no bytes in the stream. For example, a reference takes one byte,
+	// however large its entry is.
 	Work int64
 }
 
@@ -346,9 +347,9 @@ type StringDictDecoder struct {
 type tablePiece struct {
 	text string
 	from int // offset in the column
-	// room bounds the bytes of the next pieces beyond their first entries: twice what all
-	// entries so far count. So at most two thirds of the memory of the pieces of a frame
-	// are not used by entries.
+	// room is the number of bytes that further pieces may have beyond their first
+	// entries. Each entry adds twice its counted size. So entries use at least a third
+	// of the memory of the pieces of a frame.
 	room int
 }
 
@@ -357,7 +358,7 @@ type tablePiece struct {
 const maxPiece = 16 << 10
 
 // cut returns n bytes of the column from offset at, which only increases. copied is the
-// size of the piece if that is new.
+// size of a new piece, or 0.
 func (p *tablePiece) cut(column []byte, at, n int) (text string, copied int) {
 	i := at - p.from
 	p.room += 2 * (n + EntryOverhead)

@@ -29,8 +29,8 @@ func dictColumn(values ...string) []byte {
 	return e.Buf
 }
 
-// Entries that follow each other share memory, so that a column full of them
-// takes few allocations. Whatever lies between them is not kept.
+// Consecutive entries share memory, so that a column of many entries needs few
+// allocations. Data between them is not kept.
 func TestEntriesShareMemory(t *testing.T) {
 	var entries, apart []string
 	for i := range 1000 {
@@ -108,7 +108,7 @@ func TestRepeatedLongTexts(t *testing.T) {
 	}
 }
 
-// What a table held before it was released cannot be seen in the next.
+// A table that reuses the memory of a released table does not contain its entries.
 func TestReleasedTables(t *testing.T) {
 	limit := codec.DictLimit{Max: 1 << 30}
 	for round := range 3 {
@@ -132,7 +132,8 @@ func TestReleasedTables(t *testing.T) {
 	}
 }
 
-// Entries that are far apart keep little of what lies between them, and all of it counts.
+// Entries that are far apart keep little of the data between them in memory, and all of
+// this memory is counted.
 func TestSparseEntries(t *testing.T) {
 	const entries, between = 400, 4 << 10
 	var values []string

@@ -12,9 +12,9 @@ import "github.com/otelstef/stef/stef-go/bitio"
 // Most texts have 16 bytes or less. They are stored as two words and a length, which
 // needs no other memory and no loop to hash or compare.
 type TextIndex struct {
-	// slots is a hash table with linear probing: a power of two slots, at most half
-	// of them used. A text is in the slot of its hash or in one of those that
-	// follow, before the next free slot.
+	// slots is a hash table with linear probing: a power of two slots, at most half of
+	// them used. A text is in the slot of its hash, or in one of the slots between that
+	// and the next free slot.
 	//
 	//	| 32 bits: hash | 32 bits: number, counted from 1 |     0 is free
 	slots   []uint64
@@ -134,7 +134,7 @@ func (x *TextIndex) resolveLong(texts []Text, base, none Ref) {
 	}
 }
 
-// find returns the number of v. If v is not in the index, add needs the hash.
+// find returns the number of v. If v is not in the index, pass the hash to add.
 func (x *TextIndex) find(v string) (number, hash uint32, ok bool) {
 	if len(v) > ShortText {
 		return x.findLong(v)

@@ -67,7 +67,7 @@ func TestTextIndex(t *testing.T) {
 	}
 }
 
-// Texts get the same numbers together as one by one, whatever the guesses.
+// Resolve returns the same numbers as a call for each text, whatever the guesses.
 func TestResolveNumbers(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	var one, all codec.TextIndex
@@ -171,8 +171,8 @@ func TestSameText(t *testing.T) {
 	f(false, "two", two, "one", foreign)
 }
 
-// BenchmarkStringDict encodes values of which most are known, as attributes are, or
-// most are new, as parameters of logs are.
+// BenchmarkStringDict encodes values that are mostly known, as attributes are, or
+// mostly new, as parameters of logs are.
 func BenchmarkStringDict(b *testing.B) {
 	const total = 20_000
 	for name, distinct := range map[string]int{"known": 200, "new": total} {
@@ -198,7 +198,7 @@ func BenchmarkStringDict(b *testing.B) {
 	}
 }
 
-// A reference is to a text only until the dictionary is restarted.
+// A reference is valid only until the dictionary restarts.
 func TestStringDictIs(t *testing.T) {
 	e := newDictEncoders()
 	long := strings.Repeat("long text ", 5)
