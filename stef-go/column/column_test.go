@@ -173,12 +173,12 @@ func TestSizeTable(t *testing.T) {
 			require.Equal(t, text, c.data, back.Path(i))
 		}
 	}
-	// An empty root stands for the whole tree.
+	// An empty root represents the whole tree.
 	f("1", "")
-	// a and e are empty, and so without sizes for what is in them.
+	// a and e are empty, so the columns in them have no sizes.
 	f("0101 1 1 1", "R", "R")
 	f("0101 1 1 0110", "RGG", "R", "", "", "", "", "", "", "GG")
-	// What is in a column that is not empty has a size, be it 0.
+	// A column in a column with data has a size, even if the size is 0.
 	f("0101 0101 1 1 1 1", "RA", "R", "A")
 	f("0101 0101 0101 0101 0101 0101 0101 0101", "RABCDEFG", "R", "A", "B", "C", "D", "E", "F", "G")
 	f("0101 0101 1 0111 1 1 1", "RAccc", "R", "A", "", "ccc")
@@ -237,7 +237,7 @@ func TestSplitRefuses(t *testing.T) {
 	ok("01 80")
 	ok("01 5e 52") // 0101 1 1 1 and padding
 
-	// The size of the table.
+	// The size of the table is cut off or too large.
 	f("", -1, column.ErrSizeTable)
 	f("80", -1, column.ErrSizeTable)
 	f("02 80", -1, column.ErrSizeTable)
@@ -248,15 +248,15 @@ func TestSplitRefuses(t *testing.T) {
 	f("00", 0, column.ErrSizeTable)
 	f("01 55 52 41", 2, column.ErrSizeTable)
 
-	// A table that does not end: bits of padding, or bytes of it.
+	// A table with wrong padding: bits that are not zero, or whole bytes.
 	f("01 81", -1, column.ErrSizeTable)
 	f("01 c0", -1, column.ErrSizeTable)
 	f("02 80 00", -1, column.ErrSizeTable)
 
-	// No number.
+	// An invalid code.
 	f("02 00 00", 0, column.ErrSizeTable)
 
-	// Sizes that are larger than what is there, or smaller.
+	// Sizes that are larger or smaller than the data.
 	f("01 5e", 0, column.ErrSizes)
 	f("01 55 52", 1, column.ErrSizes)
 	f("08 01 ff ff ff ff ff ff 80 52", 0, column.ErrSizes)
@@ -320,7 +320,7 @@ func TestFinish(t *testing.T) {
 	f(0, nil, func([]*read) {})
 	f(3, column.ErrUnread, func(c []*read) { c[3].done = false })
 	f(2, column.ErrUnread, func(c []*read) { c[5].done, c[2].done = false, false })
-	// If a oneof was short, the columns behind it may have unread data.
+	// If a oneof was short, the columns after it may have unread data.
 	f(0, nil, func(c []*read) { c[1].short, c[4].done = true, false })
 }
 
@@ -335,8 +335,8 @@ func TestReadTreeForAll(t *testing.T) {
 	}
 }
 
-// FuzzSplit splits any bytes: what is accepted is exactly what the same columns
-// would be written as.
+// FuzzSplit splits any bytes. If they are valid, writing the same columns must produce
+// the same bytes.
 func FuzzSplit(f *testing.F) {
 	f.Add([]byte("\x01\x80"))
 	f.Add([]byte("\x01\x5eR"))

@@ -28,11 +28,12 @@ type ReadTree struct {
 	fault     bitio.Fault
 	sizeFault bitio.Fault // fault in the size table of the frame
 
-	// full are the columns that may have data of the last frame. Most columns of small
-	// frames are empty and not in full.
+	// full are the columns that may have data of the last frame. It excludes most
+	// columns of small frames, because they are empty. During Split, stale has the
+	// columns that may have data of the frame before.
 	full, stale []int32
 	frames      uint32  // never 0 while a frame is read
-	lacking     []int32 // columns that may be read beyond their end
+	lacking     []int32 // columns that may read granted bits beyond their end
 }
 
 // Errors of Split and Finish.
@@ -47,7 +48,7 @@ var (
 func (t *ReadTree) Attach() {
 	if n := len(t.nodes); cap(t.lacking) < n {
 		if cap(t.nodes) > n {
-			t.nodes = append(make([]node[Reader], 0, n), t.nodes...) // an idle stream holds no spare room
+			t.nodes = append(make([]node[Reader], 0, n), t.nodes...) // the tree of an idle stream has no spare capacity
 		}
 		room := make([]int32, 3*n)
 		t.full, t.stale, t.lacking = room[:0:n], room[n:n:2*n], room[2*n:2*n]
@@ -111,7 +112,7 @@ func (t *ReadTree) Split(payload []byte) (column int, err error) {
 	}
 	if t.fault.Short {
 		t.fault.Short = false
-		for _, n := range t.lacking { // an empty column may have been read nevertheless
+		for _, n := range t.lacking { // a column without data may have read granted bits
 			if node := &t.nodes[n]; node.frame != t.frames && node.codec.(shorter).Short() {
 				node.codec.Reset(nil)
 			}
