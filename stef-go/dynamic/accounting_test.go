@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// setAttributes gives attrs n pairs whose values have every kind there is.
+// setAttributes sets attrs to n pairs with values of every kind.
 func (r random) setAttributes(attrs *otelstef.Attributes, n int) {
 	attrs.SetLen(n)
 	for i := range n {
@@ -171,8 +171,8 @@ func TestReadDictLimit(t *testing.T) {
 	f(size, false)
 }
 
-// TestEntrySizes checks the count of entries one by one: the limit is reached
-// with the record that is written last.
+// TestEntrySizes checks the counted size of each kind of entry: exactly the last record
+// reaches the limit.
 func TestEntrySizes(t *testing.T) {
 	f := func(text string, want int, changes ...fields) {
 		t.Helper()

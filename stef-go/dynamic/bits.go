@@ -52,15 +52,15 @@ func (w *bitWriter) compact(v uint64) error {
 // bits before its first one bit.
 var compactBits = [...]int{0, 2, 5, 12, 19, 26, 33, 48}
 
-// bitReader is a bit column being read. It has only the bits that are stored, except
-// for the rule of choice about the end of the column.
+// bitReader is a bit column being read. A read beyond the stored bits fails, except in
+// choice.
 type bitReader struct {
 	data []byte
 	n    int // bits read
 	// missing counts the missing bits that choice treated as zeros.
 	missing int
-	// base is the offset of data in the payload, traced the number of bits that
-	// already have an event. See tracer.
+	// base is the offset of data in the payload. traced is the number of bits that
+	// already have an event; see tracer.
 	base, traced int
 }
 
@@ -79,8 +79,8 @@ func (r *bitReader) bits(count int) (uint64, error) {
 	return v, nil
 }
 
-// grace is a number of bits: in each frame, up to so many bits may be missing at the end of
-// the column of a oneof. A reader treats them as zeros.
+// grace is the maximum number of bits that may be missing at the end of a oneof column
+// in one frame. A reader treats them as zeros.
 //
 // spec: #missing-choices
 const grace = 56

@@ -101,8 +101,8 @@ func TestVarint(t *testing.T) {
 	f(math.MinInt64, "ff ff ff ff ff ff ff ff ff 01")
 }
 
-// TestFloatWindow goes through all the forms of the float code: equal, a new
-// window, the window of before, and 64 bits at once.
+// TestFloatWindow reads all forms of the float code: an equal value, a new window, the
+// previous window, and 64 bits at once.
 func TestFloatWindow(t *testing.T) {
 	values := []float64{0, 1, 1, 1.5, 1.25, 1, math.Pi, math.Pi + 1e-15, -math.Pi, math.NaN(), math.Copysign(0, -1),
 		math.Float64frombits(1), math.Float64frombits(1 << 63), math.Float64frombits(math.MaxUint64)}
@@ -135,7 +135,7 @@ func TestReadExactly(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, b))
 
-	// A size that is only claimed costs no memory.
+	// An announced size alone allocates no memory.
 	b, err = readExactly(bytes.NewReader(data[:10]), nil, maxFrame, "data")
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.LessOrEqual(t, cap(b), 2*readChunk)

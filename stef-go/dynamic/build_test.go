@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Records in tests are written as plain Go values: fields for a struct, where
-// nil makes a field absent and a missing one stays as it was; one for a oneof;
-// pairs for a multimap; list for an array; and any number for a number.
+// Tests write records as plain Go values: fields for a struct, one for a oneof, pairs
+// for a multimap, list for an array, and any number for a number. In fields, nil makes
+// a field absent, and a missing field keeps its value.
 type (
 	fields map[string]any
 	one    struct {
@@ -100,7 +100,8 @@ func build(t *schema.Type, base, plain any) any {
 	return plain
 }
 
-// records turns a list of changes, each on top of the one before, into records.
+// records applies changes one after the other, and returns the record after each
+// change.
 func records(root *schema.Struct, changes ...fields) []*dynamic.Struct {
 	t := wholeType(root)
 	var recs []*dynamic.Struct
@@ -129,7 +130,7 @@ func write(tb testing.TB, root *schema.Struct, recs []*dynamic.Struct, flushEach
 	return out.Bytes()
 }
 
-// read reads a whole stream that must be good.
+// read reads a whole stream, which must be valid.
 func read(tb testing.TB, root *schema.Struct, stream []byte, opts ...dynamic.ReaderOption) []*dynamic.Struct {
 	tb.Helper()
 	r, err := dynamic.NewReader(bytes.NewReader(stream), root, opts...)

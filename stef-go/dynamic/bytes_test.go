@@ -13,9 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// The streams in this file were taken apart by hand when the format was
-// written down. plainHead are the headers without compression, schema and user
-// data.
+// The streams in this file were decoded by hand when the format was documented.
+// plainHead are the headers without compression, schema and user data.
 const plainHead = "53 54 45 46 02 00 00 | 00 02 00 00 |"
 
 const primitives = `
@@ -24,8 +23,8 @@ struct Rec root {
   Opt uint64 optional  Raw bytes dict(Raws)  OptF float64 optional
 }`
 
-// check writes the records and wants the bytes of stream, and reads stream and
-// wants the records.
+// check requires that writing the records produces stream, and that reading stream
+// returns the records.
 func check(t *testing.T, text, stream string, flushEach bool, opts []dynamic.WriterOption, changes ...fields) {
 	t.Helper()
 	root := rootOf(t, text)
@@ -102,7 +101,7 @@ func TestBytesMultimap(t *testing.T) {
 	)
 }
 
-// TestBytesMultimapValues finds where values alone stop being sent.
+// TestBytesMultimapValues tests when a multimap sends changed values without keys.
 func TestBytesMultimapValues(t *testing.T) {
 	root := rootOf(t, "struct Rec root { M MM } multimap MM { key uint64 value uint64 }")
 	f := func(count int, header string) {
@@ -164,10 +163,10 @@ multimap MM { key string value uint64 }
 struct Sub dict(Sub) { P string dict(P)  Q uint64  R MM }
 multimap MS { key string value string }`
 
-// TestBytesRestart reads frames that restart codecs. The reference sends all
-// fields of the structs there, which this Writer does not: its own frames, also
-// given here, have only what changed, or all there is if the frame is
-// self-contained. The last case is the same for both.
+// TestBytesRestart reads and writes frames that restart codecs. The reference
+// implementation sends all fields of structs in such frames. This Writer sends only
+// what changed, or everything if the frame is self-contained. In the last case both
+// write the same bytes.
 func TestBytesRestart(t *testing.T) {
 	const first = plainHead + `
 		00 1b 01 07 5d 49 19 5f 55 24 c0 | 70 | 05 | 02 61 02 62 | 0a 07 | 90 | 04 70 70 | 60 | 48 | c8 01 c5 01 |`

@@ -46,7 +46,8 @@ type column struct {
 	delta deltaState
 	xor   xorState
 
-	// The run of this frame; isBits selects the pair that is used.
+	// The run of this frame: bitIn or bitOut if isBits is true, otherwise byteIn or
+	// byteOut.
 	bitIn   bitReader
 	byteIn  byteReader
 	bitOut  bitWriter
@@ -112,9 +113,9 @@ type columnBuilder struct {
 // arrayOf is the identity of an array type in columnBuilder.path.
 type arrayOf struct{ elem any }
 
-// identity returns a key that is equal for equal composite types: the definition, or
-// for an array that of its elements. It is nil for primitives and for arrays of
-// them, which are never recursive.
+// identity returns a key that is equal for equal composite types. The key of an array
+// contains the key of its elements; other types have their definition as key. It is nil
+// for primitives and for arrays of primitives, which are never recursive.
 func identity(t *schema.Type) any {
 	switch t.Kind {
 	case schema.KindStruct, schema.KindOneof:

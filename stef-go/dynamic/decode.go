@@ -70,8 +70,8 @@ func (d *decoder) allocate(size int) error {
 	return nil
 }
 
-// decode decodes the value of column c on top of cur, the value held at the
-// same place.
+// decode decodes the value of column c on top of cur, the previous value at the same
+// place.
 func (d *decoder) decode(c *column, cur any) (any, error) {
 	if !c.typ.Kind.Composite() {
 		before := codecState{c.delta, c.xor}
@@ -315,7 +315,8 @@ func (d *decoder) array(c *column, cur *Array) (*Array, error) {
 	defer d.leaveIndex()
 	for i := range count {
 		d.index[len(d.index)-1] = int(i)
-		// Elements can have no bits of their own; this limit bounds their number.
+		// Elements may use no bits of the stream, so only this limit bounds their
+		// number.
 		if err := d.allocate(slotBytes + numberBytes); err != nil {
 			return nil, err
 		}

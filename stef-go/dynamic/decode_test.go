@@ -29,12 +29,12 @@ func decodeOne(t *testing.T, text string, count uint64, runs ...[]byte) ([]strin
 	return lines, nil
 }
 
-// TestPresence brings fields back: a number without its modified bit is still
-// there, a struct with it starts anew.
+// TestPresence makes fields present again. A number without its modified bit keeps its
+// value; a struct with this bit starts from the initial value.
 func TestPresence(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { N uint64 optional  S Sub optional } struct Sub { A uint64  B uint64 }", 4,
-		// Modified and presence, the last field first: both set, both absent, N
-		// back as it was, S back with only B.
+		// Modified and presence bits, the last field first: both set, both absent, N
+		// present with its old value, S present with only B.
 		bitRun("11 11  11 00  00 01  10 11"), []byte{10}, bitRun("11 10"), []byte{2}, []byte{4, 3})
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -44,14 +44,14 @@ func TestPresence(t *testing.T) {
 		`{"n":"5","s":{"a":"0","b":"2"}}` + "\n",
 	}, lines)
 
-	// A struct that never was there, without the modified bit.
+	// A struct that was never present, without its modified bit.
 	lines, err = decodeOne(t, "struct Rec root { S Sub optional } struct Sub { A uint64 }", 1, bitRun("0 1"), nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"s":{"a":"0"}}` + "\n"}, lines)
 }
 
-// TestForeignDictionary sends a string again that is in the dictionary: it
-// counts twice.
+// TestForeignDictionary sends a string in full that is already in the dictionary. It
+// becomes another entry.
 func TestForeignDictionary(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { S string dict(D) }", 5, bitRun("11111"),
 		unhex(t, "04 61 62 | 04 61 62 | 04 63 64 | 03 | 05"))
@@ -75,7 +75,7 @@ func TestNestedStructDictionary(t *testing.T) {
 	}, lines)
 }
 
-// TestValuesOnly has bits for pairs that are there and that are not.
+// TestValuesOnly sets bits for pairs that exist and for pairs that do not.
 func TestValuesOnly(t *testing.T) {
 	const text = "struct Rec root { M MM } multimap MM { key string value uint64 }"
 	f := func(change string, want string) {
@@ -126,7 +126,7 @@ func TestMissingChoices(t *testing.T) {
 	f(dynamic.ErrCorrupt, 6, 3, "001 001 01", 0, 0) // 010 if completed
 }
 
-// TestMissingBits does the same to columns of which no bit may be missing.
+// TestMissingBits does the same to columns in which no bit may be missing.
 func TestMissingBits(t *testing.T) {
 	f := func(text string, runs ...[]byte) {
 		t.Helper()

@@ -14,9 +14,9 @@ import (
 // spec: #string-dict
 const minDictText = 2
 
-// readDicts are the dictionaries of a Reader by name. References to texts,
-// which are strings or bytes, count from 0, references to structs from 1. A
-// column without a dictionary has the name "", which stays empty.
+// readDicts are the dictionaries of a Reader by name. References to texts, which are
+// strings or bytes, count from 0, references to structs from 1. A column without a
+// dictionary uses the name "", whose dictionary stays empty.
 //
 // spec: #string-dict #struct-dict
 type readDicts struct {
@@ -49,7 +49,7 @@ func (d *readDicts) grow(size int) error {
 }
 
 // writeDicts are the dictionaries of a Writer by name. They map each value that was
-// sent to its reference, a struct under its key.
+// sent to its reference. The key of a struct is its structKey.
 type writeDicts struct {
 	texts   map[string]map[string]int
 	structs map[string]map[string]int

@@ -4,11 +4,11 @@
 // Package dynamic reads and writes STEF streams of any schema, on plain values.
 //
 // It is the slow and simple implementation of the format. The generated code is fast
-// and knows one schema; this package interprets a schema.Struct at run time, reads
-// bits one at a time and checks every rule of the format. Tests compare the
-// generated code with it. The file tool uses it because the tool does not know the
-// schema at compile time. It shares nothing with the fast implementation but the
-// schema types, so the two do not have the same errors.
+// and knows one schema; this package interprets a schema.Struct at run time, reads bits
+// one at a time and checks every rule of the format. Tests compare the generated code
+// with it. The file tool uses it because the tool does not know the schema at compile
+// time. It shares only the schema types with the fast implementation, so that an error
+// in one is not also in the other.
 //
 // A Reader converts a stream into records, a Writer records into a stream:
 //
@@ -33,9 +33,9 @@
 //
 // # The compact form
 //
-// Records of a stream in the compact form of OpenTelemetry have their times, values and
-// ids as they are sent, as differences. Package plain turns them into those of the full
-// schema.
+// In the compact form of OpenTelemetry, a stream has differences instead of times,
+// values and ids. A Reader of this package returns these differences. Package plain
+// converts its records to the full schema.
 //
 // # Looking at bytes
 //
@@ -45,9 +45,9 @@
 //
 // # Limits
 //
-// A Reader refuses with ErrLimit everything that exceeds the limits of the format,
-// such as 1023 pairs in a multimap and 256 bytes in a key or value of the user data.
-// It also refuses what would need memory out of proportion: see WithMaxRecordBytes,
-// WithMaxDictBytes, WithMaxDepth and MaxWindowBytes. A Writer refuses to write what a
-// Reader would refuse to read by default.
+// A Reader refuses with ErrLimit everything that exceeds the limits of the format, such
+// as 1023 pairs in a multimap and 256 bytes in a key or value of the user data. It also
+// refuses streams that need much more memory than they have bytes: see
+// WithMaxRecordBytes, WithMaxDictBytes, WithMaxDepth and MaxWindowBytes. A Writer
+// refuses to write what a Reader would refuse to read by default.
 package dynamic

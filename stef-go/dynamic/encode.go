@@ -7,8 +7,8 @@ import (
 	"encoding/binary"
 )
 
-// maxChangedPairs is the maximum number of pairs for which the values alone can be
-// sent.
+// maxChangedPairs is the maximum number of pairs of a multimap whose changed values can
+// be sent without the keys.
 //
 // spec: #multimap
 const maxChangedPairs = 62
@@ -135,8 +135,8 @@ func masks(c *column, held, v *Struct) (modified, presence uint64) {
 	return modified, presence
 }
 
-// heldField returns the previous value of field i, relative to which it is encoded: nil if the
-// struct has none, the initial value if the field was absent.
+// heldField returns the value that field i is encoded relative to: the previous value,
+// the initial value if the field was absent, or nil if there is no previous struct.
 func heldField(below *column, held *Struct, i int) any {
 	if held == nil {
 		return nil
@@ -192,7 +192,8 @@ func (e *encoder) array(c *column, held, v *Array) error {
 	return nil
 }
 
-// multimap encodes a multimap, with the values alone if that is possible.
+// multimap encodes a multimap. If possible it sends only the changed values, without
+// keys.
 //
 // spec: #multimap
 func (e *encoder) multimap(c *column, held, v *Multimap) error {

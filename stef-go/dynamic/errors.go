@@ -64,18 +64,19 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// fault makes an error of the given kind; the caller that knows the place wraps it
-// in an Error.
+// fault returns an error of the given kind. The caller that knows the place wraps it in
+// an Error.
 func fault(kind error, format string, args ...any) error {
 	return fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
 }
 
-// cutOff returns the error of bytes that end inside what.
+// cutOff returns the error of a stream that ends inside the element that what names.
 func cutOff(what string) error {
 	return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, io.ErrUnexpectedEOF)
 }
 
-// sourceError distinguishes a source that ends inside what from one that fails.
+// sourceError returns the error of reading the element that what names: cutOff at the
+// end of the source, otherwise the error of the source.
 func sourceError(err error, what string) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return cutOff(what)

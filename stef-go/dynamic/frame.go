@@ -59,8 +59,8 @@ type Frame struct {
 	// Offset is the start of the frame in the stream.
 	Offset int64
 	Flags  FrameFlags
-	// UncompressedSize is the size of the content; CompressedSize is its size
-	// in the stream, the same without compression.
+	// UncompressedSize is the size of the content, CompressedSize its size in the
+	// stream. Both are equal without compression.
 	UncompressedSize, CompressedSize int
 	// Records is the number of records.
 	Records uint64
@@ -81,7 +81,8 @@ type Column struct {
 	Offset, Size int
 }
 
-// frameContent is what a stream that was cut ends inside of, mostly.
+// frameContent names the content of a frame in errors. Most truncated streams end
+// there.
 const frameContent = "content of a frame"
 
 // readFrameHeader reads the header of a frame, before its content. The error is

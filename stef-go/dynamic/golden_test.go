@@ -24,8 +24,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// published are the wire schemas of the published schema, by the names the
-// reference vectors have for roots.
+// published are the wire schemas of the published schema, by the names that the
+// reference vectors use for roots.
 var published = map[string]schema.WireSchema{
 	"metrics": {6, 1, 8, 7, 3, 5, 4, 5, 5, 9, 2, 3, 2, 5, 2},
 	"spans":   {4, 1, 3, 7, 5, 14, 4, 6, 2},

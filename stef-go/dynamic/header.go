@@ -44,8 +44,8 @@ type Header struct {
 	Wire schema.WireSchema
 	// UserData are the keys and values that the writer set.
 	UserData map[string]string
-	// Frame describes the frame that holds all of these but Compression. Its
-	// Index is 0, and it has neither records nor columns.
+	// Frame describes the frame that contains Wire and UserData. Its Index is 0, and it
+	// has neither records nor columns.
 	Frame Frame
 }
 
@@ -74,7 +74,7 @@ func readFixedHeader(src *source, trace *tracer) (Compression, error) {
 		return 0, fault(ErrLimit, "the fixed header has %d bytes, the limit is %d", size, maxFixedHeader)
 	}
 	trace.field(-1, "size", size)
-	// Bytes after these two belong to later minor versions.
+	// Later minor versions may add bytes after the version and the compression.
 	content, err := readExactly(src, nil, int(size), "fixed header")
 	if err != nil {
 		return 0, err

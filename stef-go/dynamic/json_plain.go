@@ -35,9 +35,9 @@ func AppendPlainJSON(dst []byte, root *schema.Struct, rec *Struct) []byte {
 	return plainJSON{}.structure(dst, root, rec)
 }
 
-// AppendZerosJSON is AppendPlainJSON with all fields that are not optional, also those that
-// are zero or empty. Tools that make columns of the fields need it: they take fields that are
-// missing for unknown, and leave them out of a mean or a comparison.
+// AppendZerosJSON is AppendPlainJSON with all fields that are not optional, also those
+// that are zero or empty. Use it for tools that convert the fields to columns: they
+// treat a missing field as unknown, and exclude it from a mean or a comparison.
 func AppendZerosJSON(dst []byte, root *schema.Struct, rec *Struct) []byte {
 	return plainJSON{zeros: true}.structure(dst, root, rec)
 }
@@ -66,8 +66,8 @@ func (j plainJSON) structure(dst []byte, s *schema.Struct, v *Struct) []byte {
 	return append(dst, '}')
 }
 
-// plainEmpty reports whether a value is initial and carries no information. An
-// initial kind of metric, for example, does carry some.
+// plainEmpty reports whether a value is initial and carries no information. An initial
+// value can carry information, such as the kind of a metric.
 func plainEmpty(t *schema.Type, v any) bool {
 	switch v := v.(type) {
 	case bool:

@@ -37,8 +37,7 @@ func bitRun(s string) []byte {
 	return run
 }
 
-// dataFrame makes a frame of columns in order. Those below an empty one are
-// left out.
+// dataFrame makes a frame of columns in order. It omits columns below an empty one.
 func dataFrame(records uint64, runs ...[]byte) []byte {
 	var sizes strings.Builder
 	var columns []byte
@@ -47,7 +46,7 @@ func dataFrame(records uint64, runs ...[]byte) []byte {
 			sizes.WriteString("1")
 			continue
 		}
-		// The class of 26 bits serves all.
+		// The class of 26 bits fits all sizes.
 		fmt.Fprintf(&sizes, "000001%026b", len(run))
 		columns = append(columns, run...)
 	}
@@ -78,7 +77,7 @@ func failure(t *testing.T, root *schema.Struct, stream []byte, opts ...dynamic.R
 	return r.Records(), r.Err()
 }
 
-// TestArrayWithoutData has an array of 2^48-1 elements that take no bits.
+// TestArrayWithoutData reads an array of 2^48-1 elements that need no bits.
 func TestArrayWithoutData(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A []Empty } struct Empty {}")
 	peak := teltest.WatchHeap(t)
@@ -89,7 +88,7 @@ func TestArrayWithoutData(t *testing.T) {
 	require.Less(t, peak(), uint64(256<<20))
 }
 
-// TestRecordLimit has records that grow, each a little.
+// TestRecordLimit reads records that each grow a little.
 func TestRecordLimit(t *testing.T) {
 	root := rootOf(t, "struct Rec root { M MM } multimap MM { key string value string }")
 	text := strings.Repeat("x", 1000)
@@ -159,8 +158,8 @@ func nested(root *schema.Struct, n int) *dynamic.Struct {
 
 const nesting = "struct Rec root { V Value } oneof Value { Array []Value }"
 
-// TestDepth finds how deep values may nest: per array two. The record does not
-// count, and neither does the innermost value if it holds none.
+// TestDepth tests how deep values may be nested. Each array counts as two levels. The
+// record does not count, nor does the innermost value if it is empty.
 func TestDepth(t *testing.T) {
 	root := rootOf(t, nesting)
 	fits := dynamic.MaxDepth / 2
@@ -184,8 +183,8 @@ func TestDepth(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, w.Write(nested(root, fits+1)), dynamic.ErrLimit)
 
-	// The same from the bits: each level is the choice 1 of 1 and the length 1,
-	// but for the last, with the length 0.
+	// Decode the same from bits: each level is the choice 1 of 1 and the length 1, and
+	// the last one has the length 0.
 	g := func(n int, want error) {
 		t.Helper()
 		choices := strings.Repeat("01", n)
@@ -256,7 +255,7 @@ func TestDictReferencesAreShared(t *testing.T) {
 	length := bitRun(fmt.Sprintf("00001%019b", count))
 	stream := plainStream(t, dataFrame(1, bitRun("1"), length, value))
 	peak := teltest.WatchHeap(t)
-	// By the estimate the record is as large as if it were not shared.
+	// The estimate counts the record as if it did not share the value.
 	_, err := failure(t, root, stream)
 	require.ErrorIs(t, err, dynamic.ErrLimit)
 	recs := read(t, root, stream, dynamic.WithMaxRecordBytes(math.MaxInt))

@@ -64,9 +64,9 @@ func WithAssumedSchema(w schema.WireSchema) ReaderOption {
 	}
 }
 
-// WithMaxRecordBytes limits the memory of a record, by an estimate that counts
-// strings, and the memory that a single record adds. The default is 64 MiB. The
-// limit of the format, 32 MiB that do not count strings, is below that.
+// WithMaxRecordBytes limits the estimated memory of a record including its strings, and
+// the memory that decoding one record adds. The default is 64 MiB. It exceeds the limit
+// of the format, which is 32 MiB without strings.
 //
 // spec: #limits
 func WithMaxRecordBytes(n int) ReaderOption {
@@ -85,9 +85,9 @@ func WithMaxDictBytes(n int) ReaderOption {
 	}
 }
 
-// WithMaxDepth limits how deep values of types that can contain themselves are nested,
-// counted as for MaxDepth, which is the default. Each level uses stack, so the maximum
-// is 100,000.
+// WithMaxDepth limits how deep values of types that can contain themselves are nested.
+// It counts levels as MaxDepth does, which is the default. Each level uses stack, so
+// the maximum is 100,000.
 func WithMaxDepth(n int) ReaderOption {
 	return func(c *readerConfig) error {
 		c.maxDepth = n
@@ -104,10 +104,10 @@ func WithFrameFunc(f func(*Frame)) ReaderOption {
 	}
 }
 
-// WithTrace makes the Reader call f for each element of the stream, beginning with
-// the signature, in the order of reading; an element with an error is last. The
-// Event and what it refers to are valid until f returns. Values in it must not be
-// modified, but can be kept.
+// WithTrace makes the Reader call f for each element of the stream in the order of
+// reading, beginning with the signature. If an element has an error, its event is the
+// last one. The Event and what it refers to are valid until f returns. Values in it
+// must not be modified, but can be kept.
 func WithTrace(f func(*Event)) ReaderOption {
 	return func(c *readerConfig) error {
 		c.trace = f
@@ -169,8 +169,8 @@ func WithSchema(w schema.WireSchema) WriterOption {
 }
 
 // WithSchemaHeader makes the Writer record its wire schema in the stream. A reader
-// needs it unless it knows the wire schema otherwise, or its own schema has exactly
-// the fields that are written.
+// needs it, unless the reader learns the wire schema by other means or its own schema
+// has exactly the fields that are written.
 func WithSchemaHeader() WriterOption {
 	return func(cfg *writerConfig) error {
 		cfg.recordWire = true

@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// random makes schemas, values and options. Everything it makes follows from
-// its seed.
+// random makes schemas, values and options. Its seed determines everything that it
+// makes.
 type random struct{ *rand.Rand }
 
 func newRandom(seed uint64) random { return random{rand.New(rand.NewPCG(seed, 0))} }
@@ -43,7 +43,7 @@ func (r random) root() *schema.Struct {
 	for i := range types {
 		switch types[i].Kind {
 		case schema.KindMultimap:
-			// Most keys are simple: one that is large makes everything large.
+			// Most keys are primitive, because a large key makes all values large.
 			types[i].Multimap.Key = r.primitive()
 			if r.chance(20) {
 				types[i].Multimap.Key = r.typ(types[:i], types[:i+1])
@@ -101,7 +101,7 @@ func (r random) primitive() schema.Type {
 	return t
 }
 
-// wire cuts fields off root.
+// wire removes fields of root at random and returns the resulting wire schema.
 func (r random) wire(root *schema.Struct) schema.WireSchema {
 	kept := schema.Kept{}
 	var w schema.WireSchema
@@ -203,7 +203,7 @@ func (r random) changeOneof(s *schema.Struct, v *dynamic.Oneof, depth int) *dyna
 	return c
 }
 
-// length returns a length that is not far from n, and 0 where values must end.
+// length returns a length that is close to n, and 0 where the nesting must end.
 func (r random) length(n, depth int) int {
 	switch {
 	case depth < 0:

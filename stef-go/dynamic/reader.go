@@ -74,8 +74,8 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 var errNilSource = errors.New("stef: the source is nil")
 
 // ReadHeader reads the headers of the stream in src without a schema, for example to
-// find out which schema the stream announces. It may read beyond them. Errors are of
-// type *Error.
+// find out which schema the stream announces. It may consume more of src than the
+// headers. Errors are of type *Error.
 func ReadHeader(src io.Reader) (*Header, error) {
 	if src == nil {
 		return nil, errNilSource
@@ -87,8 +87,8 @@ func ReadHeader(src io.Reader) (*Header, error) {
 	return &r.header, nil
 }
 
-// readHeaders reads the headers, before the data frames. On an error, offset is that
-// of the header that contains it.
+// readHeaders reads the headers, before the data frames. If it fails, offset is the
+// offset of the header with the error.
 func (r *Reader) readHeaders() (offset int64, err error) {
 	if r.header.Compression, err = readFixedHeader(r.src, r.trace); err != nil {
 		return 0, err
@@ -145,7 +145,7 @@ func (r *Reader) Header() *Header { return &r.header }
 // Root returns the struct of the records, which NewReader received.
 func (r *Reader) Root() *schema.Struct { return r.root }
 
-// Kept returns the fields that the stream has. It is nil if that is all of them.
+// Kept returns the fields that the stream has, or nil if it has all of them.
 func (r *Reader) Kept() schema.Kept { return r.kept }
 
 // Frame describes the frame of the last record. It must not be modified.
@@ -275,7 +275,7 @@ func (r *Reader) finish() error {
 	return r.zstd.finish()
 }
 
-// stop ends the reading with err and releases the memory that reading needs.
+// stop ends the reading with err and releases memory that only reading needs.
 func (r *Reader) stop(err error) {
 	r.err = err
 	if r.zstd != nil {

@@ -14,14 +14,13 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// otherBytes lists the vectors that a Writer does not give byte for byte when it
-// gets their records and ends frames where they do. It is complete for vectors
-// without compression.
+// otherBytes lists the vectors that a Writer does not reproduce byte for byte, when it
+// writes their records and ends frames after the same records. It is complete for
+// vectors without compression.
 var otherBytes = map[string]string{
-	// The reference remembers what was set, not what has changed: it sends
-	// fields again that were set and have the value of the record before, or
-	// that are not in the older schema it writes, and NaN always. A Writer
-	// compares what is written.
+	// The reference implementation tracks which fields were set, not which changed. It
+	// sends fields again that were set to the value of the previous record, or that are
+	// not in the older schema, and always NaN. A Writer compares values.
 	"m_attr_counts":            "set, not changed",
 	"m_dict_structs":           "set, not changed",
 	"m_dict_structs_reset":     "set, not changed",
@@ -34,9 +33,11 @@ var otherBytes = map[string]string{
 	"m_schema_old_point2":      "set, not changed",
 	"m_schema_old_pointvalue3": "set, not changed",
 	"s_events_links":           "set, not changed",
-	// Where it restarts codecs it sends all fields of structs.
+	// The reference implementation sends all fields of structs where it restarts
+	// codecs.
 	"m_restart_4": "codecs",
-	// Frames that restart all are self-contained only here.
+	// Frames that restart everything are self-contained only if a Writer of this
+	// package wrote them.
 	"m_restart_5":            "self-contained",
 	"s_random_302":           "self-contained",
 	"m_restart_7_zstd":       "self-contained",
@@ -46,7 +47,7 @@ var otherBytes = map[string]string{
 	"m_random_opts_202": "flags",
 }
 
-// TestReencodedVectors writes the records of the reference vectors anew.
+// TestReencodedVectors writes the records of the reference vectors again.
 func TestReencodedVectors(t *testing.T) {
 	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" {

@@ -90,8 +90,8 @@ func roundTrip(t *testing.T, seed uint64) {
 	require.NoError(t, src.Err())
 }
 
-// TestSelfContained decodes frames that restart everything out of their order
-// and in the absence of others.
+// TestSelfContained decodes frames that restart everything in another order, and
+// without some of them.
 func TestSelfContained(t *testing.T) {
 	for seed := range uint64(150) {
 		r := newRandom(seed)

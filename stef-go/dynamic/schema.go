@@ -7,15 +7,15 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// schemaCheck checks that a schema is usable, because hand-made schemas were not
-// checked before.
+// schemaCheck checks that a schema is usable. Package idl checks the schemas that it
+// parses, but not those that a program builds.
 //
 // spec: #schema-language
 type schemaCheck struct {
 	// done has the structs and multimaps that were or are being checked.
 	done map[any]bool
-	// within has the structs whose initial value is part of the one being
-	// checked.
+	// within has the structs that contain the struct being checked as a required field,
+	// directly or not.
 	within map[*schema.Struct]bool
 	finite map[*schema.Struct]bool
 	// structDicts and textDicts have the first user of each dictionary.

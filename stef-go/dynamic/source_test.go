@@ -91,7 +91,7 @@ func TestSlowSources(t *testing.T) {
 	})
 }
 
-// stuck gives neither bytes nor an error, ever.
+// stuck never returns bytes or an error.
 type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
@@ -133,7 +133,7 @@ func TestFailingSource(t *testing.T) {
 	})
 }
 
-// TestErrorPlace checks what an error says about where it is.
+// TestErrorPlace checks the location in errors.
 func TestErrorPlace(t *testing.T) {
 	root, _, stream := someStream(t)
 	list := frames(t, root, stream)

@@ -14,17 +14,18 @@ type Event struct {
 	// Derived says that Offset counts from the start of the payload of the frame,
 	// which is compressed and so not in the stream itself.
 	Derived bool
-	// Offset is that of the first byte of the element. For an element of bits, Bit
-	// is the position of the first one in that byte, 0 the most significant, and
-	// Bits is their number; Bits is -1 for an element of whole bytes.
+	// Offset is the offset of the first byte of the element. For an element of bits,
+	// Bit is the position of its first bit in that byte, 0 for the most significant
+	// bit, and Bits is the number of its bits. Bits is -1 for an element of whole
+	// bytes.
 	Offset    int64
 	Bit, Bits int
 	// Data has the bytes of the element. For an element of bits, the first and the
 	// last byte may contain bits of its neighbours.
 	Data []byte
-	// Column is the index in Frame.Columns of the column of the element, or the
-	// column that the element describes, or -1. Path names the column and Type is
-	// the type of its values.
+	// Column is the index in Frame.Columns of the column that contains the element, or
+	// that the element describes. It is -1 if there is none. Path names the column and
+	// Type is the type of its values.
 	Column int
 	Path   string
 	Type   *schema.Type
@@ -48,7 +49,7 @@ type (
 	TraceWire struct{ Fields uint64 }
 	// TraceSize is the size of a column in the size table.
 	TraceSize struct{ Size uint64 }
-	// TraceFrame is sent when the size table of a frame was read.
+	// TraceFrame reports that the size table of a frame was read.
 	TraceFrame struct{ Frame *Frame }
 	// TracePadding fills the last byte of bits.
 	TracePadding struct{}
@@ -75,13 +76,15 @@ type (
 		Lead, Trail, Bits int
 	}
 	// TraceText is a string or bytes value. Ref is the number of the entry that it
-	// refers to, Entry the number of the entry that it creates, or -1.
+	// refers to, Entry the number of the entry that it creates. Each is -1 if there is
+	// none.
 	TraceText struct {
 		Value      any
 		Dict       string
 		Ref, Entry int
 	}
-	// TraceStruct is a struct in full: masks of Fields and of Optional bits.
+	// TraceStruct is a struct in full, with a Modified mask of Fields bits and a
+	// Presence mask of Optional bits.
 	TraceStruct struct {
 		Fields, Optional   int
 		Modified, Presence uint64
@@ -91,19 +94,21 @@ type (
 		Ref   uint64
 		Value *Struct
 	}
-	// TraceEntry is sent when a struct in full is complete and becomes an entry. It
-	// has no bits.
+	// TraceEntry reports that a struct in full is complete and becomes an entry. It has
+	// no bits.
 	TraceEntry struct {
 		Ref   uint64
 		Value *Struct
 	}
-	// TraceChoice is the choice of a oneof, of which Missing bits are not stored.
+	// TraceChoice is the choice of a oneof. Missing is the number of its bits that the
+	// stream does not store.
 	TraceChoice struct{ Choice, Missing int }
 	// TraceLength is the length of an array.
 	TraceLength struct{ Length uint64 }
 	// TracePairs is the header of a multimap in full.
 	TracePairs struct{ Pairs uint64 }
-	// TraceChanged is the header of a multimap that is followed by values alone.
+	// TraceChanged is the header of a multimap that is followed by changed values
+	// without keys.
 	TraceChanged struct{ Changed uint64 }
 )
 
@@ -152,7 +157,7 @@ func (t *tracer) read(n int, detail any) {
 	t.emit(&Event{Offset: offset, Bits: -1, Data: data, Column: -1, Detail: detail})
 }
 
-// field is read for a part of a header.
+// field emits an event for a part of a header.
 func (t *tracer) field(n int, name string, value any) {
 	if t != nil {
 		t.read(n, TraceField{name, value})
@@ -174,7 +179,8 @@ func (t *tracer) payload(f Frame, compressed bool) {
 	t.src.seen = nil
 }
 
-// failed makes an event of the last bytes that were read from the source.
+// failed emits an event for the bytes that were read from the source and are not part
+// of an event yet.
 func (t *tracer) failed() {
 	if t != nil && len(t.src.seen) > 0 {
 		t.read(-1, TraceUnread{})
@@ -227,7 +233,7 @@ func (t *tracer) rest(r *byteReader) {
 	}
 }
 
-// restOfBits is rest for bits, which may end in padding.
+// restOfBits does what rest does, for a column of bits, which may end in padding.
 func (t *tracer) restOfBits(c *column, r *bitReader) {
 	if t == nil || r.traced == 8*len(r.data) {
 		return
@@ -255,5 +261,5 @@ func (t *tracer) restOfColumns(cs *columns) {
 			t.value(c, in, nil, nil, TraceUnread{})
 		}
 	}
-	cs.empty() // an error later on must not find it again
+	cs.empty() // a later error must not report this data again
 }

@@ -5,7 +5,8 @@ package dynamic
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// codecState is the state of the code of a number or a float before a value.
+// codecState is the state of the codec of a number or a float before a value is
+// decoded.
 type codecState struct {
 	delta deltaState
 	xor   xorState
@@ -23,7 +24,7 @@ func (d *decoder) event(c *column, detail any) {
 // leaveIndex returns to the enclosing array or multimap.
 func (d *decoder) leaveIndex() { d.index = d.index[:len(d.index)-1] }
 
-// primitiveDetail returns the detail of the code of v.
+// primitiveDetail returns the detail of the event for v.
 func (d *decoder) primitiveDetail(c *column, before codecState, v any) any {
 	switch c.typ.Kind {
 	case schema.KindBool:
@@ -43,7 +44,8 @@ func (d *decoder) primitiveDetail(c *column, before codecState, v any) any {
 	return text
 }
 
-// floatDetail reads the bits of the event again.
+// floatDetail returns the detail of the event for v. It reads the first bits of the
+// event again.
 func floatDetail(c *column, v float64) TraceFloat {
 	bits := bitReader{data: c.bitIn.data, n: c.bitIn.traced}
 	f := TraceFloat{Value: v, Lead: c.xor.lead, Trail: c.xor.trail}

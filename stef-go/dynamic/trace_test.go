@@ -18,7 +18,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// region is where events are: the stream, or the decompressed payload of a frame.
+// region is the data that offsets of events refer to: the stream, or the decompressed
+// payload of a frame.
 type region struct{ frame int }
 
 // extent is the place of an element in bits.
@@ -117,8 +118,8 @@ func TestTraceCovers(t *testing.T) {
 	}
 }
 
-// TestTraceOfDamage cuts streams off and flips bits in them: elements still do
-// not overlap, and of uncompressed streams all that was read is in one.
+// TestTraceOfDamage truncates streams and flips their bits. Elements must still not
+// overlap. In uncompressed streams, all data that was read must be in an element.
 func TestTraceOfDamage(t *testing.T) {
 	f := func(stream []byte, root *schema.Struct, whole bool) {
 		t.Helper()
@@ -200,7 +201,7 @@ func TestTraceDetails(t *testing.T) {
 	}
 }
 
-// sameDetail compares values of structs by what they are.
+// sameDetail compares the values of structs by their contents.
 func sameDetail(a, b any) bool {
 	switch a := a.(type) {
 	case dynamic.TraceEntry:
@@ -213,7 +214,7 @@ func sameDetail(a, b any) bool {
 	return a == b
 }
 
-// TestTraceOfMissingChoices has choices of which bits are not there.
+// TestTraceOfMissingChoices reads choices with missing bits.
 func TestTraceOfMissingChoices(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A []Choice } oneof Choice { A uint64 B uint64 }")
 	stream := plainStream(t, dataFrame(1, bitRun("1"), bitRun("001 00101"), bitRun("01 00 00 00"), []byte{2, 9}, nil))

@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// TestWrongValues checks that a record that does not fit is refused and leaves
-// no trace.
+// TestWrongValues checks that a record that does not fit is refused and does not change
+// the stream.
 func TestWrongValues(t *testing.T) {
 	root := rootOf(t, `struct Rec root { N uint64  S Sub  O Choice  A []string  M MM }
 		struct Sub { B bool  F float64  I int64  X bytes }
@@ -93,7 +93,7 @@ func TestFloatsByBits(t *testing.T) {
 	requireRecords(t, root, recs, read(t, root, write(t, root, recs, false)))
 }
 
-// TestDictStructWithOptional goes to and fro between presence and absence.
+// TestDictStructWithOptional makes a field present and absent several times.
 func TestDictStructWithOptional(t *testing.T) {
 	root := rootOf(t, "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64 optional  T string }")
 	recs := records(root,
@@ -107,7 +107,8 @@ func TestDictStructWithOptional(t *testing.T) {
 	require.Equal(t, (3*4+2*5+7)/8, frames(t, root, stream)[0].Columns[1].Size)
 }
 
-// TestManyChoices writes the most choices a oneof may have, which takes 9 bits.
+// TestManyChoices writes a oneof with the maximum number of choices, which needs 9
+// bits.
 func TestManyChoices(t *testing.T) {
 	text := "struct Rec root { O Choice } oneof Choice {"
 	for i := range 255 {
@@ -138,7 +139,7 @@ func TestClose(t *testing.T) {
 	require.ErrorIs(t, w.Flush(), dynamic.ErrClosed)
 }
 
-// failingWriter takes some writes and then fails, by an error or by halves.
+// failingWriter accepts some writes and then fails, with an error or a short write.
 type failingWriter struct {
 	left int
 	err  error

@@ -40,7 +40,8 @@ type compressed struct {
 	carry []byte
 	src   io.Reader
 	left  int
-	// head is the start of the zstd stream, as far as its header may need.
+	// head is the start of the zstd stream, at most as many bytes as a frame header of
+	// zstd can have.
 	head []byte
 	// fresh is true once bytes of the current frame were read.
 	fresh bool
@@ -50,7 +51,7 @@ type compressed struct {
 	err error
 }
 
-// Read implements io.Reader. Between frames it is at its end.
+// Read implements io.Reader. It returns io.EOF at the end of each frame.
 func (c *compressed) Read(p []byte) (int, error) {
 	if len(c.carry) > 0 {
 		n := copy(p, c.carry)
@@ -157,8 +158,8 @@ func (z *inflater) close() {
 	}
 }
 
-// kind wraps an error of the decoder in its kind; a failure of the source has no
-// kind.
+// kind adds the kind, such as ErrCorrupt, to an error of the decoder. An error of the
+// source has no kind.
 func (z *inflater) kind(err error) error {
 	switch {
 	case errors.Is(err, zstd.ErrUnknownDictionary):

@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// zstdCase is a stream without compression, taken apart so that it can be put
-// together again in ways of compression that Writer does not use.
+// zstdCase is an uncompressed stream in parts. Tests join the parts with kinds of
+// compression that a Writer does not use.
 type zstdCase struct {
 	root     *schema.Struct
 	recs     []*dynamic.Struct
@@ -34,8 +34,8 @@ func newZstdCase(t *testing.T) zstdCase {
 	return c
 }
 
-// build puts frames together; compress returns the compressed content of frame
-// i and its flags, and may change the size that is announced.
+// build joins frames. compress returns the compressed content of frame i and its flags,
+// and may change the size that is announced.
 func (c zstdCase) build(compress func(i int, content []byte) (dynamic.FrameFlags, int, []byte)) []byte {
 	stream := []byte("STEF\x02\x00\x01")
 	for i, content := range c.contents {
@@ -67,8 +67,8 @@ func TestZstdWholeFrames(t *testing.T) {
 	}
 }
 
-// TestZstdEndedFrames reads zstd frames that are flushed and then ended: the
-// end, an empty block and a checksum, comes after the last content byte.
+// TestZstdEndedFrames reads zstd frames that are flushed and then ended: an empty block
+// and a checksum follow the last content byte.
 func TestZstdEndedFrames(t *testing.T) {
 	c := newZstdCase(t)
 	for _, flags := range []dynamic.FrameFlags{0, dynamic.RestartCompression} {
@@ -118,8 +118,7 @@ func TestZstdSizes(t *testing.T) {
 	}
 }
 
-// TestZstdMore adds data to a zstd frame behind content that is complete without
-// it.
+// TestZstdMore adds data to a zstd frame after content that is already complete.
 func TestZstdMore(t *testing.T) {
 	c := newZstdCase(t)
 	enc := encoder(t)
@@ -173,8 +172,8 @@ func TestZstdBad(t *testing.T) {
 		data[len(data)-1] ^= 1
 		return data
 	}))
-	// Compressed bytes without content: a few are kept for the next frame and
-	// are no zstd there, many are refused at once.
+	// Compressed bytes after the content: a few are kept for the next frame, where they
+	// are not valid zstd data. Many are refused at once.
 	f(dynamic.ErrCorrupt, 2, at(2, func(_, data []byte) []byte { return append(data, "junk"...) }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, data []byte) []byte { return append(data, make([]byte, 5000)...) }))
 	// A window of 16 MiB.
@@ -190,8 +189,8 @@ func TestZstdBad(t *testing.T) {
 }
 
 // TestZstdChecksumBeforeRecords changes the checksum of a frame whose zstd data are
-// flushed and then ended, as writers with checksums end them: the reader returns no
-// record of the frame, and reads on behind a frame whose checksum is right.
+// flushed and then ended, as writers with checksums end them. The reader must return no
+// record of the frame. It must continue after a frame with the right checksum.
 func TestZstdChecksumBeforeRecords(t *testing.T) {
 	c := newZstdCase(t)
 	f := func(bad int, later dynamic.FrameFlags) *dynamic.Reader {
