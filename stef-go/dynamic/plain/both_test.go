@@ -46,11 +46,12 @@ func fastOf(name string) fast {
 		otelstef.NewResource, otelstef.NewScope), otelstef.CompactLogs}
 }
 
-// requireSame reads a stream with the generated reader and with this package. Both return
-// the same records, and both return an error or neither does. One of them may find an error
-// at an earlier record: some that are in a frame can be found when it begins. A record for
-// which the specification defines no result ends the comparison, as does one above a limit
-// that readers choose. It returns the number of records and the error of this package.
+// requireSame reads a stream with the generated reader and with this package. Both must
+// return the same records, and both or neither must return an error. One of them may
+// find an error at an earlier record, because some errors can be found when a frame
+// begins. The comparison ends at a record for which the specification defines no
+// result, and at one that exceeds a limit that readers choose. It returns the number of
+// records and the error of this package.
 func requireSame(t testing.TB, f fast, stream []byte) (records uint64, err error) {
 	t.Helper()
 	slow, slowErr := open(bytes.NewReader(stream), f.Schema.Name, dynamic.WithAssumedSchema(f.Base))
@@ -195,7 +196,7 @@ func randomOptions(r *rand.Rand) (options []stef.WriterOption) {
 	return options
 }
 
-// TestRandomRecords reads random records, which reach every type and its borders.
+// TestRandomRecords reads random records, which contain every type and its edge cases.
 func TestRandomRecords(t *testing.T) {
 	for _, name := range roots {
 		f := fastOf(name)

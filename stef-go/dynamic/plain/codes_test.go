@@ -20,8 +20,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// codes makes streams of records as they are sent, with random codes. Most writers never
-// send such streams: they show what both readers make of each code, and which they refuse.
+// codes generates streams in the compact form with random codes. Writers never send
+// most of these streams. They test how both readers interpret each code, and which
+// codes they refuse.
 type codes struct {
 	*rand.Rand
 	root *schema.Struct
@@ -321,7 +322,7 @@ func (c *codes) any(typ *schema.Struct, mapName string, depth int) *dynamic.Oneo
 	return oneofOf(typ, "String", c.text())
 }
 
-// stream writes records as they are.
+// stream writes records in the compact form as they are.
 func (c *codes) stream(t testing.TB, recs []*dynamic.Struct, options ...dynamic.WriterOption) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -334,8 +335,8 @@ func (c *codes) stream(t testing.TB, recs []*dynamic.Struct, options ...dynamic.
 	return out.Bytes()
 }
 
-// grow returns a stream in which each record is one that package plain accepts, but for
-// the last one, which it may refuse.
+// grow returns a stream of records that package plain accepts, except perhaps the last
+// one.
 func (c *codes) grow(t testing.TB, n int) []byte {
 	t.Helper()
 	options := []dynamic.WriterOption{

@@ -3,9 +3,10 @@
 
 // Package plain reads streams in the compact form as records of the full schema.
 //
-// A stream of OpenTelemetry in the compact form has times, values and ids as differences
-// from earlier records. Package dynamic decodes such a stream by its schema, so its
-// records have the fields as they are sent. A Reader of this package undoes the form:
+// In the compact form of OpenTelemetry, a stream has times, values and ids as
+// differences from earlier records. Package dynamic decodes such a stream by its
+// schema, so its records have these differences. A Reader of this package restores the
+// times, values and ids:
 //
 //	in, err := dynamic.NewReader(src, root) // root has the fields of compact.stef
 //	r := plain.NewReader(in)
@@ -29,11 +30,10 @@
 //
 // # Limits
 //
-// A Reader refuses what the form requires it to refuse, with dynamic.ErrCorrupt, and
-// content that no writer sends, with ErrUndefined. Its state has the limits of the form;
-// beyond those that a writer has to keep the error is dynamic.ErrLimit.
-// It has no options of its own: those of the dynamic.Reader limit the records as they are
-// sent.
+// A Reader refuses with dynamic.ErrCorrupt what the form requires it to refuse, and
+// with ErrUndefined content that no writer sends. If a stream exceeds a limit that
+// writers must keep, the error is dynamic.ErrLimit. A Reader has no options: those of
+// the dynamic.Reader limit the records before they are restored.
 //
 // spec: #compact
 package plain

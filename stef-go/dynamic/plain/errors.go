@@ -9,9 +9,9 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// ErrUndefined says that a record has content that no writer sends, for which the
-// specification defines no result and lets readers choose whether they refuse it. This
-// package refuses it. It wraps dynamic.ErrCorrupt.
+// ErrUndefined says that a record has content that no writer sends. The specification
+// defines no result for such content, and readers may refuse it; this package does.
+// ErrUndefined wraps dynamic.ErrCorrupt.
 //
 // spec: #compact-errors
 var ErrUndefined = fmt.Errorf("%w", dynamic.ErrCorrupt)

@@ -9,7 +9,8 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// The limits of the exemplars that a series keeps, and of those of all series.
+// The maximum number of exemplars that a series keeps, and the maximum size of the
+// exemplars of all series.
 //
 // spec: #compact-exemplars
 const (
@@ -59,8 +60,9 @@ func (m *metrics) exemplarsOf(rec view, x *series) ([]any, error) {
 	return list, nil
 }
 
-// merge returns the exemplars of a point with a code, from those of the series and those
-// that are sent, and whether any of the series is repeated.
+// merge returns the exemplars of a point. held are the exemplars that its series keeps,
+// sent those in the record, and c is the code that selects between them. repeated says
+// whether the result has an exemplar of held.
 func merge(c int64, held, sent []any) (list []any, repeated bool, err error) {
 	if c == 0 {
 		return held, len(held) > 0, nil
@@ -98,7 +100,8 @@ func merge(c int64, held, sent []any) (list []any, repeated bool, err error) {
 	return list, repeated, nil
 }
 
-// exemplarSize returns what an exemplar counts, or false if a series does not keep it.
+// exemplarSize returns the size of an exemplar that counts against the limit. ok is
+// false if a series does not keep the exemplar.
 func exemplarSize(e view) (size int, ok bool) {
 	trace, span := len(e.raw("TraceID")), len(e.raw("SpanID"))
 	if trace != 0 && trace != 16 || span != 0 && span != 8 {

@@ -5,7 +5,8 @@ package plain
 
 import "encoding/binary"
 
-// The numbers of traces and ids from which on a record empties them.
+// The maximum numbers of traces and ids. When one of them is reached, the next record
+// discards all traces and ids.
 //
 // spec: #compact-ids
 const (
@@ -27,7 +28,7 @@ type trace struct {
 	number    int
 	high, low uint64
 	ids       []*spanID
-	// next is nil while it is unknown.
+	// next is the trace that last followed this one, or nil.
 	next *trace
 	// start is the start of the last span.
 	start uint64
@@ -41,7 +42,8 @@ type spanID struct {
 	sent  bool
 }
 
-// follow returns the trace of a record with a code.
+// follow returns the trace that a code refers to. high and low are the id of a new
+// trace.
 func (t *traces) follow(code int64, high, low uint64) (*trace, error) {
 	if len(t.list) >= maxTraces || t.ids >= maxIDs {
 		*t = traces{}
@@ -77,7 +79,7 @@ func (t *traces) follow(code int64, high, low uint64) (*trace, error) {
 	return t.last, nil
 }
 
-// become makes n the last trace, as each code other than 0 does.
+// become makes n the last trace.
 func (t *traces) become(n *trace) {
 	if t.last != nil {
 		t.last.next = n
@@ -93,8 +95,8 @@ func (t *traces) add(to *trace, bits uint64) *spanID {
 	return id
 }
 
-// span returns the id of the span of a record in a trace. It has a known code, and bits
-// if that is 0.
+// span returns the id of the span of a record. known is 0 for a new id, which has the
+// given bits, or otherwise the distance to an earlier id of the trace.
 //
 // spec: #compact-spans
 func (t *traces) span(in *trace, known int64, bits uint64) (*spanID, error) {
@@ -104,7 +106,7 @@ func (t *traces) span(in *trace, known int64, bits uint64) (*spanID, error) {
 	return in.at(known)
 }
 
-// at returns the id at a distance.
+// at returns the id at a distance, which counts back from the end of the list.
 func (t *trace) at(distance int64) (*spanID, error) {
 	if distance < 1 || distance > int64(len(t.ids)) {
 		return nil, corrupt("the distance %d of an id in a trace with %d ids", distance, len(t.ids))

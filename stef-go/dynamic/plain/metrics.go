@@ -20,13 +20,13 @@ type metrics struct {
 
 	// The states of the residual fields and of the residual array.
 	time, start, form, number, exemplars, words residual
-	// bits is the last Bits that was used, floats the last element of Floats.
+	// bits is the last value of Bits that was used, floats the last element of Floats.
 	bits, floats uint64
 
 	tables tables
 	clock  clock
 
-	// The state s of the specification, and its part last.
+	// The state that the specification calls s. last is its part of that name.
 	last struct {
 		time, start, bits, before uint64
 		form                      int64
@@ -42,11 +42,11 @@ func (m *metrics) reset() {
 	*m = metrics{root: m.root, repeats: m.repeats, tables: newTables()}
 }
 
-// point is the point of a record while it is read.
+// point is the state of one point while the Reader restores it.
 type point struct {
 	timeCode, startCode int64
 	form, mantissa      int64
-	// far are the times that are in Words.
+	// far are the times that are sent in Words.
 	far []uint64
 
 	forecast, time, start uint64

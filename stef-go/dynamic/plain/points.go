@@ -86,7 +86,7 @@ func rescaled(number, from, to int64) int64 {
 	return number
 }
 
-// listsOf sets the words and floats of the value, and the times with the code far.
+// listsOf sets the words and floats of the value, and the times that are sent in Words.
 func (m *metrics) listsOf(compact view, x *series, p *point) error {
 	isFar := btoi(p.timeCode == far) + btoi(p.startCode == far)
 	composite := p.kind >= kindHistogram
@@ -125,7 +125,7 @@ func (m *metrics) listsOf(compact view, x *series, p *point) error {
 	return nil
 }
 
-// floatElements returns in which bits the elements of Floats differ from those before.
+// floatElements returns the XOR of each element of Floats with the element before it.
 func (m *metrics) floatElements(elements []uint64) []uint64 {
 	var list []uint64
 	for _, e := range elements {
@@ -143,7 +143,7 @@ func at(list []uint64, i int) uint64 {
 	return 0
 }
 
-// following returns the tick that follows that of the last point of a series.
+// following returns the tick after the tick of the last point of a series.
 func (m *metrics) following(x *series) (next int, known bool) {
 	if x.n == 0 || !m.clock.has(x.tick, x.time) {
 		return 0, false

@@ -27,9 +27,9 @@ type form interface {
 	plain(rec view) (*dynamic.Struct, error)
 }
 
-// NewReader returns a Reader of the records of in, of which none was read. If the stream
-// is not in the compact form, its records remain as they are. Only fields of the compact
-// form are left out.
+// NewReader returns a Reader of the records of in, which must not have read a record
+// yet. If the stream is not in the compact form, the Reader only removes the fields of
+// the compact form from the records.
 func NewReader(in *dynamic.Reader) *Reader {
 	r := &Reader{in: in, restarts: in.Restarts()}
 	r.root, r.form = recognise(in.Root(), in.Kept())
@@ -83,7 +83,7 @@ func (r *Reader) Err() error {
 	return r.in.Err()
 }
 
-// withoutForm leaves out the fields of the compact form.
+// withoutForm returns rec without the fields of the compact form.
 func (r *Reader) withoutForm(rec view) *dynamic.Struct {
 	if r.root == rec.typ {
 		return rec.val

@@ -12,15 +12,15 @@ import (
 // signal describes the compact form of one root.
 type signal struct {
 	root string
-	// compact are the fields that a stream in the compact form keeps, as PATH TYPE; see
-	// find.
+	// compact lists the fields that a stream in the compact form keeps, as PATH TYPE;
+	// see find.
 	compact string
-	// read are the other fields on which the form depends.
+	// read lists the other fields that the conversion reads.
 	read string
-	// first has, for each struct that compact.stef extends, its first further field.
+	// first has the first field that compact.stef adds to each struct that it extends.
 	first map[string]string
-	// form returns the form of a stream. keeps reports whether the stream has a field, as
-	// PATH TYPE, that the first version of the form does not have.
+	// form returns the form of a stream. keeps reports whether the stream has a field,
+	// given as PATH TYPE, that the first version of the form does not have.
 	form func(root *schema.Struct, keeps func(field string) bool) form
 }
 

@@ -20,9 +20,11 @@ import (
 //
 // spec: #compact-references
 const (
-	// maxReferred is how many bytes the references of a record may stand for.
+	// maxReferred is the maximum total length of the texts that the references of a
+	// record stand for.
 	maxReferred = 1 << 20
-	// maxBodyPairs is how many pairs of a body can have references and be referred to.
+	// maxBodyPairs is the maximum number of pairs of a body that can contain references
+	// and that references can refer to.
 	maxBodyPairs = 256
 )
 
@@ -48,25 +50,27 @@ var clockLayouts = map[byte]string{
 // The zones in references with a format.
 var clockZones = map[byte]string{'0': "", 'Z': "Z", '+': "-0700", ':': "-07:00", ' ': " -0700"}
 
-// references replaces the texts of one log record that refer to the record.
+// references replaces the references in one log record by the text that they stand for.
 //
 // spec: #compact-references
 type references struct {
 	record          view
 	traceID, spanID []byte
 	time            uint64
-	// formats says that there may be references with a format.
+	// formats says that the stream can have references with a format.
 	formats bool
 	// pairs counts the pairs of the body, and texts has the first text of each key.
 	pairs int
 	texts map[string]string
-	// attributes are those of the record, after their references were replaced.
+	// attributes are the attributes of the record, after their references were
+	// replaced.
 	attributes []dynamic.Pair
-	// referred counts the bytes that references stand for.
+	// referred is the total length of the texts that references stand for.
 	referred int
 }
 
-// resolver returns what a reference after its byte 00 stands for, or false if it is none.
+// resolver returns the text that a reference stands for, or false. ref is the reference
+// without its first byte, 00.
 type resolver func(ref string) (string, bool)
 
 // replace sets the fields Attributes and Body of a LogRecord. refers says whether
@@ -96,7 +100,8 @@ func (r *references) replace(refers bool, fields map[string]any) error {
 	return nil
 }
 
-// text returns what a text stands for.
+// text returns the text that a reference stands for. It returns any other text
+// unchanged.
 func (r *references) text(text string, resolvers ...resolver) string {
 	if len(text) < 2 || text[0] != 0 {
 		return text

@@ -37,11 +37,11 @@ func (s *residual) elements(list []uint64) []uint64 {
 	return residuals
 }
 
-// far is the code that says that a time is sent in another place.
+// far is the code of a time that is sent in an array instead.
 const far = 2
 
-// plainDifference returns the difference that a plain code stands for. It returns false
-// for the codes from -3 to 3, to which each use gives a meaning.
+// plainDifference returns the difference that a code with a unit stands for. It returns
+// false for the codes from -3 to 3, whose meaning depends on the field.
 //
 // spec: #compact-unit
 func plainDifference(code int64) (x uint64, ok bool) {
@@ -56,18 +56,19 @@ func plainDifference(code int64) (x uint64, ok bool) {
 	return x, true
 }
 
-// habit is a unit habit.
+// habit is a unit habit: the unit u of recent differences, and the number n of
+// differences in a row that had it.
 //
 // spec: #compact-unit
 type habit struct {
 	u, n int
 }
 
-// habitual is the number of differences of one unit after which codes are in that unit.
+// habitual is the number of differences in one unit after which codes omit the unit.
 const habitual = 16
 
 // difference returns the difference that a code stands for. It returns false for codes
-// without a meaning, and for those that have one only in their use, such as far.
+// whose meaning depends on the field, such as far, and for codes without a meaning.
 func (h *habit) difference(code int64) (x uint64, ok bool) {
 	if code == 0 {
 		return 0, true

@@ -46,7 +46,8 @@ type seriesKey struct {
 	attributes              string
 }
 
-// home is the first point of a resource.
+// home is the state of a resource: the time and the tick of the first point of its
+// newest series.
 type home struct {
 	known bool
 	first uint64
@@ -57,9 +58,10 @@ type home struct {
 //
 // spec: #compact-points
 type series struct {
-	// listed is false for a series that is forgotten after the record.
+	// listed is false for a series that the tables do not contain; its state is lost
+	// after the record.
 	listed bool
-	// n is the number of points, at most 2.
+	// n is the number of points so far; it stops at 2.
 	n                    int
 	time, start          uint64
 	startIsTime          bool
@@ -83,9 +85,9 @@ func newTables() tables {
 	}
 }
 
-// find returns the series of a record, which it adds if it is new, and the home of the resource
-// of the record. For attributes with arrays, maps or bytes, it returns empty ones that it does
-// not store.
+// find returns the series of a record and the home of its resource. It adds a new
+// series to the tables. If the attributes have arrays, maps or bytes, it returns an
+// empty series and home that are not in the tables.
 func (t *tables) find(rec view) (*series, *home) {
 	pairs := rec.pairs("Attributes")
 	typ := valueOf(rec.typ, "Attributes")
@@ -132,8 +134,8 @@ func (t *tables) addSet(key string, pairs []dynamic.Pair) {
 }
 
 // setKey returns bytes that are equal for equal attributes without arrays, maps and
-// bytes. Texts are in it by their numbers, because a stream can refer to a long text in
-// each of many sets.
+// bytes. It contains the numbers of texts instead of the texts, because a stream can
+// refer to a long text in many sets.
 func (t *tables) setKey(pairs []dynamic.Pair) string {
 	var key []byte
 	for _, p := range pairs {

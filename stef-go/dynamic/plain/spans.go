@@ -27,7 +27,7 @@ type spans struct {
 	habits     map[string]*nameHabits
 	startHabit habit
 	durations  habit
-	// before is the start of the record before.
+	// before is the start of the previous record.
 	before uint64
 }
 
@@ -122,7 +122,7 @@ func (s *spans) timesOf(rec, span view, base uint64, fields map[string]any) (sta
 	startCode := s.start.field(rec.number("Start"))
 	durationCode := int64(zigzag(uint64(s.duration.field(rec.number("Duration")))))
 
-	// Times has a code for each event, and then what is far.
+	// Times has one code for each event, then the times that have the code far.
 	var codes, others []uint64
 	if len(events) > 0 || startCode == far || durationCode == far {
 		times := s.times.elements(rec.sub("Compact").numbers("Times"))

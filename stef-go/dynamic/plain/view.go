@@ -57,7 +57,7 @@ func (v view) doubles(name string) []uint64 {
 	return list
 }
 
-// attributes returns the pairs of a multimap.
+// pairs returns the pairs of a multimap.
 func (v view) pairs(name string) []dynamic.Pair { return v.value(name).(*dynamic.Multimap).Pairs }
 
 // sub returns a field that is a struct.
@@ -80,8 +80,8 @@ func chosen(typ *schema.Struct, name string, value any) *dynamic.Oneof {
 	return &dynamic.Oneof{Choice: indexOf(typ, name) + 1, Value: value}
 }
 
-// with returns a copy of the struct in which fields have other values. It ends where the
-// struct of the full schema, typ, ends.
+// with returns a copy of the struct with new values for some fields. The copy has the
+// fields of typ, the struct of the full schema, and none of the compact form.
 func (v view) with(typ *schema.Struct, fields map[string]any) *dynamic.Struct {
 	n := len(typ.Fields)
 	s := &dynamic.Struct{Fields: append([]any{}, v.val.Fields[:n]...), Present: append([]bool{}, v.val.Present[:n]...)}
