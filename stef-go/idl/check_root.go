@@ -64,8 +64,8 @@ func (c *checker) warnUnused(def any, name string, pos schema.Pos) {
 	}
 }
 
-// reach is the set of definitions that some definitions refer to, directly or not.
-// Its elements are *schema.Struct, *schema.Multimap and *schema.Enum.
+// reach is the set of definitions that some definitions refer to, directly or
+// indirectly. Its elements are *schema.Struct, *schema.Multimap and *schema.Enum.
 type reach map[any]bool
 
 // structFrom adds s and everything that it reaches.

@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// FuzzParse checks that any text gives a schema or diagnostics that can be
-// shown, and that a schema survives being printed.
+// FuzzParse checks that any text produces a schema or diagnostics that can be printed,
+// and that parsing a printed schema returns an equal one.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.stef")
 	require.NoError(f, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// lexer splits a file into tokens, one per call of next. It reports and skips what
+// lexer splits a file into tokens, one per call of next. It reports and skips text that
 // is not a token.
 type lexer struct {
 	src    []byte
@@ -30,7 +30,8 @@ type lexer struct {
 	quoteLine int
 	// generic is the last line with a '<', or 0.
 	generic int
-	// separated is what white space separates in this part of the file.
+	// separated names the elements that white space separates in this part of the file,
+	// for messages.
 	separated string
 }
 
@@ -144,8 +145,8 @@ func (l *lexer) word(start rune) token {
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
-// number takes all letters and digits that follow, so that a wrong number is
-// one error and not two tokens.
+// number consumes all letters and digits that follow, so that a wrong number is one
+// error and not two tokens.
 func (l *lexer) number() token {
 	text, at := l.take(isWordRune)
 	value, err := strconv.ParseUint(text, 0, 64)
@@ -236,8 +237,8 @@ func (l *lexer) skipInvalid() {
 	l.list.errorf(at, "invalid character: the text is not UTF-8")
 }
 
-// before returns the line so far, up to the rune that was just read, or nil if no message
-// needs it any more: a long line may have many errors.
+// before returns the line up to the rune that was just read. It returns nil if no
+// message will use the text, because a long line may have many errors.
 func (l *lexer) before() []byte {
 	if l.list.full() {
 		return nil
@@ -266,7 +267,7 @@ func (l *lexer) isText(r rune) bool {
 	if r != '"' && r != '\'' && r != '`' {
 		return false
 	}
-	const enough = len(" default") + 8 // spaces behind it
+	const enough = len(" default") + 8 // room for spaces after it
 	before := bytes.TrimRight(l.src[max(0, l.offset-enough):l.offset], " \t")
 	if !bytes.HasSuffix(before, []byte("=")) && !bytes.HasSuffix(before, []byte(" default")) {
 		return false
@@ -296,8 +297,9 @@ func (l *lexer) skipTo(end int) {
 	}
 }
 
-// skipParameters skips type parameters up to the last '>' that belongs to the '<' before
-// offset, or to the end of the line: what is between them would only cause more errors.
+// skipParameters skips type parameters up to the '>' that matches the '<' before
+// offset, or to the end of the line. The text between them would only cause more
+// errors.
 func (l *lexer) skipParameters() {
 	for depth := 1; depth > 0; l.advance() {
 		switch r, _ := l.peek(); r {
@@ -311,7 +313,7 @@ func (l *lexer) skipParameters() {
 	}
 }
 
-// parameters reports type parameters, whose '<' is at.
+// parameters reports type parameters. at is the place of their '<'.
 func (l *lexer) parameters(at span) {
 	before := l.before()
 	message := `an array is written "[]Type", a map is a multimap defined outside`

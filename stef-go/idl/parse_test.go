@@ -153,7 +153,7 @@ func TestSourceTooLarge(t *testing.T) {
 	require.EqualError(t, err, "big.stef: the file has 1048610 bytes, the limit is 1048576")
 }
 
-// TestLongLineOfErrors takes minutes if each error looks at the whole line.
+// TestLongLineOfErrors takes minutes if each error scans the whole line.
 func TestLongLineOfErrors(t *testing.T) {
 	for _, wrong := range []string{"-", ",", "\"", "=`"} {
 		src := "package a\nstruct R root { A bool " + strings.Repeat(wrong, 1<<18)
@@ -170,7 +170,7 @@ func TestErrorIsOneLineEach(t *testing.T) {
 		"dir/a.stef:4:4: unknown type \"int\", did you mean \"int64\"?")
 }
 
-// requireSame compares two schemas in all but the positions. It consumes them.
+// requireSame compares two schemas except for the positions, which it clears.
 func requireSame(tb testing.TB, want, got *schema.Schema) {
 	tb.Helper()
 	text := string(schema.Print(want))
@@ -198,7 +198,8 @@ func clearPositions(s *schema.Schema) {
 	}
 }
 
-// TestForeignSyntax: what other languages write is refused with what to write here.
+// TestForeignSyntax: errors about the syntax of other languages say what to write
+// instead.
 func TestForeignSyntax(t *testing.T) {
 	f := func(want, src string) {
 		t.Helper()

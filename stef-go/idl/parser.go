@@ -18,11 +18,11 @@ type parser struct {
 	// tok is the next token, not consumed yet; count is the number consumed.
 	tok   token
 	count int
-	// suspect is the name of a field whose type is a name on the next line. If
-	// the body then breaks, a missing type is the likely cause.
+	// suspect is the name of a field whose type is a name on the next line. If a syntax
+	// error follows in the body, a missing type is its likely cause.
 	suspect token
-	// cause is a word of other languages that was read as a name. If the body then
-	// breaks, it is the likely cause.
+	// cause is a word of another language that was read as a name. If a syntax error
+	// follows in the body, the word is its likely cause.
 	cause cause
 
 	schema *schema.Schema
@@ -119,7 +119,7 @@ func (p *parser) keywordHint(what string) string {
 func (p *parser) file() {
 	if !p.packageClause() {
 		if foreignFile(p.tok.text) || definitionHint(p.tok.text) != "" && p.tok.kind == identifier {
-			return // the rest is another language, one error says so
+			return // the file is in another language, and one error is enough
 		}
 		p.skipToDefinition()
 	}
@@ -159,7 +159,7 @@ func (p *parser) packageClause() bool {
 		}
 	}
 	p.schema.Package = strings.Join(names, ".")
-	return !p.list.failed() // after an unknown character the parser reads no further definition
+	return !p.list.failed() // after an unknown character the parser reads no definitions
 }
 
 // skipToDefinition skips to a line that starts with a definition.
@@ -290,8 +290,8 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 	return true
 }
 
-// separated returns the words of messages for the parts of a definition that white space
-// separates.
+// separated returns the name, for messages, of the elements that white space separates
+// in a definition.
 func separated(definition tokenKind) string {
 	switch definition {
 	case "enum":
@@ -379,7 +379,7 @@ func (p *parser) field(s *schema.Struct) bool {
 	if name.text == "default" && !name.first && !typeName.first && literal(typeName) {
 		remove := quoted("default " + typeName.text)
 		if typeName.kind == text {
-			remove = "default " + typeName.text // has quotes of its own
+			remove = "default " + typeName.text // the text has its own quotes
 		}
 		return p.fail(name.span, "fields have no default values: remove %s; a field that was not set is zero or empty, an optional one is absent", remove)
 	}
@@ -415,7 +415,8 @@ func (p *parser) optional(s *schema.Struct, f *schema.Field) {
 		case s.Oneof:
 			p.list.warnf(word.span, "optional has no effect in a oneof: a choice is not there unless it is chosen")
 		case word.first && p.tok.kind == identifier && !p.tok.first:
-			// Legal, but in other languages the word belongs to the name behind it.
+			// This is legal, but in other languages "optional" belongs to the next
+			// name.
 			p.list.warnf(word.span, `"optional" belongs to field %s above, because it comes after the type; if %s is meant, write it after the type of %s`,
 				quoted(f.Name), quoted(p.tok.text), quoted(p.tok.text))
 		case word.first:
@@ -432,7 +433,7 @@ func (p *parser) multimapDef(keyword, name token) bool {
 	m := &schema.Multimap{Name: name.text, Doc: keyword.doc, Pos: name.pos}
 	p.schema.Multimaps = append(p.schema.Multimaps, m)
 	expected := []tokenKind{"key", "value"}
-	told := false // of words in upper case
+	told := false // whether keywords in upper case were reported
 	ok := p.body(keyword, name, func() bool {
 		if len(expected) == 0 {
 			return p.fail(p.tok.span, "a multimap has one key and one value, found %s", p.tok.describe())

@@ -25,8 +25,8 @@ var foreignTypes = map[string]string{
 	"byte": "bytes", "blob": "bytes", "binary": "bytes", "uuid": "bytes",
 }
 
-// foreignConstructs are the names that other schema languages use for what has
-// a syntax of its own here, with the text to write instead.
+// foreignConstructs are the names that other schema languages use for constructs with
+// another syntax here, with the text to write instead.
 var foreignConstructs = map[string]string{
 	"map":      `define a type with "multimap Name { key string value string }" and use its name`,
 	"list":     `an array of strings is "[]string"`,
@@ -126,7 +126,7 @@ func definitionHint(word string) string {
 	return ""
 }
 
-// foreignFile reports whether a line with this first word is of another language, whose
+// foreignFile reports whether a line with this first word is in another language, whose
 // syntax would only cause more errors.
 func foreignFile(word string) bool {
 	switch word {
@@ -141,8 +141,8 @@ func literal(t token) bool {
 	return t.kind == number || t.kind == text || t.text == "true" || t.text == "false"
 }
 
-// typeHint returns advice for the case that kind is found instead of a type. The advice
-// is the end of a message. It is "" if there is none.
+// typeHint returns advice for a message about a token of this kind in the place of a
+// type. The advice is the end of the message, or "".
 func typeHint(kind tokenKind) string {
 	switch {
 	case kind.startsDefinition():

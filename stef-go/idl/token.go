@@ -13,7 +13,7 @@ const (
 	endOfFile  tokenKind = "end of file"
 	identifier tokenKind = "identifier"
 	number     tokenKind = "number"
-	text       tokenKind = "text" // in quotes: no rule has it
+	text       tokenKind = "text" // in quotes; the grammar has no such token
 )
 
 // span is a piece of one line of the file.

@@ -9,8 +9,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// cause is a likely reason of an error that the parser meets later: a word of another
-// language that is a legal name, so that the parser reads it as one.
+// cause is the likely cause of an error that the parser finds later: a word of another
+// language that the parser reads as a name, because it is a legal one.
 type cause struct {
 	at      span
 	message string
@@ -42,8 +42,8 @@ func (p *parser) blame(at span, message string) {
 	}
 }
 
-// inStep reports whether a field that was just read is on a line of its own, so that no
-// word before it was read in a wrong place.
+// inStep reports whether a field that was just read is on a line of its own. Then the
+// parser did not read a word before it in a wrong place.
 func (p *parser) inStep(name, typ token) bool {
 	return name.first && !typ.first && (p.tok.first || p.tok.kind == "}" || p.tok.kind == endOfFile)
 }
