@@ -5,7 +5,7 @@ package compact
 
 import "math"
 
-// maxExponent is the maximum number of decimals of a decimal.
+// maxExponent is the maximum number of decimal places.
 const maxExponent = 12
 
 var powers = [maxExponent + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12}
@@ -31,14 +31,15 @@ func toDecimal(f float64, e uint) (m int64, ok bool) {
 	return m, math.Float64bits(fromDecimal(m, e)) == math.Float64bits(f)
 }
 
-// firstDecimal returns the decimal with the smallest exponent of at least from.
+// firstDecimal returns f as a decimal with the smallest possible exponent that is at
+// least from.
 func firstDecimal(f float64, from uint) (m int64, e uint, ok bool) {
 	if m, ok = toDecimal(f, from); ok {
 		return m, from, true
 	}
-	// A decimal is also one with more decimals, as long as the mantissa has a few bits to
-	// spare: the product then rounds to the exact mantissa. So one check is enough for
-	// most doubles that are no decimals.
+	// A decimal is also a decimal with more places, as long as the mantissa has a few
+	// spare bits: the product then rounds to the exact mantissa. So one check with the
+	// most places that fit rejects most doubles that are not decimals.
 	most := uint(maxExponent)
 	for most > from && !(math.Abs(f*powers[most]) < maxMantissa/8) {
 		most--

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// firstDecimal finds what trying every exponent finds.
+// firstDecimal returns the same as a test of every exponent.
 func TestFirstDecimal(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	decimals := 0

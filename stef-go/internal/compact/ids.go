@@ -13,8 +13,8 @@ import (
 const (
 	maxTraces = 1 << 15
 	maxIDs    = 1 << 17
-	// scanned is the largest number of ids of a trace for which writers compare an id with
-	// all of them. Traces with more ids have an index.
+	// scanned is the maximum number of ids of a trace in which writers search linearly.
+	// The ids of a longer trace are in an index.
 	scanned = 32
 )
 
@@ -30,11 +30,12 @@ type trace struct {
 	start       uint64 // start time of the last span of the trace
 	ids         uint32
 	block       uint32 // position of its last block
-	first, size uint32 // that block: the order of its first id, and the number of its ids
-	// backBlock and backFirst are block and first of the previous block. They save a cache
-	// miss: the first element of a block is seldom in the cache.
+	first, size uint32 // of the last block: the order of its first id, and the number of its ids
+	// backBlock and backFirst are block and first of the block before the last one.
+	// They save a cache miss, because the first element of a block is seldom in the
+	// cache.
 	backBlock, backFirst uint32
-	next                 uint32 // number of the trace that followed this one last time, plus one
+	next                 uint32 // number of the trace that followed this one most recently, plus one
 	seen                 uint64 // union of bitOf of the ids of the trace, in writers
 }
 
@@ -42,7 +43,8 @@ type trace struct {
 // not have the id; this saves the search for most ids of new spans.
 func bitOf(id uint64) uint64 { return 1 << (id * codec.GoldenRatio >> 58) }
 
-// spanID is an id that was sent: of a span, or of a parent that may still follow.
+// spanID is an id that was sent: the id of a span, or of a parent whose span may
+// follow.
 //
 // The ids of a trace are in blocks of increasing size. The first element of a block is
 // not an id: see before.
@@ -112,7 +114,7 @@ func (s *ids) held() int {
 		len(s.byTrace.slots)*int(unsafe.Sizeof(slot{})) + len(s.byID.slots)*int(unsafe.Sizeof(placeSlot{}))
 }
 
-// ensure ensures capacity for a record.
+// ensure makes room for the ids of a record: it discards all ids if there are too many.
 func (s *ids) ensure() {
 	if s.known >= maxTraces || s.count >= maxIDs-1 {
 		s.forget()
@@ -215,7 +217,7 @@ func (s *ids) back(t *trace, d uint64) *spanID {
 	return s.element(s.before(t.backBlock, order).position)
 }
 
-// take is add for readers, which find ids by their distance only.
+// take adds an id to a trace in a reader. Readers find ids by their distance only.
 func (s *ids) take(t *trace, id, start uint64) {
 	if t.ids == t.first+t.size {
 		s.grow(t)
@@ -225,7 +227,7 @@ func (s *ids) take(t *trace, id, start uint64) {
 	s.count++
 }
 
-// add adds an id to a trace, and returns its position.
+// add adds an id to a trace in a writer, and returns its position.
 func (s *ids) add(t *trace, id uint64) (position uint32) {
 	if t.ids == t.first+t.size {
 		s.grow(t)
@@ -256,7 +258,8 @@ func (s *ids) grow(t *trace) {
 	s.used += elements
 }
 
-// put adds an id that find did not find, in a writer.
+// put adds an id that the trace does not have, in a writer, and to the index if the
+// trace is long.
 func (s *ids) put(number uint32, id uint64) (position uint32) {
 	t := s.trace(number)
 	position = s.add(t, id)
@@ -272,7 +275,7 @@ func (s *ids) put(number uint32, id uint64) (position uint32) {
 	return position
 }
 
-// enter makes a trace the last one.
+// enter makes a trace the last one, and stores it as the next trace of the one before.
 func (s *ids) enter(number uint32) *trace {
 	if s.last > 0 {
 		s.trace(s.last - 1).next = number + 1

@@ -15,7 +15,7 @@ type index struct {
 	used  int
 }
 
-// slot is a hash and a number plus one, or 0.
+// slot is a hash and a number plus one. The number is 0 in a free slot.
 type slot struct{ hash, number uint32 }
 
 // ensure ensures that there is a free slot.
@@ -42,7 +42,7 @@ func (x *index) reset() {
 	x.used = 0
 }
 
-// placeIndex finds ids by a hash of trace and id.
+// placeIndex finds ids by the hash of the trace number and the id.
 type placeIndex struct {
 	slots []placeSlot
 	used  int

@@ -25,7 +25,7 @@ const (
 // LogFields are the fields of the compact form of a log record.
 type LogFields struct {
 	Time, Observed, Trace, High, Low, Known, ID uint64
-	// FarTime and FarObserved say that the time itself is in the field of the record.
+	// FarTime and FarObserved say that the record itself has the time.
 	FarTime, FarObserved bool
 }
 
@@ -112,8 +112,8 @@ func (s *Logs) putIDs(x *Log, f *LogFields) {
 	f.Known = s.known.Put(code)
 }
 
-// Take sets x to the log record that fields represent, and updates the state. The
-// kind of ids and the far times must already be set.
+// Take sets x to the log record that f represents, and updates the state. The caller
+// must have set x.IDs, and the times that the record itself has.
 func (s *Logs) Take(f *LogFields, x *Log) bool {
 	code := s.time.Take(f.Time)
 	switch code {

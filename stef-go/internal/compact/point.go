@@ -23,9 +23,9 @@ const (
 	Summary
 )
 
-// form is a kind and the encoding of its integer or double. 0 sends the bits that
-// differ; from 1 on it is a decimal with form-1 decimals. Integers are decimals
-// without decimals.
+// form is the kind of a value, and the encoding of its integer or double. If decimal is
+// 0, the bits that differ are sent; otherwise the value is a decimal with decimal-1
+// places. Integers are decimals without places.
 type form struct {
 	kind    Kind
 	decimal uint8
@@ -56,9 +56,9 @@ type Point struct {
 // Fields are the fields of a CompactPoint.
 type Fields struct {
 	Time, Start, Form, Number, Bits uint64
-	// Words and Floats do not change if the form does not use them.
+	// Words and Floats do not change if the point does not use them.
 	Words, Floats []uint64
-	// Known says that Start and Form are those of the last Take. Put does not use it.
+	// Known says that Start and Form equal those of the last Take. Put does not use it.
 	Known bool
 	// Listed says that the last Put set Words and Floats. Take does not use it.
 	Listed bool
@@ -100,31 +100,31 @@ type Points struct {
 
 	last struct {
 		time, start uint64
-		before      uint64 // previous time of its series, if known
+		before      uint64 // time of the previous point of the same series, if known
 		known       bool
 		form        form
 		tick        uint32
 		bits        uint64
 	}
-	first     uint64 // time of the point that began a series last
+	first     uint64 // time of the first point of the newest series
 	firstTick uint32
-	interval  uint64 // interval of the series that got its second point last
+	interval  uint64 // interval of the last series that got its second point
 	far       [2]uint64
-	none      rest // stays empty: the words of a series that has none
+	none      rest // stays empty: the rest of a series without words
 	clock     []tick
 	hand      uint32
 	series    bool // the series predicts the time better than the previous point
 
-	// hop is the last step that a series made from one tick to the next. Most series make
-	// the same step. It is dropped when any tick changes.
+	// hop is the last step that a series made from one tick to the next. Most series
+	// make the same step. It is discarded when any tick changes.
 	hop struct {
 		from, to         uint32
 		fromTime, toTime uint64
 	}
 }
 
-// tick is a time that points have. next is the tick to which a series last moved from this
-// one; it predicts the next tick of the other series at this time.
+// tick is a time of points. next is the tick to which a series last moved from this
+// tick; it predicts the next tick of the other series at this time.
 type tick struct {
 	time uint64
 	next uint32 // number of the tick, plus one
@@ -377,12 +377,12 @@ func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	return true
 }
 
-// maxPlain is the length in bits of the longest residual of a decimal for which choose
-// does not consider the bits that differ.
+// maxPlain is the maximum length in bits of a residual with which choose sends a
+// decimal without considering the bits that differ.
 const maxPlain = 28
 
-// sameForm returns the mantissa of a point of a steady series in the form of the last one,
-// if choose would also choose that.
+// sameForm returns the mantissa of a point of a steady series in the form of the last
+// point. ok is false if choose could choose another form.
 func (x *Series) sameForm(p *Point) (m int64, ok bool) {
 	if p.Kind == Int {
 		return int64(p.Scalar), true
@@ -549,10 +549,11 @@ func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 	x.tick = n
 }
 
-// learnStep updates the score of second differences: which of the differences has fewer
-// bits. It has no branches, because the values of points decide them. a has fewer bits
-// than b if it is less than the bits that only b has, which takes less time than counting
-// the bits.
+// learnStep updates the score of predictions by second differences, which depends on
+// which difference has fewer bits: the first or the second. The code has no branches,
+// because they would depend on the values of points. It does not count bits, which
+// would take longer: a has fewer bits than b if a is less than the bits that only b
+// has.
 func (x *Series) learnStep(step int64) {
 	second := step - x.step
 	x.step = step

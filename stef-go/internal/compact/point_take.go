@@ -11,7 +11,8 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	return s.TakeCode(x, f, p, s.TimeCode(f.Time))
 }
 
-// TakeCode is Take for the result of TimeCode, which changes the state.
+// TakeCode is Take with the result of TimeCode. Call TimeCode once per record, because
+// it changes the state.
 func (s *Points) TakeCode(x *Series, f *Fields, p *Point, timeCode uint64) (words int, ok bool) {
 	if f.Known && x.points == 2 && IsNear(timeCode) {
 		return s.takeKnown(x, f, p, timeCode)
@@ -83,8 +84,8 @@ func (s *Points) TakeCode(x *Series, f *Fields, p *Point, timeCode uint64) (word
 // IsNear reports whether TakeSteady accepts the code of a time.
 func IsNear(code uint64) bool { return code != codeFar && code != codeThird }
 
-// takeKnown is Take for the codes 0 of start and form, and a series with two points. It is
-// TakeSteady for all forms.
+// takeKnown is Take for a point with the codes 0 of start and form, in a series with
+// two points. It does what TakeSteady does, for all forms.
 func (s *Points) takeKnown(x *Series, f *Fields, p *Point, code uint64) (words int, ok bool) {
 	p.Kind = x.form.kind
 	switch {
@@ -104,8 +105,8 @@ func (s *Points) takeKnown(x *Series, f *Fields, p *Point, code uint64) (words i
 	return 0, true
 }
 
-// Steady reports whether TakeSteady can take the next point of the series, if its record
-// has none of the fields Start and Form.
+// Steady reports whether TakeSteady can take the next point of the series, provided
+// that its record has neither the field Start nor the field Form.
 func (x *Series) Steady() bool { return x.steady }
 
 // Kind returns the kind of the last point of the series.
@@ -118,11 +119,11 @@ func (s *Points) TimeCode(time uint64) uint64 { return s.time.Take(time) }
 // Residual returns the residual that the field Number represents.
 func (s *Points) Residual(number uint64) uint64 { return s.number.Take(number) }
 
-// TakeSteady is Take for a steady series and the codes 0 of start and form: the start is
-// the expected one, and the form and so the kind stay. It returns the point, which stays in
-// registers: most points of most streams are such points. residual is that of Number, and
-// code that of Time. If code is 0, the time is the better one of the predictions, which
-// then stays the better one.
+// TakeSteady is Take for a point with the codes 0 of start and form, in a steady
+// series: the start is the predicted one, and the form and the kind do not change. Most
+// points of most streams are such points, so TakeSteady returns the point in registers.
+// residual is the residual of Number, and code is the code of Time. Code 0 means that
+// the better prediction of the time is right; it then stays the better one.
 func (s *Points) TakeSteady(x *Series, residual, code uint64) (start, time, scalar uint64) {
 	before := x.number
 	m := before + int64(residual)
@@ -140,7 +141,7 @@ func (s *Points) TakeSteady(x *Series, residual, code uint64) (start, time, scal
 	x.learnStep(m - before)
 	x.number = m
 
-	// As in takeTimes and takeTick, without the calls.
+	// Do what takeTimes and takeTick do, without the calls.
 	was := x.time
 	start = x.start
 	if x.startIsTime {
@@ -165,7 +166,8 @@ func (s *Points) TakeSteady(x *Series, residual, code uint64) (start, time, scal
 	return start, time, scalar
 }
 
-// takeTimes returns the times of a point with the code 0 of the start, and updates the state with them.
+// takeTimes returns the times of a point with the code 0 of start, and updates the
+// state with them.
 func (s *Points) takeTimes(x *Series, code uint64) (start, time uint64) {
 	was := x.time
 	start = x.start
@@ -187,8 +189,8 @@ func (s *Points) takeTimes(x *Series, code uint64) (start, time uint64) {
 	return start, time
 }
 
-// takeTick returns the time of the next point of a series with two points, and moves the
-// series to the tick of it.
+// takeTick returns the time of the next point of a series with two points, and moves
+// the series to the tick of this point.
 func (s *Points) takeTick(x *Series, code uint64) (time uint64) {
 	next := s.next(x)
 	time = s.last.time
@@ -219,8 +221,8 @@ func (s *Points) takeTick(x *Series, code uint64) (time uint64) {
 	return time
 }
 
-// takeWords is the inverse of putWords. It changes the words and floats of the series in
-// place: those of p are these until the next point. It returns by how many they grew.
+// takeWords is the inverse of putWords. It changes the words and floats of the series
+// in place; p shares them until the next point. It returns by how many they grew.
 func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) (grown int, ok bool) {
 	complex := p.Kind >= Histogram
 	r := x.rest
@@ -270,7 +272,8 @@ func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) (grown int, 
 	return len(r.words) + len(r.floats) - before, true
 }
 
-// roomFor returns v with capacity for n elements, and not for more: series are many.
+// roomFor returns v with capacity for n elements. It allocates no spare capacity,
+// because there are many series.
 func roomFor(v []uint64, n int) []uint64 {
 	if n <= cap(v) {
 		return v

@@ -3,13 +3,13 @@
 
 package compact
 
-// Residual converts small numbers into the values of an integer field, so that the
-// wire carries the small numbers themselves, and nothing for a zero.
+// Residual converts small numbers into the values of an integer field. The wire then
+// carries the small numbers themselves, and nothing for a zero.
 //
-// A column of integers sends second differences. A field whose first differences are
-// a running sum of residuals therefore sends just the residuals. One residual, minus
-// the difference, would leave the field unchanged, so that nothing is sent: this
-// residual and zero are swapped.
+// A column of integers sends second differences. A field whose first differences are a
+// running sum of residuals therefore sends just the residuals. A residual equal to
+// minus the last difference would leave the field unchanged, and nothing would be sent.
+// Residual exchanges this residual and zero, so that nothing is sent for zero.
 //
 // spec: #compact-residual
 type Residual struct{ value, delta uint64 }
@@ -44,7 +44,8 @@ func (s *Residual) Take(value uint64) uint64 {
 // Reset discards all state.
 func (s *Residual) Reset() { *s = Residual{} }
 
-// Run is Residual for the elements of arrays, which are always sent.
+// Run is Residual for the elements of arrays. Arrays send all of their elements, so Run
+// exchanges no residuals.
 //
 // spec: #compact-residual
 type Run struct{ value, delta uint64 }

@@ -5,19 +5,21 @@ package compact
 
 import "sync"
 
-// rest holds the words and floats of the last point of a series: of a histogram or
-// summary.
+// rest holds the words and floats of the last point of a series of histograms or
+// summaries.
 type rest struct{ words, floats []uint64 }
 
 var noRest rest
 
-// freeRests are those of series that were discarded, for new series. They are empty.
+// freeRests pools the memory of discarded series for new series. Its elements are
+// empty.
 var freeRests = sync.Pool{New: func() any { return new(rest) }}
 
 // keptWords is the largest capacity of words and floats that Release keeps.
 const keptWords = 64
 
-// Release discards the words and floats of a series, and gives their memory to new series.
+// Release discards the words and floats of a series, and returns their memory to the
+// pool unless it is large.
 func (x *Series) Release() {
 	if r := x.rest; r != nil {
 		x.rest = nil
@@ -36,7 +38,7 @@ func (x *Series) last() *rest {
 	return x.rest
 }
 
-// keep keeps the words and floats of a point, and returns by how many they grew.
+// keep stores the words and floats of a point, and returns by how many they grew.
 func (x *Series) keep(p *Point) (words int) {
 	if x.rest == nil {
 		x.rest = freeRests.Get().(*rest)

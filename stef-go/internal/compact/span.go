@@ -15,10 +15,11 @@ type Span struct {
 	High, Low  uint64 // the trace id
 	ID, Parent uint64
 	HasParent  bool
-	// SameTrace is set by Take: the trace is that of the last span that is not Apart.
+	// SameTrace says that the trace is the same as that of the last span that is not
+	// Apart. Take sets it.
 	SameTrace bool
-	// SameName says that the name is that of the last span that is not Apart. Only
-	// Take uses it.
+	// SameName says that the name is the same as that of the last span that is not
+	// Apart. Only Take uses it.
 	SameName bool
 	// Apart says that an id does not have the usual length. The ids are then in the fields
 	// of the span, and the state does not change.
@@ -32,7 +33,7 @@ type Span struct {
 // root.
 type SpanFields struct {
 	Trace, High, Low, Known, ID, Parent, ParentID, Start, Duration uint64
-	// Times does not change where the form does not use it.
+	// Times does not change if the span has neither events nor far times.
 	Times []uint64
 }
 
@@ -44,7 +45,7 @@ const (
 	parentNew
 )
 
-// habits are the properties of the last span of a name.
+// habits are the codes of the parent and of the id of the last span with a name.
 type habits struct {
 	name          string
 	parent, known uint64
@@ -52,8 +53,9 @@ type habits struct {
 
 // Spans is the state of a stream of spans. Both ends have the same.
 type Spans struct {
-	// Own makes the state clone the names that it keeps, because callers may reuse longer
-	// text of which they are a part. Readers keep the names of their dictionary.
+	// Own makes the state clone the names that it keeps, because a name may be a part
+	// of a longer text that the caller reuses. Readers keep the names of their
+	// dictionary.
 	Own bool
 
 	trace, known, parent, start, duration Residual
@@ -102,7 +104,8 @@ const keptNames = 64
 // Held returns the memory of the state.
 func (s *Spans) Held() int { return s.ids.held() + s.text + nameBytes*len(s.names) }
 
-// nameBytes is the memory of a name beside its text: the habits, and an entry of a map.
+// nameBytes is the memory of a name in addition to its text: the habits, and an entry
+// of a map.
 const nameBytes = 80
 
 func (s *Spans) forgetNames() {
@@ -121,8 +124,8 @@ func (s *Spans) habitsOf(name string) *habits {
 	return s.recentHabits(first+3*last+uint64(len(name)), name)
 }
 
-// habitsAt is habitsOf for readers. Equal names have mostly the same address there: that of
-// their dictionary.
+// habitsAt finds the habits of a name, in readers. It hashes the address of the name:
+// equal names mostly have the same address, because they are entries of a dictionary.
 func (s *Spans) habitsAt(name string) *habits {
 	return s.recentHabits(uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))), name)
 }
@@ -215,7 +218,7 @@ func (s *Spans) Put(x *Span, f *SpanFields) {
 	t.start, s.before = x.Start, x.Start
 }
 
-// putID returns the known code of the id of a span.
+// putID returns the code of the id of a span. It sets *id if the id is new.
 func (s *Spans) putID(number uint32, x *Span, id *uint64) (code uint64) {
 	p, ok := s.ids.find(number, x.ID)
 	if ok {
@@ -248,7 +251,7 @@ func (s *Spans) putTimes(x *Span, base uint64, f *SpanFields) {
 	}
 }
 
-// putEvents sets the times of events, and adds far times.
+// putEvents sets the field Times: the codes of the events, then the far times.
 func (s *Spans) putEvents(x *Span, f *SpanFields) {
 	f.Times = f.Times[:0]
 	before := x.Start

@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Both ends find the same habits of names: a writer by the text, a reader by the address,
-// which equal names need not share, and both in a cache in which names displace others.
+// Both ends find the same habits of a name. A writer finds them by the text, a reader
+// by the address, which can differ for equal names. In the caches of both, names evict
+// each other.
 func TestHabitsOfNames(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var writer, reader Spans

@@ -8,7 +8,7 @@ package compact
 const (
 	codeSame  = 0 // equal to the prediction
 	codeOther = 1 // equal to the second prediction
-	codeFar   = 2 // the time itself is a word at the end of the words
+	codeFar   = 2 // the time itself is sent at the end of the words
 	codeThird = 3 // equal to the third prediction
 )
 
@@ -56,13 +56,14 @@ type habitUnit struct {
 	run  uint8
 }
 
-// sureRun is the necessary length of a run.
+// sureRun is the length of a run after which codes omit the unit.
 const sureRun = 16
 
-// maxSure bounds codes whose differences do not exceed 64 bits in any unit.
+// maxSure bounds codes so that their differences fit in 64 bits in any unit.
 const maxSure = 1 << 40
 
-// put is putUnit, with the known unit if there is one. It updates the unit.
+// put returns the code of a difference, without the unit after a run. It updates the
+// unit.
 func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
 	if x == 0 {
 		return codeSame, true
@@ -113,8 +114,8 @@ func (h *habitUnit) take(code uint64) uint64 {
 	return x
 }
 
-// knows reports whether learn would change nothing for the difference of a code, because
-// it is a multiple of the unit. It may be false for others.
+// knows reports whether the difference of a code is a multiple of the unit, so that
+// learn would change nothing. It may return false for such a code.
 func (h *habitUnit) knows(code uint64) bool {
 	return h.run >= sureRun && code+maxSure < 2*maxSure && code != codeOther && code != codeFar
 }
@@ -142,8 +143,8 @@ func (h *habitUnit) learn(x uint64) {
 		x = -x
 	}
 	if h.run >= sureRun {
-		// Keep the known unit while it divides the differences. For one that it
-		// does not divide, put returned codeFar.
+		// Keep the known unit while it divides the differences. put returned codeFar
+		// for a difference that it does not divide.
 		if _, divisible := divide(x, h.unit); divisible {
 			return
 		}
