@@ -14,12 +14,12 @@ type Writer struct {
 	Level       uint8 // a stef.Level
 	Restart     uint8 // stef.FrameFlags
 	WindowBytes int
-	WindowLimit int // of WindowBytes, a power of two
+	WindowLimit int // maximum of WindowBytes, a power of two
 	FrameBytes  int
 	DictBytes   int
-	Schema      schema.WireSchema // nil is the writer's own, whole
+	Schema      schema.WireSchema // nil: the whole schema of the writer
 	WriteSchema bool
-	CheckSchema func(schema.WireSchema) error // nil accepts each
+	CheckSchema func(schema.WireSchema) error // nil accepts every schema
 	UserData    map[string]string
 	ZstdDict    *ZstdDict // nil is none
 	Checksums   bool
