@@ -15,9 +15,9 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// FuzzStream reads any bytes as a stream: no panic, errors of known kinds with
-// a place, the same from a source that gives one byte at a time, and nothing
-// more from a stream that is cut.
+// FuzzStream reads any bytes as a stream. It must not panic, and errors must have a
+// known kind and a location. A source that returns one byte at a time must have the
+// same result, and a truncated stream must return no other frames.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte("STEF\x02\x00\x00\x00\x02\x00\x00"), uint16(0))
 	f.Add([]byte("STEF\x02\x00\x00\x00\x09\x02\x01\x09\x01\x01k\x02vv\x07\x03abc\x00\x01d"), uint16(20))
@@ -57,7 +57,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// requirePlaced checks that an error says where it is and of which kind.
+// requirePlaced checks that an error has a location and a known kind.
 func requirePlaced(t *testing.T, err error, size int) {
 	t.Helper()
 	var at *stef.FormatError

@@ -67,11 +67,11 @@ func TestParseVarHeader(t *testing.T) {
 	f("83 00 01 89 00 81 00 81 00 6b 80 00", frame.VarHeader{
 		Schema: schema.WireSchema{9}, UserData: map[string]string{"k": ""},
 	})
-	// A schema of nothing is not the same as none.
+	// A schema without entries is not the same as no schema.
 	f("01 00 00", frame.VarHeader{Schema: schema.WireSchema{}})
 	// The last of equal keys counts.
 	f("00 03 01 6b 01 31 01 6c 01 32 01 6b 01 33", frame.VarHeader{UserData: map[string]string{"k": "3", "l": "2"}})
-	// What follows the last pair does not concern us.
+	// Bytes after the last pair are ignored.
 	f("00 00 ff ff", frame.VarHeader{})
 	f("00 01 01 6b 00 ff", frame.VarHeader{UserData: map[string]string{"k": ""}})
 }

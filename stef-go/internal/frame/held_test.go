@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/stef-go/internal/frame"
 )
 
-// TestHeld compares what readers say they hold with the heap.
+// TestHeld compares the memory that readers report with the heap.
 func TestHeld(t *testing.T) {
 	const readers = 16
 	random := rand.NewChaCha8([32]byte{1})
@@ -56,8 +56,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestHeldWindows: decoders keep the memory of the largest window that a stream has had,
-// and readers count it. The decoders of streams that ended take none to others.
+// TestHeldWindows: a decoder keeps the memory of the largest window that its stream has
+// had, and the reader counts it. Decoders do not carry this memory to other streams.
 func TestHeldWindows(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	content := make([]byte, 200<<10)
@@ -80,7 +80,7 @@ func TestHeldWindows(t *testing.T) {
 	}
 	header := append(unhex(t, "53 54 45 46 02 00 01"), newCoder(t, zstd.WithWindowSize(small)).flushed(0, "\x00\x00")...)
 	restart := stef.RestartCompression
-	var closed []byte // a stream that others read before, if any
+	var closed []byte // a stream that the decoders read before, or nil
 	f := func(name string, frames ...[]byte) {
 		t.Run(name, func(t *testing.T) {
 			stream := append(bytes.Clone(header), bytes.Join(frames, nil)...)

@@ -35,11 +35,11 @@ type Reader struct {
 	header      VarHeader
 
 	zstd    *zstdDecoder // nil until the first frame with data
-	ended   bool         // whether zstd is at its end, after a checksum
+	ended   bool         // whether zstd read a complete zstd frame, with its checksum
 	input   zstdInput
 	payload []byte
 	coded   []byte
-	kept    []byte // coded of the last stream, for the next one
+	kept    []byte // the coded buffer of the last stream, for reuse
 	// The variable header, compressed, and its plain size. Kept until the first
 	// frame with data.
 	headerCoded []byte
@@ -99,7 +99,7 @@ func (r *Reader) Offset() int64 { return r.offset }
 // Plain returns the size of the frames read so far, decompressed.
 func (r *Reader) Plain() int64 { return r.plain }
 
-// Error adds the place of the last header or frame read to err. It returns io.EOF
+// Error adds the location of the last header or frame read to err. It returns io.EOF
 // unchanged.
 func (r *Reader) Error(err error) error {
 	if err == nil || err == io.EOF {
@@ -112,8 +112,8 @@ func (r *Reader) Error(err error) error {
 	return &stef.FormatError{Offset: r.start, Frame: r.frame, Err: err}
 }
 
-// packed says what to do with a file that begins with head, if it is compressed as a
-// whole.
+// packed returns advice, as the end of a message, for a file that begins with head and
+// is compressed as a whole. It returns "" for other files.
 func packed(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -300,9 +300,8 @@ func checksummed(coded []byte) bool {
 	return false
 }
 
-// zstdState is the memory of a zstd decoder in addition to its window and its blocks:
-// literals, sequences and tables. There is room for two blocks behind the window, and
-// for one beside it.
+// The memory of a zstd decoder in addition to its window: room for two blocks after the
+// window, one more block, and zstdState for literals, sequences and tables.
 const (
 	zstdState  = 64 << 10
 	zstdBlocks = 3
@@ -404,8 +403,8 @@ func (r *Reader) decode(d io.Reader, size int) error {
 	return nil
 }
 
-// endZstd checks that the zstd stream that ends with a frame has no more plain bytes
-// and no wrong checksum.
+// endZstd checks the zstd stream that ends with a frame: it must not have more plain
+// bytes or a wrong checksum.
 func (r *Reader) endZstd(frame int) error {
 	if r.zstd == nil {
 		return nil
@@ -515,7 +514,8 @@ type steady struct {
 // maxIdle is the number of empty reads that package bufio allows.
 const maxIdle = 100
 
-// noSource is the source of a closed reader, which does not hold the one it had.
+// noSource is the source of a closed reader. It replaces the last source, so that the
+// garbage collector can free that.
 type noSource struct{}
 
 func (noSource) Read([]byte) (int, error) { return 0, io.EOF }

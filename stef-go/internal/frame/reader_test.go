@@ -30,7 +30,7 @@ func TestFixedHeader(t *testing.T) {
 		require.Equal(t, io.EOF, err)
 	}
 	f(plainHead, stef.None)
-	// A size in a longer form, and larger with bytes that do not concern us.
+	// A size in a longer form, and a larger size with bytes that are ignored.
 	f("53544546 82 00 00 00", stef.None)
 	f("53544546 82 80 80 80 80 80 80 80 80 00 00 00", stef.None)
 	f("53544546 03 00 00 ff", stef.None)
@@ -132,7 +132,7 @@ func TestVarHeaderFrameErrors(t *testing.T) {
 	f("00 02 00", stef.ErrCorrupt, "unexpected EOF")
 	f("00 81 80 40", stef.ErrLimit, "frame of 1048577 bytes, at most 1048576")
 	f("00 01 00", stef.ErrCorrupt, "the number of user data pairs is cut off")
-	// Flags of the header's frame mean nothing.
+	// Flags of the variable header are ignored.
 	_, err := read(unhex(t, plainHead+"07 02 00 00"))
 	require.NoError(t, err)
 }
@@ -190,7 +190,7 @@ func TestSources(t *testing.T) {
 
 var errBroken = errors.New("the line is broken")
 
-// brokenSource gives some bytes, an error once, and then the end.
+// brokenSource returns some bytes, an error once, and then the end.
 type brokenSource struct {
 	data io.Reader
 	told bool
@@ -205,8 +205,8 @@ func (s *brokenSource) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestBrokenSource: the error of the source is the error of the stream, where
-// ever it comes, and the end that follows is not taken for a clean one.
+// TestBrokenSource: the error of the source is the error of the stream, wherever it
+// occurs. The end of the source after it is not a clean end.
 func TestBrokenSource(t *testing.T) {
 	c := newCoder(t)
 	for _, stream := range [][]byte{
@@ -223,8 +223,7 @@ func TestBrokenSource(t *testing.T) {
 	}
 }
 
-// TestClaimedSizes: memory is taken as bytes arrive, not because somebody says
-// that many will.
+// TestClaimedSizes: memory is allocated as bytes arrive, not for an announced size.
 func TestClaimedSizes(t *testing.T) {
 	const most = 20 << 20
 	f := func(stream []byte) {
@@ -240,7 +239,7 @@ func TestClaimedSizes(t *testing.T) {
 	f(unhex(t, plainHead+"00 02 00 00 00 80 80 80 20 61"))
 	c := newCoder(t)
 	f(join(unhex(t, zstdHead), c.flushed(0, "\x00\x00"), unhex(t, "00 80 80 80 20 80 80 80 20 61")))
-	// 64 MiB from one byte of zstd: there are no more.
+	// A frame announces 64 MiB, but the zstd data has one byte.
 	short := c.flushed(0, "x")
 	f(join(unhex(t, zstdHead), c.complete(0, "\x00\x00"), codedFrame(2, 64<<20, short[3:])))
 }

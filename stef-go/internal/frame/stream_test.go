@@ -62,8 +62,8 @@ func newCoder(t testing.TB, options ...zstd.EOption) *coder {
 	return c
 }
 
-// flushed returns a frame that ends with a flush and goes on in the next, as
-// the reference implementation writes them.
+// flushed returns a frame whose zstd data is flushed and continues in the next frame,
+// as the reference implementation writes frames.
 func (c *coder) flushed(flags byte, content string) []byte {
 	c.t.Helper()
 	if flags&byte(stef.RestartCompression) != 0 {
@@ -104,7 +104,7 @@ func (c *coder) taken() []byte {
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// part is what a reader gave for a frame.
+// part is what a reader returned for a frame.
 type part struct {
 	flags   stef.FrameFlags
 	content string
@@ -134,7 +134,7 @@ func read(b []byte) ([]part, error) {
 	return parts, err
 }
 
-// requireError checks an error, where it is and of which kind.
+// requireError checks the kind, the location and the text of an error.
 func requireError(t testing.TB, err, kind error, offset int64, frame int, text string) {
 	t.Helper()
 	require.Error(t, err)

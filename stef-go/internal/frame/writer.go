@@ -28,9 +28,10 @@ const (
 	blockFrame  = 8 << 10
 )
 
-// A large column that zstd compresses to sharedBytes or less has few literals, so entropy
-// tables of its own save nothing. It shares blocks with its neighbours for sharedFrames
-// frames, which saves the time of up to two blocks per frame. Then it is measured again.
+// A large column that zstd compresses to sharedBytes or less has few literals, so its
+// own entropy tables save nothing. It shares blocks with its neighbours for the next
+// sharedFrames frames, which saves the time of up to two blocks per frame. Then it gets
+// its own blocks again, to measure its size.
 const (
 	sharedBytes  = 192
 	sharedFrames = 7
@@ -47,8 +48,8 @@ type Writer struct {
 	dst         io.Writer
 	compression stef.Compression
 	setting     encoderSetting
-	largest     int            // if not 0, the window is chosen by the frames, up to this
-	auto, large bool           // LevelAuto, and whether a large frame was written
+	largest     int            // maximum of a window that adapt chooses; 0: the window is fixed
+	auto, large bool           // whether the level is LevelAuto, and whether a large frame was written
 	zstd        *zstd.Encoder  // nil until the first frame with data
 	out         []byte         // headRoom bytes for the head, then the frame being built
 	column      []byte         // a column before compression
@@ -204,17 +205,18 @@ func (w *Writer) shares(c column.Writer) bool {
 	return false
 }
 
-// A window that is chosen by the frames holds adaptFrames frames, and is at least
-// smallestWindow. The first frame counts less: it also has the texts that the next ones
-// refer to.
+// A window that adapt chooses holds adaptFrames frames, and has at least smallestWindow
+// bytes. The first frame counts for fewer, because it also contains the texts that
+// later frames refer to.
 const (
 	adaptFirst     = 2
 	adaptFrames    = 16
 	smallestWindow = 16 << 10
 )
 
-// adapt enlarges the window for a frame of that size, if the window is chosen by the
-// frames. The choice depends on nothing else, so the same records produce the same bytes.
+// adapt enlarges the window for a frame of that size, unless the window is fixed. The
+// choice depends only on the sizes of frames, so the same records produce the same
+// bytes.
 func (w *Writer) adapt(size int) {
 	if w.largest == 0 || w.zstd != nil && w.setting.window >= w.largest {
 		return
@@ -239,8 +241,8 @@ func (w *Writer) adapt(size int) {
 // LevelFastest.
 const smallFrame = 64 << 10
 
-// setLevel selects the level of a frame, with a size before compression, if it is
-// LevelAuto. After a large frame the level stays.
+// setLevel sets the level of LevelAuto for a frame of size bytes before compression.
+// After a large frame it stays at LevelDefault.
 func (w *Writer) setLevel(size int) {
 	if !w.auto {
 		return

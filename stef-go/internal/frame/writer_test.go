@@ -54,7 +54,7 @@ func newTree() *tree {
 	return t
 }
 
-// fill gives the columns the data of a frame and returns its content.
+// fill writes the data of a frame to the columns and returns its content.
 func (t *tree) fill(records uint64, root string, floats ...float64) string {
 	t.Reset()
 	t.root.Buf = append(t.root.Buf, root...)
@@ -95,8 +95,8 @@ func TestWriterHeads(t *testing.T) {
 	f([]string{zstdHead, "00 02 0b 28b52ffd 20 02 110000 0000"}, frame.VarHeader{}, stef.WithCompression(stef.Zstd))
 }
 
-// TestWriterLargeHeader: headers of more than 255 bytes and of more than a zstd
-// block are read by us and by any other decoder.
+// TestWriterLargeHeader: headers of more than 255 bytes and of more than a zstd block
+// are readable by this package and by other decoders.
 func TestWriterLargeHeader(t *testing.T) {
 	for _, pairs := range []int{1, 2, 600} {
 		h := frame.VarHeader{UserData: map[string]string{}}
@@ -149,7 +149,7 @@ func TestWriterFrames(t *testing.T) {
 	f("00 03 00 01 80", 0, 0, "")
 	f("00 04 01 01 58 61", 0, 1, "a")
 	f("05 08 02 01 67 61 62 c4 4f fe", 5, 2, "ab", 1)
-	// The restart of a compression that is not there is not announced.
+	// Without compression, the frame has no flag that restarts it.
 	f("05 08 02 01 67 61 62 c4 4f fe", 7, 2, "ab", 1)
 	f("01 0a 80 80 80 80 80 80 01 01 58 61", 1, 1<<42, "a")
 }
@@ -259,7 +259,7 @@ func TestSharedBlocks(t *testing.T) {
 				require.Equal(t, contents[i], string(parts[i].content))
 			}
 			if name == "continued" {
-				frames := dst[2:] // behind the headers
+				frames := dst[2:] // without the headers
 				own := blocksIn(t, frames[8])
 				for i := 1; i < len(frames); i++ {
 					// Frame 20 changes the content; frame 24 notices it.
@@ -300,8 +300,8 @@ func TestLiterals(t *testing.T) {
 	}
 }
 
-// TestWriterIsRepeatable: what was written before, by whom and with what pooled
-// encoder, does not show in the bytes.
+// TestWriterIsRepeatable: the bytes do not depend on earlier streams and on the pooled
+// encoder.
 func TestWriterIsRepeatable(t *testing.T) {
 	write := func() []byte {
 		var dst chunks
@@ -322,8 +322,8 @@ func TestWriterIsRepeatable(t *testing.T) {
 	}
 }
 
-// failing is a destination that fails after some bytes, with or without an
-// error of its own.
+// failing is a destination that fails after some bytes, with an error or by a short
+// write.
 type failing struct {
 	left int
 	err  error
@@ -429,8 +429,9 @@ func TestWriterWindowLimit(t *testing.T) {
 	f([]int{16, 0, 1024, 0}, []int{100, 900, 70_000, 100}, auto, limit(1<<20))
 }
 
-// TestWriterLevelAuto: a stream with small frames is as with LevelFastest, and one with a
-// large first frame as with LevelDefault. After Reset, it begins anew.
+// TestWriterLevelAuto: a stream of small frames equals one of LevelFastest, and a
+// stream with a large first frame equals one of LevelDefault. After Reset, the level
+// starts at LevelFastest again.
 func TestWriterLevelAuto(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func(size int) string { // compresses differently at both levels

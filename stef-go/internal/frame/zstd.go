@@ -77,7 +77,8 @@ func (s decoderSetting) pool() *sync.Pool {
 	return p.(*sync.Pool)
 }
 
-// zstdDecoder is a decoder with the largest window that it has used, whose memory it keeps.
+// zstdDecoder is a decoder and the size of the largest window that it has used. The
+// decoder keeps the memory of this window.
 type zstdDecoder struct {
 	*zstd.Decoder
 	window int
@@ -140,8 +141,8 @@ func (s decoderSetting) decoder(r io.Reader) (*zstdDecoder, error) {
 	return &zstdDecoder{Decoder: d}, nil
 }
 
-// release returns a decoder to its pool, unless it has a larger window than streams have by
-// default: the next stream would hold it for data that needs less.
+// release returns a decoder to its pool, unless it has a larger window than streams
+// have by default: the next stream would hold that memory without a need.
 func (s decoderSetting) release(d *zstdDecoder) {
 	if d.Reset(nil) == nil && d.window <= stef.DefaultWindowBytes {
 		s.pool().Put(d)

@@ -33,8 +33,8 @@ func TestReferenceStream(t *testing.T) {
 	f("02 0f 18 28b52ffd 04 68 780000 01 03 69 3a fe 03 00 0c 68 65 6c 6c 6f 31 02")
 }
 
-// texts makes contents that repeat what came before them, so that they
-// compress only with it in reach.
+// texts returns contents that repeat earlier contents, so that they compress only if
+// the earlier ones are available.
 func texts(n, size int) []string {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	words := make([]string, 200)
@@ -108,7 +108,7 @@ func TestZstdNextFrameWithoutRestart(t *testing.T) {
 	}
 }
 
-// TestZstdHistory: a frame that goes on needs what came before it.
+// TestZstdHistory: a frame that continues a zstd stream needs the frames before it.
 func TestZstdHistory(t *testing.T) {
 	c := newCoder(t)
 	contents := texts(2, 4<<10)
@@ -118,8 +118,7 @@ func TestZstdHistory(t *testing.T) {
 	require.Equal(t, contents[0], parts[1].content)
 	require.Less(t, len(stream), 3<<10+len(contents[0]), "the second time costs next to nothing")
 
-	// Without the flag there is no new beginning, so the middle frame missing
-	// is an error.
+	// Without the flag nothing restarts, so a missing middle frame is an error.
 	c = newCoder(t)
 	head, first, second := c.flushed(0, "\x00\x00"), c.flushed(0, contents[0]), c.flushed(0, contents[0])
 	_, err = read(join(unhex(t, zstdHead), head, second))
@@ -150,8 +149,8 @@ func TestZstdErrors(t *testing.T) {
 	f(stef.ErrLimit, 1, at, "frame of 67108865 bytes", unhex(t, "02 01 81 80 80 20"))
 	f(stef.ErrCorrupt, 1, at, "the frame has no content", unhex(t, "02 00 00"))
 
-	// What zstd gives more than was said would begin the next frame. A frame that ends
-	// with a checksum is looked at completely.
+	// Surplus content of a zstd frame would belong to the next frame. A frame that ends
+	// with a checksum is decompressed completely.
 	const more = "frame 1 decompresses to more bytes than its size says"
 	surplus := codedFrame(2, 18, hello)
 	f(stef.ErrCorrupt, 1, at, more, surplus)
