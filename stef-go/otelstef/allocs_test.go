@@ -22,7 +22,7 @@ import (
 // and numbers move.
 const (
 	vocabulary = 40
-	cycle      = 240 // records after which a fill repeats what it says
+	cycle      = 240 // records after which a fill repeats its values
 )
 
 func words(format string) []string {
@@ -217,7 +217,7 @@ type liveReader interface {
 	BufferedRecords() uint64
 }
 
-// live is a signal of which a writer can go on for ever.
+// live is a signal whose writer can write records without end.
 type live struct {
 	name string
 	open func(w io.Writer, options ...stef.WriterOption) (liveWriter, func(i int), error)
@@ -251,8 +251,8 @@ func eachLive(t *testing.T, f func(t *testing.T, l live, compression stef.Compre
 	}
 }
 
-// TestWriteAllocatesNothing counts what a writer allocates once it has seen
-// what there is to say: records set, written and flushed.
+// TestWriteAllocatesNothing counts the allocations of setting, writing and flushing
+// records, after the writer has written all values once.
 func TestWriteAllocatesNothing(t *testing.T) {
 	eachLive(t, func(t *testing.T, l live, c stef.Compression) {
 		w, fill, err := l.open(io.Discard, stef.WithCompression(c))
@@ -277,9 +277,8 @@ func TestWriteAllocatesNothing(t *testing.T) {
 	})
 }
 
-// TestNextAllocatesNothing counts what a reader allocates within a frame, and
-// over frames, where the text that is in no dictionary is converted once
-// per column and frame.
+// TestNextAllocatesNothing counts the allocations of a reader, within a frame and over
+// several frames. Text without a dictionary is allocated once per column and frame.
 func TestNextAllocatesNothing(t *testing.T) {
 	eachLive(t, func(t *testing.T, l live, c stef.Compression) {
 		const frames = 30

@@ -106,7 +106,7 @@ func TestAttributesByKey(t *testing.T) {
 	require.False(t, ok)
 }
 
-// What is appended and deleted between two writes is what a reader reads.
+// A reader reads the result of all changes between two writes.
 func TestAttributeChanges(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewSpansWriter(&out)

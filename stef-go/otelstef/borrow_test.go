@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestNextBorrowing reads bodies that stay the same from one frame to the next, whose
-// text is in memory that the next frame is read into.
+// TestNextBorrowing reads bodies that stay the same from one frame to the next. Their
+// text is in memory that the next frame overwrites.
 func TestNextBorrowing(t *testing.T) {
 	f := func(options ...stef.WriterOption) {
 		t.Helper()

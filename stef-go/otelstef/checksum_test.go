@@ -42,7 +42,7 @@ func fieldPoints(t testing.TB, options ...stef.WriterOption) (stream []byte) {
 
 var digestSeed = maphash.MakeSeed()
 
-// digest hashes what a reader sees, up to an error.
+// digest hashes the records that a reader returns, up to an error.
 func digest(t testing.TB, stream []byte) (sum uint64, records int, err error) {
 	r, err := otelstef.NewMetricsReader(bytes.NewReader(stream))
 	if err != nil {
@@ -65,8 +65,8 @@ func digest(t testing.TB, stream []byte) (sum uint64, records int, err error) {
 	return sum, records, r.Err()
 }
 
-// TestFlippedBitsAreNoticed flips bits of a stream and counts what readers notice. The
-// threat model has the figures. STEF_LONG=1 flips every bit.
+// TestFlippedBitsAreNoticed flips bits of a stream and counts how many of them readers
+// detect. The threat model has the figures. STEF_LONG=1 flips every bit.
 func TestFlippedBitsAreNoticed(t *testing.T) {
 	every := func(step int) int {
 		if os.Getenv("STEF_LONG") != "" {
@@ -103,7 +103,8 @@ func TestFlippedBitsAreNoticed(t *testing.T) {
 	f("zstd with checksums", every(37), 0.99, stef.WithCompression(stef.Zstd), stef.WithChecksums())
 }
 
-// TestChecksumsNeedCompression: a writer does not ignore the wish for checksums.
+// TestChecksumsNeedCompression: creating a writer with checksums fails without
+// compression.
 func TestChecksumsNeedCompression(t *testing.T) {
 	for _, options := range [][]stef.WriterOption{
 		{stef.WithChecksums()},
@@ -116,8 +117,8 @@ func TestChecksumsNeedCompression(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestChecksums: a changed frame is noticed before its records are delivered, and
-// package dynamic reads the stream.
+// TestChecksums: a changed frame is detected before its records are delivered. Package
+// dynamic can read the unchanged stream.
 func TestChecksums(t *testing.T) {
 	var out chunks
 	w, err := otelstef.NewMetricsWriter(&out, stef.WithCompression(stef.Zstd), stef.WithChecksums())

@@ -73,8 +73,8 @@ func writeExemplars(t *testing.T, random *rand.Rand, options ...stef.WriterOptio
 	return out.Bytes()
 }
 
-// change changes a point that was read, except its exemplars: as in the full form, the next
-// ones are relative to those of the record.
+// change changes a point that was read, except its exemplars: the next exemplars are
+// decoded relative to the exemplars of the record, as in the full form.
 func change(random *rand.Rand, p *otelstef.Point) {
 	p.SetTimestamp(random.Uint64())
 	p.SetStartTimestamp(random.Uint64())
@@ -119,9 +119,10 @@ func exemplarsOf(p *otelstef.Point) (list []*otelstef.Exemplar) {
 	return list
 }
 
-// Readers of the compact form decode exemplars straight into the record, into a list beside
-// it, or copy those of the series. In any order of these the record must have the exemplars
-// that the full form has, and the marks of those that differ from the last record.
+// Readers of the compact form decode exemplars into the record or into a separate list,
+// or copy the exemplars of the series. In any order of these cases, the record must
+// have the same exemplars as in the full form, and the marks of the exemplars that
+// differ from the last record.
 func TestExemplarsOfBothForms(t *testing.T) {
 	for seed := range uint64(20) {
 		full, err := otelstef.NewMetricsReader(bytes.NewReader(writeExemplars(t, rand.New(rand.NewPCG(seed, 7)))))

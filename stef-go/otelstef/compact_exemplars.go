@@ -14,8 +14,8 @@ import (
 )
 
 // Cumulative points repeat the exemplars of earlier points until new measurements
-// replace them. The compact form sends only those that the last point of the series
-// does not have at the same place.
+// replace them. The compact form sends an exemplar only if the last point of the series
+// does not have the same exemplar at the same place.
 //
 // spec: #compact-exemplars
 
@@ -24,8 +24,8 @@ const (
 	maxSharedExemplars = 62
 	// maxExemplarBytes bounds the exemplars of all series.
 	maxExemplarBytes = 1 << 23
-	// exemplarBytes and exemplarPairBytes are what an exemplar and a pair of its
-	// attributes count, without text.
+	// exemplarBytes and exemplarPairBytes are the counted sizes of an exemplar and of a
+	// pair of its attributes, without text.
 	exemplarBytes     = 80
 	exemplarPairBytes = 48
 )
@@ -44,7 +44,8 @@ type seriesExemplars struct {
 	shares  bool // the last point that could repeat an exemplar did so
 }
 
-// freeExemplars are those of series that were discarded, for new series. Their list is empty.
+// freeExemplars pools the exemplars of discarded series for new series. Their lists are
+// empty.
 var freeExemplars = sync.Pool{New: func() any { return new(seriesExemplars) }}
 
 // keptExemplars is the largest capacity of a list that release keeps.
@@ -72,7 +73,7 @@ type exemplarCopy struct {
 }
 
 // codeOf returns the code of n exemplars. A bit in kept says that the exemplar at its
-// place is the one of the series.
+// place equals the exemplar of the series at this place.
 func (x *seriesExemplars) codeOf(kept uint64, n int) int64 {
 	if n == len(x.list) && (n > 0 && kept != 0 || n == 0 && x.shares) {
 		return int64(^kept & (1<<n - 1))
@@ -86,7 +87,8 @@ func (f *metricsForm) sharing(p *Point, s *series) bool {
 	return s.exemplars != nil || p.exemplars.Len()|f.plain.exemplars.Len() != 0 || f.restarted
 }
 
-// share sets plain for the exemplars and flags of the point of a record.
+// share sets plain to the exemplars and flags that are sent for the point of a record,
+// and updates the exemplars of the series.
 func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 	src := &rec.point
 	f.restarted = false
@@ -124,7 +126,8 @@ func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 	}
 }
 
-// noExemplars are those of a series that had none. It does not change.
+// noExemplars stands for the exemplars of a series that has none. It must not be
+// changed.
 var noExemplars seriesExemplars
 
 // residual converts a code to its residual, and back.
@@ -135,8 +138,8 @@ func (x *seriesExemplars) residual(code int64) uint64 {
 	return ^uint64(code)
 }
 
-// decodePlain decodes the fields of the point into plain, except the exemplars: unshare
-// decodes these, because they can go straight into the record.
+// decodePlain decodes the fields of the point into plain, except the exemplars. unshare
+// decodes these, because it can decode them directly into the record.
 func (f *metricsReaderForm) decodePlain(d *pointDecoder) {
 	p := &f.plain
 	mask := d.head.Read(d.head.Fields)
@@ -208,7 +211,7 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 		f.leaveRecord(&dst.exemplars)
 	}
 	if mask&PointFieldExemplars != 0 && !f.decodeExemplars(rec, sent, direct) {
-		return true // the fault is known
+		return true // the fault is already latched
 	}
 	delta := rec.metric.aggregationTemporality == AggregationTemporalityDelta
 	keeper := f.index.keeper(s, n, kept, code, delta)
@@ -234,7 +237,7 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	switch {
 	case keeper == nil:
 	case copies != nil && ok && same && counted == keeper.counted:
-		// The copies are all that changes.
+		// Only exemplars in the list change, and they were copied above.
 	default:
 		if copies != nil {
 			kept = 1<<n - 1
@@ -244,8 +247,8 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	return true
 }
 
-// decodeExemplars decodes the n exemplars of a point into plain, or, if direct, into the
-// record, which then has the same exemplars as plain. It returns false after a fault.
+// decodeExemplars decodes the n exemplars that were sent for a point: into the record
+// if direct is true, otherwise into plain. It returns false after a fault.
 func (f *metricsReaderForm) decodeExemplars(rec *Metrics, n int, direct bool) bool {
 	list, d := &f.plain.exemplars, &f.reader.decoder.point.exemplars
 	if direct {
@@ -265,8 +268,8 @@ func (f *metricsReaderForm) decodeExemplars(rec *Metrics, n int, direct bool) bo
 	return !stefrt.Faulty(&f.reader.ReadStream)
 }
 
-// leaveRecord copies the exemplars that were sent last from the record to plain, before the
-// record gets others: the next exemplars that are sent are relative to them.
+// leaveRecord copies the exemplars that were sent last from the record to plain, before
+// the record gets other exemplars. The next exemplars are decoded relative to them.
 func (f *metricsReaderForm) leaveRecord(list *stefrt.Array[Exemplar]) {
 	f.inRecord = false
 	if !f.notInPlain {
@@ -299,11 +302,11 @@ func (f *metricsReaderForm) copySent(list *stefrt.Array[Exemplar], copies []exem
 	return counted, ok
 }
 
-// restoreExemplars sets list, which is part of the record, to the n exemplars of the point.
-// An exemplar with a bit in kept is copied from held, the exemplars of the series. The other
-// exemplars were sent; they are also copied to copies unless it is nil. restoreExemplars
-// returns the sum of what the exemplars count, and false if the series cannot keep one of
-// them.
+// restoreExemplars sets list, which is part of the record, to the n exemplars of the
+// point. An exemplar with a bit in kept is copied from held, the exemplars of the
+// series. The other exemplars were sent; they are also copied to copies unless it is
+// nil. restoreExemplars returns the counted size of the exemplars, and false if the
+// series cannot keep one of them.
 func (f *metricsReaderForm) restoreExemplars(list *stefrt.Array[Exemplar], held, copies []exemplarCopy, n int, kept uint64) (counted int, ok bool) {
 	list.BeginEncode() // clears the marks of the list, so that new ones propagate
 	list.SetLen(n)
@@ -368,8 +371,9 @@ func (x *seriesIndex) keeper(s *series, n int, kept uint64, code int64, delta bo
 	return e
 }
 
-// countNew returns the counted memory of the exemplars of a point. ok is false if the series
-// cannot keep one of them. Exemplars with a bit in kept are already those of the series.
+// countNew returns the counted size of the exemplars of a point. ok is false if the
+// series cannot keep one of them. Exemplars with a bit in kept equal the exemplars of
+// the series.
 func (x *seriesExemplars) countNew(p *Point, kept uint64) (counted int, ok bool) {
 	for i := range p.exemplars.Len() {
 		if kept>>i&1 != 0 {
@@ -385,8 +389,9 @@ func (x *seriesExemplars) countNew(p *Point, kept uint64) (counted int, ok bool)
 	return counted, true
 }
 
-// keep makes the exemplars of a point those of a series, if it can keep them. Those with a
-// bit in kept are already. counted is what they count.
+// keep stores the exemplars of a point in e, the exemplars of its series. If the series
+// cannot keep them, e becomes empty. Exemplars with a bit in kept are already in e.
+// counted is the counted size of the exemplars.
 func (x *seriesIndex) keep(e *seriesExemplars, p *Point, kept uint64, counted int, ok bool) {
 	n := p.exemplars.Len()
 	if !ok || n > maxSharedExemplars || x.exemplars.counted-e.counted+counted > maxExemplarBytes {
@@ -417,7 +422,8 @@ func (x *seriesExemplars) setLen(n int) {
 	x.list = x.list[:n]
 }
 
-// countExemplar returns what an exemplar counts, or false if series do not keep it.
+// countExemplar returns the counted size of an exemplar, or false if series do not keep
+// it.
 func countExemplar(e *Exemplar) (n int, ok bool) {
 	if len(e.spanID)&^8 != 0 || len(e.traceID)&^16 != 0 {
 		return 0, false
@@ -435,8 +441,8 @@ func countExemplar(e *Exemplar) (n int, ok bool) {
 	return n, true
 }
 
-// counts returns what countExemplar returns for the copy, without its text, which is
-// shared.
+// counts returns the counted size of the copy without its text, because copies of the
+// exemplar share the text.
 func (x *exemplarCopy) counts() int { return exemplarBytes + exemplarPairBytes*len(x.pairs) }
 
 // is reports whether the copy is equal to an exemplar.

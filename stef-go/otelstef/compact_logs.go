@@ -136,8 +136,8 @@ func (f *logsWriterForm) encode(w *LogsWriter) {
 	e.head.Write(mask, e.head.Fields)
 }
 
-// put sets the fields of the form for a record. It returns the fields of the record
-// itself that must be sent.
+// put sets the fields of the form for a record. It returns the fields that the record
+// itself must send in addition.
 func (f *logsWriterForm) put(src *LogRecord) (plain uint64) {
 	x := &f.log
 	x.Time, x.Observed = src.time, src.observedTime
@@ -171,8 +171,8 @@ func (f *logsWriterForm) put(src *LogRecord) (plain uint64) {
 	return plain
 }
 
-// encodeRecord writes the log record. The record has the fields of the form only during
-// this call.
+// encodeRecord writes the log record. It sets the fields of the form in the record, and
+// clears them before it returns.
 func (f *logsWriterForm) encodeRecord(e *logsEncoder, s *LogRecord, was heldLog, plain uint64) (mask uint64) {
 	marks := plain | stefrt.If(f.held.time != was.time, LogRecordFieldCompactTime) |
 		stefrt.If(f.held.observed != was.observed, LogRecordFieldCompactObserved) |
@@ -216,7 +216,8 @@ type logsReaderForm struct {
 	measured measuredLogs
 }
 
-// measuredLogs is what a reader decodes into.
+// measuredLogs refers to the values that a reader decodes into, to measure their
+// memory.
 type measuredLogs struct {
 	record     *Logs
 	sent       *[2][]byte
@@ -260,7 +261,8 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 		f.decodeRecord(&d.record, &s.record)
 	}
 	if mask&LogsFieldCompact != 0 {
-		// As Decode of d.compact, straight into the fields of the form: only Refers is in wire.
+		// Do what d.compact.Decode does, but set the fields of f.fields. Only Refers is
+		// in wire.
 		d, x := &d.compact, &f.fields
 		mask := d.head.Read(d.head.Fields)
 		if mask&CompactLogFieldTraceHigh != 0 {
@@ -273,7 +275,7 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 			f.wire.refers = d.refers.Decode()
 		}
 		if mask&CompactLogFieldFormats != 0 {
-			d.formats.Decode() // that the stream has the field says it
+			d.formats.Decode() // the value is unused: Formats checks only whether the stream has the field
 		}
 	}
 	if mask&LogsFieldTrace != 0 {
@@ -294,8 +296,8 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 	}
 }
 
-// decodeRecord decodes a log record as Decode of d does, but writes the fields of the form
-// to those of f.
+// decodeRecord decodes a log record like the generated Decode, but stores the fields of
+// the compact form in f.
 func (f *logsReaderForm) decodeRecord(d *logRecordDecoder, s *LogRecord) {
 	mask := d.head.Read(d.head.Fields)
 	present := d.head.Read(d.head.Optional)
@@ -336,8 +338,8 @@ func (f *logsReaderForm) decodeRecord(d *logRecordDecoder, s *LogRecord) {
 	s.node.SetModified(mask &^ (compactRecord | LogRecordFieldObservedDelta))
 }
 
-// decodeSent reads the ids and times that are not in the form. It keeps them, because undo
-// sets those of the record.
+// decodeSent reads the ids and times that the record itself has. It stores them in
+// f.sent, because undo sets the ids and times of the record.
 func (f *logsReaderForm) decodeSent(d *logRecordDecoder, mask, present uint64) {
 	if mask&LogRecordFieldTime != 0 {
 		f.sent.time = d.time.Decode()
@@ -400,7 +402,7 @@ func (f *logsReaderForm) undo(s *Logs) bool {
 			marks |= LogRecordFieldSpanID
 		}
 	case compact.OtherIDs:
-		if !same { // they can be long, so they are not compared if the record has them
+		if !same { // other ids can be long: do not compare them if the record still has them
 			dst.node.SetModified(marks)
 			dst.SetTraceID(f.sent.ids[0])
 			dst.SetSpanID(f.sent.ids[1])

@@ -21,7 +21,7 @@ type metricsForm struct {
 	point  compact.Point
 	fields compact.Fields
 
-	shares    bool  // Exemplars of the stream can be those of the series
+	shares    bool  // points of the stream can repeat exemplars of their series
 	plain     Point // the exemplars and flags that were sent last, if shares
 	exemplars compact.Residual
 	restarted bool // exemplars must be updated even if there are none
@@ -144,7 +144,7 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	if words != 0 && f.index.words > writtenWords {
 		stefrt.RestartNext(&w.WriteStream)
 	}
-	if !f.fields.Steady { // otherwise wire has the fields
+	if !f.fields.Steady { // otherwise wire already has the fields
 		f.set()
 	}
 	if f.wire.node.Modified() != 0 {
@@ -196,7 +196,7 @@ func (f *metricsWriterForm) set() {
 	}
 	w.node.SetModified(mask)
 	if !x.Listed {
-		return // wire has the lists
+		return // wire already has the lists
 	}
 	if len(x.Words)|w.words.Len() != 0 {
 		w.words.SetValues(x.Words)
@@ -288,8 +288,8 @@ type metricsReaderForm struct {
 	held   heldContainers
 	reader *MetricsReader
 
-	// inRecord says that the exemplars of the record are those that were sent last, and
-	// notInPlain that these are not in plain.
+	// inRecord says that the record has exactly the exemplars that were sent last.
+	// notInPlain says that plain does not have these exemplars.
 	inRecord, notInPlain bool
 
 	measured measuredMetrics
@@ -303,7 +303,8 @@ type heldContainers struct {
 	scope    *Scope
 }
 
-// measuredMetrics is what a reader decodes into.
+// measuredMetrics refers to the values that a reader decodes into, to measure their
+// memory.
 type measuredMetrics struct {
 	record *Metrics
 	plain  *Point
@@ -317,7 +318,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	f.begin(r.fields)
 	f.wire.clear()
 	f.plain.clear()
-	f.inRecord, f.notInPlain = true, false // there are none
+	f.inRecord, f.notInPlain = true, false // the record has no exemplars yet
 	f.fields = compact.Fields{Floats: f.fields.Floats[:0]}
 	f.reader = r
 	f.Restart()
@@ -331,7 +332,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 // Restart discards the state.
 func (f *metricsReaderForm) Restart() {
 	f.metricsForm.Restart()
-	f.point.Words, f.point.Floats = nil, nil // those of a series, whose memory others may have now
+	f.point.Words, f.point.Floats = nil, nil // they belong to a series, whose memory another series may use now
 	s := &f.reader.record
 	f.held = heldContainers{s.metric, s.resource, s.scope}
 }
@@ -372,16 +373,17 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 	}
 	code := uint64(0)
 	if codes != 0 || !x.Steady() {
-		// Also without the mark of the time: after a restart, a time that is equal to the one
-		// before the restart has another code.
+		// Call TimeCode even if Time is not marked: after a restart, an unchanged Time
+		// has another code.
 		code = f.points.TimeCode(f.fields.Time)
 		if codes&^CompactPointFieldTime != 0 || !x.Steady() || !compact.IsNear(code) {
 			f.undo(r, x, mask, code, codes&^CompactPointFieldTime == 0)
 			return
 		}
 	}
-	// As undo, for most points, which are numbers: without a compact.Point, and without a
-	// function of its own, which would take time for each point. code is that of the time.
+	// Do what undo does, for a point of a steady series, as most points are: without a
+	// compact.Point, and without a call, which would take time for each point. code is
+	// the code of the time.
 	residual := uint64(0)
 	if mask&MetricsFieldNumber != 0 {
 		f.fields.Number = d.number.Decode()
@@ -423,9 +425,9 @@ func (d *metricsDecoder) decodeContainer(s *Metrics, mask uint64) {
 	}
 }
 
-// decodePoint decodes the fields of the point. Those of the form go straight into f.fields:
-// only the lists are in wire. It returns the marks of Time, Start and Form: the others equal
-// those of the previous record.
+// decodePoint decodes the fields of the point. It stores the fields of the form in
+// f.fields; only the lists are in wire. It returns the marks of Time, Start and Form.
+// Fields without a mark equal those of the previous record.
 func (f *metricsReaderForm) decodePoint(r *MetricsReader, mask uint64) (codes uint64) {
 	if mask&MetricsFieldPoint != 0 {
 		if f.shares {
@@ -477,8 +479,8 @@ func (f *metricsReaderForm) enter(s *Metrics) {
 	}
 }
 
-// undo sets the point of the record, which is of series x. code is that of the time. known
-// says that the fields Start and Form equal those of the previous record.
+// undo sets the point of the record. x is its series, and code is the code of its time.
+// known says that the fields Start and Form equal those of the previous record.
 func (f *metricsReaderForm) undo(r *MetricsReader, x *series, mask, code uint64, known bool) {
 	s, d := &r.record, &r.decoder
 	s.node.SetModified(mask &^ (MetricsFieldCompact | MetricsFieldNumber))

@@ -91,7 +91,7 @@ func (f *spansWriterForm) encode(w *SpansWriter) {
 	}
 	f.take(&s.span)
 	if f.span.Apart {
-		// Always sent, because readers do not hold them.
+		// Send all ids, changed or not, because readers do not keep them.
 		s.span.node.SetModified(s.span.node.Modified() | spanIDs)
 		e.span.head.Mask |= spanIDs
 	}
@@ -197,7 +197,8 @@ type spansReaderForm struct {
 	measured measuredSpans
 }
 
-// measuredSpans is what a reader decodes into.
+// measuredSpans refers to the values that a reader decodes into, to measure their
+// memory.
 type measuredSpans struct {
 	record *Spans
 	wire   *CompactSpan
@@ -230,8 +231,8 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 	}
 	x := &f.fields
 	if mask&SpansFieldCompact != 0 {
-		// As Decode of d.compact, straight into the fields of the form: only the times are in
-		// wire. A function of its own would take time for each span.
+		// Do what d.compact.Decode does, but store the fields in f.fields; only the
+		// times are in wire. A call would take time for each span.
 		d := &d.compact
 		mask := d.head.Read(d.head.Fields)
 		if mask&CompactSpanFieldTrace != 0 {

@@ -125,8 +125,8 @@ func (c compactForm) records(seed uint64, n int) []*dynamic.Struct {
 	return recs
 }
 
-// What is read in the compact form is what was written, through any framing,
-// compression and restart.
+// A reader of the compact form returns the records that were written, with any framing,
+// compression and restarts.
 func TestCompactRoundTrip(t *testing.T) {
 	eachForm(t, func(t *testing.T, c compactForm) {
 		for seed := range seeds(120) {
@@ -137,7 +137,7 @@ func TestCompactRoundTrip(t *testing.T) {
 	})
 }
 
-// cut keeps each Write by itself.
+// cut stores each Write separately.
 type cut [][]byte
 
 func (c *cut) Write(b []byte) (int, error) {
@@ -145,7 +145,7 @@ func (c *cut) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Frames that restart everything are read by themselves in the compact form, too.
+// Frames that restart everything can be decoded alone in the compact form, too.
 func TestCompactSelfContained(t *testing.T) {
 	eachForm(t, func(t *testing.T, c compactForm) {
 		for seed := range seeds(40) {
@@ -184,7 +184,7 @@ func TestCompactIsDeterministic(t *testing.T) {
 	})
 }
 
-// A writer and a reader that are reset begin anew.
+// After Reset, a writer and a reader start with an empty state.
 func TestCompactReset(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics())
@@ -219,9 +219,8 @@ func TestCompactReset(t *testing.T) {
 	}
 }
 
-// A reader identifies metrics by where they are in memory. The memory of the initial
-// metric, which no dictionary has, is not used again while the reader knows a series
-// of it.
+// A reader identifies metrics by their addresses. No dictionary has the initial metric,
+// but its memory is not used again while the reader knows one of its series.
 func TestCompactInitialContainer(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics())
@@ -252,7 +251,7 @@ func TestCompactInitialContainer(t *testing.T) {
 	}
 }
 
-// Damaged streams end with an error that says where, or with records; nothing else.
+// A damaged stream returns records, or an error with a location.
 func TestCompactDamage(t *testing.T) {
 	eachForm(t, func(t *testing.T, c compactForm) {
 		for seed := range seeds(30) {
@@ -276,8 +275,8 @@ func TestCompactDamage(t *testing.T) {
 	})
 }
 
-// TestCompactKeepsIDsOfOtherLengths: a span that lacks one id is written with all three
-// ids, those that did not change included.
+// TestCompactKeepsIDsOfOtherLengths: a span without one of its ids is written with all
+// three ids, including unchanged ones.
 func TestCompactKeepsIDsOfOtherLengths(t *testing.T) {
 	ids := [][3]string{
 		{"0123456789abcdef", "spanid01", "spanid01"},

@@ -55,8 +55,8 @@ func Example() {
 	// http.server.requests /cart 20
 }
 
-// Values of dictionary structs that come again and again are made once and set
-// by pointer. They must not change from then on.
+// Create values of dictionary structs once if records use them repeatedly, and set them
+// by pointer. They must not change afterwards.
 func Example_shared() {
 	resources := map[string]*otelstef.Resource{}
 	for _, name := range []string{"frontend", "checkout"} {
@@ -89,8 +89,8 @@ func Example_shared() {
 		log.Fatal(err)
 	}
 	for r.Next() {
-		// Modified is what differs from the record before, so a backend looks up
-		// a resource only when it has to.
+		// Modified returns the changes since the previous record. So a backend looks up
+		// a resource only when it has changed.
 		if r.Record().Modified()&otelstef.LogsFieldResource != 0 {
 			fmt.Println(r.Record().Resource().Attributes().Value(0).Str() + ":")
 		}
@@ -150,7 +150,7 @@ func ExampleLogBody_Text() {
 	// 1005 shutting down true
 }
 
-// Run looks ahead: how many of the next records leave some fields as they are.
+// Run returns how many of the next records do not change some fields.
 func ExampleMetricsReader_Run() {
 	var stream bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&stream)
@@ -185,8 +185,8 @@ func ExampleMetricsReader_Run() {
 	// memory [4 5 6]
 }
 
-// Streams in the published schema are read by every implementation. What that
-// schema lacks is left out.
+// Every implementation can read streams in the published schema. Fields that this
+// schema does not have are omitted.
 func ExamplePublishedSpans() {
 	var stream bytes.Buffer
 	w, err := otelstef.NewSpansWriter(&stream, otelstef.PublishedSpans())
@@ -211,9 +211,9 @@ func ExamplePublishedSpans() {
 	// Output: GET /cart 1 0
 }
 
-// A cut stream ends in an error that says where, after all records of the frames
-// before. A changed byte is an error only if the bytes are no stream any more: there
-// are no checksums unless stef.WithChecksums adds them.
+// A truncated stream ends with an error that says where, after the records of all
+// complete frames. A changed byte is an error only if it makes the stream invalid:
+// frames have checksums only with stef.WithChecksums.
 func Example_errors() {
 	var stream bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&stream)

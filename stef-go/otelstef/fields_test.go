@@ -47,8 +47,7 @@ func requireFields(t *testing.T, root *schema.Struct, wire schema.WireSchema, fi
 	require.Empty(t, counts, "types without a field")
 }
 
-// TestFields: writers and readers know which fields a stream has, whatever its
-// schema leaves out.
+// TestFields: writers and readers report which fields a stream has, in any schema.
 func TestFields(t *testing.T) {
 	testFields(t, otelstef.MetricsRoot(), otelstef.NewMetricsWriter, otelstef.NewMetricsReader)
 	testFields(t, otelstef.SpansRoot(), otelstef.NewSpansWriter, otelstef.NewSpansReader)

@@ -15,8 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// small limits keep a fuzz target fast: what a stream can make a reader do is
-// bounded by them.
+// small limits keep a fuzz target fast, because they bound the work of a reader.
 var small = stef.Limits{FrameBytes: 1 << 20, DictBytes: 1 << 20, RecordBytes: 128 << 10, Depth: 100, WindowBytes: 256 << 10}
 
 // fuzzReader reads streams with the generated reader and with package dynamic. The
@@ -34,28 +33,27 @@ func fuzzReader(f *testing.F, root *steftest.Root, published stef.WriterOption) 
 	f.Fuzz(func(t *testing.T, stream []byte) { readBothWays(t, root, stream) })
 }
 
-// readBothWays reads a stream that may be damaged by the generated reader and
-// by package dynamic and compares what they see.
+// readBothWays reads a stream that may be damaged with the generated reader and with
+// package dynamic, and compares the results.
 func readBothWays(t *testing.T, root *steftest.Root, stream []byte) {
 	t.Helper()
 	generated, err := readGenerated(root, stream)
 	byDynamic, errDynamic := readDynamic(root, stream)
-	// An error can come earlier on one side: package dynamic checks a frame
-	// before it gives out the first record.
+	// An error can occur earlier on one side: package dynamic checks a frame before it
+	// returns the first record.
 	n := min(len(generated), len(byDynamic))
 	if diff := steftest.DiffAll(root.Schema, byDynamic[:n], generated[:n]); diff != "" {
 		t.Fatal(diff)
 	}
-	// What zstd has left when the stream ends, a check package dynamic alone
-	// makes, carries no records.
+	// Only package dynamic checks that zstd has no data left when the stream ends. Such
+	// data contains no records.
 	rest := compressed(stream) && err == nil && len(generated) == len(byDynamic)
 	if n < maxFuzzRecords && !rest {
 		agree(t, err, errDynamic)
 	}
 }
 
-// compressed says whether the flags of the fixed header, where it is of the
-// usual size, say zstd.
+// compressed reports whether a fixed header of the usual size selects zstd.
 func compressed(stream []byte) bool { return len(stream) > 6 && stream[6]&3 == byte(stef.Zstd) }
 
 const maxFuzzRecords = 200

@@ -27,8 +27,9 @@ type hostileReader interface {
 	Close()
 }
 
-// requireCounted reads a stream that wants to hold more memory than its reader counts. A
-// stream holds at most one and a half times of what its reader counts and the allowance.
+// requireCounted reads a stream that tries to hold more memory than its reader counts.
+// The memory must be at most one and a half times the sum of the counted memory and the
+// allowance.
 func requireCounted[R hostileReader](t *testing.T, stream []byte, records int, open func(src *bytes.Reader) (R, error)) {
 	t.Helper()
 	before := heap()
@@ -74,8 +75,8 @@ func TestHostileTables(t *testing.T) {
 	t.Run("restarted", func(t *testing.T) { requireCounted(t, out.Bytes(), texts+1, hostileLogs) })
 }
 
-// Ids are copied: a stream in the compact form keeps those that were sent beside those of
-// the record.
+// Ids are copied: in the compact form, a stream keeps the ids that were sent in
+// addition to those of the record.
 func TestHostileIDs(t *testing.T) {
 	const size = 8 << 20
 	id := bytes.Repeat([]byte{7}, size)

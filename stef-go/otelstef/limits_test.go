@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// number gives a record contents that tell it from others.
+// number sets a timestamp that distinguishes a record from others.
 func number(rec *otelstef.Metrics, i uint64) { rec.Point().SetTimestamp(i) }
 
 // timestamps reads a stream of metrics and returns the timestamps, which the function
@@ -32,7 +32,7 @@ func timestamps(t *testing.T, stream []byte) []uint64 {
 	return list
 }
 
-// fillWide makes m n pairs long.
+// fillWide sets m to n pairs.
 func fillWide(m *otelstef.Attributes, n int) {
 	m.SetLen(n)
 	for i := range n {
@@ -40,8 +40,8 @@ func fillWide(m *otelstef.Attributes, n int) {
 	}
 }
 
-// TestOversizeMultimaps writes records with a multimap over the limit, in every
-// kind of place. They are refused and leave no trace, and the writer goes on.
+// TestOversizeMultimaps writes records with a multimap over the limit, in every kind of
+// place. The writer refuses them without a change of the stream, and continues.
 func TestOversizeMultimaps(t *testing.T) {
 	wide := otelstef.NewResource()
 	fillWide(wide.Attributes(), stef.MaxPairs+1)
@@ -102,7 +102,7 @@ func TestOversizeMultimaps(t *testing.T) {
 	})
 }
 
-// TestWidestMultimap writes as many pairs as there may be.
+// TestWidestMultimap writes the maximum number of pairs.
 func TestWidestMultimap(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out)
@@ -167,7 +167,7 @@ func TestHugeRecord(t *testing.T) {
 	}, func(r *otelstef.Metrics) { r.SetResource(otelstef.NewResource()) })
 }
 
-// A record that fits into a frame only alone gets one of its own.
+// A record that fits in a frame only alone gets its own frame.
 func TestLargeRecords(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&out, stef.WithFrameBytes(stef.MaxFrameBytes-1<<20))
@@ -256,7 +256,7 @@ func TestDeepValues(t *testing.T) {
 	require.ErrorIs(t, f(100_000), stef.ErrLimit)
 }
 
-// TestOptionErrors gives options that make no sense. Nothing is written then.
+// TestOptionErrors passes invalid options. Writers then write nothing.
 func TestOptionErrors(t *testing.T) {
 	f := func(option stef.WriterOption, want error) {
 		t.Helper()

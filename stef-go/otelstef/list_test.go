@@ -17,7 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Lists have no method that could drop a change mark: the runtime has those.
+// Lists have no methods that can remove marks. Only the types of the runtime have such
+// methods.
 func TestListsAreSafe(t *testing.T) {
 	f := func(l any, extra ...string) {
 		t.Helper()
@@ -101,7 +102,7 @@ func TestMissingValues(t *testing.T) {
 	}
 }
 
-// What is deleted, appended and set between two writes is what a reader reads.
+// A reader reads the result of all changes between two writes.
 func TestListChanges(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewSpansWriter(&out)
@@ -173,7 +174,8 @@ func TestValueListChanges(t *testing.T) {
 	}
 }
 
-// Lengths and ranges out of bounds panic where they are given, with the value.
+// Lengths and ranges out of bounds panic in the call that receives them, with the
+// value.
 func TestListPanics(t *testing.T) {
 	s := otelstef.NewSpan()
 	require.PanicsWithValue(t, "stef: SetLen(-1): a length cannot be negative", func() { s.Events().SetLen(-1) })

@@ -74,9 +74,9 @@ func drain(root *steftest.Root, stream []byte, options ...stef.ReaderOption) (re
 	return r.Stats().Records, r.Err()
 }
 
-// requireSameRecords checks that the records of a stream before its error are
-// those that package dynamic sees: values that were not in the bytes would
-// differ. The last record may be the one with the error.
+// requireSameRecords checks that the records of a stream before its error are equal to
+// the records of package dynamic. This finds values that the stream does not have. The
+// last record may be the one with the error.
 func requireSameRecords(t *testing.T, root *steftest.Root, stream []byte, records uint64) {
 	t.Helper()
 	r, err := root.NewReader(bytes.NewReader(stream))

@@ -19,7 +19,7 @@ import (
 // The first line of the output of benchmarks names their data.
 var _ = benchdata.Name("synthetic: records of the test")
 
-// idleBytes is the most that a stream may hold that was opened and is not used.
+// idleBytes is the maximum memory of a stream that was opened and is not used.
 const idleBytes = 128 << 10
 
 // idleStreams are the two ends of a stream of each root, with compression,
@@ -51,7 +51,7 @@ func idleStreams(tb testing.TB) map[string]func() any {
 // inUse returns the memory that is in use after a collection.
 func inUse() uint64 {
 	runtime.GC()
-	runtime.GC() // pools give up what they hold only at the second
+	runtime.GC() // pools release their contents only at the second collection
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
@@ -59,7 +59,7 @@ func inUse() uint64 {
 
 // held returns the memory that each of n streams holds.
 func held(open func() any, n int) int {
-	open() // what is made once for all
+	open() // allocates what all streams share
 	streams := make([]any, n)
 	before := inUse()
 	for i := range streams {

@@ -45,8 +45,8 @@ func TestNil(t *testing.T) {
 	require.NoError(t, r.Err())
 }
 
-// A value that a getter returns as nil because there is none has the getters of any other
-// value: a chain of getters does not panic on a point of another type.
+// A getter may return nil for a value that does not exist. The getters of this nil
+// value work, so a chain of getters does not panic on a point of another type.
 func TestNilGetters(t *testing.T) {
 	p := otelstef.NewPoint()
 	p.Value().SetInt64(7)

@@ -12,21 +12,21 @@ import (
 // reads. It leaves out the flags of points and entity references.
 func PublishedMetrics() stef.WriterOption { return stef.WithSchema(MetricsBaseSchema()) }
 
-// PublishedSpans is PublishedMetrics for spans. It leaves out dropped event
-// and link counts and entity references. Ids of spans and links must be set as lower-case
+// PublishedSpans is PublishedMetrics for spans. It omits dropped event and link counts
+// and entity references. Programs must set ids of spans and links as lower-case
 // hexadecimal text, of 32 characters for traces and 16 for spans.
 func PublishedSpans() stef.WriterOption { return stef.WithSchema(SpansBaseSchema()) }
 
-// CompactMetrics makes a writer of metrics write in the compact form: it sends times and
-// values as differences from earlier points of their series. Programs set and get the
-// fields of records as in the full schema. Only readers that know the form can read the
-// stream: those of this package, and others that follow the specification.
+// CompactMetrics makes a writer of metrics write in the compact form: it sends times
+// and values as differences from earlier points of their series. Programs set and get
+// the fields of records as in the full schema. Only readers that know the form can read
+// the stream: the readers of this package, and others that follow the specification.
 func CompactMetrics() stef.WriterOption { return stef.WithSchema(MetricsCompactSchema()) }
 
 // CompactSpans is CompactMetrics for spans: it sends parents and traces as references to
 // ids that were sent before, and times as differences.
 func CompactSpans() stef.WriterOption { return stef.WithSchema(SpansCompactSchema()) }
 
-// CompactLogs is CompactMetrics for log records. Records that are read have
-// ObservedTime, never ObservedDelta.
+// CompactLogs is CompactMetrics for log records. Readers set ObservedTime in records,
+// never ObservedDelta.
 func CompactLogs() stef.WriterOption { return stef.WithSchema(LogsCompactSchema()) }

@@ -71,8 +71,8 @@ func TestErrorsSayWhere(t *testing.T) {
 	f(3, flip(-1, 0x80), stef.FormatError{Frame: 2, Record: 4, Column: "Metrics.Point.Timestamp"}, 3, stef.ErrCorrupt)
 }
 
-// TestRefusedSchemas reads streams whose headers announce no schema that the
-// reader has, the empty one among them.
+// TestRefusedSchemas reads streams whose headers announce a schema that the reader does
+// not have, or an empty schema.
 func TestRefusedSchemas(t *testing.T) {
 	f := func(counts ...byte) {
 		t.Helper()
@@ -96,7 +96,8 @@ func TestRefusedSchemas(t *testing.T) {
 	f(6, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 1)
 }
 
-// TestRunAndBuffered looks ahead in a stream and then reads what it saw.
+// TestRunAndBuffered reads ahead in a stream, and then reads the records to check the
+// results.
 func TestRunAndBuffered(t *testing.T) {
 	eachRoot(t, func(t *testing.T, root *steftest.Root) {
 		s := writeStream(t, root, 9, 20)
@@ -115,8 +116,8 @@ func TestRunAndBuffered(t *testing.T) {
 		}
 		require.NoError(t, ahead.Err())
 
-		// Run says how many records have no mark of the fields, which the
-		// reader, one record after the other, sees itself.
+		// Run returns how many records have no mark of the fields. Reading the records
+		// one by one must find the same number.
 		for fields := range mask + 1 {
 			r, err := root.NewReader(bytes.NewReader(s.bytes))
 			require.NoError(t, err)
@@ -139,8 +140,8 @@ func TestRunAndBuffered(t *testing.T) {
 
 func modified(rec any) uint64 { return rec.(interface{ Modified() uint64 }).Modified() }
 
-// TestResetReader reads a stream with a reader that was left in some state by
-// another one.
+// TestResetReader reads a stream with a reader that has read another stream, completely
+// or not.
 func TestResetReader(t *testing.T) {
 	root := metricsRoot(t)
 	one := writeStream(t, root, 1, 3, stef.WithCompression(stef.Zstd))

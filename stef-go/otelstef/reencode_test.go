@@ -14,22 +14,24 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// The reasons why a writer gives other bytes than the reference.
+// The reasons why a writer produces other bytes than the reference implementation.
 const (
-	// The reference remembers what was set, not what has changed: it sends
-	// fields again that were set and have the value of the record before, or
-	// that are not in the older schema it writes, and NaN always.
+	// The reference implementation tracks which fields were set, not which changed. It
+	// sends fields again that were set to the value of the previous record, or that are
+	// not in the older schema, and always NaN.
 	setNotChanged = "set, not changed"
-	// Where the reference restarts codecs it sends all fields of structs.
+	// The reference implementation sends all fields of structs where it restarts
+	// codecs.
 	restartedCodecs = "restarted codecs"
-	// Frames that restart all are self-contained only here.
+	// Frames that restart everything are self-contained only if a writer of this
+	// package wrote them.
 	selfContained = "self-contained"
-	// Some frames have flags that others have not: a limit on dictionaries.
+	// Only some frames have flags, because of a limit on dictionaries.
 	someFlags = "some flags"
 )
 
-// otherBytes lists the vectors that a writer does not give byte for byte when
-// it gets their records and ends frames where they do. It is complete for
+// otherBytes lists the vectors that a writer does not reproduce byte for byte, when it
+// writes their records and ends frames after the same records. It is complete for
 // vectors without compression.
 var otherBytes = map[string]string{
 	"m_attr_counts":            setNotChanged,

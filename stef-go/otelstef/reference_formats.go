@@ -82,8 +82,8 @@ func date(days uint64) (year, month, day uint64) {
 	return year, month, day
 }
 
-// ClockFormat is how a time is written in a body whose clock need not be UTC. It has four
-// bytes: the layout, the decimals, how the zone is written, and the zone.
+// ClockFormat is the format of a time in a body, in any time zone. It has four bytes:
+// the layout, the decimals, how the zone is written, and the zone.
 //
 //   - The layout is one of the Clock constants.
 //   - The decimals are '0' for none, '1' to '9' for so many after a point, or 'a' to 'i' for one
@@ -106,8 +106,8 @@ const (
 	ClockApache = 'A' // Mon Jan 02 15:04:05 2006, with the decimals after the second
 )
 
-// ClockUTC is the zone UTC, and ClockFarthest how many quarters of an hour zones differ from
-// it at most.
+// ClockUTC is the zone UTC. ClockFarthest is the maximum difference of a zone from UTC,
+// in quarters of an hour.
 const (
 	ClockUTC      = 64
 	ClockFarthest = 14 * 4
@@ -153,7 +153,8 @@ func AppendClock(dst []byte, format ClockFormat, unixNano uint64) (text []byte, 
 	return text, true
 }
 
-// appendDay appends what a layout has before the clock, or nothing if there is no such layout.
+// appendDay appends the part of a layout before the clock, or nothing if there is no
+// such layout.
 func appendDay(dst []byte, layout byte, days uint64) []byte {
 	year, month, day := date(days)
 	name := months[3*month-3 : 3*month]

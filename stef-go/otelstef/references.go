@@ -24,25 +24,28 @@ const (
 	// hexadecimal.
 	ReferenceTrace = "\x00t"
 	ReferenceSpan  = "\x00s"
-	// ReferenceAttribute is followed by the number of an attribute, as a byte: its text,
-	// or its integer as a decimal, also as the only element of an array.
+	// ReferenceAttribute is followed by the number of an attribute, as a byte. It
+	// stands for the text or the decimal integer of the attribute, or of its only
+	// element if it is an array.
 	ReferenceAttribute = "\x00a"
 	// ReferenceTime is followed by a TimeFormat.
 	ReferenceTime = "\x00T"
-	// ReferenceKey is followed by a key of the structured body. Only attributes have it.
+	// ReferenceKey is followed by a key of the structured body. Only attributes have
+	// such references.
 	ReferenceKey = "\x00k"
 	// ReferenceClock is followed by a ClockFormat. LogsFields.Formats says whether a stream
 	// can have it.
 	ReferenceClock = "\x00L"
-	// ReferenceDouble is followed by the number of an attribute and by a digit, both as a
-	// byte: the shortest decimal of the double, with at least so many decimals.
-	// LogsFields.Formats says whether a stream can have it.
+	// ReferenceDouble is followed by two bytes: the number of an attribute, and a
+	// digit. It stands for the shortest decimal of the double, with at least as many
+	// decimals as the digit says. LogsFields.Formats says whether a stream can have it.
 	ReferenceDouble = "\x00d"
 )
 
-// referenced returns what a reference stands for: text of the record, or text that was
-// appended to dst. ok is false if it is no reference, or refers to what the record does
-// not have. formats says whether the stream can have references with a format.
+// referenced returns what a reference stands for: own, a text of the record, or a text
+// that was appended to dst. ok is false if text is not a reference, or refers to
+// something that the record does not have. formats says whether the stream can have
+// references with a format.
 func referenced(dst []byte, r *LogRecord, text string, formats bool) (_ []byte, own string, ok bool) {
 	switch {
 	case len(text) < 2 || text[0] != 0:
@@ -75,7 +78,7 @@ func referenced(dst []byte, r *LogRecord, text string, formats bool) (_ []byte, 
 	return dst, "", false
 }
 
-// formatted appends what a reference with a format stands for.
+// formatted appends the text of a reference with a format.
 func formatted(dst []byte, r *LogRecord, text string) ([]byte, bool) {
 	switch text[:2] {
 	case ReferenceClock:
@@ -105,12 +108,12 @@ type references struct {
 	texts   textChunk
 }
 
-// textChunk makes texts of bytes. Short ones share an allocation.
+// textChunk allocates texts. Short ones share an allocation.
 type textChunk struct{ chunk strings.Builder }
 
-// chunkTexts is the size of the largest chunk, and firstTexts that of the first one; each
-// further chunk has twice as much. A text that is kept keeps its chunk in memory, so texts
-// over a quarter of a chunk have their own memory.
+// firstTexts is the size of the first chunk. Each further chunk has twice the size, up
+// to chunkTexts. Callers that keep a text keep its whole chunk in memory, so texts
+// longer than a quarter of a chunk have their own memory.
 const (
 	chunkTexts = 4 << 10
 	firstTexts = 512
@@ -131,12 +134,14 @@ func (t *textChunk) text(b []byte) string {
 	return t.chunk.String()[from:]
 }
 
-// changedText is a parameter whose text changes, and where its text is.
+// changedText is a parameter whose text changes. The new text is
+// references.text[from:to].
 type changedText struct{ param, from, to int }
 
 func (f *references) reset() { f.sent, f.found = f.sent[:0], 0 }
 
-// forget is reset for a stream that ended: the next one does not share memory with it.
+// forget discards the references of a stream that ended, and the texts, so that the
+// next stream does not share memory with it.
 func (f *references) forget() {
 	f.reset()
 	f.texts = textChunk{}

@@ -52,13 +52,13 @@ func TestAppendTime(t *testing.T) {
 	}
 }
 
-// clockLayouts are those of package time, with ? for the decimals.
+// clockLayouts are the layouts of package time, with ? for the decimals.
 var clockLayouts = map[byte]string{
 	otelstef.ClockISO: "2006-01-02T15:04:05?", otelstef.ClockSpace: "2006-01-02 15:04:05?", otelstef.ClockSlash: "2006/01/02 15:04:05?",
 	otelstef.ClockCommon: "02/Jan/2006:15:04:05?", otelstef.ClockSyslog: "Jan _2 15:04:05?", otelstef.ClockApache: "Mon Jan 02 15:04:05? 2006",
 }
 
-// clock returns what package time writes for a format that is known to be good.
+// clock returns the text of package time for a valid format.
 func clock(format string, unixNano uint64) string {
 	decimals := ""
 	if n := int(format[1]) - '0'; n >= 1 && n <= 9 {
@@ -71,7 +71,7 @@ func clock(format string, unixNano uint64) string {
 	return strings.Replace(at.Format(clockLayouts[format[0]]), "?", decimals, 1) + at.Format(zone)
 }
 
-// Clocks show what package time writes.
+// AppendClock writes what package time writes.
 func TestAppendClock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	const decimals, zones = "0123456789abcdefghi", "0Z+: "

@@ -66,7 +66,7 @@ func (f *valueReferences) undo(r *LogRecord, on bool) int {
 		// The restored references differ from the texts of the previous record.
 		r.node.Mark(LogRecordFieldAttributes)
 		r.attributes.node.SetModified(stefrt.FullBit)
-		if r.body.typ == LogBodyTypeValue { // any other body was sent again
+		if r.body.typ == LogBodyTypeValue { // other bodies are sent again, so nothing was restored in them
 			r.node.Mark(LogRecordFieldBody)
 			r.body.node.SetModified(1)
 		}
@@ -135,8 +135,7 @@ func (f *valueReferences) body(r *LogRecord, m *BodyMap) {
 	}
 }
 
-// prepare makes the text of a reference to an id or a time. Other texts stand for
-// themselves.
+// prepare makes the text of a reference to an id or a time. It ignores other texts.
 func (f *valueReferences) prepare(text *string, r *LogRecord) {
 	if t := (*text)[:2]; t == ReferenceAttribute || t == ReferenceDouble {
 		return // only parameters refer to attributes

@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestReferences: who sets texts with the references to them writes the same bytes as
-// who sets them alone, whatever the dictionaries go through.
+// TestReferences: setting texts with their references writes the same bytes as setting
+// them without, whatever happens to the dictionaries.
 func TestReferences(t *testing.T) {
 	f := func(options ...stef.WriterOption) {
 		t.Helper()
@@ -66,7 +66,7 @@ func TestReferences(t *testing.T) {
 					b.Attributes().Value(i).SetStringRef(v, 0)
 				}
 			}
-			if n > 0 && rnd.IntN(4) == 0 { // other choices come between
+			if n > 0 && rnd.IntN(4) == 0 { // the value has another choice in between
 				a.Attributes().Value(0).SetInt64(int64(stale))
 				b.Attributes().Value(0).SetInt64(int64(stale))
 			}
@@ -94,8 +94,8 @@ func TestReferences(t *testing.T) {
 	f(stef.WithRestart(stef.RestartDictionaries|stef.RestartCodecs), stef.WithDictBytes(300))
 }
 
-// TestReferencesOfReaders: what a reader gives on holds no reference of its own,
-// even where a number was before.
+// TestReferencesOfReaders: the values of a reader's record have no references, even if
+// a number was in their place before.
 func TestReferencesOfReaders(t *testing.T) {
 	var in bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&in)

@@ -17,8 +17,8 @@ import (
 const (
 	// maxSeries is the maximum number of series; one more discards all of them.
 	maxSeries = 1 << 16
-	// maxSeriesPairs bounds the pairs of attributes of all series, maxSeriesWords their
-	// integers and doubles of histograms and summaries.
+	// maxSeriesPairs bounds the pairs of attributes of all series. maxSeriesWords
+	// bounds the integers and doubles of their histograms and summaries.
 	maxSeriesPairs = 1 << 19
 	maxSeriesWords = 1 << 21
 	// writtenWords is the number of these integers and doubles above which a writer
@@ -44,7 +44,7 @@ type seriesIndex struct {
 	words      int
 	last       *series // series of the last record
 	own        bool    // clone text, because callers may reuse it: in writers
-	keyEpoch   uint64  // of the references to keys, or 0
+	keyEpoch   uint64  // epoch of the references to keys, or 0
 	homes      table[seriesHome]
 	none       series // used if the attributes cannot identify a series
 
@@ -90,23 +90,24 @@ func (c *container) sum() uint64 {
 	return uint64(sum)
 }
 
-// hash combines hashes: of the container, which the table of containers also uses, and
-// of the set.
+// hash combines the hash of the container, which the table of containers also uses,
+// with the hash of the set.
 func (k *seriesKey) hash() uint64 { return codec.HashPair(k.seriesContainer.hash, k.set.hash) }
 
 type series struct {
 	compact.Series
 	seriesKey
-	next  *series // series of the record that followed last time
-	other *series // the one that followed before that was another one
-	// differs has the bits of all pairs that differ between the set of this series and
-	// that of next, and maybe further ones. FullBit is set if that is not known.
+	next  *series // series of the record that last followed a record of this series
+	other *series // the previous value of next
+	// differs has a bit for each pair that differs between the set of this series and
+	// the set of next. Further bits may be set. FullBit means that the differences are
+	// not known.
 	differs uint64
 	// exemplars are nil until the series has some.
 	exemplars *seriesExemplars
 }
 
-// release gives memory that the series has of its own to new series.
+// release returns the memory that only this series uses to the pools.
 func (s *series) release() {
 	s.Series.Release()
 	if s.exemplars != nil {
@@ -126,7 +127,7 @@ type pairCopy struct {
 	key, text string
 	num       uint64 // in writers also the reference of a text, or 0
 	typ       AnyValueType
-	keyNumber uint32 // in writers the number in keyRef plus 1 if its epoch is keyEpoch, or 0
+	keyNumber uint32 // in writers the number in keyRef plus 1, or 0 if the epoch of keyRef is not keyEpoch
 }
 
 var (
@@ -203,8 +204,8 @@ func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, cha
 	if x.own || (changed&stefrt.FullBit)|last.differs&^changed != 0 {
 		return x.findNext(c, next, attributes, changed)
 	}
-	// As holds, but for readers, whose equal texts are mostly the same: without calls, so that
-	// all stays in registers.
+	// Readers compare the pairs here, without the calls of holds, so that all values
+	// stay in registers. Their equal texts mostly have the same address.
 	pairs, values := next.set.pairs, attributes.pairs
 	for marks := changed; marks != 0; marks &= marks - 1 {
 		i := uint(bits.TrailingZeros64(marks))
@@ -427,7 +428,7 @@ func (x *seriesIndex) clone(text string) string {
 	return strings.Clone(text)
 }
 
-// keyNumber returns the number for pairCopy of a reference to a key.
+// keyNumber returns pairCopy.keyNumber for a reference to a key.
 func (x *seriesIndex) keyNumber(ref stef.TextRef) uint32 {
 	epoch, number := ref.Split()
 	if x.keyEpoch == 0 {
@@ -455,8 +456,8 @@ func (x *seriesIndex) holds(s *pairSet, attributes *Attributes) bool {
 	return true
 }
 
-// sameText is a == b for texts of dictionaries, which are mostly the same string: it then
-// calls no function.
+// sameText reports whether a == b. It calls no function if both are the same string, as
+// equal texts of dictionaries mostly are.
 func sameText(a, b string) bool {
 	return len(a) == len(b) && (unsafe.StringData(a) == unsafe.StringData(b) || a == b)
 }

@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// table is a hash table with open addressing. Callers look up elements in its slots
-// themselves, and compare them. A slot is only a pointer: series are many, and an entry
-// of a map of Go takes three words and more.
+// table is a hash table with open addressing. Callers look up elements in its slots and
+// compare them. A slot is only a pointer, because there are many series: an entry of a
+// Go map has at least three words.
 type table[T any] struct {
 	slots []*T // a power of two, at most three quarters used
 	used  int
@@ -63,8 +63,8 @@ func (t *table[T]) reset() {
 // bytes returns the memory of the slots.
 func (t *table[T]) bytes() int { return len(t.slots) * int(unsafe.Sizeof((*T)(nil))) }
 
-// chunks allocates elements. Chunks have at least firstChunk elements and at most lastChunk,
-// or as many as are needed in a row.
+// chunks allocates elements in chunks of firstChunk to lastChunk elements, or more if
+// one call takes more.
 type chunks[T any] struct {
 	all  [][]T
 	held int        // elements of all chunks
@@ -80,7 +80,7 @@ const (
 // bits of their capacity. Their elements are zero.
 type chunkPool [10]sync.Pool // of pointers to the first element
 
-// take returns n elements in a row, which are zero.
+// take returns n adjacent elements, which are zero.
 func (c *chunks[T]) take(n int) []T {
 	before := 0
 	if len(c.all) > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A series predicts the two series that followed it last: as long as these alternate, no
+// A series predicts the last two series that followed it. While these alternate, no
 // attributes are hashed.
 func TestSeriesHaveTwoFollowers(t *testing.T) {
 	var x seriesIndex
@@ -30,7 +30,7 @@ func TestSeriesHaveTwoFollowers(t *testing.T) {
 	}{{"first", 0, 1}, {"second", 0, 1}, {"first", 0, 1}, {"second", 1, 1}, {"first", 0, 1}, {"second", 1, 2}}
 	known := map[any]*series{}
 	for turn := range 10 {
-		for _, step := range steps[:4+turn/9*2] { // at last a third one follows
+		for _, step := range steps[:4+turn/9*2] { // in the last turn a third series follows
 			hashed := x.work
 			s := find(step.name, step.cpu, step.metric)
 			if known[step] == nil {
@@ -49,7 +49,8 @@ func TestSeriesHaveTwoFollowers(t *testing.T) {
 	require.Len(t, known, 4)
 }
 
-// Other streams get the exemplars of a series that is discarded: empty, and without its texts.
+// Other streams reuse the memory of the exemplars of a discarded series. It must be
+// empty and have no texts.
 func TestReleasedExemplarsAreEmpty(t *testing.T) {
 	e := NewExemplar()
 	e.SetTimestamp(1)

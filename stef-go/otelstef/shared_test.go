@@ -85,7 +85,7 @@ func TestSetSharedMarks(t *testing.T) {
 	rec.SetResource(a)
 	write(true)
 	write(false)
-	rec.SetResource(a) // what it is
+	rec.SetResource(a) // the present value
 	write(false)
 	rec.SetResource(b) // there and back
 	rec.SetResource(a)
@@ -118,8 +118,8 @@ func TestSetSharedMarks(t *testing.T) {
 	require.Equal(t, []string{"", "a", "a", "a", "a", "a", "ax", "b", "b", "b"}, names)
 }
 
-// TestSharedBySeveralWriters sets the same values in the records of writers
-// that take turns.
+// TestSharedBySeveralWriters sets the same values in the records of writers that write
+// alternately.
 func TestSharedBySeveralWriters(t *testing.T) {
 	values := []*otelstef.Resource{resource("a"), resource("b"), resource("a")}
 	const writers = 3
@@ -201,8 +201,8 @@ func TestPassOn(t *testing.T) {
 	}
 }
 
-// TestModified checks the marks of a writer's record and of the reader's that
-// follows it, for what a program does between two writes.
+// TestModified checks the marks of a writer's record and of the record of its reader,
+// after changes between two writes.
 func TestModified(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out)

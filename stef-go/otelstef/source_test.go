@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// TestSlowSources reads from sources that give less than they are asked for.
+// TestSlowSources reads from sources that return fewer bytes than requested.
 func TestSlowSources(t *testing.T) {
 	sources := map[string]func(io.Reader) io.Reader{
 		"one byte":       iotest.OneByteReader,
@@ -34,7 +34,7 @@ func TestSlowSources(t *testing.T) {
 	})
 }
 
-// stutter gives nothing every other time.
+// stutter returns no bytes from every second call.
 type stutter struct {
 	r    io.Reader
 	turn bool
@@ -47,9 +47,9 @@ func (s *stutter) Read(b []byte) (int, error) {
 	return s.r.Read(b[:min(len(b), 3)])
 }
 
-// TestTruncation cuts streams at every offset. At the border of a frame that
-// is the end of a stream; anywhere else it is an error, and no record of the
-// frame is given out.
+// TestTruncation truncates streams at every offset. At the end of a frame, the stream
+// ends without an error. Anywhere else there is an error, and no record of the
+// incomplete frame is returned.
 func TestTruncation(t *testing.T) {
 	eachStream(t, 3, func(t *testing.T, root *steftest.Root, s stream) {
 		complete := 0
@@ -74,8 +74,8 @@ func TestTruncation(t *testing.T) {
 
 var errSource = errors.New("the source is gone")
 
-// TestFailingSource has the source fail after every number of bytes. That is
-// never the end of a stream.
+// TestFailingSource makes the source fail after every number of bytes. The reader must
+// never report this as the end of the stream.
 func TestFailingSource(t *testing.T) {
 	eachStream(t, 2, func(t *testing.T, root *steftest.Root, s stream) {
 		complete := 0
@@ -92,7 +92,7 @@ func TestFailingSource(t *testing.T) {
 	})
 }
 
-// TestErrorsLast asks a reader for more after its end and after an error.
+// TestErrorsLast calls Next after the end of a stream and after an error.
 func TestErrorsLast(t *testing.T) {
 	eachStream(t, 2, func(t *testing.T, root *steftest.Root, s stream) {
 		f := func(stream []byte, want error) {

@@ -60,7 +60,7 @@ func writeStream(tb testing.TB, root *steftest.Root, seed uint64, frames int, op
 	return s
 }
 
-// settings are ways to write a stream that readers see a difference between.
+// settings are options of writers that make a difference for readers.
 var settings = map[string][]stef.WriterOption{
 	"none":          nil,
 	"none, restart": {stef.WithRestart(stef.RestartAll)},

@@ -19,11 +19,11 @@ import (
 
 var errFull = errors.New("the disk is full")
 
-// failing takes a number of writes.
+// failing accepts a number of writes and then fails.
 type failing struct {
 	bytes.Buffer
 	writes int
-	short  bool // give no error but take half only
+	short  bool // fail by a short write without an error
 }
 
 func (f *failing) Write(b []byte) (int, error) {
@@ -36,8 +36,8 @@ func (f *failing) Write(b []byte) (int, error) {
 	return f.Buffer.Write(b)
 }
 
-// TestFailingDestination has the destination fail at every write. From then on
-// everything fails, and what was written before is a good stream.
+// TestFailingDestination makes the destination fail at every write. All later calls
+// fail, and the bytes written before are a valid stream.
 func TestFailingDestination(t *testing.T) {
 	f := func(writes int, short bool, want error, options ...stef.WriterOption) {
 		t.Helper()
@@ -78,7 +78,8 @@ func TestFailingDestination(t *testing.T) {
 	}
 }
 
-// TestClose closes writers: what is pending is written, and nothing after.
+// TestClose closes writers. Close writes the pending records, and later calls write
+// nothing.
 func TestClose(t *testing.T) {
 	for _, c := range []stef.Compression{stef.None, stef.Zstd} {
 		var out chunks
@@ -124,8 +125,8 @@ func TestSameBytes(t *testing.T) {
 	})
 }
 
-// TestResetWriter writes a stream with a writer that has written another one,
-// and was left in some state.
+// TestResetWriter writes a stream with a writer that has written another stream,
+// completely or not.
 func TestResetWriter(t *testing.T) {
 	options := []stef.WriterOption{stef.WithCompression(stef.Zstd), stef.WithRestart(stef.RestartAll), stef.WithFrameBytes(500)}
 	fill := metricsFill()
@@ -164,7 +165,7 @@ func TestResetWriter(t *testing.T) {
 	})
 	f(func(w *otelstef.MetricsWriter) {
 		require.NoError(t, w.Write())
-		require.NoError(t, w.Flush()) // the next record has to be sent whole
+		require.NoError(t, w.Flush()) // the next record must be sent as a whole
 	})
 	f(func(w *otelstef.MetricsWriter) {
 		fillWide(w.Record().Attributes(), stef.MaxPairs+1)
@@ -212,7 +213,7 @@ func TestFrameSize(t *testing.T) {
 	}
 }
 
-// TestDictSize checks when dictionaries are begun anew.
+// TestDictSize checks when dictionaries restart.
 func TestDictSize(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, stef.WithDictBytes(20_000))
