@@ -54,7 +54,8 @@ func requireAllSet(t *testing.T, dir string, files int, times []uint64) {
 	require.Equal(t, times, got)
 }
 
-// What a program set once is in the records of every file, for whatever reason it has begun.
+// Fields that a program sets once are in the records of every file, whatever the reason
+// for the new file.
 func TestRecordContinues(t *testing.T) {
 	for name, options := range map[string][]stef.WriterOption{
 		"full": nil, "compact": {otelstef.CompactLogs(), stef.WithCompression(stef.Zstd)},

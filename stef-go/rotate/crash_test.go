@@ -96,7 +96,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills: %d records were read, %d files were finished by the next writer", kills(), total, leftover)
 }
 
-// Abandoned and New tell a file in use from a leftover.
+// Abandoned and New distinguish a file in use from an abandoned one.
 func TestAbandoned(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")
@@ -129,9 +129,9 @@ func TestAbandoned(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestTornFrame cuts a file at each byte of its last frame and of all that is before its
-// first records, as a crash of the machine may. What the next writer finishes is a whole
-// stream of the frames before the cut.
+// TestTornFrame truncates a file at each byte of its last frame, and of everything
+// before its first records, as a crash of the machine may. The next writer must leave a
+// complete stream of the frames before the cut.
 func TestTornFrame(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")

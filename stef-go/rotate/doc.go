@@ -28,18 +28,19 @@
 // is finished when it reaches Options.MaxBytes or Options.MaxAge, after an error, by
 // Rotate and by Close. A program that writes nothing creates no file.
 //
-// The record of a new file begins with the values that it had in the last file, so a
-// program may set fields once and then only what changed: see Stream. What it keeps beside the
-// record, such as a pointer that an Edit method returned, belongs to one file.
+// The record of a new file begins with the values of the last record, so a program may
+// set fields once and then only those that change: see Stream. What a program keeps
+// outside the record, such as a pointer that an Edit method returned, is valid for one
+// file only.
 //
-// A killed process leaves an active file. The next New with the same folder, prefix
-// and signal finishes it. If a crash of the machine left a part of the last frame, New
-// cuts the file back to its last whole frame. It removes a file without whole frames of
-// records. New does not decode frames: data that the disk did not store in the middle of
-// a file shows when the file is read. Other readers ask Abandoned. Where the system has flock, a
-// lock tells at once whether a process still writes a file; elsewhere a file counts
-// as abandoned when it was not modified for StaleAfter. Programs that write other files into
-// such a folder lock them with Lock.
+// A killed process leaves an active file. The next New with the same folder, prefix and
+// signal finishes it. If a crash of the machine left a part of the last frame, New
+// truncates the file to its last whole frame. It removes a file without whole frames of
+// records. New does not decode frames: if the disk lost data in the middle of a file,
+// only readers of the file detect that. Other programs call Abandoned to find such
+// files. Where the system has flock, a lock tells at once whether a process still
+// writes a file; elsewhere a file counts as abandoned when it was not modified for
+// StaleAfter. Programs that write other files into such a folder lock them with Lock.
 //
 // # When records are safe
 //
@@ -57,9 +58,10 @@
 // # Errors
 //
 // A full disk, missing permissions, a removed folder and other faults are returned as
-// *Error, counted in Stats, and never wait: the file is cut back to its last complete
-// frame and finished, and the next Write creates another file, and the folder if it is
-// missing. Records that were not flushed are lost and counted. Only a call of the
-// operating system that does not return can block a caller. Files that somebody
-// removes are noticed within a tenth of a second of writing.
+// *Error and counted in Stats. They do not block callers: the Writer truncates the file
+// to its last complete frame and finishes it. The next Write creates another file, and
+// the folder if it is missing. Records that were not flushed are lost and counted. Only
+// a call of the operating system that does not return can block a caller. While it
+// writes, the Writer detects within a tenth of a second that another process removed
+// the file.
 package rotate

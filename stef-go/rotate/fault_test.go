@@ -80,8 +80,8 @@ func (f stubFile) Sync() error {
 
 const plenty = 1 << 30
 
-// At every number of bytes a disk can have left: what Write reported as written is
-// readable, every file is whole, and writing goes on when there is space again.
+// For every amount of free space: records that Write reported as written are readable,
+// every file is complete, and writing continues when there is space again.
 func TestDiskFull(t *testing.T) {
 	step := 7
 	if testing.Short() {
@@ -152,7 +152,7 @@ func TestRealDisk(t *testing.T) {
 	require.Equal(t, "create", full.Op)
 }
 
-// Without permission every Write fails at once, and the next one after it is given
+// Without permission every Write fails at once. The first Write with permission
 // succeeds.
 func TestNoPermission(t *testing.T) {
 	dir := t.TempDir()
@@ -179,7 +179,7 @@ func TestNoPermission(t *testing.T) {
 	require.NotZero(t, w.Stats().Errors[KindOther])
 }
 
-// A folder that is removed is made again; so is a file that somebody removes.
+// A removed folder is created again, and so is a removed file.
 func TestFolderRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not remove open files")
@@ -237,7 +237,7 @@ func TestSync(t *testing.T) {
 	require.Equal(t, "sync", e.Op)
 	require.Equal(t, KindOther, e.Kind())
 
-	// A disk that is stuck holds up the background, not Write.
+	// A disk that does not respond blocks the background, not Write.
 	interval := &stubDisk{room: plenty, stuck: make(chan struct{})}
 	var mu sync.Mutex
 	var reported []error

@@ -92,8 +92,8 @@ func (o *output) create(d disk, dir string, perm fs.FileMode, next func() Name) 
 		} else if err != nil {
 			return err
 		}
-		// Another process may have seen the file before it was locked, and may have
-		// renamed it as a leftover.
+		// Another process may have seen the file before it was locked. It may have
+		// renamed the file, because it seemed to be abandoned.
 		if o.file.lock() && o.file.at(o.path) {
 			o.size, o.dirty, o.err = 0, false, nil
 			return nil
@@ -116,7 +116,7 @@ func (o *output) Write(chunk []byte) (int, error) {
 	}
 	if err != nil {
 		o.err = err
-		_ = o.file.Truncate(o.size) // if it fails, readers find the cut
+		_ = o.file.Truncate(o.size) // if it fails, readers detect the incomplete frame
 		return n, err
 	}
 	o.size += int64(n)

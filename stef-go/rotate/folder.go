@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// StaleAfter is how long a file must not have been modified to count as abandoned,
-// where the file system has no locks.
+// StaleAfter applies where the file system has no locks: a file counts as abandoned if
+// it was not modified for this time.
 const StaleAfter = time.Hour
 
 // Abandoned reports whether no process writes an active file any more. It may be
@@ -28,10 +28,10 @@ func Abandoned(path string) (bool, error) {
 	return abandoned, errors.Join(err, f.Close())
 }
 
-// Lock marks a file as being written, for programs that write other files than those of
-// a Writer into a folder with a follower: a follower does not take the file for finished
-// until it is closed or the process ends. Lock reports false if another process has locked
-// the file. It does nothing where the file system has no locks.
+// Lock marks a file as being written. Use it in programs that write other files than
+// those of a Writer into a folder with a follower: the follower does not treat the file
+// as finished until it is closed or the process ends. Lock reports false if another
+// process has locked the file. It does nothing where the file system has no locks.
 func Lock(f *os.File) bool {
 	locked, known := lock(f)
 	return locked || !known
@@ -48,7 +48,8 @@ func Locked(path string) (bool, error) {
 	return known && !locked, f.Close()
 }
 
-// abandoned locks the file if nobody else does.
+// abandoned locks the file and reports whether no other process has locked it. Without
+// locks, it decides by the age of the file.
 func abandoned(f *os.File) (bool, error) {
 	locked, known := lock(f)
 	if known {
@@ -76,7 +77,7 @@ func (o *Options) recover(report func(*Error)) (n uint64) {
 	return n
 }
 
-// recoverFile finishes an active file that nobody writes.
+// recoverFile finishes an active file that no process writes any more.
 func recoverFile(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -110,9 +111,10 @@ func recoverFile(path string) (bool, error) {
 	return true, err
 }
 
-// wholeFrames returns the end of the last whole frame of a file, and whether the file may
-// hold records. A crash of the machine leaves a part of the frame that it interrupts. A
-// file whose frames cannot be found stays as it is.
+// wholeFrames returns the end of the last whole frame of a file, and whether the file
+// may hold records. A crash of the machine leaves a part of the frame that it
+// interrupts. If a frame is invalid, wholeFrames returns size and true, so that the
+// file is kept as it is.
 func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool) {
 	var frames Frames
 	for {

@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// stream returns a stream of logs and the offsets behind its headers and frames.
+// stream returns a stream of logs and the offsets after its headers and frames.
 func stream(t testing.TB, options ...stef.WriterOption) (b []byte, ends []int64) {
 	t.Helper()
 	var chunks chunkLog
@@ -109,8 +109,8 @@ type failing struct{}
 
 func (failing) ReadAt([]byte, int64) (int, error) { return 0, errRead }
 
-// FuzzFrames compares with the reader: what the reader reads without an error, Frames
-// finds whole.
+// FuzzFrames compares with the reader: Frames finds every frame that the reader reads
+// without an error.
 func FuzzFrames(f *testing.F) {
 	for _, c := range []stef.Compression{stef.None, stef.Zstd} {
 		b, ends := stream(f, stef.WithCompression(c))
@@ -134,8 +134,8 @@ func FuzzFrames(f *testing.F) {
 		defer r.Close()
 		for r.Next() {
 		}
-		// The reader stops before frames that do not decode, never behind what
-		// Frames found.
+		// The reader may stop earlier, at a frame that it cannot decode. It never reads
+		// beyond the frames that Frames found.
 		require.GreaterOrEqual(t, frames.Count(), r.Stats().Frames-1)
 		if r.Err() == nil {
 			require.NoError(t, err)

@@ -13,13 +13,13 @@ import (
 // Sync says when written data is forced to the disk.
 type Sync uint8
 
-// When written data is forced to the disk.
+// The values of Options.Sync.
 const (
 	// SyncInterval syncs every Options.SyncEvery, in the background.
 	SyncInterval Sync = iota
 	// SyncFlush syncs with each flush, before Write returns.
 	SyncFlush
-	// SyncNone leaves it to the operating system.
+	// SyncNone leaves syncing to the operating system.
 	SyncNone
 )
 

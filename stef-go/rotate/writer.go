@@ -17,9 +17,10 @@ import (
 // Stream writes records to one file. The generated writers, such as
 // otelstef.SpansWriter, are streams; a type that embeds one can add an encoder.
 //
-// Generated writers have a method ContinueFrom(previous any), with which the record of a new
-// file begins with the values of the last one. A stream that hides the method, or whose writer
-// is in a field with a name, begins each file with an empty record.
+// Generated writers have a method ContinueFrom(previous any), which copies the record
+// of the last file to the stream of a new file. A type has the method if it embeds a
+// generated writer. Without it, for example if the writer is in a named field, each
+// file begins with an empty record.
 type Stream interface {
 	// Flush writes the unfinished frame.
 	Flush() error
@@ -53,7 +54,7 @@ type Writer[S Stream] struct {
 // Stats are counts of what a Writer did.
 type Stats struct {
 	Records   uint64 // records that reached a file
-	Lost      uint64 // records that did not, because of an error; without those of a Write that could not create a file, whose function was not called
+	Lost      uint64 // records lost by an error; not those of a Write that could not create a file, because it did not call its function
 	Bytes     int64  // bytes of whole frames and headers that reached a file
 	Opened    uint64 // files
 	Finished  uint64 // files with their final name
@@ -67,11 +68,12 @@ type Stats struct {
 type continuer interface{ ContinueFrom(previous any) }
 
 // New returns a Writer, and finishes the active files of killed processes. start begins
-// the stream of each file. Then the record of the stream gets the values of the last record,
-// except in fields that start sets. New also calls start once with a destination that keeps
-// nothing, and returns its error, or one if start returns no stream or none that writes there.
-// New does not return faults of the file system: see Stats. The Writer runs one goroutine until
-// Close.
+// the stream of each file. The record of the stream then gets the values of the last
+// record, except for fields that start sets. To check start, New calls it once with a
+// destination that discards everything. It returns the error of start, or an error if
+// start returns no stream, or a stream that does not write to this destination. New
+// does not return faults of the file system: see Stats. The Writer runs one goroutine
+// until Close.
 func New[S Stream](options Options, start func(dst io.Writer) (S, error)) (*Writer[S], error) {
 	return newWriter(options, start, osDisk{})
 }
@@ -118,13 +120,17 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 }
 
 // Write calls fill with the stream of the active file, and flushes what fill wrote
-// unless Options.FlushInterval is set. The record keeps its values from one call to the next, also
-// in another file, so fill sets only what changed. Each call ends a frame: write a whole batch in
-// one call. A server that writes single records sets FlushInterval, and calls Flush before
-// it acknowledges them. fill must not keep the stream. An error of fill
-// that does not come from the file is returned as it is; records written before it
-// are kept. An *Error says how many records are lost, and the next Write uses a new
-// file; if it is not possible to create one, fill is not called.
+// unless Options.FlushInterval is set. The record keeps its values from one call to the
+// next, also in another file, so fill sets only what changed. fill must not keep the
+// stream.
+//
+// Without FlushInterval each call ends a frame, so write a whole batch in one call.
+// Servers that write single records set FlushInterval, and call Flush before they
+// acknowledge them.
+//
+// Write returns an error of fill as it is, unless the file caused it; records that fill
+// wrote before are kept. An *Error says how many records are lost, and the next Write
+// uses a new file. If Write cannot create a file, it does not call fill.
 func (w *Writer[S]) Write(fill func(S) error) error {
 	if fill == nil {
 		return errors.New("rotate: Write: the function that fills the stream is nil")
@@ -234,7 +240,7 @@ func (w *Writer[S]) report(err *Error) { w.reports = append(w.reports, w.count(e
 // checkEvery is how often a file is looked up by its name while it is written.
 const checkEvery = 100 * time.Millisecond
 
-// ready opens a file if none is active, or if somebody removed it.
+// ready opens a file if none is active, or if another process removed the active one.
 func (w *Writer[S]) ready() error {
 	now := time.Now()
 	if w.active && now.Sub(w.file.checked) >= checkEvery {

@@ -62,7 +62,7 @@ func TestRotatesBySize(t *testing.T) {
 	require.ErrorIs(t, w.Rotate(), ErrClosed)
 }
 
-// A file that nobody writes any more is finished when it is old enough.
+// A file is finished when it is old enough, even if no Write follows.
 func TestRotatesByAge(t *testing.T) {
 	dir := t.TempDir()
 	w := open(t, Options{Dir: dir, MaxAge: 30 * time.Millisecond, MaxBytes: -1})
@@ -217,7 +217,7 @@ func TestFillError(t *testing.T) {
 	require.Empty(t, w.Stats().Errors)
 }
 
-// A stream that cannot continue for a reason of its own gets a new file.
+// After an error of the stream itself, the next Write uses a new file.
 func TestStreamError(t *testing.T) {
 	dir := t.TempDir()
 	w := open(t, Options{Dir: dir})
@@ -225,7 +225,7 @@ func TestStreamError(t *testing.T) {
 	require.NoError(t, w.Write(func(s *otelstef.LogsWriter) error { return nil }))
 	err := w.Write(func(s *otelstef.LogsWriter) error {
 		require.NoError(t, putLogs(s, 2, 2))
-		return s.Close() // which Close of a file of ours never does before its end
+		return s.Close() // an early Close, which makes the stream fail
 	})
 	require.ErrorIs(t, err, stef.ErrClosed)
 	require.NoError(t, writeLogs(w, 3, 3))
@@ -288,7 +288,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, Name{"my-app", time.Date(2026, 11, 22, 10, 15, 48, 123456789, time.UTC), 1234, 1, "logs", true}, n)
 }
 
-// Functions that are nil are errors, and the writer goes on.
+// Functions that are nil are errors, and the writer continues.
 func TestNilFunctions(t *testing.T) {
 	dir := t.TempDir()
 	_, err := New[*otelstef.LogsWriter](Options{Dir: dir, Signal: "logs"}, nil)
