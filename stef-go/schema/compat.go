@@ -70,9 +70,10 @@ var (
 	errCut           = errors.New("fields were cut off")
 )
 
-// mayExtend walks root and other in parallel as long as each entry of other belongs to a
-// known struct. That ends after the known fields of a struct with more fields in other:
-// their types may add entries that root does not have, so covers checks the rest.
+// mayExtend walks root and other in parallel as long as each entry of other belongs to
+// a known struct. The walk ends after the known fields of a struct that has more fields
+// in other: the types of these fields may add entries that root does not have. covers
+// checks the remaining entries.
 func mayExtend(root *Struct, own, other WireSchema) bool {
 	next := 0
 	extended := map[*Struct]bool{}

@@ -36,9 +36,9 @@ func TestCompare(t *testing.T) {
 	f(schema.Newer, 3, 2, 3, 2)
 	// A grew by a field of an unknown type of 9 fields.
 	f(schema.Newer, 3, 3, 9, 3, 1)
-	// A grew by a field of type C, which is therefore met before B.
+	// A grew by a field of type C, which the walk therefore visits before B.
 	f(schema.Newer, 3, 3, 1, 3)
-	// Nothing, or no root.
+	// No entries, or a root without fields.
 	f(schema.Incompatible)
 	f(schema.Incompatible, 0)
 	f(schema.Incompatible, 0, 2, 3, 1)
@@ -50,13 +50,13 @@ func TestCompare(t *testing.T) {
 	f(schema.Incompatible, 3, 9, 2, 2)
 	// An entry is left over although nothing grew.
 	f(schema.Incompatible, 3, 2, 3, 1, 5)
-	// A struct that only dropped fields lead to is listed.
+	// A struct that only dropped fields refer to is listed.
 	f(schema.Incompatible, 2, 2, 3, 1)
 	f(schema.Incompatible, 3, -1, 3, 1)
 }
 
-// TestCompareBothWays cuts and extends real schemas: the one end must see an
-// older peer where the other sees a newer one.
+// TestCompareBothWays cuts and extends real schemas: if one end sees an older peer, the
+// other end must see a newer one.
 func TestCompareBothWays(t *testing.T) {
 	f := func(name string, wire schema.WireSchema) {
 		t.Helper()
@@ -182,8 +182,8 @@ func TestCompatibleSchemas(t *testing.T) {
 	require.EqualError(t, schema.CompatibleSchemas(parse(t, two), parse(t, one)),
 		"R.B: was of type struct T and is of type struct S\n"+
 			"R.D: was of type string dict(D) and is of type string dict(C)")
-	// A field gets a type or a dictionary that another field has. It is no rename, even
-	// if nothing else uses the old one.
+	// A field gets the type or dictionary of another field. This is not a rename, even
+	// if nothing else uses the old type or dictionary.
 	swap := func(pairs ...string) error {
 		const other = `package a
 			struct R root { B S G T H string dict(D) I string dict(E) M M N N }
@@ -226,7 +226,7 @@ func TestChangesOfFewerFields(t *testing.T) {
 	f("R: had 4 fields and has 4, without A"+rest+"\nR.B: was field 2 and is field 1; new fields go to the end\nS.Y: was of type bool and is of type int64\n"+
 		"R.C: was field 3 and is field 2; new fields go to the end\nR.D: was field 4 and is field 3; new fields go to the end",
 		"A bool ", "", "D M }", "D M Z bool }", "Y bool", "Y int64")
-	// A field that moves hides nothing below it.
+	// A field that moves hides no changes in its type.
 	f("R.A: was field 1 and is field 2; new fields go to the end\nR.B: was field 2 and is field 1; new fields go to the end\n"+
 		"S.Y: was of type bool and is of type string", "A bool B S", "B S A bool", "Y bool", "Y string")
 }

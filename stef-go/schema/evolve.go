@@ -17,7 +17,7 @@ type ChangeKind uint8
 const (
 	// LayoutChange makes readers of the new schema misread older streams or refuse them.
 	LayoutChange ChangeKind = iota
-	// RootChange is a root that is gone: nothing reads its streams.
+	// RootChange is the removal of a root: nothing reads its streams.
 	RootChange
 	// EnumChange: values of an enum have other names, or none. The numbers are read as
 	// they were written.
@@ -67,9 +67,9 @@ func Changes(old, new *Schema) []*ChangeError {
 	if renamed.breaks == 0 {
 		return renamed.changes
 	}
-	// If a field changes from S to T, and both schemas have S and T, then T is not a new
-	// name of S: fewer changes explain the difference if names that both have stay with
-	// their definitions.
+	// If a field changes from S to T, and both schemas have S and T, then T is not a
+	// new name of S. So names that both schemas have stay paired; this explains the
+	// difference with fewer changes.
 	kept := newComparison()
 	kept.types.keep(typeNames(old), typeNames(new))
 	kept.dicts.keep(dictNames(old), dictNames(new))
@@ -126,7 +126,7 @@ func dictNames(s *Schema) map[string]Kind {
 	return names
 }
 
-// roots compares the roots of old, and what they reach, with those of new.
+// roots compares the roots of old and everything that they reach with the roots of new.
 func (c *comparison) roots(old, new *Schema) {
 	for i, root := range old.Roots() {
 		if other := successor(old, new, i); other != nil {
@@ -173,9 +173,9 @@ type comparison struct {
 	breaks       int // changes that are not of enums
 }
 
-// renames maps names of the old schema to those of the new one. Wire schemas count each
-// struct once, and values with one dictionary share its numbers, so a name must not
-// become two, nor two names one.
+// renames maps names of the old schema to names of the new one. A name must not become
+// two names, nor two names one: wire schemas count each struct once, and values with
+// the same dictionary share its numbers.
 type renames struct{ to, from map[string]string }
 
 // pair reports whether the name old can be renamed to the name new everywhere. If neither
@@ -227,8 +227,8 @@ func (c *comparison) structs(old, new *Struct) {
 			gone++
 			continue
 		}
-		// If there are fewer fields, those after a removed one move without a change of
-		// their own.
+		// If there are fewer fields, the fields after a removed one move, which is not
+		// a change of these fields.
 		expected := i
 		if len(new.Fields) < len(old.Fields) {
 			expected -= gone
@@ -344,8 +344,9 @@ func (c *comparison) enums(where string, old, new *Enum) {
 	}
 }
 
-// otherEnum reports the first value of old that new has not: then new is no new name
-// of old, or values have changed with the name.
+// otherEnum compares enums with different names. It reports the first old value that
+// new does not have with the same name. In that case new is a different enum, or its
+// values changed when it was renamed.
 func (c *comparison) otherEnum(where string, old, new *Enum) {
 	numbers, names := new.values()
 	for _, v := range old.Values {
@@ -389,8 +390,8 @@ func (c *comparison) sameDict(old, new string) bool {
 	return c.dicts.pair(old, new)
 }
 
-// describe is like String, but its results also differ for types of the same name that are
-// of another kind, such as a struct that became an enum.
+// describe returns String with the kind in front. So its results also differ for types
+// of the same name and different kinds, for example if a struct became an enum.
 func (t *Type) describe() string {
 	switch t.Kind {
 	case KindStruct, KindOneof, KindMultimap, KindEnum:

@@ -3,10 +3,10 @@
 
 package schema
 
-// Extend returns a schema that continues base: structs and oneofs of more that base
-// also has append their fields and choices, all others are added. Neither argument
-// changes, and base's part of the result shares nothing with base. Multimaps and
-// enums are those of base.
+// Extend returns base with the additions of more. A struct or oneof that both have gets
+// the fields or choices of more after those of base. Other structs and oneofs of more
+// are added. Multimaps and enums are those of base. Neither argument changes, and
+// base's part of the result shares only enums with base.
 //
 // spec: #evolution
 func Extend(base, more *Schema) *Schema {

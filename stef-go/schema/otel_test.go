@@ -33,8 +33,8 @@ func otel(tb testing.TB, root string) *schema.Struct {
 	return parse(tb, string(src)).Root(root)
 }
 
-// TestPublished cuts our schema to the published one: it must come out as what
-// a writer of that announces, column by column.
+// TestPublished cuts our schema to the published one. The result must have the wire
+// schema and the columns of the published schema.
 func TestPublished(t *testing.T) {
 	f := func(name string, wire schema.WireSchema, columns int, dropped map[string]int) {
 		t.Helper()

@@ -21,8 +21,8 @@ func Print(s *Schema) []byte {
 	p.doc("", s.Doc)
 	p.line("package %s", s.Package)
 	structs, multimaps, enums := s.Structs, s.Multimaps, s.Enums
-	// Each iteration takes the earliest of the three first definitions; the order
-	// within a list does not change.
+	// Each iteration prints the first of the remaining definitions of the file. The
+	// order within a list does not change.
 	for len(structs)+len(multimaps)+len(enums) > 0 {
 		p.line("")
 		switch {

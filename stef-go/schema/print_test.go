@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// TestPrintHandmade prints a schema without positions, whose comments try to
-// leave their lines.
+// TestPrintHandmade prints a schema without positions, whose comments contain line
+// breaks that could end a comment.
 func TestPrintHandmade(t *testing.T) {
 	color := &schema.Enum{Name: "Color", Values: []schema.EnumValue{{Name: "Red", Value: 1, Doc: "Red."}}}
 	choice := &schema.Struct{Name: "Choice", Oneof: true, Fields: []*schema.Field{

@@ -72,8 +72,9 @@ func TestColumns(t *testing.T) {
 		6 Record.Value.Number: float64, bits
 		7 Record.Value.Bool: bool, bits
 	`)
-	// An array is the same as another of its element type, and a multimap of
-	// its name; arrays of primitives never are.
+	// An array shares the columns of an enclosing array with the same element type, and
+	// a multimap those of an enclosing multimap with the same name. Arrays of
+	// primitives share no columns.
 	f(`struct R root { A []S M M }
 		struct S { Inner []S P []bool Q []bool } multimap M { key bool value []M }`, nil, `
 		0 R: R, bits
@@ -89,7 +90,7 @@ func TestColumns(t *testing.T) {
 		9 R.M.value: []M, bits
 		7 R.M.value[]: M, bytes = R.M
 	`)
-	// Side by side a type has columns twice; the root is part of the path.
+	// A type at two places has its columns twice. The root is part of the path.
 	f("struct R root { A S B S } struct S { X bool R []R }", nil, `
 		0 R: R, bits
 		1 R.A: S, bits

@@ -126,8 +126,8 @@ func (w WireSchema) Text() string {
 	return b.String()
 }
 
-// ParseWireText returns the wire schema that Text wrote, such as "6,3", or package fmt,
-// such as "[6 3]". It does not compare it with a schema; Keep does.
+// ParseWireText parses a wire schema that Text printed, such as "6,3", or package fmt,
+// such as "[6 3]". It does not compare the result with a schema; Keep does.
 func ParseWireText(text string) (WireSchema, error) {
 	counts := strings.Split(text, ",")
 	if inside, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inside, "]") {

@@ -28,7 +28,7 @@ func TestWireOf(t *testing.T) {
 		oneof Three { A bool B bool C bool }
 		oneof Seven { A bool B bool C bool D bool E bool F bool G bool }`,
 		"06060000010307")
-	// Arrays, multimaps and enums have no entry but are walked through.
+	// Arrays, multimaps and enums have no entry, but the walk visits their parts.
 	f(`struct R root { A []S1 B M C E }
 		multimap M { key S2 value []S3 } struct S1 { X E } struct S2 { X E Y E } struct S3 { X E Y E Z E }
 		enum E { A = 1 }`,
@@ -150,7 +150,7 @@ func TestKeep(t *testing.T) {
 	e(schema.WireSchema{5, 2}, "wire schema: entry 0 (Rec): has 5 fields, this schema has 4")
 	e(schema.WireSchema{4, 3}, "wire schema: entry 1 (PS): has 3 fields, this schema has 2")
 	e(schema.WireSchema{4, -1}, "wire schema: entry 1 (PS): has -1 fields, this schema has 2")
-	// A struct that only dropped fields lead to must not be listed.
+	// A struct that only dropped fields refer to must not be listed.
 	e(schema.WireSchema{2, 2}, "wire schema: entry 1: is left over: root Rec reaches 1 structs and oneofs")
 }
 
