@@ -13,8 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// cell is the smallest element: a number with a mark, as generated code would
-// make it.
+// cell is the smallest element: a number with a mark, like generated code.
 type cell struct {
 	node stefrt.Node
 	v    uint64
@@ -116,7 +115,7 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 			require.Zero(t, a.At(i).v, "element %d", i)
 		}
 	}
-	// The reader holds 1 0 3. Of the elements that were added again, only the 3
+	// The reader holds 1 0 3. Only 3 of the elements that were removed and added again
 	// differs from 0.
 	f([]uint64{0, 0, 1}, func(a *stefrt.Array[cell], _ *stefrt.Node) {
 		a.SetLen(1)
@@ -132,7 +131,7 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 		written(a, top)
 		a.SetLen(3)
 	})
-	// Marks of what was cut off do not come back.
+	// Marks of removed elements do not return.
 	f([]uint64{0, 0, 0}, func(a *stefrt.Array[cell], top *stefrt.Node) {
 		a.At(2).set(9)
 		a.SetLen(1)

@@ -30,10 +30,10 @@ func (d *StructDecoder) NoSuchForm() { d.Fail(bitio.FaultForm) }
 // TooMuchState latches that the state of the compact form exceeds its limit.
 func (d *StructDecoder) TooMuchState() { d.Fail(bitio.FaultState) }
 
-// Room returns an upper bound of the values that the unread data can hold.
+// Room returns an upper bound of the number of values that the unread data can hold.
 func (d *StructDecoder) Room() int {
 	if d.Fields == 0 {
-		return maxEmpty // a struct without fields takes no data
+		return maxEmpty // a struct without fields needs no bits
 	}
 	return d.Left()
 }
@@ -71,7 +71,7 @@ func (d *OneofDecoder) Reset(data []byte) {
 // NoSuchChoice latches a choice number that the stream's schema does not have.
 func (d *OneofDecoder) NoSuchChoice() { d.Fail(bitio.FaultChoice) }
 
-// Room returns an upper bound of the values that the unread data can hold.
+// Room returns an upper bound of the number of values that the unread data can hold.
 func (d *OneofDecoder) Room() int { return d.Left() }
 
 // LengthDecoder is the column of an array of composite values.
@@ -104,7 +104,7 @@ type MultimapDecoder struct {
 	Alloc *codec.Alloc
 }
 
-// Room returns an upper bound of the values that the unread data can hold.
+// Room returns an upper bound of the number of values that the unread data can hold.
 func (d *MultimapDecoder) Room() int { return d.Left() }
 
 // Pairs returns the number of pairs in a header, or 0 and false if it exceeds the

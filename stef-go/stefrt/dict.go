@@ -130,7 +130,8 @@ func (t *StructTable[T]) Spare() int {
 	return (cap(t.entries) - len(t.entries)) * int(unsafe.Sizeof(tableEntry[T]{}))
 }
 
-// Entry returns the entry of the next reference in d, or nil and latches a fault.
+// Entry reads a reference from d and returns its entry. For an invalid reference it
+// latches a fault and returns nil.
 func (t *StructTable[T]) Entry(d *codec.BitsIn) *T {
 	ref := d.ReadCompact()
 	if ref-1 >= uint64(len(t.entries)) {
@@ -138,14 +139,14 @@ func (t *StructTable[T]) Entry(d *codec.BitsIn) *T {
 		return nil
 	}
 	e := &t.entries[ref-1]
-	t.limit.Work += int64(e.size) // users of the record compare its containers
+	t.limit.Work += int64(e.size) // users of the record may compare the contents of the entry
 	return e.value
 }
 
-// Append makes v the next entry. The rule of the specification counts the content of an
-// entry. Its memory is larger: lists have objects of their own, and an entry that began as
-// a copy of a larger one has spare capacity. Readers count this memory in addition, and
-// half of the size for texts.
+// Append makes v the next entry. size is its size by the rule of the specification,
+// which counts the content of an entry. The entry needs more memory: lists are objects
+// of their own, and an entry that began as a copy of a larger one has spare capacity.
+// Append counts this memory in addition, and half of size for texts.
 func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
 	if !t.limit.Take(size + StructOverhead) {
 		d.Fail(bitio.FaultDictSize)

@@ -82,7 +82,7 @@ func TestSlot(t *testing.T) {
 	other.Insert(0, new(thing), 0)
 	other.Remember(&v.slot, other.Insert(1, v, 0))
 	f(&other, 2)
-	f(&d, 0) // it remembers the last only
+	f(&d, 0) // a slot remembers the last reference only
 
 	d.Remember(&v.slot, 1)
 	d.Restart()

@@ -17,9 +17,9 @@ import (
 // It counts a text with the rest of its piece (see codec.StringDecoder). It also returns
 // how many references it followed.
 //
-// A stream walks once for each MiB that it decodes, at most. A hostile stream can
-// make the walk visit half a million objects, so it uses no reflection, and a map only
-// for pieces of texts.
+// A stream runs this walk at most once for each MiB that it decodes. A hostile stream
+// can make the walk visit half a million objects. So the walk uses no reflection, and a
+// map only for pieces of texts.
 func sizeOf(record any) (bytes, references int) {
 	v := reflect.ValueOf(record)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
@@ -93,8 +93,8 @@ func makeShape(t reflect.Type) *shape {
 	return s
 }
 
-// ownedSize returns the memory of the objects that a value owns, elements beyond the lengths
-// of slices included, but not the texts. It expects a tree.
+// ownedSize returns the memory of the objects that a value owns, without the texts. It
+// includes elements beyond the lengths of slices. The objects must form a tree.
 func (s *shape) ownedSize(at unsafe.Pointer) (n int) {
 	switch s.kind {
 	case reflect.Pointer:

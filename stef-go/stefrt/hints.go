@@ -30,9 +30,10 @@ func hintsFor(root string, columns int) *hints {
 	return h.(*hints)
 }
 
-// writeColumns and readColumns are how many columns the last tree of a writer and of a
-// reader had. The next one mostly has the same schema. Room that a tree of a reader does
-// not use is released when the tree is complete, because the memory of idle streams counts.
+// writeColumns and readColumns are the numbers of columns of the last tree of a writer
+// and of a reader. The next tree usually has the same schema, so it starts with this
+// capacity. A complete tree of a reader releases unused capacity, because the memory of
+// idle streams counts.
 var writeColumns, readColumns atomic.Int64
 
 func (h *hints) expect(t *column.WriteTree) {

@@ -19,7 +19,7 @@ import (
 type JSON struct {
 	out   []byte
 	first bool // nothing was printed since the last Open
-	valid bool // for programs
+	valid bool // whether the output must be valid JSON
 }
 
 // StringOf returns the output of print.
@@ -36,8 +36,8 @@ func Marshal(print func(j *JSON)) ([]byte, error) {
 	return j.out, nil
 }
 
-// Unmarshal returns the error of the UnmarshalJSON methods of generated types: without
-// them encoding/json would find no fields, set nothing and return nil.
+// Unmarshal returns the error of the UnmarshalJSON methods of generated types. Without
+// these methods encoding/json would find no fields, set nothing and return nil.
 func Unmarshal(name string) error {
 	return fmt.Errorf("stef: JSON cannot be read into %s: the output of MarshalJSON is for human readers and logs", name)
 }
@@ -82,8 +82,8 @@ func (j *JSON) Text(v string) {
 	j.out = append(j.out, b...)
 }
 
-// Name prints what String of an enum returns: the name of the value in quotes, or its
-// number. Names begin with a letter.
+// Name prints v, the result of the String method of an enum: a name in quotes, or a
+// number as it is. Names begin with a letter.
 func (j *JSON) Name(v string) {
 	if v[0] >= '0' && v[0] <= '9' {
 		j.out = append(j.out, v...)
@@ -148,7 +148,7 @@ func PrintPairs[P any](j *JSON, pairs []P, key func(p P) string, value func(p P)
 	for _, p := range pairs {
 		k := key(p)
 		if j.valid && !utf8.ValidString(k) {
-			k = string([]rune(k)) // as it is printed
+			k = string([]rune(k)) // as Text prints it
 		}
 		seen[k] = true
 	}

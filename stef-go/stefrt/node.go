@@ -34,11 +34,11 @@ func PairBit(i int) uint64 {
 	return FullBit
 }
 
-// Flags at the top of a record, or of a value that is not part of one. They make
-// Write check the record before it encodes.
+// Flags in the top node of a record, or of a value that is not part of a record. They
+// make Write check a record before it encodes the record.
 const (
-	// oversize says that a multimap has, or had, more pairs than the format allows,
-	// or that all of the record has to be sent.
+	// oversize says that a multimap has, or had, more pairs than the format allows, or
+	// that the whole record must be sent.
 	oversize = 1
 	// hasLarge says that a text of LargeText bytes or more was set.
 	hasLarge = 2
@@ -166,7 +166,7 @@ func (n *Node) Inherit(shared *Node) {
 // Check visits all values of a record. It marks them as changed, and finds multimaps
 // that are too long.
 type Check struct {
-	// Measure makes the walk leave the marks as they are.
+	// Measure makes the walk only measure, without changing marks.
 	Measure bool
 	// Shared makes the walk enter the values of dictionary structs as well.
 	Shared bool
@@ -184,7 +184,7 @@ func (c *Check) Mark(n *Node, mask uint64) {
 	}
 }
 
-// Saw counts a multimap of a type.
+// Saw records the length of a multimap, if it is the longest so far.
 func (c *Check) Saw(typ string, pairs int) {
 	if pairs > c.Pairs {
 		c.Pairs, c.Multimap = pairs, typ
@@ -197,8 +197,9 @@ func (c *Check) Saw(typ string, pairs int) {
 // spec: #limits
 const PairSize = 64
 
-// LargeText is the length from which setters ask Write to check the record: shorter
-// text cannot make a record too large for a frame unless there are a thousand.
+// LargeText is the length of text from which setters make Write check the size of the
+// record. With shorter texts only, a record is too large for a frame only if it has
+// about a thousand of them.
 const LargeText = 64 << 10
 
 // NotNegative panics if a length is negative.

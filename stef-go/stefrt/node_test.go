@@ -36,7 +36,7 @@ func TestMark(t *testing.T) {
 	f(1<<3, 1<<5, 3, func(_, _, leaf *stefrt.Node) { leaf.Mark(1); leaf.Mark(2) })
 	f(1|1<<3, 1<<5, 1, func(top, _, leaf *stefrt.Node) { top.Mark(1); leaf.Mark(1) })
 
-	// Taking a mark back leaves those around.
+	// Unmark does not clear the marks of enclosing values.
 	f(1<<3, 1<<5, 0, func(_, _, leaf *stefrt.Node) { leaf.Mark(1); leaf.Unmark(1) })
 	f(1<<3, 1<<5, 2, func(_, _, leaf *stefrt.Node) { leaf.Mark(3); leaf.Unmark(1) })
 	f(1<<3, 1<<5, 0, func(_, _, leaf *stefrt.Node) {
@@ -47,7 +47,8 @@ func TestMark(t *testing.T) {
 	f(0, 0, 7, func(_, _, leaf *stefrt.Node) { leaf.SetModified(7) })
 }
 
-// TestMarkStopsAtAMark: a mark that is there says that those around are too.
+// TestMarkStopsAtAMark: if a mark is set, the marks of the enclosing values are set,
+// too.
 func TestMarkStopsAtAMark(t *testing.T) {
 	top, mid, leaf := family()
 	leaf.Mark(1)
@@ -59,8 +60,8 @@ func TestMarkStopsAtAMark(t *testing.T) {
 	require.Equal(t, uint64(1<<3), top.Modified())
 }
 
-// TestMarksInvariant: whatever is set and written, a value with marks is
-// marked in the value around it.
+// TestMarksInvariant: after any changes and writes, a value with marks is marked in its
+// enclosing value.
 func TestMarksInvariant(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	nodes := make([]stefrt.Node, 40)
@@ -141,8 +142,8 @@ func TestOversize(t *testing.T) {
 	mid.SetOversize(false)
 	require.False(t, top.Oversize())
 
-	// A value that is shared still tells, to every record that takes it; one
-	// that was a part of another with a mark that looks the same does not.
+	// A shared value keeps the result of Oversize. A value that was part of a record
+	// has no such result, even though its bit looks the same.
 	free := new(stefrt.Node)
 	free.Init(nil, 0)
 	free.SetOversize(true)

@@ -29,7 +29,7 @@ type ReadStream struct {
 	alloc codec.Alloc
 	limit codec.DictLimit
 	dicts []interface{ Restart() }
-	// tables are those of dicts that keep memory for further entries.
+	// tables are the elements of dicts that report unused capacity.
 	tables []interface{ Spare() int }
 	wire   schema.WireSchema
 	flags  stef.FrameFlags
@@ -155,11 +155,12 @@ func (s *ReadStream) begin(r io.Reader) error {
 }
 
 // schemaError returns the error of a wire schema that the reader cannot read. A stream
-// does not name its root, so another root of the package that fits is only likely.
+// does not name its root, so another root of the package that fits is only a guess.
 func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 	own := s.tree.Path(0)
 	if other := rootOf(s.roots, own, wire); other != "" {
-		// err is left out: it names a struct of own, and the count may be that of another struct.
+		// Omit err: it names a struct of own, but the count may belong to another
+		// struct.
 		return fmt.Errorf("%w: the records seem to be those of %s, not of %s: read them with %sReader; or the stream is newer than the reader",
 			stef.ErrSchema, other, own, other)
 	}
@@ -192,7 +193,7 @@ func (s *ReadStream) Stats() stef.ReaderStats {
 	}
 }
 
-// spare returns the memory that the tables of the dictionaries have for further entries.
+// spare returns the memory of the unused capacity of the dictionaries.
 func (s *ReadStream) spare() (n int) {
 	for _, t := range s.tables {
 		n += t.Spare()
@@ -217,7 +218,7 @@ func (s *ReadStream) heldState() int {
 	return s.state.Held()
 }
 
-// smallRecord is the memory of a record that is not counted.
+// smallRecord is the maximum memory of a record that StateBytes does not count.
 const smallRecord = 1 << 20
 
 // measure counts the memory that the last record added. It measures the record again if
@@ -332,19 +333,20 @@ func AtReadRestart(s *ReadStream, f ReadState) {
 // Faulty reports whether the record being decoded is invalid.
 func Faulty(s *ReadStream) bool { return s.fault.Code != bitio.FaultNone }
 
-// Added counts memory that a record took besides what its decoders took.
+// Added counts memory that a record needs in addition to the memory that its decoders
+// count.
 func Added(s *ReadStream, n int) { s.added += int64(n) }
 
 // Worked counts bytes that were copied, hashed or compared for a record, although the
 // stream has few bytes for them, or none.
 func Worked(s *ReadStream, n int) { s.limit.Work += int64(n) }
 
-// workPerByte is how many bytes that were copied, hashed or compared count as much as one
-// that was allocated.
+// workPerByte is the number of copied, hashed or compared bytes that count as one
+// allocated byte.
 const workPerByte = 8
 
-// workPerReference is how many copied bytes count as much as a reference that the walk
-// of sizeOf follows, which mostly misses the cache.
+// workPerReference is the number of copied bytes that count as much as one reference
+// that sizeOf follows. Following a reference mostly misses the cache.
 const workPerReference = 128
 
 // nextFrame reads frames until one has records. An idle stream waits in it, so its

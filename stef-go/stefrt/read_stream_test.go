@@ -44,7 +44,7 @@ type reader interface {
 	Close()
 }
 
-// openAs turns the constructor of a generated reader into that of any.
+// openAs converts the constructor of a generated reader to one of the interface.
 func openAs[R reader](open func(io.Reader, ...stef.ReaderOption) (R, error)) func(io.Reader, ...stef.ReaderOption) (reader, error) {
 	return func(src io.Reader, options ...stef.ReaderOption) (reader, error) { return open(src, options...) }
 }
@@ -59,8 +59,8 @@ func kindOf[R reader](t testing.TB, fixture, root string, open func(io.Reader, .
 	return kind{s.Root(root), openAs(open)}
 }
 
-// frame is a frame by the columns that have data: paths below the root without
-// its name, and their bytes in hexadecimal.
+// frameText is a frame, given by the columns that have data: paths below the root
+// without its name, and bytes in hexadecimal.
 type frameText struct {
 	flags   byte
 	records uint64
@@ -205,8 +205,7 @@ func TestReadErrors(t *testing.T) {
 	f(plain, stef.ErrCorrupt, 0, "", unread, frameText{0, 0, columns("", "00")})
 }
 
-// TestReadFrameErrors: what is wrong with a frame as a whole belongs to no
-// record.
+// TestReadFrameErrors: errors of a frame as a whole have no record number.
 func TestReadFrameErrors(t *testing.T) {
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	head, _ := plain.stream(t, good(2, "00 00 00"))

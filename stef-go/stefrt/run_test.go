@@ -13,9 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// A long run costs a time in proportion to its records, even if a consumer asks for
-// it at every record. The work is counted, so that the test does not depend on the
-// speed of the machine.
+// The time for a long run is proportional to its records, even if a consumer calls Run
+// at every record. The test counts the work, so that it does not depend on the speed of
+// the machine.
 func TestRunIsLinear(t *testing.T) {
 	const records, period = 50_000, 10_000
 	var b bytes.Buffer
@@ -37,7 +37,7 @@ func TestRunIsLinear(t *testing.T) {
 		next := min((i/period+1)*period, i+1+int(r.BufferedRecords())) // the record that ends the run
 		require.Equal(t, next-i-1, r.Run(fields), "record %d", i)
 		require.Equal(t, r.Run(fields), r.Run(fields))
-		if i%2 == 0 { // other fields do not disturb
+		if i%2 == 0 { // calls for other fields do not replace the run
 			r.Run(fields | scalars.PlainFieldSigned)
 			r.Run(0)
 		}

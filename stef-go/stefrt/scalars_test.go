@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// primitives is what arrays of primitive values have in common. V is how a value
-// is given.
+// primitives is the common interface of arrays of primitive values. V is the type that
+// their setters receive.
 type primitives[A any, V any] interface {
 	*A
 	Init(parent *stefrt.Node, bit uint64)
@@ -136,7 +136,7 @@ func TestSetValues(t *testing.T) {
 	require.Zero(t, a.Len())
 }
 
-// TestFloat64sBits: floats are their bits.
+// TestFloat64sBits: floats are compared by their bits.
 func TestFloat64sBits(t *testing.T) {
 	var top stefrt.Node
 	top.Init(nil, 0)
@@ -161,7 +161,7 @@ func TestFloat64sBits(t *testing.T) {
 	require.False(t, stefrt.SameFloat(0, math.Copysign(0, -1)))
 }
 
-// TestByteRunsCopy: runs are copied in both directions of time.
+// TestByteRunsCopy: values are copied when they are set and when the array is copied.
 func TestByteRunsCopy(t *testing.T) {
 	var a stefrt.ByteRuns
 	v := []byte("ab")

@@ -211,7 +211,7 @@ func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 	}
 	top.SetOversize(false)
 	if s.pending > 0 && s.tree.Size()+c.Text > maxRecordText {
-		return s.endFrame(s.restart()) // the record has a frame of its own
+		return s.endFrame(s.restart()) // the record begins the next frame
 	}
 	return nil
 }
@@ -281,7 +281,7 @@ func (s *WriteStream) Flush() error {
 	return s.endFrame(s.restart())
 }
 
-// endFrame writes the frame; next are the flags of the one after it.
+// endFrame writes the frame. next are the flags of the frame after it.
 //
 // spec: #restart
 func (s *WriteStream) endFrame(next stef.FrameFlags) error {

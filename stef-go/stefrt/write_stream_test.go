@@ -118,7 +118,7 @@ func TestFrameSize(t *testing.T) {
 		"little": func(r *scalars.Plain, i int) {},
 	}
 	for name, fill := range fills {
-		// Every record in a frame of its own tells how large records are.
+		// Write each record into a frame of its own to measure the records.
 		largest := 0
 		sizes := func(limit, records int) (frames [][]byte) {
 			var dst chunks
@@ -136,7 +136,7 @@ func TestFrameSize(t *testing.T) {
 			require.Equal(t, 1, records, name)
 			largest = max(largest, size)
 		}
-		const table = 7 * 45 // the most that sizes and counts take
+		const table = 7 * 45 // the maximum size of the size table and the counts
 		for _, limit := range []int{10, 100, 1000, 10_000, 100_000} {
 			frames := sizes(limit, 4000)
 			for i, f := range frames {
@@ -278,7 +278,7 @@ func TestOversizeRecords(t *testing.T) {
 		require.ErrorContains(t, err, "record 2: ")
 		require.ErrorContains(t, err, "a multimap Ints of 1024 pairs, at most 1023")
 	}
-	// Nothing of it was written, and the writer goes on.
+	// Nothing of the record was written, and the writer continues.
 	ints.SetLen(1)
 	ints.Set(0, 4, 5)
 	require.NoError(t, w.Write())
@@ -343,8 +343,8 @@ func TestWithSchema(t *testing.T) {
 	f(false, schema.WireSchema{3, 9, 1})
 }
 
-// TestAnnouncedSchema: a schema is announced if it is not the one of streams
-// that announce none, or if that is asked for.
+// TestAnnouncedSchema: a schema is announced if it differs from the schema that readers
+// assume, or if the option requires it.
 func TestAnnouncedSchema(t *testing.T) {
 	f := func(announced bool, options ...stef.WriterOption) {
 		t.Helper()
@@ -381,7 +381,7 @@ func TestWriterReset(t *testing.T) {
 	require.Equal(t, first.stream(), second.stream())
 }
 
-// recordSink is a destination that asks for record ids.
+// recordSink is a destination that implements stef.RecordWriter.
 type recordSink struct {
 	chunks
 	lasts []uint64
