@@ -13,8 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// complete returns an error if the constructor of a type below rec, a record of the root,
-// is missing. Mutators would change fewer things without it, and no test would notice.
+// complete returns an error if the constructor of a type below rec, a record of the
+// root, is missing. Without the constructor, mutators would change fewer things, and no
+// test would detect that.
 func (r *Root) complete(rec any) error {
 	w := constructorWalk{root: r, seen: map[reflect.Type]bool{}}
 	w.visit(&schema.Type{Kind: schema.KindStruct, Struct: r.Schema}, reflect.TypeOf(rec))
@@ -60,8 +61,8 @@ func resultOf(v reflect.Type, name string) reflect.Type {
 	return method(reflect.Zero(v), name).Type().Out(0)
 }
 
-// missingConstructors returns what complete reports about the roots. Roots without any
-// constructor are not for mutators.
+// missingConstructors returns the errors of complete for the roots. It skips roots
+// without any constructor, because they are not used with mutators.
 func missingConstructors(tb testing.TB, roots []*Root) (all []string) {
 	tb.Helper()
 	for _, r := range roots {
@@ -75,7 +76,7 @@ func missingConstructors(tb testing.TB, roots []*Root) (all []string) {
 		if err := r.complete(w.Record()); err != nil {
 			all = append(all, fmt.Sprintf("root %s: %v", r.Schema.Name, err))
 		}
-		_ = w.Close() // wrote no record
+		_ = w.Close() // no record was written
 	}
 	return all
 }

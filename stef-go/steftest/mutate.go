@@ -59,7 +59,8 @@ type mutatedStream struct {
 	twinned *dynamic.Struct
 }
 
-// resume writes another stream, whose record begins with that of the last one.
+// resume begins another stream, whose record continues that of the last stream, and
+// writes to it.
 func (e *mutatedStream) resume(r *Root, rnd random, pool *Pool) error {
 	next := mutatedStream{setting: e.setting}
 	var err error

@@ -94,7 +94,7 @@ func (m *Mutator) multimap(t *schema.Multimap, v reflect.Value, old *dynamic.Mul
 	case n < 3:
 		setLen(m.resize(len(c.Pairs), maxPairs))
 	case n < 4:
-		// Shrunk and grown again: the removed pairs are lost.
+		// Shrink and grow again. The new pairs have initial keys and values.
 		before := len(c.Pairs)
 		setLen(m.IntN(before + 1))
 		setLen(before)

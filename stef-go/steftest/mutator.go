@@ -25,8 +25,8 @@ type Mutator struct {
 	rec  reflect.Value
 	want *dynamic.Struct
 	pool *Pool
-	// private are the values that were edited in the record. stale are those of them that
-	// were replaced later.
+	// private are the values that were edited in the record. stale are values from
+	// private that other values have replaced.
 	private map[unsafe.Pointer]bool
 	stale   []typedValue
 }
@@ -201,7 +201,7 @@ func (m *Mutator) dict(t *schema.Type, name string, v reflect.Value, held *dynam
 		m.addShared(t, sharedValue{free, value.(*dynamic.Struct)})
 		return value.(*dynamic.Struct)
 	case n < 6 && held != nil:
-		// Set the present value, which does not become shared by that.
+		// Set the present value again, which does not make it shared.
 		call(v, "Set"+name, call(v, name))
 		return held
 	case n < 7:
@@ -226,8 +226,8 @@ func (m *Mutator) dict(t *schema.Type, name string, v reflect.Value, held *dynam
 	return m.change(t, part, held, depth).(*dynamic.Struct)
 }
 
-// replace sets a field that holds a dictionary struct and keeps the value it
-// had, if that was private to the record.
+// replace sets a field that holds a dictionary struct. It adds the old value to stale
+// if that was private to the record.
 func (m *Mutator) replace(t *schema.Type, name string, v, with reflect.Value) {
 	before := call(v, name)
 	call(v, "Set"+name, with)

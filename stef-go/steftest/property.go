@@ -18,9 +18,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// AllRoots fails if the generated code has roots that are not among those that are passed,
-// all of one package, and names them. No other property notices a root without a test.
-// It also names the constructors that are missing in all roots that have some.
+// AllRoots fails if the package of the generated code has roots that were not passed,
+// and names them. No other property notices a root without a test. AllRoots also names
+// missing constructors, except for roots without any constructor.
 func AllRoots(tb testing.TB, root *Root, others ...*Root) {
 	tb.Helper()
 	names, err := root.names()

@@ -36,7 +36,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// failure is a testing.TB that keeps how a test failed.
+// failure is a testing.TB that records how a test failed.
 type failure struct {
 	testing.TB
 	message string
@@ -68,8 +68,7 @@ func TestAllRoots(t *testing.T) {
 		"root Plain: constructors are missing, pass them to NewRoot: scalars.NewMaybe, scalars.NewLists", fails(t, both, some))
 }
 
-// fails runs a property that has to fail with one of some seeds and returns
-// how it did.
+// fails runs a property that must fail with one of some seeds, and returns the failure.
 func fails(tb testing.TB, property func(tb testing.TB, r *steftest.Root, seed uint64), root *steftest.Root) string {
 	f := &failure{TB: tb}
 	for seed := range uint64(30) {
@@ -85,7 +84,7 @@ func fails(tb testing.TB, property func(tb testing.TB, r *steftest.Root, seed ui
 	return f.message
 }
 
-// brokenWriter writes what is not as it should be.
+// brokenWriter is a writer with an error.
 type brokenWriter struct {
 	steftest.Writer[any]
 	write func(w steftest.Writer[any]) error
@@ -177,7 +176,7 @@ func TestPropertiesFail(t *testing.T) {
 			return make(dst, append(options, stef.WithUserData(nil))...)
 		}
 	}, "RoundTrip", "Evolve", "Mutate")
-	// A wrong idea of what streams without a schema are in.
+	// A wrong schema of streams that announce none.
 	f(func(root *steftest.Root) { root.Base = otelstef.MetricsSchema() }, "RoundTrip")
 }
 

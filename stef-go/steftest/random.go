@@ -18,9 +18,10 @@ type Shape struct {
 	// Depth is the maximum number of levels of structs, oneofs, multimaps and arrays
 	// in a record. 0 means 10.
 	Depth int
-	// Wide is how many of a thousand multimaps and arrays are wider than 62 pairs,
-	// the maximum for which a multimap can send values alone, and up to the limit of
-	// 1023. 0 means 2; a negative value means none.
+	// Wide is how many of a thousand multimaps and arrays have more than 62 and up to
+	// 1023 pairs or elements. 62 is the maximum number of pairs whose changed values a
+	// multimap can send without keys, and 1023 is the limit. 0 means 2; a negative
+	// value means none.
 	Wide int
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// sights are what was seen in values, by where: a field, a choice, presence and
-// absence, the edges of a kind.
+// sights are the features that occurred in values, by location: a field, a choice,
+// presence and absence, the edge cases of a kind.
 type sights map[string]bool
 
 func (s sights) see(format string, args ...any) { s[fmt.Sprintf(format, args...)] = true }
@@ -94,7 +94,7 @@ func lengthClass(n int) string {
 	return "wide"
 }
 
-// expect lists what a run of values of type t should show.
+// expect lists the features that a run of values of type t should have.
 func (s sights) expect(t *schema.Type, where string, seen map[any]bool) {
 	switch t.Kind {
 	case schema.KindStruct, schema.KindOneof:

@@ -45,11 +45,11 @@ type Root struct {
 	Schema *schema.Struct
 	// Base is the wire schema of streams that announce none.
 	Base schema.WireSchema
-	// Known is the wire schema of all that the generated code knows, if that is more
-	// than Schema.
+	// Known is the wire schema of all fields that the generated code knows, if it knows
+	// more than Schema has.
 	Known schema.WireSchema
-	// NewWriter and NewReader are those of the generated code, with records
-	// as any.
+	// NewWriter and NewReader call the functions of the generated code. Their records
+	// have the type any.
 	NewWriter func(io.Writer, ...stef.WriterOption) (Writer[any], error)
 	NewReader func(io.Reader, ...stef.ReaderOption) (Reader[any], error)
 
@@ -58,10 +58,10 @@ type Root struct {
 	names func() ([]string, error)
 }
 
-// NewRoot connects a root struct with its generated writer and reader. base is
-// the wire schema of streams that announce none; nil is all of root.
-// constructors are functions such as otelstef.NewResource, those of all structs, oneofs
-// and multimaps below root. Mutators need them to make values that are not part of a
+// NewRoot connects a root struct with its generated writer and reader. base is the wire
+// schema of streams that announce none; nil is all of root. constructors are the
+// generated constructors, such as otelstef.NewResource, of all structs, oneofs and
+// multimaps below root. Mutators need them to make values that are not part of a
 // record: Mutate, SelfContained and NewMutator fail if one is missing.
 func NewRoot[R any, W Writer[R], D Reader[R]](root *schema.Struct, base schema.WireSchema,
 	newWriter func(io.Writer, ...stef.WriterOption) (W, error),

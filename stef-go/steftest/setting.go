@@ -20,7 +20,7 @@ type setting struct {
 	frame, dict int // 0 is the default
 	restart     stef.FrameFlags
 	wire        schema.WireSchema // nil is the whole schema
-	announce    bool              // the schema in any case
+	announce    bool              // always announce the schema
 	userData    map[string]string
 }
 

@@ -44,7 +44,8 @@ func TestValue(t *testing.T) {
 		"point":{"start_timestamp":"0","timestamp":"0","value":{"type":"histogram","histogram":{"count":"0","sum":null,"min":null,
 			"max":{"v":"0.5","bits":"3fe0000000000000"},"bucket_counts":[]}},"exemplars":[],"flags":"5"}}`)
 
-	// Only envelope and metric, of which only the name and no envelope at all.
+	// The stream keeps only the envelope without fields, and the metric with only its
+	// name.
 	kept, err := schema.Keep(root.Schema, schema.WireSchema{2, 0, 1})
 	require.NoError(t, err)
 	f(kept, `{"envelope":{},"metric":{"name":"requests"}}`)
@@ -89,8 +90,8 @@ func TestWrongRecord(t *testing.T) {
 	})
 }
 
-// TestFollower reads a stream by its marks, and one of which it is told the
-// wrong thing.
+// TestFollower reads a stream by its marks. A second follower, which misses records,
+// must return wrong values.
 func TestFollower(t *testing.T) {
 	root := metricsRoot(t)
 	recs := steftest.Records(1, root.Schema, 50, steftest.Shape{})
