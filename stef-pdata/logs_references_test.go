@@ -59,7 +59,11 @@ func (r *random) repeating(n, broken int) plog.Logs {
 			lr.Attributes().PutDouble("uptime", uptime)
 			lr.Body().SetStr(fmt.Sprintf("%s: %.3f: [GC %d", local.Format("2006-01-02T15:04:05.000-0700"), uptime, r.IntN(100)))
 		case 5:
-			lr.Attributes().PutDouble("uptime", uptime)
+			if r.one(2) {
+				lr.Attributes().PutDouble("uptime", uptime)
+			} else {
+				lr.Attributes().PutEmptySlice("uptime").AppendEmpty().SetDouble(uptime)
+			}
 			lr.Body().SetStr(fmt.Sprintf("%s INFO up %v s %d", strings.Replace(local.Format("2006-01-02 15:04:05.000"), ".", ",", 1), uptime, r.IntN(100)))
 		case 6:
 			lr.Attributes().PutDouble("uptime", uptime)

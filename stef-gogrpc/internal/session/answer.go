@@ -39,7 +39,7 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 	}
 	if s.settled > before {
 		s.answers.Settle(s.settled)
-		m.empty = 0
+		m.notRefused()
 	}
 	if s.state == IsDraining && s.pending.len == 0 {
 		out.add(Decision{Kind: WakeWatcher, Stream: s})
@@ -139,7 +139,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	s.empty = cause.Class == Refused && end.SentTo == 0 && s.reason == CloseLost // not by this end
 	switch deliberate := cause.Class == Refused && cause.Deliberate; {
 	case !deliberate:
-		m.empty = 0
+		m.notRefused()
 	case s.empty:
 		m.refusedEmpty(cause, now)
 	}

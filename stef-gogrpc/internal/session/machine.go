@@ -166,6 +166,15 @@ func (m *Machine) refusedEmpty(f *Fault, now time.Time) {
 	}
 }
 
+// notRefused records that the peer answered batches, or ended a stream for a reason that does
+// not concern the data: batches wait for a stream again.
+func (m *Machine) notRefused() {
+	m.empty = 0
+	if m.refused != nil && m.refused.Class == Refused {
+		m.refused = nil
+	}
+}
+
 // Shutdown makes the session accept no more batches, send those it has, and retire
 // its streams.
 func (m *Machine) Shutdown(now time.Time, out *Decisions) {

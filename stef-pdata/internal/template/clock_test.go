@@ -52,3 +52,29 @@ func TestClockOfOtherTimes(t *testing.T) {
 		require.False(t, ok, text)
 	}
 }
+
+// Texts with parts of clocks, and cut ones, are searched without a panic. What is found stands
+// for what the text has there.
+func TestClockOfAnyText(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 6))
+	const unixNano = 1482161509123400000 // 2016-12-19T15:31:49.1234Z
+	parts := []string{"Mon Dec 19 ", "2016-12-19T", "2016-12-19 ", "2016/12/19 ", "19/Dec/2016:", "Dec 19 ", "15:31:49", "16:31:49", ":", ".123", ",1234", ".",
+		" 2016", "2016", "Z", "+0100", "+01:00", " +0000", " ", "-", "9", "a"}
+	f := func(text string) {
+		format, at, ok := Clock(text, 0, unixNano)
+		if !ok {
+			return
+		}
+		stands, ok := otelstef.AppendClock(nil, format, unixNano)
+		require.True(t, ok, "%q", text)
+		require.Equal(t, string(stands), text[at.From:at.To], "%q", text)
+	}
+	f("Mon Dec 19 15:31:49.1234")
+	for range 300_000 {
+		text := ""
+		for range 1 + r.IntN(7) {
+			text += parts[r.IntN(len(parts))]
+		}
+		f(text[:len(text)-r.IntN(min(len(text), 4))])
+	}
+}

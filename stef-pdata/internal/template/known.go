@@ -71,13 +71,14 @@ func (k *Known) forget() {
 	k.attributes, k.candidates = k.attributes[:0], k.candidates[:0]
 }
 
-// list returns the attributes.
+// list returns the attributes. For an array of one text or integer it has the element,
+// because references to attributes stand for that. They do not do so for a double.
 func (k *Known) list() []pcommon.Value {
 	if !k.collected {
 		k.collected = true
 		k.attributes = k.attributes[:0]
 		for _, v := range k.record.Attributes().All() {
-			if v.Type() == pcommon.ValueTypeSlice && v.Slice().Len() == 1 {
+			if v.Type() == pcommon.ValueTypeSlice && v.Slice().Len() == 1 && v.Slice().At(0).Type() != pcommon.ValueTypeDouble {
 				v = v.Slice().At(0)
 			}
 			k.attributes = append(k.attributes, v)
