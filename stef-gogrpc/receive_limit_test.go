@@ -36,7 +36,8 @@ func grpcMessage(n int) []byte {
 	return append(b, make([]byte, n)...)
 }
 
-// countedConn is a connection that was read in pieces of some length.
+// countedConn returns a connection whose incomplete messages l counts. receive counts b as if
+// it was read from the connection, and send writes b to it, both in pieces of the given length.
 func countedConn(t testing.TB, l *ReceiveLimit) (c *limitedConn, receive, send func(b []byte, piece int)) {
 	local, remote := net.Pipe()
 	go func() { // discard the bytes that the server writes

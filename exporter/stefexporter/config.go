@@ -89,9 +89,9 @@ type StefConfig struct {
 	// Compression is zstd or none. If empty, the compression of the top level
 	// applies, or zstd.
 	Compression configcompression.Type `mapstructure:"compression"`
-	// CompressionLevel is auto, fastest, default, better or best. The level auto is
-	// for streams in the compact form: fastest for traces, and for metrics and logs until
-	// frames are large. All other streams have the level default.
+	// CompressionLevel is auto, fastest, default, better or best. In the compact form,
+	// auto is fastest for traces and logs; for metrics it is fastest until a frame is large,
+	// then default. In other forms, auto is default.
 	CompressionLevel string `mapstructure:"compression_level"`
 	// Checksums ends the zstd data of each frame with a checksum, which receivers
 	// verify.

@@ -172,8 +172,8 @@ func TestRoundTripIsPrecise(t *testing.T) {
 	f(200*time.Millisecond, 4)
 }
 
-// bareLateness returns the delay of n pairs of alarms, one for each direction,
-// beyond the time they were set to, sorted.
+// bareLateness sets two alarms, one after the other, n times: one for each direction of a
+// round trip. It returns how much longer than trip each pair took, sorted.
 func bareLateness(trip time.Duration, n int) (late []time.Duration) {
 	a := newAlarm()
 	defer a.stop()

@@ -26,8 +26,8 @@ type field struct {
 	form bool
 }
 
-// formDoc prints a warning to a field that belongs to the form, because programs must not use
-// it.
+// formDoc prints a comment above a field of the compact form. It warns programs not to use the
+// field.
 func (f *field) formDoc(pr *printer) {
 	pr.If(f.form, "// It belongs to the compact form: the writer sets it. Programs must not use it.")
 }

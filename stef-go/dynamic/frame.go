@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// maxFrame limits both sizes of a frame.
+// maxFrame limits the uncompressed and the compressed size of a frame, in bytes.
 //
 // spec: #limits
 const maxFrame = 64 << 20

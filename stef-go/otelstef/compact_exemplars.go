@@ -285,8 +285,9 @@ func (f *metricsReaderForm) leaveRecord(list *stefrt.Array[Exemplar]) {
 	stefrt.Worked(&f.reader.ReadStream, work)
 }
 
-// copySent copies the exemplars of the record, all of which were sent, to copies unless it
-// is nil. It returns what restoreExemplars returns.
+// copySent does what restoreExemplars does when all exemplars of the point were sent and are
+// in list already. It copies them to copies, unless copies is nil, and returns the same
+// results.
 func (f *metricsReaderForm) copySent(list *stefrt.Array[Exemplar], copies []exemplarCopy) (counted int, ok bool) {
 	ok = true
 	for i := range list.Len() {

@@ -12,8 +12,8 @@ import (
 // signal describes the compact form of one root.
 type signal struct {
 	root string
-	// compact lists the fields that a stream in the compact form keeps, as PATH TYPE;
-	// see find.
+	// compact lists the fields that mark the compact form, one PATH TYPE a line; find explains
+	// the paths. A stream is in the compact form only if it has all of them.
 	compact string
 	// read lists the other fields that the conversion reads.
 	read string

@@ -115,7 +115,8 @@ func (s *Spans) forgetNames() {
 	s.habits = nil
 }
 
-// habitsOf finds the habits of a name, in writers.
+// habitsOf finds the habits of a name for a writer. It hashes the first and the last bytes of
+// the name.
 func (s *Spans) habitsOf(name string) *habits {
 	if s.habits != nil && s.habits.name == name {
 		return s.habits
@@ -124,8 +125,9 @@ func (s *Spans) habitsOf(name string) *habits {
 	return s.recentHabits(first+3*last+uint64(len(name)), name)
 }
 
-// habitsAt finds the habits of a name, in readers. It hashes the address of the name:
-// equal names mostly have the same address, because they are entries of a dictionary.
+// habitsAt finds the habits of a name for a reader. It hashes the address of the name, not
+// the text: equal names mostly have the same address, because they are entries of a
+// dictionary.
 func (s *Spans) habitsAt(name string) *habits {
 	return s.recentHabits(uint64(uintptr(unsafe.Pointer(unsafe.StringData(name)))), name)
 }
@@ -349,8 +351,9 @@ func (s *Spans) takeTimes(f *SpanFields, base uint64, x *Span) bool {
 	return true
 }
 
-// takeEvents takes the times of a span that has events or far times. The far times follow
-// the codes of the events.
+// takeEvents takes the times of a span that has events, or whose start or duration is
+// codeFar. f.Times has the codes of the events, and then a value for each codeFar: of the
+// start, of the duration and of the events.
 func (s *Spans) takeEvents(f *SpanFields, base, start, duration uint64, x *Span) bool {
 	codes, events := x.Times, f.Times
 	if len(events) < len(codes) {

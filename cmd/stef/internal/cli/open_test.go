@@ -284,7 +284,8 @@ func TestZeros(t *testing.T) {
 	}
 }
 
-// Cat and stat read OTLP as the stream that convert writes for it.
+// Cat prints for OTLP what it prints for the stream that convert makes of it. Stat prints the
+// same figures for both, except for its lines about OTLP.
 func TestOTLPFiles(t *testing.T) {
 	dir, recording := folder(t)
 	streamed := filepath.Join(dir, "x.stef")
