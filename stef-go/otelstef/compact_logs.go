@@ -418,7 +418,7 @@ func (f *logsReaderForm) undo(s *Logs) bool {
 		total = f.values.undo(dst, f.wire.refers)
 	}
 	if dst.body.typ != LogBodyTypeTemplate && len(f.references.sent) == 0 {
-		return total <= maxReferences
+		return total <= ReferencedBytes
 	}
 	return f.references.undo(dst, total)
 }

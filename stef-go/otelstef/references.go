@@ -93,8 +93,9 @@ func formatted(dst []byte, r *LogRecord, text string) ([]byte, bool) {
 	return dst, false
 }
 
-// maxReferences is the maximum total length of the texts of the references of a record.
-const maxReferences = 1 << 20
+// ReferencedBytes is the maximum total length of the texts that the references of a record
+// stand for. A reader refuses a record with more.
+const ReferencedBytes = 1 << 20
 
 // references replaces the references in the parameters of a body by their text. The
 // reader keeps the parameters that were sent, because the next record may not change
@@ -154,7 +155,7 @@ func (f *references) undo(r *LogRecord, total int) bool {
 	body := &r.body
 	if body.typ != LogBodyTypeTemplate {
 		f.reset()
-		return total <= maxReferences
+		return total <= ReferencedBytes
 	}
 	t := &body.box.template
 	decoded := r.node.Modified()&LogRecordFieldBody != 0
@@ -168,7 +169,7 @@ func (f *references) undo(r *LogRecord, total int) bool {
 	}
 	body.node.SetModified(0)
 	if f.found == 0 {
-		return total <= maxReferences
+		return total <= ReferencedBytes
 	}
 	return f.replace(r, &t.params, total)
 }
@@ -217,7 +218,7 @@ func (f *references) replace(r *LogRecord, m *BodyParams, total int) bool {
 		f.text = text
 		total += len(own) + len(text) - from
 		switch {
-		case total > maxReferences:
+		case total > ReferencedBytes:
 			return false
 		case len(text) == from:
 			m.SetValue(i, own)

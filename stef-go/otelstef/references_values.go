@@ -97,7 +97,7 @@ func (f *valueReferences) attributes(r *LogRecord, body *BodyValue) {
 	before := len(f.replaced)
 	for i, p := range a.pairs {
 		v := &p.value
-		if v.typ != AnyValueTypeString || len(v.str) < 2 || v.str[0] != 0 || f.total > maxReferences {
+		if v.typ != AnyValueTypeString || len(v.str) < 2 || v.str[0] != 0 || f.total > ReferencedBytes {
 			continue
 		}
 		if v.str[:2] == ReferenceKey {
@@ -124,7 +124,7 @@ func (f *valueReferences) body(r *LogRecord, m *BodyMap) {
 		switch {
 		case v.typ == BodyValueTypeMap:
 			f.body(r, &v.box.mapField)
-		case v.typ == BodyValueTypeString && len(v.str) > 1 && v.str[0] == 0 && f.total <= maxReferences:
+		case v.typ == BodyValueTypeString && len(v.str) > 1 && v.str[0] == 0 && f.total <= ReferencedBytes:
 			before := len(f.replaced)
 			if f.prepare(&v.str, r); len(f.replaced) > before {
 				v.node.Mark(1)

@@ -35,6 +35,7 @@ type references struct {
 	wrote, clash bool
 
 	record     plog.LogRecord
+	replaced   int // bytes of the texts of the log record that references replace
 	ids        [2]idText
 	time       []byte
 	pairs      []bodyPair // of the structured body
@@ -71,6 +72,10 @@ const (
 	// such a key, in bytes. Both bound the memory of a stream.
 	maxHabits   = 1 << 10
 	maxHabitKey = 1 << 8
+	// maxReplaced is the maximum number of bytes that references in attributes and structured
+	// bodies replace in a log record. The other half of what a reader accepts is for
+	// parameters.
+	maxReplaced = otelstef.ReferencedBytes / 2
 	// minReferred is the minimum length of a text that is replaced. Shorter ones rarely
 	// differ from record to record.
 	minReferred = 8
@@ -144,7 +149,7 @@ func (r *references) reset() {
 // begin begins a log record, and reports whether to examine it.
 func (r *references) begin(lr plog.LogRecord) bool {
 	r.records++
-	r.wrote, r.clash = false, false
+	r.wrote, r.clash, r.replaced = false, false, 0
 	if r.known == 0 && r.records > searchFirst && r.records%searchEvery != 0 {
 		return false
 	}
@@ -200,6 +205,9 @@ func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) 
 	if h == nil {
 		return text
 	}
+	if r.replaced+len(text) > maxReplaced {
+		return text
+	}
 	h.seen++
 	switch {
 	case h.ref != "" && r.matches(h.ref, text):
@@ -222,6 +230,7 @@ func (r *references) refer(t *habitTable, i int, key, text string, toBody bool) 
 		r.known++
 	}
 	r.wrote = true
+	r.replaced += len(text)
 	return h.ref
 }
 

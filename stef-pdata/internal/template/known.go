@@ -155,7 +155,7 @@ func (k *Known) prefix(text, ref string) int {
 		}
 		switch v := list[ref[2]]; v.Type() {
 		case pcommon.ValueTypeStr:
-			if s := v.Str(); s != "" && strings.HasPrefix(text, s) {
+			if s := v.Str(); s != "" && len(s) <= maxKnownText && strings.HasPrefix(text, s) {
 				return len(s)
 			}
 			return -1
@@ -180,7 +180,10 @@ const (
 	// searches for candidates in a text. Without these limits, a text that repeats short
 	// attributes would take a time that grows with the square of its length.
 	maxFound = 64
-	maxLooks = 512
+	// maxKnownText is the size of the longest text of an attribute that a reference replaces. All
+	// references of a body may replace half of what a reader accepts.
+	maxKnownText = otelstef.ReferencedBytes / 2 / maxFound
+	maxLooks     = 512
 )
 
 var (
@@ -242,7 +245,7 @@ func (k *Known) collect(text string) {
 	for i, v := range k.list()[:min(len(k.list()), maxKnown)] {
 		switch v.Type() {
 		case pcommon.ValueTypeStr:
-			if s := v.Str(); len(s) >= minKnownText && len(s) <= MaxTemplate {
+			if s := v.Str(); len(s) >= minKnownText && len(s) <= maxKnownText {
 				k.candidates = append(k.candidates, candidate{text: s, ref: attributeRefs[i]})
 			}
 		case pcommon.ValueTypeInt:
