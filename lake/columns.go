@@ -36,7 +36,8 @@ type columns struct {
 // number.
 const maxElements = 1 << 24
 
-// span returns the range of the elements of a row, and counts them.
+// span returns the range of the elements of a row. It panics if the rows of the batch so
+// far have more than maxElements elements.
 func (c *columns) span(from, to int64) (int, int) {
 	if c.left -= int(to - from); c.left < 0 || to < from {
 		panic(&limitReached{fmt.Sprintf("a batch has more than %d elements of lists and maps", maxElements)})

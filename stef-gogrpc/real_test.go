@@ -31,8 +31,9 @@ import (
 
 // TestConnectionAgeOverTCP: servers that close old connections cause no failed
 // sends. It uses real sockets, because there a connection can end in several ways.
-// Streams live longer than connections. After the grace period, a gRPC server
-// keeps a connection open for one more second without answering on it.
+// The session does not replace streams by age, so they last until their connections
+// get old. After the grace period, a gRPC server keeps a connection open for one more
+// second without answering on it.
 func TestConnectionAgeOverTCP(t *testing.T) {
 	x := newSink()
 	server, err := stefgrpc.NewServer(stefgrpc.WithAckInterval(time.Millisecond))

@@ -27,7 +27,7 @@ func randomText(r *rand.Rand) string {
 		"\x00LX00@", "\x00LTj0@", "\x00LT0Z", "\x00d\x000", "\x00d\x013", "\x00d\x02:", "\x00d\xff1", "\x00d\x00")
 }
 
-// randomReferences changes a log record whose texts are often references.
+// randomReferences changes a log record at random. Many of its new texts are references.
 func randomReferences(r *rand.Rand, log *otelstef.LogRecord) {
 	log.SetTime(pick(r, start+uint64(r.IntN(5))*second, start+r.Uint64N(second), 0, math.MaxUint64))
 	log.SetTraceID(pick(r, nil, []byte("trace-1-------16"), []byte("trace-2-------16"), []byte("odd")))

@@ -33,7 +33,8 @@ func BenchmarkNewSeries(b *testing.B) {
 	}
 }
 
-// BenchmarkLines measures generated lines of logs, in most of which several words never repeat.
+// BenchmarkLines measures generated lines of logs. Lines of most kinds have several words that
+// rarely or never occur in other lines, such as ids.
 func BenchmarkLines(b *testing.B) {
 	for _, kind := range dataset.LineKinds {
 		measureMade(b, dataset.Ref{Name: "lines=" + kind.Name, Signal: otlpfile.Logs}, kind.Batches(30, 1000))

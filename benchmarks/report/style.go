@@ -52,8 +52,8 @@ func colourOf(name string) color.RGBA {
 	return color.RGBA{A: 0xff}
 }
 
-// style is the look of a series: lines that have the same colour differ in dashes, and
-// bars in light.
+// style is the look of a series. If several series share a colour, their lines differ in
+// dashes and their bars in brightness.
 type style struct {
 	line, bar color.RGBA
 	dashes    []vg.Length

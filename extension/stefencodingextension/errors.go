@@ -101,9 +101,10 @@ func (x *codec[B]) mistake(message []byte, err error) error {
 	return nil
 }
 
-// signalOf returns the only signal as which the records of a message can be read. If there
-// is none, because the message may be truncated, it returns the only signal that the schema
-// of the message fits. It returns "" if no signal or several signals fit. A stream does not
+// signalOf returns the signal of a message. It reads the first records as each signal: if
+// this works for one signal only, it returns that one. If it works for none, for example
+// because the message is truncated, signalOf returns the only signal that the schema of
+// the message fits. It returns "" if no signal or several signals fit. A stream does not
 // name its signal, but its schema and its columns rarely fit another signal.
 func (x *codec[B]) signalOf(message []byte) string {
 	found, opened := "", []string{}

@@ -40,7 +40,7 @@ type printer struct {
 	line        []byte
 
 	// records is the text about the records of the frame, if they are printed; heading
-	// is the line above it. number is the number of the last record in the stream.
+	// is the line above it. number counts the records of the stream so far.
 	records recordText
 	number  uint64
 	heading string

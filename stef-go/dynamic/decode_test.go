@@ -99,9 +99,9 @@ func TestValuesOnly(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestMissingChoices ends the column of a oneof early: it may lack up to 56 bits of
-// choices, which are then the choice none. Data that remains in other columns is then
-// no error.
+// TestMissingChoices truncates the column of a oneof. Up to 56 bits may be missing: they
+// are read as zeros, which is the choice none. If bits are missing, unread data in other
+// columns is no error.
 func TestMissingChoices(t *testing.T) {
 	f := func(want error, choices, count int, coded string, values ...byte) {
 		t.Helper()

@@ -62,9 +62,9 @@ func (p *parser) blameBehind(name token, before []*schema.Field) {
 	}
 }
 
-// blameFront blames the name or the type of a field that was just read if it is a word
-// that other languages write in front of a field or of a type. Then the field has one
-// more word, the next token.
+// blameFront is called after a name and a type were read as a field. If one more word or
+// type follows on the line, then one of the two may be a word that other languages write
+// in front of a field or of a type, such as repeated. If so, blameFront blames it.
 func (p *parser) blameFront(name, typ token) {
 	_, primitive := primitives[p.tok.kind]
 	if p.tok.first || p.tok.kind != identifier && !primitive && p.tok.kind != "[" {

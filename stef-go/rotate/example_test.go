@@ -39,8 +39,8 @@ func Example() {
 		return nil
 	})
 	if err != nil {
-		// An *Error says how many records are lost, and the next Write uses a new file. After
-		// an error of the function itself the file has the records before it.
+		// An *Error says how many records are lost, and the next Write uses a new file. If
+		// the function above fails, the records that it wrote before the error are kept.
 		log.Print(err)
 	}
 	if err := w.Close(); err != nil {

@@ -197,9 +197,9 @@ func (c *Check) Saw(typ string, pairs int) {
 // spec: #limits
 const PairSize = 64
 
-// LargeText is the length of text from which setters make Write check the size of the
-// record. With shorter texts only, a record is too large for a frame only if it has
-// about a thousand of them.
+// LargeText is a length of text. If a setter gets a text of this length or more, Write
+// checks the size of the record. Shorter texts cause no check: about a thousand of them
+// are needed to make a record too large for a frame.
 const LargeText = 64 << 10
 
 // NotNegative panics if a length is negative.

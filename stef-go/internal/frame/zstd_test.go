@@ -15,9 +15,10 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// TestReferenceStream reads a stream of the reference implementation: one zstd
-// frame that begins in the variable header and never ends, and with the restart
-// of the compression a second one.
+// TestReferenceStream reads two streams of the reference implementation. In the
+// first one, a single zstd frame begins in the variable header and never ends. In
+// the second one, the last frame restarts the compression and begins a second zstd
+// frame.
 func TestReferenceStream(t *testing.T) {
 	f := func(second string) {
 		t.Helper()
@@ -149,8 +150,9 @@ func TestZstdErrors(t *testing.T) {
 	f(stef.ErrLimit, 1, at, "frame of 67108865 bytes", unhex(t, "02 01 81 80 80 20"))
 	f(stef.ErrCorrupt, 1, at, "the frame has no content", unhex(t, "02 00 00"))
 
-	// Surplus content of a zstd frame would belong to the next frame. A frame that ends
-	// with a checksum is decompressed completely.
+	// A frame of STEF has more content than its size says. If its zstd data ends with a
+	// checksum, the reader decompresses all of it and notices that at once. Otherwise it
+	// notices it only at the next frame or at the end of the stream.
 	const more = "frame 1 decompresses to more bytes than its size says"
 	surplus := codedFrame(2, 18, hello)
 	f(stef.ErrCorrupt, 1, at, more, surplus)

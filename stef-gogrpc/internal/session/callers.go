@@ -8,11 +8,11 @@ import "time"
 // callers estimates how many callers of Send send their next batch only when the last
 // one is answered. Once all of them wait for the same frame, no further batch can join it.
 //
-// The evidence is a frame that waited in vain for further batches. The batches of the
-// frame must have been submitted soon after an answer, and no other batches may be in
-// flight: then the waiting callers are the callers that the answers released. Callers
-// that do not wait for answers rarely cause such frames several times in a row with the
-// same number of batches.
+// The evidence is a frame that waited in vain for further batches, when no other batches
+// were in flight and the waiting ones had been submitted soon after an answer. Such
+// batches most likely come from all the callers that wait for answers: the last answers
+// have released them, and they have all come back. Callers that do not wait for answers
+// rarely cause such frames several times in a row with the same number of batches.
 type callers struct {
 	waited   int // callers that waited for the last frame that is evidence
 	frames   int // consecutive frames that are evidence with the same number of callers

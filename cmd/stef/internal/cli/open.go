@@ -252,7 +252,8 @@ func (s *opened) blame(err error) error {
 	return s.Blame(explained)
 }
 
-// repairable adds to an error about a stream that stef repair can recover frames of it, with the flags that it needs.
+// repairable extends an error about a stream: if there are whole frames before the damage, the text names stef repair,
+// which copies them, and its flags.
 func (o *opener) repairable(err error) error {
 	var at *dynamic.Error
 	if !errors.As(err, &at) || at.Frame < 2 || !errors.Is(err, dynamic.ErrCorrupt) {
