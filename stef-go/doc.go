@@ -80,6 +80,11 @@
 //	c.EditMetric()   // EditF makes it present
 //	records <- c
 //
+// One writer may be used by several goroutines in turn, under a lock or in package rotate.
+// Records of readers of other goroutines can be copied to its record there, and need no
+// EditF. This is safe if no other writer receives the shared values, and if no goroutine calls
+// Modified of a shared value.
+//
 // # Streams
 //
 // Records are sent in frames. A frame ends when it reaches the size of

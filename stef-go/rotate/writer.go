@@ -124,6 +124,10 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 // next, also in another file, so fill sets only what changed. fill must not keep the
 // stream.
 //
+// Write calls one fill at a time. So several goroutines, such as the handlers of a server, can
+// copy the records of their readers to the record of the stream with CopyFrom. The shared
+// values of these records must not be set in another writer: see package stef.
+//
 // Without FlushInterval each call ends a frame, so write a whole batch in one call.
 // Servers that write single records set FlushInterval, and call Flush before they
 // acknowledge them.
