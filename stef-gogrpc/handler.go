@@ -37,6 +37,8 @@ type Handler interface {
 	// them, its Send fails at once, and is not retryable, until a stream stays open.
 	// Clients receive the text of the error. A panic ends the stream with INTERNAL,
 	// after which clients drop the data that they had sent, and does not affect other streams.
+	// A Session keeps what it has not sent and opens streams again, so a handler that
+	// panics at its start is called again and again.
 	ServeSTEF(s *ServerStream) error
 }
 

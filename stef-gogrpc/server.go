@@ -50,8 +50,11 @@ import (
 // loop, when BufferedRecords is 0. After the loop it is too late: a client that waits for the
 // acknowledgement does not end the stream.
 //
-// To end in order, first call Shutdown, then GracefulStop of the gRPC server. The example
-// is a whole program that stores what Collectors send.
+// To end in order, first call Shutdown, then GracefulStop of the gRPC server. The examples
+// are whole programs that store what Collectors send. To test a server on port 4320 with the
+// telemetry of this repository, run the file tool in its root:
+//
+//	stef replay --endpoint localhost:4320 --protocol stef --rate max internal/fixtures/*.otlp.zst
 //
 // # Memory
 //
@@ -111,8 +114,8 @@ func NewServer(options ...ServerOption) (*Server, error) {
 }
 
 // Handle sets the handler for streams of a root. Call it before Register, and only
-// once for each root name. Streams of other roots end with UNIMPLEMENTED and
-// ReasonUnknownRoot.
+// once for each root name. A function needs the conversion HandlerFunc(f). Streams of other
+// roots end with UNIMPLEMENTED and ReasonUnknownRoot.
 func (s *Server) Handle(root *schema.Struct, h Handler, options ...HandleOption) error {
 	if f, ok := h.(HandlerFunc); root == nil || root.Name == "" || h == nil || ok && f == nil {
 		return errors.New("stefgrpc: Handle needs a root with a name, and a handler that is not nil")
