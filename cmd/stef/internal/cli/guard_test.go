@@ -34,7 +34,7 @@ func TestForgottenOut(t *testing.T) {
 	m.fails(cli.ExitData, "empty.stef: the file is empty", "convert", m.file("empty.stef", nil), m.metrics)
 	m.fails(cli.ExitIO, "dir: is a folder; name its files: dir"+string(filepath.Separator)+"*", "convert", m.folder("dir"), m.metrics)
 	for _, command := range [][]string{{"convert", m.path("*.none"), m.metrics}, {"cat", m.path("*.none")}, {"replay", m.path("*.none")}, {"convert", second, m.path("*.none"), m.path("x.stef")}} {
-		m.fails(cli.ExitIO, "*.none: there is no such file: the shell did not expand the pattern; remove quotes around it, if files match it", command...)
+		m.fails(cli.ExitIO, "*.none: no file matches the pattern, or it is in quotes", command...)
 	}
 	m.fails(cli.ExitIO, "none.stef: open: no such file or directory", "convert", second, m.path("none.stef"), m.metrics)
 	m.fails(cli.ExitUsage, "--columns works only for an output of format parquet or arrow, and this is stef", "convert", "--columns", "a", second, m.metrics)

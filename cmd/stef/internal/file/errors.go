@@ -33,7 +33,7 @@ func remote(name string) bool {
 
 var (
 	errRemote  = errors.New("stef reads and writes local files only")
-	errPattern = errors.New("there is no such file: the shell did not expand the pattern; remove quotes around it, if files match it")
+	errPattern = errors.New("no file matches the pattern, or it is in quotes")
 )
 
 // Unwrap returns the cause.
