@@ -83,7 +83,7 @@ type Session[B any] struct {
 	finished  chan struct{}  // closed when they have returned
 
 	lastErr  atomic.Pointer[Error]
-	unopened atomic.Pointer[Error] // why the last attempt to open a stream failed; nil if it did not
+	unopened atomic.Pointer[lapse] // why no stream is open; nil if one is, or if there is no reason
 
 	mu      sync.Mutex
 	machine *session.Machine

@@ -80,7 +80,7 @@ func (s *Session[B]) settle(d *session.Decision) {
 		e.kind = eventHandedBack
 		cause := s.cause(d.Fault, j.ctx)
 		if why := s.unopened.Load(); why != nil && d.Stream == nil && d.Fault.Class == session.GaveUp {
-			cause.Err = fmt.Errorf("%w while no stream was open: %w", cause.Err, why)
+			why.explain(cause)
 		}
 		var refused time.Time
 		if d.Stream == nil {
@@ -93,6 +93,7 @@ func (s *Session[B]) settle(d *session.Decision) {
 			Acknowledged:   d.Answer.Acknowledged,
 			Rejected:       d.Answer.Rejected,
 			LeftOut:        j.left,
+			written:        d.Records,
 		}
 	}
 	s.config.Events.call(&e)
@@ -102,6 +103,20 @@ func (s *Session[B]) settle(d *session.Decision) {
 	var none B
 	j.batch = none
 	j.result <- e.err
+}
+
+// lapse is an error after which no stream is open.
+type lapse struct {
+	err *Error
+	at  time.Time
+}
+
+// explain adds the reason to the cause of a batch, with the rest of the delay that the peer
+// asked for.
+func (l *lapse) explain(cause *Error) {
+	cause.Err = fmt.Errorf("%w while no stream was open: %w", cause.Err, l.err)
+	cause.RetryDelay = max(0, l.err.RetryDelay-time.Since(l.at))
+	cause.HasRetryInfo = l.err.HasRetryInfo
 }
 
 // report calls the event function for a stream.

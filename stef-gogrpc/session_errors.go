@@ -123,8 +123,9 @@ type UnsentError struct {
 	// Cause is the reason. It wraps the error of the context if the context of
 	// Send ended, and ErrSessionClosed if the session was shut down. If the context ended
 	// while no stream was open, the Kind of Cause is KindCanceled, and Cause.Err also wraps
-	// the *Error of the last attempt to open a stream. Call errors.As with Cause.Err to find
-	// it: its Kind says why the attempt failed, such as KindUnavailable if nothing listens.
+	// the *Error of the last attempt to open a stream, or of the last stream. Call errors.As
+	// with Cause.Err to find it: its Kind says why no stream was open, such as
+	// KindUnavailable if nothing listens. Cause.RetryDelay is then the rest of its delay.
 	Cause *Error
 	// Refused is set if no stream had the batch because the destination refused to open
 	// one, or refused streams without records: it is the time when Cause was received. Send does not make an attempt of its
@@ -143,6 +144,8 @@ type UnsentError struct {
 	Rejected []IDRange
 	// LeftOut says which items WriteBatch left out when it last wrote the batch, nil if none.
 	LeftOut error
+
+	written uint64 // records of the batch; 0 if that is unknown
 }
 
 // Error implements error.
@@ -150,6 +153,13 @@ func (e *UnsentError) Error() string {
 	sent := "not sent"
 	if e.MaybeDelivered {
 		sent = "sent, not acknowledged"
+		switch {
+		case e.written == 0:
+		case e.Acknowledged == 0:
+			sent = "sent, none of " + count(e.written, "record") + " acknowledged"
+		default:
+			sent = fmt.Sprintf("sent, %d of %s acknowledged", e.Acknowledged, count(e.written, "record"))
+		}
 	}
 	return fmt.Sprintf("stefgrpc: batch handed back (%s): %v", sent, e.Unwrap())
 }

@@ -185,6 +185,53 @@ func TestSessionRefusedWithDelay(t *testing.T) {
 	})
 }
 
+// TestSessionGaveUpInDelay: if a caller gives up while the session waits because the server
+// asked it to, the error has the rest of the delay and says why.
+func TestSessionGaveUpInDelay(t *testing.T) {
+	gaveUp := func(t *testing.T, r *rig) {
+		a := r.send(load{})
+		time.Sleep(time.Second)
+		a.cancel()
+		e := a.unsent(KindCanceled)
+		require.False(t, e.MaybeDelivered)
+		require.Equal(t, 2*time.Second, e.Cause.RetryDelay)
+		require.True(t, e.Cause.HasRetryInfo)
+		require.ErrorIs(t, e, context.Canceled)
+		require.ErrorContains(t, e, "context canceled while no stream was open: ")
+		require.ErrorContains(t, e, "the connection broke")
+		var why *Error
+		require.ErrorAs(t, e.Cause.Err, &why)
+		require.Equal(t, KindUnavailable, why.Kind)
+		r.stop()
+	}
+	bubble(t, "of an attempt", func(t *testing.T, r *rig) {
+		r.onOpen = func(context.Context, int, *fakeStream) error { return retryAfter(3 * time.Second) }
+		r.start()
+		gaveUp(t, r)
+	})
+	bubble(t, "of a stream", func(t *testing.T, r *rig) {
+		r.start()
+		r.stream(0).end(retryAfter(3 * time.Second))
+		gaveUp(t, r)
+	})
+	bubble(t, "while another stream is live", func(t *testing.T, r *rig) {
+		r.config.Streams = 2
+		r.config.MaxUnackedBatches = 1
+		r.config.FlushInterval = -1
+		r.start()
+		time.Sleep(2 * openStagger)
+		r.stream(0).end(retryAfter(3 * time.Second))
+		r.send(load{})
+		a := r.send(load{})
+		a.waits()
+		a.cancel()
+		e := a.unsent(KindCanceled)
+		require.Zero(t, e.Cause.RetryDelay)
+		require.NotContains(t, e.Error(), "while no stream was open")
+		r.stop()
+	})
+}
+
 // uncountedWriter writes to its stream without the ids of the records in each
 // write, like a writer with a buffer between itself and the stream.
 type uncountedWriter struct {

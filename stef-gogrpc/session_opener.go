@@ -163,7 +163,6 @@ func writerError(err error, end *Error) *Error {
 // previous one was live until now.
 func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	s := t.session
-	s.unopened.Store(nil)
 	now := time.Now()
 	var previous *session.Stream
 	if current != nil {
@@ -171,6 +170,7 @@ func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	}
 	var out session.Decisions
 	s.mu.Lock()
+	s.unopened.Store(nil)
 	refused := s.machine.Refused()
 	regular, forced := s.machine.Opened(next.state, previous, now, &out)
 	s.mu.Unlock()
@@ -217,9 +217,9 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	s := t.session
 	wait := t.retries.next(err)
 	s.lastErr.Store(err)
-	s.unopened.Store(err)
 	var out session.Decisions
 	s.mu.Lock()
+	s.unopened.Store(&lapse{err, time.Now()})
 	live := s.machine.OpenFailed(refused, time.Now(), &out)
 	s.mu.Unlock()
 	switch {
@@ -243,11 +243,14 @@ func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	s.mu.Lock()
 	end := l.state.Outcome()
 	age := l.state.Age(time.Now())
-	s.mu.Unlock()
 	var cause *Error
 	if end.Cause != nil {
 		cause = s.cause(end.Cause, nil)
+		if !end.Idle && s.machine.Status().Live == 0 {
+			s.unopened.Store(&lapse{cause, time.Now()})
+		}
 	}
+	s.mu.Unlock()
 	if end.Worked || cause != nil && cause.HasRetryInfo {
 		// Do not count this as a failure: a server may end a stream because of a
 		// single batch, and a server that names a delay asks for no additional

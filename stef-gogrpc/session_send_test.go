@@ -616,7 +616,37 @@ func TestSessionCallerGivesUp(t *testing.T) {
 		var e *UnsentError
 		require.ErrorAs(t, err, &e)
 		require.True(t, e.Cause.Retryable())
-		require.Contains(t, e.Error(), "sent, not acknowledged")
+		require.Contains(t, e.Error(), "sent, none of 1 record acknowledged")
+		r.stop()
+	})
+	bubble(t, "acknowledged in part", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.start()
+		a := r.send(load{records: 5})
+		r.stream(0).respond(2)
+		a.cancel()
+		e := a.unsent(KindCanceled)
+		require.EqualValues(t, 2, e.Acknowledged)
+		require.EqualError(t, e, "stefgrpc: batch handed back (sent, 2 of 5 records acknowledged): stefgrpc: canceled: context canceled")
+		r.stop()
+	})
+	bubble(t, "after another stream may have sent it", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.onOpen = func(ctx context.Context, n int, _ *fakeStream) error {
+			if n > 0 {
+				return unavailable()
+			}
+			return nil
+		}
+		r.start()
+		a := r.send(load{})
+		r.stream(0).end(errorf(KindClosed, "the server restarts"))
+		time.Sleep(time.Second)
+		a.waits()
+		a.cancel()
+		e := a.unsent(KindCanceled)
+		require.True(t, e.MaybeDelivered)
+		require.Contains(t, e.Error(), "(sent, not acknowledged)", "the count is not known any more")
 		r.stop()
 	})
 }

@@ -34,6 +34,14 @@ type Batch struct {
 	sent        bool      // an earlier stream may have sent records of the batch
 }
 
+// records returns the number of records, or 0 before all are encoded.
+func (b *Batch) records() uint64 {
+	if b.last == 0 {
+		return 0
+	}
+	return b.last - b.first + 1
+}
+
 // Reset prepares a settled batch for reuse.
 func (b *Batch) Reset() { *b = Batch{Owner: b.Owner} }
 

@@ -53,8 +53,8 @@ type Decision struct {
 	Fault   *Fault
 	Reason  CloseReason
 	Answer  ledger.Answer
-	Maybe   bool // records of the batch may have been delivered
-	Records uint64
+	Maybe   bool   // records of the batch may have been delivered
+	Records uint64 // 0 if not all records of the batch are encoded
 	Bytes   int64
 	// Latency is the time since the batch was encoded. For Closed, it is the age
 	// of the stream.

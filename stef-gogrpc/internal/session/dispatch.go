@@ -120,16 +120,13 @@ func (m *Machine) returnBatch(b *Batch, s *Stream, cause *Fault, maybe bool, now
 		m.deliver(b, s, a, now, out)
 		return
 	}
-	m.end(b, Decision{Kind: HandedBack, Stream: s, Fault: cause, Maybe: maybe, Answer: a}, out)
+	m.end(b, Decision{Kind: HandedBack, Stream: s, Fault: cause, Maybe: maybe, Answer: a, Records: b.records()}, out)
 }
 
 // deliver settles a batch whose records are all answered.
 func (m *Machine) deliver(b *Batch, s *Stream, a ledger.Answer, now time.Time, out *Decisions) {
 	m.arrivals.answer(now)
-	d := Decision{Kind: Delivered, Stream: s, Answer: a, Bytes: b.bytes, Latency: now.Sub(b.since)}
-	if b.last != 0 {
-		d.Records = b.last - b.first + 1
-	}
+	d := Decision{Kind: Delivered, Stream: s, Answer: a, Records: b.records(), Bytes: b.bytes, Latency: now.Sub(b.since)}
 	m.end(b, d, out)
 }
 
