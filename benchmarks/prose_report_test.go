@@ -178,7 +178,7 @@ func (b book) ages(t *testing.T) {
 		texts = append(texts, fmt.Sprintf("%s %.2f", s.set, s.ratio))
 	}
 	highest := slices.MaxFunc(others, rising)
-	b.here.says(t, "With the five large sets of logs, in rising order, the sender had %s; of the sets of metrics and traces, %s has the highest ratio, %.2f.",
+	b.here.says(t, "With the first 4,096 items of the five large sets of logs, in rising order, the sender had %s; of the sets of metrics and traces, %s has the highest ratio, %.2f.",
 		words(strings.Join(texts, ", ")), words(highest.set), highest.ratio)
 }
 

@@ -47,7 +47,12 @@ func TestProse(t *testing.T) {
 	b.sets(t)
 	b.generated(t)
 	b.codec(t)
-	require.Contains(t, strings.Join(strings.Fields(document(t, published, "size.txt").text), " "), "Compression: "+format.Describe())
+	oneLine := func(name string) string {
+		return strings.Join(strings.Fields(document(t, published, name).text), " ")
+	}
+	require.Contains(t, oneLine("size.txt"), "Compression: "+format.Describe())
+	b.here.holds(t, strings.Contains(oneLine("speed.txt"), "the first 4,096 items of each set."), "the ages of converters use the first 4,096 items of each set")
+	b.here.holds(t, strings.Contains(oneLine("speed.txt"), "of each set, the first 16,384 metrics, spans or log records are timed"), "The tables of speed use the first 16,384 metrics, spans or log records")
 	pages := []*page{b.here, b.root, b.exporter, b.releasing, b.deployment}
 	if *update {
 		for _, p := range pages {

@@ -198,6 +198,14 @@ func (a *Aged) Op(name string) measure.Op {
 // agedItems is the number of items of a set that a quick report times.
 const agedItems = 4096
 
+// agedExtent says how much of the sets a study of ages measures.
+func (c *Context) agedExtent() string {
+	if c.Full {
+		return "All of each set is measured."
+	}
+	return fmt.Sprintf("A quick report: the first %s items of each set. make report-full measures all.", report.Whole(agedItems))
+}
+
 func (c *Context) aged(ref dataset.Ref) *dataset.Set {
 	set := c.begin(ref)
 	if c.Full {
@@ -214,7 +222,7 @@ func ages(c *Context) (*Outcome, error) {
 			"the full schema at the level default: see STEF full on this page. "+
 			"first batch: eight batches from all over the set, each in a stream of its own, the setting up included. steady: the first half of the set warms the stream up, "+
 			"the second half, which it has not seen, is timed. repeated: the stream has seen what is timed, an upper bound. "+
-			"In a quick report, the first 4,096 items of each set. (R): for reporting only.")
+			c.agedExtent()+" (R): for reporting only.")
 	t.Columns = append(report.Text("set", "age", "operation"),
 		report.Column{Name: "OTLP none", Format: report.Significant(3)}, report.Column{Name: "ordered", Format: report.Fixed(2)}, report.Column{Name: "sorted", Format: report.Fixed(2)},
 		report.Column{Name: "OTLP zstd", Format: report.Significant(3)}, report.Column{Name: "ordered ", Format: report.Fixed(2)}, report.Column{Name: "sorted ", Format: report.Fixed(2)})
@@ -227,8 +235,9 @@ func ages(c *Context) (*Outcome, error) {
 		}
 	}
 	summary := c.Figures.agesSummary()
+	summary.Notes = append(summary.Notes, c.agedExtent())
 	summary.Command = c.Command()
-	return &Outcome{Parts: []report.Part{summary, t}, Blocks: map[string]string{"ages": markdown(summary) + "\n" + c.Figures.senderRule() + "\n"}}, nil
+	return &Outcome{Parts: []report.Part{summary, t}, Blocks: map[string]string{"ages": markdown(summary) + paragraph(c.agedExtent()) + paragraph(c.Figures.senderRule())}}, nil
 }
 
 func agesOf(c *Context, t *report.Table, set *dataset.Set, age Age) error {

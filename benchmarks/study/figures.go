@@ -128,6 +128,11 @@ func markdown(t *report.Table) string {
 	return b.String()
 }
 
+// paragraph returns a note as a paragraph of the README.
+func paragraph(note string) string {
+	return "\n" + strings.ReplaceAll(note, "make report-full", "`make report-full`") + "\n"
+}
+
 // sizeRow is a set with its sizes: the bytes of an item of OTLP with zstd, and the ratios
 // of shownFormats. The ratio of a format that cannot encode the set is NaN.
 type sizeRow struct {

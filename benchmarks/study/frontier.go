@@ -103,7 +103,7 @@ func frontier(c *Context) (*Outcome, error) {
 		o.add(chart, t)
 		block.WriteString(picture(chart))
 	}
-	o.Blocks["frontier"] = block.String() + "\n" + frontierRule(c.Figures.Frontier)
+	o.Blocks["frontier"] = block.String() + paragraph(frontierRule(c.Figures.Frontier)) + paragraph(c.agedExtent())
 	return o, nil
 }
 
@@ -168,7 +168,7 @@ func frontierTable(c *Context, signal otlpfile.Signal, points []FrontierPoint, s
 	t := c.table("frontier-"+signal.String(), "Bytes and CPU of both ends: "+signal.String(),
 		"Relative to OTLP with zstd per message at its default level; geometric means over "+strings.Join(sets, ", ")+". CPU: pdata to bytes and bytes to pdata, compression included, GOMAXPROCS=1, steady state. "+
 			"The reference implementation of STEF is among the metrics only: it has no logs, and does not convert spans to pdata. "+
-			"better STEF: a setting of STEF that is both smaller and faster.")
+			"better STEF: a setting of STEF that is both smaller and faster. "+c.agedExtent())
 	t.Columns = append(report.Text("choice"), report.Column{Name: "bytes", Format: report.Fixed(3)}, report.Column{Name: "CPU", Format: report.Fixed(2)}, report.Column{Name: "better STEF"})
 	for _, p := range points {
 		t.Add(p.Name, p.Bytes, p.CPU, p.beatenBy(points))

@@ -30,6 +30,7 @@ func guide(c *Context) (*Outcome, error) {
 	add(f.timeRule(SerializeFromPdata, "An exporter with zstd (pdata to bytes)"))
 	add(f.senderRule())
 	add(f.timeRule(DeserializeToPdata, "A receiver with zstd (bytes to pdata)"))
+	add(c.timesRule())
 	add(f.parquetRule())
 	for _, rule := range f.transportRules() {
 		add(rule)
@@ -113,6 +114,15 @@ func (f *Figures) timeRule(operation, what string) string {
 	}
 	return fmt.Sprintf("%s takes, relative to OTLP with zstd: STEF ordered %s; STEF sorted %s; Arrow IPC %s; Parquet %s.", what,
 		get("STEF ordered"), get("STEF sorted"), get("Arrow IPC"), get("Parquet ordered"))
+}
+
+// timesRule says how much of the sets the sentences about CPU before it are of.
+func (c *Context) timesRule() string {
+	if c.Full || len(c.Figures.Times) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("These figures of exporters and receivers are of the first %s metrics, spans or log records of each set, and those of the sender in a steady stream of the first %s items.",
+		report.Whole(quickUnits), report.Whole(agedItems))
 }
 
 func (f *Figures) parquetRule() string {

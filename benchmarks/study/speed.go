@@ -166,7 +166,7 @@ func speed(c *Context) (*Outcome, error) {
 		}
 	}
 	o.add(t)
-	block := c.Figures.speedBlock()
+	block := c.Figures.speedBlock() + paragraph(c.extent())
 	for _, chart := range c.Figures.speedCharts() {
 		o.add(chart)
 		block += picture(chart)
@@ -190,7 +190,7 @@ func (c *Context) extent() string {
 	if c.Full {
 		return "All of each set is timed."
 	}
-	return "A quick report: of each set, the first 16,384 metrics, spans or log records are timed, and fewer formats, Parquet with one set a signal. make report-full times all."
+	return "A quick report: of each set, the first " + report.Whole(quickUnits) + " metrics, spans or log records are timed, and fewer formats, Parquet with one set a signal. make report-full times all."
 }
 
 // quick omits the slowest parts from a quick report.
