@@ -25,7 +25,7 @@ func heap(c *Context) (*Outcome, error) {
 	}
 	load := spans(8, 500, 10)
 	t := c.table("heap", "Heap of both ends under load", transportNotes("As many batches of 500 spans with 10 attributes as it takes, no round trip; live objects and those not yet collected, every 40 ms. "+
-		"above the batches: less what was there before; median MiB: of the second half of the run, because the heap grows at first; left after: what stays when both ends are closed and collected. "+
+		"above the batches: less what was there before; median MiB: of the second half of the run, because the heap grows at first; left after: what stays when both ends are closed, after two collections. Pools of decoders may still be in it: a third collection frees them. "+
 		"The same 8 batches return with new ids and times, so STEF's dictionaries are fuller of use than with new ones.")...)
 	t.Columns = append(report.Text("way", "compression"), report.Column{Name: "median MiB", Format: report.Fixed(1)}, report.Column{Name: "most MiB", Format: report.Fixed(1)},
 		report.Column{Name: "batches/s", Format: report.Fixed(1)}, report.Column{Name: "left after, MiB", Format: report.Fixed(1)})
