@@ -57,6 +57,8 @@ func (b book) sizes(t *testing.T) {
 	b.here.says(t, "a sixteenth of a recording, %.0f to %s items of one program", least(logs), largest)
 	b.root.says(t, "a batch has a sixteenth of a recording, %.0f to %s items", least(logs), largest)
 
+	b.here.says(t, "The eight sets have %s to %s and %.1f to %.1f MB of OTLP", largeSets(t)...)
+
 	metrics, traces, ordered := ratios(t, "metrics", "STEF sorted"), ratios(t, "traces", "STEF sorted"), ratios(t, "logs", "STEF ordered")
 	for _, p := range []*page{b.here, b.root} {
 		p.says(t, "the recordings have %.2f to %.2f (metrics), %.2f to %.2f (traces) and %.2f to %.2f times (logs) the bytes of OTLP",
@@ -103,6 +105,23 @@ func (b book) sizes(t *testing.T) {
 	b.here.says(t, "on %d of the %d sets it is smaller, by up to %.0f %%", len(smaller), len(gzip), math.Ceil(100*(1-least(smaller))))
 	one := table(t, "size-parts").where("set", "go metrics")
 	b.here.says(t, "on the recorded go metrics %.2f times as large", one.where("format", "STEF full sorted").one(t, "own")/one.where("format", "OTLP").one(t, "zstd-stream"))
+}
+
+// largeSets returns the least and the most items and megabytes of the large sets.
+func largeSets(t *testing.T) []any {
+	t.Helper()
+	var items, megabytes []float64
+	var names []string
+	for _, row := range table(t, "sets") {
+		if !recorded(row["set"]) {
+			items = append(items, figures{row}.one(t, "items"))
+			megabytes = append(megabytes, figures{row}.one(t, "OTLP bytes")/1e6)
+			names = append(names, strings.TrimSuffix(row["set"], " (R)"))
+		}
+	}
+	require.Len(t, items, 8)
+	of := func(n float64) string { return names[slices.Index(items, n)] }
+	return []any{fmt.Sprintf("%s (%s)", thousands(least(items)), of(least(items))), fmt.Sprintf("%s items (%s)", thousands(most(items)), of(most(items))), least(megabytes), most(megabytes)}
 }
 
 // larger lists the sets on which a format of STEF needs more bytes than the better mode of the
