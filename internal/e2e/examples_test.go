@@ -5,14 +5,17 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/confmap"
 )
 
 // examples is the directory with the configurations of the distribution.
@@ -113,4 +116,93 @@ func TestExamples(t *testing.T) {
 			return records == len(accepted)
 		}, 20*time.Second, 50*time.Millisecond)
 	})
+}
+
+// batchesBeforeKept returns the pipelines of a configuration whose telemetry waits in the
+// memory of a batch processor before an exporter has it that keeps its queue on disk, or that
+// has no queue, so that senders wait for the backend. The processor acknowledges what it has,
+// so these pipelines lose acknowledged data when the Collector is killed.
+func batchesBeforeKept(t *testing.T, text []byte) (found []string) {
+	t.Helper()
+	retrieved, err := confmap.NewRetrievedFromYAML(text)
+	require.NoError(t, err)
+	config, err := retrieved.AsConf()
+	require.NoError(t, err)
+	list := func(key string) (names []string) {
+		values, _ := config.Get(key).([]any)
+		for _, v := range values {
+			names = append(names, v.(string))
+		}
+		return names
+	}
+	all, _ := config.Get("service::pipelines").(map[string]any)
+	require.NotEmpty(t, all)
+	for name := range all {
+		batch, kept := false, false
+		for _, p := range list("service::pipelines::" + name + "::processors") {
+			batch = batch || p == "batch" || strings.HasPrefix(p, "batch/")
+		}
+		for _, e := range list("service::pipelines::" + name + "::exporters") {
+			queue := "exporters::" + e + "::sending_queue::"
+			kept = kept || config.Get(queue+"storage") != nil || config.Get(queue+"enabled") == false
+		}
+		if batch && kept {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func TestExamplesKeepWhatIsAcknowledged(t *testing.T) {
+	const pipeline = "\nservice: {pipelines: {logs: {receivers: [otlp], processors: [memory_limiter, %s], exporters: [stef]}}}"
+	f := func(want int, queue, processor string) {
+		t.Helper()
+		require.Len(t, batchesBeforeKept(t, fmt.Appendf(nil, "exporters: {stef: {sending_queue: {%s}}}"+pipeline, queue, processor)), want)
+	}
+	f(1, "storage: file_storage", "batch")
+	f(1, "enabled: false", "batch/large")
+	f(0, "storage: file_storage", "batcher")
+	f(0, "queue_size: 5", "batch")
+
+	for _, folder := range []string{examples, "../../extension/stefencodingextension/examples"} {
+		files, err := filepath.Glob(folder + "/*.yaml")
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Empty(t, batchesBeforeKept(t, text), file)
+		}
+	}
+}
+
+// TestEdgeKilled kills an agent with the example edge.yaml while its last requests are in
+// batches that are not full, and the gateway is away. All acknowledged records arrive after
+// the restart.
+func TestEdgeKilled(t *testing.T) {
+	binary(t)
+	s, gateway, entry, storage := newSink(t), address(t), address(t), t.TempDir()
+	begin := func(name string) *collector {
+		port := freePort(t)
+		return run(t, name, filepath.Join(examples, name+".yaml"), port, fmt.Sprint("METRICS_PORT=", port),
+			"OTLP_GRPC="+entry, "GATEWAY="+gateway, "GATEWAYS="+gateway, "STORAGE="+storage, "BACKEND="+s.address)
+	}
+	edge := begin("edge")
+	l := startLoad(t, entry, 50, 2)
+	require.Eventually(t, func() bool { return l.acknowledged() > 0 }, 20*time.Second, 5*time.Millisecond)
+	time.Sleep(500 * time.Millisecond) // less than the time that a batch waits for more records
+	edge.kill()
+	l.stop()
+	offered, accepted, _ := l.results()
+
+	begin("gateway")
+	edge = begin("edge")
+	require.Eventually(t, func() bool {
+		missing, _ := s.missing(accepted)
+		return missing == 0
+	}, 30*time.Second, 50*time.Millisecond)
+	edge.stop(t, 20*time.Second)
+	require.Zero(t, s.invented(offered))
+	_, twice := s.missing(accepted)
+	t.Logf("%d acknowledged records arrived, %d of them twice", len(accepted), twice)
 }
