@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,9 +16,11 @@ import (
 )
 
 // sumOfLimits adds up the table in section "Memory" of the README, in MiB, without the memory
-// per stream, for two processors, which have 4 places to decode.
-func sumOfLimits(c *Config) int64 {
-	const places, largePlaces, record, small = 4, 1, 32, 4
+// per stream, on this number of processors.
+func sumOfLimits(c *Config, processors int) int64 {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+	const record, small = 32, 4
+	places, large := decodingPlaces(), largePlaces()
 	message, batch := c.maxMessage()/mib, int64(c.MaxBatchMiB)
 	return c.receiving()/mib +
 		2*int64(c.Limits.MemoryLimitMiB) + message +
@@ -25,7 +28,7 @@ func sumOfLimits(c *Config) int64 {
 		places*(batch+record+int64(c.Limits.MaxFrameMiB)+int64(c.Limits.MaxChunkMiB)) +
 		3*int64(c.Admission.RequestLimitMiB) +
 		places*(batch+record) +
-		places*(2*small+8) + largePlaces*(2*message+8)
+		places*(2*small+8) + large*(2*message+8)
 }
 
 // TestSumsOfMemory checks the sums in section "Memory" of the README against the formulas
@@ -41,20 +44,28 @@ func TestSumsOfMemory(t *testing.T) {
 	}
 	sum := regexp.MustCompile(`\| sum \| \| ([0-9,]+) MiB \+ 4 MiB a stream \|`).FindSubmatch(text)
 	require.NotNil(t, sum)
-	require.EqualValues(t, sumOfLimits(createDefaultConfig().(*Config)), number(string(sum[1])))
+	require.EqualValues(t, sumOfLimits(createDefaultConfig().(*Config), 2), number(string(sum[1])))
+	more := regexp.MustCompile(`([0-9,]+) MiB \+ 4 MiB a stream with (\d)`).FindAllSubmatch(text, -1)
+	require.Len(t, more, 2)
+	for _, m := range more {
+		require.EqualValues(t, sumOfLimits(createDefaultConfig().(*Config), number(string(m[2]))), number(string(m[1])))
+	}
+	require.Contains(t, string(text), fmt.Sprintf("Each two further processors add %d MiB: the sum is", furtherProcessors(createDefaultConfig().(*Config))))
 
 	// What remains of the sum without the keys for small pods, and without the smallest message.
 	least := createDefaultConfig().(*Config)
 	least.ServerConfig.MaxRecvMsgSizeMiB, least.Limits, least.Admission = 4, LimitsConfig{}, AdmissionConfig{}
 	const message = 4
-	fixed := sumOfLimits(least) - least.receiving()/mib - 3*message
+	fixed := sumOfLimits(least, 2) - least.receiving()/mib - 3*message
 	require.Contains(t, string(text), fmt.Sprintf("with 4 places, the parts of the sum that none of these keys lowers are %d MiB", fixed))
 
 	pods := regexp.MustCompile(`(?m)^ *\| (\d) GiB \| (.*) \|$`).FindAllSubmatch(text, -1)
 	require.Len(t, pods, 2)
 	header := regexp.MustCompile(`(?m)^ *\| pod \| (.*) \|$`).FindSubmatch(text)
 	require.NotNil(t, header)
-	for _, pod := range pods {
+	further := regexp.MustCompile(`(?s)Each two\s+further processors add (\d+) MiB to the sum of the first row, and (\d+) MiB .* with 8 processors, the sums are\s+([0-9,]+) MiB and ([0-9,]+) MiB`).FindSubmatch(text)
+	require.NotNil(t, further)
+	for row, pod := range pods {
 		c := createDefaultConfig().(*Config)
 		cells := strings.Split(string(pod[2]), " | ")
 		require.Len(t, cells, 9)
@@ -72,12 +83,43 @@ func TestSumsOfMemory(t *testing.T) {
 		}
 		require.NoError(t, c.Validate())
 		require.NoError(t, c.Limits.Validate())
-		all := int(sumOfLimits(c)) + aStream*c.Limits.MaxStreams
+		require.EqualValues(t, furtherProcessors(c), number(string(further[1+row])))
+		require.EqualValues(t, int(sumOfLimits(c, 8))+aStream*c.Limits.MaxStreams, number(string(further[3+row])))
+		all := int(sumOfLimits(c, 2)) + aStream*c.Limits.MaxStreams
 		require.Equal(t, all, number(cells[7]))
 		streams := c.Limits.MaxStreams // of an agent: 3, and 6 while they are replaced
 		require.Equal(t, fmt.Sprintf("%d to %d", streams/6, streams/3), cells[8])
 		require.InDelta(t, 0.8*1024*float64(number(string(pod[1]))), all, aStream, "four fifths of the pod")
 	}
+}
+
+// furtherProcessors is what each two processors after the second add to the sum. One of them
+// adds a large place, the other does not.
+func furtherProcessors(c *Config) int64 { return sumOfLimits(c, 4) - sumOfLimits(c, 2) }
+
+// TestSumsOfPages checks the sums that the pages about scale and threats repeat.
+func TestSumsOfPages(t *testing.T) {
+	f := func(page string, wants ...string) {
+		t.Helper()
+		text, err := os.ReadFile("../../docs/" + page)
+		require.NoError(t, err)
+		joined := strings.Join(strings.Fields(string(text)), " ")
+		for _, want := range wants {
+			require.Contains(t, joined, want)
+		}
+	}
+	c := createDefaultConfig().(*Config)
+	thousands := func(n int64) string { return fmt.Sprintf("%d,%03d", n/1000, n%1000) }
+	two, eight, each := sumOfLimits(c, 2), sumOfLimits(c, 8), furtherProcessors(c)
+	require.Equal(t, eight, two+3*each)
+	const streamMiB, allowed = 4, 8192
+	f("threat-model.md", fmt.Sprintf("at most %s MiB, plus %d MiB for each stream or request", thousands(two), streamMiB),
+		fmt.Sprintf("Each two further processors add %d MiB.", each))
+	f("scale.md", "| memory of a receiver that you allow, M | 8 GiB |", "| cores of a receiver, K, half of them used | 8 |",
+		fmt.Sprintf("at most %s MiB and %d MiB a stream on two cores", thousands(two), streamMiB),
+		fmt.Sprintf("%d MiB more for each two further cores: %s MiB on the 8 cores of the table", each, thousands(eight)),
+		fmt.Sprintf("(M - %s MiB - (K - 2) × %d MiB) / %d MiB streams: %d with 8 GiB and 8 cores, and %s with two",
+			thousands(two), each/2, streamMiB, (allowed-eight)/streamMiB, thousands((allowed-two)/streamMiB)))
 }
 
 // TestLargestMessageFits checks that a message of the largest size does not exceed the bound
