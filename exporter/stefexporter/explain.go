@@ -282,8 +282,9 @@ func (e *plainError) Unwrap() error { return e.err }
 var (
 	grpcPrefix      = regexp.MustCompile(`stefgrpc: |batch handed back \(not sent\): |rpc error: code = \w+ desc = |transport: Error while dialing: |transport: authentication handshake failed: |name resolver error: `)
 	connectionError = regexp.MustCompile(`connection error: desc = "((?:[^"\\]|\\.)*)"`)
-	// openingStream is the text of STEF about a stream that cannot be opened.
-	openingStream = regexp.MustCompile(`(?:unavailable: )?opening a stream of \w+(?: to \S+)?: `)
+	// openingStream is the text of STEF about a stream that cannot be opened, with the kind of
+	// the error before it.
+	openingStream = regexp.MustCompile(`(?:unavailable: |(\w+: ))?opening a stream of \w+(?: to \S+)?: `)
 	// tlsChain is the text of crypto/tls and gRPC before the cause, tlsDoubt the text after it.
 	tlsChain = regexp.MustCompile(`tls: failed to verify certificate: x509: `)
 	tlsAlert = regexp.MustCompile(`(?:error reading server preface: )?remote error: tls: `)
@@ -297,10 +298,20 @@ const noStream = "no STEF stream: "
 func plain(err error) error {
 	text := connectionError.ReplaceAllString(grpcPrefix.ReplaceAllString(err.Error(), ""), "$1")
 	text = strings.ReplaceAll(text, `\"`, `"`)
-	text = openingStream.ReplaceAllLiteralString(text, noStream)
+	text = openingStream.ReplaceAllString(text, noStream+"$1")
 	text = tlsChain.ReplaceAllLiteralString(text, "")
 	text = tlsAlert.ReplaceAllLiteralString(text, "the peer refuses the TLS handshake: ")
 	return &plainError{text: tlsDoubt.ReplaceAllLiteralString(text, ""), err: err}
+}
+
+// streamError says that a batch was not delivered on a stream, because the stream ended or
+// could not be opened.
+func streamError(err error) error {
+	short := plain(err)
+	if strings.HasPrefix(short.Error(), noStream) {
+		return short
+	}
+	return fmt.Errorf("STEF stream: %w", short)
 }
 
 // noStreamTo says that no stream to an endpoint could be opened.

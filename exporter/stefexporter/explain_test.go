@@ -166,11 +166,16 @@ func TestPlain(t *testing.T) {
 		`tls: "x" is bad; more`)
 	f("unavailable: opening a stream of Spans: dial tcp: no", "no STEF stream: dial tcp: no")
 	f("unavailable: opening a stream of Spans to dns:///a:4320: dial tcp: no", "no STEF stream: dial tcp: no")
-	f("auth: opening a stream of Logs: who?", "auth: no STEF stream: who?")
+	f("auth: opening a stream of Logs: who?", "no STEF stream: auth: who?")
 	f(`tls: failed to verify certificate: x509: certificate signed by unknown authority (possibly because of "x509: bad" while trying to verify candidate authority certificate "ours")`,
 		"certificate signed by unknown authority")
 	f("error reading server preface: remote error: tls: bad certificate", "the peer refuses the TLS handshake: bad certificate")
 	require.EqualError(t, noStreamTo("a:1", errors.New("unavailable: opening a stream of Spans: no")), "no STEF stream to a:1: no")
+	require.EqualError(t, noStreamTo("a:1", errors.New("stefgrpc: auth: opening a stream of Spans to a:1: who?")), "no STEF stream to a:1: auth: who?")
+	refused := errors.New("stefgrpc: batch handed back (not sent): stefgrpc: auth: opening a stream of Logs to a:1: rpc error: code = Unauthenticated desc = who?")
+	require.EqualError(t, streamError(refused), "no STEF stream: auth: who?")
+	require.ErrorIs(t, streamError(refused), refused)
+	require.EqualError(t, streamError(errors.New("stefgrpc: limit: too large")), "STEF stream: limit: too large")
 }
 
 // TestTLSFiles starts with files that are no certificates.

@@ -6,7 +6,6 @@ package stefexporter
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -174,7 +173,7 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 		err = noStreamTo(x.config.ClientConfig.Endpoint, state.LastError)
 		return &failure{verdict: v, reason: dropPermanent, err: err}
 	}
-	return &failure{verdict: v, reason: dropPermanent, err: fmt.Errorf("STEF stream: %w", plain(err))}
+	return &failure{verdict: v, reason: dropPermanent, err: streamError(err)}
 }
 
 // sendFresh sends a batch. If the peer refused streams only before the batch arrived,
