@@ -4,6 +4,8 @@
 package e2e
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +18,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 )
 
 // examples is the directory with the configurations of the distribution.
@@ -42,7 +50,7 @@ func TestExamples(t *testing.T) {
 	binary(t)
 	files, err := filepath.Glob(examples + "/*.yaml")
 	require.NoError(t, err)
-	require.Len(t, files, 6, "each example is to be started here; TestFilesKilled starts files.yaml")
+	require.Len(t, files, 8, "each example is to be started here; TestFilesKilled starts files.yaml, TestExamplesWithTLS those with TLS")
 	for _, file := range files {
 		out, err := exec.Command(binary(t), "validate", "--config", file).CombinedOutput()
 		require.NoError(t, err, "%s: %s", file, out)
@@ -205,4 +213,61 @@ func TestEdgeKilled(t *testing.T) {
 	require.Zero(t, s.invented(offered))
 	_, twice := s.missing(accepted)
 	t.Logf("%d acknowledged records arrived, %d of them twice", len(accepted), twice)
+}
+
+// TestExamplesWithTLS starts the examples with certificates and tokens. The gateway refuses
+// clients without a certificate or a token. Everything arrives, although the token changes while
+// both run: first the gateway accepts both tokens, then the agent has the new one, then the
+// gateway accepts only this.
+func TestExamplesWithTLS(t *testing.T) {
+	binary(t)
+	s, gateway, entry, ofGateway, ofAgent := newSink(t), address(t), address(t), t.TempDir(), t.TempDir()
+	certs := newAuthority(t, ofGateway)
+	certs.issue(t, 1)
+	require.NoError(t, os.CopyFS(ofAgent, os.DirFS(ofGateway)))
+	write := func(dir, tokens string) {
+		path := filepath.Join(dir, "token")
+		require.NoError(t, os.WriteFile(path+".new", []byte(tokens), 0o600))
+		require.NoError(t, os.Rename(path+".new", path))
+	}
+	write(ofGateway, "first")
+	write(ofAgent, "first")
+	begin := func(name, certs string, env ...string) *collector {
+		port := freePort(t)
+		return run(t, name, filepath.Join(examples, name+".yaml"), port,
+			append(env, fmt.Sprint("METRICS_PORT=", port), "CERTS="+certs, "GATEWAY="+gateway)...)
+	}
+	g := begin("tls-gateway", ofGateway, "BACKEND="+s.address)
+	begin("tls-agent", ofAgent, "OTLP_GRPC="+entry, "OTLP_HTTP="+address(t), "STORAGE="+t.TempDir())
+	l := startLoad(t, entry, 20, 2)
+	require.Eventually(t, func() bool { once, _, _ := s.numbered(); return once > 0 }, 20*time.Second, 20*time.Millisecond)
+
+	pair, err := tls.LoadX509KeyPair(certs.cert, certs.key)
+	require.NoError(t, err)
+	// answer is the code of a request with a certificate, or without, and a token.
+	answer := func(token string, own ...tls.Certificate) codes.Code {
+		conn, err := grpc.NewClient(gateway, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: certs.pool, Certificates: own})))
+		require.NoError(t, err)
+		defer conn.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_, err = plogotlp.NewGRPCClient(conn).Export(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), plogotlp.NewExportRequest())
+		return status.Code(err)
+	}
+	require.Equal(t, codes.OK, answer("first", pair))
+	require.Equal(t, codes.Unauthenticated, answer("second", pair))
+	require.Equal(t, codes.Unavailable, answer("first"), "without a certificate")
+
+	write(ofGateway, "first\nsecond\n")
+	require.Eventually(t, func() bool { return answer("second", pair) == codes.OK && answer("first", pair) == codes.OK }, 20*time.Second, 50*time.Millisecond)
+	write(ofAgent, "second")
+	time.Sleep(500 * time.Millisecond)
+	write(ofGateway, "second")
+	require.Eventually(t, func() bool { return answer("first", pair) == codes.Unauthenticated }, 20*time.Second, 50*time.Millisecond)
+	g.kill() // the streams of the agent end, and it opens others
+	begin("tls-gateway", ofGateway, "BACKEND="+s.address)
+	time.Sleep(500 * time.Millisecond)
+	l.stop()
+	_, accepted, _ := l.results()
+	require.Eventually(t, func() bool { missing, _ := s.missing(accepted); return missing == 0 }, 20*time.Second, 50*time.Millisecond)
 }
