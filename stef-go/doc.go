@@ -71,18 +71,19 @@
 // one goroutine. Writers of different goroutines would cause a data race, because a
 // value stores its reference in the dictionary that used it last. CopyFrom shares
 // these values, too. So before you pass a copy of a record to a goroutine with another
-// writer, replace the shared values by copies. The other writer compares their contents.
+// writer, call Unshare: it replaces shared values by copies at any depth, also in structs,
+// lists, oneofs and multimaps. The other writer compares their contents.
 //
 //	c := otelstef.NewMetrics()
 //	c.CopyFrom(r.Record())
-//	c.EditResource() // call EditF for each field F with a shared value, also inside of
-//	c.EditScope()    // these values; check HasF of an optional field first, because
-//	c.EditMetric()   // EditF makes it present
+//	c.Unshare()
 //	records <- c
+//
+// Each generated struct, oneof and multimap that can contain shared values has Unshare.
 //
 // One writer may be used by several goroutines in turn, under a lock or in package rotate.
 // Records of readers of other goroutines can be copied to its record there, and need no
-// EditF. This is safe if no other writer receives the shared values, and if no goroutine calls
+// Unshare. This is safe if no other writer receives the shared values, and if no goroutine calls
 // Modified of a shared value.
 //
 // # Streams
@@ -104,8 +105,9 @@
 // also records that Next returned before an error. Use checksums for files that are
 // kept.
 //
-// Writers can write and readers can read an older schema (WithSchema); readers refuse a
-// newer one. A writer refuses a record with a multimap that is too
+// Writers can write an older schema (WithSchema). Readers read an older schema if the stream
+// announces it (WithSchemaHeader); if a stream announces none, they assume the one that stefc
+// -base set, by default their own. They refuse a newer one. A writer refuses a record with a multimap that is too
 // long for the format, or with more text than a frame holds, and can continue.
 //
 // A writer does not check the limits of readers. It writes values nested deeper than

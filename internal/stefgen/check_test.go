@@ -52,6 +52,8 @@ func TestGenerateRefuses(t *testing.T) {
 	f("R.SetA twice", "struct R root { A uint64 SetA uint64 }")
 	f("R.UnsetA twice", "struct R root { A uint64 optional UnsetA uint64 }")
 	f("R.EditA twice", "struct R root { A D EditA uint64 }", "struct D dict(D) { A uint64 }")
+	f("2:21: the schema generates R.Unshare twice in r.stef.go, for field R.Unshare", "struct R root { A D Unshare uint64 }", "struct D dict(D) { A uint64 }")
+	f("", "struct R root { Unshare uint64 }")
 	f("R.AddA twice", "struct R root { A S optional AddA uint64 }", "struct S { A uint64 }")
 	f("R.aSent twice in r.stef.go, for field R.ASent and field R.A: rename one of them", "struct R root { A D ASent uint64 }", "struct D dict(D) { A uint64 }")
 	f("OTypeNone twice", "struct R root { O O }", "oneof O { None uint64 }")

@@ -74,7 +74,7 @@ func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	}
 	p.printMultimapLookup(pr, n, k, v)
 	p.printMultimapText(pr, n, k, v)
-	p.printMultimapCommon(pr, n, k, v)
+	p.printMultimapCommon(pr, m, k, v)
 	if p.shared[n] {
 		p.printMultimapShared(pr, n, k, v)
 	}
@@ -205,7 +205,8 @@ func (p *plan) printTextSetter(pr *printer, n string, f *field) {
 	pr.P("p.value.Set%sRef(v.Text, v.Ref)\n}\n}", f.name)
 }
 
-func (p *plan) printMultimapCommon(pr *printer, n string, k, v part) {
+func (p *plan) printMultimapCommon(pr *printer, m *schema.Multimap, k, v part) {
+	n := m.Name
 	parts := []part{k, v}
 	pr.P("")
 	pr.P("func (m *%s) init(parent *stefrt.Node, bit uint64) { m.node.Init(parent, bit) }", n)
@@ -216,7 +217,8 @@ func (p *plan) printMultimapCommon(pr *printer, n string, k, v part) {
 	pr.P("// Reset removes all pairs.")
 	pr.P("func (m *%s) Reset() { m.SetLen(0) }", n)
 	pr.P("")
-	pr.P("// CopyFrom replaces the pairs of m by copies of those of src.")
+	pr.P("// CopyFrom replaces the pairs of m by copies of those of src.%s", p.sharedKept(multimapType(m)))
+	p.unshareHint(pr, multimapType(m), "m")
 	pr.P("func (m *%s) CopyFrom(src *%s) {", n, n)
 	pr.P("m.SetLen(len(src.pairs))")
 	pr.P("for i, p := range src.pairs {")
@@ -236,6 +238,7 @@ func (p *plan) printMultimapCommon(pr *printer, n string, k, v part) {
 	pr.P("for i, p := range m.pairs {\nq := o.pairs[i]")
 	pr.P("if %s || %s {\nreturn false\n}\n}", differParts(k), differParts(v))
 	pr.P("return true\n}")
+	p.printMultimapUnshare(pr, m)
 	pr.P("")
 	pr.P("// markAll marks all of m as changed.")
 	pr.P("func (m *%s) markAll(c *stefrt.Check) {", n)

@@ -114,7 +114,7 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	pr.P("func New%s() *%s { return stefrt.New((*%s).init) }", n, n, n)
 	p.printOneofAccess(pr, n, fields, box)
 	p.printOneofText(pr, n, fields)
-	p.printOneofCommon(pr, n, fields, num, str)
+	p.printOneofCommon(pr, s, fields, num, str)
 }
 
 // printChoiceText prints the String method of the choices.
@@ -275,7 +275,8 @@ func eachChoice(pr *printer, on string, fields []*field, statement func(f *field
 	}
 }
 
-func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, num, str bool) {
+func (p *plan) printOneofCommon(pr *printer, s *schema.Struct, fields []*field, num, str bool) {
+	n := s.Name
 	pr.P("")
 	pr.P("func (v *%s) init(parent *stefrt.Node, bit uint64) { v.node.Init(parent, bit) }", n)
 	pr.P("")
@@ -290,7 +291,8 @@ func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, num, str
 	pr.P("// Reset removes the value.")
 	pr.P("func (v *%s) Reset() { v.SetType(%sTypeNone) }", n, n)
 	pr.P("")
-	pr.P("// CopyFrom copies the value of src to v.")
+	pr.P("// CopyFrom copies the value of src to v.%s", p.sharedKept(structType(s)))
+	p.unshareHint(pr, structType(s), "v")
 	pr.P("func (v *%s) CopyFrom(src *%s) {", n, n)
 	pr.P("switch src.typ {")
 	pr.P("case %sTypeNone:\nv.SetType(%sTypeNone)", n, n)
@@ -324,6 +326,7 @@ func (p *plan) printOneofCommon(pr *printer, n string, fields []*field, num, str
 	} else {
 		pr.P("return true\n}")
 	}
+	p.printOneofUnshare(pr, s, fields)
 	pr.P("")
 	pr.P("// markAll marks all of v as changed.")
 	pr.P("func (v *%s) markAll(c *stefrt.Check) {", n)

@@ -30,6 +30,7 @@ func (p *plan) printStructCommon(pr *printer, s *schema.Struct, fields []*field)
 	p.printStructInit(pr, s, fields)
 	p.printStructClear(pr, s, fields)
 	p.printStructCopy(pr, s, fields)
+	p.printStructUnshare(pr, s, fields)
 	p.printStructMarkAll(pr, s, fields)
 }
 
@@ -96,10 +97,7 @@ func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
 	pr.P("// CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be")
 	pr.P("// copied to a part of itself.")
-	if edits := editsOf(fields); edits != "" {
-		pr.P("//\n// Before a goroutine with another writer gets s, replace the shared values by copies:")
-		pr.P("// %s.", edits)
-	}
+	p.unshareHint(pr, structType(s), "s")
 	pr.P("func (s *%s) CopyFrom(src *%s) {", name, name)
 	for _, f := range fields {
 		p.printCopy(pr, f)
@@ -114,22 +112,6 @@ func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("func (s *%s) Equal(o *%s) bool {", name, name)
 	p.printEqual(pr, fields)
 	pr.P("}")
-}
-
-// editsOf lists the calls that replace shared values of s by copies.
-func editsOf(fields []*field) string {
-	var calls []string
-	for _, f := range fields {
-		if f.class != classShared {
-			continue
-		}
-		call := fmt.Sprintf("s.Edit%s()", f.name)
-		if f.present != "" { // Edit would make it present
-			call += fmt.Sprintf(" if s.Has%s()", f.name)
-		}
-		calls = append(calls, call)
-	}
-	return strings.Join(calls, ", ")
 }
 
 func (p *plan) printStructMarkAll(pr *printer, s *schema.Struct, fields []*field) {

@@ -51,7 +51,9 @@ func (a *Of[T]) Append() *T { return a.array().Append() }
 // them are copied to the front.
 func (a *Of[T]) Delete(i, j int) { a.array().Delete(i, j) }
 
-// CopyFrom makes the array equal to src.
+// CopyFrom makes the array equal to src. Shared values in the elements are shared, not copied.
+// Call Unshare of each element, if it has that method, before a goroutine with another writer
+// gets the array.
 func (a *Of[T]) CopyFrom(src *Of[T]) { a.array().CopyFrom(src.array()) }
 
 // Equal reports whether both arrays have equal elements in the same order.

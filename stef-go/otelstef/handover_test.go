@@ -42,9 +42,7 @@ func TestRecordsForOtherGoroutines(t *testing.T) {
 			for r.Next() {
 				c := otelstef.NewMetrics()
 				c.CopyFrom(r.Record())
-				c.EditResource()
-				c.EditScope()
-				c.EditMetric()
+				c.Unshare()
 				copies <- c
 				own.Record().CopyFrom(r.Record())
 				if err := own.Write(); err != nil {

@@ -193,8 +193,7 @@ func (s *Logs) Reset() { s.CopyFrom(initialLogs) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditResource(), s.EditScope().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Logs) CopyFrom(src *Logs) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.resource.node.Frozen() {
@@ -224,6 +223,13 @@ func (s *Logs) Equal(o *Logs) bool {
 		s.trace == o.trace &&
 		s.known == o.known &&
 		stefrt.SameFloat(s.id, o.id)
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Logs) Unshare() {
+	s.node.RefuseShared()
+	s.resource = s.resource.edit(&s.node, LogsFieldResource)
+	s.scope = s.scope.edit(&s.node, LogsFieldScope)
 }
 
 // markAll marks all of s as changed.

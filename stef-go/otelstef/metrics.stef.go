@@ -203,8 +203,7 @@ func (s *Metrics) Reset() { s.CopyFrom(initialMetrics) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditMetric(), s.EditResource(), s.EditScope().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Metrics) CopyFrom(src *Metrics) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.metric.node.Frozen() {
@@ -238,6 +237,14 @@ func (s *Metrics) Equal(o *Metrics) bool {
 		s.point.Equal(&o.point) &&
 		s.compact.Equal(&o.compact) &&
 		s.number == o.number
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Metrics) Unshare() {
+	s.node.RefuseShared()
+	s.metric = s.metric.edit(&s.node, MetricsFieldMetric)
+	s.resource = s.resource.edit(&s.node, MetricsFieldResource)
+	s.scope = s.scope.edit(&s.node, MetricsFieldScope)
 }
 
 // markAll marks all of s as changed.

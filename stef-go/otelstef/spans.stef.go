@@ -196,8 +196,7 @@ func (s *Spans) Reset() { s.CopyFrom(initialSpans) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditResource(), s.EditScope().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Spans) CopyFrom(src *Spans) {
 	s.envelope.CopyFrom(&src.envelope)
 	if src.resource.node.Frozen() {
@@ -227,6 +226,13 @@ func (s *Spans) Equal(o *Spans) bool {
 		stefrt.SameFloat(s.id, o.id) &&
 		s.start == o.start &&
 		s.duration == o.duration
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Spans) Unshare() {
+	s.node.RefuseShared()
+	s.resource = s.resource.edit(&s.node, SpansFieldResource)
+	s.scope = s.scope.edit(&s.node, SpansFieldScope)
 }
 
 // markAll marks all of s as changed.

@@ -82,7 +82,16 @@ func (n *Node) refuse() {
 	for ; n != &frozen; n = n.parent {
 		n.mask = 0
 	}
-	panic("stef: a shared value cannot be changed; use the Edit method of the record")
+	panic(changeOfShared)
+}
+
+const changeOfShared = "stef: a shared value cannot be changed; use the Edit method of the record"
+
+// RefuseShared panics if n is part of a shared value, for changes that set no marks.
+func (n *Node) RefuseShared() {
+	if n.top() == nil {
+		panic(changeOfShared)
+	}
 }
 
 // Unmark clears a mark. The marks of enclosing values remain, which costs a bit or

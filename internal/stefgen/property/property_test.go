@@ -63,7 +63,7 @@ func eachRoot(t *testing.T, f func(t *testing.T, r *steftest.Root)) {
 		recursive.NewFirst, recursive.NewSecond, recursive.NewByFirst, recursive.NewGroup, recursive.NewKey, recursive.NewShared,
 		recursive.NewValue))
 	run("shared", steftest.NewRoot(load(t, "shared").Root("Record"), nil,
-		shared.NewRecordWriter, shared.NewRecordReader, shared.NewRecord, shared.NewPlain, shared.NewHolder, shared.NewChoice, shared.NewTags,
+		shared.NewRecordWriter, shared.NewRecordReader, shared.NewRecord, shared.NewPlain, shared.NewHolder, shared.NewChoice, shared.NewTags, shared.NewLists,
 		shared.NewOuter, shared.NewMiddle, shared.NewInner))
 	run("empty", steftest.NewRoot(load(t, "empty").Root("Record"), nil,
 		empty.NewRecordWriter, empty.NewRecordReader, empty.NewRecord, empty.NewEmpty, empty.NewNothing, empty.NewChoice, empty.NewTags, empty.NewUnit))

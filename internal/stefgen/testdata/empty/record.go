@@ -232,8 +232,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditUnit().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
 	s.empty.CopyFrom(&src.empty)
 	s.nothing.CopyFrom(&src.nothing)
@@ -272,6 +271,12 @@ func (s *Record) Equal(o *Record) bool {
 		s.tags.Equal(&o.tags) &&
 		(s.unit == o.unit || s.unit.Equal(o.unit)) &&
 		s.level == o.level
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Record) Unshare() {
+	s.node.RefuseShared()
+	s.unit = s.unit.edit(&s.node, RecordFieldUnit)
 }
 
 // markAll marks all of s as changed.

@@ -200,8 +200,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditShared().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
 	s.bools.CopyFrom(&src.bools)
 	s.ints.CopyFrom(&src.ints)
@@ -241,6 +240,12 @@ func (s *Record) Equal(o *Record) bool {
 		s.lists.Equal(&o.lists) &&
 		(s.shared == o.shared || s.shared.Equal(o.shared)) &&
 		s.list.Equal(&o.list)
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Record) Unshare() {
+	s.node.RefuseShared()
+	s.shared = s.shared.edit(&s.node, RecordFieldShared)
 }
 
 // markAll marks all of s as changed.

@@ -599,8 +599,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditSlot().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
 	s.SetNode(src.nodeField)
 	s.SetOptionalPresent(src.presentField, src.HasPresent())
@@ -681,6 +680,12 @@ func (s *Record) Equal(o *Record) bool {
 		s.clearField == o.clearField &&
 		s.registerField == o.registerField &&
 		s.hostWindows.Equal(&o.hostWindows)
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Record) Unshare() {
+	s.node.RefuseShared()
+	s.slotField = s.slotField.edit(&s.node, RecordFieldSlot)
 }
 
 // markAll marks all of s as changed.

@@ -198,7 +198,9 @@ func (v *Choice) clear() {
 // Reset removes the value.
 func (v *Choice) Reset() { v.SetType(ChoiceTypeNone) }
 
-// CopyFrom copies the value of src to v.
+// CopyFrom copies the value of src to v. Shared values are shared, not copied.
+//
+// Call Unshare before a goroutine with another writer gets v.
 func (v *Choice) CopyFrom(src *Choice) {
 	switch src.typ {
 	case ChoiceTypeNone:
@@ -224,6 +226,15 @@ func (v *Choice) Equal(o *Choice) bool {
 		return v.box.inner.Equal(&o.box.inner)
 	}
 	return v.typ == ChoiceTypeNone || v.num == o.num
+}
+
+// Unshare replaces the shared values in v by copies, at any depth. See package stef.
+func (v *Choice) Unshare() {
+	v.node.RefuseShared()
+	switch v.typ {
+	case ChoiceTypeInner:
+		v.box.inner.Unshare()
+	}
 }
 
 // markAll marks all of v as changed.

@@ -182,8 +182,7 @@ func (s *Deeper) Reset() { s.CopyFrom(initialDeeper) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditE() if s.HasE().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Deeper) CopyFrom(src *Deeper) {
 	s.SetOptionalC(src.c, src.HasC())
 	if !src.HasC() {
@@ -212,6 +211,13 @@ func (s *Deeper) Equal(o *Deeper) bool {
 		(s.present&(1<<0) == 0 || s.c == o.c) &&
 		s.d.Equal(&o.d) &&
 		(s.present&(1<<1) == 0 || (s.e == o.e || s.e.Equal(o.e)))
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Deeper) Unshare() {
+	s.node.RefuseShared()
+	s.e = s.e.edit(&s.node, DeeperFieldE)
+	s.e.Unshare()
 }
 
 // markAll marks all of s as changed.

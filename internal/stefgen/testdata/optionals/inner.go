@@ -6,8 +6,6 @@
 package optionals
 
 import (
-	"unsafe"
-
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -173,6 +171,8 @@ func (s *Inner) Reset() { s.CopyFrom(initialInner) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
+//
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Inner) CopyFrom(src *Inner) {
 	s.SetA(src.a)
 	s.SetOptionalB(src.b, src.HasB())
@@ -198,6 +198,14 @@ func (s *Inner) Equal(o *Inner) bool {
 		s.a == o.a &&
 		(s.present&(1<<0) == 0 || s.b == o.b) &&
 		(s.present&(1<<1) == 0 || s.deeper.Equal(o.deeper))
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Inner) Unshare() {
+	s.node.RefuseShared()
+	if s.deeper != nil {
+		s.deeper.Unshare()
+	}
 }
 
 // markAll marks all of s as changed.
@@ -261,139 +269,4 @@ func (s *Inner) size() int {
 		n += s.deeper.size()
 	}
 	return n
-}
-
-type innerEncoder struct {
-	head   stefrt.StructEncoder
-	a      codec.Uint64Encoder
-	b      codec.StringEncoder
-	deeper *deeperEncoder
-}
-
-func (e *innerEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Struct(name, "Inner", &e.head, 1<<1|1<<2,
-		stefrt.PrimitiveEncoder("A", &e.a, ""),
-		stefrt.PrimitiveEncoder("B", &e.b, ""),
-		func(b *stefrt.EncoderBuilder) {
-			e.deeper = stefrt.ShareEncoder(b, "Deeper", "Deeper", (*deeperEncoder).register)
-		},
-	)
-}
-
-func (e *innerEncoder) Encode(s *Inner) {
-	mask := s.node.Take() & e.head.Mask
-	e.head.Write(mask, e.head.Fields)
-	s.sentPresent = s.present & e.head.OptionalMask
-	e.head.Write(s.sentPresent, e.head.Optional)
-	if mask&InnerFieldA != 0 {
-		e.a.Encode(s.a)
-	}
-	if mask&InnerFieldB != 0 && s.present&(1<<0) != 0 {
-		e.b.Encode(s.b)
-	}
-	if mask&InnerFieldDeeper != 0 && s.present&(1<<1) != 0 {
-		e.deeper.Encode(s.deeper)
-	}
-}
-
-type innerDecoder struct {
-	head   stefrt.StructDecoder
-	a      codec.Uint64Decoder
-	b      codec.StringDecoder
-	deeper *deeperDecoder
-}
-
-func (d *innerDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Struct(name, "Inner", &d.head, 1<<1|1<<2,
-		stefrt.PrimitiveDecoder("A", &d.a, ""),
-		stefrt.PrimitiveDecoder("B", &d.b, ""),
-		func(b *stefrt.DecoderBuilder) {
-			d.deeper = stefrt.ShareDecoder(b, "Deeper", "Deeper", (*deeperDecoder).register)
-		},
-	)
-}
-
-func (d *innerDecoder) Decode(s *Inner) {
-	if !stefrt.Enter(d.head.Alloc, &d.head) {
-		return
-	}
-	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
-	was := s.present
-	s.present = d.head.Read(d.head.Optional)
-	if mask&InnerFieldA != 0 {
-		s.a = d.a.Decode()
-	}
-	if mask&InnerFieldB != 0 && s.present&(1<<0) != 0 {
-		s.b = d.b.Decode()
-	}
-	if s.present&(1<<1) != 0 && s.deeper == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.deeper))) {
-			s.present = 0
-			stefrt.Leave(d.head.Alloc)
-			return
-		}
-		s.deeper = new(Deeper)
-		s.deeper.init(&s.node, InnerFieldDeeper)
-	}
-	if mask&InnerFieldDeeper != 0 && s.present&(1<<1) != 0 {
-		if was&(1<<1) == 0 {
-			s.deeper.clear()
-		}
-		d.deeper.Decode(s.deeper)
-	}
-	stefrt.Leave(d.head.Alloc)
-}
-
-// innerElem has the functions of Inner that arrays call. It is set at start-up.
-var innerElem stefrt.Elem[Inner]
-
-func init() {
-	innerElem = stefrt.Elem[Inner]{
-		Init: (*Inner).init, Clear: (*Inner).clear, Reset: (*Inner).Reset,
-		CopyFrom: (*Inner).CopyFrom, Equal: (*Inner).Equal, MarkAll: (*Inner).markAll,
-		Clean: (*Inner).clean, Hash: (*Inner).hash, Size: (*Inner).size,
-		MarkDiff: func(v, held *Inner) { v.markDiff(held) },
-	}
-}
-
-type innerArrayEncoder struct {
-	length stefrt.LengthEncoder
-	elem   *innerEncoder
-}
-
-func (e *innerArrayEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Array(name, &e.length, func(b *stefrt.EncoderBuilder) {
-		e.elem = stefrt.ShareEncoder(b, "Inner", "[]", (*innerEncoder).register)
-	})
-}
-
-type innerArrayDecoder struct {
-	length stefrt.LengthDecoder
-	elem   *innerDecoder
-}
-
-func (d *innerArrayDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Array(name, &d.length, func(b *stefrt.DecoderBuilder) {
-		d.elem = stefrt.ShareDecoder(b, "Inner", "[]", (*innerDecoder).register)
-	})
-}
-
-func (e *innerArrayEncoder) Encode(a *stefrt.Array[Inner]) {
-	n := a.BeginEncode()
-	e.length.Encode(n)
-	for i := range n {
-		e.elem.Encode(a.At(i))
-	}
-}
-
-func (d *innerArrayDecoder) Decode(a *stefrt.Array[Inner]) {
-	n := d.length.Decode(d.elem.head.Room())
-	if !a.BeginDecode(n, d.length.Alloc) {
-		d.length.TooLarge()
-		return
-	}
-	for i := range n {
-		d.elem.Decode(a.At(i))
-	}
 }

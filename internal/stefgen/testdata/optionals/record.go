@@ -543,8 +543,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditShared() if s.HasShared().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
 	s.SetID(src.id)
 	if src.HasInner() {
@@ -623,6 +622,29 @@ func (s *Record) Equal(o *Record) bool {
 		(s.present&(1<<8) == 0 || (s.shared == o.shared || s.shared.Equal(o.shared))) &&
 		(s.present&(1<<9) == 0 || s.tree.Equal(o.tree)) &&
 		(s.present&(1<<10) == 0 || s.forest.Equal(o.forest))
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Record) Unshare() {
+	s.node.RefuseShared()
+	if s.inner != nil {
+		s.inner.Unshare()
+	}
+	s.choice.Unshare()
+	if s.tags != nil {
+		s.tags.Unshare()
+	}
+	for i := range s.inners.Len() {
+		s.inners.At(i).Unshare()
+	}
+	for i := range s.choices.Len() {
+		s.choices.At(i).Unshare()
+	}
+	for i := range s.tagLists.Len() {
+		s.tagLists.At(i).Unshare()
+	}
+	s.shared = s.shared.edit(&s.node, RecordFieldShared)
+	s.shared.Unshare()
 }
 
 // markAll marks all of s as changed.

@@ -335,8 +335,7 @@ func (s *Shared) Reset() { s.CopyFrom(initialShared) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditSub() if s.HasSub().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Shared) CopyFrom(src *Shared) {
 	s.SetOptionalN(src.n, src.HasN())
 	if !src.HasN() {
@@ -400,6 +399,15 @@ func (s *Shared) Equal(o *Shared) bool {
 		(s.present&(1<<4) == 0 || s.l.Equal(&o.l)) &&
 		(s.present&(1<<5) == 0 || (s.sub == o.sub || s.sub.Equal(o.sub))) &&
 		s.p == o.p
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Shared) Unshare() {
+	s.node.RefuseShared()
+	if s.m != nil {
+		s.m.Unshare()
+	}
+	s.sub = s.sub.edit(&s.node, SharedFieldSub)
 }
 
 // markAll marks all of s as changed.

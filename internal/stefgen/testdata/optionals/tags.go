@@ -166,7 +166,9 @@ func (m *Tags) clear() {
 // Reset removes all pairs.
 func (m *Tags) Reset() { m.SetLen(0) }
 
-// CopyFrom replaces the pairs of m by copies of those of src.
+// CopyFrom replaces the pairs of m by copies of those of src. Shared values are shared, not copied.
+//
+// Call Unshare before a goroutine with another writer gets m.
 func (m *Tags) CopyFrom(src *Tags) {
 	m.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -188,6 +190,14 @@ func (m *Tags) Equal(o *Tags) bool {
 		}
 	}
 	return true
+}
+
+// Unshare replaces the shared values in m by copies, at any depth. See package stef.
+func (m *Tags) Unshare() {
+	m.node.RefuseShared()
+	for _, p := range m.pairs {
+		p.value.Unshare()
+	}
 }
 
 // markAll marks all of m as changed.

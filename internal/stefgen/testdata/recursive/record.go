@@ -209,8 +209,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditShared().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
 	s.value.CopyFrom(&src.value)
 	s.chain.CopyFrom(&src.chain)
@@ -239,6 +238,15 @@ func (s *Record) Equal(o *Record) bool {
 		(s.shared == o.shared || s.shared.Equal(o.shared)) &&
 		(s.present&(1<<0) == 0 || s.parent.Equal(o.parent)) &&
 		s.group.Equal(&o.group)
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Record) Unshare() {
+	s.node.RefuseShared()
+	s.shared = s.shared.edit(&s.node, RecordFieldShared)
+	if s.parent != nil {
+		s.parent.Unshare()
+	}
 }
 
 // markAll marks all of s as changed.

@@ -7,9 +7,8 @@ package shared
 
 import (
 	"strconv"
-	"unsafe"
 
-	"github.com/otelstef/stef/stef-go/codec"
+	"github.com/otelstef/stef/stef-go/list"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -23,7 +22,10 @@ type Choice struct {
 
 // choiceBox holds the choices that are not a number or text.
 type choiceBox struct {
-	holder Holder
+	holder  Holder
+	holders stefrt.Array[Holder]
+	tags    Tags
+	lists   Lists
 }
 
 // ChoiceType is a choice of the oneof Choice.
@@ -37,6 +39,12 @@ const (
 	ChoiceTypeN
 	// ChoiceTypeHolder is Holder.
 	ChoiceTypeHolder
+	// ChoiceTypeHolders is Holders.
+	ChoiceTypeHolders
+	// ChoiceTypeTags is Tags.
+	ChoiceTypeTags
+	// ChoiceTypeLists is Lists.
+	ChoiceTypeLists
 )
 
 // String returns the name of the choice: None, or the name in the schema.
@@ -48,6 +56,12 @@ func (t ChoiceType) String() string {
 		return "N"
 	case ChoiceTypeHolder:
 		return "Holder"
+	case ChoiceTypeHolders:
+		return "Holders"
+	case ChoiceTypeTags:
+		return "Tags"
+	case ChoiceTypeLists:
+		return "Lists"
 	}
 	return "ChoiceType(" + strconv.Itoa(int(t)) + ")"
 }
@@ -79,6 +93,27 @@ func (v *Choice) SetType(typ ChoiceType) {
 		} else {
 			v.box.holder.clear()
 		}
+	case ChoiceTypeHolders:
+		v.open()
+		if v.sent == typ {
+			v.box.holders.Reset()
+		} else {
+			v.box.holders.Clear()
+		}
+	case ChoiceTypeTags:
+		v.open()
+		if v.sent == typ {
+			v.box.tags.Reset()
+		} else {
+			v.box.tags.clear()
+		}
+	case ChoiceTypeLists:
+		v.open()
+		if v.sent == typ {
+			v.box.lists.Reset()
+		} else {
+			v.box.lists.clear()
+		}
 	}
 	v.num = 0
 }
@@ -90,6 +125,9 @@ func (v *Choice) open() {
 	}
 	v.box = new(choiceBox)
 	v.box.holder.init(&v.node, 1)
+	v.box.holders.Init(&holderElem, &v.node, 1)
+	v.box.tags.init(&v.node, 1)
+	v.box.lists.init(&v.node, 1)
 }
 
 // N returns the field.
@@ -125,6 +163,51 @@ func (v *Choice) SetHolder() *Holder {
 	return &v.box.holder
 }
 
+// Holders returns the field.
+// It is nil unless Type is ChoiceTypeHolders.
+func (v *Choice) Holders() *list.Of[Holder] {
+	if v == nil || v.typ != ChoiceTypeHolders {
+		return nil
+	}
+	return (*list.Of[Holder])(&v.box.holders)
+}
+
+// SetHolders sets the choice to Holders, as SetType does, and returns its value.
+func (v *Choice) SetHolders() *list.Of[Holder] {
+	v.SetType(ChoiceTypeHolders)
+	return (*list.Of[Holder])(&v.box.holders)
+}
+
+// Tags returns the field.
+// It is nil unless Type is ChoiceTypeTags.
+func (v *Choice) Tags() *Tags {
+	if v == nil || v.typ != ChoiceTypeTags {
+		return nil
+	}
+	return &v.box.tags
+}
+
+// SetTags sets the choice to Tags, as SetType does, and returns its value.
+func (v *Choice) SetTags() *Tags {
+	v.SetType(ChoiceTypeTags)
+	return &v.box.tags
+}
+
+// Lists returns the field.
+// It is nil unless Type is ChoiceTypeLists.
+func (v *Choice) Lists() *Lists {
+	if v == nil || v.typ != ChoiceTypeLists {
+		return nil
+	}
+	return &v.box.lists
+}
+
+// SetLists sets the choice to Lists, as SetType does, and returns its value.
+func (v *Choice) SetLists() *Lists {
+	v.SetType(ChoiceTypeLists)
+	return &v.box.lists
+}
+
 // String returns the value for human readers: text unchanged, bytes as base64,
 // composite values as JSON. It is empty without a value.
 func (v *Choice) String() string {
@@ -149,6 +232,12 @@ func (v *Choice) json(j *stefrt.JSON) {
 		j.Any(v.num)
 	case ChoiceTypeHolder:
 		v.box.holder.json(j)
+	case ChoiceTypeHolders:
+		stefrt.PrintArray(j, &v.box.holders, (*Holder).json)
+	case ChoiceTypeTags:
+		v.box.tags.json(j)
+	case ChoiceTypeLists:
+		v.box.lists.json(j)
 	default:
 		j.Null()
 	}
@@ -165,7 +254,9 @@ func (v *Choice) clear() {
 // Reset removes the value.
 func (v *Choice) Reset() { v.SetType(ChoiceTypeNone) }
 
-// CopyFrom copies the value of src to v.
+// CopyFrom copies the value of src to v. Shared values are shared, not copied.
+//
+// Call Unshare before a goroutine with another writer gets v.
 func (v *Choice) CopyFrom(src *Choice) {
 	switch src.typ {
 	case ChoiceTypeNone:
@@ -174,6 +265,12 @@ func (v *Choice) CopyFrom(src *Choice) {
 		v.SetN(src.num)
 	case ChoiceTypeHolder:
 		v.SetHolder().CopyFrom(&src.box.holder)
+	case ChoiceTypeHolders:
+		v.SetHolders().CopyFrom((*list.Of[Holder])(&src.box.holders))
+	case ChoiceTypeTags:
+		v.SetTags().CopyFrom(&src.box.tags)
+	case ChoiceTypeLists:
+		v.SetLists().CopyFrom(&src.box.lists)
 	}
 }
 
@@ -185,8 +282,31 @@ func (v *Choice) Equal(o *Choice) bool {
 	switch v.typ {
 	case ChoiceTypeHolder:
 		return v.box.holder.Equal(&o.box.holder)
+	case ChoiceTypeHolders:
+		return v.box.holders.Equal(&o.box.holders)
+	case ChoiceTypeTags:
+		return v.box.tags.Equal(&o.box.tags)
+	case ChoiceTypeLists:
+		return v.box.lists.Equal(&o.box.lists)
 	}
 	return v.typ == ChoiceTypeNone || v.num == o.num
+}
+
+// Unshare replaces the shared values in v by copies, at any depth. See package stef.
+func (v *Choice) Unshare() {
+	v.node.RefuseShared()
+	switch v.typ {
+	case ChoiceTypeHolder:
+		v.box.holder.Unshare()
+	case ChoiceTypeHolders:
+		for i := range v.box.holders.Len() {
+			v.box.holders.At(i).Unshare()
+		}
+	case ChoiceTypeTags:
+		v.box.tags.Unshare()
+	case ChoiceTypeLists:
+		v.box.lists.Unshare()
+	}
 }
 
 // markAll marks all of v as changed.
@@ -195,79 +315,11 @@ func (v *Choice) markAll(c *stefrt.Check) {
 	switch v.typ {
 	case ChoiceTypeHolder:
 		v.box.holder.markAll(c)
+	case ChoiceTypeHolders:
+		v.box.holders.MarkAll(c)
+	case ChoiceTypeTags:
+		v.box.tags.markAll(c)
+	case ChoiceTypeLists:
+		v.box.lists.markAll(c)
 	}
-}
-
-type choiceEncoder struct {
-	head   stefrt.OneofEncoder
-	n      codec.Uint64Encoder
-	holder holderEncoder
-}
-
-func (e *choiceEncoder) register(b *stefrt.EncoderBuilder, name string) {
-	b.Oneof(name, "Choice", &e.head,
-		stefrt.PrimitiveEncoder("N", &e.n, ""),
-		stefrt.EncoderOf("Holder", e.holder.register),
-	)
-}
-
-func (e *choiceEncoder) Encode(v *Choice) {
-	v.node.SetModified(0)
-	typ := v.typ
-	if uint64(typ) > e.head.Choices {
-		typ = ChoiceTypeNone // the schema of the stream lacks the choice
-	}
-	v.sent = typ
-	e.head.Write(uint64(typ), e.head.Width)
-	switch typ {
-	case ChoiceTypeN:
-		e.n.Encode(v.num)
-	case ChoiceTypeHolder:
-		e.holder.Encode(&v.box.holder)
-	}
-}
-
-type choiceDecoder struct {
-	head   stefrt.OneofDecoder
-	n      codec.Uint64Decoder
-	holder holderDecoder
-}
-
-func (d *choiceDecoder) register(b *stefrt.DecoderBuilder, name string) {
-	b.Oneof(name, "Choice", &d.head,
-		stefrt.PrimitiveDecoder("N", &d.n, ""),
-		stefrt.DecoderOf("Holder", d.holder.register),
-	)
-}
-
-func (d *choiceDecoder) Decode(v *Choice) {
-	typ := ChoiceType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
-		d.head.NoSuchChoice()
-		return
-	}
-	switch typ {
-	case ChoiceTypeN:
-		v.num = d.n.Decode()
-	case ChoiceTypeHolder:
-		if !d.open(v) {
-			return
-		}
-		if v.typ != typ {
-			v.box.holder.clear()
-		}
-		d.holder.Decode(&v.box.holder)
-	}
-	v.typ = typ
-}
-
-// open allocates the box of v, if the record is within its memory limit.
-func (d *choiceDecoder) open(v *Choice) bool {
-	if v.box == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(choiceBox{}))) {
-			return false
-		}
-		v.open()
-	}
-	return true
 }

@@ -181,8 +181,7 @@ func (s *Holder) Reset() { s.CopyFrom(initialHolder) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditInner(), s.EditOuter() if s.HasOuter().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Holder) CopyFrom(src *Holder) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)
@@ -207,6 +206,14 @@ func (s *Holder) Equal(o *Holder) bool {
 		(s.inner == o.inner || s.inner.Equal(o.inner)) &&
 		s.n == o.n &&
 		(s.present&(1<<0) == 0 || (s.outer == o.outer || s.outer.Equal(o.outer)))
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Holder) Unshare() {
+	s.node.RefuseShared()
+	s.inner = s.inner.edit(&s.node, HolderFieldInner)
+	s.outer = s.outer.edit(&s.node, HolderFieldOuter)
+	s.outer.Unshare()
 }
 
 // markAll marks all of s as changed.

@@ -112,8 +112,7 @@ func (s *Middle) Reset() { s.CopyFrom(initialMiddle) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditInner().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Middle) CopyFrom(src *Middle) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)
@@ -129,6 +128,13 @@ func (s *Middle) Equal(o *Middle) bool {
 	return (s.inner == o.inner || s.inner.Equal(o.inner)) &&
 		stefrt.SameFloat(s.ratio, o.ratio) &&
 		s.holder.Equal(&o.holder)
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Middle) Unshare() {
+	s.node.RefuseShared()
+	s.inner = s.inner.edit(&s.node, MiddleFieldInner)
+	s.holder.Unshare()
 }
 
 // markAll marks all of s as changed.

@@ -160,8 +160,7 @@ func (s *Outer) Reset() { s.CopyFrom(initialOuter) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditMiddle(), s.EditOther().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Outer) CopyFrom(src *Outer) {
 	s.SetN(src.n)
 	if src.middle.node.Frozen() {
@@ -185,6 +184,15 @@ func (s *Outer) Equal(o *Outer) bool {
 		(s.other == o.other || s.other.Equal(o.other)) &&
 		s.words.Equal(&o.words) &&
 		bytes.Equal(s.blob, o.blob)
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Outer) Unshare() {
+	s.node.RefuseShared()
+	s.middle = s.middle.edit(&s.node, OuterFieldMiddle)
+	s.middle.Unshare()
+	s.other = s.other.edit(&s.node, OuterFieldOther)
+	s.other.Unshare()
 }
 
 // markAll marks all of s as changed.

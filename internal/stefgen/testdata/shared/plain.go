@@ -112,8 +112,7 @@ func (s *Plain) Reset() { s.CopyFrom(initialPlain) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditInner().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Plain) CopyFrom(src *Plain) {
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)
@@ -129,6 +128,12 @@ func (s *Plain) Equal(o *Plain) bool {
 	return (s.inner == o.inner || s.inner.Equal(o.inner)) &&
 		s.flag == o.flag &&
 		s.flags.Equal(&o.flags)
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Plain) Unshare() {
+	s.node.RefuseShared()
+	s.inner = s.inner.edit(&s.node, PlainFieldInner)
 }
 
 // markAll marks all of s as changed.

@@ -308,8 +308,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditOuter(), s.EditTwin(), s.EditMiddle(), s.EditInner(), s.EditMaybe() if s.HasMaybe().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
 	if src.outer.node.Frozen() {
 		s.SetOuter(src.outer)
@@ -362,6 +361,26 @@ func (s *Record) Equal(o *Record) bool {
 		s.tags.Equal(&o.tags) &&
 		(s.present&(1<<0) == 0 || (s.maybe == o.maybe || s.maybe.Equal(o.maybe))) &&
 		(s.present&(1<<1) == 0 || s.holder.Equal(&o.holder))
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Record) Unshare() {
+	s.node.RefuseShared()
+	s.outer = s.outer.edit(&s.node, RecordFieldOuter)
+	s.outer.Unshare()
+	s.twin = s.twin.edit(&s.node, RecordFieldTwin)
+	s.twin.Unshare()
+	s.middle = s.middle.edit(&s.node, RecordFieldMiddle)
+	s.middle.Unshare()
+	s.inner = s.inner.edit(&s.node, RecordFieldInner)
+	for i := range s.holders.Len() {
+		s.holders.At(i).Unshare()
+	}
+	s.choice.Unshare()
+	s.tags.Unshare()
+	s.maybe = s.maybe.edit(&s.node, RecordFieldMaybe)
+	s.maybe.Unshare()
+	s.holder.Unshare()
 }
 
 // markAll marks all of s as changed.

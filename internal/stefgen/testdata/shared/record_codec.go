@@ -15,7 +15,7 @@ type recordEncoder struct {
 	middle      middleEncoder
 	inner       innerEncoder
 	holders     holderArrayEncoder
-	choice      choiceEncoder
+	choice      *choiceEncoder
 	tags        tagsEncoder
 	maybe       outerEncoder
 	holder      holderEncoder
@@ -28,7 +28,9 @@ func (e *recordEncoder) register(b *stefrt.EncoderBuilder, name string) {
 		stefrt.EncoderOf("Middle", e.middle.register),
 		stefrt.EncoderOf("Inner", e.inner.register),
 		stefrt.EncoderOf("Holders", e.holders.register),
-		stefrt.EncoderOf("Choice", e.choice.register),
+		func(b *stefrt.EncoderBuilder) {
+			e.choice = stefrt.ShareEncoder(b, "Choice", "Choice", (*choiceEncoder).register)
+		},
 		stefrt.EncoderOf("Tags", e.tags.register),
 		stefrt.EncoderOf("Maybe", e.maybe.register),
 		stefrt.EncoderOf("Holder", e.holder.register),
@@ -78,7 +80,7 @@ type recordDecoder struct {
 	middle      middleDecoder
 	inner       innerDecoder
 	holders     holderArrayDecoder
-	choice      choiceDecoder
+	choice      *choiceDecoder
 	tags        tagsDecoder
 	maybe       outerDecoder
 	holder      holderDecoder
@@ -91,7 +93,9 @@ func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
 		stefrt.DecoderOf("Middle", d.middle.register),
 		stefrt.DecoderOf("Inner", d.inner.register),
 		stefrt.DecoderOf("Holders", d.holders.register),
-		stefrt.DecoderOf("Choice", d.choice.register),
+		func(b *stefrt.DecoderBuilder) {
+			d.choice = stefrt.ShareDecoder(b, "Choice", "Choice", (*choiceDecoder).register)
+		},
 		stefrt.DecoderOf("Tags", d.tags.register),
 		stefrt.DecoderOf("Maybe", d.maybe.register),
 		stefrt.DecoderOf("Holder", d.holder.register),

@@ -18,12 +18,12 @@ const RecordRootName = "Record"
 
 // RecordSchema returns the complete wire schema of Record.
 func RecordSchema() schema.WireSchema {
-	return schema.WireSchema{9, 5, 3, 2, 3, 3, 2}
+	return schema.WireSchema{9, 5, 3, 2, 3, 3, 5}
 }
 
 // RecordBaseSchema returns the wire schema of streams that announce none.
 func RecordBaseSchema() schema.WireSchema {
-	return schema.WireSchema{9, 5, 3, 2, 3, 3, 2}
+	return schema.WireSchema{9, 5, 3, 2, 3, 3, 5}
 }
 
 // RecordWriter writes a stream of Record records, for one goroutine at a time. It also has

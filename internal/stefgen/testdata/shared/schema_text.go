@@ -25,5 +25,6 @@ struct Middle dict(Middle) { Inner Inner Ratio float64 Holder Plain }
 struct Inner dict(Inner) { S string dict(Words) Raw bytes }
 struct Plain { Inner Inner Flag bool Flags []bool }
 struct Holder { Inner Inner N int64 Outer Outer optional }
-oneof Choice { N uint64 Holder Holder }
-multimap Tags { key string value Holder }`
+oneof Choice { N uint64 Holder Holder Holders []Holder Tags Tags Lists Lists }
+multimap Tags { key string value Holder }
+multimap Lists { key Holder value []Choice }`

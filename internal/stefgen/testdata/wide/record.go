@@ -909,8 +909,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
 //
-// Before a goroutine with another writer gets s, replace the shared values by copies:
-// s.EditMaybe().
+// Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
 	s.SetF0(src.f0)
 	s.SetF1(src.f1)
@@ -1048,6 +1047,12 @@ func (s *Record) Equal(o *Record) bool {
 		s.f61 == o.f61 &&
 		(s.maybe == o.maybe || s.maybe.Equal(o.maybe)) &&
 		s.f63 == o.f63
+}
+
+// Unshare replaces the shared values in s by copies, at any depth. See package stef.
+func (s *Record) Unshare() {
+	s.node.RefuseShared()
+	s.maybe = s.maybe.edit(&s.node, RecordFieldMaybe)
 }
 
 // markAll marks all of s as changed.

@@ -1,0 +1,109 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgen
+
+import "github.com/otelstef/stef/stef-go/schema"
+
+// holdsShared reports whether a value of t can contain a shared value, at any depth. t itself
+// does not count.
+func (p *plan) holdsShared(t *schema.Type) bool {
+	for _, s := range p.structs {
+		if s.Dict != "" && contains(t, s.Name, map[string]bool{}) {
+			return true
+		}
+	}
+	return false
+}
+
+func structType(s *schema.Struct) *schema.Type {
+	kind := schema.KindStruct
+	if s.Oneof {
+		kind = schema.KindOneof
+	}
+	return &schema.Type{Kind: kind, Name: s.Name, Struct: s}
+}
+
+// sharedKept returns what the comment of CopyFrom of a oneof or multimap says about shared
+// values.
+func (p *plan) sharedKept(t *schema.Type) string {
+	if p.holdsShared(t) {
+		return " Shared values are shared, not copied."
+	}
+	return ""
+}
+
+// unshareHint prints the end of the comment of CopyFrom.
+func (p *plan) unshareHint(pr *printer, t *schema.Type, recv string) {
+	pr.If(p.holdsShared(t), "//\n// Call Unshare before a goroutine with another writer gets "+recv+".")
+}
+
+// printUnshare prints the method Unshare of a type that can contain shared values. body
+// prints its statements.
+func (p *plan) printUnshare(pr *printer, t *schema.Type, recv string, body func()) {
+	if !p.holdsShared(t) {
+		return
+	}
+	pr.P("")
+	pr.P("// Unshare replaces the shared values in %s by copies, at any depth. See package stef.", recv)
+	pr.P("func (%s *%s) Unshare() {", recv, t.Name)
+	pr.P("%s.node.RefuseShared()", recv)
+	body()
+	pr.P("}")
+}
+
+// unshare returns the statement that unshares a part of a value, or "" if it contains no
+// shared values.
+func (p *plan) unshare(t *schema.Type, x string) string {
+	switch {
+	case !p.holdsShared(t):
+		return ""
+	case t.Kind == schema.KindArray:
+		return "for i := range " + x + ".Len() {\n" + x + ".At(i).Unshare()\n}"
+	}
+	return x + ".Unshare()"
+}
+
+// printStructUnshare prints Unshare of a struct. It includes absent fields, because they may
+// have shared values, too: those of an earlier record.
+func (p *plan) printStructUnshare(pr *printer, s *schema.Struct, fields []*field) {
+	p.printUnshare(pr, structType(s), "s", func() {
+		for _, f := range fields {
+			x := "s." + f.priv
+			if f.class == classShared {
+				pr.P("%s = %s.edit(&s.node, %s)", x, x, f.bit)
+			}
+			statement := p.unshare(f.t, x)
+			if statement == "" {
+				continue
+			}
+			if f.lazy {
+				statement = "if " + x + " != nil {\n" + statement + "\n}"
+			}
+			pr.P("%s", statement)
+		}
+	})
+}
+
+func (p *plan) printOneofUnshare(pr *printer, s *schema.Struct, fields []*field) {
+	p.printUnshare(pr, structType(s), "v", func() {
+		eachChoice(pr, "v.typ", fields, func(f *field) string { return p.unshare(f.t, slot(f, "v")) })
+	})
+}
+
+func (p *plan) printMultimapUnshare(pr *printer, m *schema.Multimap) {
+	p.printUnshare(pr, multimapType(m), "m", func() {
+		pr.P("for _, p := range m.pairs {")
+		k, v := partsOf(m)
+		for _, part := range []part{k, v} {
+			if statement := p.unshare(part.t, "p."+part.priv); statement != "" {
+				pr.P("%s", statement)
+			}
+		}
+		pr.P("}")
+	})
+}
+
+func multimapType(m *schema.Multimap) *schema.Type {
+	return &schema.Type{Kind: schema.KindMultimap, Name: m.Name, Multimap: m}
+}
