@@ -30,8 +30,8 @@ func (c Compression) String() string {
 	return fmt.Sprintf("Compression(%d)", uint8(c))
 }
 
-// Level is the effort of zstd compression. The stream does not contain it: every reader
-// reads every level.
+// Level is the effort of zstd compression: LevelFastest, LevelDefault, LevelBetter,
+// LevelBest or LevelAuto. The stream does not contain it: every reader reads every level.
 type Level uint8
 
 // The levels. All but LevelAuto are those of github.com/klauspost/compress/zstd.

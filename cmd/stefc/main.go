@@ -21,6 +21,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -204,7 +205,7 @@ func generate(path string, o settings, stderr io.Writer) int {
 		warnOfBases(stderr, path, o.out, old.plain, now, files)
 	}
 	if o.check {
-		return 0
+		return checked(o, old, stderr)
 	}
 	if err := fits(o.out, files[0]); err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
@@ -213,6 +214,15 @@ func generate(path string, o settings, stderr io.Writer) int {
 	if err := write(o.out, files); err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
 		return exitIO
+	}
+	return 0
+}
+
+// checked ends a run with -check. It says so if the schema was compared with nothing, as when
+// -out was forgotten.
+func checked(o settings, old *generated, stderr io.Writer) int {
+	if old == nil && o.against == "" {
+		fmt.Fprintf(stderr, "stefc: there is no generated code in %s, so nothing was compared: pass its folder with -out, or the old schema with -against\n", filepath.Clean(o.out))
 	}
 	return 0
 }
@@ -334,6 +344,9 @@ func parseMain(path string, src []byte, form *formFile, ignore []string, stderr 
 		warnings = append(warnings, pluralNames(path, s)...)
 		warnings = append(warnings, renamedGetters(path, s)...)
 		warnings = append(warnings, otherCase(path, s)...)
+		slices.SortStableFunc(warnings, func(a, b idl.Diagnostic) int {
+			return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+		})
 	}
 	render(stderr, without(warnings, ignore), src)
 	if err != nil {

@@ -564,6 +564,9 @@ func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
 func TestRunChecks(t *testing.T) {
 	dir, code, stderr := stefc(t, shop, "-check", "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
+	require.Equal(t, "stefc: there is no generated code in gen, so nothing was compared: pass its folder with -out, or the old schema with -against\n", stderr)
+	code, stderr = again("-check", "-against", "shop.stef", "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
 	require.Empty(t, stderr)
 	require.Equal(t, []string{"shop.stef"}, list(t, dir))
 	code, stderr = again("-out", "gen", "shop.stef")

@@ -5,10 +5,23 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+// TestRunSortsWarnings: warnings of all checks are in the order of the lines.
+func TestRunSortsWarnings(t *testing.T) {
+	const text = "package a\nstruct R root {\n  order_id uint64\n  String string\n  UserIDs uint64\n  line_no uint64\n  ItemIDs uint64\n}\n"
+	_, code, stderr := stefc(t, text, "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	var lines []string
+	for _, m := range regexp.MustCompile(`(?m)^shop\.stef:(\d+):`).FindAllStringSubmatch(stderr, -1) {
+		lines = append(lines, m[1])
+	}
+	require.Equal(t, []string{"3", "4", "5", "6", "7"}, lines)
+}
 
 // TestRunWarnsOfOtherCase: names in snake case and in capitals become parts of Go names.
 func TestRunWarnsOfOtherCase(t *testing.T) {

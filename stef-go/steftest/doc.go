@@ -18,7 +18,7 @@
 //	}
 //
 // stefc generated package shop; cmd/stefc/README.md has its schema and this test.
-// Generated code has a constructor for each struct, oneof and multimap. Pass all of them:
+// Generated code has a constructor for each struct, oneof and multimap. Pass all of those below the root; those below two roots, to both:
 // Mutate and SelfContained name those that are missing. AllRoots names the roots of
 // the schema that have no Root. ExampleRoundTrip is a test function.
 //

@@ -47,6 +47,9 @@ type opener struct {
 
 	roots stream.List
 	only  *stream.Root
+	// announced has the roots of --base for which a warning named a file that announces its
+	// schema. Among many files, one warning is enough.
+	announced map[string]bool
 }
 
 func (o *opener) define(flags *flag.FlagSet) {

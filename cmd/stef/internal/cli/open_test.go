@@ -61,6 +61,21 @@ func orders(t *testing.T, options ...dynamic.WriterOption) []byte {
 	return buf.Bytes()
 }
 
+// Of several files that announce their schema, one warning names the first.
+func TestBaseWithoutEffectWarnsOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "shop.stef")
+	require.NoError(t, os.WriteFile(path, []byte(shopSchema), 0o666))
+	bare, first, second := filepath.Join(dir, "bare"), filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	require.NoError(t, os.WriteFile(bare, orders(t), 0o666))
+	for _, name := range []string{first, second} {
+		require.NoError(t, os.WriteFile(name, orders(t, dynamic.WithSchemaHeader()), 0o666))
+	}
+	out, stderr := mustRun(t, nil, "cat", "--schema", path, "--root", "Order", "--base", "Order=3,2", bare, first, second)
+	require.Equal(t, 9, strings.Count(out, "\n"))
+	require.Equal(t, "warning: --base Order has no effect: "+first+" announces its schema\n", stderr)
+}
+
 // Streams of a user's schema are read with that schema.
 func TestOwnSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.stef")

@@ -164,11 +164,17 @@ func (s *opened) explain(err error) error {
 	return err
 }
 
-// unusedBase says which arguments of --base have no effect on a file.
+// unusedBase says which arguments of --base have no effect on a file. For a root it names only
+// the first file that announces its schema.
 func (s *opened) unusedBase(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(s.o.base)) {
 		switch {
+		case s.head != nil && s.head.Wire != nil && s.o.announced[name]:
 		case s.head != nil && s.head.Wire != nil:
+			if s.o.announced == nil {
+				s.o.announced = map[string]bool{}
+			}
+			s.o.announced[name] = true
 			fmt.Fprintf(w, "warning: --base %s has no effect: %s announces its schema\n", name, s.Name)
 		case s.root != nil && !strings.EqualFold(name, s.root.Name):
 			fmt.Fprintf(w, "warning: --base %s has no effect: %s holds records of %s\n", name, s.Name, s.root.Name)
