@@ -56,7 +56,9 @@ the replay ends when those of the last batch have. A wait of 5 s or longer is pr
 At the pace of the recording, the tool connects before it waits for the first batch.
 
 A recording that is sent again as it is repeats its ids and times, which no sender
-does. --new-ids and --now change them; later rounds of --rounds do it always.
+does. --new-ids and --now change them; later rounds of --rounds do it always. Without
+--new-ids the same round has the same ids in every run; --new-ids chooses other ids in
+each run.
 
 Over STEF, metrics and traces are sent in sorted order, as the exporter does, so records
 and attributes arrive in another order. To compare what arrived with the file, compare

@@ -18,6 +18,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -216,4 +218,27 @@ func TestReplayTLS(t *testing.T) {
 	f(cli.ExitUsage, "--cert and --key belong together: give both", "--ca", serverCert, "--cert", clientCert)
 	f(cli.ExitIO, "none.crt", "--cert", filepath.Join(dir, "none.crt"), "--key", clientKey)
 	f(cli.ExitData, "client.crt: with --key "+otherKey, "--cert", clientCert, "--key", otherKey)
+}
+
+// Without --new-ids, every run of replay sends the same ids in the same round. With it, each run
+// sends other ids.
+func TestReplayIDs(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "one.json")
+	require.NoError(t, os.WriteFile(in, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"00000000000000000000000000000001","spanId":"0000000000000002","name":"a","startTimeUnixNano":"1"}]}]}]}`), 0o666))
+	ids := func(args ...string) []string {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "rec-{signal}.stef")
+		address, _, wait := recording(t, "--items", "2", out)
+		mustRun(t, nil, append([]string{"replay", "--rate", "max", "--rounds", "2", "--endpoint", address, in}, args...)...)
+		code, stderr := wait()
+		require.Zero(t, code, stderr)
+		records, _ := mustRun(t, nil, "cat", strings.ReplaceAll(out, "{signal}", "traces"))
+		return regexp.MustCompile(`"(trace_id|span_id)":"[^"]+"`).FindAllString(records, -1)
+	}
+	first := ids()
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(first))), 4)
+	require.Equal(t, first, ids())
+	fresh := append(append(first, ids("--new-ids")...), ids("--new-ids")...)
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(fresh))), 12)
 }
