@@ -68,7 +68,8 @@ lacks entity references, point flags other than "no recorded value", and counts 
 dropped events and links. The tool counts and prints what it could not keep.
 
 A summary goes to standard error: items, bytes, ratio and time. The ratio is that of
-the uncompressed content of IN to OUT. Between OTLP and a stream the summary also says
+the uncompressed content of IN to OUT. For stef and parquet, which are compressed
+inside, it uses the size of the file. Between OTLP and a stream the summary also says
 how many bytes OTLP takes on the wire, where each message is a request that is
 compressed alone with zstd. Compare the stream with that, not with a file that is
 compressed as a whole, which no OTLP connection does. --quiet saves the time for it.
