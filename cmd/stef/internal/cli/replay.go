@@ -224,13 +224,15 @@ func (c *replayer) sendError(err error, names []string, sent replay.Counts) erro
 		return err
 	}
 	var at *replay.SendError
-	if !errors.As(err, &at) {
-		return &file.Error{Name: c.endpoint, Err: c.plainly(err)}
+	sending := errors.As(err, &at)
+	if sending {
+		err = at.Err
 	}
-	err = c.plainly(at.Err)
+	err = c.plainly(err)
 	switch {
 	case sent.Batches == 0:
 		err = fmt.Errorf("%w; no batch was accepted", err)
+	case !sending:
 	case c.rounds > 1:
 		err = fmt.Errorf("batch %d of %s, round %d: %w", at.Batch, names[at.Source], at.Round, err)
 	default:
