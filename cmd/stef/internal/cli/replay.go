@@ -324,18 +324,24 @@ func (n *notes) print(found []otlpfile.UnknownField) {
 // These causes stay as they are until the command line or the endpoint changes.
 const (
 	saysHTTP1 = "looked like an HTTP/1.1 header"
+	// An answer that is text has the length of a very large frame in its first bytes. The
+	// http.server of Python answers HTTP/2 with a page without a status line.
+	saysText  = "server preface: http2: frame too large"
 	saysPlain = "first record does not look like a TLS handshake"
 )
 
 // wrongPort reports whether another program or protocol listens at the endpoint.
 func wrongPort(err error) bool {
-	return strings.Contains(err.Error(), saysHTTP1) || strings.Contains(err.Error(), saysPlain)
+	return strings.Contains(err.Error(), saysHTTP1) || strings.Contains(err.Error(), saysText) || strings.Contains(err.Error(), saysPlain)
 }
+
+const checkPort = "check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP"
 
 // sendCauses explain failed batches. cause is a part of an error of gRPC or of the
 // system, text is the text that the tool prints instead, and hint says what to do.
 var sendCauses = []struct{ cause, text, hint string }{
-	{saysHTTP1, "the endpoint speaks HTTP/1.1, not gRPC", "check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP"},
+	{saysHTTP1, "the endpoint speaks HTTP/1.1, not gRPC", checkPort},
+	{saysText, "the endpoint does not speak HTTP/2, and so not gRPC", checkPort},
 	{"connection refused", "connection refused", "nothing listens there"},
 	{saysPlain, "the endpoint does not speak TLS", "remove --tls, --ca, --cert and --key"},
 	{"certificate signed by unknown authority", "certificate signed by unknown authority", "name the authority with --ca"},

@@ -12,6 +12,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -131,17 +132,39 @@ func TestReplayOtherProtocol(t *testing.T) {
 	f(": the endpoint does not accept STEF (for OTLP remove --protocol stef); no batch was accepted\n", "--protocol", "stef")
 }
 
-// replay says that an endpoint speaks HTTP/1.1: the port of OTLP over HTTP, or of metrics.
+// replay says that an endpoint speaks HTTP/1.1: the port of OTLP over HTTP, or of metrics. It says
+// that an endpoint does not speak HTTP/2 if the answer is another text.
 func TestReplayHTTP(t *testing.T) {
 	_, recorded := folder(t)
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
+	page, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer page.Close()
+	go func() {
+		for {
+			c, err := page.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, _ = c.Write([]byte("<!DOCTYPE HTML>\n<html lang=\"en\">\n"))
+				_, _ = io.Copy(io.Discard, c) // closing before this would reset the connection
+			}()
+		}
+	}()
 	for _, protocol := range []string{"otlp", "stef"} {
-		code, _, stderr := run(nil, "replay", "--rate", "max", "--protocol", protocol, "--endpoint", server.Listener.Addr().String(), recorded)
-		require.Equal(t, cli.ExitIO, code, stderr)
-		require.Contains(t, stderr, "the endpoint speaks HTTP/1.1, not gRPC (check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP)")
-		require.NotContains(t, stderr, "--tls")
-		require.NotContains(t, stderr, "trying again") // another attempt would fail, too
+		f := func(address, want string) {
+			t.Helper()
+			code, _, stderr := run(nil, "replay", "--rate", "max", "--protocol", protocol, "--endpoint", address, recorded)
+			require.Equal(t, cli.ExitIO, code, stderr)
+			require.Contains(t, stderr, want+" (check the port: 4317 is usual for OTLP and 4320 for STEF; 4318 is OTLP over HTTP)")
+			require.NotContains(t, stderr, "--tls")
+			require.NotContains(t, stderr, "trying again") // another attempt would fail, too
+		}
+		f(server.Listener.Addr().String(), "the endpoint speaks HTTP/1.1, not gRPC")
+		f(page.Addr().String(), "the endpoint does not speak HTTP/2, and so not gRPC")
 	}
 }
 
