@@ -40,6 +40,9 @@ type Error struct {
 	// one JSON message per line. Otherwise it is 0.
 	OneLine int
 	Offset  int64 // bytes before the error, in the uncompressed content
+	// Cut reports whether the file ends too early. The part or message that begins at Offset
+	// is then not whole.
+	Cut bool
 	// Found is the signal of the content if Err is ErrSignal because it is not Signal.
 	Found Signal
 	Err   error

@@ -5,6 +5,7 @@ package otlpfile_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -92,9 +93,9 @@ func TestErrorText(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 	f(join(good, []byte{0, 0}), otlpfile.Parts, otlpfile.Traces, io.ErrUnexpectedEOF,
-		"otlp-parts traces part 2, byte 8: the file ends after 2 of the 4 bytes of a length (head -c 8 of the uncompressed file keeps the parts before it): unexpected EOF")
+		"otlp-parts traces part 2, byte 8: the file ends after 2 of the 4 bytes of a length (head -c 8 of the file keeps the parts before it): unexpected EOF")
 	f(join(good, []byte{0, 0, 0, 9, 1, 2, 3}), otlpfile.Parts, otlpfile.Traces, io.ErrUnexpectedEOF,
-		"otlp-parts traces part 2, byte 8: the file ends after 3 of the 9 bytes of a part (head -c 8 of the uncompressed file keeps the parts before it): unexpected EOF")
+		"otlp-parts traces part 2, byte 8: the file ends after 3 of the 9 bytes of a part (head -c 8 of the file keeps the parts before it): unexpected EOF")
 	f(join(good, []byte{0xff, 0, 0, 0, 1}), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrTooLarge,
 		"otlp-parts traces part 2, byte 8: over the limit: a part has 4278190080 bytes, at most 1000 are allowed")
 	// resource_spans 12 bytes, scope_spans 10, spans 8, kind 1, trace_id 4.
@@ -104,7 +105,7 @@ func TestErrorText(t *testing.T) {
 	f(join([]byte{0x0a, 0, 0x0a, 0}, span), otlpfile.Proto, otlpfile.Traces, otlpfile.ErrCorrupt,
 		"otlp traces entry 3, byte 14: corrupt: Span.trace_id has 4 bytes, not 16")
 	f(join([]byte{0x0a, 0}, span[:7]), otlpfile.Proto, otlpfile.Traces, io.ErrUnexpectedEOF,
-		"otlp traces entry 2, byte 9: unexpected EOF")
+		"otlp traces entry 2, byte 2: unexpected EOF")
 	f([]byte{0x0a, 0xff, 0xff, 0x7f}, otlpfile.Proto, otlpfile.Traces, otlpfile.ErrTooLarge,
 		"otlp traces entry 1, byte 0: over the limit: an entry of 2097151 bytes, at most 1000")
 	f(part(0x0a, 1, 0x07), otlpfile.Parts, otlpfile.Logs, otlpfile.ErrCorrupt,
@@ -117,7 +118,7 @@ func TestErrorText(t *testing.T) {
 		"otlp-parts logs part 1, byte 4: LogsData.resource_logs has 5 bytes, only 1 remain: unexpected EOF")
 
 	f([]byte("{}\n\n{\"resourceLogs\": [}"), otlpfile.JSON, otlpfile.Logs, io.ErrUnexpectedEOF,
-		"otlp-json logs message 2, line 3, byte 4: the file ends inside the message that begins here (head -c 4 of the uncompressed file keeps the messages before it): unexpected EOF")
+		"otlp-json logs message 2, line 3, byte 4: the file ends inside the message that begins here (head -c 4 of the file keeps the messages before it): unexpected EOF")
 	f([]byte("{\"resourceLogs\": [}"), otlpfile.JSON, otlpfile.Logs, io.ErrUnexpectedEOF,
 		"otlp-json logs message 1, line 1, byte 0: the file ends inside the message that begins here: unexpected EOF")
 	f([]byte("{}\n{\"resourceLogs\":\n[,]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
@@ -335,4 +336,24 @@ func TestWriterErrors(t *testing.T) {
 	require.ErrorIs(t, w.Write(otlpfile.Batch{}), otlpfile.ErrSignal)
 	require.NoError(t, w.Write(otlpfile.TracesBatch(traces[0].Traces)), "a wrong batch does not harm the file")
 	require.NoError(t, w.Close())
+}
+
+// The advice for a cut file says whether its offset counts in the file or in its uncompressed content.
+func TestCutCompressed(t *testing.T) {
+	content := "{}\n{\"resourceLogs\": ["
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := w.Write([]byte(content))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	f := func(file, of string, options ...otlpfile.ReaderOption) {
+		t.Helper()
+		r, err := otlpfile.Open(strings.NewReader(file), otlpfile.JSON, otlpfile.Logs, options...)
+		require.NoError(t, err)
+		_, err = readAll(r)
+		require.ErrorContains(t, err, "(head -c 3 of the "+of+" keeps the messages before it)")
+	}
+	f(content, "file")
+	f(packed.String(), "uncompressed file")
+	f(content, "uncompressed file", otlpfile.WithUnpacked())
 }

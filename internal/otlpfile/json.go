@@ -108,7 +108,7 @@ func (d *jsonDecoder) object(p *piece) error {
 			err = io.ErrUnexpectedEOF
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) { // also if a compressed file is truncated
-			return fmt.Errorf("the file ends inside the message that begins here%s: %w", rest(*p), err)
+			return fmt.Errorf("the file ends inside the message that begins here%s: %w", d.rest(p), err)
 		}
 		if err != nil {
 			return err
@@ -131,11 +131,11 @@ func (d *jsonDecoder) object(p *piece) error {
 }
 
 // rest says how to keep the messages before one that is cut off.
-func rest(p piece) string {
+func (d *jsonDecoder) rest(p *piece) string {
 	if p.part == 1 {
 		return ""
 	}
-	return fmt.Sprintf(" (head -c %d of the uncompressed file keeps the messages before it)", p.offset)
+	return d.src.keeps(p.offset, "messages")
 }
 
 // chunk returns the next bytes, at least one, and io.EOF at the end.

@@ -133,7 +133,7 @@ func TestBrokenLine(t *testing.T) {
 	}
 	f(good+`{"resourceSpans":[x]}`+"\n"+good, 2, "invalid character 'x'")
 	f(good+`{"resourceSpans":[{]}`+"\n"+good+good, 2, "the file ends inside the message that begins here: unexpected EOF")
-	f(good+`{"resourceSpans":[`, 0, "(head -c 62 of the uncompressed file keeps the messages before it)")
+	f(good+`{"resourceSpans":[`, 0, "(head -c 62 of the file keeps the messages before it)")
 	f("{\n \"resourceSpans\":[x]}\n"+good, 0, "invalid character 'x'")
 	f(good+"noise\n"+good, 2, "'n' is not the start of a message")
 	f(good+"\n \n  noise\n"+good, 4, "'n' is not the start of a message")

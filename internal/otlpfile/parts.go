@@ -51,5 +51,5 @@ func (d *partsDecoder) rest(offset int64) string {
 	if d.part == 1 {
 		return ", and nothing is before it"
 	}
-	return fmt.Sprintf(" (head -c %d of the uncompressed file keeps the parts before it)", offset)
+	return d.src.keeps(offset, "parts")
 }

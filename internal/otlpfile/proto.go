@@ -16,16 +16,19 @@ type protoDecoder struct {
 	limit int // maximum size of one entry
 	batch int // maximum size of all entries of a piece
 	entry int
-	// failed is the error after the entries that were returned.
+	// failed is the error after the entries that were returned, and at is where its entry begins.
 	failed error
+	at     int64
 }
 
 func (d *protoDecoder) next(buf []byte) (piece, error) {
 	p := piece{part: d.entry + 1, offset: d.src.offset, buf: buf[:0]}
 	if d.failed != nil {
+		p.offset = d.at
 		return p, d.failed
 	}
 	for {
+		d.at = d.src.offset
 		head, size, err := d.peek()
 		if err == io.EOF {
 			break
@@ -38,7 +41,7 @@ func (d *protoDecoder) next(buf []byte) (piece, error) {
 				d.failed = err
 				break
 			}
-			return piece{part: d.entry + 1, offset: d.src.offset, buf: p.buf}, err
+			return piece{part: d.entry + 1, offset: d.at, buf: p.buf}, err
 		}
 		if len(p.buf) > 0 && len(p.buf)+head+size > d.batch {
 			break
@@ -49,7 +52,7 @@ func (d *protoDecoder) next(buf []byte) (piece, error) {
 				d.failed = err
 				break
 			}
-			return piece{part: d.entry + 1, offset: d.src.offset, buf: p.buf}, err
+			return piece{part: d.entry + 1, offset: d.at, buf: p.buf}, err
 		}
 		d.entry++
 	}

@@ -5,6 +5,7 @@ package otlpfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -23,6 +24,10 @@ type ReaderOption func(*Reader)
 // WithName sets the name of the file. The name helps to guess the format and the signal. With a
 // name that ends in .zst or .gz, a file without content is an error.
 func WithName(name string) ReaderOption { return func(r *Reader) { r.name = name } }
+
+// WithUnpacked says that the source is the content of a compressed file, without the
+// compression. Errors then say that they count in the uncompressed content.
+func WithUnpacked() ReaderOption { return func(r *Reader) { r.unpacked = true } }
 
 // WithMaxPart sets the maximum size in bytes of a part, a JSON message or an
 // entry of one message. The default is DefaultMaxPart.
@@ -60,6 +65,7 @@ type Reader struct {
 	signal    Signal
 	name      string
 	others    bool
+	unpacked  bool
 	bytesOnly func(Signal) bool
 	skipped   [len(signalNames)]uint64
 	unknown   unknownFields
@@ -115,6 +121,7 @@ func Open(r io.Reader, f Format, s Signal, opts ...ReaderOption) (*Reader, error
 	if rd.src, err = openSource(r); err != nil {
 		return nil, &Error{Format: f, Signal: s, Err: err}
 	}
+	rd.src.unpacked = rd.unpacked || rd.src.compression != None
 	if err := rd.guess(); err != nil {
 		rd.Close()
 		return nil, err
@@ -450,7 +457,11 @@ func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
 }
 
 // at adds the position to an error, and the cause if the source failed.
-func (r *Reader) at(p piece, err error) error { return r.inContent(p, r.src.cause(err)) }
+func (r *Reader) at(p piece, err error) error {
+	cause := r.src.cause(err)
+	return &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset,
+		Cut: errors.Is(cause, io.ErrUnexpectedEOF), Err: cause}
+}
 
 // inContent adds the position to an error of content.
 func (r *Reader) inContent(p piece, err error) error {

@@ -31,6 +31,7 @@ type source struct {
 	*bufio.Reader
 	below       failing
 	compression Compression
+	unpacked    bool // whether the file is compressed, here or by the caller
 	closer      func()
 	offset      int64 // offset of the next byte
 }
@@ -154,4 +155,13 @@ func unexpected(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// keeps says how to keep the pieces of a cut file before an offset.
+func (s *source) keeps(offset int64, pieces string) string {
+	of := "file"
+	if s.unpacked {
+		of = "uncompressed file"
+	}
+	return fmt.Sprintf(" (head -c %d of the %s keeps the %s before it)", offset, of, pieces)
 }
