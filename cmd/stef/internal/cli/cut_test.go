@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -119,7 +121,9 @@ func TestShortCuts(t *testing.T) {
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none.stef")
 	mustRun(t, []byte(`{"resourceSpans":[]}`), "convert", "-q", "-", none)
-	for name, content := range shortCuts(t) {
+	files, summaries := shortCuts(t), 0
+	input := regexp.MustCompile(`(?:whole|cut): ([a-z-]+, [0-9]+ [a-z]+, ([0-9,]+) bytes)`)
+	for name, content := range files {
 		t.Run(name, func(t *testing.T) {
 			whole, cut, out := filepath.Join(dir, "whole"), filepath.Join(dir, "cut"), filepath.Join(dir, "out.stef")
 			require.NoError(t, os.WriteFile(whole, content, 0o666))
@@ -131,6 +135,15 @@ func TestShortCuts(t *testing.T) {
 			require.Positive(t, records, stderr)
 			require.Less(t, records, strings.Count(all, "\n"))
 			require.True(t, strings.HasPrefix(all, got))
+			if !strings.HasPrefix(name, "stef-parts") { // repair is for these
+				code, _, stderr = run(nil, "convert", cut, filepath.Join(dir, "fails.stef"))
+				require.Equal(t, cli.ExitData, code)
+				require.Contains(t, stderr, "stef convert --skip converts ")
+				packed := strings.Contains(stderr, " of the uncompressed file keeps ")
+				if plain := strings.Contains(stderr, " of the file keeps "); packed || plain {
+					require.Equal(t, strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".zst"), packed, stderr)
+				}
+			}
 			_, stderr = mustRun(t, nil, "convert", "--skip", "--force", cut, none, out)
 			require.Contains(t, stderr, "; what is whole before that was converted\n")
 			kept, _ := mustRun(t, nil, "cat", out)
@@ -141,9 +154,20 @@ func TestShortCuts(t *testing.T) {
 				require.Contains(t, stderr, "; what is whole before that was converted\n")
 				kept, _ = mustRun(t, nil, "cat", strings.ReplaceAll(args[len(args)-1], "{signal}", "traces"))
 				require.Equal(t, records, strings.Count(kept, "\n"), args)
+				// The summary counts only what was converted: it is that of the whole part alone.
+				plain := files[strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")]
+				if counted := input.FindStringSubmatch(stderr); counted != nil && !strings.Contains(name, "each message") {
+					n, err := strconv.Atoi(strings.ReplaceAll(counted[2], ",", ""))
+					require.NoError(t, err)
+					require.NoError(t, os.WriteFile(whole, plain[:n], 0o666))
+					_, again := mustRun(t, nil, append([]string{"convert", "--force", whole}, args...)...)
+					require.Equal(t, counted[1], input.FindStringSubmatch(again)[1], args)
+					summaries++
+				}
 			}
 		})
-	}
+	} // Each of 15 files through the first 4 ways.
+	require.Equal(t, 60, summaries)
 }
 
 // If nothing of a truncated file was converted, the report says so.

@@ -262,7 +262,13 @@ func TestMixedParts(t *testing.T) {
 	// A damaged part is an error, whatever its signal.
 	damaged := []byte(traces + logs)
 	damaged[len(damaged)-1] ^= 0x80
-	m.fails(cli.ExitData, fmt.Sprintf("damaged.parts: otlp-parts logs part 2, byte %d: the message ends inside a varint: unexpected EOF", len(traces+logs)-1), "convert", "--signal", "traces", m.file("damaged.parts", damaged), out)
+	want := fmt.Sprintf("damaged.parts: otlp-parts logs part 2, byte %d: the message ends inside a varint: unexpected EOF", len(traces+logs)-1)
+	m.fails(cli.ExitData, want, "convert", "--signal", "traces", m.file("damaged.parts", damaged), out)
+	// With --skip as well: the part is damaged, the file is not cut.
+	want += "; --skip omits items that cannot be converted, not damaged parts"
+	for _, name := range []string{"out.stef", "out.parquet", "out.json"} {
+		m.fails(cli.ExitData, want, "convert", "--skip", "--signal", "traces", m.path("damaged.parts"), m.path(name))
+	}
 }
 
 // The last line of the summary counts the items of the column otlp. Another line counts the

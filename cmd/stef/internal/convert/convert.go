@@ -163,11 +163,45 @@ type SkippedSignal struct {
 // cut reports whether an error ends the only input where it is cut, and not the conversion.
 // items is how many items were whole before that.
 func (r *Result) cut(o *Options, err error, items uint64) bool {
-	if !o.Skip || items == 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
+	if !o.Skip || items == 0 || !isCut(err) {
 		return false
+	}
+	if whole, ok := wholeBytes(err); ok {
+		o.input.Keep(whole)
 	}
 	r.Files = append(r.Files, o.input.Blame(fmt.Errorf("%w"+BeginConverted, err)))
 	return true
+}
+
+// isCut reports whether an error is about a file that ends too early, and not about damage inside it.
+func isCut(err error) bool {
+	if at := (*otlpfile.Error)(nil); errors.As(err, &at) {
+		return at.Cut
+	}
+	return errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// wholeBytes returns how many bytes of an input are before the part, message or frame that is cut.
+// It returns false if the error does not say it.
+func wholeBytes(err error) (n int64, ok bool) {
+	if at := (*otlpfile.Error)(nil); errors.As(err, &at) {
+		return at.Offset, true
+	}
+	if at := (*cutError)(nil); errors.As(err, &at) {
+		return at.whole, true
+	}
+	if at := (*stef.FormatError)(nil); errors.As(err, &at) {
+		return at.Offset, true
+	}
+	return 0, false
+}
+
+// wholeFrames returns how many frames of a stream are whole, of those that a reader began, if err ended it.
+func wholeFrames(begun int, err error) int {
+	if at := (*stef.FormatError)(nil); errors.As(err, &at) {
+		return min(begun, at.Frame-1)
+	}
+	return begun
 }
 
 // maxReasons bounds Result.Reasons.
@@ -235,10 +269,10 @@ func advised(o *Options, err error) error {
 	if o.likely != otlpfile.SignalUnknown && errors.Is(err, otlpfile.ErrCorrupt) {
 		return Misfit("%w; it looks like %s: leave %s out", err, o.likely, cmp.Or(o.RootFlag, "--signal"))
 	}
-	if o.Skip && (o.From.otlp() || o.From == STEF) && errors.Is(err, io.ErrUnexpectedEOF) {
+	if o.Skip && (o.From.otlp() || o.From == STEF) && isCut(err) {
 		return fmt.Errorf("%w; nothing is whole before that, so --skip has nothing to convert", err)
 	}
-	if o.Skip && o.From.otlp() && errors.Is(err, otlpfile.ErrCorrupt) {
+	if o.Skip && o.From.otlp() && (errors.Is(err, otlpfile.ErrCorrupt) || errors.Is(err, io.ErrUnexpectedEOF)) {
 		return fmt.Errorf("%w; --skip omits items that cannot be converted, not damaged %ss", err, partNoun(o.From))
 	}
 	misfit := errors.Is(err, dynamic.ErrSchema) || errors.Is(err, stream.ErrRoot) || errors.Is(err, stef.ErrSchema)
@@ -248,7 +282,7 @@ func advised(o *Options, err error) error {
 	if o.From == STEF && misfit {
 		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, o.Root.Name)
 	}
-	return repairable(o.From, err)
+	return recoverable(o, err)
 }
 
 // brokenLine adds to an error of JSON a command that removes its line.
@@ -260,14 +294,22 @@ func brokenLine(in *file.Input, err error) error {
 	return fmt.Errorf("%w; sed %dd %s removes the line", err, at.OneLine, in.Name)
 }
 
-// repairable adds advice to an error about a stream if stef repair can recover frames
-// of it.
-func repairable(f Format, err error) error {
-	var at *stef.FormatError
-	if f != STEF || !errors.As(err, &at) || at.Frame < 2 || !errors.Is(err, stef.ErrCorrupt) {
-		return err
+// recoverable adds advice to an error if a part of the input can be recovered: the frames before
+// it with stef repair, and what is before a cut with --skip.
+func recoverable(o *Options, err error) error {
+	if at := (*stef.FormatError)(nil); o.From == STEF && errors.As(err, &at) && at.Frame > 1 {
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return fmt.Errorf("%w; stef repair copies the whole frames before it, and stef convert --skip converts them", err)
+		case errors.Is(err, stef.ErrCorrupt):
+			return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
+		}
 	}
-	return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
+	// An error with a line is about one message, and the messages after it are whole.
+	if at := (*otlpfile.Error)(nil); o.From.otlp() && errors.As(err, &at) && at.Cut && at.Part > 1 && at.OneLine == 0 {
+		return fmt.Errorf("%w; stef convert --skip converts what is whole before that", err)
+	}
+	return err
 }
 
 var errEmpty = errors.New("the file is empty")

@@ -203,7 +203,10 @@ func (c *joined) omit(in *file.Input, err error) bool {
 	}
 	switch {
 	case errors.Is(err, errEmpty):
-	case errors.Is(err, io.ErrUnexpectedEOF):
+	case isCut(err):
+		if whole, ok := wholeBytes(err); ok {
+			in.Keep(whole)
+		}
 		if c.items == 0 {
 			err = fmt.Errorf("%w"+NothingConverted, err)
 			break
@@ -261,6 +264,9 @@ func (c *joined) add(in *file.Input) error {
 			return nil
 		}
 		if err := c.res.take(&o, err); err != nil {
+			if isCut(err) { // --skip converts what was read
+				b.count(c.res)
+			}
 			return err
 		}
 		if !o.From.table() { // the reader of a table counts its parts itself

@@ -64,12 +64,16 @@ func (m *Messages) Next() ([]byte, error) {
 func (m *Messages) at(text string, err error) error {
 	if each := (*file.EachError)(nil); errors.As(err, &each) {
 		// Report the offset in the file: m.offset is an offset in the decompressed content.
-		return fmt.Errorf("offset %d, message %d, which is compressed alone with zstd: %w: %w", each.Offset, m.n, stef.ErrCorrupt, each.Err)
+		bad := fmt.Errorf("offset %d, message %d, which is compressed alone with zstd: %w: %w", each.Offset, m.n, stef.ErrCorrupt, each.Err)
+		if errors.Is(each.Err, io.ErrUnexpectedEOF) {
+			return &cutError{bad, m.offset}
+		}
+		return bad
 	}
 	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
 		bad := fmt.Errorf("offset %d, message %d: %w: %s", m.offset, m.n, stef.ErrCorrupt, text)
 		if err != nil {
-			return &cutError{bad}
+			return &cutError{bad, m.offset}
 		}
 		return bad
 	}
@@ -77,7 +81,10 @@ func (m *Messages) at(text string, err error) error {
 }
 
 // cutError is the error of a file that ends within a message.
-type cutError struct{ error }
+type cutError struct {
+	error
+	whole int64 // where the message begins in the content
+}
 
 func (e *cutError) Unwrap() error { return e.error }
 
@@ -177,7 +184,7 @@ func (m *Messages) blame(err error) error {
 	return repairableMessages(m.n-1, fmt.Errorf("offset %d, message %d: %w", m.Offset(), m.n-1, err))
 }
 
-// repairableMessages is repairable for an error after a number of whole messages.
+// repairableMessages is like recoverable, for an error after a number of whole messages.
 func repairableMessages(whole int, err error) error {
 	if whole == 0 || !errors.Is(err, stef.ErrCorrupt) {
 		return err

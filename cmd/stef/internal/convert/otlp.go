@@ -37,6 +37,9 @@ func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.
 	if wanted != otlpfile.SignalUnknown {
 		options = append(options, otlpfile.WithOtherSignals())
 	}
+	if in.Packed != "" {
+		options = append(options, otlpfile.WithUnpacked())
+	}
 	r, err := otlpfile.Open(in, otlpFormats[o.From], wanted, options...)
 	if errors.Is(err, otlpfile.ErrSignal) && wanted == otlpfile.SignalUnknown && o.From != OTLPJSON && !errors.Is(err, otlpfile.ErrProfiles) {
 		err = fmt.Errorf("%w: add --signal metrics, traces or logs", err)
@@ -163,9 +166,11 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	if err := res.measure(o); err != nil {
 		return nil, err
 	}
+	var end error
 	for {
 		b, err := dec.Decode()
 		if err == io.EOF || res.cut(o, err, res.Items) {
+			end = err
 			break
 		}
 		if err := res.take(o, err); err != nil {
@@ -184,7 +189,7 @@ func decode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	res.PartsIn = dec.Stats().Frames
+	res.PartsIn = wholeFrames(dec.Stats().Frames, end)
 	if err := res.complete(dec.Stats().Records); err != nil {
 		return nil, err
 	}

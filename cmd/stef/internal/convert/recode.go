@@ -118,7 +118,7 @@ func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P
 	if err := w.Close(); err != nil {
 		return err
 	}
-	res.Items, res.PartsIn, res.PartsOut = w.Stats().Records, r.Stats().Frames, w.Stats().Frames
+	res.Items, res.PartsIn, res.PartsOut = w.Stats().Records, wholeFrames(r.Stats().Frames, r.Err()), w.Stats().Frames
 	return res.complete(r.Stats().Records)
 }
 

@@ -223,8 +223,12 @@ func (in *Input) Peek(n int) ([]byte, error) {
 func (in *Input) Taken() int64 { return in.raw.taken.Load() }
 
 // Content is the number of bytes of content that were read, or the size of the file
-// after Random.
+// after Random, or less after Keep.
 func (in *Input) Content() int64 { return in.unpacked }
+
+// Keep makes Content at most n: the bytes after that are the rest of a cut file, which is not used. Call
+// it after the last read.
+func (in *Input) Keep(n int64) { in.unpacked = min(in.unpacked, n) }
 
 // ContentName is the name of the file without the suffix of the compression.
 // Callers use it to guess the content.
