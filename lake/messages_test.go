@@ -99,7 +99,7 @@ func TestForeignAndCutFiles(t *testing.T) {
 		require.NoError(t, w.Close())
 		_, err = NewParquetReader(bytes.NewReader(buf.Bytes()), Limits{})
 		require.ErrorIs(t, err, ErrSchema)
-		require.ErrorContains(t, err, ": stef did not write it, or another program dropped its metadata (pyarrow keeps it)")
+		require.ErrorContains(t, err, ": stef did not write it, or another program dropped its metadata (pyarrow keeps it): docs/data-lake.md says how to restore it")
 
 		for _, n := range []int{1, buf.Len() - 1} {
 			_, err = NewParquetReader(bytes.NewReader(buf.Bytes()[:n]), Limits{})

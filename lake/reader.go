@@ -160,12 +160,15 @@ func (r *Reader) begin(all bool) error {
 	return r.start(all)
 }
 
+// foreign is the likely cause of missing metadata, and what to do.
+const foreign = "stef did not write it, or another program dropped its metadata (pyarrow keeps it): docs/data-lake.md says how to restore it"
+
 // checkStoredSchema checks the sizes in the Arrow schema that a Parquet file has in its
 // metadata.
 func checkStoredSchema(f *file.Reader) error {
 	stored := f.MetaData().KeyValueMetadata().FindValue(storedSchema)
 	if stored == nil {
-		return fmt.Errorf("%w: the file has no Arrow schema: stef did not write it, or another program dropped its metadata (pyarrow keeps it)", ErrSchema)
+		return fmt.Errorf("%w: the file has no Arrow schema: %s", ErrSchema, foreign)
 	}
 	_, err := io.Copy(io.Discard, &checkedStream{src: base64.NewDecoder(base64.StdEncoding, strings.NewReader(*stored))})
 	return err
@@ -251,7 +254,7 @@ func nextRecord(r records) (arrow.RecordBatch, error) {
 func (r *Reader) check(schema *arrow.Schema) error {
 	name, ok := schema.Metadata().GetValue(signalKey)
 	if !ok {
-		return fmt.Errorf("%w: its metadata has no %s: stef did not write it, or another program dropped its metadata (pyarrow keeps it)", ErrSchema, signalKey)
+		return fmt.Errorf("%w: its metadata has no %s: %s", ErrSchema, signalKey, foreign)
 	}
 	switch name {
 	case Metrics.String():
