@@ -26,7 +26,7 @@ var elsewhere = []string{
 	"0.77 times the bytes with exemplars in a steady stream, and 0.26 without",                                                                                    // by a user
 	"STEF then has 1.44 to 2.86 times the bytes of `otlp_proto`",                                                                                                  // the README of the extension
 	"STEF has 0.22 to 1.10 times ([record batches]",
-	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC",                                                                                         // by a reader
+	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC",                                                                                          // by a reader
 	"OTLP took 0.27 to 0.65 of the time, and the sender's conversion in a steady stream 2.79, 2.57 and 1.69 times OTLP's CPU; with zstd 0.66, 0.87 and 1.02 times", // a run of the part ages
 	"repeat within 0.01",
 	"recorded metrics: 1.04 to 2.4 times the bytes of zstd in the steady state", // printed by BenchmarkPair

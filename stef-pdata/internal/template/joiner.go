@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
@@ -97,8 +98,7 @@ func (j *Joiner) slot(template string) (*joinSlot, int) {
 	}
 	// Templates of a dictionary have an address of their own. The product spreads addresses
 	// over the high bits.
-	const goldenRatio = 0x9e3779b97f4a7c15
-	slot := &j.slots[uint64(uintptr(unsafe.Pointer(unsafe.StringData(template))))*goldenRatio>>(64-joinSlotBits)]
+	slot := &j.slots[uint64(uintptr(unsafe.Pointer(unsafe.StringData(template))))*codec.GoldenRatio>>(64-joinSlotBits)]
 	if !same(slot.template, template) {
 		n := strings.Count(template, "\x00")
 		if n > stef.MaxPairs {
