@@ -123,7 +123,7 @@ func TestPeerIsKilledAndBack(t *testing.T) {
 func TestConnectionsBreak(t *testing.T) {
 	peer := sdktest.NewPeer(t, netfault.Link{})
 	peer.Start(t)
-	// Before the exporter connects: only later connections are killed.
+	// Call KillEach before the exporter connects: it affects only later connections.
 	require.NoError(t, peer.Network.KillEach(netfault.Up, 1_000, 10_000))
 	x := exporter(t, peer.Options(fast, stefsdk.WithCompression(stef.None)))
 	for i := range 100 {

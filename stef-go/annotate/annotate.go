@@ -111,9 +111,9 @@ func WithRecords() Option {
 	return func(c *config) { c.records = true }
 }
 
-// Stream reads the stream in r, whose records are of root, and prints it to w. If
+// Stream reads a stream from r and prints it to w. root is the type of its records. If
 // the stream is damaged or truncated, Stream prints the elements before the damage
-// and the bytes that contain it. It then returns the error of the reader, of type
+// and the damaged bytes. It then returns the error of the reader, of type
 // *dynamic.Error. If w fails, Stream returns that error. A nil argument or option is an
 // error too.
 func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error {

@@ -369,7 +369,7 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "# plain records\n# 2 records are not shown\n")
 
-	// The columns show the record, but the compact form refuses it.
+	// Record 2 is valid for package dynamic, but its CompactForm is not valid in the compact form.
 	var bad bytes.Buffer
 	d, err := dynamic.NewWriter(&bad, root, dynamic.WithSchemaHeader())
 	require.NoError(t, err)

@@ -52,7 +52,7 @@ func (p *printer) bits(e *dynamic.Event, text string) {
 	p.meant(start, text)
 }
 
-// offset starts a line. It aligns the last digit for whole bytes and for bits.
+// offset starts a line with the byte offset of e, right-aligned.
 func (p *printer) offset(e *dynamic.Event, add int64) {
 	s := fmt.Sprint(e.Offset + add)
 	if e.Derived {

@@ -42,9 +42,9 @@ func (w *wireLines) flush() {
 	w.events, w.counts = nil, nil
 }
 
-// wireNames returns the names of the structs and oneofs of the counts in a wire
-// schema, by the walk of the specification. A count greater than the number of
-// fields means all of them.
+// wireNames returns the name of the struct or oneof of each count in a wire schema. It
+// visits them in the order that the specification defines. A count greater than the
+// number of fields means all fields.
 //
 // spec: #wire-schema
 func wireNames(root *schema.Struct, counts schema.WireSchema) []string {
@@ -86,8 +86,8 @@ func wireNames(root *schema.Struct, counts schema.WireSchema) []string {
 // line, because most columns are empty.
 type sizeLines struct {
 	p *printer
-	// empty is the event of the first of consecutive empty columns, extended by the
-	// bits of the following ones.
+	// empty is one event for a run of empty columns: the event of the first column,
+	// with the bits of the others appended.
 	empty *dynamic.Event
 	count int
 	first string

@@ -22,8 +22,8 @@ type BitWriter struct {
 // Write appends the n low bits of v, the highest of them first. n is at most 64, and
 // v must be below 1<<n: higher bits would damage the bits before it.
 //
-// It is a leaf that the compiler inlines into generated code, which internal/arch
-// tests. The slow path is in spill.
+// The compiler inlines it into generated code; a test in internal/arch checks that.
+// The slow path is in spill.
 func (w *BitWriter) Write(v uint64, n uint) {
 	w.used += n
 	if w.used <= 64 {
@@ -100,8 +100,8 @@ func (r *BitReader) Reset(data []byte) {
 	r.slack, r.short = 0, false
 }
 
-// Grant lets up to n bits after the data be read as zeros. Only a number that is zero
-// can contain them: any other read beyond the data latches a fault.
+// Grant allows reads of up to n bits beyond the end of the data. They read as zeros.
+// The whole number must be zero: any other read beyond the data latches a fault.
 func (r *BitReader) Grant(n uint) { r.slack = n }
 
 // Short reports whether any of the bits that Grant allows were read.
@@ -127,8 +127,8 @@ func (r *BitReader) Peek2() uint64 {
 	return r.acc >> (r.avail - 2) & 3
 }
 
-// ReadAfter2 is Read for the n bits after the next 2 bits, for which Peek2 did not return 0.
-// It reads all of them in one step.
+// ReadAfter2 skips 2 bits and returns the next n bits, faster than two calls of Read.
+// Call it only after Peek2 returned a value other than 0.
 func (r *BitReader) ReadAfter2(n uint) uint64 {
 	avail := r.avail - 2
 	if n <= avail {
@@ -148,7 +148,7 @@ func (r *BitReader) ReadAfter2(n uint) uint64 {
 }
 
 // ReadWordAfter2 is ReadAfter2 for 64 bits. It returns false, and reads nothing, if
-// some of the bits are after the last whole word.
+// fewer than 8 bytes are not yet loaded.
 func (r *BitReader) ReadWordAfter2() (word uint64, ok bool) {
 	if len(r.rest) < 8 {
 		return 0, false

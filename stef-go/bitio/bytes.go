@@ -123,8 +123,8 @@ func uvarint8(w uint64) (v uint64, n int) {
 // Varint reads one number in zigzag code.
 func (r *ByteReader) Varint() int64 { return Unzigzag(r.Uvarint()) }
 
-// Next returns the next n bytes, which remain part of the column, and their offset
-// in it. It returns nil if there are fewer.
+// Next returns the next n bytes and their offset in the column. It does not copy the
+// bytes. If fewer than n are unread, it latches FaultEnd and returns nil.
 func (r *ByteReader) Next(n uint64) (run []byte, at int) {
 	if n > uint64(len(r.Buf)-r.Pos) {
 		r.Pos = len(r.Buf)

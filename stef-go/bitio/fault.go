@@ -3,8 +3,8 @@
 
 // Package bitio reads and writes the two kinds of column in a STEF frame: bit
 // columns, most significant bit first, and byte columns of varints and runs of
-// bytes. All of it runs at value tempo: leaf methods on concrete types that the
-// compiler inlines, without interfaces, error values or allocation.
+// bytes. Its methods run once per value. So they are leaf methods of concrete types,
+// which the compiler can inline, without interfaces, error values or allocation.
 //
 // Readers do not return errors. The readers of a stream share a Fault, which latches
 // the first failure. Later reads return zeros, and the caller checks the Fault once
@@ -47,7 +47,7 @@ const (
 	FaultDictSize
 	// FaultForm is a record in the compact form that represents no valid record.
 	FaultForm
-	// FaultState is a record with which the state of the compact form exceeds its limit.
+	// FaultState is a record that makes the state of the compact form exceed its limit.
 	FaultState
 )
 

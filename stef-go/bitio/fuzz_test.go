@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// FuzzBits reads data in the widths of a script, and compares the numbers with the bits
-// as text. Writing the numbers must produce the same bits.
+// FuzzBits reads numbers from data; the script defines their widths in bits. It compares
+// them with a simple reader of bits. Writing the numbers must produce the same bits.
 func FuzzBits(f *testing.F) {
 	f.Add([]byte{}, []byte{1})
 	f.Add([]byte{0xa1}, []byte{3, 5, 1})

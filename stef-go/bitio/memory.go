@@ -20,7 +20,7 @@ const (
 	// than 1<<largestBits would hold too much memory.
 	pooledBits  = 12
 	largestBits = 24
-	// Four classes for each power of two waste at most a fifth.
+	// Four classes for each power of two: at most a fifth of a buffer is unused.
 	memoryClasses = 4*(largestBits-pooledBits) + 1
 )
 

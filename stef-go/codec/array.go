@@ -148,7 +148,7 @@ type Alloc struct {
 }
 
 // TakeEach counts n values of size bytes each and reports whether they are within
-// the limit. A product that overflows an int is not.
+// the limit. It returns false if n*size overflows an int.
 func (a *Alloc) TakeEach(n, size int) bool {
 	high, low := bits.Mul64(uint64(n), uint64(size))
 	return high == 0 && low <= math.MaxInt && a.Take(int(low))

@@ -148,7 +148,7 @@ func TestArrayRefuses(t *testing.T) {
 	require.Equal(t, []uint64{1, 2, 3}, got)
 	require.Zero(t, alloc.Left)
 
-	// An array of booleans must not be longer than its data has bits.
+	// The length exceeds the 8 bits of data: each boolean needs one.
 	var bools boolsDecoder
 	bools.Init(&codec.Alloc{Left: 1 << 20})
 	fault := open(&bools.Length, unhex(t, "29"))
@@ -178,8 +178,8 @@ func TestAlloc(t *testing.T) {
 	require.True(t, a.Take(0))
 }
 
-// TestUsage: items without a fixed size count at least as much as they can need, so
-// that frames end in time.
+// TestUsage checks that array elements count at least the bytes that they need in the
+// frame. Otherwise frames could become larger than intended.
 func TestUsage(t *testing.T) {
 	var usage codec.Usage
 	var e boolsEncoder

@@ -5,8 +5,8 @@ package codec
 
 import "github.com/otelstef/stef/stef-go/bitio"
 
-// Bits is the column of a struct, oneof or array: raw bits. The code that runs once per
-// record writes them without a codec.
+// Bits is the column of a struct, oneof or array. It needs no codec: the generated code
+// writes the bits directly.
 type Bits struct{ bitio.BitWriter }
 
 // Restart does nothing: there is no state.

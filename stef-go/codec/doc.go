@@ -3,8 +3,8 @@
 
 // Package codec encodes and decodes the values of a column: booleans, integers
 // as differences of differences, floats by XOR, text and bytes as they are or
-// by dictionary. It runs at value tempo; each codec is a concrete type with an
-// Encode or Decode method that generated code calls once per value.
+// by dictionary. Each codec is a concrete type with an Encode or Decode method that
+// generated code calls once per value.
 //
 // Encoders and decoders keep state from value to value (the last value, the last
 // difference, the dictionary) for the whole stream. Restart resets the state of a
@@ -15,12 +15,12 @@
 // several goroutines at once.
 package codec
 
-// Usage counts the memory that encoders use. The stream writer decides by it when to
-// end a frame and when to restart the dictionaries.
+// Usage counts the memory that encoders use. The stream writer ends frames and restarts
+// dictionaries when it exceeds their limits.
 type Usage struct {
-	// Frame counts the bytes of items without a fixed size since the writer last set
-	// it to zero: text, bytes, array elements and multimap pairs. The last two count
-	// as their likely maximum.
+	// Frame counts the bytes of text, bytes, array elements and multimap pairs since
+	// the writer last set it to zero. Elements and pairs count as their likely maximum
+	// size.
 	Frame int
 	// Dict is the memory of all dictionaries of the stream, by the accounting
 	// of the specification.

@@ -30,8 +30,8 @@ type Float64Encoder struct {
 
 // BlockSize splits the column into zstd blocks of 4 KiB. The bits of floats hardly
 // repeat, and how well they compress differs from metric to metric. In one large block
-// zstd mostly stores them uncompressed; with small blocks the floats of the two real
-// sets of metrics need a tenth less.
+// zstd mostly stores them uncompressed. With small blocks, the floats of two recordings
+// of real metrics need a tenth less.
 func (e *Float64Encoder) BlockSize() int { return 4 << 10 }
 
 // Encode appends v, bit for bit.

@@ -54,7 +54,7 @@ func FuzzInts(f *testing.F) {
 			values = append(values, v)
 			e.Encode(v)
 		}
-		// The column may have had longer forms of numbers than needed.
+		// The input may contain varints that are longer than necessary.
 		require.LessOrEqual(t, e.Len(), len(data))
 		requireInts(t, e.AppendTo(nil), values)
 

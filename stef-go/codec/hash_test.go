@@ -41,9 +41,9 @@ func TestHash(t *testing.T) {
 	f("long that differs within", func(h *codec.Hash) { h.String("a text of more than two words, And its end") })
 }
 
-// Two integers cannot be chosen so that the second one undoes the change of the first
-// one. Without a key in each step this is possible: the highest bit then changes the
-// same two bits of every sum.
+// TestHashHasKeys checks that flipping the highest bit of an integer does not change
+// the same bits of every hash, as it would without keys. An attacker could then
+// construct collisions: the next integer would undo the change.
 func TestHashHasKeys(t *testing.T) {
 	const high = 1 << 63
 	differences := map[codec.Hash]bool{}

@@ -124,7 +124,7 @@ type decoder interface {
 	Done() bool
 }
 
-// open makes a decoder read data and returns the fault it latches.
+// open makes a decoder read data and returns the Fault in which it will latch failures.
 func open(d decoder, data []byte) *bitio.Fault {
 	fault := new(bitio.Fault)
 	d.Attach(fault, 3)

@@ -292,7 +292,7 @@ func TestBool(t *testing.T) {
 	f("a5 80", true, false, true, false, false, true, false, true, true)
 }
 
-// TestComposite covers the columns whose values are made by generated code.
+// TestComposite covers Bits and Headers, whose values are computed by generated code.
 func TestComposite(t *testing.T) {
 	var b codec.Bits
 	b.Write(0b101, 3)

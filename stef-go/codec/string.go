@@ -48,8 +48,9 @@ func (d *StringDecoder) Reset(data []byte) {
 	d.column, d.text, d.from = data, "", 0
 }
 
-// Borrow makes the strings of the frame refer to the data instead of a copy, unless
-// the frame already has a copy. They are valid as long as the data is.
+// Borrow makes Decode return strings that refer to the data of the frame instead of a
+// copy. They are valid as long as the data is. Call it before the first Decode of a
+// frame; later it may have no effect.
 func (d *StringDecoder) Borrow() {
 	if d.text == "" {
 		d.text = unsafe.String(unsafe.SliceData(d.column), len(d.column))
@@ -75,7 +76,8 @@ func (d *StringDecoder) Decode() string {
 	return d.text[i : i+len(run)]
 }
 
-// next copies the piece of the column that begins with a text of n bytes.
+// next copies a new piece of the column into d.text. The piece begins with a text of n
+// bytes at offset at.
 func (d *StringDecoder) next(at, n int) {
 	size := n
 	if n <= maxPiece/4 {

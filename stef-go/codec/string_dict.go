@@ -117,7 +117,7 @@ func (d *StringDict) Epoch() uint64 {
 }
 
 // SameText reports whether two texts are equal. It compares the references if both
-// are known in one dictionary, and the texts otherwise.
+// are references to the same dictionary, and the texts otherwise.
 func SameText(a string, aRef Ref, b string, bRef Ref) bool {
 	if aRef != 0 && aRef>>refBits == bRef>>refBits {
 		return aRef == bRef
@@ -347,9 +347,9 @@ type StringDictDecoder struct {
 type tablePiece struct {
 	text string
 	from int // offset in the column
-	// room is the number of bytes that further pieces may have beyond their first
-	// entries. Each entry adds twice its counted size. So entries use at least a third
-	// of the memory of the pieces of a frame.
+	// room limits the bytes that new pieces copy beyond their first entry, in case no
+	// entry uses them. Each entry adds twice its counted size to room. So entries use
+	// at least a third of the memory of the pieces of a frame.
 	room int
 }
 
@@ -357,8 +357,8 @@ type tablePiece struct {
 // its own memory.
 const maxPiece = 16 << 10
 
-// cut returns n bytes of the column from offset at, which only increases. copied is the
-// size of a new piece, or 0.
+// cut returns n bytes of the column from offset at. at must increase from call to call.
+// copied is the size of the piece that cut copied from the column, or 0 if it copied none.
 func (p *tablePiece) cut(column []byte, at, n int) (text string, copied int) {
 	i := at - p.from
 	p.room += 2 * (n + EntryOverhead)

@@ -73,9 +73,9 @@ func (x *TextIndex) Resolve(texts []Text) {
 	}
 }
 
-// resolve sets the references of texts to base plus their number, or to none. It does
-// the same as find for many texts, in half the time per text. It may set very long
-// texts to none without a lookup.
+// resolve sets the references of texts to base plus their number, or to the value none
+// if a text is not in the index. It needs half the time per text of find. It does not
+// look up texts longer than maxResolved, except by comparing them with their guess.
 func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 	long := false
 	slots, entries := x.slots, x.entries
