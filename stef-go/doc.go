@@ -61,8 +61,8 @@
 // referred to afterwards. A record holds them by pointer. SetF makes its argument a
 // shared value: it must never change again, and its setters panic from then on. The
 // benefit is speed: setting the value that was written last is not a change, and
-// setting one that was written before does not compare its contents. SetF copies a value that is
-// part of another record, because it is neither free nor shared. EditF returns a
+// setting one that was written before does not compare its contents. If the argument belongs
+// to another record and is not shared, SetF makes a shared copy of it. EditF returns a
 // value that can be changed: a copy if the present value is shared. Call EditF to
 // change a value and F to read it. The dictionary structs in a reader's record are
 // shared: callers may keep them, and set them in a writer's record.
@@ -81,10 +81,10 @@
 //
 // Each generated struct, oneof and multimap that can contain shared values has Unshare.
 //
-// One writer may be used by several goroutines in turn, under a lock or in package rotate.
-// Records of readers of other goroutines can be copied to its record there, and need no
-// Unshare. This is safe if no other writer receives the shared values, and if no goroutine calls
-// Modified of a shared value.
+// Several goroutines may use one writer in turn, under a lock or with package rotate. They may
+// copy records of their own readers to the record of this writer without Unshare. This is safe
+// if no other writer receives the shared values, and if no goroutine calls Modified of a shared
+// value.
 //
 // # Streams
 //
@@ -123,8 +123,8 @@
 //
 //   - Iterate over a stream with Next until it returns false, then call Err. It returns
 //     nil at a clean end. Records that Next returned before an error are those that were
-//     written, unless bytes were changed that no checksum covers: those of a stream
-//     without checksums, or the header of a stream or frame (WithChecksums). The end is
+//     written, unless bytes without a checksum were changed. The headers of streams and
+//     frames never have one, the rest of a frame has one with WithChecksums. The end is
 //     final: Next does not check again whether a file has grown (package rotate finds
 //     the end of a file that is being written). bufio.Scanner and arrow-go's
 //     array.RecordReader work like this. parquet-go fills a slice and returns io.EOF

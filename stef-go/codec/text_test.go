@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// plain writes values without a dictionary, as text and as bytes, which must
-// be the same.
+// plain returns the column of values without a dictionary. It checks that text
+// and bytes have the same encoding.
 func plain(t testing.TB, values []string) []byte {
 	t.Helper()
 	var usage codec.Usage
@@ -135,7 +135,8 @@ func TestStringsOfAFrame(t *testing.T) {
 	require.Equal(t, bitio.FaultNone, fault.Code)
 }
 
-// dictEncoders are two columns of one dictionary, as text and as bytes.
+// dictEncoders has two text columns that share a dictionary, and two bytes columns that
+// share another one. All receive the same values.
 type dictEncoders struct {
 	usage    codec.Usage
 	textDict codec.StringDict
@@ -308,8 +309,8 @@ func TestDictRestart(t *testing.T) {
 	d.requireNext(t, 0, "cd")
 }
 
-// TestDictKeepsSharedEntries: another writer may send text in full that is
-// already in the dictionary; that adds one more entry.
+// TestDictKeepsSharedEntries: a writer may send text in full although it is already
+// in the dictionary. The reader then adds a second entry with this text.
 func TestDictKeepsSharedEntries(t *testing.T) {
 	d := newDictDecoders(1 << 20)
 	d.open(0, unhex(t, "04 61 62 04 61 62 04 63 64 05"))

@@ -178,7 +178,7 @@ func TestSizeTable(t *testing.T) {
 	// a and e are empty, so the columns in them have no sizes.
 	f("0101 1 1 1", "R", "R")
 	f("0101 1 1 0110", "RGG", "R", "", "", "", "", "", "", "GG")
-	// A column in a column with data has a size, even if the size is 0.
+	// The size table has an entry for each child of a column with data, even if the child is empty.
 	f("0101 0101 1 1 1 1", "RA", "R", "A")
 	f("0101 0101 0101 0101 0101 0101 0101 0101", "RABCDEFG", "R", "A", "B", "C", "D", "E", "F", "G")
 	f("0101 0101 1 0111 1 1 1", "RAccc", "R", "A", "", "ccc")
@@ -320,7 +320,7 @@ func TestFinish(t *testing.T) {
 	f(0, nil, func([]*read) {})
 	f(3, column.ErrUnread, func(c []*read) { c[3].done = false })
 	f(2, column.ErrUnread, func(c []*read) { c[5].done, c[2].done = false, false })
-	// If a oneof was short, the columns after it may have unread data.
+	// If bits were missing at the end of a oneof column, other columns may have unread data.
 	f(0, nil, func(c []*read) { c[1].short, c[4].done = true, false })
 }
 

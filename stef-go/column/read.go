@@ -151,9 +151,9 @@ func (t *ReadTree) split(table *bitio.BitReader, data []byte) (column int, err e
 	return 0, nil
 }
 
-// Finish checks that the records of a frame consumed all columns. It returns the
-// number of the first column with unread data. Unread data is allowed where a oneof
-// column was short: its missing choices would have read that data.
+// Finish checks that the records of a frame consumed all columns. It returns ErrUnread
+// and the number of the first column with unread data. If a oneof column was short,
+// unread data is allowed: the missing choices could have consumed it.
 func (t *ReadTree) Finish() (column int, err error) {
 	for _, n := range t.full {
 		if !t.nodes[n].codec.Done() && !t.short() {

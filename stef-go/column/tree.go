@@ -3,7 +3,7 @@
 
 // Package column arranges the columns of a frame: a tree in the order of the
 // schema, whose pre-order walk is the order of the size table and of the data.
-// All of it runs at frame tempo.
+// All of it runs at frame tempo (see package stef).
 //
 // A tree is built once per stream: the generated encoders or decoders register their
 // columns. Every frame walks it.

@@ -82,7 +82,7 @@ func (t *WriteTree) EndFrame() {
 // FrameData returns the size of all columns at the last AppendSizes, in bytes.
 func (t *WriteTree) FrameData() int { return t.data }
 
-// Sizes returns the bytes of each column, in the memory of dst.
+// Sizes returns the size of each column in bytes. It reuses the memory of dst.
 func (t *WriteTree) Sizes(dst []int) []int {
 	dst = dst[:0]
 	for n := range t.nodes {

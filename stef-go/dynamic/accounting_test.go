@@ -54,8 +54,8 @@ func (r random) setAttributes(attrs *otelstef.Attributes, n int) {
 }
 
 // changeMetrics replaces the dictionary structs of rec and does not edit them. So the marked
-// fields are exactly the fields that differ. Otherwise a writer that uses marks would send
-// fields that do not differ again after a restart of the dictionaries.
+// fields are exactly the fields that differ, and the generated writer, which sends marked
+// fields, sends the same fields as the writer of package dynamic, which compares values.
 func (r random) changeMetrics(rec *otelstef.Metrics, n int) {
 	if r.chance(30) {
 		m := otelstef.NewMetric()
@@ -105,7 +105,7 @@ func metricsStream(t *testing.T, seed uint64, count int, opts ...stef.WriterOpti
 	return out.Bytes()
 }
 
-// frameFacts lists the properties of the frames of a stream that limits determine.
+// frameFacts lists the number of records and the flags of each frame. Both depend on limits.
 func frameFacts(t *testing.T, root *schema.Struct, stream []byte) []string {
 	var list []string
 	for _, f := range frames(t, root, stream) {

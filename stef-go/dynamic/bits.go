@@ -85,9 +85,9 @@ func (r *bitReader) bits(count int) (uint64, error) {
 // spec: #missing-choices
 const grace = 56
 
-// choice reads count bits as the choice of a oneof. Up to a limit, missing bits at the
-// end of a column with data count as zeros if the choice is none: the reference
-// implementation reads them as zeros, and some streams end without them.
+// choice reads count bits as the choice of a oneof. If bits are missing at the end of a
+// column that is not empty, they read as zeros, at most grace of them, and only if the
+// choice is then 0. The reference implementation reads them so, and some streams need it.
 func (r *bitReader) choice(count int) (uint64, error) {
 	missing := max(count-r.left(), 0)
 	if missing > 0 && len(r.data) == 0 || r.missing+missing > grace {

@@ -45,7 +45,7 @@ func TestCompact(t *testing.T) {
 	require.ErrorIs(t, w.compact(1<<48), ErrLimit)
 	require.Empty(t, w.data)
 
-	// 1 in the class of five bits; then no code, and codes that are cut off.
+	// The number 1 in the class with five payload bits. Then invalid and truncated codes.
 	r := bitReader{data: []byte{0x21}}
 	v, err := r.compact()
 	require.NoError(t, err)
