@@ -33,9 +33,9 @@ type decoder struct {
 	maxDepth  int
 	allocated int
 	depth     int
-	// trace receives the events, if it is set. For the events, index has the
-	// positions in the enclosing arrays and multimaps, and code is the number at the
-	// start of the last text.
+	// trace receives the events, if it is set. Events also need index, the positions
+	// in the enclosing arrays and multimaps, and code, the length or reference that the
+	// last text began with.
 	trace *tracer
 	index []int
 	code  int64
@@ -225,9 +225,9 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 // field decodes field i of v, which is present.
 func (d *decoder) field(c *column, v *Struct, i int, was, modified bool) error {
 	below := c.links[i]
-	// A composite value that becomes present again is decoded from the initial value
-	// if its modified bit is set. Without the bit it keeps its old value. A value that
-	// was never present is initial.
+	// If a composite value becomes present again and its modified bit is set, it is
+	// decoded relative to the initial value. If the bit is not set, it keeps its value
+	// from before it was absent, or the initial value if it was never present.
 	if v.Fields[i] == nil || modified && !was && below.typ.Kind.Composite() {
 		v.Fields[i] = below.initial
 	}

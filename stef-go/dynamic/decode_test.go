@@ -65,7 +65,8 @@ func TestForeignDictionary(t *testing.T) {
 // dictionary. The inner struct is complete first, so it gets the lower number.
 func TestNestedStructDictionary(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64  A []Sub }", 3, bitRun("111"),
-		// N 7 and one Sub in A, which has N 9; then references to both.
+		// Record 1: a Sub with N 7 that contains a Sub with N 9. Records 2 and 3 refer to
+		// them in the dictionary: the inner one is entry 1, the outer one is entry 2.
 		bitRun("1 11  1 01  0 01 01  0 01 10"), []byte{14, 9}, bitRun("0101"))
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -75,7 +76,8 @@ func TestNestedStructDictionary(t *testing.T) {
 	}, lines)
 }
 
-// TestValuesOnly sets bits for pairs that exist and for pairs that do not.
+// TestValuesOnly changes values of a multimap of two pairs without sending the keys. A
+// bit for a third pair is an error.
 func TestValuesOnly(t *testing.T) {
 	const text = "struct Rec root { M MM } multimap MM { key string value uint64 }"
 	f := func(change string, want string) {
@@ -126,7 +128,7 @@ func TestMissingChoices(t *testing.T) {
 	f(dynamic.ErrCorrupt, 6, 3, "001 001 01", 0, 0) // 010 if completed
 }
 
-// TestMissingBits does the same to columns in which no bit may be missing.
+// TestMissingBits truncates columns of other types, in which no bit may be missing.
 func TestMissingBits(t *testing.T) {
 	f := func(text string, runs ...[]byte) {
 		t.Helper()

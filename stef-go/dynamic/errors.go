@@ -37,7 +37,7 @@ type Error struct {
 	Offset int64
 	// Frame is 0 in the headers and counts the data frames from 1.
 	Frame int
-	// Record is the number of the record in the stream, from 1, or 0.
+	// Record counts the records of the stream from 1. It is 0 if the error is in no record.
 	Record uint64
 	// Column is the path of the column, or "".
 	Column string

@@ -66,7 +66,8 @@ func (f *fitter) fit(t *schema.Type, path string, v any) (any, error) {
 	return v, nil
 }
 
-// counts reports whether v counts in the depth of its contents, as the decoder does.
+// counts reports whether v adds a level to the depth of its contents. The decoder uses
+// the same rule.
 func (f *fitter) counts(t *schema.Type, v any) bool {
 	if !f.recursive[identity(t)] {
 		return false

@@ -55,8 +55,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestOtelRoots writes and reads random records of the OpenTelemetry schema, at
-// full width and cut to the published one.
+// TestOtelRoots writes and reads random records of the OpenTelemetry schema: with all
+// fields, and with only the fields of the published schema.
 func TestOtelRoots(t *testing.T) {
 	for _, name := range otelRoots {
 		root := otelRoot(t, name)

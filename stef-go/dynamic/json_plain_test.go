@@ -83,7 +83,7 @@ func TestPlainJSON(t *testing.T) {
 	f(`{"kind":"Gauge","text":{"invalid_utf8_hex":"61ff"}}`, "Text", "a\xff")
 	f(`{"kind":"Gauge","raw":"00ff"}`, "Raw", []byte{0, 255})
 
-	// Ids that are text are not written as the bytes of the text.
+	// An id that is already hexadecimal text is printed as it is, not encoded again.
 	f(`{"kind":"Gauge","trace_id":"0102030405060708090a0b0c0d0e0f10"}`, "TraceID", []byte("0102030405060708090a0b0c0d0e0f10"))
 	f(`{"kind":"Gauge","trace_id":"0102030405060708"}`, "TraceID", []byte{1, 2, 3, 4, 5, 6, 7, 8})
 	f(`{"kind":"Gauge","raw":"30313233343536373839616263646566"}`, "Raw", []byte("0123456789abcdef"))

@@ -112,7 +112,7 @@ func TestRecordLimit(t *testing.T) {
 	require.Less(t, n, uint64(35))
 }
 
-// TestWriteLimit writes a record that a Reader would hardly take.
+// TestWriteLimit writes records just above and just below the size limit of a Writer.
 func TestWriteLimit(t *testing.T) {
 	root := rootOf(t, "struct Rec root { S string }")
 	var out bytes.Buffer

@@ -62,7 +62,7 @@ func TestOptionRanges(t *testing.T) {
 	write("WithDictBytes(33554433): limit exceeded: not from 0 to 33554432", dynamic.WithDictBytes(32<<20+1))
 }
 
-// The error of a stream of another root says that it may be one.
+// If the schema does not fit, the error says that the records may be of another root.
 func TestOtherRoot(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, stef.WithSchemaHeader())

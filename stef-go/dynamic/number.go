@@ -33,9 +33,9 @@ func (s *deltaState) decode(in *byteReader) (uint64, error) {
 	return s.last, nil
 }
 
-// xorState is the state of the float code: the bits that differ from the previous
-// value in the column, between lead leading and trail trailing bits that do not
-// differ.
+// xorState is the state of the float code: the previous value in the column, and the
+// last window, in which bits may differ. The window excludes the first lead bits and
+// the last trail bits.
 //
 // spec: #float64
 type xorState struct {
