@@ -160,8 +160,8 @@ func (r *Reader) Restarts() uint64 { return r.restarts }
 // Records returns how many records were read.
 func (r *Reader) Records() uint64 { return r.count }
 
-// Next reads the next record. It returns false at the end of the stream, which must be
-// where a frame could begin, and after an error; see Err.
+// Next reads the next record. It returns false after an error and at the end of the
+// stream; see Err. A stream that ends within a frame is an error.
 func (r *Reader) Next() bool {
 	if r.err != nil {
 		return false

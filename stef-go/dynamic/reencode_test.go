@@ -19,8 +19,8 @@ import (
 // vectors without compression.
 var otherBytes = map[string]string{
 	// The reference implementation tracks which fields were set, not which changed. It
-	// sends fields again that were set to the value of the previous record, or that are
-	// not in the older schema, and always NaN. A Writer compares values.
+	// sends a field again if it was set to the same value, if its change is not part of
+	// the older schema, and if it is NaN. A Writer compares values.
 	"m_attr_counts":            "set, not changed",
 	"m_dict_structs":           "set, not changed",
 	"m_dict_structs_reset":     "set, not changed",
@@ -83,7 +83,8 @@ func TestReencodedVectors(t *testing.T) {
 	}
 }
 
-// reencode writes the records of a stream into frames of the same records.
+// reencode writes the records of a stream into a new stream. It ends frames after the
+// same records.
 func reencode(t *testing.T, v teltest.Vector, stream []byte) []byte {
 	root := otelRoot(t, v.Root)
 	var flags dynamic.FrameFlags

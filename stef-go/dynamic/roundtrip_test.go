@@ -90,8 +90,8 @@ func roundTrip(t *testing.T, seed uint64) {
 	require.NoError(t, src.Err())
 }
 
-// TestSelfContained decodes frames that restart everything in another order, and
-// without some of them.
+// TestSelfContained writes frames with all restart flags. It then decodes a random
+// selection of them in random order.
 func TestSelfContained(t *testing.T) {
 	for seed := range uint64(150) {
 		r := newRandom(seed)
@@ -130,8 +130,8 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
-// TestOlderReader reads a stream with a schema that has more fields than the
-// stream.
+// TestOlderReader reads a stream of an older schema with a newer schema. A reader with
+// the older schema refuses a stream of the newer one.
 func TestOlderReader(t *testing.T) {
 	older := rootOf(t, `struct Rec root { A uint64  S Sub  V Value } struct Sub { X string }  oneof Value { I int64 }`)
 	newer := rootOf(t, `struct Rec root { A uint64  S Sub  V Value  B string  C Sub optional }

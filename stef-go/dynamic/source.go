@@ -50,7 +50,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readChunk is the memory that is allocated for a size that was only announced.
+// readChunk is the maximum memory that is allocated for an announced size before any data
+// arrives.
 const readChunk = 64 << 10
 
 // readExactly appends size bytes of r to dst. It allocates as data arrives, not by

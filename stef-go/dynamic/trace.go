@@ -29,7 +29,8 @@ type Event struct {
 	Column int
 	Path   string
 	Type   *schema.Type
-	// Record is the number of the record in the stream, from 1, or 0.
+	// Record counts the records of the stream from 1. It is 0 if the element is not part
+	// of a record.
 	Record uint64
 	// Index has the positions in the enclosing arrays and multimaps of the value,
 	// the outermost first.
@@ -164,8 +165,8 @@ func (t *tracer) field(n int, name string, value any) {
 	}
 }
 
-// payload notes that the content of a frame was read, which contains the next
-// events.
+// payload sets the payload of f, which was just read, as the base of the offsets of the
+// next events.
 func (t *tracer) payload(f Frame, compressed bool) {
 	if t == nil {
 		return
@@ -179,8 +180,8 @@ func (t *tracer) payload(f Frame, compressed bool) {
 	t.src.seen = nil
 }
 
-// failed emits an event for the bytes that were read from the source and are not part
-// of an event yet.
+// failed emits an event after an error, for the bytes that were read from the source and
+// are not part of an event yet.
 func (t *tracer) failed() {
 	if t != nil && len(t.src.seen) > 0 {
 		t.read(-1, TraceUnread{})

@@ -26,7 +26,7 @@ import (
 type codes struct {
 	*rand.Rand
 	root *schema.Struct
-	// residuals has the state of each residual field, as far as it is used in each record.
+	// residuals has the state (value, delta) of each residual field, by name.
 	residuals map[string]*[2]uint64
 }
 
@@ -53,7 +53,8 @@ func (c *codes) code() uint64 {
 	return 0
 }
 
-// value returns the value of a residual field for a residual.
+// value returns the field value that carries residual r, and updates the state of the
+// field.
 //
 // spec: #compact-residual
 func (c *codes) value(field string, r uint64) uint64 {
@@ -371,7 +372,8 @@ func (c *codes) grow(t testing.TB, n int) []byte {
 	return c.stream(t, recs, options...)
 }
 
-// older returns a schema with all fields of the form that lacks some others.
+// older returns a wire schema that has all fields of the compact form, but not all of the
+// other fields.
 func (c *codes) older(t testing.TB) schema.WireSchema {
 	kept, err := schema.Keep(c.root, schema.WireOf(c.root))
 	require.NoError(t, err)
@@ -409,8 +411,8 @@ func TestRandomCodes(t *testing.T) {
 	}
 }
 
-// TestAbsentBits reads a histogram without Sum, Min and Max that has bits of them, as
-// writers have sent when an earlier record had them.
+// TestAbsentBits reads a histogram in which Sum, Min and Max are absent, although Floats
+// has their values. Writers sent this after a record in which they were present.
 func TestAbsentBits(t *testing.T) {
 	c := &codes{root: compactRoot("Metrics"), residuals: map[string]*[2]uint64{}}
 	rec := dynamic.NewStruct(c.root)

@@ -16,14 +16,14 @@ import (
 // spec: #compact-errors
 var ErrUndefined = fmt.Errorf("%w", dynamic.ErrCorrupt)
 
-// corrupt makes an error of content that each reader refuses.
+// corrupt returns an error for content that every reader must refuse.
 //
 // spec: #compact-errors
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", dynamic.ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// undefined makes an error of content that no writer sends.
+// undefined returns an ErrUndefined for content that no writer sends.
 func undefined(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUndefined, fmt.Sprintf(format, args...))
 }

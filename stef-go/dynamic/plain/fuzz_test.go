@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// fuzz reads any bytes with both readers, as requireSame says.
+// fuzz reads any bytes with both readers and compares the results with requireSame.
 func fuzz(f *testing.F, name string) {
 	quick := fastOf(name)
 	for seed := range uint64(4) {

@@ -14,9 +14,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestGrowingSeries writes series whose histograms grow after all of them have begun.
-// The writer restarts dictionaries before they exceed the limit. A stream that exceeds
-// the limit, because its writer does not do this, is refused.
+// TestGrowingSeries writes histograms of series that grow after all series have begun.
+// The writer restarts the dictionaries before the series exceed the limit. Readers
+// refuse a stream whose writer does not do this.
 func TestGrowingSeries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long; not with -short")

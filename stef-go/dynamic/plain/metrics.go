@@ -26,7 +26,7 @@ type metrics struct {
 	tables tables
 	clock  clock
 
-	// The state that the specification calls s. last is its part of that name.
+	// The state s of the specification; last is s.last.
 	last struct {
 		time, start, bits, before uint64
 		form                      int64

@@ -15,9 +15,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestForgottenNames writes spans with more names than the writer and the readers keep. The
-// writer and both readers discard the habits of the names at the same record, whatever their
-// caches contain. The readers return all parents and times unchanged.
+// TestForgottenNames writes spans with more names than a stream keeps habits for (see
+// nameHabits). The writer and both readers discard all habits at the same record, whatever
+// their caches contain. The readers return all parents and times unchanged.
 func TestForgottenNames(t *testing.T) {
 	const kept = 4096
 	id := func(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }

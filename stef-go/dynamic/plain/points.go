@@ -6,6 +6,8 @@ package plain
 import "math"
 
 // places is the number of places of each kind. The form of a value is places * kind + place.
+// A place of 0 means that a scalar is sent as bits, place e + 1 that it is a decimal with e
+// digits after the point.
 //
 // spec: #compact-points
 const places = 14
@@ -267,7 +269,7 @@ func (m *metrics) follow(x *series, p *point) {
 	x.tick = t
 }
 
-// learn updates the numbers of a series after a point with a mantissa.
+// learn updates the state that predicts the next mantissa of a series: number, step, second.
 func (x *series) learn(p *point) {
 	if x.n > 0 && p.form == x.form {
 		a := p.mantissa - x.number
@@ -285,6 +287,6 @@ func (x *series) learn(p *point) {
 	x.number = p.mantissa
 }
 
-// width is m(y) of the specification: the number of bits of y without leading ones that are
-// equal to its sign.
+// width is m(y) of the specification: the number of bits of y without its leading bits that
+// are equal to the sign bit.
 func width(y int64) int64 { return length(uint64(y ^ y>>63)) }

@@ -135,8 +135,8 @@ var signals = []signal{{
 	},
 }}
 
-// recognise returns the root of the full schema, and the form of a stream with the fields
-// kept of root, nil if it is not in the compact form.
+// recognise returns the root of the full schema and the form of a stream that has the
+// fields kept of root. The form is nil if the stream is not in the compact form.
 //
 // spec: #compact-schema
 func recognise(root *schema.Struct, kept schema.Kept) (full *schema.Struct, f form) {
@@ -178,8 +178,8 @@ var pathElements = strings.NewReplacer("[]", ".[]", "{}", ".{}", ":", ".:", "|",
 
 // find returns the type of a field at a path, nil if root does not have it or does not
 // keep it. In the path |NAME is the choice of a oneof, [] the element of an array, : and {}
-// are the key and the value of a multimap. All fields of the path are required ones,
-// unless optional says that the last one is not.
+// are the key and the value of a multimap. find also returns nil if a field of the path is
+// optional; if optional is set, the last field must be optional instead.
 func find(root *schema.Struct, kept schema.Kept, path string, optional bool) *schema.Type {
 	t := &schema.Type{Kind: schema.KindStruct, Struct: root}
 	names := strings.Split(pathElements.Replace(path), ".")

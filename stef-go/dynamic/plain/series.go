@@ -39,8 +39,8 @@ type tables struct {
 	elements, exemplars int
 }
 
-// seriesKey identifies a series. The values of package dynamic keep their pointers as long
-// as a record holds them or a dictionary has them, so equal pointers are the same entry.
+// seriesKey identifies a series. It compares structs by their pointers: package dynamic
+// returns the same pointer for every reference to a dictionary entry.
 type seriesKey struct {
 	metric, resource, scope *dynamic.Struct
 	attributes              string
@@ -188,7 +188,8 @@ func (c *clock) has(number int, time uint64) bool {
 	return number < len(c.ticks) && c.ticks[number].time == time
 }
 
-// tickOf returns the first of the ticks that has a time, or a new tick.
+// tickOf returns the first of the given ticks whose time is time. If there is none, it adds
+// a tick and returns its number.
 func (c *clock) tickOf(time uint64, numbers ...int) int {
 	for _, n := range numbers {
 		if c.has(n, time) {

@@ -31,7 +31,8 @@ type spans struct {
 	before uint64
 }
 
-// nameHabits are the habits of the spans of one name: the codes of the last span.
+// nameHabits are the habits of a span name: the codes of its last span, which predict the
+// codes of the next one.
 type nameHabits struct {
 	parent, known int64
 }
@@ -122,7 +123,7 @@ func (s *spans) timesOf(rec, span view, base uint64, fields map[string]any) (sta
 	startCode := s.start.field(rec.number("Start"))
 	durationCode := int64(zigzag(uint64(s.duration.field(rec.number("Duration")))))
 
-	// Times has one code for each event, then the times that have the code far.
+	// Times has one code for each event, then the times and differences whose code is far.
 	var codes, others []uint64
 	if len(events) > 0 || startCode == far || durationCode == far {
 		times := s.times.elements(rec.sub("Compact").numbers("Times"))
@@ -173,7 +174,8 @@ func (s *spans) timesOf(rec, span view, base uint64, fields map[string]any) (sta
 	return start, nil
 }
 
-// spanDifference returns the difference that a code stands for, and updates its habit.
+// spanDifference returns the difference that a code stands for, and updates h. For the code
+// far, next returns the difference.
 func spanDifference(code int64, h *habit, next func() uint64) (x uint64, err error) {
 	if code == far {
 		x = next()
