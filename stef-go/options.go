@@ -67,11 +67,11 @@ func WithWindowBytes(bytes int) WriterOption {
 }
 
 // WithMaxWindowBytes makes the writer choose the zstd window by the size of its frames:
-// the window has room for 16 frames, or for 2 when only the first frame is known. It
-// has at least 16 KiB, and at most the largest power of two up to the limit, and never
-// more than WithWindowBytes selects. When frames grow, the writer restarts the
-// compression with a larger window. Servers with many streams ask their clients for
-// this option. The limit is at least 1 KiB; by default the window is fixed.
+// the window has room for 16 frames, or for 2 when only the first frame is known. bytes,
+// rounded down to a power of two, is its maximum; WithWindowBytes is another one. The
+// window is not below 16 KiB unless a maximum is. When frames grow, the writer restarts
+// the compression with a larger window. Servers with many streams announce a maximum, so
+// that their clients use this option. bytes is at least 1 KiB. By default the window is fixed.
 func WithMaxWindowBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1<<10 {

@@ -201,7 +201,7 @@ func TestTraceDetails(t *testing.T) {
 	}
 }
 
-// sameDetail compares the values of structs by their contents.
+// sameDetail reports whether two details are equal. It compares structs by their contents.
 func sameDetail(a, b any) bool {
 	switch a := a.(type) {
 	case dynamic.TraceEntry:

@@ -28,8 +28,8 @@ type Struct struct {
 	// the field. The value of an absent optional field has no meaning and may be
 	// nil.
 	Fields []any
-	// Present has one entry per field. It is true for fields that are not
-	// optional.
+	// Present says for each field whether it is present. It is always true for
+	// fields that are not optional.
 	Present []bool
 
 	sizes

@@ -109,8 +109,9 @@ func (z *inflater) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
 	return content, err
 }
 
-// checksumLeft reports whether the carry completes a zstd frame that has a checksum:
-// the decoder can verify it now, before the records of the frame are used.
+// checksumLeft reports whether the carry, the compressed bytes after the content, is
+// the end of a zstd frame with a checksum. The decoder can verify the checksum now,
+// before the records of the frame are used.
 //
 // spec: #compression
 func (c *compressed) checksumLeft() bool {
@@ -118,7 +119,7 @@ func (c *compressed) checksumLeft() bool {
 	if h.Decode(c.head) != nil || h.Skippable || !h.HasCheckSum {
 		return false
 	}
-	// A writer ends its zstd frame with an empty last block. RFC 8878, section 3.1.1.2.
+	// The end is an empty last block (1, 0, 0) and the checksum. RFC 8878, section 3.1.1.
 	const checksum = 4
 	rest, ok := bytes.CutPrefix(c.carry, []byte{1, 0, 0})
 	return ok && len(rest) == checksum

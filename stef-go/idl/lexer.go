@@ -237,8 +237,8 @@ func (l *lexer) skipInvalid() {
 	l.list.errorf(at, "invalid character: the text is not UTF-8")
 }
 
-// before returns the line up to the rune that was just read. It returns nil if no
-// message will use the text, because a long line may have many errors.
+// before returns the line up to the current offset. It returns nil if no message will
+// use the text: scanning a long line again for each of many errors would be slow.
 func (l *lexer) before() []byte {
 	if l.list.full() {
 		return nil

@@ -329,9 +329,9 @@ func (p *parser) nested(outer token) {
 	}
 }
 
-// skipEntry skips to the next line or the end of the body. start is p.count at
-// the start of the entry: skipping always makes progress. Braces inside are
-// skipped in pairs.
+// skipEntry skips to the next line or the end of the body, but not to a line inside
+// nested braces. start is p.count at the start of the entry: if no token of it was
+// consumed, skipEntry skips the first one, so that parsing makes progress.
 func (p *parser) skipEntry(start int) {
 	depth := 0
 	for p.tok.kind != endOfFile {

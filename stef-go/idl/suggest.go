@@ -80,8 +80,8 @@ func (c *checker) guess(name string) string {
 	return foreignTypes[lower]
 }
 
-// defined returns the names of all definitions in the order of the file by
-// kind.
+// defined returns the names of all definitions: structs and oneofs, then multimaps,
+// then enums.
 func (c *checker) defined() []string {
 	var names []string
 	for _, s := range c.schema.Structs {

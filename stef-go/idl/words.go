@@ -42,8 +42,8 @@ func (p *parser) blame(at span, message string) {
 	}
 }
 
-// inStep reports whether a field that was just read is on a line of its own. Then the
-// parser did not read a word before it in a wrong place.
+// inStep reports whether the field that was just read fills one line. Then a word before
+// it did not cause the parser to read names as types or types as names.
 func (p *parser) inStep(name, typ token) bool {
 	return name.first && !typ.first && (p.tok.first || p.tok.kind == "}" || p.tok.kind == endOfFile)
 }

@@ -28,7 +28,7 @@ func someAttributes() *otelstef.Attributes {
 	return m
 }
 
-// Values print as people write them, as AsString of pdata does.
+// TestValueText: String returns the value as text for people, like AsString of pdata.
 func TestValueText(t *testing.T) {
 	m := someAttributes()
 	f := func(key, want string) {
@@ -155,12 +155,13 @@ func TestAttributesWithRepeatedKeys(t *testing.T) {
 	f(`{}`, `{}`)
 	f(`{"a":1,"b":2}`, `{"a":1,"b":2}`, "a", "b")
 	f(`[["a",1],["b",2],["a",3]]`, `[["a",1],["b",2],["a",3]]`, "a", "b", "a")
-	// These keys become equal only when they are printed for programs.
+	// MarshalJSON replaces invalid UTF-8, so these keys become equal. String escapes it.
 	f(`[["\ufffd",1],["\ufffd",2]]`, `{"\xfe":1,"\xff":2}`, "\xfe", "\xff")
 	f(`{"\ufffd":1,"\ufffd\ufffd":2}`, `{"\xfe":1,"\xff\xff":2}`, "\xfe", "\xff\xff")
 }
 
-// TestRecordsRefuseJSON: encoding/json would set nothing and return nil.
+// TestRecordsRefuseJSON: UnmarshalJSON fails. Without this method encoding/json would set
+// nothing and return nil.
 func TestRecordsRefuseJSON(t *testing.T) {
 	const want = "stef: JSON cannot be read into %s: the output of MarshalJSON is for human readers and logs"
 	require.EqualError(t, json.Unmarshal([]byte(`{"Point":{}}`), otelstef.NewMetrics()), fmt.Sprintf(want, "Metrics"))

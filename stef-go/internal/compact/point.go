@@ -377,8 +377,8 @@ func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	return true
 }
 
-// maxPlain is the maximum length in bits of a residual with which choose sends a
-// decimal without considering the bits that differ.
+// maxPlain is the length in bits of a residual up to which choose selects the decimal form
+// without computing the size of the other form, the bits that differ.
 const maxPlain = 28
 
 // sameForm returns the mantissa of a point of a steady series in the form of the last
@@ -549,11 +549,11 @@ func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 	x.tick = n
 }
 
-// learnStep updates the score of predictions by second differences, which depends on
-// which difference has fewer bits: the first or the second. The code has no branches,
-// because they would depend on the values of points. It does not count bits, which
-// would take longer: a has fewer bits than b if a is less than the bits that only b
-// has.
+// learnStep updates the score of predictions by second differences: it increases if the
+// second difference of this point has fewer bits than the first difference, and decreases
+// in the opposite case. The compiler makes no branches of the ifs; they would often be
+// mispredicted. Instead of counting bits it uses that a is shorter than b if and only if
+// a < b&^a.
 func (x *Series) learnStep(step int64) {
 	second := step - x.step
 	x.step = step

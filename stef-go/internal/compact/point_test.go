@@ -59,7 +59,7 @@ func TestTakeUnitIsTheInverse(t *testing.T) {
 	require.Equal(t, -takeUnit(1<<63-1), takeUnit(1<<63+1))
 }
 
-// Other streams get the words of a series that is discarded, and must not see its values.
+// Release pools the memory of a series for other streams, which must not see its values.
 func TestReleasedWordsAreEmpty(t *testing.T) {
 	for _, n := range []int{1, keptWords, keptWords + 1} {
 		x := &Series{rest: &rest{words: make([]uint64, n-1), floats: make([]uint64, 1)}}

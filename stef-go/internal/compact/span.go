@@ -45,7 +45,8 @@ const (
 	parentNew
 )
 
-// habits are the codes of the parent and of the id of the last span with a name.
+// habits are the state of a span name: the codes of the parent and of the id of the last
+// span with this name.
 type habits struct {
 	name          string
 	parent, known uint64
@@ -140,7 +141,7 @@ func (s *Spans) recentHabits(hash uint64, name string) *habits {
 	if h == nil || !sameText(h.name, name) {
 		if h = s.recent[place^1]; h == nil || !sameText(h.name, name) {
 			h = s.knownName(name)
-			// After the call: knownName empties the cache when it forgets the names.
+			// Update the cache only now: knownName may forget all names and empty the cache.
 			s.recent[place], s.recent[place^1] = h, s.recent[place]
 		}
 	}

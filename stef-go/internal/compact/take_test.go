@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// randomPoint changes a point of a series to the next one, which is of a kind up to last.
+// randomPoint changes p to a random next point of the series. Its kind is at most last.
 func randomPoint(random *rand.Rand, p *Point, last Kind, clock *uint64) {
 	if random.IntN(3) == 0 {
 		*clock += uint64(random.IntN(4)) * 5e9

@@ -143,8 +143,7 @@ func (h *habitUnit) learn(x uint64) {
 		x = -x
 	}
 	if h.run >= sureRun {
-		// Keep the known unit while it divides the differences. put returned codeFar
-		// for a difference that it does not divide.
+		// Keep the known unit while it divides the differences, even if a coarser one does too.
 		if _, divisible := divide(x, h.unit); divisible {
 			return
 		}

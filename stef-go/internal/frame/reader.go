@@ -17,12 +17,13 @@ import (
 	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
-// readBuffer is enough for heads and small frames; large frames bypass it.
+// readBuffer is the size of the read buffer. It is enough for the headers of frames and for
+// small frames. Large frames bypass the buffer.
 const readBuffer = 4 << 10
 
-// readStep bounds the memory that is allocated for an announced size alone. A frame
-// is read in steps; each is as large as the data so far, or readStep. Frames of the
-// default size need one step.
+// readStep bounds the memory that is allocated for an announced size before the data
+// arrives. A frame is read in steps, each at most as large as readStep or the data so far,
+// whichever is larger. Frames of the default size need one step.
 const readStep = 4 << 20
 
 // Reader reads the headers and frames of one stream.
@@ -51,8 +52,8 @@ type Reader struct {
 	frame  int
 }
 
-// New returns a reader without a stream: call Reset with the stream. The zstd of streams may refer
-// to dicts, of which there are at most config.MaxZstdDicts.
+// New returns a reader without a stream: call Reset with the stream. Streams may use the zstd
+// dictionaries dicts, at most config.MaxZstdDicts of them.
 func New(limits stef.Limits, dicts ...*config.ZstdDict) *Reader {
 	r := &Reader{limits: limits, setting: decoderSetting{window: limits.WindowBytes}}
 	copy(r.setting.dicts[:], dicts)

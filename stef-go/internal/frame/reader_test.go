@@ -137,8 +137,8 @@ func TestVarHeaderFrameErrors(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestCutAtEveryOffset: a stream may end before a frame. Anywhere else it is
-// an error, with the complete frames before it.
+// TestCutAtEveryOffset: a stream may end before a frame. An end at any other offset
+// is an error, after the reader has returned the complete frames.
 func TestCutAtEveryOffset(t *testing.T) {
 	c := newCoder(t)
 	for _, parts := range [][][]byte{

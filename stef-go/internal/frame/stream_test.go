@@ -85,7 +85,8 @@ func (c *coder) complete(flags byte, content string) []byte {
 	return codedFrame(flags, len(content), c.taken())
 }
 
-// flushedAndComplete is complete with a flush before the end.
+// flushedAndComplete returns a frame that holds a whole zstd frame, like complete, but
+// flushes the encoder before it ends the zstd frame.
 func (c *coder) flushedAndComplete(flags byte, content string) []byte {
 	c.t.Helper()
 	c.enc.Reset(&c.buf)

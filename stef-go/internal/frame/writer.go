@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
-// headRoom is the longest head of a frame: flags and two sizes below 2^28.
+// headRoom is the maximum size of a frame header: flags and two sizes below 2^28.
 const headRoom = 1 + 4 + 4
 
 // blockColumn is the minimum size of a column that has zstd blocks of its own, in
@@ -149,7 +149,8 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 	return len(frame), w.write(frame)
 }
 
-// compress replaces the content of out by the compressed head and columns.
+// compress compresses the content of a frame into out: the record count and the size table,
+// which out contains before the call, and the columns of tree. size is the size of the content.
 func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size int) error {
 	w.column = append(w.column[:0], w.out[headRoom:]...)
 	w.out = w.out[:headRoom]
@@ -205,9 +206,10 @@ func (w *Writer) shares(c column.Writer) bool {
 	return false
 }
 
-// A window that adapt chooses holds adaptFrames frames, and has at least smallestWindow
-// bytes. The first frame counts for fewer, because it also contains the texts that
-// later frames refer to.
+// adapt chooses a window that holds adaptFrames frames of the current size. The first
+// frame of a stream is larger than later ones, because it contains the texts to which
+// they refer, so the first window holds adaptFirst frames of its size. smallestWindow is
+// the minimum in bytes.
 const (
 	adaptFirst     = 2
 	adaptFrames    = 16
@@ -285,7 +287,7 @@ func (w *Writer) blocks(c column.Writer) error {
 	return nil
 }
 
-// finish adds the head in front of the content in out, and returns the frame.
+// finish writes the frame header in front of the content in out, and returns the frame.
 func (w *Writer) finish(flags stef.FrameFlags, size int) ([]byte, error) {
 	var head [headRoom]byte
 	h := append(head[:0], byte(flags))

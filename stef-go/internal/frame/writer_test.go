@@ -149,7 +149,7 @@ func TestWriterFrames(t *testing.T) {
 	f("00 03 00 01 80", 0, 0, "")
 	f("00 04 01 01 58 61", 0, 1, "a")
 	f("05 08 02 01 67 61 62 c4 4f fe", 5, 2, "ab", 1)
-	// Without compression, the frame has no flag that restarts it.
+	// Without compression, the writer does not set the flag RestartCompression.
 	f("05 08 02 01 67 61 62 c4 4f fe", 7, 2, "ab", 1)
 	f("01 0a 80 80 80 80 80 80 01 01 58 61", 1, 1<<42, "a")
 }
@@ -279,8 +279,8 @@ func TestSharedBlocks(t *testing.T) {
 	}
 }
 
-// TestLiterals: bytes of 6 bits take little more than 6 bits at every level, although
-// sequences of them do not repeat.
+// TestLiterals: random bytes below 64 are compressed to little more than 6 bits each at
+// every level, although no sequences of them repeat.
 func TestLiterals(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	column := make([]byte, 20_000)

@@ -125,8 +125,8 @@ func (s decoderSetting) decoder(r io.Reader) (*zstdDecoder, error) {
 		}
 		return d, nil
 	}
-	// Concurrency 1 makes the decoder synchronous: it reads a block only when its
-	// bytes are needed, and the stream never ends its last block.
+	// Concurrency 1 makes the decoder synchronous: it reads a block only when its bytes are
+	// needed. A flushed frame ends without a last block, and reading ahead there would fail.
 	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(uint64(s.window)), zstd.WithDecoderMaxMemory(uint64(stef.MaxFrameBytes) * 2)}
 	for _, d := range s.dicts {
