@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Spans with ids of other lengths, such as a trace id and no span id, keep them in
-// the compact form, whichever of the ids the span before had.
+// TestCompactKeepsOddIDs writes spans in the compact form in which any of the ids may be
+// missing, in random order. All ids must be read unchanged.
 func TestCompactKeepsOddIDs(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 0))

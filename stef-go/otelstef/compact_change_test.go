@@ -16,7 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// writeExemplars writes points of a few series, of which some exemplars repeat.
+// writeExemplars writes points of a few series. A point repeats some exemplars of the
+// previous point of its series.
 func writeExemplars(t *testing.T, random *rand.Rand, options ...stef.WriterOption) []byte {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, options...)
@@ -121,8 +122,8 @@ func exemplarsOf(p *otelstef.Point) (list []*otelstef.Exemplar) {
 
 // Readers of the compact form decode exemplars into the record or into a separate list,
 // or copy the exemplars of the series. In any order of these cases, the record must
-// have the same exemplars as in the full form, and the marks of the exemplars that
-// differ from the last record.
+// have the same exemplars as in the full form. Exemplars that differ from the last record
+// must be marked.
 func TestExemplarsOfBothForms(t *testing.T) {
 	for seed := range uint64(20) {
 		full, err := otelstef.NewMetricsReader(bytes.NewReader(writeExemplars(t, rand.New(rand.NewPCG(seed, 7)))))

@@ -139,7 +139,7 @@ func (x *seriesExemplars) residual(code int64) uint64 {
 }
 
 // decodePlain decodes the fields of the point into plain, except the exemplars. unshare
-// decodes these, because it can decode them directly into the record.
+// decodes the exemplars, because it can decode them directly into the record.
 func (f *metricsReaderForm) decodePlain(d *pointDecoder) {
 	p := &f.plain
 	mask := d.head.Read(d.head.Fields)
@@ -155,7 +155,8 @@ func (f *metricsReaderForm) decodePlain(d *pointDecoder) {
 	}
 }
 
-// skipReplaced decodes the fields that the form replaces. Writers do not send them.
+// skipReplaced consumes the fields that the form replaces, if the stream has them. Writers
+// do not send them. Their values are not used.
 func (d *pointDecoder) skipReplaced(p *Point, mask uint64) {
 	if mask&PointFieldStartTimestamp != 0 {
 		p.startTimestamp = d.startTimestamp.Decode()
@@ -346,7 +347,7 @@ func (f *metricsReaderForm) restoreExemplar(e, src *Exemplar) (counts int, flat 
 	e.value.node.SetModified(0)
 	e.filteredAttributes.clean()
 	e.CopyFrom(src)
-	// Nested values need few bytes in a stream, or none if they repeat.
+	// Count the memory of nested values: they need few bytes in a stream, or none if they repeat.
 	stefrt.Added(&f.reader.ReadStream, src.filteredAttributes.size())
 	return counts, false
 }
@@ -461,8 +462,8 @@ func (x *exemplarCopy) is(e *Exemplar) bool {
 	return true
 }
 
-// set makes the copy equal to an exemplar. It keeps no text of the exemplar, because that
-// can be a part of longer text.
+// set makes the copy equal to an exemplar. It copies texts, because the text of an exemplar
+// can be a part of longer text, which would stay in memory.
 func (x *exemplarCopy) set(e *Exemplar) {
 	x.time, x.num, x.typ = e.timestamp, e.value.num, e.value.typ
 	if x.typ == ExemplarValueTypeNone {

@@ -31,7 +31,7 @@ func (f *metricsReaderForm) restore(s *Metrics) bool {
 	default:
 		f.mark(s, mask)
 		if p.Kind != compact.None {
-			// A point that repeats the counts of the last one has no bytes for them.
+			// Count the work: a point that repeats the counts of the last one has no bytes for them.
 			stefrt.Worked(&f.reader.ReadStream, 8*(len(p.Words)+len(p.Floats)))
 		}
 		return f.restoreOther(v)
@@ -116,8 +116,8 @@ func (f *metricsReaderForm) restoreHistogram(h *HistogramValue) bool {
 	return true
 }
 
-// setCounts sets the counts of the buckets, and returns their sum. It reads them once: most
-// points change only some of the counts.
+// setCounts sets the counts of the buckets, and returns their sum. One loop compares, sets
+// and adds them, because most points change some of the counts.
 func (h *HistogramValue) setCounts(counts []uint64) (sum uint64) {
 	dst := h.bucketCounts.Values()
 	if len(dst) != len(counts) {

@@ -25,9 +25,9 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// BenchmarkCompactState measures the memory that the compact form needs on both ends,
-// beyond that of the full form, for each series, with 4 attributes, and for each span,
-// in traces of 10 spans.
+// BenchmarkCompactState measures how much more memory the writer and the reader need in
+// the compact form than in the full form: per series with 4 attributes, and per span in
+// traces of 10 spans.
 func BenchmarkCompactState(b *testing.B) {
 	f := func(name string, n int, write func(b testing.TB, dst *bytes.Buffer, options ...stef.WriterOption) any,
 		read func(b testing.TB, src *bytes.Buffer) statsReader, compact func() stef.WriterOption) {

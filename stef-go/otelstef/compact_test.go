@@ -47,7 +47,7 @@ func eachForm(t *testing.T, f func(t *testing.T, r compactForm)) {
 	t.Run("logs", func(t *testing.T) { f(t, compactLogs(t)) })
 }
 
-// observed makes an observed time of an observed delta.
+// observed replaces the ObservedDelta of a record, if present, by the ObservedTime.
 func observed(rec *dynamic.Struct) {
 	log := otelstef.NewLogs()
 	root := logRoot
@@ -76,8 +76,8 @@ func randomOptions(r *rand.Rand) (options []stef.WriterOption) {
 	return options
 }
 
-// write writes records, flushing now and then, and returns what was written at each
-// flush.
+// write returns a stream of records in the compact form. It flushes after random records,
+// and checks that Write does not change a record.
 func (c compactForm) write(t testing.TB, r *rand.Rand, recs []*dynamic.Struct, options ...stef.WriterOption) []byte {
 	t.Helper()
 	var out bytes.Buffer

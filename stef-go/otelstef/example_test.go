@@ -150,7 +150,8 @@ func ExampleLogBody_Text() {
 	// 1005 shutting down true
 }
 
-// Run returns how many of the next records do not change some fields.
+// Run returns how many of the next records leave the given fields unchanged, here the
+// metric. So a program can handle all points of a metric together.
 func ExampleMetricsReader_Run() {
 	var stream bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&stream)

@@ -97,7 +97,7 @@ func testFields[W interface {
 	}
 }
 
-// A dictionary that the schema of a stream lacks has no references.
+// If the schema of a stream lacks a dictionary, it is nil, and its method Ref returns 0.
 func TestDicts(t *testing.T) {
 	root := otelstef.SpansRoot()
 	w, err := otelstef.NewSpansWriter(new(bytes.Buffer))

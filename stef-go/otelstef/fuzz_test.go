@@ -100,8 +100,8 @@ func FuzzMetricsReader(f *testing.F) { fuzzReader(f, metricsRoot(f), otelstef.Pu
 func FuzzSpansReader(f *testing.F)   { fuzzReader(f, spansRoot(f), otelstef.PublishedSpans()) }
 func FuzzLogsReader(f *testing.F)    { fuzzReader(f, logsRoot(f), nil) }
 
-// FuzzWriteRead checks the properties of a root with a seed, so that a failure
-// becomes a file of the corpus.
+// FuzzWriteRead runs the randomized tests of package steftest with any seed. As a fuzz
+// test, it saves the seed of a failure in the corpus.
 func FuzzWriteRead(f *testing.F) {
 	for seed := range uint64(4) {
 		f.Add(seed)

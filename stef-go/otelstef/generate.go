@@ -5,7 +5,7 @@ package otelstef
 
 // -base is the schema of streams that record none. It never changes, even when
 // the schema grows. -form names the file with the fields that the compact form adds.
-// -ignore is for the fields String, whose getter is Str.
+// -ignore omits the warnings about the fields named String, whose getter is Str.
 //
 // spec: #no-schema
 //

@@ -65,8 +65,8 @@ func TestEdgeVectors(t *testing.T) {
 	}
 }
 
-// TestDataVectors reads the large streams by what Modified says: reading every
-// field of every record takes ten times as long.
+// TestDataVectors reads the large streams. It reads only the fields that Modified
+// reports: reading every field of every record takes ten times as long.
 func TestDataVectors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("large")
