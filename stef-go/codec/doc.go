@@ -15,8 +15,8 @@
 // several goroutines at once.
 package codec
 
-// Usage counts the memory that encoders use. The stream writer ends frames and restarts
-// dictionaries when it exceeds their limits.
+// Usage counts the memory that encoders use. The stream writer compares the counts with
+// its limits, to decide when to end a frame and when to restart the dictionaries.
 type Usage struct {
 	// Frame counts the bytes of text, bytes, array elements and multimap pairs since
 	// the writer last set it to zero. Elements and pairs count as their likely maximum

@@ -42,8 +42,8 @@ func (p *parser) blame(at span, message string) {
 	}
 }
 
-// inStep reports whether the field that was just read fills one line. Then a word before
-// it did not cause the parser to read names as types or types as names.
+// inStep reports whether the field that was just read is alone on its line. Then its name
+// and its type are certainly read as what they are, in spite of any extra word before it.
 func (p *parser) inStep(name, typ token) bool {
 	return name.first && !typ.first && (p.tok.first || p.tok.kind == "}" || p.tok.kind == endOfFile)
 }

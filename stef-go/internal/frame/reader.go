@@ -178,9 +178,8 @@ func (r *Reader) readVarHeader() error {
 	}
 	content, raw := rawZstd(r.coded, size)
 	if r.compression == stef.Zstd && !raw {
-		// The decoder is not kept, because the stream may be idle from here. If the
-		// first data frame continues these bytes, its decoder starts with them
-		// again.
+		// Release the decoder after use, because the stream may be idle from here. If the
+		// first data frame continues this zstd frame, its decoder reads these bytes again.
 		d, err := r.setting.decoder(&r.input)
 		if err != nil {
 			return err

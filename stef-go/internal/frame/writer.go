@@ -207,9 +207,9 @@ func (w *Writer) shares(c column.Writer) bool {
 }
 
 // adapt chooses a window that holds adaptFrames frames of the current size. The first
-// frame of a stream is larger than later ones, because it contains the texts to which
-// they refer, so the first window holds adaptFirst frames of its size. smallestWindow is
-// the minimum in bytes.
+// frame of a stream is usually larger than later ones, because it contains the texts to
+// which they refer. So the first window holds only adaptFirst frames of its size.
+// smallestWindow is the minimum in bytes.
 const (
 	adaptFirst     = 2
 	adaptFrames    = 16

@@ -374,8 +374,8 @@ func TestWriterRefusesFrames(t *testing.T) {
 	}
 }
 
-// TestWriterWindowLimit: with a limit, the window follows the sizes of the frames. Each
-// restart of the compression shows it in its zstd header.
+// TestWriterWindowLimit: with a limit, the window follows the sizes of the frames. The
+// zstd header after each restart of the compression states the window.
 func TestWriterWindowLimit(t *testing.T) {
 	f := func(want []int, sizes []int, options ...stef.WriterOption) {
 		t.Helper()
