@@ -31,21 +31,21 @@ type SessionConfig struct {
 	// 1. The default is 0.1. A negative value switches it off.
 	LifetimeJitter float64
 
-	// FlushInterval is how long encoded batches may wait for more batches in their
-	// frame. A frame waits that long while batches are sent one after another. At the
-	// end of a burst it ends earlier: when no batch was sent for ten times the mean time
-	// between two batches, and for at least a 250th of FlushInterval. If that would be
-	// more than a quarter of FlushInterval, a frame waits for the whole interval. The default
-	// is 50 ms. With a negative value, a frame ends as soon as no batch waits to be encoded.
+	// FlushInterval is how long encoded batches may wait for more batches in their frame. A
+	// frame waits that long while batches are sent one after another. At the end of a burst the
+	// session ends it earlier. A burst is over when no batch was sent for ten times the mean
+	// time between two batches, and for at least FlushInterval/250. If ten times the mean
+	// exceeds FlushInterval/4, frames wait for the whole interval. The default is 50 ms. With a
+	// negative value, a frame ends as soon as no batch waits to be encoded.
 	FlushInterval time.Duration
 	// FlushBytes ends the wait when that many bytes are buffered. The default is 1 MiB.
 	// With a negative value, only FlushInterval and the frame size of the writer end it.
 	FlushBytes int
-	// EarlyFrames is the number of frames that do not wait at all after a pause, which is
-	// four times FlushInterval without a batch: where batches are rare, waiting only delays
-	// them. While earlier batches of the stream are unanswered, a frame waits all the
-	// same, so that the batches of a burst share a frame; after such a frame all frames
-	// wait until the next pause. The default is 4. A negative value means none.
+	// EarlyFrames is the number of frames that are sent without waiting after a pause. A pause
+	// is four times FlushInterval without a batch: where batches are rare, waiting only delays
+	// them. A frame still waits while earlier batches of its stream are unanswered, so that the
+	// batches of a burst share a frame. Once a frame holds several batches, every further frame
+	// before the next pause waits. The default is 4. A negative value means none.
 	EarlyFrames int
 	// Senders is the maximum number of concurrent calls of Send. When that many
 	// wait for the same frame, no further batch can join it, and the session
@@ -76,10 +76,10 @@ type SessionConfig struct {
 	// drain or from the last answer after it. Default 5 s.
 	DrainTimeout time.Duration
 
-	// IdleTimeout ends a stream in order when nothing was sent on it for that
-	// long. This releases its dictionaries and the state of its compression at
-	// both ends. The next batch opens a new stream. The default is
-	// 30 s. With a negative value, streams stay open.
+	// IdleTimeout is how long a stream may be idle: if nothing was sent for that long, the
+	// session ends the stream cleanly. This releases its dictionaries and the state of its
+	// compression at both ends. The next batch opens a new stream. The default is 30 s. With a
+	// negative value, streams stay open.
 	IdleTimeout time.Duration
 
 	// Backoff is the wait between attempts to open a stream. The session also
@@ -109,7 +109,6 @@ type Backoff struct {
 	Jitter     float64
 }
 
-// withDefaults returns c with a default for every field that is zero.
 func (c SessionConfig) withDefaults() SessionConfig {
 	c.Streams = cmp.Or(c.Streams, 1)
 	c.MaxLifetime = cmp.Or(c.MaxLifetime, 5*time.Minute)
@@ -227,9 +226,9 @@ func (r *retries) next(cause *Error) time.Duration {
 	return r.delay
 }
 
-// lived reports whether a stream that ended at an age counts as a success. A stream
-// that lived no longer than the wait before it counts as a failure: a server that
-// accepts streams and ends them immediately must not be retried in a tight loop.
+// lived reports whether a stream that ended at the given age counts as a success. A stream that
+// lived no longer than the backoff before it counts as a failure: a server that accepts streams
+// and ends them immediately must not be retried in a tight loop.
 func (r *retries) lived(age time.Duration) bool {
 	if age <= max(r.delay, r.config.Backoff.Initial) {
 		return false

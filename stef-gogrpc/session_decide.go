@@ -111,8 +111,8 @@ type lapse struct {
 	at  time.Time
 }
 
-// explain adds the reason to the cause of a batch, with the rest of the delay that the peer
-// asked for.
+// explain extends the cause of a returned batch: it wraps the reason why no stream was open,
+// and sets RetryDelay to the rest of the delay that the peer requested.
 func (l *lapse) explain(cause *Error) {
 	cause.Err = fmt.Errorf("%w while no stream was open: %w", cause.Err, l.err)
 	cause.RetryDelay = max(0, l.err.RetryDelay-time.Since(l.at))
@@ -172,8 +172,8 @@ func endOf(err *Error) *session.Fault {
 	return f
 }
 
-// cause is the inverse of faultOf. ctx is the context of the batch, if the fault
-// concerns one.
+// cause returns the Error for a fault: the error from which faultOf made it, or a new one if
+// the machine made the fault. ctx is the context of the batch if Class is GaveUp.
 func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 	switch f.Class {
 	case session.AckTimeout:
@@ -200,10 +200,10 @@ func withRejected(left, rejected error) error {
 	return errors.Join(left, rejected)
 }
 
-// leftOut returns which items are not written if an error of a batch writer says only that,
-// and nil otherwise. The method Items is that of LeftOut and of stefpdata.ItemErrors, which
-// this package must not import. A writer may also return a *BatchError with Delivered; only
-// the answers of the server decide whether the written items are delivered.
+// leftOut returns the error for the omitted items if err says that a batch writer omitted items
+// and wrote all others, and nil otherwise. LeftOut and stefpdata.ItemErrors have the method
+// Items; this package must not import stefpdata. A writer may also return a *BatchError with
+// Delivered; only the answers of the server decide whether the written items are delivered.
 func leftOut(err error) error {
 	if err == nil {
 		return nil // before the variables, which escape
@@ -224,7 +224,8 @@ func leftOut(err error) error {
 	return nil
 }
 
-// encodingFault classifies an error of a batch writer by its effect on the stream.
+// encodingFault classifies an error of a batch writer. lost: the stream has ended. broken: the
+// writer cannot be used any more. unencodable: only the batch is affected.
 func encodingFault(err error) (lost, broken *session.Fault, unencodable error) {
 	if err == nil {
 		return nil, nil, nil

@@ -47,7 +47,7 @@ func (e *RejectedError) Error() string {
 	return text
 }
 
-// count returns a number of things, in the plural unless it is 1.
+// count formats a number and a noun, with a plural s unless the number is 1.
 func count(n uint64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -61,9 +61,9 @@ type BatchError struct {
 	// Err says what is wrong with the batch. If some of the delivered records were
 	// rejected, it also wraps a *RejectedError.
 	Err error
-	// Delivered reports that the batch was delivered except what Err names. Only Send
-	// decides that. If WriteBatch sets it, that means the same as LeftOut(Err): Send waits
-	// for the records that were written.
+	// Delivered reports that all of the batch was delivered, except what Err names. Only Send
+	// reports this. An error of WriteBatch with Delivered means the same as LeftOut(Err): Send
+	// waits for the records that were written.
 	Delivered bool
 }
 
@@ -111,13 +111,13 @@ func (e leftOutError) Unwrap() []error { return e }
 // Items returns how many items were left out.
 func (e leftOutError) Items() int { return len(e) }
 
-// UnsentError is the error of a batch that the session returned to its caller: the
-// session does not use it any more. Cause.Retryable reports whether to send it
-// again. It is true, too, when the context of Send ended or the session was shut down:
-// leave a loop of retries if ctx.Err() is not nil or the error wraps ErrSessionClosed.
+// UnsentError is the error of a batch that the session returned to its caller: the session does
+// not use it any more. Cause.Retryable reports whether to send it again. It also returns true
+// if the context of Send ended or the session was shut down: leave a loop of retries if
+// ctx.Err() is not nil or the error wraps ErrSessionClosed.
 //
-// If the server ends a stream for a permanent reason, that is the Cause of the batch with
-// the first record that was not answered. The later batches of the stream, also those of other
+// If the server ends a stream for a permanent reason, only the batch with the first unanswered
+// record gets this reason as its Cause. The later batches of the stream, also those of other
 // callers, have a retryable Cause, because the server did not refuse them.
 type UnsentError struct {
 	// Cause is the reason. It wraps the error of the context if the context of
@@ -127,9 +127,9 @@ type UnsentError struct {
 	// with Cause.Err to find it: its Kind says why no stream was open, such as
 	// KindUnavailable if nothing listens. Cause.RetryDelay is then the rest of its delay.
 	Cause *Error
-	// Refused is set if no stream had the batch because the destination refused to open
-	// one, or refused streams without records: it is the time when Cause was received. Send does not make an attempt of its
-	// own, so that time may be long before the call of Send.
+	// Refused is set if the destination refused to open a stream, or refused streams without
+	// records, and so no stream accepted the batch. It is the time when Cause was received. It
+	// may be long before the call of Send, because Send does not try to open a stream itself.
 	Refused time.Time
 	// MaybeDelivered reports that records of the batch were sent. They may have
 	// arrived. If the batch is sent again, they may then be delivered twice.
@@ -186,8 +186,8 @@ func shutDown() *Error {
 	return &Error{Kind: KindClosed, Code: codes.Unavailable, Err: ErrSessionClosed}
 }
 
-// refusal returns the reason of a failed attempt to open a stream if a retry soon after
-// does not cure it, and nil otherwise.
+// refusal returns the fault of a failed attempt to open a stream if an early retry is useless,
+// and nil otherwise.
 func refusal(err *Error) *session.Fault {
 	switch err.Kind {
 	case KindUnimplemented, KindIncompatible, KindAuth:

@@ -38,8 +38,8 @@ type SessionEvents struct {
 	// BatchRedispatched reports an encoded batch of the given size that another
 	// stream must send, because its own stream ended without answering it.
 	BatchRedispatched func(stream int, bytes int64)
-	// BatchHandedBack reports a batch that was returned to its caller. stream is
-	// -1 if no stream had it.
+	// BatchHandedBack reports a batch that was returned to its caller. stream is -1 if no
+	// stream accepted it.
 	BatchHandedBack func(stream int, err *UnsentError)
 	// LateRejection reports records that the destination had acknowledged and
 	// reported bad afterwards. The Send of their batch may have returned nil, so

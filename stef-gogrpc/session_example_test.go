@@ -121,8 +121,8 @@ func describe(err error) string {
 	case errors.As(err, &bad):
 		return fmt.Sprint("to be dropped: ", bad.Err)
 	case errors.As(err, &unsent) && unsent.Cause.Retryable():
-		// Do not send answered records at the start or bad records again. Usually there
-		// are neither.
+		// The caller must not send the acknowledged records at the start again, nor the bad
+		// ones. Usually there are neither.
 		return fmt.Sprintf("to be sent again after %v, from record %d on, without %v; may arrive twice: %v",
 			unsent.Cause.RetryDelay, unsent.Acknowledged+1, unsent.Rejected, unsent.MaybeDelivered)
 	}
@@ -132,7 +132,8 @@ func describe(err error) string {
 // A wide is a point with many attributes.
 type wide map[string]string
 
-// wideWriter writes them. A point with more attributes than a record can have is left out.
+// wideWriter writes wide points. It leaves out a point with more attributes than a record can
+// have.
 type wideWriter struct{ *otelstef.MetricsWriter }
 
 func (w wideWriter) WriteBatch(batch []wide) (uint64, error) {

@@ -20,8 +20,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
-// load is a batch of the tests: the number of its records, and how encoding it
-// behaves.
+// load is a batch of the tests: it says how many records it has and how the writer behaves when
+// it encodes them.
 type load struct {
 	id      int
 	index   uint64 // index of its first record, for the rest of a split batch

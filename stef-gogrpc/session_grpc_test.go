@@ -334,8 +334,8 @@ func TestSessionServerCrashes(t *testing.T) {
 	})
 }
 
-// TestSessionServerRefuses: the session detects immediately that a server lacks
-// STEF or the root.
+// TestSessionServerRefuses: the session detects immediately that a server does not support
+// STEF, or not the root of the session.
 func TestSessionServerRefuses(t *testing.T) {
 	f := func(name string, register func(*grpc.Server)) {
 		t.Run(name, func(t *testing.T) {
@@ -370,8 +370,8 @@ func TestSessionServerRefuses(t *testing.T) {
 	})
 }
 
-// TestSessionServerDoesNotRead: the sender blocks within its bounds, and can still
-// be shut down.
+// TestSessionServerDoesNotRead: if the server reads nothing, the session keeps its bound on
+// unanswered batches, and can still be shut down.
 func TestSessionServerDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
@@ -515,8 +515,8 @@ func TestSessionRefusedBatch(t *testing.T) {
 	f("panic", func() error { panic("bad record") })
 }
 
-// TestSessionRefusedStreams: a handler that refuses each stream before it reads a record
-// refuses every batch, and streams are not opened in a tight loop.
+// TestSessionRefusedStreams: if a handler refuses each stream before it reads a record, each
+// Send fails with this reason, and the session does not open streams in a tight loop.
 func TestSessionRefusedStreams(t *testing.T) {
 	f := func(kind stefgrpc.Kind) {
 		t.Run(kind.String(), func(t *testing.T) {

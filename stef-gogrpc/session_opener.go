@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
-// opener keeps one live stream: it opens a stream, and opens the next one when the
-// stream is too old or has ended. It is one goroutine.
+// opener keeps one stream of the session open. It opens a stream, and opens the next one when
+// the stream is too old or has ended. Each opener has one goroutine, which executes run.
 type opener[B any] struct {
 	session  *Session[B]
 	number   int
@@ -30,8 +30,9 @@ type opener[B any] struct {
 	tried    chan struct{} // closed after the first attempt
 }
 
-// openStagger is how long a slot initially waits for the attempt of the previous
-// slot. Load balancers distribute streams that are opened one after another.
+// openStagger times n is how long slot n waits, at the start of the session, for the first
+// attempt of the previous slot. Load balancers distribute streams that are opened one after
+// another.
 const openStagger = time.Second
 
 func newOpener[B any](s *Session[B], number int) *opener[B] {
@@ -103,8 +104,8 @@ func (t *opener[B]) begin() bool {
 	return true
 }
 
-// connect opens a stream and creates its writer. If that fails, refused is the reason if
-// waiting rarely cures it.
+// connect opens a stream and creates its writer. If that fails, failed is the error. refused is
+// set, too, if an early retry is useless.
 func (t *opener[B]) connect() (l *sender[B], refused *session.Fault, failed *Error) {
 	s := t.session
 	t.drainProbe() // this attempt satisfies the probe
@@ -210,9 +211,9 @@ func (t *opener[B]) hold(l *sender[B], regular bool) (expired, ok bool) {
 	}
 }
 
-// failed records a failed attempt and returns the time until the next attempt. 0
-// means that the next attempt needs a call of Probe. A server that accepts streams is
-// asked again as soon as one that does not answer.
+// failed records a failed attempt and returns the time until the next attempt. 0 means that the
+// next attempt needs a call of Probe. ProbeInterval does not apply to a server that accepted
+// the stream and then refused it: the usual backoff does.
 func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	s := t.session
 	wait := t.retries.next(err)
@@ -234,9 +235,9 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	return wait
 }
 
-// afterEnd returns how long to wait after the end of a stream before the next is
-// opened, and whether to wait for a batch first. Streams that a server ends in
-// order are replaced immediately.
+// afterEnd returns how long to wait after the end of a stream before the next is opened, and
+// whether to wait for a batch first. A stream that the server ended cleanly is replaced
+// immediately.
 func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	s := t.session
 	t.drainProbe() // the stream was live then

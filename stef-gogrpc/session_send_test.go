@@ -400,7 +400,8 @@ func TestSessionItemsLeftOut(t *testing.T) {
 	})
 }
 
-// A writer that sets Delivered of its error says only that it wrote the other items.
+// A writer may return an error with Delivered set. This says only that it wrote the items that
+// the error does not name; they must still be acknowledged.
 func TestSessionWriterClaimsDelivery(t *testing.T) {
 	bubble(t, "the stream is lost", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
@@ -578,8 +579,8 @@ func TestSessionCallerGivesUp(t *testing.T) {
 		require.Zero(t, state.UnackedBatches)
 		r.stop()
 	})
-	// Regression test: acknowledgements without a waiting caller blocked those with
-	// one.
+	// Regression test: acknowledged batches whose callers had given up blocked the results of
+	// batches whose callers still waited.
 	bubble(t, "encoded, many of them", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()

@@ -46,8 +46,7 @@ type Stream struct {
 	onResponse func(Response)
 	adopted    func(ledger.News) // callback of the session that owns the stream, or nil
 
-	// The sending goroutine holds sending: gRPC allows one sender at a time.
-	// message belongs to the holder.
+	// sending is a semaphore: gRPC allows one sender at a time. Its holder may use message.
 	sending chan struct{}
 	message stefpb.STEFClientMessage
 
@@ -88,12 +87,12 @@ func (s *Stream) start(cancel context.CancelFunc, config openConfig) {
 	go s.receive()
 }
 
-// WriterOptions returns the options that the writer of this stream must use: it
-// writes in the schema that both ends agreed on, and keeps the server's dictionary
-// limit. Further options, such as compression, can be appended. Options that select a
-// schema with fewer fields are possible; with one beyond Schema, creating the writer
-// fails with an *Error of KindIncompatible that wraps stef.ErrSchema. A writer without
-// these options fails likewise if the server has an older schema.
+// WriterOptions returns the options that the writer of this stream must use. They select the
+// schema that both ends agreed on and the server's dictionary limit. Further options, such as
+// compression, can be appended. An appended option may select a schema with fewer fields. If it
+// selects fields that are not in Schema, creating the writer fails with an *Error of
+// KindIncompatible that wraps stef.ErrSchema. The same happens to a writer without these
+// options if the server has an older schema.
 func (s *Stream) WriterOptions() []stef.WriterOption { return s.agreed.writerOptions() }
 
 // CheckSchema returns an error if a schema has fields that Schema does not have: a writer

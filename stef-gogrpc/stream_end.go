@@ -72,8 +72,8 @@ func (s *Stream) finish(err error) {
 	close(s.done)
 }
 
-// reason returns the error with which the stream ended, depending on what this end
-// did. The caller must hold mu.
+// reason returns the error with which the stream ended: nil, the reason that this end recorded,
+// or err. The caller must hold mu.
 func (s *Stream) reason(err error) error {
 	_, records, _ := s.ledger.Unacked()
 	switch {
@@ -89,7 +89,8 @@ func (s *Stream) reason(err error) error {
 	return nil
 }
 
-// describe adds to an error the stream it concerns and the state of its records.
+// describe adds context to an error: the root of the stream, the peer, and how many records are
+// acknowledged.
 func (s *Stream) describe(e *Error, records uint64) *Error {
 	to := ""
 	if s.peer != nil && s.peer.Addr != nil {
