@@ -20,7 +20,7 @@ type Set struct {
 	References    bool // parameters that refer to fields: the compact form of logs
 	// ValueReferences are references in attributes and structured bodies.
 	ValueReferences bool
-	// Formats are references to times in any zone and to doubles.
+	// Formats are references with a format: to times in any zone, and to doubles.
 	Formats bool
 }
 
@@ -50,7 +50,7 @@ func OfSpans(f otelstef.SpansFields) Set {
 func OfLogs(f otelstef.LogsFields) Set {
 	return Set{
 		EntityRefs: f.Resource&otelstef.ResourceFieldEntityRefs != 0,
-		// The compact form makes differences of observed times itself.
+		// In the compact form, the record writer itself writes observed times as differences.
 		ObservedDelta: f.LogRecord&otelstef.LogRecordFieldObservedDelta != 0 && !f.Compact(),
 		Templates: f.LogBody >= otelstef.LogBodyTypeTemplate &&
 			f.BodyTemplate&otelstef.BodyTemplateFieldParams != 0,

@@ -19,8 +19,8 @@ import (
 // values are looked up.
 
 const (
-	// guesses is the number of places for the last sets of a name. If there are more names,
-	// several names share a place.
+	// guesses is the number of slots, each for the last two sets of a name. If there are more
+	// names, several names share a slot.
 	guesses = 1 << 8
 	// A set whose order did not match for orderTries maps in a row is not tried for
 	// orderPause maps: some producers send keys in random order.
@@ -28,7 +28,7 @@ const (
 	orderPause = 60
 )
 
-// orderedKey is a key of a set at its place in the order of a map.
+// orderedKey is a key of a set. keyOrder lists these in the order of the last map.
 type orderedKey struct {
 	text         string
 	word0, word1 uint64 // see codec.Words
@@ -36,8 +36,8 @@ type orderedKey struct {
 	place        uint8  // in the order of keys
 }
 
-// keyOrder is the order of the keys of a set in a map. All keys are in the dictionary of
-// this epoch, so that their references in the set are valid.
+// keyOrder is the order in which the last map had the keys of a set. While the key dictionary
+// has this epoch, all keys are in it, so their references in the set are valid.
 type keyOrder struct {
 	keys  []orderedKey
 	epoch uint64
@@ -55,7 +55,8 @@ func (o *keyOrder) worthwhile() bool {
 	return false
 }
 
-// learnOrder remembers the order of the keys of pairs in set. places are their places.
+// learnOrder stores the order in which pairs has the keys of set. places has the index of each
+// key in set.Keys.
 func (s *KeySorter) learnOrder(set *KeySet, pairs []Pair, places []uint8) {
 	o := &set.order
 	epoch := s.PairCache.keys.Epoch()

@@ -45,8 +45,8 @@ func TestSetsDifferInKeys(t *testing.T) {
 	}
 }
 
-// TestSetsChange: a record has the attributes of each set in turn, also when a sequence of sets
-// recurs and only the values that differ are written.
+// TestSetsChange: after Change, a record has the attributes of the second set. This also holds
+// if the same change recurs, because then only the values that differ are written.
 func TestSetsChange(t *testing.T) {
 	var p Sets
 	var c values.Copier

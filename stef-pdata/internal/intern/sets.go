@@ -47,7 +47,8 @@ type Sets struct {
 	batches, lookups int
 }
 
-// Before this many batches and sets it is not clear whether series repeat.
+// churn is only set after this many batches and sets: before, it is not clear whether series
+// repeat.
 const (
 	minChurnBatches = 4
 	minChurnSets    = 1 << 12
@@ -150,8 +151,8 @@ func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, er
 	return id, nil
 }
 
-// slot returns the slot for the set that follows another one. way is the context, or the
-// place and the hash of the attribute that differs.
+// slot returns the slot that predicts a set from an earlier one. way is the context, or
+// combines the index and the hash of the attribute that differs.
 func (p *Sets) slot(set, way uint32) *uint32 {
 	return &p.recall[codec.HashPair(uint64(set), uint64(way))&uint64(len(p.recall)-1)]
 }
@@ -185,8 +186,8 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	return id, nil
 }
 
-// collect sets pairs to the attributes of m, except values that only deep can hold. It
-// reports whether the keys are those of the set like, in the same order. It first compares
+// collect sets pairs to the attributes of m. It omits arrays, maps and bytes: make adds these.
+// It reports whether the keys are those of the set like, in the same order. It first compares
 // each text with the text at the same place in like, and looks it up only if they differ.
 func (p *Sets) collect(c *values.Copier, m pcommon.Map, like uint32) (sameKeys bool, err error) {
 	n := m.Len()

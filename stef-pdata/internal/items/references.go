@@ -15,15 +15,15 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/template"
 )
 
-// references finds attributes, and texts of structured bodies, that repeat an id, the
-// time or a text of the body of their log record. Examples are the ids that libraries add
-// to each record, and events whose main fields a Collector copies into attributes. A
-// reference replaces such a text, and is the same in each record.
+// references finds attributes, and texts of structured bodies, that repeat an id, the time or a
+// text of the body of their log record. Examples are the ids that libraries add to each record,
+// and events whose main fields a Collector copies into attributes. A reference replaces such a
+// text, and is the same in each record.
 //
-// What a text repeats, if anything, usually depends on its key only. This is called the habit
-// of the key. So the repeated text is searched for only in a few records of each key. In all
-// other records, the text is only compared with the one that the habit names. While no key has
-// a habit, most log records are not examined at all.
+// The values of a key usually all repeat the same field, or none. This is called the habit of
+// the key. So only a few values of each key are searched for. All other values are only
+// compared with the field that the habit names. While no key has a habit, most log records are
+// not examined at all.
 //
 // spec: #compact-references
 type references struct {
@@ -86,7 +86,7 @@ const (
 	// hasReference compares a key with the keys that have a reference only if there are at most
 	// mostCompared of these.
 	mostCompared = 4
-	// someMisses is the number of values that may differ in addition to one for each match.
+	// A habit ends when its misses exceed its matches by more than someMisses.
 	someMisses = 4
 )
 
@@ -290,8 +290,8 @@ var timesByLength = [...]struct {
 // repeatLengths has a bit for each length of the text of an id or a time.
 const repeatLengths uint64 = 1<<16 | 1<<32 | 1<<20 | 1<<24 | 1<<27 | 1<<30 | 1<<26
 
-// mayRepeat reports whether a text is as long as an id or a time, or has the colons of a
-// clock where a layout has them.
+// mayRepeat reports whether a text is as long as an id or a time. If references can have
+// formats, it also reports true for a text with the colons of a clock; see hasClock.
 func (r *references) mayRepeat(text string) bool {
 	if repeatLengths>>uint(min(len(text), 63))&1 != 0 {
 		return true
@@ -299,7 +299,8 @@ func (r *references) mayRepeat(text string) bool {
 	return r.formats && len(text) >= len("Jan _2 15:04:05") && hasClock(text)
 }
 
-// hasClock reports whether a text of at least 15 bytes has the colons of a clock.
+// hasClock reports whether a text of at least 15 bytes has colons where the layouts of times
+// have those of the clock.
 func hasClock(text string) bool {
 	const day, common = len("2006-01-02T15"), len("02/Jan/2006:15")
 	if len(text) > common+3 && (text[day] == ':' && text[day+3] == ':' || text[common] == ':' && text[common+3] == ':') {
@@ -309,7 +310,7 @@ func hasClock(text string) bool {
 	return text[syslog] == ':' && text[syslog+3] == ':'
 }
 
-// search returns the reference to what a text repeats, or "".
+// search returns a reference that stands for the text, or "" if the text repeats nothing.
 func (r *references) search(text string, toBody bool) string {
 	for _, ref := range [...]string{otelstef.ReferenceTrace, otelstef.ReferenceSpan} {
 		if r.matches(ref, text) {

@@ -88,7 +88,8 @@ func (w *Spans) dropped(dst *otelstef.Span, s ptrace.Span) {
 	}
 }
 
-// traceID returns the form in which the stream holds an id, in the memory of text.
+// traceID encodes an id as the stream holds it: as bytes or as hexadecimal text. It stores the
+// result in text.
 func (w *Spans) traceID(text *mapping.IDText, id pcommon.TraceID) []byte {
 	return mapping.EncodeTraceID(text, id, w.features.RawIDs)
 }
@@ -98,8 +99,8 @@ func (w *Spans) spanID(text *mapping.IDText, id pcommon.SpanID) []byte {
 	return mapping.EncodeSpanID(text, id, w.features.RawIDs)
 }
 
-// partContext is the context of the attributes of events and links for KeySorter.Find.
-// Names of spans count from 1.
+// partContext is the context of the attributes of events and links for KeySorter.Find. No name
+// of a span has this context, because names count from 1.
 const partContext = 0
 
 // AttributesOf sets dst to the attributes of a span, event or link. They are sorted by key if

@@ -205,7 +205,7 @@ func InField(name string, err error) error {
 // InElement is InField for element i of an array.
 func InElement(i int, err error) error { return InField(fmt.Sprintf("[%d]", i), err) }
 
-// InPair is InField for the value of a key. It shortens the key.
+// InPair prefixes the path of an error with the key of a pair, which it truncates.
 func InPair[T string | []byte](key T, err error) error {
 	return InField(fmt.Sprintf("[%q]", key[:min(len(key), maxKey)]), err)
 }

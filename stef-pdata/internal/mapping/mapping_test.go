@@ -79,7 +79,7 @@ func TestBudget(t *testing.T) {
 	require.ErrorIs(t, CheckDepth(MaxDepth+1), stef.ErrLimit)
 }
 
-// Paths of errors grow from the inside, and long keys are truncated.
+// The path of an error begins with the part that was added last. Long keys are truncated.
 func TestPaths(t *testing.T) {
 	reason := errors.New("reason")
 	err := InField("attributes", InPair(string(bytes.Repeat([]byte("k"), 100)), InElement(3, reason)))

@@ -16,8 +16,8 @@ import (
 // bytes.
 const ChunkSpans = 1 << 9
 
-// TraceTable numbers the traces of a chunk. It is so small that it stays in the cache, and that
-// crafted ids that all collide cost little time.
+// TraceTable numbers the traces of a chunk. It is small enough for the CPU cache. Because it is
+// small, a search costs little time even if crafted ids all collide.
 type TraceTable struct {
 	Known []traceInfo
 	slots [2 * ChunkSpans]uint16 // numbers, counted from 1

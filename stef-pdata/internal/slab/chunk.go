@@ -37,7 +37,8 @@ func (c *chunk) renew() {
 	c.base, c.at, c.more = nil, c.n, 0
 }
 
-// count adds the used objects of the current chunk, which ends, to more.
+// count adds the number of used objects of the current chunk to more. Call it before the chunk
+// is replaced.
 func (c *chunk) count() {
 	if c.base != nil {
 		c.more += c.at

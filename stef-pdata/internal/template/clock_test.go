@@ -39,7 +39,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// Texts that show another time, or a part of a longer word, have no clock.
+// Clock finds nothing in texts that show another time, or in which the time is part of a longer
+// word.
 func TestClockOfOtherTimes(t *testing.T) {
 	const unixNano = 1482161509310000000 // 2016-12-19T15:31:49.31Z
 	for _, text := range []string{
@@ -53,8 +54,8 @@ func TestClockOfOtherTimes(t *testing.T) {
 	}
 }
 
-// Texts with parts of clocks, and cut ones, are searched without a panic. What is found stands
-// for what the text has there.
+// Clock does not panic on incomplete or truncated clocks. The format that it returns expands to
+// exactly the part of the text that it found.
 func TestClockOfAnyText(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	const unixNano = 1482161509123400000 // 2016-12-19T15:31:49.1234Z

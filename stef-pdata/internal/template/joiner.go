@@ -65,8 +65,8 @@ func (j *Joiner) Join(template string, params *otelstef.BodyParams) (string, err
 // textOf returns b, which never changes again, as a string.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// join appends the text to b, which has enough capacity. It is not a strings.Builder,
-// which would write its slice to memory for each part.
+// join appends the text to b, which has enough capacity. A strings.Builder would be slower: it
+// writes its slice to memory for each part.
 func (s *joinSlot) join(b []byte, params *otelstef.BodyParams) []byte {
 	n := params.Len()
 	for i, piece := range s.pieces[:n] {
@@ -96,8 +96,8 @@ func (j *Joiner) slot(template string) (*joinSlot, int) {
 	if j.slots == nil {
 		j.slots = make([]joinSlot, joinSlots)
 	}
-	// Templates of a dictionary have an address of their own. The product spreads addresses
-	// over the high bits.
+	// Each template in a dictionary has its own address. The multiplication spreads the
+	// addresses over the high bits.
 	slot := &j.slots[uint64(uintptr(unsafe.Pointer(unsafe.StringData(template))))*codec.GoldenRatio>>(64-joinSlotBits)]
 	if !same(slot.template, template) {
 		n := strings.Count(template, "\x00")

@@ -42,7 +42,7 @@ type knownText struct {
 	made bool
 }
 
-// knownClock is the text of a reference to the time of a clock.
+// knownClock is a reference to the time in the format of a clock, and the text it stands for.
 type knownClock struct {
 	ref string
 	knownText
@@ -71,8 +71,8 @@ func (k *Known) forget() {
 	k.attributes, k.candidates = k.attributes[:0], k.candidates[:0]
 }
 
-// list returns the attributes. For an array of one text or integer it has the element,
-// because references to attributes stand for that. They do not do so for a double.
+// list returns the attributes. It replaces an array of one element by this element, because a
+// reference to such an attribute stands for the element. This does not apply to a double.
 func (k *Known) list() []pcommon.Value {
 	if !k.collected {
 		k.collected = true

@@ -166,7 +166,7 @@ const (
 	// to a share of all texts: finding links takes as long as writing several texts.
 	linkTries      = 64
 	linkTriesShare = 16
-	// minLinked is the minimum share of a text that links must replace.
+	// Links must replace at least 1/minLinked of a text.
 	minLinked = 4
 	// linkTests is the number of texts of a resource and scope that are tested. If all of
 	// them repeat other fields, linked templates are tried before ordinary ones.
@@ -223,7 +223,8 @@ func (x *linkList) raise(i int) {
 	x.list[i] = l
 }
 
-// learn learns a template from a text without one, and returns its size.
+// learn adds a template learned from a text that fits no template of the list. It returns an
+// estimate of the memory of the new template, or 0 if it added none.
 func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
 	if x.tries >= linkTries+bodies/linkTriesShare || len(text) > maxTested {
 		return 0

@@ -10,11 +10,10 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// scales estimates the compressed sizes of bodies written as texts, and written as
-// templates and parameters. It fills the columns of both with the same sample of bodies,
-// and looks for repetitions in these columns and in those of earlier samples. The estimate
-// is an integer computation on the bodies alone, so that a stream has the same bytes each
-// time.
+// scales estimates the compressed sizes of a sample of bodies in two forms: as texts, and as
+// templates and parameters. For each form, it writes the sample into columns, and looks for
+// repetitions within these columns and in those of earlier samples. The estimate is an integer
+// computation on the bodies alone, so that a stream has the same bytes each time.
 type scales struct {
 	text, split meter
 	known       [knownTemplates]string // templates of earlier samples by their hash

@@ -5,12 +5,12 @@ package template
 
 import "strings"
 
-// OwnWords copies words into memory that only such words share. Words of short bodies
-// are not copied.
+// OwnWords copies words of long bodies, so that a word that is kept does not keep its body in
+// memory. Callers do not copy words of bodies of up to MaxHeldBody bytes.
 type OwnWords struct{ text strings.Builder }
 
-// MaxHeldBody is the size of the longest body that a word in a record may keep in
-// memory. A record has at most stef.MaxPairs words, each of another body.
+// MaxHeldBody is the maximum size of a body that a word in a record may keep in memory. A
+// record has at most stef.MaxPairs words, and each may keep another body.
 const MaxHeldBody = 2 << 10
 
 // Copy returns a copy of a word in separate memory.

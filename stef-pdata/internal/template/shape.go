@@ -104,8 +104,8 @@ func (s *textShape) compare(text string, params []Span) {
 	}
 }
 
-// differ notes which fixed parameters differ in a text, for the next linked template. The
-// learned template keeps them.
+// differ marks the fixed parameters that differ in a text. The next linked template treats them
+// as variable; the learned template does not change.
 func (s *textShape) differ(text string, params []Span) {
 	for i, p := range params {
 		if f := &s.fixed[i]; f.holds && f.value != text[p.From:p.To] {

@@ -267,9 +267,9 @@ func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool)
 
 // headTable is the last two shapes of texts with the same beginning.
 type headTable struct {
-	// numbers is the position in shapes, counted from 1, by the hash of the beginning. It
-	// is allocated at the first text. Most streams have few beginnings, so a table of
-	// numbers is used: it takes less time to allocate and clear than a table of pointers.
+	// numbers maps the hash of a beginning to its position in shapes, counted from 1. It is
+	// allocated at the first text. Most streams have few beginnings, so a table of numbers is
+	// used: it takes less time to allocate and clear than a table of pointers.
 	numbers *[headCount]uint16
 	shapes  [][2]*textShape
 }
@@ -323,9 +323,9 @@ func headOf(text string, t *trial) uint32 {
 	return uint32(h) % headCount
 }
 
-// find returns the shape of a text, and appends the parameters. It adds the shape if
-// it is new. It returns nil for texts that cannot be split. It sets the template of b if
-// a linked one fits.
+// find returns the shape of a text, and appends the parameters to s.params. It adds the shape
+// if it is new. It returns nil for texts that cannot be split. If the text fits the linked
+// template of its shape, find sets the template of b.
 func (s *Splitter) find(text string, t *trial, b *Body) *textShape {
 	from := len(s.params)
 	template, params, ok := Split(s.scratch[:0], s.params, text)

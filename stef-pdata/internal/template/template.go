@@ -32,8 +32,8 @@ const (
 )
 
 // byteKinds is the kind of each byte. The bytes other than letters and digits were chosen by
-// the size of streams: commas and equals signs make whole lists and pairs parameters, slashes
-// whole paths and dates, the others whole queries.
+// the size of streams. With commas and equals signs, a whole list or pair is one parameter;
+// with slashes, a whole path or date; with the others, a whole query.
 var byteKinds = func() (kinds [256]byte) {
 	for c := range kinds {
 		switch {

@@ -98,7 +98,7 @@ func TestJoiner(t *testing.T) {
 	require.ErrorContains(t, err, "0 parameters for 1048576 places")
 }
 
-// Texts that share an allocation are separate, and a text that is kept keeps little
+// Texts that share an allocation do not overwrite each other. A text that is kept keeps little
 // memory of the others.
 func TestJoinedTexts(t *testing.T) {
 	var j Joiner
@@ -291,7 +291,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.Greater(t, bytes, maxTextShapeBytes-60*1024)
 }
 
-// Words of long bodies are copied to separate memory, of which little is kept.
+// Words are copied into chunks of at most MaxHeldBody bytes, so a kept copy keeps little
+// memory.
 func TestOwnWords(t *testing.T) {
 	var own OwnWords
 	var copies, words []string

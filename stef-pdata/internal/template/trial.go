@@ -63,12 +63,12 @@ func (t *trial) count(fresh bool) {
 	}
 }
 
-// end ends a container, or a part of one, and reports whether its bodies are written
-// as templates. If not, templates are not tried for the next containers. This pause
-// gets longer each time, because the kind of bodies rarely changes.
+// end ends a container, or a part of one, and reports whether its bodies are written as
+// templates. If not, templates are not tried for the next containers. This pause gets longer
+// each time, because the kind of bodies rarely changes.
 //
-// With links, the other kind of templates is tried before the first pause, and then the
-// first kind again. After each pause the kind changes.
+// links says that the stream can have linked templates. There are then two kinds, and a trial
+// changes the kind up to maxSwitches times before its first pause, and once for each pause.
 func (t *trial) end(links bool) bool {
 	if t.paused > 0 {
 		t.paused--

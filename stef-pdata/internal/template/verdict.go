@@ -28,12 +28,12 @@ const (
 	// sample of short texts has 64 of them.
 	sampleBytes = 8 << 10
 	minText     = 128
-	// While the verdict stays the same, each rest is twice as long as the one before it, up
-	// to maxRest samples.
+	// rest is the pause before the next sample. While the verdict stays the same, each is twice
+	// as long as the one before it, up to the size of maxRest samples.
 	maxRest = 32
 	// minSamples is the number of samples before templates are disabled. If they lose
-	// clearLoss, fewSamples are enough. The first sample of a verdict is not counted, because
-	// it teaches templates.
+	// clearLoss, fewSamples are enough. The sizes of the first sample of a verdict are dropped:
+	// its templates are still new to the meter.
 	minSamples = 6
 	fewSamples = 3
 	// Each new sample reduces the earlier values of saved and total by 1/memory. These are

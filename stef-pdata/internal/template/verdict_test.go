@@ -32,8 +32,8 @@ func requests(r *rand.Rand, n int) (bodies []string) {
 	return bodies
 }
 
-// lastSplit adds batches of a kind of bodies and returns how many were split, of all and of
-// the last ten batches.
+// lastSplit adds batches of one kind of bodies. It returns how many bodies were split in all
+// batches, and how many in the last ten.
 func lastSplit(s *Splitter, r *rand.Rand, batches, size int, kind func(r *rand.Rand, n int) []string) (all, last int) {
 	for i := range batches {
 		s.Batch(size)
@@ -255,8 +255,8 @@ func TestVerdictAfterReset(t *testing.T) {
 	require.Equal(t, first, run())
 }
 
-// A meter sees what recurs, in a column and between columns, and keeps a window of
-// limited size.
+// A meter finds repetitions within a column and between columns. It keeps a window of limited
+// size.
 func TestMeter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := make([]byte, 2000)
