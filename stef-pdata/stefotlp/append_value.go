@@ -45,8 +45,8 @@ func (w *backward) varint(v uint64) {
 	b[len(b)-1] &= 0x7f
 }
 
-// field writes a tag and the length of everything written since the size was size
-// bytes.
+// field writes a tag and a length: the number of bytes that were written since w.size() was
+// size.
 func (w *backward) field(tag byte, size int) {
 	n := w.size() - size
 	if n < 0x80 {
@@ -103,8 +103,8 @@ func (w *backward) array(n int, element func(i int)) {
 	w.field(tagArray, size)
 }
 
-// pair writes the key and the enclosing tags and lengths of a pair whose value was
-// written since the size was size bytes.
+// pair completes a pair whose value was written since w.size() was size: it writes the key and
+// the enclosing tags and lengths.
 func (w *backward) pair(key string, size int) {
 	w.field(tagValue, size)
 	if key != "" {

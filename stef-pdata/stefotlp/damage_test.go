@@ -79,7 +79,7 @@ func TestWireErrors(t *testing.T) {
 	f(append(bytes.Clone(good), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1), len(good))
 }
 
-// Items with damage further inside are left out, and the rest is written.
+// Damaged items of a complete resource are left out, and the rest is written.
 func TestDamagedItems(t *testing.T) {
 	f := func(name, path string, items int, bad []byte) {
 		t.Run(name, func(t *testing.T) {

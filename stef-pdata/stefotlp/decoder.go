@@ -155,7 +155,7 @@ func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 	d.fault = mapping.CheckContainers(resource, scope)
 }
 
-// open begins the messages of the containers that have none.
+// open begins the messages of the current containers, unless they have begun already.
 func (d *decoder) open() {
 	if d.resourceAt == 0 {
 		d.out, d.resourceAt = begin(d.out, tagResources, roomContainer)

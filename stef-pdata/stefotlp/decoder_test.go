@@ -89,7 +89,7 @@ func TestBrokenStream(t *testing.T) {
 	}
 }
 
-// records writes a stream of records, each changed by one of the functions.
+// metricsRecords returns a stream of records, each changed by one of the functions.
 func metricsRecords(t *testing.T, change ...func(*otelstef.Metrics)) []byte {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out)

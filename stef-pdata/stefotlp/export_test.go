@@ -196,7 +196,7 @@ func (g *generator) numbers(number int, act uint8) []byte {
 	return b
 }
 
-// content returns the content of a field of bytes with the name.
+// content returns random content for the length-delimited field with this name.
 func (g *generator) content(name string) []byte {
 	switch name {
 	case "attributes", "metadata", "filtered_attributes":

@@ -158,7 +158,8 @@ func TestLimits(t *testing.T) {
 }
 
 func TestIDs(t *testing.T) {
-	// For each signal, the part of an item with an id of the given bytes.
+	// Each function returns the fields of an item that has an id of the given bytes. Its name
+	// begins with the signal.
 	makers := map[string]func(id []byte) []byte{
 		"metrics/trace": func(id []byte) []byte { return gauge(point(field(5, field(5, id)))) },
 		"metrics/span":  func(id []byte) []byte { return gauge(point(field(5, field(4, id)))) },

@@ -29,17 +29,16 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 	return &MetricsDecoder{decoder: newDecoder(r, features.OfMetrics(r.Fields()), options), records: r}
 }
 
-// AppendOTLP appends to dst a MetricsData message with the points of the next
-// records: the remaining records of the frame, or those of the next frame, up to the
-// limits. At the end of the stream it appends nothing and returns io.EOF. The bytes
-// are also an ExportMetricsServiceRequest.
+// AppendOTLP appends to dst a MetricsData message with the points of the next records: the
+// remaining records of the frame, or those of the next frame, up to the limits. At the end of
+// the stream it appends nothing and returns io.EOF. The bytes are also an
+// ExportMetricsServiceRequest.
 //
-// Records that OTLP cannot express are left out and reported in RecordErrors; the
-// points of the other records are appended, and decoding can continue. Any other
-// error ends the stream. If a frame is damaged, AppendOTLP appends the points before the
-// damage and returns the error. If a frame is cut off, it appends no
-// points of the frame. If this call has to return RecordErrors, the next call returns
-// the error.
+// Records that OTLP cannot express are left out and reported in RecordErrors; the points of the
+// other records are appended, and decoding can continue. Any other error ends the stream. If a
+// frame is damaged, AppendOTLP appends the points before the damage and returns the error. If a
+// frame is cut off, it appends no points of the frame. If a call has both RecordErrors and such
+// an error, it returns the RecordErrors, and the next call returns the other error.
 func (d *MetricsDecoder) AppendOTLP(dst []byte) ([]byte, error) {
 	d.metric, d.metricAt = nil, 0
 	return d.decode(dst, d.record, d.finish)

@@ -209,7 +209,6 @@ func (p *parser) otherPair(dst *otelstef.Attributes, i int, x, key, v extent, pl
 	return p.budget.Take(0)
 }
 
-// damagedPair returns the error for an attribute that is damaged.
 func (p *parser) damagedPair(i int, x extent) error {
 	err := p.check(p.b, x, pairShape)
 	if err == nil {

@@ -485,8 +485,8 @@ func (e *MetricsEncoder) exemplar(dst *otelstef.Exemplar, x extent) error {
 
 var noID [mapping.TraceIDBytes]byte
 
-// exemplarID is id for exemplars. Readers of the published schema need the full id
-// even if it is unset.
+// exemplarID returns the raw id of an exemplar, of n bytes. In the published schema, an unset
+// id consists of zeros, because readers of that schema need all bytes of it.
 //
 // spec: #otlp-common
 func (e *MetricsEncoder) exemplarID(x extent, n int) ([]byte, error) {

@@ -124,7 +124,7 @@ func (k *seenPair) onMiss(p *parser, x extent, hash uint16) bool {
 	return k.learn(p, x)
 }
 
-// learn sets k to the KeyValue in x, unless that is damaged or of another kind.
+// learn sets k to the KeyValue in x, unless it is damaged or seenPair cannot hold it.
 func (k *seenPair) learn(p *parser, x extent) bool {
 	unknown := p.unknown
 	key, c, ok := p.keyValue(x)

@@ -88,8 +88,8 @@ func repeatingLogs(tb testing.TB, seed uint64) (parts [][]byte) {
 	return parts
 }
 
-// Repeating pairs are found by their bytes, and their references belong to
-// dictionaries that are sometimes restarted.
+// Repeating pairs are found in the cache. Their references are correct, also after a restart of
+// the dictionaries.
 func TestPairsThatRepeat(t *testing.T) {
 	f := func(seed uint64, options ...stef.WriterOption) {
 		t.Helper()
@@ -100,7 +100,7 @@ func TestPairsThatRepeat(t *testing.T) {
 	f(3, stef.WithDictBytes(1000), stef.WithFrameBytes(3000))
 }
 
-// Rejected records leave no state that the next record would appear to share.
+// A rejected record does not affect how the next record is written.
 func TestPairsAfterRefusal(t *testing.T) {
 	good := repeatingLogs(t, 4)
 	bad := make([][]byte, len(good))
