@@ -20,8 +20,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// The benchmarks of first batches send batches as the programs sent them, each in a
-// stream of its own, with zstd in the compact form:
+// The benchmarks of first batches measure batches of the original size, each in a stream of its
+// own, with zstd in the compact form:
 //
 //	BenchmarkFirst/SIGNAL/set=S/op=encode/stream=new     new writer and encoder
 //	BenchmarkFirst/SIGNAL/set=S/op=encode/stream=next    after Reset of both
@@ -30,7 +30,7 @@ import (
 //
 // us/stream is the time of a stream. BenchmarkAges has larger batches.
 
-// firstStreams is the number of batches, from all over the set.
+// firstStreams is the number of batches. They are spread evenly over the set.
 const firstStreams = 8
 
 // A resetter encodes or decodes the batches of a set in streams that reuse the memory

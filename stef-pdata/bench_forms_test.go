@@ -33,7 +33,7 @@ import (
 // of the full form, and xbytes the ratio of the bytes. Use an even number of turns, such as
 // -benchtime 10x.
 
-// formsOf are what the benchmarks of forms need beside the signal.
+// formsOf holds what the benchmarks of forms need in addition to signal.
 type formsOf[T any] struct {
 	signal[T]
 	mode    stefpdata.Mode
@@ -62,8 +62,8 @@ func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
 		var spent [2]time.Duration
 		b.ResetTimer()
 		for turn := 0; b.Loop(); turn++ {
-			// The forms alternate in going first, because most of the garbage collection of
-			// both falls into the second one.
+			// The form that runs first alternates, because most of the garbage of both forms is
+			// collected during the second one.
 			for i := range ops {
 				form := (turn + i) % 2
 				start = cpuTime()

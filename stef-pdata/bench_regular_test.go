@@ -20,8 +20,8 @@ import (
 //	BenchmarkRegular/metrics/values=V/batches=B/series=S
 //	BenchmarkRegular/logs/batches=B
 //
-// Both forms have the level default. level-xfull is the ratio with the level that the
-// exporter selects for the compact form.
+// Both forms use the level default. level-xfull is the ratio if the compact form uses the level
+// that the exporter selects for it.
 
 func (f *formsOf[T]) regular(b *testing.B, parts []T) {
 	var full, compact, auto int

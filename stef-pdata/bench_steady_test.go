@@ -28,19 +28,19 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// The benchmarks of ages compare encoding to STEF with marshalling to OTLP at two ages
-// of a stream, on the recordings and on the real sets:
+// The benchmarks of ages compare encoding to STEF with marshalling to OTLP at two ages of a
+// stream, on the recordings and on the real sets:
 //
 //	BenchmarkAges/SIGNAL/set=S/age=first/zstd=Z
 //	BenchmarkAges/SIGNAL/set=S/age=steady/zstd=Z
 //
-// A set is about ageBatches batches of whole parts. first: batches from the whole set,
-// each in a stream of its own, the setting up included. steady: the first half of the
-// set warms up the stream, and the second half, which is new to it, is measured.
+// A set is about ageBatches batches of whole parts. first: each batch has a stream of its own,
+// and creating the stream is measured, too. steady: the first half of the set warms up the
+// stream, and the second half, which is new to it, is measured.
 //
-// OTLP and the forms of STEF take turns, and do the same: OTLP also marshals the first
-// half before the measured second half, so that the data is as far from the cache of the
-// processor for all of them. Figures are of the CPU time of the process:
+// OTLP and the forms of STEF run in turn and process the same batches. OTLP also marshals the
+// first half before the measured second half, so that the measured batches are equally cold in
+// the CPU cache. Figures are of the CPU time of the process:
 //
 //	otlp-ns/item, compact-ns/item    median
 //	compact-xotlp, full-xotlp        median of the ratios of a turn, below 1 is faster

@@ -37,7 +37,7 @@ import (
 // plain benchmarks collect every few operations, a busy Collector rarely does.
 // STEF_BALLAST is the size of additional live heap in MiB.
 
-// signal is the part of metrics, traces or logs that the benchmarks need.
+// signal holds the functions of one signal that the benchmarks need.
 type signal[T any] struct {
 	marshal   func(T) ([]byte, error)
 	unmarshal func([]byte) (T, error)
@@ -69,7 +69,8 @@ func holdBallast() {
 	}
 }
 
-// eachBatching runs a benchmark on the parts of a set and on all in one.
+// eachBatching runs a benchmark with the parts of a set as batches, and with the whole set as
+// one batch.
 func eachBatching[T any](b *testing.B, s signal[T], name string, parts []T, one func([]T) T, run func(b *testing.B, s benchSet[T])) {
 	holdBallast()
 	items := 0

@@ -25,9 +25,10 @@
 //
 // Each data point, span or log record is one record of the stream. Its resource,
 // scope and metric are shared values of the record. A writer sends only what differs
-// from the previous record. Resources, scopes and metrics are called containers. An encoder keeps the containers that it has seen. It
-// compares the next container with the most likely one of them, so it rarely converts a
-// container again. A decoder begins a new container where the content changes.
+// from the previous record. Resources, scopes and metrics are called containers. An
+// encoder keeps the containers that it has seen. It compares the next container with
+// the most likely one of them, so it rarely converts a container again. A decoder begins
+// a new container where the content changes.
 //
 // # Modes
 //

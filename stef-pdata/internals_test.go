@@ -40,7 +40,7 @@ func TestMemoryOfLargeBatches(t *testing.T) {
 	require.Less(t, cap(e.sorter.entries), 1<<12)
 }
 
-// A few large values fill the pools as well as many small ones.
+// Pools are bounded by their bytes, too: a few large values fill them.
 func TestPoolsAreBoundedByBytes(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(io.Discard)
 	require.NoError(t, err)

@@ -45,8 +45,8 @@ var (
 	}
 )
 
-// reported checks that an encoder omitted left of four items, and that a reader
-// with default limits receives the others.
+// reported checks that an encoder omitted some of four items, and that a reader with default
+// limits receives the others. left is the number of omitted items.
 func reported(t *testing.T, err error, left int, arrived func() int) {
 	t.Helper()
 	var errs stefpdata.ItemErrors

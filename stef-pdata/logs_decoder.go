@@ -38,13 +38,14 @@ func (d *LogsDecoder) Reset() {
 	d.build.Joiner.Reset()
 }
 
-// Decode returns the log records of the next records: the remaining records of the frame,
-// or those of the next frame, up to the limits of items and bytes. At the end of the
-// stream it returns io.EOF.
+// Decode returns the log records of the next records: the remaining records of the frame, or
+// those of the next frame, up to the limits of items and bytes. At the end of the stream it
+// returns io.EOF.
 //
-// Records that OTLP cannot express are left out and reported in RecordErrors; the log records
-// of the other records are returned with it, and decoding can continue. Any other error
-// ends the stream. TracesDecoder.Decode says what it returns with that error.
+// If OTLP cannot express some of the records, Decode reports them in RecordErrors. It returns
+// the log records of the other records together with this error, and decoding can continue. Any
+// other error ends the stream. See TracesDecoder.Decode for what is returned with such an
+// error.
 func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	d.batch = plog.NewLogs()
 	if d.err != nil {

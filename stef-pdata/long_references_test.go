@@ -13,8 +13,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// Log records that repeat long texts come back: their references never stand for more than
-// readers accept.
+// Log records that repeat long texts survive the round trip: their references never replace
+// more bytes than readers accept.
 func TestLongReferences(t *testing.T) {
 	f := func(set func(lr plog.LogRecord, long string)) {
 		t.Helper()

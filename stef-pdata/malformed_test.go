@@ -73,7 +73,8 @@ func decodeAnything(t *testing.T, stream []byte) {
 	}
 }
 
-// accounted decodes until a stream ends or breaks, and counts.
+// accounted decodes until a stream ends or breaks. It checks that each record became an item or
+// was reported.
 func accounted[P any](t *testing.T, decode func() (P, error), count func(P) int, stats func() stef.ReaderStats) {
 	t.Helper()
 	items, rejected := 0, uint64(0)

@@ -47,15 +47,15 @@ func (e *MetricsEncoder) sort() {
 	e.joinContainers(scopeBits, pairBits)
 }
 
-// pointsPerSplit is the number of points that a sorted batch must have for each container
-// that readers begin only because of the order. Such a container may take more bytes of
-// OTLP than a point. With this limit, OTLP that is decoded from the sorted stream of a
-// recording is at most 1 % larger. If containers were always kept together, the streams of
-// the recordings would be up to 1 % larger.
+// pointsPerSplit limits the containers that readers begin only because of the sorted order:
+// there may be one for each pointsPerSplit points of a batch. Such a container may take more
+// bytes of OTLP than a point. With this limit, OTLP that is decoded from the sorted stream of a
+// recording is at most 1 % larger. If containers were always kept together, the streams of the
+// recordings would be up to 1 % larger.
 const pointsPerSplit = 8
 
-// joinContainers puts keys of equal resource and scope together, which keep their order, if
-// readers would otherwise begin many more containers than the batch has.
+// joinContainers sorts keys by resource and scope if readers would otherwise begin many more
+// containers than the batch has. Keys of the same resource and scope keep their order.
 func (e *MetricsEncoder) joinContainers(scopeBits, pairBits int) {
 	s := &e.sorter
 	begun, most := s.containers(), len(s.keys)/pointsPerSplit
@@ -122,11 +122,11 @@ func (s *sorter) sortRuns(lower int) (series int) {
 	return series
 }
 
-// sortByTime puts keys of equal time together, which keep their order. The groups are sorted by
-// time if there are few of them, or if times alternate from key to key. Otherwise most keys of
-// a time are adjacent already, so each series has its own times. The groups then keep the order
-// of their first keys. If there are more than order.FewTimes times and most keys of a time are
-// adjacent, all keys stay where they are.
+// sortByTime groups keys by time. Within a group, keys keep their order. The groups are sorted
+// by time if there are few of them, or if times alternate from key to key. Otherwise most keys
+// of a time are adjacent already, so each series has its own times. The groups then keep the
+// order of their first keys. If there are more than order.FewTimes times and most keys of a
+// time are adjacent, all keys stay where they are.
 func (s *sorter) sortByTime() {
 	var times [order.FewTimes]uint64
 	n, at, runs := 0, 0, 0
@@ -172,7 +172,8 @@ const (
 	// better on average than groups in the order of their first key (TestSortedTimes and the
 	// recordings).
 	fewTimes = 8
-	// alternate is the number of runs for each time above which times alternate.
+	// A run is a sequence of keys with the same time. Times alternate if there are on average
+	// more than alternate runs for each time.
 	alternate = 2
 )
 

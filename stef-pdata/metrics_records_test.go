@@ -127,7 +127,8 @@ func asOTLP(rec *otelstef.Metrics) {
 	if kind == otelstef.MetricTypeExpHistogram && point.Value().Type() == otelstef.PointValueTypeNone {
 		point.Value().SetExpHistogram()
 	}
-	// The reference writes ids that are not set, and so do we, for its readers.
+	// Our encoder writes unset ids as zeros in the published schema, like the reference,
+	// because readers of that schema need them.
 	for i := range point.Exemplars().Len() {
 		exemplar := point.Exemplars().At(i)
 		if len(exemplar.TraceID()) == 0 {

@@ -28,7 +28,6 @@ type sorter struct {
 	sources  []source
 }
 
-// ids are the ids of the metric, containers and attribute set of an entry.
 type ids struct{ metric, resource, scope, set uint32 }
 
 // entry is a point. It holds the value of a simple number point, and the index of the

@@ -38,16 +38,16 @@ func (d *TracesDecoder) Reset() {
 	d.reset()
 }
 
-// Decode returns the spans of the next records: the remaining records of the frame,
-// or those of the next frame, up to the limits of items and bytes. At the end of the
-// stream it returns io.EOF.
+// Decode returns the spans of the next records: the remaining records of the frame, or those of
+// the next frame, up to the limits of items and bytes. At the end of the stream it returns
+// io.EOF.
 //
-// Records that OTLP cannot express, such as those with ids of other lengths, are left
-// out and reported in RecordErrors; the spans of the other records are returned with
-// it, and decoding can continue. Any other error ends the stream. If a frame is damaged,
-// Decode returns the spans before the damage and the error. If a frame is cut off, it
-// returns no spans, only the error. If this call has to return RecordErrors, the next
-// call returns the error.
+// If OTLP cannot express some of the records, such as those with ids of other lengths, Decode
+// reports them in RecordErrors. It returns the spans of the other records together with this
+// error, and decoding can continue. Any other error ends the stream. If a frame is damaged,
+// Decode returns the spans before the damage and the error. If a frame is cut off, it returns
+// no spans, only the error. If a call has both RecordErrors and such an error, it returns the
+// RecordErrors, and the next call returns the other error.
 func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	d.batch = ptrace.NewTraces()
 	if d.err != nil {

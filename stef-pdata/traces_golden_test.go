@@ -22,9 +22,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// The stream that the reference wrote of the real set equals the real set. Its
-// records survive the conversion to pdata and back unchanged, in the published
-// schema.
+// The streams that the reference wrote of the real set are decoded to the real set. Their
+// records survive the conversion to pdata and back unchanged, in the published schema.
 func TestRecordsOfTheReferenceToTraces(t *testing.T) {
 	f := func(vector string, mode stefpdata.Mode) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))

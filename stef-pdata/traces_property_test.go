@@ -55,8 +55,8 @@ func TestTraceStreamsAreDeterministic(t *testing.T) {
 	}
 }
 
-// The sorted order: spans of a trace together, in the order of their times, unless
-// a trace has few spans here; then spans of a name together.
+// Sorting puts the spans of a trace together, in the order of their times. If traces have few
+// spans in the batch, it puts the spans of a name together instead.
 func TestOrderOfSortedSpans(t *testing.T) {
 	f := func(want string, spans ...string) {
 		t.Helper()
