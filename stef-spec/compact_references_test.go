@@ -180,7 +180,8 @@ func TestReferencesTooLong(t *testing.T) {
 	f(8, 9, 1<<16, true)
 }
 
-// TestFormats checks the lines of the specification with a reader and by the rules.
+// TestFormats checks each line of the block stef-formats of the specification, with a reader
+// and by the rules.
 func TestFormats(t *testing.T) {
 	lines := 0
 	found := blocks("stef-formats")

@@ -25,7 +25,8 @@ import (
 	spec "github.com/otelstef/stef/stef-spec"
 )
 
-// rows returns the words of each line of the only block with a language.
+// rows returns the words of each line of the block with this language. The specification must
+// have exactly one such block.
 func rows(t *testing.T, lang string) (list [][]string) {
 	t.Helper()
 	found := blocks(lang)
@@ -270,7 +271,7 @@ func TestCompactBounds(t *testing.T) {
 			}
 		}
 	}
-	// points returns points of n series, and then a second one of some of them.
+	// points returns one point of each of n series, and then a second point of the first ones.
 	points := func(n int, set func(i int, rec *otelstef.Metrics)) (recs []any) {
 		for i := range n + min(n, 200) {
 			rec := otelstef.NewMetrics()
@@ -365,7 +366,8 @@ func TestCompactBounds(t *testing.T) {
 	})
 }
 
-// plainValue returns a record as a stream in the compact form returns it.
+// plainValue returns a record in the form in which a reader of the compact form returns it:
+// with the observed time instead of the difference.
 func plainValue(full *schema.Struct, rec any) *dynamic.Struct {
 	if log, ok := rec.(*otelstef.Logs); ok && log.Record().HasObservedDelta() {
 		r := log.Record()

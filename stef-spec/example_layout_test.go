@@ -36,7 +36,7 @@ type splitter struct {
 	in      []byte
 	parts   []shownPart
 	frame   int
-	// zstd decompresses the contents of the frames since the last start.
+	// zstd decompresses the contents of the frames since the last restart of the compression.
 	zstd     *zstd.Decoder
 	contents *bytes.Buffer
 }
@@ -106,7 +106,8 @@ func (s *splitter) splitFrame(compressed bool) error {
 
 func (s *splitter) restart() error {
 	s.contents = &bytes.Buffer{}
-	// A bytes.Buffer would look like the whole input to the decoder.
+	// The struct hides the type of contents: the decoder takes a bytes.Buffer for the whole
+	// input.
 	d, err := zstd.NewReader(struct{ io.Reader }{s.contents}, zstd.WithDecoderConcurrency(1))
 	s.zstd = d
 	return err

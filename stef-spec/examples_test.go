@@ -215,8 +215,8 @@ func exampleNamed(t *testing.T, name string) *example {
 	return nil
 }
 
-// given says that the writer cannot produce the bytes of e: it has no option
-// for them.
+// given reports whether the writer cannot produce the bytes of e, because it has no option for
+// them.
 func (e *example) given() bool {
 	_, given := e.option("given")
 	return given

@@ -180,8 +180,8 @@ func TestRecordSize(t *testing.T) {
 	})
 }
 
-// large writes and reads one record slightly smaller than most, made of parts
-// of a given size.
+// large writes and reads one record whose size is slightly below the limit most. It passes fill
+// the number of parts of the size each that fit.
 func large[R any, W recordWriter[R]](t *testing.T, root *vectorRoot, newWriter func(io.Writer, ...stef.WriterOption) (W, error),
 	wire schema.WireSchema, name string, most, each int, fill func(rec R, n int)) {
 	t.Run(name, func(t *testing.T) {
@@ -195,7 +195,8 @@ func large[R any, W recordWriter[R]](t *testing.T, root *vectorRoot, newWriter f
 	})
 }
 
-// readOne reads a stream of one record whose size is close to most.
+// readOne reads a stream of one record. The size of the record must not exceed the limit most,
+// and must be at least 99 % of it.
 func readOne(t *testing.T, root *vectorRoot, stream []byte, most int) {
 	t.Helper()
 	parsed, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))

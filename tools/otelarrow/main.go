@@ -1,9 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command otelarrow is a Collector with the components of Otel Arrow. The target rivals
-// of the Makefile compares them with ours. Their newest version needs older libraries
-// of the Collector than the distribution of this repository, hence its own module.
+// Command otelarrow is a Collector with the components of Otel Arrow. The make target "rivals"
+// compares them with ours. Their newest version needs older libraries of the Collector than the
+// distribution of this repository, so this command has its own module.
 package main
 
 import (

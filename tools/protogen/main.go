@@ -65,8 +65,8 @@ func generate(file string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Names of files are global to a program, like names of messages: a plain
-	// name may be taken.
+	// File names are global in a program, like message names. A plain name may clash with that
+	// of another package.
 	path := strings.ReplaceAll(descriptor.GetPackage(), ".", "/") + "/" + name
 	descriptor.Name = proto.String(path)
 	plugin, err := protogen.Options{}.New(&pluginpb.CodeGeneratorRequest{
