@@ -26,8 +26,8 @@ type SessionEvents struct {
 	// StreamDraining reports a stream that accepts no more batches and waits for
 	// the acknowledgements of earlier batches.
 	StreamDraining func(stream int, reason CloseReason)
-	// StreamClosed reports a stream that has ended at the given age. err is nil
-	// after an end in order.
+	// StreamClosed reports a stream that has ended at the given age. err is nil if it ended
+	// cleanly.
 	StreamClosed func(stream int, reason CloseReason, age time.Duration, err *Error)
 	// BatchAcknowledged reports a batch that was delivered.
 	BatchAcknowledged func(stream int, batch BatchInfo)
@@ -118,8 +118,7 @@ type CloseReason = session.CloseReason
 const (
 	// CloseRotated: it reached MaxLifetime.
 	CloseRotated = session.CloseRotated
-	// CloseByServer: the server ended it in order, or its connection received
-	// GOAWAY.
+	// CloseByServer: the server ended the stream cleanly, or its connection received GOAWAY.
 	CloseByServer = session.CloseByServer
 	// CloseLost: the connection or the stream failed.
 	CloseLost = session.CloseLost

@@ -199,8 +199,9 @@ func ExampleUnsentError() {
 	// <nil>
 }
 
-// sendUntilDelivered sends a batch, and sends its unanswered records again while the error
-// is retryable. Its WriteBatch writes a record for each element, in order, or leaves it out.
+// sendUntilDelivered sends a batch, and sends its unanswered records again while the error is
+// retryable. The batch writer of the session must write one record for each element, in order,
+// or leave the element out.
 func sendUntilDelivered(ctx context.Context, send func(context.Context, []reading) error, batch []reading) error {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
 		err := send(ctx, batch)

@@ -100,8 +100,8 @@ func (w *world) arrive(stream int, f frame) {
 	}
 }
 
-// pause waits for a random time below most. It reports whether the stream ended in
-// the meantime.
+// pause waits for a random time less than most. It reports whether the stream ended in the
+// meantime.
 func (sv *server) pause(most time.Duration) (over bool) {
 	timer := time.NewTimer(time.Duration(sv.random.Int64N(int64(most))))
 	defer timer.Stop()

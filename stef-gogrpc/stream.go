@@ -314,10 +314,10 @@ func (s *Stream) Rejected() []IDRange {
 	return slices.Clone(s.ledger.Rejected())
 }
 
-// AwaitAck waits until a record is acknowledged: accepted or reported bad. Use
-// Rejected to distinguish these cases. The record need not be sent yet. If the stream
-// ends first, AwaitAck returns the error of Err or, after an end in order, an error of
-// KindClosed. If ctx ends, the error wraps the error of ctx.
+// AwaitAck waits until a record is acknowledged: accepted or reported bad. Use Rejected to
+// distinguish these cases. The record need not be sent yet. If the stream ends first, AwaitAck
+// returns the error of Err or, if the stream ended cleanly, an error of KindClosed. If ctx
+// ends, the error wraps the error of ctx.
 func (s *Stream) AwaitAck(ctx context.Context, id uint64) error {
 	s.mu.Lock()
 	if id <= s.ledger.Acked() {
