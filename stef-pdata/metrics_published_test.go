@@ -16,8 +16,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// In the published schema exactly the losses in the package doc occur, and all of
-// them are counted.
+// In the published schema, encoders lose exactly what the package doc lists, and count all of
+// it.
 func TestLossesOfPublishedMetrics(t *testing.T) {
 	for seed := range uint64(200) {
 		md := newRandom(seed).metrics()

@@ -60,7 +60,7 @@ func decodeMetrics(tb testing.TB, stream []byte, options ...stefpdata.DecoderOpt
 // sorted compares only the content that the sorted mode keeps.
 var sorted = canon.Options{SortAttributes: true}
 
-// requireSame checks that metrics came back as the mode promises.
+// requireSame checks that metrics survived the round trip as the mode promises.
 func requireSame(tb testing.TB, mode stefpdata.Mode, want, got []pmetric.Metrics) {
 	tb.Helper()
 	if mode == stefpdata.Ordered {

@@ -99,8 +99,8 @@ func TestSortedResourcesInAnyOrder(t *testing.T) {
 	require.Equal(t, 4, got[0].ResourceSpans().Len())
 }
 
-// In the published schema exactly the losses in the package doc occur, and all of
-// them are counted.
+// In the published schema, encoders lose exactly what the package doc lists, and count all of
+// it. In the full schema they lose only empty containers.
 func TestLossesOfTraces(t *testing.T) {
 	f := func(td ptrace.Traces, mode stefpdata.Mode, lose func(ptrace.Traces) stefpdata.Losses, options ...stef.WriterOption) {
 		t.Helper()

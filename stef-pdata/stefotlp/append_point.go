@@ -175,7 +175,7 @@ func (d *MetricsDecoder) summary(rec *otelstef.Metrics) {
 	d.out = end(dst, at, roomItem)
 }
 
-// appendExemplars appends the exemplars of a point as fields of a tag.
+// appendExemplars appends the exemplars of a point as fields with this tag.
 func (d *MetricsDecoder) appendExemplars(dst []byte, tag byte, p *otelstef.Point) []byte {
 	for i := range p.Exemplars().Len() {
 		x, at := p.Exemplars().At(i), 0

@@ -196,7 +196,7 @@ func (w *backward) message(dst []byte, tag byte, f func()) []byte {
 	return dst
 }
 
-// appendAttributes appends the pairs of m as KeyValue fields of a tag.
+// appendAttributes appends the pairs of m as KeyValue fields with this tag.
 func (w *backward) appendAttributes(dst []byte, tag byte, m *otelstef.Attributes) []byte {
 	for i := range m.Len() {
 		dst = w.appendPair(dst, tag, m.Key(i), m.Value(i))

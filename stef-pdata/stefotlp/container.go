@@ -93,8 +93,9 @@ const maxInner = maxKept / 16
 
 const broken = "a field is cut off or has a wrong wire type"
 
-// finish releases the message and returns the error that the encoder of s returns. records
-// is the number of records that were written.
+// finish releases the message and returns the error of EncodeOTLP: err, or ItemErrors for
+// omitted items, or a WireError if the message seems to be of another signal. records is the
+// number of records that were written.
 func (e *encoder) finish(s *signal, records uint64, err error) error {
 	b := e.b
 	e.b = nil
@@ -112,7 +113,7 @@ func (e *encoder) finish(s *signal, records uint64, err error) error {
 	return err
 }
 
-// each calls f for every field of a tag in x, which is already checked.
+// each calls f for every field with the tag want in x, which is already checked.
 func (e *encoder) each(x extent, want uint64, f func(i int, sub extent) error) error {
 	b, i := e.b[:x.to], 0
 	for at := x.from; at < x.to; {

@@ -211,7 +211,7 @@ func (d *decoder) appendScope(dst []byte, s *otelstef.Scope) []byte {
 	return appendString(end(dst, at, roomPart), tagSchemaURL, s.SchemaURL())
 }
 
-// encoded returns the attributes of an item as fields of a tag. It reuses the encoded
+// encoded returns the attributes of an item as fields with this tag. It reuses the encoded
 // attributes of the previous record unless changed was called.
 func (d *decoder) encoded(tag byte, m *otelstef.Attributes) []byte {
 	if d.attributesTag != tag {

@@ -206,7 +206,7 @@ type signal struct {
 	encode func(tb testing.TB, message []byte, options ...stef.WriterOption) (stream []byte, err error)
 	// unmarshal reports whether pdata accepts the message.
 	unmarshal func(message []byte) error
-	// encodePdata is encode through pdata, which must accept the message.
+	// encodePdata is like encode, but converts through pdata, which must accept the message.
 	encodePdata func(tb testing.TB, message []byte, options ...stef.WriterOption) (stream []byte, err error)
 	// records requires two streams to have equal records.
 	records func(tb testing.TB, want, got []byte)
@@ -282,7 +282,7 @@ func same[T any](tb testing.TB, decode func() (T, error), appendOTLP func([]byte
 	}
 }
 
-// numbers returns the numbers of the records that errors are about.
+// numbers returns the numbers of all records in the ranges of a list of errors.
 func numbers[E any](list []E, ends func(E) (first, last uint64)) (all []uint64) {
 	for _, e := range list {
 		first, last := ends(e)

@@ -227,8 +227,8 @@ func (e *TracesEncoder) dropped(dst *otelstef.Span, events, links uint32) {
 	}
 }
 
-// setStatus sets a status from messages that are the pieces of one, and returns the
-// number of bytes of its text.
+// setStatus sets a status from the pieces of a Status message, and returns the number of bytes
+// of its text.
 func (e *TracesEncoder) setStatus(dst *otelstef.SpanStatus) int {
 	var message extent
 	var code uint64

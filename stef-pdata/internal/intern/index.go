@@ -38,7 +38,8 @@ func emptied[K comparable, V any](m map[K]V) map[K]V {
 	return m
 }
 
-// Full reports whether the pool has more than most ids or too many bytes.
+// Full reports whether the number of ids exceeds the limit most, or the pool has too many
+// bytes.
 func (x *index) Full(most int) bool { return x.Size() > most || x.HeldBytes > MaxHeldBytes }
 
 func (x *index) reset() {

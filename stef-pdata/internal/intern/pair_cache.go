@@ -54,8 +54,7 @@ const (
 	// pairGrowth is the number of bits by which the size of a cache grows when half of it is
 	// used.
 	pairGrowth = 3
-	// longLengths are the bits of lengths that are set only if a text may be too long to be
-	// compared by its words alone.
+	// lengths&longLengths is not 0 if a text may be too long to be compared by its words alone.
 	longLengths = ^uint64((codec.ShortText-1)<<32 | codec.ShortText - 1)
 	// maxValue is the length of the longest value to look up. Longer ones seldom
 	// recur.

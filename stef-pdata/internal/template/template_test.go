@@ -136,7 +136,7 @@ func TestJoinedTextsGrow(t *testing.T) {
 	require.Equal(t, []int{firstJoined, 2 * firstJoined, 4 * firstJoined, joinedBytes}, sizes)
 }
 
-// A few bytes of a stream cannot create a body that is far larger than items are.
+// A short stream cannot create a body that is far larger than the limit of an item.
 func TestJoinedBodiesAreBounded(t *testing.T) {
 	var j Joiner
 	params := otelstef.NewBodyParams()
