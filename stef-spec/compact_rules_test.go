@@ -187,7 +187,7 @@ func magnitude(x int64) uint64 {
 	return uint64(x)
 }
 
-// coarsest returns the greatest c up to most for which 1000^c divides x.
+// coarsest returns the greatest c for which 1000^c divides x, but not more than most.
 func coarsest(x int64, most int) (c int) {
 	for c < most && magnitude(x)%power(c+1) == 0 {
 		c++

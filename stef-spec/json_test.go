@@ -136,7 +136,7 @@ func TestCanonicalJSON(t *testing.T) {
 	require.Equal(t, s.text.String(), found[0].text())
 }
 
-// floatLines matches the lines of the table of floats: bits and text.
+// floatLines returns the lines of the table of floats, each as bits and text.
 func floatLines() [][2]string {
 	var lines [][2]string
 	for _, b := range blocks("stef-floats") {
