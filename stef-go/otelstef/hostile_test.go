@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// allowance is the memory of a stream that receivers do not count.
+// allowance is the number of bytes that a reader can use in addition to those that it counts.
 const allowance = 3 << 20
 
 type hostileReader interface {
@@ -27,9 +27,9 @@ type hostileReader interface {
 	Close()
 }
 
-// requireCounted reads a stream that tries to hold more memory than its reader counts.
-// The memory must be at most one and a half times the sum of the counted memory and the
-// allowance.
+// requireCounted reads a hostile stream and compares the memory of its reader with
+// ReaderStats.HeldBytes. The memory must be at most one and a half times the sum of HeldBytes
+// and the allowance, and HeldBytes must not be much larger than the memory.
 func requireCounted[R hostileReader](t *testing.T, stream []byte, records int, open func(src *bytes.Reader) (R, error)) {
 	t.Helper()
 	before := heap()
@@ -75,8 +75,8 @@ func TestHostileTables(t *testing.T) {
 	t.Run("restarted", func(t *testing.T) { requireCounted(t, out.Bytes(), texts+1, hostileLogs) })
 }
 
-// Ids are copied: in the compact form, a stream keeps the ids that were sent in
-// addition to those of the record.
+// In the compact form, a reader keeps the ids that the stream sent, in addition to the ids of
+// the record. HeldBytes must count both.
 func TestHostileIDs(t *testing.T) {
 	const size = 8 << 20
 	id := bytes.Repeat([]byte{7}, size)
@@ -131,7 +131,8 @@ func TestHostileCompactLists(t *testing.T) {
 	})
 }
 
-// A restart of the dictionaries makes the compact form keep the containers of the record.
+// After a restart of the dictionaries, a reader of the compact form keeps the resource, scope
+// and metric of the record in memory.
 func TestHostileContainers(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics(), stef.WithFrameBytes(60<<20), stef.WithDictBytes(1<<30),

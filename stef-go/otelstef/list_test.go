@@ -17,8 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Lists have no methods that can remove marks. Only the types of the runtime have such
-// methods.
+// TestListsAreSafe lists the exported methods of lists: none can clear modification marks.
 func TestListsAreSafe(t *testing.T) {
 	f := func(l any, extra ...string) {
 		t.Helper()
@@ -149,7 +148,8 @@ func TestListChanges(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// A change of a list of plain values is written, and no change is not.
+// A change of a list of plain values marks its field as modified. Deleting an empty range does
+// not.
 func TestValueListChanges(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(new(bytes.Buffer))
 	require.NoError(t, err)
@@ -174,8 +174,8 @@ func TestValueListChanges(t *testing.T) {
 	}
 }
 
-// Lengths and ranges out of bounds panic in the call that receives them, with the
-// value.
+// Lengths and ranges out of bounds panic in the call that receives them. The message contains
+// the value.
 func TestListPanics(t *testing.T) {
 	s := otelstef.NewSpan()
 	require.PanicsWithValue(t, "stef: SetLen(-1): a length cannot be negative", func() { s.Events().SetLen(-1) })

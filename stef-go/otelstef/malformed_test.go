@@ -74,9 +74,8 @@ func drain(root *steftest.Root, stream []byte, options ...stef.ReaderOption) (re
 	return r.Stats().Records, r.Err()
 }
 
-// requireSameRecords checks that the records of a stream before its error are equal to
-// the records of package dynamic. This finds values that the stream does not have. The
-// last record may be the one with the error.
+// requireSameRecords checks that package dynamic decodes the same records from a malformed
+// stream, until one of the readers fails. records is how many the generated reader returned.
 func requireSameRecords(t *testing.T, root *steftest.Root, stream []byte, records uint64) {
 	t.Helper()
 	r, err := root.NewReader(bytes.NewReader(stream))
@@ -97,7 +96,7 @@ func requireSameRecords(t *testing.T, root *steftest.Root, stream []byte, record
 	}
 }
 
-// requireTyped checks that err is of a known kind, and says where it is.
+// requireTyped checks that err is a FormatError, which has the position, of a known kind.
 func requireTyped(tb testing.TB, err error) {
 	tb.Helper()
 	var e *stef.FormatError

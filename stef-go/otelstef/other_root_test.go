@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// A reader of another root than the stream's names the root that the stream seems to
-// have, if the stream records its schema, and otherwise says that it may be another one.
+// If the stream records its schema, the error of a reader of another root names the root that
+// the stream seems to have. Otherwise, the error says that the root may be another one.
 func TestOtherRoot(t *testing.T) {
 	type writer interface{ Close() error }
 	type kind struct {
@@ -77,7 +77,8 @@ func TestOtherRoot(t *testing.T) {
 	require.ErrorContains(t, r.Err(), "of Metrics: if its records are those of another root, use the reader of that root")
 }
 
-// A stream with a schema that no root of the package has is that of newer code.
+// If no root of the package has the schema of a stream, the error says that the stream is newer
+// than the reader or has another root.
 func TestNewerSchema(t *testing.T) {
 	_, err := otelstef.NewMetricsReader(strings.NewReader("STEF\x02\x00\x00\x00\x04\x02\x01\x3f\x00"))
 	require.ErrorIs(t, err, stef.ErrSchema)

@@ -7,9 +7,9 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// PublishedMetrics makes a writer of metrics write in the published schema, that of
-// the reference implementation at v0.1.2, which every reader of STEF metrics
-// reads. It leaves out the flags of points and entity references.
+// PublishedMetrics makes a writer of metrics use the published schema, which is that of the
+// reference implementation at v0.1.2. Every reader of STEF metrics can read it. It omits the
+// flags of points, and entity references.
 func PublishedMetrics() stef.WriterOption { return stef.WithSchema(MetricsBaseSchema()) }
 
 // PublishedSpans is PublishedMetrics for spans. It omits dropped event and link counts

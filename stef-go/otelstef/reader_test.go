@@ -116,8 +116,8 @@ func TestRunAndBuffered(t *testing.T) {
 		}
 		require.NoError(t, ahead.Err())
 
-		// Run returns how many records have no mark of the fields. Reading the records
-		// one by one must find the same number.
+		// Run returns the number of following records in which none of these fields is marked.
+		// Reading the records one by one must find the same number.
 		for fields := range mask + 1 {
 			r, err := root.NewReader(bytes.NewReader(s.bytes))
 			require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestResetReader(t *testing.T) {
 	r.Close()
 	read(r, one)
 
-	// After a stream that has no headers a reader reads nothing.
+	// Reset to a stream without headers fails, and the reader returns no records.
 	require.ErrorIs(t, r.Reset(bytes.NewReader(nil)), stef.ErrCorrupt)
 	require.False(t, r.Next())
 	require.ErrorIs(t, r.Err(), stef.ErrCorrupt)

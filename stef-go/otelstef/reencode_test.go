@@ -16,9 +16,9 @@ import (
 
 // The reasons why a writer produces other bytes than the reference implementation.
 const (
-	// The reference implementation tracks which fields were set, not which changed. It
-	// sends fields again that were set to the value of the previous record, or that are
-	// not in the older schema, and always NaN.
+	// The reference implementation tracks which fields were set, not which changed. It sends a
+	// field again if it was set to the value of the previous record, or to NaN, or if only
+	// parts changed that the older schema does not have.
 	setNotChanged = "set, not changed"
 	// The reference implementation sends all fields of structs where it restarts
 	// codecs.
@@ -26,7 +26,8 @@ const (
 	// Frames that restart everything are self-contained only if a writer of this
 	// package wrote them.
 	selfContained = "self-contained"
-	// Only some frames have flags, because of a limit on dictionaries.
+	// In the vector, only some frames have flags, because the dictionaries reached a limit. The
+	// test writes all frames with the same flags.
 	someFlags = "some flags"
 )
 

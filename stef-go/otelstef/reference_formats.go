@@ -53,7 +53,7 @@ func appendClock(dst []byte, seconds uint64) []byte {
 	return two(dst, s%60)
 }
 
-// appendDecimals appends the first decimals of a second after a mark.
+// appendDecimals appends mark and the first decimals of a fraction of a second.
 func appendDecimals(dst []byte, mark byte, decimals int, nanos uint64) []byte {
 	if decimals > 0 {
 		dst = append(dst, mark)
@@ -153,8 +153,8 @@ func AppendClock(dst []byte, format ClockFormat, unixNano uint64) (text []byte, 
 	return text, true
 }
 
-// appendDay appends the part of a layout before the clock, or nothing if there is no
-// such layout.
+// appendDay appends the date, which precedes the time of day, or nothing if there is no such
+// layout.
 func appendDay(dst []byte, layout byte, days uint64) []byte {
 	year, month, day := date(days)
 	name := months[3*month-3 : 3*month]
@@ -203,9 +203,9 @@ func appendZone(dst []byte, zone byte, quarters int) ([]byte, bool) {
 	return two(dst, uint64(quarters%4*15)), true
 }
 
-// AppendDecimal appends the shortest decimal that reads back as f, without an exponent and
-// with at least as many decimals as the digit says. ok is false if it is no digit, or if f
-// would have very many digits: it must be 0, or its absolute value from 2^-20 to below 2^53.
+// AppendDecimal appends the shortest decimal that reads back as f, without an exponent and with
+// at least as many decimals as digit says. ok is false if digit is not '0' to '9', or if the
+// decimal could be very long: f must be 0, or its absolute value from 2^-20 to below 2^53.
 func AppendDecimal(dst []byte, f float64, digit byte) (text []byte, ok bool) {
 	if a := math.Abs(f); digit < '0' || digit > '9' || a != 0 && !(a >= 1.0/(1<<20) && a < 1<<53) {
 		return dst, false

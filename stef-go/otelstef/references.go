@@ -13,10 +13,10 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// A reference is a text in the compact form that stands for text from elsewhere in the
-// same log record: the byte 0, a letter, and what the letter requires. It is the value of
-// a parameter of a body whose key is true. In records whose Refers is true, it is also
-// the value of an attribute or of a pair of a structured body.
+// A reference is a text in the compact form that stands for text from elsewhere in the same log
+// record: the byte 0, a letter, and what the letter requires. A parameter of a body whose
+// key is true can contain a reference. In records whose Refers is true, attributes and pairs of a
+// structured body can also contain references.
 //
 // spec: #compact-references
 const (
@@ -97,9 +97,9 @@ func formatted(dst []byte, r *LogRecord, text string) ([]byte, bool) {
 // stand for. A reader refuses a record with more.
 const ReferencedBytes = 1 << 20
 
-// references replaces the references in the parameters of a body by their text. The
-// reader keeps the parameters that were sent, because the next record may not change
-// them.
+// references replaces the references in the parameters of a body by their texts. It keeps the
+// references that were sent: a record that does not send a parameter again can still change the
+// text that its reference stands for.
 type references struct {
 	formats bool     // the stream can have references with a format
 	sent    []string // for each parameter the reference, or "" if it is none
@@ -174,7 +174,7 @@ func (f *references) undo(r *LogRecord, total int) bool {
 	return f.replace(r, &t.params, total)
 }
 
-// keep keeps the references among the parameters that were sent.
+// keep copies the references among the decoded parameters to f.sent.
 func (f *references) keep(m *BodyParams) {
 	changed := m.node.Modified()
 	if changed&stefrt.FullBit != 0 {

@@ -58,7 +58,7 @@ var clockLayouts = map[byte]string{
 	otelstef.ClockCommon: "02/Jan/2006:15:04:05?", otelstef.ClockSyslog: "Jan _2 15:04:05?", otelstef.ClockApache: "Mon Jan 02 15:04:05? 2006",
 }
 
-// clock returns the text of package time for a valid format.
+// clock formats a time with package time. The format must be a valid ClockFormat.
 func clock(format string, unixNano uint64) string {
 	decimals := ""
 	if n := int(format[1]) - '0'; n >= 1 && n <= 9 {

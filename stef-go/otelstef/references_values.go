@@ -135,7 +135,8 @@ func (f *valueReferences) body(r *LogRecord, m *BodyMap) {
 	}
 }
 
-// prepare makes the text of a reference to an id or a time. It ignores other texts.
+// prepare appends the text of a reference to an id or a time to f.text. It ignores other texts.
+// setMade sets the prepared texts in the record.
 func (f *valueReferences) prepare(text *string, r *LogRecord) {
 	if t := (*text)[:2]; t == ReferenceAttribute || t == ReferenceDouble {
 		return // only parameters refer to attributes

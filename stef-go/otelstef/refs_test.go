@@ -94,8 +94,8 @@ func TestReferences(t *testing.T) {
 	f(stef.WithRestart(stef.RestartDictionaries|stef.RestartCodecs), stef.WithDictBytes(300))
 }
 
-// TestReferencesOfReaders: the values of a reader's record have no references, even if
-// a number was in their place before.
+// TestReferencesOfReaders: the values of a reader's record have no references to texts, even if
+// a value was an integer before that is equal to a reference.
 func TestReferencesOfReaders(t *testing.T) {
 	var in bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&in)

@@ -172,11 +172,11 @@ func (x *seriesIndex) held() int {
 		x.texts + wordBytes*x.words + x.exemplars.held
 }
 
-// pairBytes is the number of bytes that hashing a pair counts as, in addition to its texts.
+// pairBytes is the cost of hashing a pair without its texts, in bytes of text.
 const pairBytes = 16
 
-// wordBytes is the memory of an integer or double of a histogram, with a share of the
-// slices.
+// wordBytes is the memory of an integer or double of a histogram, with its share of the
+// overhead of slices.
 const wordBytes = 16
 
 // find returns the series of a record. moved says that its container may differ from
@@ -251,8 +251,8 @@ func (x *seriesIndex) findNext(c *container, next *series, attributes *Attribute
 	return next
 }
 
-// follows compares all attributes with those of the series s, which is or becomes last.next,
-// and remembers which pairs to compare next time.
+// follows reports whether the series s, which is or becomes last.next, has these attributes. If
+// so, it sets last.differs, which says what to compare next time.
 func (x *seriesIndex) follows(s, last *series, attributes *Attributes, changed uint64) bool {
 	if !x.holds(s.set, attributes) {
 		return false
@@ -362,7 +362,7 @@ func (x *seriesIndex) homeOf(resource uint64) *compact.Home {
 	return &added.Home
 }
 
-// grow counts the words by which a series grew, unless it is discarded at once.
+// grow adds to the words of all series, except for x.none, which is not kept.
 func (x *seriesIndex) grow(s *series, words int) {
 	if words != 0 && s != &x.none {
 		x.words += words

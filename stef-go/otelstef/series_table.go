@@ -76,8 +76,8 @@ const (
 	lastChunk  = 256
 )
 
-// chunkPool pools the chunks of streams that have ended for new streams, by the number of
-// bits of their capacity. Their elements are zero.
+// chunkPool has the free chunks of streams that have ended, for new streams. The index is the
+// number of bits of the capacity of a chunk. The elements are zero.
 type chunkPool [10]sync.Pool // of pointers to the first element
 
 // take returns n adjacent elements, which are zero.
