@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// chunks keeps what a writer writes, one Write each: two headers, then frames.
+// chunks stores the argument of each Write of a writer: two headers, then frames.
 type chunks [][]byte
 
 func (c *chunks) Write(b []byte) (int, error) {
@@ -27,8 +27,7 @@ func (c *chunks) Write(b []byte) (int, error) {
 type stream struct {
 	bytes []byte
 	recs  []*dynamic.Struct
-	// borders maps the offsets at which a stream may end to the number of
-	// records before.
+	// borders maps each offset at which a stream may end to the number of records before it.
 	borders map[int]int
 }
 

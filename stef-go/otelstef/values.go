@@ -10,8 +10,8 @@ const (
 	StatusCodeError uint64 = 2
 )
 
-// The values of LogRecord.SeverityNumber, those of OTLP. Each range of four has the
-// same name in most languages; a greater number is more severe.
+// The values of LogRecord.SeverityNumber are those of OTLP. Each range of four numbers is one
+// level, such as DEBUG; a greater number is more severe.
 const (
 	SeverityUnspecified uint64 = iota
 	SeverityTrace

@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// setOnce sets fields of the first record and the time of each.
+// setOnce writes record n. It sets most fields only in the first record, and the time in each.
 func setOnce(s *otelstef.LogsWriter, n uint64) error {
 	if rec := s.Record(); n == 1 {
 		rec.EditResource().Attributes().AppendString("service.name", "cart")
@@ -85,7 +85,8 @@ func TestRecordContinues(t *testing.T) {
 	}
 }
 
-// A file that ended with an error is continued, too. The lost record was not written.
+// After a stream could not begin and after a file was removed, the record of the next file
+// still has all fields. The records of both failures are lost.
 func TestRecordContinuesAfterError(t *testing.T) {
 	dir := t.TempDir()
 	fails := false

@@ -50,7 +50,7 @@
 // machine may lose depends on Options.Sync:
 //
 //	SyncInterval  what was written during the last Options.SyncEvery, 1 s by default
-//	SyncFlush     nothing that was flushed; each flush takes as long as the disk
+//	SyncFlush     nothing that was flushed; each flush waits for the disk
 //	SyncNone      what the operating system has not written yet
 //
 // With SyncInterval and SyncFlush a file is synced before it is renamed.

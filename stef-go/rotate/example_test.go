@@ -51,8 +51,8 @@ func Example() {
 	// Output: 1 file with 2 spans
 }
 
-// A program that writes log records. EditResource is for what records share; the fields of
-// the log record are set directly.
+// A program that writes log records. Use EditResource for values that records share; the fields
+// of the log record are set directly.
 func Example_logs() {
 	dir, err := os.MkdirTemp("", "telemetry")
 	if err != nil {

@@ -119,7 +119,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// A real file system that is full, and one that is read-only.
+// A real file system that is full loses only the failed batch, and Write works again when there
+// is space. A read-only file system is a fault of class KindPermission.
 func TestRealDisk(t *testing.T) {
 	dir := diskfault.Small(t, 256<<10)
 	w := open(t, Options{Dir: dir, Sync: SyncFlush})

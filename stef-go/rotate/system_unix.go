@@ -16,8 +16,8 @@ const renamesOpenFiles = true
 func fullDisk(e syscall.Errno) bool { return e == syscall.ENOSPC || e == syscall.EDQUOT }
 func readOnly(e syscall.Errno) bool { return e == syscall.EROFS }
 
-// lock locks a file against other processes, and other locks of this one, until it
-// is closed. known is false if the file system has no locks.
+// lock locks a file until it is closed, against other processes and against other open files of
+// this process. known is false if the file system has no locks.
 func lock(f *os.File) (locked, known bool) {
 	raw, err := f.SyscallConn()
 	if err != nil {

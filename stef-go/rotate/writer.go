@@ -214,8 +214,8 @@ func (w *Writer[S]) Stats() Stats {
 	return s
 }
 
-// locked runs f with the lock held. Afterwards it reports errors of side tasks, without the
-// lock.
+// locked runs f with the lock held. Then, without the lock, it passes the errors that no call
+// returns to OnError.
 func (w *Writer[S]) locked(f func() error) error {
 	reports, err := func() ([]error, error) {
 		w.mu.Lock()
@@ -285,7 +285,7 @@ func (w *Writer[S]) next() Name {
 	return w.last
 }
 
-// flush writes the unfinished frame, and syncs if each flush does.
+// flush writes the unfinished frame. With SyncFlush, it also syncs the file.
 func (w *Writer[S]) flush() error {
 	if !w.active {
 		return nil

@@ -171,7 +171,7 @@ func TestFlushInterval(t *testing.T) {
 	require.EqualValues(t, 3, slow.Stats().Records)
 }
 
-// Each Write ends a frame, or with FlushInterval each Flush.
+// Each Write ends a frame. With FlushInterval, each Flush does so instead.
 func TestFramesOfWrites(t *testing.T) {
 	f := func(interval time.Duration, want int) {
 		t.Helper()

@@ -197,7 +197,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	require.EqualError(t, swap("B S", "B T"), "R.B: was of type struct S and is of type struct T")
 	require.EqualError(t, swap("dict(D)", "dict(E)"), "R.H: was of type string dict(D) and is of type string dict(E)")
 	require.EqualError(t, swap("M M", "M N"), "R.M: was of type multimap M and is of type multimap N")
-	// New names for both, also beside another change: T is the old S.
+	// S is renamed to T and T to U. Both are recognized, also beside another change.
 	require.NoError(t, swap("S", "T", "T", "U"))
 	require.EqualError(t, swap("S", "T", "T", "U", "X float64", "X bool"), "T.X: was of type float64 and is of type bool")
 }
@@ -275,7 +275,7 @@ func TestChangesOfEnums(t *testing.T) {
 	f("E.P: was 1 and is 3"+none, "P = 1", "P = 3")
 	f("", "A E", "A uint64")
 	f("", "U = 1", "U = 2")
-	// Below a field that moved or got another name, and beside a change of the layout.
+	// B moves to the place of A and gets another enum. Both changes are reported.
 	changes := schema.Changes(parse(t, old), parse(t, strings.NewReplacer("A E B F", "B E").Replace(old)))
 	require.Len(t, changes, 2)
 	require.Equal(t, schema.LayoutChange, changes[0].Kind)

@@ -11,8 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// A cut schema has the columns that the whole one keeps, and the whole one does not
-// change.
+// Cut returns a schema that has only the kept columns, and does not change the whole schema.
 func TestCut(t *testing.T) {
 	for name, wire := range map[string]schema.WireSchema{"Metrics": publishedMetrics, "Spans": publishedSpans} {
 		root := otel(t, name)

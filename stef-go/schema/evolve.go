@@ -67,9 +67,9 @@ func Changes(old, new *Schema) []*ChangeError {
 	if renamed.breaks == 0 {
 		return renamed.changes
 	}
-	// If a field changes from S to T, and both schemas have S and T, then T is not a
-	// new name of S. So names that both schemas have stay paired; this explains the
-	// difference with fewer changes.
+	// If a field changes from S to T, and both schemas have S and T, then T is hardly a new
+	// name of S. So compare again, with each name that both schemas have paired with itself,
+	// and return the result with fewer changes.
 	kept := newComparison()
 	kept.types.keep(typeNames(old), typeNames(new))
 	kept.dicts.keep(dictNames(old), dictNames(new))

@@ -37,7 +37,8 @@ type Elem[T any] struct {
 	Size     func(v *T) int
 }
 
-// Init sets the parent of the array and its mark there. For generated code.
+// Init sets the parent of the array, and bit, which is the mark of the array in the parent. For
+// generated code.
 func (a *Array[T]) Init(kind *Elem[T], parent *Node, bit uint64) {
 	a.kind = kind
 	a.node.Init(parent, bit)

@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// cell is the smallest element: a number with a mark, like generated code.
+// cell is a minimal element type. Like generated structs, it has a node for its mark.
 type cell struct {
 	node stefrt.Node
 	v    uint64
@@ -115,8 +115,8 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 			require.Zero(t, a.At(i).v, "element %d", i)
 		}
 	}
-	// The reader holds 1 0 3. Only 3 of the elements that were removed and added again
-	// differs from 0.
+	// The reader holds 1 0 3. The last two elements are removed and added again. Only the third
+	// is marked, because it differs from 0.
 	f([]uint64{0, 0, 1}, func(a *stefrt.Array[cell], _ *stefrt.Node) {
 		a.SetLen(1)
 		a.SetLen(3)

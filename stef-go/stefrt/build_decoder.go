@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/column"
 )
 
-// StructDecoder is the column of a struct.
+// StructDecoder decodes the column of a struct.
 //
 // spec: #struct
 type StructDecoder struct {
@@ -24,10 +24,10 @@ type StructDecoder struct {
 	Alloc    *codec.Alloc
 }
 
-// NoSuchForm latches that a record in the compact form represents no valid record.
+// NoSuchForm latches the error of a compact record that represents no valid record.
 func (d *StructDecoder) NoSuchForm() { d.Fail(bitio.FaultForm) }
 
-// TooMuchState latches that the state of the compact form exceeds its limit.
+// TooMuchState latches the error of a compact form whose state exceeds the limit.
 func (d *StructDecoder) TooMuchState() { d.Fail(bitio.FaultState) }
 
 // Room returns an upper bound of the number of values that the unread data can hold.
@@ -41,7 +41,7 @@ func (d *StructDecoder) Room() int {
 // maxEmpty bounds arrays of structs without fields.
 const maxEmpty = 1 << 16
 
-// OneofDecoder is the column of a oneof.
+// OneofDecoder decodes the column of a oneof.
 //
 // spec: #oneof
 type OneofDecoder struct {
@@ -68,13 +68,13 @@ func (d *OneofDecoder) Reset(data []byte) {
 	}
 }
 
-// NoSuchChoice latches a choice number that the stream's schema does not have.
+// NoSuchChoice latches the error of a choice number that the stream's schema does not have.
 func (d *OneofDecoder) NoSuchChoice() { d.Fail(bitio.FaultChoice) }
 
 // Room returns an upper bound of the number of values that the unread data can hold.
 func (d *OneofDecoder) Room() int { return d.Left() }
 
-// LengthDecoder is the column of an array of composite values.
+// LengthDecoder decodes the column of an array of composite values.
 //
 // spec: #array
 type LengthDecoder struct {
@@ -93,10 +93,10 @@ func (d *LengthDecoder) Decode(room int) int {
 	return int(n)
 }
 
-// TooLarge latches that the record needs too much memory.
+// TooLarge latches the error of a record that needs too much memory.
 func (d *LengthDecoder) TooLarge() { d.Fail(bitio.FaultRecordSize) }
 
-// MultimapDecoder is the column of a multimap.
+// MultimapDecoder decodes the column of a multimap.
 //
 // spec: #multimap
 type MultimapDecoder struct {
@@ -121,7 +121,7 @@ func (d *MultimapDecoder) Pairs(header uint64, held, size int) (n int, ok bool) 
 	return n, true
 }
 
-// NoSuchPair latches a change of a pair that does not exist.
+// NoSuchPair latches the error of a change to a pair that does not exist.
 func (d *MultimapDecoder) NoSuchPair() { d.Fail(bitio.FaultPair) }
 
 // Take counts n bytes of memory that the record newly allocates, and reports whether
