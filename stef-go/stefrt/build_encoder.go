@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// StructEncoder is the column of a struct: masks of changed and present fields.
+// StructEncoder encodes the column of a struct: masks of changed and present fields.
 //
 // spec: #struct
 type StructEncoder struct {
@@ -34,7 +34,7 @@ func (e *StructEncoder) Reference(ref uint64) {
 	e.WriteCompact(ref)
 }
 
-// OneofEncoder is the column of a oneof: choice numbers.
+// OneofEncoder encodes the column of a oneof: choice numbers.
 //
 // spec: #oneof
 type OneofEncoder struct {
@@ -44,11 +44,11 @@ type OneofEncoder struct {
 	Width   uint
 }
 
-// elementRoom is the size that an element of an array or a pair of a multimap counts
-// against the size of a frame, in addition to its text.
+// elementRoom is what an element of an array or a pair of a multimap adds to the computed size
+// of a frame, in addition to its text.
 const elementRoom = 32
 
-// LengthEncoder is the column of an array of composite values: its length.
+// LengthEncoder encodes the column of an array of composite values: its length.
 //
 // spec: #array
 type LengthEncoder struct {
@@ -62,7 +62,7 @@ func (e *LengthEncoder) Encode(n int) {
 	e.WriteCompact(uint64(n))
 }
 
-// MultimapEncoder is the column of a multimap: headers.
+// MultimapEncoder encodes the column of a multimap: headers.
 //
 // spec: #multimap
 type MultimapEncoder struct {
@@ -208,7 +208,8 @@ func (b *EncoderBuilder) TextDict(name string) *stef.TextDict {
 	return (*stef.TextDict)(d)
 }
 
-// Root registers the encoder of the root for the records that it contains.
+// Root registers e, the encoder of the root. If a value inside the root has the type of the
+// root, ShareEncoder returns e for it.
 func (b *EncoderBuilder) Root(typ string, e any) { b.path = map[string]any{typ: e} }
 
 // ShareEncoder returns the encoder of a type that can contain itself. That is the

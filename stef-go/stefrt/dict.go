@@ -90,8 +90,7 @@ func (d *StructDict[T]) Remember(s *Slot, ref uint64) {
 	*s = Slot{dict: &d.dictCore, epoch: d.epoch, ref: ref}
 }
 
-// StructOverhead is the size that an entry of a struct dictionary counts in addition
-// to its contents.
+// StructOverhead is added to the size of the contents of an entry of a struct dictionary.
 //
 // spec: #limits
 const StructOverhead = 256
@@ -143,10 +142,10 @@ func (t *StructTable[T]) Entry(d *codec.BitsIn) *T {
 	return e.value
 }
 
-// Append makes v the next entry. size is its size by the rule of the specification,
-// which counts the content of an entry. The entry needs more memory: lists are objects
-// of their own, and an entry that began as a copy of a larger one has spare capacity.
-// Append counts this memory in addition, and half of size for texts.
+// Append makes v the next entry. size is its size by the rule of the specification, which
+// counts only the contents. The entry uses more memory: its lists are separate objects, and it
+// has spare capacity if it began as a copy of a larger entry. Append adds this memory to the
+// memory that the reader counts, and half of size as an estimate for texts.
 func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
 	if !t.limit.Take(size + StructOverhead) {
 		d.Fail(bitio.FaultDictSize)

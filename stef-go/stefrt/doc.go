@@ -14,12 +14,12 @@
 //
 // Generated code and this package divide the work as follows:
 //
-//   - Record tempo is generated: a writer's Write calls the encoder of the root,
-//     straight-line code on concrete types, and then WriteStream.EndRecord,
-//     which counts and checks two limits. A reader's Next is the inverse.
-//   - Frame tempo is here, once, for all schemas: encoders and decoders register
-//     their columns with an EncoderBuilder or DecoderBuilder when the stream
-//     begins, and the engines walk that list at every frame.
+//   - Code that runs for each record is generated: a writer's Write calls the encoder
+//     of the root, which uses concrete types, and then WriteStream.EndRecord, which
+//     counts and checks two limits. A reader's Next is the inverse.
+//   - Code that runs for each frame is here, once, for all schemas: encoders and
+//     decoders register their columns with an EncoderBuilder or DecoderBuilder when
+//     the stream begins, and the engines walk that list at every frame.
 //
 // # Marks
 //

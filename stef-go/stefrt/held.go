@@ -208,8 +208,8 @@ func (w *sizeWalk) text(s string) {
 	}
 }
 
-// objectSet is a hash table with open addressing of addresses with the index of a
-// type. Addresses have 48 bits, so a key is unique for the first 65,535 types.
+// objectSet is a set of objects in a hash table with open addressing. A key has the address of
+// the object, of 48 bits, and the index of its type. It is unique for the first 65,535 types.
 type objectSet struct {
 	slots []uint64
 	count int

@@ -112,8 +112,8 @@ func (n *Node) Take() uint64 {
 	return m
 }
 
-// Freeze makes the value shared: marking it panics from now on. The result of
-// Oversize for a free value does not change.
+// Freeze makes the value shared: marking it panics from now on. If the value was not part of a
+// record, the result of Oversize does not change.
 func (n *Node) Freeze() {
 	if n.parent != nil {
 		n.bit = 0
@@ -200,8 +200,8 @@ func (c *Check) Saw(typ string, pairs int) {
 	}
 }
 
-// PairSize is the size that a pair of a multimap counts in a dictionary entry, in
-// addition to its bytes of text.
+// PairSize is the size of a pair of a multimap in a dictionary entry, in addition to its bytes
+// of text.
 //
 // spec: #limits
 const PairSize = 64
@@ -254,9 +254,9 @@ func New[T any](init func(v *T, parent *Node, bit uint64)) *T {
 	return v
 }
 
-// SetBytes copies v to dst and reports whether dst differed. If it did, SetBytes
-// first sets a mark of n. Most bytes are ids, for which the copy makes no further
-// call.
+// SetBytes copies v to dst and reports whether dst differed. If it did, SetBytes first sets a
+// mark of n. Most values are ids of 8 or 16 bytes, for which it calls neither bytes.Equal nor
+// copy.
 func SetBytes(dst *[]byte, v []byte, n *Node, bit uint64) bool {
 	old := *dst
 	if len(old) != len(v) {

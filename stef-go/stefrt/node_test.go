@@ -142,8 +142,8 @@ func TestOversize(t *testing.T) {
 	mid.SetOversize(false)
 	require.False(t, top.Oversize())
 
-	// A shared value keeps the result of Oversize. A value that was part of a record
-	// has no such result, even though its bit looks the same.
+	// Freeze keeps the result of Oversize. For a part of a record, Oversize reports false,
+	// although bit, its mark in the record, is equal to the flag.
 	free := new(stefrt.Node)
 	free.Init(nil, 0)
 	free.SetOversize(true)

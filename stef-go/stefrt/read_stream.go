@@ -19,9 +19,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// ReadStream converts frames into columns from which records are decoded. Generated
-// readers embed it and promote its methods; operations for generated readers only
-// are functions. It is not safe for use by several goroutines at once.
+// ReadStream converts frames into columns from which records are decoded. Generated readers
+// embed it and promote its methods. Operations that only generated readers need are functions.
+// It is not safe for use by several goroutines at once.
 type ReadStream struct {
 	frame *frame.Reader
 	tree  column.ReadTree
@@ -349,8 +349,8 @@ const workPerByte = 8
 // that sizeOf follows. Following a reference mostly misses the cache.
 const workPerReference = 128
 
-// nextFrame reads frames until one has records. An idle stream waits in it, so its
-// stack is small.
+// nextFrame reads frames until one has records. Readers of idle streams block in it, so it must
+// use little stack.
 func (s *ReadStream) nextFrame() bool {
 	for !s.ended {
 		flags, payload, err := s.frame.Next()

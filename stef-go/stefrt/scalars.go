@@ -18,7 +18,8 @@ type Scalars[T comparable] struct {
 	v    []T
 }
 
-// Init sets the parent of the array and its mark there. For generated code.
+// Init sets the parent of the array, and bit, which is the mark of the array in the parent. For
+// generated code.
 func (a *Scalars[T]) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
 
 // Len returns the number of elements.
@@ -145,7 +146,8 @@ type Float64s struct {
 	v    []float64
 }
 
-// Init sets the parent of the array and its mark there. For generated code.
+// Init sets the parent of the array, and bit, which is the mark of the array in the parent. For
+// generated code.
 func (a *Float64s) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
 
 // Len returns the number of elements.
@@ -259,7 +261,8 @@ type ByteRuns struct {
 	v    [][]byte
 }
 
-// Init sets the parent of the array and its mark there. For generated code.
+// Init sets the parent of the array, and bit, which is the mark of the array in the parent. For
+// generated code.
 func (a *ByteRuns) Init(parent *Node, bit uint64) { a.node.Init(parent, bit) }
 
 // Len returns the number of elements.

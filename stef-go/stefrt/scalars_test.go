@@ -35,7 +35,7 @@ type primitives[A any, V any] interface {
 	Size() int
 }
 
-// testScalars checks an array that holds zero, x and y, all of them different.
+// testScalars tests a type of array with the values zero, x and y, all of them different.
 func testScalars[A any, P primitives[A, V], V any](t *testing.T, zero, x, y V) {
 	t.Helper()
 	var top stefrt.Node

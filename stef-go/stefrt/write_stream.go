@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// WriteStream converts encoded records into frames. Generated writers embed it and
-// promote its methods; operations for generated writers only are functions. It is
-// not safe for use by several goroutines at once.
+// WriteStream converts encoded records into frames. Generated writers embed it and promote its
+// methods. Operations that only generated writers need are functions. It is not safe for use by
+// several goroutines at once.
 type WriteStream struct {
 	config config.Writer
 	dst    chunkWriter

@@ -100,8 +100,8 @@ func TestRestartFlags(t *testing.T) {
 	f("020707", stef.RestartAll, zstd)
 }
 
-// TestFrameSize: a frame ends with the record that fills it, whatever the
-// record is made of, and neither before nor long after.
+// TestFrameSize: all frames but the last reach the limit of their size, and exceed it by no
+// more than two records. This holds for every type of field.
 func TestFrameSize(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	fills := map[string]func(r *scalars.Plain, i int){

@@ -18,9 +18,10 @@
 //	}
 //
 // stefc generated package shop; cmd/stefc/README.md has its schema and this test.
-// Generated code has a constructor for each struct, oneof and multimap. Pass all of those below the root; those below two roots, to both:
-// Mutate and SelfContained name those that are missing. AllRoots names the roots of
-// the schema that have no Root. ExampleRoundTrip is a test function.
+// Generated code has a constructor for each struct, oneof and multimap. Pass to NewRoot the
+// constructors of all types below the root. Mutate and SelfContained name those that are
+// missing. AllRoots names the roots of the schema that have no Root. ExampleRoundTrip is a
+// test function.
 //
 // Generated records are Go types; everything else works with a schema. Reflection on
 // getters and setters connects the two: Value reads a record into a value of package

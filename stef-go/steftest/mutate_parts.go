@@ -46,9 +46,8 @@ func (m *Mutator) oneof(s *schema.Struct, v reflect.Value, old *dynamic.Oneof, d
 	return &dynamic.Oneof{Choice: choice, Value: value}
 }
 
-// settle sets the value of a oneof whose choice was changed and changed back. The
-// choices in between decide whether the old value still exists and whether it is
-// initial, so settle replaces it.
+// settle sets the value of a oneof whose choice was changed and changed back. The other choices
+// may have discarded or reset the old value, so settle sets it again or sets a new one.
 func (m *Mutator) settle(s *schema.Struct, v reflect.Value, old *dynamic.Oneof, depth int) *dynamic.Oneof {
 	if old.Choice == 0 {
 		return new(dynamic.Oneof)

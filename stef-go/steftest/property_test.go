@@ -60,7 +60,8 @@ func TestAllRoots(t *testing.T) {
 	steftest.AllRoots(t, second, scalarsRoot(t))
 	steftest.AllRoots(t, choicesRoot(t)) // the only one
 
-	// Missing constructors of all roots are in one message. A root without any needs none.
+	// One message names the missing constructors of all roots. A root without any constructor
+	// is not checked.
 	some := steftest.NewRoot(fixture(t, "scalars").Root("Second"), nil, scalars.NewSecondWriter, scalars.NewSecondReader, scalars.NewSecond)
 	plain := steftest.NewRoot(fixture(t, "scalars").Root("Plain"), nil, scalars.NewPlainWriter, scalars.NewPlainReader, scalars.NewPlain)
 	both := func(tb testing.TB, r *steftest.Root, _ uint64) { steftest.AllRoots(tb, r, plain) }
