@@ -90,7 +90,7 @@ func TestWithoutTheAgreement(t *testing.T) {
 	f(full, full, false, otelstef.CompactMetrics())
 }
 
-// uncounted is a batch writer that does not know how many bytes wait.
+// uncounted is a batch writer whose BufferedBytes always returns 0.
 type uncounted struct{ timesWriter }
 
 func (uncounted) BufferedBytes() int { return 0 }

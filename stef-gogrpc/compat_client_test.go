@@ -24,8 +24,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// referenceClient is a client at the level of bytes that behaves like the
-// reference: one message for each chunk, always with the flag.
+// referenceClient is a client at the level of bytes that behaves like the reference: it sends
+// one message for each chunk, with IsEndOfChunk set.
 type referenceClient struct {
 	grpc.ClientStream
 	t      testing.TB
@@ -306,7 +306,8 @@ func TestCompatClientNewer(t *testing.T) {
 	<-saw
 }
 
-// writeDynamic writes empty records in the whole schema of a root, recorded.
+// writeDynamic writes a stream of empty records in the newest schema of a root. The header has
+// the schema.
 func writeDynamic(t testing.TB, root *schema.Struct, records int) []byte {
 	t.Helper()
 	var out bytes.Buffer

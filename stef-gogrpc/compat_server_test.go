@@ -27,9 +27,9 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// referenceServer is a server at the level of bytes that behaves like the
-// reference: it collects chunks up to the flag, processes only whole chunks, and
-// does not check the name of the root.
+// referenceServer is a server at the level of bytes that behaves like the reference: it
+// collects the messages of a chunk up to IsEndOfChunk, processes only whole chunks, and does
+// not check the name of the root.
 type referenceServer struct {
 	grpc.ServerStream
 	first []byte // the first message

@@ -242,7 +242,7 @@ func rootOf(name string) *schema.Struct {
 	return otelstef.LogsRoot()
 }
 
-// publishedWire is the schema of a root that the reference has.
+// publishedWire returns the schema that the reference has for a root.
 func publishedWire(root string) schema.WireSchema {
 	switch root {
 	case "Metrics":

@@ -119,7 +119,7 @@
 //	                  gRPC status, RetryDelay the delay that the peer asked for
 //	*UnsentError      Session.Send: the batch was returned to the caller; wraps an *Error
 //	*RejectedError    Session.Send: delivered except some records
-//	*BatchError       Session.Send: the batch cannot be encoded; if Delivered, only the part that Err names
+//	*BatchError       Session.Send: the batch cannot be encoded; with Delivered, all but the part that Err names arrived
 //	ErrSessionClosed  wrapped in an *UnsentError after Session.Shutdown
 //	context errors    wrapped by the error of a wait that a context ended
 //

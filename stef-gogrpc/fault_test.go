@@ -146,7 +146,8 @@ type faultRun struct {
 	story    []string
 }
 
-// run is the whole test. dial and listen meet over the network of faults.
+// run runs the whole test. A connection with dial reaches the listener of listen through the
+// faulty network.
 func (p faultPlan) run(t *testing.T, faults *netfault.Faults, listen func() (net.Listener, error), target string, dial grpc.DialOption) {
 	r := &faultRun{t: t, plan: p, sink: newSink(), faults: faults}
 	r.backend = &backend{t: t, sink: r.sink, seed: p.seed, listen: listen}
@@ -485,7 +486,7 @@ func TestFaultsInMemory(t *testing.T) {
 	}
 }
 
-// freeAddress returns an address that servers can take one after another.
+// freeAddress returns an address that servers can listen on, one after another.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -45,7 +45,7 @@ func (s *script) byte() byte {
 	return b
 }
 
-// bytes returns some bytes, as many as two bytes before them say.
+// bytes reads a length of two bytes, and returns that many bytes.
 func (s *script) bytes() []byte {
 	n := min(len(s.rest), int(s.byte())|int(s.byte())<<8)
 	n = min(n, len(s.rest))
@@ -95,7 +95,7 @@ func (s *script) common(act byte) event {
 	return event{pause: time.Duration(s.byte()) * 10 * time.Microsecond}
 }
 
-// end returns the status with which a stream ends whose context gRPC has ended.
+// end returns the status of a stream whose context has ended.
 func end(ctx context.Context) error { return status.FromContextError(ctx.Err()).Err() }
 
 // perform executes an event instead of RecvMsg. It reports whether a message was
@@ -183,7 +183,7 @@ func (c *hostileClient) next() event {
 	}
 }
 
-// catcher takes the service from a server, as a gRPC server would.
+// catcher is a registrar that keeps the service which a server registers.
 type catcher struct {
 	desc *grpc.ServiceDesc
 	impl any

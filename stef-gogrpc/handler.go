@@ -18,7 +18,7 @@ type Handler interface {
 	// for the client is
 	//
 	//	nil                          OK
-	//	an *Error, a gRPC status     that
+	//	an *Error, a gRPC status     that status
 	//	an error of the stream       the status of the stream
 	//	stef.ErrLimit                RESOURCE_EXHAUSTED
 	//	other errors of the format   INVALID_ARGUMENT

@@ -171,7 +171,8 @@ func TestRecordsReachEverything(t *testing.T) {
 	f(fixture(t, "scalars").Root("Plain"))
 }
 
-// TestMutatorsReachEverything looks at what mutated records hold.
+// TestMutatorsReachEverything checks that mutated records have every feature that values of
+// their schema can have.
 func TestMutatorsReachEverything(t *testing.T) {
 	f := func(root *steftest.Root, rec func() any) {
 		t.Helper()

@@ -59,7 +59,7 @@ type Root struct {
 }
 
 // NewRoot connects a root struct with its generated writer and reader. base is the wire
-// schema of streams that announce none; nil is all of root. constructors are the
+// schema of streams that announce none; nil means all of root. constructors are the
 // generated constructors, such as otelstef.NewResource, of all structs, oneofs and
 // multimaps below root. Mutators need them to make values that are not part of a
 // record: Mutate, SelfContained and NewMutator fail if one is missing.

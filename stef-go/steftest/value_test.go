@@ -90,8 +90,8 @@ func TestWrongRecord(t *testing.T) {
 	})
 }
 
-// TestFollower reads a stream by its marks. A second follower, which misses records,
-// must return wrong values.
+// TestFollower compares the values of a Follower with the written records. A second follower,
+// which misses records, must return wrong values.
 func TestFollower(t *testing.T) {
 	root := metricsRoot(t)
 	recs := steftest.Records(1, root.Schema, 50, steftest.Shape{})

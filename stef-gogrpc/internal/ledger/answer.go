@@ -27,8 +27,8 @@ func (l *Sender) Settle(id uint64) {
 	l.truncateRejected()
 }
 
-// Through returns the id up to which all records are answered: acknowledged, or
-// reported bad without a gap after those.
+// Through returns the last id up to which every record is answered: either acknowledged or
+// reported bad.
 func (l *Sender) Through() uint64 {
 	through := l.acked
 	for _, r := range l.rejected[l.rejected.Above(through):] {
