@@ -24,7 +24,7 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// The first line of the output of benchmarks names their data.
+// Benchmarks print this name of their data as the first line of their output.
 var _ = benchdata.Name("synthetic: records of the test")
 
 // The benchmarks run both ends and the network between them in this process:

@@ -42,9 +42,8 @@ const (
 	KindRejected
 	// KindCanceled means that this end ended the stream, by Close or by a context.
 	KindCanceled
-	// KindClosed is a stream that ended in order before everything was
-	// acknowledged: the peer ends streams or connections from time to time, or
-	// CloseSend was called before.
+	// KindClosed is a stream that ended gracefully before everything was acknowledged: the peer
+	// ends streams or connections from time to time, or CloseSend was called before.
 	KindClosed
 	// KindAuth is missing or bad credentials.
 	KindAuth
@@ -109,7 +108,7 @@ func (e *Error) code() codes.Code {
 	return codes.Unknown
 }
 
-// at returns a copy of e with a context, such as the operation, before its text.
+// at returns a copy of e whose text begins with a prefix, such as the operation.
 func (e *Error) at(format string, args ...any) *Error {
 	placed := *e
 	placed.Err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), e.Err)
@@ -217,11 +216,11 @@ func plainStatus(err error) error {
 	}
 }
 
-// goneAway reports whether the connection received GOAWAY before it broke: the
-// server, or a proxy, ended it in order. streamReset reports whether a proxy between
-// the two ends reset the stream. gRPC reports a reset as INTERNAL, which is otherwise
-// a permanent error. gRPC reports both events only in the text of the status, so only
-// these two functions decide by text.
+// goneAway reports whether the connection received GOAWAY before it broke: the server, or a
+// proxy, ended it gracefully. streamReset reports whether a proxy between the two ends reset
+// the stream. gRPC reports a reset as INTERNAL, which is otherwise a permanent error. gRPC
+// reports both events only in the text of the status, so only these two functions decide by
+// text.
 func goneAway(e *Error) bool {
 	return e.Code == codes.Unavailable && strings.Contains(e.Err.Error(), "received prior goaway: code: NO_ERROR")
 }

@@ -340,8 +340,8 @@ func (r *faultRun) account() {
 			twice[f.batch] = true
 		}
 	}
-	// A session sends a batch again by itself only if the server ended the stream in
-	// order, and counts it in Redispatched.
+	// A session sends a batch again by itself only if the server ended the stream gracefully,
+	// and counts it in Redispatched.
 	if moved := r.session.Stats().Redispatched; uint64(len(twice)) > moved {
 		t.Errorf("records of %d batches were delivered more often than their senders were told, %d were sent again", len(twice), moved)
 	}

@@ -191,7 +191,7 @@ type catcher struct {
 
 func (c *catcher) RegisterService(desc *grpc.ServiceDesc, impl any) { c.desc, c.impl = desc, impl }
 
-// hostileHandlers are handlers that treat a stream well and badly.
+// hostileHandlers contains a handler that behaves well, and others that do not.
 var hostileHandlers = []stefgrpc.HandlerFunc{
 	func(s *stefgrpc.ServerStream) error {
 		r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)

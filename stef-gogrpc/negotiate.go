@@ -78,8 +78,8 @@ const (
 	maxWindow = 8 << 20
 )
 
-// check reports whether the server can read a stream in the schema that a writer is
-// about to use: appended options may select another one than the agreed.
+// check returns an error if the server cannot read a stream in the schema that a writer is
+// about to use: options after those of the agreement may select another schema.
 func (a *agreement) check(chosen schema.WireSchema) error {
 	err := a.covers(chosen)
 	if err == nil {

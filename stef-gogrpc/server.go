@@ -50,7 +50,7 @@ import (
 // loop, when BufferedRecords is 0. After the loop it is too late: a client that waits for the
 // acknowledgement does not end the stream.
 //
-// To end in order, first call Shutdown, then GracefulStop of the gRPC server. The examples
+// To end gracefully, first call Shutdown, then GracefulStop of the gRPC server. The examples
 // are whole programs that store what Collectors send. To test a server on port 4320 with the
 // telemetry of this repository, run the file tool in its root:
 //
@@ -285,13 +285,12 @@ func (s *Server) gone(st *ServerStream) {
 // ended.
 const cancelGrace = time.Second
 
-// Shutdown ends all streams in order. The server accepts no new streams. Each
-// handler reads to the end of the current chunk and then receives io.EOF; it may
-// acknowledge records until it returns. The clients are asked to open their
-// streams elsewhere. When ctx ends, Shutdown cancels the remaining streams: they end
-// with UNAVAILABLE without a reason, and their clients may send unacknowledged
-// records again although they were delivered. In that case Shutdown returns the
-// error of ctx. Shutdown returns when all handlers have returned, or one second
+// Shutdown ends all streams gracefully. The server accepts no new streams. Each handler reads
+// to the end of the current chunk and then receives io.EOF; it may acknowledge records until it
+// returns. The clients are asked to open their streams elsewhere. When ctx ends, Shutdown
+// cancels the remaining streams: they end with UNAVAILABLE without a reason, and their clients
+// may send unacknowledged records again although they were delivered. In that case Shutdown
+// returns the error of ctx. Shutdown returns when all handlers have returned, or one second
 // after it cancelled them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
@@ -344,9 +343,9 @@ type ServerStats struct {
 	// Refused is the number of streams that ended before a handler received them:
 	// too many streams, an unknown root, a bad first message, or a shutdown.
 	Refused uint64
-	// Failed is the number of streams that a handler received and that ended with
-	// an error. Streams that ended because the client disconnected or the server
-	// shut down in order are not counted.
+	// Failed is the number of streams that a handler received and that ended with an error.
+	// Streams that ended because the client disconnected or the server shut down gracefully are
+	// not counted.
 	Failed uint64
 	// Panics is the number of handlers that panicked.
 	Panics uint64
@@ -355,10 +354,9 @@ type ServerStats struct {
 	AckedRecords, RejectedRecords uint64
 	// Chunks and ReceivedBytes count received data.
 	Chunks, ReceivedBytes uint64
-	// FirstMessageTimeouts, HeaderTimeouts and ChunkTimeouts count streams that
-	// ended because their clients took too long to send the first message, to send
-	// the header, or to finish a chunk. IdleEnds counts streams that ended in
-	// order because they were idle.
+	// FirstMessageTimeouts, HeaderTimeouts and ChunkTimeouts count streams that ended because
+	// their clients took too long to send the first message, to send the header, or to finish a
+	// chunk. IdleEnds counts streams that ended gracefully because they were idle.
 	FirstMessageTimeouts, HeaderTimeouts, ChunkTimeouts, IdleEnds uint64
 	// Evicted is the number of streams that ended because their unfinished chunks
 	// held memory that other streams needed.

@@ -89,8 +89,8 @@ func (c *clock) stop() {
 	}
 }
 
-// overdue ends a stream whose client has exceeded a limit: in order between two
-// chunks, with an error before the first chunk and within a chunk.
+// overdue ends a stream whose client has exceeded a limit: gracefully between two chunks, and
+// with an error before the first chunk and within a chunk.
 func (s *ServerStream) overdue(limit clockLimit) {
 	if limit == limitIdle {
 		s.idle.Do(func() {

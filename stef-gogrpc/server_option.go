@@ -233,12 +233,12 @@ func WithCompressedMessages() ServerOption {
 	}
 }
 
-// WithIdleTimeout ends a stream in order, with OK, when its client sends nothing
-// for that long between two chunks. A client that has more to send opens a new
-// stream. The memory of the old one, such as dictionaries and the state of the
-// compression, is released. To close connections without streams, configure the
-// gRPC server (keepalive.ServerParameters.MaxConnectionIdle). 0 sets no bound. The
-// default is DefaultIdleTimeout (30 s).
+// WithIdleTimeout ends a stream gracefully, with OK, when its client sends nothing for that
+// long between two chunks. A client that has more to send opens a new stream. The memory of the
+// old one, such as dictionaries and the state of the compression, is released. To close
+// connections without streams, configure the gRPC server
+// (keepalive.ServerParameters.MaxConnectionIdle). 0 sets no bound. The default is
+// DefaultIdleTimeout (30 s).
 func WithIdleTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithIdleTimeout", limitIdle, d)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// accounts passes the stream of a handler to a test. The handler returns when the
-// test ends it.
+// accounts is a server with one stream, whose handler gives the ServerStream to the test. The
+// handler returns the error that the test sends to end.
 type accounts struct {
 	server *Server
 	peer   *scripted

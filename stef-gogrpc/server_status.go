@@ -29,8 +29,8 @@ const (
 	// but does not accept records of that root. A server without STEF sends no
 	// reason.
 	ReasonUnknownRoot = "UNKNOWN_ROOT"
-	// ReasonReconnect is sent with UNAVAILABLE when the server ends in order. Clients
-	// should open their streams again, on another server if possible.
+	// ReasonReconnect is sent with UNAVAILABLE when the server ends gracefully. Clients should
+	// open their streams again, on another server if possible.
 	ReasonReconnect = "RECONNECT"
 	// ReasonBusy is sent with UNAVAILABLE: the limit of streams is reached.
 	ReasonBusy = "BUSY"
@@ -74,8 +74,8 @@ const busyDelay = time.Second
 var (
 	errReconnect = reasonStatus(codes.Unavailable, "the server is ending, open the stream again", ReasonReconnect, 0)
 	errBusy      = reasonStatus(codes.Unavailable, "the server has reached its maximum number of streams", ReasonBusy, busyDelay)
-	// These have no reason, because the stream did not end in order: delivered data
-	// may be unacknowledged, and clients may send it again.
+	// These have no reason, because the stream did not end gracefully: delivered data may be
+	// unacknowledged, and clients may send it again.
 	errCutShort = status.Error(codes.Unavailable, "the server shut down before the stream ended")
 	errUntold   = status.Error(codes.Unavailable, "the client did not read its last acknowledgements in time")
 	errPanicked = status.Error(codes.Internal, "the handler of the server panicked")
@@ -148,9 +148,8 @@ const (
 // status returns the status of the stream after its handler returned err. told
 // reports whether all acknowledgements could be sent to the client.
 func (s *ServerStream) status(err error, told bool) error {
-	// If a reader was stopped after a chunk, it reports a clean end only if the
-	// chunk was a frame. Otherwise, such as between the headers, it reports a
-	// truncated stream. The client causes neither.
+	// If the server stops a reader between the headers, the reader reports a truncated stream.
+	// The client did nothing wrong, so this error is ignored.
 	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF)
 	if err == io.EOF && s.readErr == io.EOF {
 		err = nil // the handler returned what its decoder returned at the clean end

@@ -284,8 +284,7 @@ func (s *ServerStream) Acked() uint64 { return s.responses.acked() }
 // begin counts a goroutine that uses the stream.
 func (s *ServerStream) begin() { s.parts.Add(1) }
 
-// end ends the use of the stream by a goroutine that called begin. The last end
-// ends the stream.
+// end undoes begin. When the last goroutine has called it, the stream ends.
 func (s *ServerStream) end() {
 	if s.parts.Add(-1) == 0 {
 		s.server.gone(s)
@@ -305,9 +304,8 @@ func (s *ServerStream) send(r Response) error {
 	return nil
 }
 
-// handshake returns the root that the client requested. If there is none, it
-// returns nil and the status that ends the stream, which is nil if the stream
-// ended in order.
+// handshake returns the root that the client requested. If there is none, it returns nil and
+// the status that ends the stream, which is nil if the stream ended gracefully.
 //
 // spec: #handshake
 func (s *ServerStream) handshake() (*servedRoot, error) {

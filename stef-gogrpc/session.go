@@ -22,29 +22,31 @@ import (
 // stream can reuse it. Data that the writer writes in Close is not sent.
 type BatchWriter[B any] interface {
 	// WriteBatch encodes a batch and returns the id of its last record, which is
-	// Stats().Records of a generated writer: ids count over the whole stream. If the
-	// batch has no records, it returns the id of the last record written before. A
-	// *BatchError is permanent for the batch and leaves the stream usable; last
-	// then includes the records of the batch that were written, but Send does not
-	// wait for them. An error with a method Items() int says that this number of items
-	// was omitted and all others were written, such as that of LeftOut and
-	// stefpdata.ItemErrors: return it unwrapped, with the id of the last record. Send then
-	// waits for the others as usual. Leave out a record if Write of a generated writer
-	// returns an error that wraps stef.ErrLimit: the writer has not written it and
-	// continues. Any other error ends the stream.
+	// Stats().Records of a generated writer: ids count over the whole stream. If the batch has
+	// no records, it returns the id of the last record written before.
+	//
+	// Leave out a record if Write of a generated writer returns an error that wraps
+	// stef.ErrLimit: the writer has not written it and continues. Then return the id of the
+	// last record and an error with a method Items() int, which returns the number of omitted
+	// items, such as that of LeftOut or stefpdata.ItemErrors. Do not wrap it. Send waits for
+	// the other items as usual.
+	//
+	// A *BatchError is permanent for the batch and leaves the stream usable; last then includes
+	// the records of the batch that were written, but Send does not wait for them. Any other
+	// error ends the stream.
 	WriteBatch(batch B) (last uint64, err error)
 	// Flush ends the frame, so that all written records are sent.
 	Flush() error
-	// BufferedBytes returns the number of bytes that wait for Flush, exact as in the
-	// generated writers, or an estimate. It bounds the unanswered bytes and decides
-	// when FlushBytes are reached.
+	// BufferedBytes returns the number of bytes that wait for Flush, exact as in the generated
+	// writers, or an estimate. The session uses it to flush at FlushBytes, and to compute the
+	// encoded size of a batch, which counts toward MaxUnackedBytes.
 	BufferedBytes() int
 }
 
-// NewBatchWriter creates the writer of one stream. Each stream needs its own
-// writer, because the dictionaries and the state of the codecs belong to the
-// stream. The record of a new writer is empty, and each stream gets any of the batches: set
-// here what all batches share, and in WriteBatch all that a batch may change.
+// NewBatchWriter creates the writer of one stream. Each stream needs its own writer, because
+// the dictionaries and the state of the codecs belong to the stream. The record of a new writer
+// is empty. Set the fields that are equal in all batches here, and all others in WriteBatch,
+// because any batch can be sent on any stream.
 type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 
 // Session manages the streams of a sender: it keeps a number of streams open,
@@ -293,7 +295,8 @@ func (s *Session[B]) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// beginShutdown returns how many batches were returned to their callers before.
+// beginShutdown makes the session accept no more batches. It returns how many batches had been
+// handed back before.
 func (s *Session[B]) beginShutdown() uint64 {
 	s.stop()
 	var out session.Decisions

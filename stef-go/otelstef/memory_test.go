@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// The first line of the output of benchmarks names their data.
+// Benchmarks print this name of their data as the first line of their output.
 var _ = benchdata.Name("synthetic: records of the test")
 
 // idleBytes is the maximum memory of a stream that was opened and is not used.

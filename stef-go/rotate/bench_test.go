@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// The first line of the output of benchmarks names their data.
+// Benchmarks print this name of their data as the first line of their output.
 var _ = benchdata.Name("synthetic: records of the test")
 
 // BenchmarkWrite writes and flushes one record at a time, the most expensive way.

@@ -129,9 +129,9 @@ func TestAbandoned(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestTornFrame truncates a file at each byte of its last frame, and of everything
-// before its first records, as a crash of the machine may. The next writer must leave a
-// complete stream of the frames before the cut.
+// TestTornFrame truncates a file at each byte of its first or last frame, as a crash of the
+// machine may. The next writer must leave a complete stream of the whole frames before the cut,
+// or remove the file if there are none.
 func TestTornFrame(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")

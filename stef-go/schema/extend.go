@@ -3,10 +3,10 @@
 
 package schema
 
-// Extend returns base with the additions of more. A struct or oneof that both have gets
-// the fields or choices of more after those of base. Other structs and oneofs of more
-// are added. Multimaps and enums are those of base. Neither argument changes, and
-// base's part of the result shares only enums with base.
+// Extend returns base with the additions of more. If both have a struct or oneof, the fields or
+// choices of more are appended to those of base. Other structs and oneofs of more are added.
+// Multimaps and enums are those of base. Neither argument changes, and base's part of the
+// result shares only enums with base.
 //
 // spec: #evolution
 func Extend(base, more *Schema) *Schema {

@@ -203,7 +203,7 @@ func (b *DecoderBuilder) fields(name string, r column.Reader, fields []DecoderFi
 	b.tree.Close()
 }
 
-// DecoderOf returns the field of a decoder that registers itself.
+// DecoderOf returns a field whose type is composite. register registers its decoder.
 func DecoderOf(name string, register func(b *DecoderBuilder, name string)) DecoderField {
 	return func(b *DecoderBuilder) { register(b, name) }
 }

@@ -131,7 +131,7 @@ func (b *EncoderBuilder) fields(name string, w column.Writer, fields []EncoderFi
 	b.tree.Close()
 }
 
-// EncoderOf returns the field of an encoder that registers itself.
+// EncoderOf returns a field whose type is composite. register registers its encoder.
 func EncoderOf(name string, register func(b *EncoderBuilder, name string)) EncoderField {
 	return func(b *EncoderBuilder) { register(b, name) }
 }

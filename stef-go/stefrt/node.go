@@ -162,7 +162,7 @@ func (n *Node) SetLarge() {
 	}
 }
 
-// Inherit copies the marks of shared to the record of n, so that Write checks the record.
+// Inherit copies the flags of shared to the top node of n, so that Write checks the record.
 // shared is a value that the record holds or is about to hold.
 func (n *Node) Inherit(shared *Node) {
 	if shared.bit != 0 {

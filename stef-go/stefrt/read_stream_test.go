@@ -44,7 +44,7 @@ type reader interface {
 	Close()
 }
 
-// openAs converts the constructor of a generated reader to one of the interface.
+// openAs converts the constructor of a generated reader to one that returns the interface.
 func openAs[R reader](open func(io.Reader, ...stef.ReaderOption) (R, error)) func(io.Reader, ...stef.ReaderOption) (reader, error) {
 	return func(src io.Reader, options ...stef.ReaderOption) (reader, error) { return open(src, options...) }
 }
@@ -67,7 +67,8 @@ type frameText struct {
 	columns map[string]string
 }
 
-// stream is a stream of frames that announces the whole schema.
+// stream returns a stream of these frames, which announces all fields of the root, and the
+// offsets of the frames.
 func (k kind) stream(t testing.TB, frames ...frameText) (b []byte, offsets []int64) {
 	t.Helper()
 	wire, err := schema.WireOf(k.root).AppendBinary(nil)

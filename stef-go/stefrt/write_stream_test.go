@@ -53,8 +53,8 @@ func sizeAndRecords(frame []byte) (size, records int) {
 	return int(s), int(r)
 }
 
-// TestDictSize is the example of the specification: each name of 8 bytes counts
-// 24, so the second reaches the limit and ends the frame.
+// TestDictSize is the example of the specification: each name of 8 bytes has the size 24, so
+// the second reaches the limit and ends the frame.
 func TestDictSize(t *testing.T) {
 	var dst chunks
 	w, err := scalars.NewPlainWriter(&dst, stef.WithDictBytes(48))

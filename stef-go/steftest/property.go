@@ -194,7 +194,8 @@ func differs(r *Root, want, have []*dynamic.Struct, err error) error {
 	return nil
 }
 
-// refusesNewer adds a field to a struct, which generated code must refuse.
+// refusesNewer adds a field to the wire schema, and returns an error if the generated writer or
+// reader accepts the result.
 func refusesNewer(r *Root, rnd random) error {
 	whole := schema.WireOf(r.Schema)
 	if r.Known != nil {

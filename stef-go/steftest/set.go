@@ -10,8 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Set sets rec, the pointer to a generated record of root, to v. It calls setters only,
-// each whether or not there is a change, and edits the values of dictionary structs in
+// Set sets rec, the pointer to a generated record of root, to v. It calls the setter of every
+// field, also if the value does not change, and edits the values of dictionary structs in
 // place.
 func Set(rec any, root *schema.Struct, v *dynamic.Struct) {
 	setStruct(root, reflect.ValueOf(rec), v)

@@ -95,9 +95,9 @@ func (s *Stream) idleTime(now time.Time) time.Duration {
 	return now.Sub(s.opened)
 }
 
-// wasIdle reports whether a stream was idle for at least half of IdleTimeout. If a server
-// ends such a stream in order, idleness is the likely reason: the idle timeout of the
-// server can be shorter than that of the session.
+// wasIdle reports whether a stream was idle for at least half of IdleTimeout. If a server ends
+// such a stream gracefully, idleness is the likely reason: the idle timeout of the server can
+// be shorter than that of the session.
 func (m *Machine) wasIdle(s *Stream, now time.Time) bool {
 	return m.config.IdleTimeout >= 0 && s.inbox == nil && s.pending.head == nil &&
 		s.idleTime(now) >= m.config.IdleTimeout/2

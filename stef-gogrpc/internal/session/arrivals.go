@@ -33,8 +33,9 @@ const (
 	maxQuiet = 4
 	// gapWeight is the approximate number of gaps over which the mean is taken.
 	gapWeight = 16
-	// A caller that an answer released submits its next batch within the gap divided by
-	// promptGap and within FlushInterval divided by promptInterval.
+	// A batch counts as prompt, which means that an answer released its caller, if it follows
+	// the answer within the gap divided by promptGap and within FlushInterval divided by
+	// promptInterval.
 	promptGap, promptInterval = 8, 10
 )
 

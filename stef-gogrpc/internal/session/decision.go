@@ -35,8 +35,8 @@ const (
 
 	// Draining is a stream that accepts no more batches. Reason is the reason.
 	Draining
-	// Closed is a stream that has ended. Reason is the reason. Fault is set unless
-	// the stream ended in order.
+	// Closed is a stream that has ended. Reason is the reason. Fault is set unless the stream
+	// ended gracefully.
 	Closed
 	// Redispatched is an encoded batch that another stream must send.
 	Redispatched
@@ -124,8 +124,8 @@ type Fault struct {
 	Class Class
 	Err   error
 	At    time.Time // of a refusal: when it was received
-	// Deliberate is set for Refused if the peer says so of the data: it is no failure of the
-	// peer, and no limit.
+	// Deliberate is set for Refused if the peer refuses the data itself, and did not just fail
+	// or reach a limit.
 	Deliberate bool
 }
 

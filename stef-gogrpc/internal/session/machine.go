@@ -135,13 +135,13 @@ func (m *Machine) Opened(s, previous *Stream, now time.Time, out *Decisions) (re
 	return regular, m.forced
 }
 
-// Refused reports whether the peer refused to open a stream at the last attempt. It does not
-// report streams that the peer accepted and then refused: opening one is no news about it.
+// Refused reports whether the peer refused to open a stream at the last attempt. It is false
+// for a peer that accepts streams and then refuses them: opening another one proves nothing.
 func (m *Machine) Refused() bool { return m.refused != nil && m.empty == 0 }
 
-// OpenFailed records a failed attempt to open a stream, and returns the number of
-// live streams. refusal is set if waiting rarely cures the reason; then batches do
-// not wait if there is no live stream.
+// OpenFailed records a failed attempt to open a stream, and returns the number of live streams.
+// refusal is nil if waiting may help. Otherwise, batches do not wait while there is no live
+// stream (see also refusedEmpty).
 func (m *Machine) OpenFailed(refusal *Fault, now time.Time, out *Decisions) (live int) {
 	m.refused = nil
 	switch {
