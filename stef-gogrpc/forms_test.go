@@ -56,7 +56,6 @@ func TestOlderCompactLogs(t *testing.T) {
 // firstCompactMetrics are the fields of the first version of the compact form of metrics.
 var firstCompactMetrics = schema.WireSchema{8, 1, 8, 7, 4, 4, 5, 5, 5, 5, 9, 2, 3, 2, 5, 2, 6}
 
-// TestFirstCompactMetrics is like TestOlderCompactLogs, but for metrics.
 func TestFirstCompactMetrics(t *testing.T) {
 	newest := otelstef.MetricsCompactRoot()
 	first, err := schema.Cut(newest, firstCompactMetrics)

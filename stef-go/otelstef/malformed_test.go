@@ -63,7 +63,7 @@ func TestFlippedBits(t *testing.T) {
 	})
 }
 
-// drain reads a stream to its end or an error and returns the records.
+// drain reads a stream to its end or an error and returns the number of records.
 func drain(root *steftest.Root, stream []byte, options ...stef.ReaderOption) (records uint64, err error) {
 	r, err := root.NewReader(bytes.NewReader(stream), options...)
 	if err != nil {

@@ -79,8 +79,7 @@ func TestIdleMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkIdle reports the memory that an open and idle stream holds as
-// live-B/op.
+// BenchmarkIdle reports, as live-B/op, the memory that an open and idle stream holds.
 func BenchmarkIdle(b *testing.B) {
 	for name, open := range idleStreams(b) {
 		b.Run(name, func(b *testing.B) {

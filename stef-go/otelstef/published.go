@@ -12,8 +12,8 @@ import (
 // flags of points, and entity references.
 func PublishedMetrics() stef.WriterOption { return stef.WithSchema(MetricsBaseSchema()) }
 
-// PublishedSpans is PublishedMetrics for spans. It omits dropped event and link counts
-// and entity references. Programs must set ids of spans and links as lower-case
+// PublishedSpans is PublishedMetrics for spans. It omits the counts of dropped events and
+// links, and entity references. Programs must set ids of spans and links as lower-case
 // hexadecimal text, of 32 characters for traces and 16 for spans.
 func PublishedSpans() stef.WriterOption { return stef.WithSchema(SpansBaseSchema()) }
 

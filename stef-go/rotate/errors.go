@@ -13,7 +13,6 @@ import (
 // ErrClosed is the error of calling a closed Writer.
 var ErrClosed = errors.New("rotate: writer is closed")
 
-// errRemoved means that another process removed or renamed the file.
 var errRemoved = errors.New("the file was removed or renamed")
 
 // Error reports a fault of the file system or of the stream in a file.

@@ -364,7 +364,6 @@ func (c *comparison) otherEnum(where string, old, new *Enum) {
 	}
 }
 
-// values returns the numbers by name and the names by number.
 func (e *Enum) values() (numbers map[string]uint64, names map[uint64]string) {
 	numbers, names = map[string]uint64{}, map[uint64]string{}
 	for _, v := range e.Values {
