@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the figures of the report into the sentences of the READMEs that have others")
 
-// words is a value of a sentence that is not a single figure, such as a list of sets with their
-// figures. The text that follows it in the sentence must not occur in the value.
+// words marks a value of a sentence that is more than one figure, such as a list of sets with
+// their figures. The value must not contain the text that follows it in the sentence.
 type words string
 
 // failer is the part of testing.TB that a page needs.
@@ -74,8 +74,8 @@ func anyFigure(value string) string {
 	return b.String() + literal(value[at:])
 }
 
-// form returns a pattern that matches a sentence with any figures and has a group for each
-// value. It also returns the values, formatted as in the sentence.
+// form returns a pattern that matches the sentence whatever its figures are. The pattern has
+// one group for each value. form also returns the values as they are formatted in the sentence.
 func form(sentence string, values []any) (*regexp.Regexp, []string) {
 	var expr strings.Builder
 	var wanted []string
@@ -139,8 +139,9 @@ func (p *page) compare(t failer, write bool, sentence string, values ...any) {
 	}
 }
 
-// holds checks that the page has a sentence, and that the results confirm it, which is
-// condition. -update cannot repair this: if the condition is false, write another sentence.
+// holds checks that the page has a sentence without figures. condition says whether the results
+// confirm the sentence. -update cannot repair this: if condition is false, write another
+// sentence.
 func (p *page) holds(t failer, condition bool, sentence string) {
 	t.Helper()
 	m := regexp.MustCompile(literal(sentence)).FindStringIndex(p.text)
@@ -162,9 +163,9 @@ var (
 	decimal   = regexp.MustCompile(`\bv?\d+\.\d+(?:\.\d+)*`)
 )
 
-// unchecked returns the figures with a decimal point that no sentence covers, except figures in
-// code and in blocks that the report writes: all of them, or those of the paragraphs that cite
-// results.
+// unchecked returns the figures with a decimal point that no checked sentence contains. With
+// all it searches the whole page, otherwise the paragraphs that cite results. It skips code,
+// blocks that the report writes, and the sentences and tables in elsewhere.
 func (p *page) unchecked(all bool, elsewhere []string) []string {
 	covered := make([]bool, len(p.text))
 	mark := func(from, to int) {
@@ -245,7 +246,7 @@ func TestSays(t *testing.T) {
 	require.Contains(t, failed[0], "A.md:4: no longer true by the results")
 }
 
-// TestUnchecked checks which figures are found that no sentence covers.
+// TestUnchecked checks which figures unchecked returns.
 func TestUnchecked(t *testing.T) {
 	p := &page{file: "A.md", text: "Here 1.5 of v1.2 and 1.26.8, `0.7`.\n\n- [list](results/a.csv): 2.5\n  and 3.5\n- 4.5\n<!-- begin x (written by make report) -->\n5.5\n<!-- end x -->\n\n```sh\n6.5\n```\n"}
 	require.Equal(t, []string{"A.md:1: 1.5", "A.md:3: 2.5", "A.md:4: 3.5", "A.md:5: 4.5"}, p.unchecked(true, nil))

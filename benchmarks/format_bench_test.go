@@ -33,8 +33,8 @@ type cut struct {
 	batches []otlpfile.Batch
 }
 
-// cuts are one batch, batches of a size that exporters use, and natural
-// batches.
+// cuts returns a set as one batch, in batches of a size that exporters use, and in the batches
+// in which it was recorded.
 func cuts(set *dataset.Set) []cut {
 	list := []cut{{"one", []otlpfile.Batch{set.Whole()}}, {"1024", set.Batches(1024)}}
 	if len(set.Parts) > 1 {

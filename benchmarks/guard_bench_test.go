@@ -47,8 +47,8 @@ func BenchmarkGuard(b *testing.B) {
 	}
 }
 
-// BenchmarkGuardAges is also compared by make guard: exporters and receivers of
-// the recordings at the start of a stream and in its steady state.
+// BenchmarkGuardAges is also compared by make guard. It converts each recording from and to
+// pdata, at the start of a stream and in its steady state.
 func BenchmarkGuardAges(b *testing.B) {
 	for _, ref := range dataset.Recorded() {
 		set := ref.Load(b).HeadItems(4096)

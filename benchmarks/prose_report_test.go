@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/benchmarks/study"
 )
 
-// elsewhere are sentences, and beginnings of tables, whose figures no result file holds. The pages say how and when
-// they were measured.
+// elsewhere lists sentences, and beginnings of tables, whose figures are in no result file. The
+// pages say how and when these figures were measured.
 var elsewhere = []string{
 	"a stream in the compact form has 0.31 to 0.89 times its bytes",                                                                                               // TestOneContext
 	"A stream with zstd keeps 1.7 MiB at the writer as long as frames are small, then 2.7 MiB, and 1.5 MiB at the reader, at level `best` 35.5 MiB at the writer", // a benchmark that docs/compact-form.md names

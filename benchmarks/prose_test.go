@@ -95,7 +95,7 @@ func table(t *testing.T, name string) figures {
 	return rows
 }
 
-// where returns the rows whose columns have these values, in pairs.
+// where returns the rows with the given values. pairs alternates names of columns and values.
 func (f figures) where(pairs ...string) figures {
 	var rows figures
 	for _, row := range f {

@@ -78,7 +78,8 @@ func TestLatenciesMatchCSV(t *testing.T) {
 	}
 }
 
-// match requires that a file is as it would be drawn, or writes it.
+// match fails if a file differs from what would be drawn. With -redraw it writes the file
+// instead.
 func match(t *testing.T, file string, is, wanted []byte) {
 	t.Helper()
 	if *redraw {

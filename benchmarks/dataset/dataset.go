@@ -292,10 +292,9 @@ func folder(tb testing.TB) string {
 	return dir
 }
 
-// Main runs the tests of a package. If benchmarks run, it prints the sets that -bench
-// chooses first. It fails if -bench chooses a set that does not exist, or if -bench is similar
-// to the name of a benchmark. It ignores all other names, because other packages may have
-// benchmarks with these names.
+// Main runs the tests of a package. If benchmarks run, it first prints the sets that -bench
+// selects. It fails if no set matches, or if -bench misspells the name of a benchmark. It
+// ignores other unknown names, because other packages may have benchmarks with these names.
 func Main(m *testing.M) int {
 	if !flag.Parsed() {
 		flag.Parse()

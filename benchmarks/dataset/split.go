@@ -145,8 +145,8 @@ func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
 	}
 }
 
-// pointsOf counts the points of a metric. open sets another metric to the same
-// type, and add copies a point to it.
+// pointsOf returns the number of points of m. It also returns open, which sets the type of
+// another metric to that of m and returns a function that copies the i-th point of m to it.
 func pointsOf(m pmetric.Metric) (points int, open func(to pmetric.Metric) (add func(i int))) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:

@@ -60,7 +60,7 @@ func (e *arrowEncoder) EncodeNative(n Native) ([]byte, error) {
 	return e.out.Bytes(), err
 }
 
-// Close ends the stream. It discards the end of the stream and any error.
+// Close ends the stream. It discards the bytes that end the stream, and any error.
 func (e *arrowEncoder) Close() {
 	_ = e.w.Close()
 	e.builder.Release()

@@ -129,8 +129,8 @@ func (same) Begin()                                   {}
 func (same) Compress(message []byte) ([]byte, error)  { return message, nil }
 func (same) Decompress(packed []byte) ([]byte, error) { return packed, nil }
 
-// snappyEnd writes blocks of snappy, as the Collector's gRPC codec does within
-// its frames.
+// snappyEnd uses the snappy block format. The Collector's gRPC codec puts such blocks into
+// frames.
 type snappyEnd struct{ out []byte }
 
 func (z *snappyEnd) Begin() {}

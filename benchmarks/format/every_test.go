@@ -42,8 +42,8 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// withoutSigns returns the batches with unsigned zeros in the fields in which OTLP
-// drops the sign of zero.
+// withoutSigns returns the batches with 0 instead of -0 in the fields in which OTLP drops the
+// sign of zero.
 func withoutSigns(batches []otlpfile.Batch) []otlpfile.Batch {
 	var all []otlpfile.Batch
 	for _, b := range batches {
@@ -220,8 +220,8 @@ var (
 // of returns the n-th value, starting again after the last one.
 func of[T any](values []T, n int) T { return values[n%len(values)] }
 
-// everyValue sets v to the n-th of all kinds of values. Lists and maps are
-// nested only once.
+// everyValue sets v to a value that depends on n, so that successive n give all types and all
+// special values. Lists and maps are nested at most two deep.
 func everyValue(v pcommon.Value, n int) { everyValueIn(v, n, 2) }
 
 func everyValueIn(v pcommon.Value, n, depth int) {

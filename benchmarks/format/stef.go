@@ -25,8 +25,8 @@ import (
 // zstd that the exporter selects for it.
 func STEF(order Order) Format { return stefFormat{order: order, compact: true} }
 
-// STEFFull is STEF in the full schema, whose fields hold the values of the items
-// themselves. A Go program that writes records uses it.
+// STEFFull is STEF in the full schema, in which each record holds all values of an item. Go
+// programs that write records use it.
 func STEFFull(order Order) Format { return stefFormat{order: order} }
 
 // STEFAt is STEF with a level of zstd, and with or without templates of logs.
@@ -153,8 +153,8 @@ type stefEncoder[N any] struct {
 	// sent is set when out holds a message that was already returned. Before
 	// that out holds the headers, which are sent with the first message.
 	sent bool
-	// full writes the prepared records of a compact format: records hold plain values,
-	// and only the converters of pdata create the compact form.
+	// full encodes prepared records if the format is compact: the records are in the full
+	// schema, and only the converters from pdata create the compact form.
 	full Encoder
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// metricGroups is the in-memory form of a program that works with metric
-// records: shared values, and the points of one series after another.
+// metricGroups holds metrics as a program that works with records might: one group for each
+// series, with shared values and the points of the series.
 type metricGroups struct{ groups []*metricGroup }
 
 type metricGroup struct {

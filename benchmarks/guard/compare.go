@@ -37,9 +37,9 @@ func (c change) delta() float64 {
 // many figures, so one in twenty would be too high.
 const unlikely = 0.01
 
-// tolerance is the accepted loss of the median for each unit. Bytes of streams
-// and numbers of allocations hardly vary; allocated bytes depend on when pools
-// are emptied.
+// tolerance returns the relative deterioration of the median that is accepted for a unit. Bytes
+// of streams and numbers of allocations hardly vary; allocated bytes depend on when pools are
+// emptied.
 func tolerance(unit string, time float64) float64 {
 	switch unit {
 	case "B/item":

@@ -51,7 +51,7 @@ func TestCompare(t *testing.T) {
 	f(errWorse, "Guard/x: allocations +33.3 %", same, ten(t, 1000, "64.5 B/item 4 allocs/op"))
 }
 
-// TestControl checks the report when a figure differs that cannot have changed.
+// TestControl checks that the report blames a busy machine if the figures of OTLP differ.
 func TestControl(t *testing.T) {
 	var base, head []string
 	for i := range 10 {

@@ -65,8 +65,7 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 	runs := make([]int, len(ops))
 	for i, op := range ops {
 		results[i].Op = op
-		// The first run fills caches and pools. If it is short, the duration of the second run
-		// counts.
+		// The first run fills caches and pools. If it is short, a second run is timed instead.
 		var took time.Duration
 		for range 2 {
 			turn, err := take(op, 1, clock)

@@ -84,7 +84,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// checkArguments refuses words without a flag, which the flag package ignores, and heaps of a negative size.
+// checkArguments returns an error if there are arguments after the flags, which the flag
+// package ignores, or if the ballast is negative.
 func checkArguments(words []string, ballastMiB int) error {
 	if len(words) > 0 {
 		return fmt.Errorf("%q is the value of no flag; write, for example, -level best", words[0])

@@ -19,8 +19,7 @@ import (
 type Age string
 
 const (
-	// First measures the first batch of a stream: batches from the whole set,
-	// each in its own stream.
+	// First sends several batches of the set, each in a new stream, and measures them.
 	First Age = "first batch"
 	// Steady sends the first half of the set and measures the second half.
 	Steady Age = "steady"
@@ -37,7 +36,7 @@ const (
 	// is split into at least minBatches batches.
 	maxBatch   = 8192
 	minBatches = 16
-	// A round has at least roundItems items or roundPasses passes.
+	// A round ends after roundItems items or roundPasses passes, whichever is reached first.
 	roundItems  = 20_000
 	roundPasses = 8
 	// firsts is the number of streams in a pass over first batches.

@@ -65,7 +65,7 @@ func (r *Result) median(v Variant, of func(Cost) float64) float64 {
 	return measure.Median(values)
 }
 
-// Speed returns how many times as many items STEF moves per CPU second: the
+// Speed returns the ratio of items per CPU second of STEF to those of another variant: the
 // median of the ratios within a round.
 func (r *Result) Speed(than Variant) float64 {
 	var ratios []float64

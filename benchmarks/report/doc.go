@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report writes results: tables as text, CSV and in the format of Go
-// benchmarks, charts as PNG, and HTML pages with both that load no external
-// resources.
+// benchmarks, charts as PNG, and HTML pages with tables and charts. The pages load
+// no external resources.
 //
 //	page := &report.Page{Name: "size", Title: "Size"}
 //	page.Add(report.Prose("..."), table, chart)

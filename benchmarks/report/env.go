@@ -35,8 +35,8 @@ var shown = []string{
 	"github.com/apache/arrow-go/v18",
 }
 
-// NewEnv describes this process. The text of go.mod has the versions. They are
-// the built ones, because go.mod lists all modules.
+// NewEnv describes this process. It reads the versions of modules from goMod, the text of
+// go.mod, which lists all modules of the build.
 func NewEnv(goMod []byte, command, data string) Env {
 	return Env{
 		Machine:  machine(),
@@ -63,7 +63,7 @@ func machine() string {
 	return name
 }
 
-// field returns a value of a file of lines with colons, or "".
+// field returns the value of a key in a file of "key: value" lines, or "".
 func field(file, key string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

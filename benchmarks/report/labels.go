@@ -150,8 +150,8 @@ func boxAt(p, size vg.Point) vg.Rectangle {
 	return vg.Rectangle{Min: vg.Point{X: p.X - size.X/2, Y: p.Y - size.Y/2}, Max: vg.Point{X: p.X + size.X/2, Y: p.Y + size.Y/2}}
 }
 
-// place returns the place of a text of a size near a point: the nearest one that overlaps
-// nothing, else the nearest one that overlaps lines only, else one beside the point.
+// place returns the rectangle for a label of this size near p: the nearest one that overlaps
+// nothing, else the nearest one that overlaps only lines, else one to the right of p.
 func place(p, size vg.Point, within vg.Rectangle, taken, lines []vg.Rectangle) vg.Rectangle {
 	const directions, steps = 24, 25
 	for _, avoid := range [][]vg.Rectangle{slices.Concat(taken, lines), taken} {

@@ -131,8 +131,8 @@ func (r *Report) extras(p *Page, part Part) error {
 	return nil
 }
 
-// benchHead is the environment as header lines, which benchstat uses to group
-// results or ignores.
+// benchHead returns the environment as header lines. benchstat groups results by some of them
+// and ignores the others.
 func (r *Report) benchHead(p *Page) string {
 	var b strings.Builder
 	for _, line := range r.env(p).Lines() {
@@ -216,7 +216,7 @@ type cellView struct {
 	Long bool
 }
 
-// longText is the number of characters of a cell that stay on one line.
+// longText is the maximum length of cells that are not broken into lines, in characters.
 const longText = 32
 
 type chartView struct {

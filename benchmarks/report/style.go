@@ -77,7 +77,8 @@ func stylesOf(series []Series) []style {
 	return styles
 }
 
-// lighter returns the colour of the bars of the nth series of a colour.
+// lighter returns c after n steps towards white. The n-th series of a colour has bars of
+// lighter(c, n).
 func lighter(c color.RGBA, n int) color.RGBA {
 	for range n {
 		mix := func(v uint8) uint8 { return uint8((3*int(v) + 2*0xff) / 5) }

@@ -52,7 +52,8 @@ func tickLabel(v float64) string {
 type logTicks struct{}
 
 func (logTicks) Ticks(least, most float64) []plot.Tick {
-	// Below 1, plot begins above the smallest value: it rounds towards 1.
+	// plot omits the labels just above least if least is below 1, because it rounds the
+	// exponent towards 0, so begin a decade lower.
 	ticks := plot.LogTicks{Prec: -1}.Ticks(least/10, most)
 	narrow := math.Log10(most/least) <= 4
 	for i, t := range ticks {

@@ -116,8 +116,8 @@ const (
 	metricSampled    = "otelcol_processor_tail_sampling_global_count_traces_sampled"
 )
 
-// itemsOf returns the key of a metric of items for a component and its successful
-// calls.
+// itemsOf returns the key in the result of scrape for the items that a component handled with
+// success. metric is one of the metrics of items.
 func itemsOf(metric, component string) string { return metric + "/" + component + "/success" }
 
 // label returns the value of a label in the text of a series.
@@ -127,8 +127,8 @@ func label(series, name string) string {
 	return value
 }
 
-// scrape returns the sums of all series of each metric, and of each component and
-// outcome for the metrics of items.
+// scrape returns the sum of all series of each metric. Metrics of items have a separate sum for
+// each component and outcome: see itemsOf.
 func scrape(url string) (map[string]float64, error) {
 	client := http.Client{Timeout: 5 * time.Second}
 	response, err := client.Get(url)

@@ -21,7 +21,8 @@ const (
 	spansOf          = servicesPerTrace * spansPerService
 )
 
-// part are the spans of one service in one trace. Its spans have numbers.
+// part is the spans that one service reports for one trace. It has only numbers; batch creates
+// the spans.
 type part struct {
 	due     time.Time
 	trace   int
@@ -63,8 +64,8 @@ func (l *load) begin(now time.Time) {
 	l.traces++
 }
 
-// batch returns the spans that are due, up to a number of parts. Without a time limit
-// all spans are due.
+// batch returns the spans that are due at the time now, and their number. It returns those of
+// at most `most` parts.
 func (l *load) batch(now time.Time, most int) (ptrace.Traces, int) {
 	td := ptrace.NewTraces()
 	services := map[int]ptrace.SpanSlice{}

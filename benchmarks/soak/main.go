@@ -152,8 +152,8 @@ func charts(name string, samples []row) []*report.Chart {
 	}
 }
 
-// points returns a column over time. Of neighbouring samples that are merged, the largest value
-// is kept.
+// points returns the values of a column over time. If there are more than maxPoints samples, it
+// merges neighbours and keeps the largest value of them.
 func points(samples []row, process, column string) (all []report.Point) {
 	var own []row
 	for _, s := range samples {

@@ -47,7 +47,7 @@ type Aged struct {
 // firstBatches is the number of streams in a run of First.
 const firstBatches = 8
 
-// NewAged prepares a format, a compression and the parts of a set.
+// NewAged selects the batches of a set for the age, and encodes them.
 func NewAged(f format.Format, c format.Compression, age Age, set *dataset.Set) (*Aged, error) {
 	parts := set.Parts
 	if len(parts) < 2 {
@@ -96,7 +96,7 @@ func (a *Aged) messages(batches []otlpfile.Batch) ([][]byte, error) {
 	return all, nil
 }
 
-// bothEnds is the operation of callers of open that need both ends of a stream.
+// bothEnds makes open set up both ends of a stream.
 const bothEnds = ""
 
 // open begins a stream. It sets up only the end that the operation needs. Stateless

@@ -41,7 +41,8 @@ type Page struct {
 	Name, Title string
 	// Data says what a page measures if it does not measure the sets.
 	Data string
-	// Copied is the command of a study in docs/studies that the page shows.
+	// Copied is the command that reproduces the page, if it is a copy of a page in
+	// docs/studies.
 	Copied string
 }
 

@@ -116,7 +116,8 @@ func (f *Figures) timeRule(operation, what string) string {
 		get("STEF ordered"), get("STEF sorted"), get("Arrow IPC"), get("Parquet ordered"))
 }
 
-// timesRule says how much of the sets the sentences about CPU before it are of.
+// timesRule says which part of each set was measured for the sentences about CPU, or returns ""
+// if all of it was.
 func (c *Context) timesRule() string {
 	if c.Full || len(c.Figures.Times) == 0 {
 		return ""

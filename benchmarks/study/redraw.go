@@ -86,7 +86,7 @@ func (f *Figures) readLatencies(rows []map[string]string) error {
 	return nil
 }
 
-// ReadTable returns the rows of a table of a report, each by the names of its columns.
+// ReadTable reads a table of a report. Each row maps the names of columns to values.
 func ReadTable(folder, name string) ([]map[string]string, error) {
 	file, err := os.Open(filepath.Join(folder, name+".csv"))
 	if err != nil {

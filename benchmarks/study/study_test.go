@@ -46,8 +46,8 @@ func TestPublished(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestColumns checks that the columns of a stream add up to its size, except
-// for heads.
+// TestColumns checks that the columns of a stream add up to its size without headers, which are
+// at most a quarter of it.
 func TestColumns(t *testing.T) {
 	for _, ref := range dataset.Bundled() {
 		set := ref.First(20).Load(t)
@@ -72,9 +72,9 @@ func TestSizes(t *testing.T) {
 	require.True(t, math.IsNaN(Sizes{}.of(format.Own)))
 }
 
-// TestOneContext compares streams in the compact form with OTLP in one zstd context, which is
-// the smallest form of OTLP with zstd: with the batches that the programs sent, and with
-// batches of 8,192 items.
+// TestOneContext checks that streams in the compact form are smaller than OTLP in one zstd
+// context, the smallest form of OTLP with zstd. It checks this for the batches that the
+// programs sent, and for batches of 8,192 items.
 func TestOneContext(t *testing.T) {
 	refs := dataset.Refs(t)
 	t.Log("data: " + dataset.Line(refs))
