@@ -291,8 +291,8 @@ func TestStudiesHavePages(t *testing.T) {
 	}
 }
 
-// TestTimedOperations checks that only formats with a native form are timed with it, and
-// the reference implementation only with what it does itself.
+// TestTimedOperations checks that Otel Arrow is timed only from and to pdata, and the reference
+// implementation only in the operations that it implements itself.
 func TestTimedOperations(t *testing.T) {
 	both := []string{SerializeFromPdata, DeserializeToPdata}
 	for _, signal := range otlpfile.Signals() {

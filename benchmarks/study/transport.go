@@ -77,10 +77,10 @@ func way(c transport.Config) string {
 // patience is the time limit of a run. A run that exceeds it counts as blocked.
 const patience = 5 * time.Minute
 
-// longTrip is a round trip time. From this time on, a run sends the batches in
-// laps with new ids and times, and lasts for several round trips. Without laps, the wait for
-// the last answers would dominate. All batches together are larger than the compression window
-// of STEF.
+// longTrip is the shortest round trip that is long: with it or a longer one, a run sends the
+// batches in laps with new ids and times, and lasts for several round trips. Without laps, the
+// wait for the last answers would dominate. All batches together are larger than the
+// compression window of STEF.
 const longTrip = 20 * time.Millisecond
 
 // lasting returns the duration of a run, or 0 to send each batch once.
@@ -94,7 +94,8 @@ func (c *Context) lasting(trip time.Duration) time.Duration {
 	return max(600*time.Millisecond, 5*trip)
 }
 
-// A row without a long round trip has at least rowCPU of CPU time, in at most mostRounds.
+// A configuration with a round trip below longTrip runs until its runs have used rowCPU of CPU
+// time, but at most mostRounds times.
 const (
 	rowCPU     = time.Second
 	mostRounds = 20

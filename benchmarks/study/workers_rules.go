@@ -12,9 +12,9 @@ import (
 	"github.com/otelstef/stef/benchmarks/transport"
 )
 
-// rules are at the end of the page of the worker sweep: what to use when,
-// derived from its figures. The first ones are the most important and are for
-// the guide.
+// rules returns the sentences at the end of the page of the worker sweep. They say which
+// setting to use when, and are derived from the figures of the page. The most important ones
+// are first, and are also in the guide.
 func (c *Context) rules(p sweepPlan) []string {
 	rules := []string{
 		c.compressRule(p, transport.OTLP), c.compressRule(p, transport.STEF),
@@ -84,7 +84,7 @@ func (c *Context) workersRule(p sweepPlan) string {
 	return "Workers: without latency, " + plateau + ", reach nine tenths of the best throughput of OTLP. More of them wait for processors; with latency, more requests under way are what fills the link."
 }
 
-// plateauShare is the share of the best throughput that is a plateau.
+// plateauShare is the minimum throughput of settings on the plateau, relative to the best.
 const plateauShare = 0.9
 
 // noisy reports whether the spread of the best setting hides the edge of a plateau.
@@ -111,8 +111,8 @@ func (c *Context) requestsRule(p sweepPlan) string {
 		near.itemsPerSecond()*far.Seconds()*near.bytesPerItem()/(1<<20))
 }
 
-// fastestRule names the setting with the highest throughput at a round trip,
-// and the best of OTLP, if it is faster than all others by more than the spread.
+// fastestRule names the setting with the highest throughput at a round trip, and the fastest
+// setting of OTLP. It returns "" if another setting is as fast within the spread.
 func (c *Context) fastestRule(trip time.Duration) string {
 	var best, otlp RunFigure
 	for _, f := range c.Figures.Runs {

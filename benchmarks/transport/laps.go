@@ -21,11 +21,11 @@ type lap struct {
 	seed  uint64
 }
 
-// laps returns the source of a run that lasts for a time. The batches are
-// copies, made before the clock starts. Each stream of STEF has copies of its
-// own, so it sees a batch again only after all others, when it has left the
-// compression window. Requests of OTLP have no state, so their clients share the
-// copies. Equal seeds in a lap keep the references between batches.
+// laps returns the source of a run with a time limit. It sends copies of the batches again and
+// again, with new ids and times. The copies are made before the clock starts. Each stream of
+// STEF has its own copies, so all others are sent before a batch is sent again, and it has left
+// the compression window by then. OTLP requests have no state, so clients share copies. Batches
+// of one lap have the same seed, which keeps the references between them.
 func laps(batches []otlpfile.Batch, c Config) source {
 	length := duration(batches)
 	copies := 1

@@ -20,9 +20,9 @@ import (
 // raw is a message as bytes.
 type raw []byte
 
-// rawCodec passes messages as bytes, so that they are deserialised where the
-// server's workers are counted. An empty answer is a valid OTLP answer that
-// reports success.
+// rawCodec passes requests on as bytes, so that the handler deserialises them on one of the
+// counted workers. It answers with no bytes, which is a valid OTLP response that reports
+// success.
 type rawCodec struct{}
 
 var _ encoding.CodecV2 = rawCodec{}

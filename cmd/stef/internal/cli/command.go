@@ -37,8 +37,8 @@ func completef(format string, args ...any) error {
 // command is one of the commands.
 type command struct {
 	name string
-	// usage is the command line, summary a line for the list of commands and
-	// help the text of stef help.
+	// usage is the syntax of the command, summary is its line in the list of commands, and help
+	// is the text of stef help.
 	usage, summary, help string
 	// misnamed contains advice about flags that do not exist, by their names.
 	misnamed map[string]string
@@ -144,8 +144,8 @@ func (c *command) flags() (*flag.FlagSet, func(*Env, []string) error) {
 	return flags, c.define(flags)
 }
 
-// parse accepts flags before, between and after the other arguments, and none
-// after "--".
+// parse accepts flags before, between and after the other arguments. Everything after "--" is
+// an argument.
 func parse(flags *flag.FlagSet, args []string) ([]string, error) {
 	var rest []string
 	for {
@@ -168,7 +168,8 @@ func write(w io.Writer, text string) error {
 	return err
 }
 
-// standardInput says how to name standard input instead of a missing argument.
+// standardInput returns text for the error of a missing argument: that - is standard input, if
+// the argument can be that.
 func standardInput(name string) string {
 	if name == "FILE" || name == "IN" {
 		return "; - is standard input"

@@ -156,7 +156,8 @@ func TestFormsAreExplained(t *testing.T) {
 	}
 }
 
-// Streams in the compact form that are cut or damaged, and sources that fail.
+// TestFormsDamaged reads truncated and damaged streams in the compact form, and sources that
+// fail.
 func TestFormsDamaged(t *testing.T) {
 	compact := metrics(t, otelstef.CompactMetrics())
 	whole, _ := mustRun(t, compact, "cat", "-")

@@ -263,8 +263,8 @@ type done struct {
 	plain bool // whether the stream is not compressed
 }
 
-// one converts a file. With skipEmpty, the caller must commit the output, if there are
-// items, and print the summary.
+// one converts a file. With skipEmpty it neither commits the output nor prints the summary; the
+// caller must do both if there are items.
 func (c *conversion) one(env *Env, o convert.Options, inName, outName string, skipEmpty bool) (*done, error) {
 	if env.Screen && outName == "-" && o.To != convert.OTLPJSON {
 		return nil, usagef("%s is a binary format, and standard output is a terminal: name a file or redirect the output", cmp.Or(o.To, convert.STEF))
@@ -364,7 +364,8 @@ func closing(w io.Writer, res *convert.Result, took time.Duration) {
 	fmt.Fprintf(w, "%s in %s%s\n", items(res.Items, res.Root.Signal), figure.Seconds(took), ofColumn(res))
 }
 
-// ofColumn says how many items of tables are in the column otlp.
+// ofColumn returns text that says how many items were read from the column otlp of a table, and
+// how many were written to it.
 func ofColumn(res *convert.Result) (note string) {
 	if res.FromOTLP > 0 {
 		note = fmt.Sprintf("; %s of them from the column otlp", figure.Grouped(res.FromOTLP))

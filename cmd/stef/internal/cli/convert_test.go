@@ -107,8 +107,8 @@ func TestConvertChecksums(t *testing.T) {
 	require.Greater(t, noticed, 250)
 }
 
-// TestRepairChecksums changes bytes of a file with checksums: repair keeps no frame with
-// other records, and its output reads to its end.
+// TestRepairChecksums changes bytes of a file with checksums. repair must not keep a frame with
+// changed records, and its output must be readable to the end.
 func TestRepairChecksums(t *testing.T) {
 	dir, recording := folder(t)
 	file := filepath.Join(dir, "checked.stef")

@@ -154,7 +154,8 @@ func TestShortCuts(t *testing.T) {
 				require.Contains(t, stderr, "; what is whole before that was converted\n")
 				kept, _ = mustRun(t, nil, "cat", strings.ReplaceAll(args[len(args)-1], "{signal}", "traces"))
 				require.Equal(t, records, strings.Count(kept, "\n"), args)
-				// The summary counts only what was converted: it is that of the whole part alone.
+				// The summary counts only what was converted, so it equals that of a file of
+				// the whole messages.
 				plain := files[strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")]
 				if counted := input.FindStringSubmatch(stderr); counted != nil && !strings.Contains(name, "each message") {
 					n, err := strconv.Atoi(strings.ReplaceAll(counted[2], ",", ""))

@@ -96,7 +96,7 @@ func TestMistakesOfContent(t *testing.T) {
 	require.Regexp(t, `plain.stef is [0-9.]+ times that and is not compressed\n`, stderr)
 }
 
-// The summary of replay counts what was sent, and there is none if nothing was.
+// The summary of replay counts what was sent. If nothing was sent, replay prints no summary.
 func TestReplaySummary(t *testing.T) {
 	m := newMistakes(t)
 	code, _, stderr := run(nil, "replay", "--endpoint", freeAddress(t), "--retries", "0", "--rate", "max", m.json)

@@ -98,8 +98,8 @@ func TestMalformedVectors(t *testing.T) {
 				args = append(args, "-")
 			}
 			code, _, stderr := run(nil, args...)
-			// Without --root, the right root may be found where the vector
-			// expects a wrong one.
+			// Some vectors need a wrong root to fail. Without --root, the command may find the
+			// right one and succeed.
 			if v.Expect == "error" && args[1] == "--root" {
 				require.NotZero(t, code, "%v", args)
 			}

@@ -52,7 +52,7 @@ func (c *conversion) overwrite(inNames []string, outName string) error {
 	return existsError(outName)
 }
 
-// lastName is the error of an output that exists and may be meant as an input.
+// lastName returns the error for an OUT that exists: the user may have meant it as an input.
 func lastName(outName string) error {
 	return completef("the last name, %s, is OUT, and it exists. If it is an input, add a name for the output; --force replaces it", outName)
 }
@@ -120,7 +120,7 @@ func create(env *Env, inName, outName string) (*file.Output, error) {
 	return env.Temps.Create(outName, env.Stdout)
 }
 
-// streamName returns a name for a stream that is made of an input.
+// streamName returns a file name to suggest for a stream converted from an input.
 func streamName(inName string) string {
 	if inName == "-" {
 		return "telemetry.stef"
@@ -134,7 +134,7 @@ func streamName(inName string) string {
 
 var placeholder = regexp.MustCompile(`\{[A-Za-z_]*\}`)
 
-// checkMarks refuses placeholders in the name of OUT that do not exist.
+// checkMarks returns an error if the name of OUT has a placeholder other than {signal}.
 func checkMarks(outName string) error {
 	for _, mark := range placeholder.FindAllString(outName, -1) {
 		if mark != convert.SignalMark {

@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// notHTTP1 is the answer to exporters of OTLP over HTTP, from a recorder at an address. The
-// setting has no effect on programs that create their exporter themselves.
+// notHTTP1 is the text of the answer to OTLP over HTTP, for a recorder that listens at an
+// address. It names two remedies, because the variable has no effect on programs that create
+// their exporter.
 func notHTTP1(at net.Addr) string {
 	port := ""
 	if tcp, ok := at.(*net.TCPAddr); ok {

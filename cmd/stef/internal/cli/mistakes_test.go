@@ -152,8 +152,8 @@ func TestConcatenatedPacked(t *testing.T) {
 	}
 }
 
-// With {signal}, only the output names of signals in the file are checked, and an error leaves
-// no output file.
+// With {signal}, only output files of signals that the input has are checked. After an error no
+// output file remains.
 func TestEachOrNone(t *testing.T) {
 	m := newMistakes(t)
 	three := m.file("three.json", []byte(`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"a","gauge":{"dataPoints":[{"asInt":"1"}]}}]}]}]}`+"\n"+
@@ -264,7 +264,7 @@ func TestMixedParts(t *testing.T) {
 	damaged[len(damaged)-1] ^= 0x80
 	want := fmt.Sprintf("damaged.parts: otlp-parts logs part 2, byte %d: the message ends inside a varint: unexpected EOF", len(traces+logs)-1)
 	m.fails(cli.ExitData, want, "convert", "--signal", "traces", m.file("damaged.parts", damaged), out)
-	// With --skip as well: the part is damaged, the file is not cut.
+	// --skip does not change this, because the part is damaged and the file is not cut.
 	want += "; --skip omits items that cannot be converted, not damaged parts"
 	for _, name := range []string{"out.stef", "out.parquet", "out.json"} {
 		m.fails(cli.ExitData, want, "convert", "--skip", "--signal", "traces", m.path("damaged.parts"), m.path(name))

@@ -47,8 +47,8 @@ type opener struct {
 
 	roots stream.List
 	only  *stream.Root
-	// announced has the roots of --base for which a warning named a file that announces its
-	// schema. Among many files, one warning is enough.
+	// announced has the roots of --base about which a warning was printed, because a file
+	// announces its schema. One warning for each root is enough.
 	announced map[string]bool
 }
 

@@ -271,7 +271,8 @@ func TestRepairAdviceHasFlags(t *testing.T) {
 	require.Equal(t, cli.ExitLost, code, stderr)
 }
 
-// Cat prints zeros with --zeros, so that tables of its lines have no unknown values for them.
+// With --zeros, cat also prints fields that are zero. Without it, programs that load the lines
+// into tables would take them as missing.
 func TestZeros(t *testing.T) {
 	schema := filepath.Join(t.TempDir(), "shop.stef")
 	require.NoError(t, os.WriteFile(schema, []byte(olderShop), 0o666))
@@ -290,7 +291,7 @@ func TestZeros(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, stderr, "--zeros and --canonical exclude each other")
 
-	// Records of OpenTelemetry have no fields of the compact form then either.
+	// --zeros does not print the fields of the compact form for records of OpenTelemetry.
 	for _, mode := range []string{"compact", "full"} {
 		stream, _ := mustRun(t, fixtures.Logs(), "convert", "--quiet", "--schema", mode, "-", "-")
 		out, _ = mustRun(t, []byte(stream), "cat", "-n", "1", "--zeros", "-")
@@ -316,7 +317,8 @@ func TestOTLPFiles(t *testing.T) {
 
 	want, _ = mustRun(t, nil, "stat", streamed)
 	got, _ = mustRun(t, nil, "stat", recording)
-	// The requests of the file are measured as they are, those of a stream as its frames.
+	// The figures for OTLP differ: those of a file are of its requests, those of a stream of
+	// one request for each frame.
 	asOTLP := regexp.MustCompile(`as OTLP      .*\n`)
 	require.Len(t, asOTLP.FindAllString(want+got, -1), 2)
 	want, got = asOTLP.ReplaceAllString(want, ""), asOTLP.ReplaceAllString(got, "")

@@ -55,7 +55,8 @@ func (o *opener) loadRoots() (stream.List, error) {
 	return roots, nil
 }
 
-// repeated returns the flags with which another command reads the same records, if they are of a schema of the user.
+// repeated returns the flags with which another command reads the same records: those that
+// describe the user's schema, or "" for records of OpenTelemetry.
 func (o *opener) repeated() string {
 	if o.schema == "" {
 		return ""
@@ -182,8 +183,8 @@ func (s *opened) unusedBase(w io.Writer) {
 	}
 }
 
-// atStart reports whether a stream cannot be read from its first frame on, as with a
-// wrong schema.
+// atStart reports whether an error occurred in the headers or in the first frame. A wrong
+// schema usually causes such errors.
 func atStart(err error) bool {
 	var at *dynamic.Error
 	return errors.Is(err, stream.ErrRoot) || errors.As(err, &at) && at.Frame <= 1
@@ -259,7 +260,7 @@ func shortCounts(roots stream.List) string {
 	return fmt.Sprintf("%s, and %d more roots", counts(roots[:1]), len(roots)-1)
 }
 
-// counts lists the whole schemas of roots as --base writes them.
+// counts lists roots with their schemas, in the syntax of --base.
 func counts(roots stream.List) string {
 	var all []string
 	for _, r := range roots {

@@ -111,8 +111,8 @@ func repair(env *Env, o *opener, inName, outName string) error {
 // errLost ends a repair that wrote its output and printed what is lost.
 var errLost = errors.New("a part of the input is lost")
 
-// maxHeaders is a size that headers of real streams do not reach: a longer file without
-// readable headers is damaged, not cut within them.
+// maxHeaders is larger than the headers of any real stream. If the headers of a longer file
+// cannot be read, they are damaged, not cut.
 const maxHeaders = 4 << 10
 
 // headless adds an explanation to an error about the headers of a stream.

@@ -162,8 +162,8 @@ func (c *replayer) run(env *Env, names []string) error {
 	if c.pace == replay.Original { // the first batch may be due late
 		p.Ready = func(ctx context.Context) error { return sender.Connect(ctx, conn) }
 	}
-	// Streams end when everything is accepted: the endpoint may end then, too, and streams
-	// that stay open would connect to it again.
+	// Close the streams when everything is accepted. The endpoint may end then, and open
+	// streams would try to connect to it again.
 	var closed error
 	p.Delivered = sync.OnceFunc(func() {
 		closing, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -191,8 +191,8 @@ func (c *replayer) run(env *Env, names []string) error {
 	return c.sendError(err, names, counts)
 }
 
-// check refuses a file that cannot be opened, and a file of several signals, before
-// anything is sent. The sender reports what else is bad, at its place.
+// check refuses a file that cannot be opened, or that has several signals, before anything is
+// sent. Other errors of a file are reported when the sender reads that part.
 func (c *replayer) check(name string) error {
 	in, err := file.Open(name, nil)
 	if errors.Is(err, fs.ErrNotExist) && address.MatchString(name) {
@@ -216,9 +216,9 @@ func (c *replayer) check(name string) error {
 	return usagef("%s holds %s: say --signal; run replay once for each", name, strings.Join(names[:len(names)-1], ", ")+" and "+names[len(names)-1])
 }
 
-// sendError adds the endpoint to an error of sending, and the batch unless it is one of the
-// first, which would read as if those before it had arrived. It returns errors of
-// files and interrupts unchanged.
+// sendError adds the endpoint to an error of sending. It also adds the number of the batch,
+// except if no batch was accepted: the number would suggest that earlier batches were. It
+// returns errors of files and interrupts unchanged.
 func (c *replayer) sendError(err error, names []string, sent replay.Counts) error {
 	if err == nil || errors.Is(err, errInterrupted) || ofFile(err) || errors.Is(err, convert.ErrUnsupported) {
 		return err
@@ -321,11 +321,12 @@ func (n *notes) print(found []otlpfile.UnknownField) {
 	}
 }
 
-// These causes stay as they are until the command line or the endpoint changes.
+// These errors are permanent: they do not end until the command line or the endpoint changes.
 const (
 	saysHTTP1 = "looked like an HTTP/1.1 header"
-	// An answer that is text has the length of a very large frame in its first bytes. The
-	// http.server of Python answers HTTP/2 with a page without a status line.
+	// The endpoint answers with text, and gRPC reads the first bytes as the length of a very
+	// large frame. The http.server of Python, for example, answers with a page without a status
+	// line.
 	saysText  = "server preface: http2: frame too large"
 	saysPlain = "first record does not look like a TLS handshake"
 )

@@ -53,7 +53,8 @@ func TestReplayUnreachable(t *testing.T) {
 
 	f("stef replay: "+down+": connection refused (nothing listens there); no batch was accepted\n", "--endpoint", down)
 
-	// At the pace of the recording as well, before the wait for the first batch.
+	// At the pace of the recording, replay reports this before it waits until the first batch
+	// is due.
 	slow := filepath.Join(dir, "slow.json")
 	require.NoError(t, os.WriteFile(slow, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700003600000000000"}]}]}]}`), 0o666))
 	for _, protocol := range []string{"stef", "otlp"} {

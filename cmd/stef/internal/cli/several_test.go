@@ -83,8 +83,7 @@ func TestTablesCountParts(t *testing.T) {
 	_, stderr := mustRun(t, nil, "convert", metrics, metrics, filepath.Join(dir, "two.stef"))
 	require.Contains(t, stderr, "not kept: 20 resources, scopes or metrics without items\n")
 
-	// Only the outputs with losses report them: a message without items could be of any
-	// signal.
+	// Only the output with the loss reports it, because the notes name the outputs.
 	traces, mixed := filepath.Join(dir, fixtures.TracesName), filepath.Join(dir, "mixed.otlp.zst")
 	require.NoError(t, os.WriteFile(traces, fixtures.Traces(), 0o666))
 	require.NoError(t, os.WriteFile(mixed, append(fixtures.Metrics(), fixtures.Traces()...), 0o666))
@@ -109,7 +108,8 @@ func TestRequestsAreThoseOfPdata(t *testing.T) {
 	point.SetIntValue(7)
 	message, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
 	require.NoError(t, err)
-	// The same message with the schema URL of the resource, which is empty, 1000 times.
+	// longer is the same message, but it repeats the empty schema URL of the resource 1000
+	// times.
 	body := message[2:] // after the tag and the length of the resource
 	body = append(body[:len(body):len(body)], strings.Repeat("\x1a\x00", 1000)...)
 	longer := binary.AppendUvarint([]byte{message[0]}, uint64(len(body)))

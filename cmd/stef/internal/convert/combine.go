@@ -65,7 +65,7 @@ func (c *combiner) rest() otlpfile.Batch {
 	return b
 }
 
-// place names the batch that is written, after part n was read.
+// place names what is written, for an error after part n of the input was read.
 func (c *combiner) place(noun string, n int) string {
 	if c.most == 0 {
 		return fmt.Sprintf("%s %d", noun, n)

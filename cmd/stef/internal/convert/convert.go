@@ -35,7 +35,7 @@ func refuse(format string, args ...any) error {
 // ErrMisfit is the error of a flag that does not fit a file. The file may be undamaged.
 var ErrMisfit = errors.New("the command line does not fit the file")
 
-// ErrOtherSignal is the ErrMisfit of an input without items of the signal that the flags
+// ErrOtherSignal is a kind of ErrMisfit: the input has no items of the signal that the flags
 // name.
 var ErrOtherSignal = errors.New("other signal")
 
@@ -77,8 +77,8 @@ type Options struct {
 	Level       stef.Level
 	// Checksums adds a checksum to each frame of the output stream.
 	Checksums bool
-	// FrameItems is how many items a frame of the output stream may combine of several
-	// parts of the input; 0 combines none.
+	// FrameItems is the maximum number of items of a frame that combines several parts of the
+	// input; 0 combines none.
 	FrameItems int
 	// Schema is the schema of the output stream.
 	Schema Schema
@@ -160,8 +160,9 @@ type SkippedSignal struct {
 	Items  uint64
 }
 
-// cut reports whether an error ends the only input where it is cut, and not the conversion.
-// items is how many items were whole before that.
+// cut reports whether the conversion ends without an error, because err is about the place
+// where the only input is cut, items were read before, and Skip is set. It then records err in
+// Files.
 func (r *Result) cut(o *Options, err error, items uint64) bool {
 	if !o.Skip || items == 0 || !isCut(err) {
 		return false
@@ -196,7 +197,8 @@ func wholeBytes(err error) (n int64, ok bool) {
 	return 0, false
 }
 
-// wholeFrames returns how many frames of a stream are whole, of those that a reader began, if err ended it.
+// wholeFrames returns how many of the frames that a reader began are whole. err ended the
+// reader.
 func wholeFrames(begun int, err error) int {
 	if at := (*stef.FormatError)(nil); errors.As(err, &at) {
 		return min(begun, at.Frame-1)
@@ -285,7 +287,7 @@ func advised(o *Options, err error) error {
 	return recoverable(o, err)
 }
 
-// brokenLine adds to an error of JSON a command that removes its line.
+// brokenLine extends an error about one line of JSON by a command that removes this line.
 func brokenLine(in *file.Input, err error) error {
 	var at *otlpfile.Error
 	if !errors.As(err, &at) || at.OneLine == 0 || in.Packed != "" || in.Size < 0 {
@@ -294,8 +296,8 @@ func brokenLine(in *file.Input, err error) error {
 	return fmt.Errorf("%w; sed %dd %s removes the line", err, at.OneLine, in.Name)
 }
 
-// recoverable adds advice to an error if a part of the input can be recovered: the frames before
-// it with stef repair, and what is before a cut with --skip.
+// recoverable adds advice to an error if a part of the input can be recovered: stef repair
+// copies the frames before the damage, and --skip converts what precedes a cut.
 func recoverable(o *Options, err error) error {
 	if at := (*stef.FormatError)(nil); o.From == STEF && errors.As(err, &at) && at.Frame > 1 {
 		switch {

@@ -369,7 +369,7 @@ type batched struct {
 	root *stream.Root // nil if only the batches determine the root
 	next func() (otlpfile.Batch, error)
 	end  func()
-	// count adds what was counted to a result, after the last batch.
+	// count adds the counters of the input to a result. Call it after the last batch.
 	count func(*Result)
 }
 
@@ -422,7 +422,8 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 	return b, nil
 }
 
-// inBatches reports whether only RunAll can do a conversion.
+// inBatches reports whether a conversion passes batches from input to output, which only RunAll
+// does.
 func (o *Options) inBatches() bool {
 	rebuilt := o.From == STEF && o.To == STEF && (o.Mode != DefaultMode || o.FrameItems > 0)
 	return o.From.table() || o.To.table() || o.From == STEFParts || rebuilt

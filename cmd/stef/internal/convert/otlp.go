@@ -298,8 +298,8 @@ func mixed(r *otlpfile.Reader, o *Options, err error) error {
 // SignalMark is the placeholder for the signal name in an output name.
 const SignalMark = "{signal}"
 
-// take counts the items of an error about single items, and returns other
-// errors.
+// take passes an error about single items to skip, which counts them, and returns any other
+// error.
 func (r *Result) take(o *Options, err error) error {
 	var items *skipped
 	if errors.As(err, &items) {

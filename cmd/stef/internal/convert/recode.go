@@ -16,8 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// recognise finds the root of a stream, or returns the requested one: the
-// caller may know more than the data show.
+// recognise returns the root of a stream: the requested one, or the one that the stream has if
+// none is requested. It is an error if the stream clearly has another root than the requested
+// one.
 func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	root, src, err := rootOf(in, o)
 	if err == nil && o.Root != nil && root != o.Root {
@@ -26,8 +27,8 @@ func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	return root, src, err
 }
 
-// rootOf is like recognise, but does not compare the result with the requested root: if
-// the stream clearly has another root, it returns that root without an error.
+// rootOf is like recognise, but if the stream clearly has another root than the requested one,
+// it returns the root of the stream without an error.
 func rootOf(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	if o.Root == nil {
 		return stream.Recognise(in)

@@ -79,8 +79,7 @@ func TestReferenceAndBack(t *testing.T) {
 	}
 }
 
-// Streams of the reference are converted with the same records, whatever their
-// content.
+// TestReferenceStreams checks that streams of the reference keep their records in a conversion.
 func TestReferenceStreams(t *testing.T) {
 	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" {
@@ -247,7 +246,7 @@ func TestSpanIDs(t *testing.T) {
 	bad(trace, strings.Repeat("x", 16), `the span id "xxxxxxxxxxxxxxxx" is not hexadecimal`)
 }
 
-// User data are kept, and restarts of the source do not matter.
+// TestUserData checks that user data are kept, and that streams with restarts can be converted.
 func TestUserData(t *testing.T) {
 	data := metricsOf(t, func(m *otelstef.Metrics) { m.EditMetric().SetName("x") },
 		stef.WithUserData(map[string]string{"a": "b", stream.UserDataKey: "metrics"}), stef.WithRestart(stef.RestartAll))

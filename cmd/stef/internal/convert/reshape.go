@@ -80,8 +80,8 @@ func (m *metricsShape) reshape(rec *otelstef.Metrics) error {
 	return nil
 }
 
-// dropFlags expresses the flags by the value as far as possible. An exponential
-// histogram keeps its value: the reference cannot read a histogram without one.
+// dropFlags replaces the flag "no recorded value" by no value, and counts what is lost. An
+// exponential histogram keeps its value: the reference cannot read a histogram without one.
 func (m *metricsShape) dropFlags(p *otelstef.Point, none bool) {
 	flagged := p.Flags()&noRecordedValue != 0
 	exponential := p.Value().Type() == otelstef.PointValueTypeExpHistogram
