@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 )
 
-// meterID names the wire meter in the configuration of the exporter.
 var meterID = component.MustNewID("wire_meter")
 
 // wireMeter counts the bytes of TCP connections. The exporter uses it as a

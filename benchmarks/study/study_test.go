@@ -352,7 +352,6 @@ func TestFrontierRule(t *testing.T) {
 	require.Equal(t, "For each other choice a setting of STEF is both smaller and faster (sets for reporting).", frontierRule(points))
 }
 
-// TestPointNames checks the names of the points of the frontier.
 func TestPointNames(t *testing.T) {
 	f := func(want, family, name string) {
 		t.Helper()

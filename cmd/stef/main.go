@@ -27,7 +27,8 @@ func main() {
 	stop := make(chan os.Signal, 2)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		// Most commands may block in a read and cannot be asked to end.
+		// If Deliver returns false, the command cannot end gracefully, for example because it
+		// is blocked in a read, or this is the second signal.
 		for <-stop; interrupt.Deliver(); <-stop {
 		}
 		temps.Remove()

@@ -83,8 +83,7 @@ func TestExitCode(t *testing.T) {
 	f(3, "cat", filepath.Join(t.TempDir(), "none"))
 }
 
-// A signal ends the program while it waits for input, and no files remain.
-// A full device is an output that cannot be written, not a terminal.
+// TestFullDevice checks that a full device is an output that cannot be written, not a terminal.
 func TestFullDevice(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -99,6 +98,8 @@ func TestFullDevice(t *testing.T) {
 	require.Equal(t, cli.ExitIO, cmd.ProcessState.ExitCode())
 }
 
+// TestInterrupt checks that a signal ends the program while it waits for input, and that no files
+// remain.
 func TestInterrupt(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		dir := t.TempDir()

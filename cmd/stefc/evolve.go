@@ -20,10 +20,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// warnOfChanges warns if the new code misreads the streams that the code in the folder
-// writes. Only now are both schemas known: a stream contains the number of fields, but
-// neither their types nor the names of enum values, so readers cannot detect all such
-// streams.
+// warnOfChanges warns if the new code misreads the streams that the code in the folder writes.
+// Readers cannot detect all such streams: a stream contains the number of fields, but neither
+// their types nor the names of enum values. Here both schemas are known.
 func warnOfChanges(stderr io.Writer, path, dir string, old, now *schema.Schema) {
 	for _, f := range findings(old, now) {
 		fmt.Fprintf(stderr, "%s: warning: the new code reads streams of the code in %s %s:\n", path, filepath.Clean(dir), f.effect)
@@ -63,9 +62,9 @@ func notIn(a, b *schema.Schema) (names []string) {
 	return names
 }
 
-// against compares the schema with the one in the file oldPath. It reports the findings of
-// warnOfChanges as errors, and returns the exit code. It warns about a renamed root and
-// returns the renaming. form has the fields of the other form, or is nil.
+// against compares the schema now with the one in the file oldPath. It reports findings as
+// errors and returns the exit code. It warns about a renamed root and returns the renaming.
+// form is the schema of -form, or nil; its fields are added to the old schema.
 func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) (renaming, int) {
 	old, _, code := parse(oldPath, stderr)
 	if code != 0 {
@@ -174,8 +173,7 @@ func otherRoots(path, dir string, old, now *schema.Schema) error {
 		filepath.Clean(dir), what+strings.Join(names, ", "), path, pronoun)
 }
 
-// generated is the schema of generated code: without the fields of the other form, and
-// with them.
+// generated is the schema of generated code: without the fields of -form, and with them.
 type generated struct{ plain, whole *schema.Schema }
 
 // generatedSchema returns the schema of the generated code in a folder, or nil if there
@@ -206,7 +204,7 @@ func generatedBase(dir string, now *schema.Struct) string {
 }
 
 // schemasIn returns the schema in the constants of a generated file, without and with the
-// fields of the other form, or nil.
+// fields of -form. It returns nil if there is none.
 func schemasIn(content []byte) (plain, whole *schema.Schema) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", content, parser.SkipObjectResolution)
 	if err != nil {

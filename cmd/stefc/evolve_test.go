@@ -207,8 +207,9 @@ func TestRunReportsOtherEnums(t *testing.T) {
 	require.Equal(t, "shop.stef: warning: "+fmt.Sprintf(want, "the code in gen")+" If there are no such streams, ignore this.\n", stderr)
 }
 
-// TestRunReportsChangesBelowFewerFields: the code in the folder is replaced, so a change
-// that is not reported now is never reported.
+// TestRunReportsChangesBelowFewerFields: if a root has fewer fields, changes in other structs
+// are reported, too. The run replaces the code in the folder, so a later run could not report
+// them.
 func TestRunReportsChangesBelowFewerFields(t *testing.T) {
 	const old = "package a\nstruct Event root { Trace string Path []Point }\nstruct Point { Z float64 }\n"
 	_, code, stderr := stefc(t, old, "-out", "gen", "shop.stef")

@@ -218,8 +218,8 @@ func generate(path string, o settings, stderr io.Writer) int {
 	return 0
 }
 
-// checked ends a run with -check. It says so if the schema was compared with nothing, as when
-// -out was forgotten.
+// checked returns the exit code of a run with -check. It prints a note if there was no schema
+// to compare with, for example because -out was forgotten.
 func checked(o settings, old *generated, stderr io.Writer) int {
 	if old == nil && o.against == "" {
 		fmt.Fprintf(stderr, "stefc: there is no generated code in %s, so nothing was compared: pass its folder with -out, or the old schema with -against\n", filepath.Clean(o.out))

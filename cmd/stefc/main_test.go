@@ -82,7 +82,7 @@ func TestRunWritesToWorkingFolder(t *testing.T) {
 	require.Contains(t, string(order), "\npackage orders\n")
 }
 
-// TestRunWarnsOfPlurals: the rule of the JSON names splits plurals of capitals.
+// TestRunWarnsOfPlurals: stefc warns of fields such as VLANs, which is vla_ns in JSON.
 func TestRunWarnsOfPlurals(t *testing.T) {
 	_, code, stderr := stefc(t, "package a\nstruct R root {\n  VLANs uint64\n  URL string\n  PeerIDsSeen uint64\n  Address uint64\n  HTTPStatus uint64\n  TLS bool\n}\n", "shop.stef")
 	require.Equal(t, 0, code, stderr)
@@ -98,7 +98,8 @@ shop.stef:5:3: warning: field PeerIDsSeen is "peer_i_ds_seen" in JSON; if it sho
 	require.Empty(t, stderr)
 }
 
-// TestRunWarnsOfRenamedGetters: e.String() compiles and returns something else.
+// TestRunWarnsOfRenamedGetters: stefc warns that the getter of a field String is Str, because
+// String() is the method of fmt.Stringer.
 func TestRunWarnsOfRenamedGetters(t *testing.T) {
 	_, code, stderr := stefc(t, "package a\nstruct R root {\n  // String is a text.\n  String string\n  O O\n}\noneof O {\n  String string\n  Str2 bool\n}\n", "shop.stef")
 	require.Equal(t, 0, code, stderr)
@@ -354,7 +355,8 @@ func TestRunNamesGeneratedBase(t *testing.T) {
 	require.Equal(t, "stefc: -base of Order: wire schema: entry 1 (Item): is missing; the whole schema is Order=4,1\n", stderr)
 }
 
-// TestRunWarnsOfChangedForms changes a schema below the fields of its other form.
+// TestRunWarnsOfChangedForms appends a field to a schema with -form. stefc reports that the
+// number of the field in the form changes.
 func TestRunWarnsOfChangedForms(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-version")
 	require.Equal(t, 0, code, stderr)

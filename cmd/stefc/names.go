@@ -30,8 +30,8 @@ func pluralNames(path string, s *schema.Schema) (list idl.Diagnostics) {
 	return list
 }
 
-// renamedGetters warns of fields String: the method of that name compiles and returns
-// something else, so users would not notice that the getter has another name.
+// renamedGetters warns of fields named String. Their getter is Str, but String() compiles, too:
+// it prints the whole record. Users would not notice the mistake.
 func renamedGetters(path string, s *schema.Schema) (list idl.Diagnostics) {
 	for _, st := range s.Structs {
 		for _, f := range st.Fields {
@@ -66,7 +66,8 @@ func withoutPlurals(name string) string {
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// capitals is the length from which a name of capitals only is no acronym, such as HTTP.
+// capitals is the minimum length of a name of capitals that otherCase warns about. Shorter
+// names, such as HTTP, may be acronyms.
 const capitals = 5
 
 // otherCase warns of names of fields and enum values that are in snake case or in capitals,

@@ -42,7 +42,7 @@ func fits(dir string, generated stefgen.File) error {
 	return nil
 }
 
-// packageOf returns the package of a Go file, whose content is read if it is nil.
+// packageOf returns the package of a Go file. If content is nil, it reads the file.
 func packageOf(path string, content []byte) (string, error) {
 	var src any
 	if content != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// agentConfig configures an agent. It receives OTLP/gRPC, at the endpoint that
-// also receives STEF, and sends STEF or OTLP.
+// agentConfig configures an agent. Its stef receiver accepts OTLP/gRPC at the same endpoint as
+// STEF. The agent sends STEF or OTLP.
 const agentConfig = `
 receivers:
   stef:

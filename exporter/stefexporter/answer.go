@@ -66,13 +66,15 @@ func (e *ending) mark(err error, open bool) error {
 	return &answer{err, open}
 }
 
-// markRequests is an interceptor that marks the errors of requests that the peer sent.
+// markRequests is a unary interceptor. If the peer sent the status of a failed request, it
+// returns the error as an answer.
 func markRequests(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	e := &ending{}
 	return e.mark(invoke(context.WithValue(ctx, endingKey{}, e), method, req, reply, conn, opts...), false)
 }
 
-// markStreams is an interceptor that marks the errors of streams that the peer sent.
+// markStreams is a stream interceptor. If the peer sent the status that ends a stream, the
+// stream returns it as an answer.
 func markStreams(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	e := &ending{}
 	stream, err := streamer(context.WithValue(ctx, endingKey{}, e), desc, conn, method, opts...)

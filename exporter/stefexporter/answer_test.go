@@ -22,7 +22,8 @@ import (
 
 const noBackend = "dial tcp 127.0.0.1:4327: connect: connection refused"
 
-// failWith makes a peer answer with end() to each batch, unless it is nil.
+// failWith makes a peer answer each batch with the error that end returns, or accept it if end
+// returns nil.
 func failWith(p *peer, end func() error) {
 	p.onStream = func(s *stefgrpc.ServerStream) error {
 		if end() == nil {

@@ -50,7 +50,8 @@ func TestBackendComesAndGoes(t *testing.T) {
 		}, 10*time.Second, time.Millisecond)
 		return list
 	}
-	// until sends traces of many ids until some arrived. If needed is set, no batch fails.
+	// until sends traces of many ids until arrived returns true. If needed is set, no batch may
+	// fail.
 	until := func(needed bool, arrived func() bool) {
 		t.Helper()
 		require.Eventually(t, func() bool {

@@ -133,7 +133,7 @@ func TestSplit(t *testing.T) {
 	require.Equal(t, []int{20, 20}, []int{points, records})
 }
 
-// routed starts an exporter whose name has the addresses that the test sets.
+// routed starts an exporter with a routing key. names returns the addresses of its endpoint.
 func routed(t *testing.T, names func() ([]string, error)) *stefExporter[ptrace.Traces] {
 	t.Helper()
 	c := createDefaultConfig().(*Config)

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Interrupt passes interrupts of the process to the running command, if the
-// command can end in order. The zero value is ready for use.
+// Interrupt passes interrupts of the process to the running command, if the command supports a
+// graceful end. The zero value is ready for use.
 type Interrupt struct {
 	mu  sync.Mutex
 	end context.CancelCauseFunc
@@ -18,8 +18,8 @@ type Interrupt struct {
 
 var errInterrupted = errors.New("interrupted")
 
-// Deliver asks the command to end. It returns false if the command cannot end
-// in order or was asked before: the caller must then end the process.
+// Deliver asks the command to end gracefully. It returns false if the command does not support
+// that or was asked before: the caller must then end the process.
 func (i *Interrupt) Deliver() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -191,8 +191,8 @@ func listening(err error) error {
 // maxClosing bounds the time for the last acknowledgements.
 const maxClosing = 10 * time.Second
 
-// stop ends the servers in order, so that senders receive the acknowledgements of all
-// batches that were written. Connections that do not end in time are closed.
+// stop ends the servers gracefully, so that senders receive the acknowledgements of all batches
+// that were written. It closes connections that do not end in time.
 func (c *recorder) stop(g *grpc.Server, server *stefgrpc.Server) {
 	closing, cancel := context.WithTimeout(context.Background(), maxClosing)
 	defer cancel()

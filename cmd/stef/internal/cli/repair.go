@@ -148,7 +148,6 @@ func unpackMore(packed, name string) string {
 	return fmt.Sprintf("%s may return more of the file: %s -dc %s | stef repair - OUT", packed, packed, name)
 }
 
-// unchecked is the result of a stream without damage and without checksums.
 const unchecked = "; every frame can be read; the stream has no checksums, so changed bytes may have gone unnoticed"
 
 // lossOf describes which part of a stream is undamaged and which part is lost.

@@ -41,8 +41,8 @@ type Env struct {
 	// Screen says that Stdout is a terminal, which binary output would garble.
 	Screen bool
 
-	// Interrupt delivers an interrupt of the process to a command that can end in
-	// order. nil means that there are no interrupts.
+	// Interrupt delivers an interrupt of the process to a command that can end gracefully. nil
+	// means that there are no interrupts.
 	Interrupt *Interrupt
 
 	// progressAfter is the time after which a command shows progress.

@@ -167,7 +167,7 @@ func TestDictionaries(t *testing.T) {
 	f(once["MetricName"], 4, 4, 4*int64(len("requests.0")), 0)
 	f(once["Metric"], 4, 4, 0, 8)
 	f(once["Resource"], 1, 1, 0, 0)
-	// The key of the resource and one of the record; "s" is too short.
+	// The entries are service.name of the resource and route of a record; "s" is too short.
 	f(once["AttributeKey"], 2, 2, int64(len("service.name")+len("route")), 0)
 	f(once["AnyValueString"], 3, 3, int64(len("shop")+len("/goods/")+len("/goods/x")), 0)
 	require.True(t, once["Metric"].Struct)
@@ -209,8 +209,8 @@ struct Tree { Left Tree optional At City }
 		change(rec)
 		require.NoError(t, w.Write(rec))
 	}
-	// Places: a and b are entries, then 5 references. Cities: x and z are entries; y in
-	// the tree is one of its own.
+	// The dictionary of Place gets the entries a and b, and 5 references. The dictionary of
+	// City gets the entries x, z and y.
 	write(func(rec *dynamic.Struct) { rec.Fields[0], rec.Present[0] = place("a", "x"), true })
 	write(func(rec *dynamic.Struct) { rec.Fields[0], rec.Present[0] = place("b", "z"), true })
 	write(func(rec *dynamic.Struct) {

@@ -19,8 +19,8 @@ type Whole struct {
 	Records uint64
 	// Bytes is the total size of the headers and these frames.
 	Bytes int64
-	// Damage is the reason why the frames end there, or nil at the end of the
-	// stream. Lost is the number of bytes that follow.
+	// Damage is the error in the next frame, or nil if the stream ends after these frames. Lost
+	// is the number of bytes after them.
 	Damage error
 	Lost   int64
 	// OverLimit says that the frames end at a record or a dictionary that exceeds a

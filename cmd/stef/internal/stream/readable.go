@@ -58,7 +58,7 @@ func joined(v *dynamic.Struct) (text string, ok bool) {
 	return b.String(), true
 }
 
-// fieldOf returns the index of a field, which the schema of the program has.
+// fieldOf returns the index of a field. The field must exist.
 func fieldOf(s *schema.Struct, name string) int {
 	return slices.IndexFunc(s.Fields, func(f *schema.Field) bool { return f.Name == name })
 }
