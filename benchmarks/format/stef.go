@@ -25,8 +25,8 @@ import (
 // zstd that the exporter selects for it.
 func STEF(order Order) Format { return stefFormat{order: order, compact: true} }
 
-// STEFFull is STEF in the full schema, in which each record holds all values of an item. Go
-// programs that write records use it.
+// STEFFull is STEF in the full schema: fields hold the values themselves, not differences or
+// templates. Go programs that write records use it.
 func STEFFull(order Order) Format { return stefFormat{order: order} }
 
 // STEFAt is STEF with a level of zstd, and with or without templates of logs.

@@ -116,8 +116,8 @@ const (
 	metricSampled    = "otelcol_processor_tail_sampling_global_count_traces_sampled"
 )
 
-// itemsOf returns the key in the result of scrape for the items that a component handled with
-// success. metric is one of the metrics of items.
+// itemsOf returns the key in the result of scrape for a metric of items, a component and the
+// outcome success.
 func itemsOf(metric, component string) string { return metric + "/" + component + "/success" }
 
 // label returns the value of a label in the text of a series.

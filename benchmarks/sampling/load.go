@@ -64,8 +64,8 @@ func (l *load) begin(now time.Time) {
 	l.traces++
 }
 
-// batch returns the spans that are due at the time now, and their number. It returns those of
-// at most `most` parts.
+// batch returns the spans that are due, and their number. The argument most bounds the number
+// of parts.
 func (l *load) batch(now time.Time, most int) (ptrace.Traces, int) {
 	td := ptrace.NewTraces()
 	services := map[int]ptrace.SpanSlice{}

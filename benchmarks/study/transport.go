@@ -77,10 +77,9 @@ func way(c transport.Config) string {
 // patience is the time limit of a run. A run that exceeds it counts as blocked.
 const patience = 5 * time.Minute
 
-// longTrip is the shortest round trip that is long: with it or a longer one, a run sends the
-// batches in laps with new ids and times, and lasts for several round trips. Without laps, the
-// wait for the last answers would dominate. All batches together are larger than the
-// compression window of STEF.
+// longTrip is the round trip from which on a run sends the batches in laps with new ids and
+// times, and lasts for several round trips. Without laps, the wait for the last answers would
+// dominate. All batches together are larger than the compression window of STEF.
 const longTrip = 20 * time.Millisecond
 
 // lasting returns the duration of a run, or 0 to send each batch once.

@@ -15,8 +15,8 @@ import (
 )
 
 // notHTTP1 is the text of the answer to OTLP over HTTP, for a recorder that listens at an
-// address. It names two remedies, because the variable has no effect on programs that create
-// their exporter.
+// address. It names two remedies, because the environment variable has no effect on programs
+// that create their exporter in code.
 func notHTTP1(at net.Addr) string {
 	port := ""
 	if tcp, ok := at.(*net.TCPAddr); ok {

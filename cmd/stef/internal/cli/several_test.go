@@ -83,7 +83,7 @@ func TestTablesCountParts(t *testing.T) {
 	_, stderr := mustRun(t, nil, "convert", metrics, metrics, filepath.Join(dir, "two.stef"))
 	require.Contains(t, stderr, "not kept: 20 resources, scopes or metrics without items\n")
 
-	// Only the output with the loss reports it, because the notes name the outputs.
+	// The loss is in the metrics, so only the note about the output of metrics reports it.
 	traces, mixed := filepath.Join(dir, fixtures.TracesName), filepath.Join(dir, "mixed.otlp.zst")
 	require.NoError(t, os.WriteFile(traces, fixtures.Traces(), 0o666))
 	require.NoError(t, os.WriteFile(mixed, append(fixtures.Metrics(), fixtures.Traces()...), 0o666))

@@ -160,9 +160,8 @@ type SkippedSignal struct {
 	Items  uint64
 }
 
-// cut reports whether the conversion ends without an error, because err is about the place
-// where the only input is cut, items were read before, and Skip is set. It then records err in
-// Files.
+// cut handles the error at the place where the only input is cut. If Skip is set and the input
+// has items before that, cut records err in Files and returns true: the conversion succeeds.
 func (r *Result) cut(o *Options, err error, items uint64) bool {
 	if !o.Skip || items == 0 || !isCut(err) {
 		return false
