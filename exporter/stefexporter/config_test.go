@@ -95,7 +95,8 @@ func TestConfigDefaults(t *testing.T) {
 	require.Equal(t, 30*time.Second, c.ClientConfig.Keepalive.Get().Time)
 }
 
-// TestSizerIsLogged checks that the start logs what a queue_size without a sizer counts.
+// TestSizerIsLogged sets queue_size without a sizer: the start logs that the queue counts
+// requests.
 func TestSizerIsLogged(t *testing.T) {
 	f := func(queue string, want int) {
 		t.Helper()
@@ -156,7 +157,7 @@ func TestConfigDependents(t *testing.T) {
 	require.Equal(t, configcompression.TypeZstd, c.Fallback.Compression)
 }
 
-// TestChecksums reads the setting, and prints it as print-config of the Collector does.
+// TestChecksums checks that stef::checksums is read, and that print-config shows it.
 func TestChecksums(t *testing.T) {
 	for text, want := range map[string]bool{"": false, "checksums: true": true} {
 		c, err := load(t, "{endpoint: 'localhost:4320', stef: {"+text+"}}")
@@ -213,8 +214,8 @@ func TestOptimizeFor(t *testing.T) {
 	require.Equal(t, OptimizeCPU, c.OptimizeFor)
 }
 
-// TestConfigOneLine requires one line for a mistake that the Collector's own checks and
-// ours both find.
+// TestConfigOneLine makes mistakes that both our checks and those of the Collector find. The
+// error must have one line only.
 func TestConfigOneLine(t *testing.T) {
 	const endpoint = "endpoint: localhost:4320\n"
 	for _, config := range []string{
@@ -378,8 +379,9 @@ func TestConfigMistakes(t *testing.T) {
 		`add "tenant" to sending_queue::batch::partition::metadata_keys`)
 }
 
-// TestConfigStorage requires that the error of another mistake names the mistake and does not
-// complain about a valid storage.
+// TestConfigStorage makes other mistakes in a configuration with a valid storage: the error
+// names the mistake and does not mention the storage. It also checks the errors of invalid
+// storages.
 func TestConfigStorage(t *testing.T) {
 	const storage = "endpoint: localhost:4320\nsending_queue: {storage: file_storage"
 	f := func(rest, want string) {

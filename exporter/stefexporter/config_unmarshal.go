@@ -84,8 +84,8 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if !conf.IsSet("sending_queue::num_consumers") {
 		queue.NumConsumers = consumersPerStream * max(1, c.Stef.NumStreams)
 	}
-	// Everywhere else in the Collector, a size without a sizer counts requests. A
-	// size that was meant in requests may be too small for one batch of items.
+	// Elsewhere in the Collector, a queue_size without a sizer counts requests. Do the same:
+	// if such a size counted items, it could be too small for one batch.
 	if conf.IsSet("sending_queue::queue_size") && !conf.IsSet("sending_queue::sizer") {
 		queue.Sizer, c.sizerUnset = exporterhelper.RequestSizerTypeRequests, true
 	}

@@ -19,8 +19,8 @@ type drainTime struct {
 	refs int // signals that are started and not shut down
 }
 
-// reservedShare is the divisor of the total for the time that is reserved for each other
-// signal that still runs: a signal whose peer does not answer cannot use all of the time.
+// reservedShare limits the time of a signal whose peer does not answer: a share of
+// 1/reservedShare of the total is reserved for each other signal that still runs.
 const reservedShare = 10
 
 // drainTimes contains the time of every configuration in use.

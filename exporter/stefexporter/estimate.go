@@ -32,13 +32,13 @@ const (
 	estimateMemory = 0.95
 )
 
-// estimate estimates how many bytes batches would be as OTLP requests with zstd, whatever
-// otlp_fallback uses: the published figures compare with zstd, and with one compression the
-// estimates of all exporters can be compared and added. It converts some batches, and assumes the same number of
-// bytes per item for other batches of about the same number of items: small requests
-// repeat their resources more often, and compress less. The first batch of each size is
-// measured immediately, even if that exceeds the budget: otherwise the items of a burst after
-// the start would not be counted, while the bytes of their streams are.
+// estimate estimates the size of batches as OTLP requests with zstd, whatever otlp_fallback
+// uses: the published figures compare with zstd, and estimates with one compression can be
+// compared and added across exporters. It measures some batches, and assumes the same bytes
+// per item for other batches with about the same number of items: small requests repeat their
+// resources more often, and compress less. The first batch of each size is measured
+// immediately, even over the budget: otherwise the items of a burst after the start would not
+// be counted, while the bytes of their streams are.
 type estimate[B any] struct {
 	config *Config
 	signal *signal.Descriptor[B]

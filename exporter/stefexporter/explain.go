@@ -50,7 +50,8 @@ const (
 	goneOrDNS  = "it worked until now: the peer is probably down, or DNS no longer knows its name"
 )
 
-// laterHints replace hints with these texts once the endpoint has worked.
+// laterHints maps the text of an error to the hint to use once the endpoint has worked. It
+// replaces the hint from hints.
 var laterHints = map[string]string{
 	"error reading server preface": goneOrTLS,
 	"connection refused":           gone,
@@ -202,8 +203,8 @@ func (c *Config) answerHint(a *answer, text string) string {
 		return "the peer does not have this compression: set otlp_fallback::compression to gzip or none"
 	case !a.open && refusesAll(a):
 		return c.refusalHint(a, text)
-	// These cases compare the beginning: if the peer passes on an error of its next hop,
-	// other words precede the text.
+	// These cases match only the beginning of the message: if the peer forwards an error of
+	// its next hop, other words precede the text.
 	case strings.HasPrefix(message, tooLarge) && strings.HasPrefix(text, otlpFailed):
 		return "lower sending_queue::batch::max_size, or raise max_recv_msg_size_mib of the peer"
 	case strings.HasPrefix(message, tooLarge):
@@ -220,7 +221,7 @@ func refusesAll(err error) bool {
 	return kind == stefgrpc.KindAuth || kind == stefgrpc.KindUnimplemented
 }
 
-// refusalHint returns what to do about an error of refusesAll.
+// refusalHint returns what to do about an error for which refusesAll is true.
 func (c *Config) refusalHint(err error, text string) string {
 	again := ""
 	if !strings.HasPrefix(text, otlpFailed) && c.Protocol != ProtocolOTLP {
@@ -282,10 +283,11 @@ func (e *plainError) Unwrap() error { return e.err }
 var (
 	grpcPrefix      = regexp.MustCompile(`stefgrpc: |batch handed back \(not sent\): |rpc error: code = \w+ desc = |transport: Error while dialing: |transport: authentication handshake failed: |name resolver error: `)
 	connectionError = regexp.MustCompile(`connection error: desc = "((?:[^"\\]|\\.)*)"`)
-	// openingStream is the text of STEF about a stream that cannot be opened, with the kind of
-	// the error before it.
+	// openingStream matches the text that package stefgrpc adds if a stream cannot be opened.
+	// Its group is the kind of the error, except unavailable.
 	openingStream = regexp.MustCompile(`(?:unavailable: |(\w+: ))?opening a stream of \w+(?: to \S+)?: `)
-	// tlsChain is the text of crypto/tls and gRPC before the cause, tlsDoubt the text after it.
+	// tlsChain and tlsDoubt match what crypto/tls adds before and after the cause of a
+	// certificate error.
 	tlsChain = regexp.MustCompile(`tls: failed to verify certificate: x509: `)
 	tlsAlert = regexp.MustCompile(`(?:error reading server preface: )?remote error: tls: `)
 	tlsDoubt = regexp.MustCompile(` \(possibly because of .* while trying to verify candidate authority certificate "[^"]*"\)`)

@@ -70,8 +70,8 @@ func TestExplain(t *testing.T) {
 	require.NotContains(t, c.explain(unimplemented).Error(), "set protocol", "it is set already")
 }
 
-// TestExplainAfter uses errors of endpoints that worked before: their configuration is not
-// what to look at first.
+// TestExplainAfter uses errors of endpoints that worked before: the hints first name causes
+// other than the configuration.
 func TestExplainAfter(t *testing.T) {
 	c := createDefaultConfig().(*Config)
 	c.ClientConfig.Endpoint, c.Fallback.Endpoint = "backend:4320", "backend:4317"

@@ -53,8 +53,8 @@ func newHealth(c *Config, host component.Host, logger *zap.Logger) *health {
 	return &health{config: c, host: host, logger: logger, status: componentstatus.StatusStarting, worked: map[string]bool{}}
 }
 
-// opened records that a stream is open. If open streams hand batches back, only an
-// acknowledgement shows that the problem is over.
+// opened records that a stream is open. This ends a problem, unless open streams hand batches
+// back: then only an acknowledgement ends it.
 func (h *health) opened() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -161,9 +161,9 @@ func (h *health) refused(err error) {
 	h.failing(err)
 }
 
-// newCause reports whether a failure has another cause than those that were logged, or
-// nothing was logged. Each cause is logged once while the problem lasts, and again after
-// repeatPeriod if others were logged since: one problem may show as several causes in turn.
+// newCause reports whether to log the cause of a failure while a problem lasts. Each cause is
+// logged once, and again after repeatPeriod if others were logged since: one problem may show
+// several causes in turn. If the problem has not been logged yet, any cause counts as new.
 func (h *health) newCause(cause string) bool {
 	switch {
 	case h.status != componentstatus.StatusRecoverableError:
@@ -184,7 +184,7 @@ func vague(cause string) bool {
 	return cause == stefgrpc.KindUnavailable.String()+" "+codeName(codes.Unavailable)
 }
 
-// known records a failure that the caller logs; a nil err records its end.
+// known sets the status for a failure that the caller logs. A nil err ends the failure.
 func (h *health) known(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

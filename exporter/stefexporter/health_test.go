@@ -95,9 +95,8 @@ func TestFallbackWarning(t *testing.T) {
 	require.NotContains(t, e.ContextMap()["error"], "handed back")
 }
 
-// TestWordBeforeBatches uses a peer without STEF, and sends nothing. The peer answers, so
-// the log must not say that it does not answer. If nothing can be sent, the log says so
-// immediately.
+// TestWordBeforeBatches sends nothing to a peer without STEF. With protocol auto, nothing is
+// logged, because the peer answers. With protocol stef, the log says that nothing can be sent.
 func TestWordBeforeBatches(t *testing.T) {
 	f := func(protocol Protocol) *observer.ObservedLogs {
 		p := listen(t, &peer{}, "", false, true)
@@ -140,8 +139,8 @@ func TestStartMistakes(t *testing.T) {
 	})
 }
 
-// TestFirstWord uses peers with which nothing can be sent. The log says so long before
-// the first batch times out, with the endpoint and in few parts.
+// TestFirstWord uses peers to which nothing can be sent. The log says so long before the first
+// batch times out. The error names the endpoint and has at most four parts.
 func TestFirstWord(t *testing.T) {
 	require.Less(t, firstWord, createDefaultConfig().(*Config).TimeoutConfig.Timeout/4)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing

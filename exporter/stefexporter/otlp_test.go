@@ -204,8 +204,8 @@ func (h *inPayload) HandleRPC(_ context.Context, s stats.RPCStats) {
 	}
 }
 
-// TestOTLPHealthOfFallback uses a peer that has no STEF, and whose other address for OTLP has
-// never worked.
+// TestOTLPHealthOfFallback uses a peer without STEF. Nothing listens on the separate endpoint
+// for OTLP, and the errors name that endpoint.
 func TestOTLPHealthOfFallback(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	c := testConfig(p.addr)

@@ -56,7 +56,8 @@ func refusedConfig(addr string, protocol Protocol) *Config {
 func outlast(t *testing.T, g *gateway, n int64) {
 	t.Helper()
 	require.Eventually(t, func() bool { return g.attempts.Load() >= n }, 20*time.Second, 10*time.Millisecond)
-	// A busy machine can sleep until the next attempt. Some tests have attempts all the time.
+	// If there were attempts during the sleep, as on a busy machine, sleep again. In some
+	// tests the attempts never end.
 	for last, tries := int64(0), 0; g.attempts.Load() != last && tries < 3; tries++ {
 		last = g.attempts.Load()
 		time.Sleep(refusalGrace + 200*time.Millisecond)

@@ -22,7 +22,8 @@ func seedOf(address string) uint64 {
 	return mix(h)
 }
 
-// keyOfTrace returns the key of a trace id. Ids may differ in a few bytes only.
+// keyOfTrace returns the key of a trace id. It mixes all bytes, because ids may differ in only
+// a few.
 func keyOfTrace(id [16]byte) uint64 {
 	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
 	return mix(mix(high) ^ bits.RotateLeft64(low, 32))

@@ -245,13 +245,13 @@ func (x *route[B]) next() <-chan struct{} {
 	return x.attempt
 }
 
-// needSTEF reports whether batches need a stream, although the peer refuses streams with
-// this error: they cannot be sent by OTLP instead.
+// needSTEF reports whether OTLP cannot replace streams that the peer refuses with err: there
+// is no OTLP fallback, or err does not mean that the peer lacks STEF.
 func (x *route[B]) needSTEF(err error) bool { return x.otlp == nil || !withoutSTEF(err) }
 
-// outdated reports whether an error is too old to drop a batch: the peer refused a stream
-// before the batch arrived, so it may accept the batch now. A
-// refusal is valid for refusalGrace, or until a connection is made or lost.
+// outdated reports whether a batch must not be dropped because of err: the peer refused a
+// stream before the batch arrived, and may accept the batch now. A refusal is valid for
+// refusalGrace, or until a connection is made or lost.
 func (x *route[B]) outdated(err error, arrived time.Time) bool {
 	var unsent *stefgrpc.UnsentError
 	if !errors.As(err, &unsent) || unsent.Refused.IsZero() || unsent.Refused.After(arrived) || !x.needSTEF(err) {
@@ -289,8 +289,8 @@ func (c *Config) refusalPause() time.Duration {
 }
 
 // connectionChanged makes the next attempt soon if the peer refused streams, because another
-// server may answer on the new connection. A peer that refuses and closes connections is tried at most
-// once per minRefusalPause.
+// server may answer on the new connection. A peer that refuses and closes connections is tried
+// at most once per minRefusalPause.
 func (x *route[B]) connectionChanged() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -311,7 +311,7 @@ func (x *route[B]) connectionReady() {
 	}
 }
 
-// asksToWait reports whether an error is an answer that names a pause.
+// asksToWait reports whether err is an answer of the peer that contains a retry delay.
 func asksToWait(err error) bool {
 	e := stefgrpc.FromStatus(err)
 	return e.HasRetryInfo || e.RetryDelay > 0
@@ -327,7 +327,7 @@ func (x *route[B]) tryEarly(pause time.Duration) {
 	x.timer = time.AfterFunc(max(pause, minRefusalPause-time.Since(x.tried)), x.probe)
 }
 
-// probe makes the session retry to open streams that wait for a retry.
+// probe is called by the timer. It makes the session retry now to open its streams.
 func (x *route[B]) probe() {
 	x.mu.Lock()
 	x.timer = nil
@@ -338,7 +338,7 @@ func (x *route[B]) probe() {
 	}
 }
 
-// shutdown ends the streams, in order if there is enough time.
+// shutdown ends the streams, gracefully if ctx allows enough time.
 func (x *route[B]) shutdown(ctx context.Context) error {
 	x.mu.Lock()
 	x.ended = true

@@ -144,8 +144,8 @@ func TestOnlySTEF(t *testing.T) {
 	dropped(t, x, map[string]int64{dropPermanent: 2})
 }
 
-// TestSTEFOnlyAfterFallback replaces the peer by one that supports only STEF: no
-// batch may be lost that either protocol would deliver.
+// TestSTEFOnlyAfterFallback replaces the peer by one that supports only STEF. No batch may
+// fail permanently, because STEF can deliver it.
 func TestSTEFOnlyAfterFallback(t *testing.T) {
 	old := listen(t, &peer{}, "", false, true)
 	c := testConfig(old.addr)

@@ -86,8 +86,8 @@ func sessionConfig(c *Config, backoff stefgrpc.Backoff, events stefgrpc.SessionE
 	return s
 }
 
-// orOff converts a setting that 0 switches off: a session expects a negative value
-// for that.
+// orOff converts 0, which switches a setting off, to the negative value that a session
+// expects.
 func orOff(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -196,8 +196,8 @@ func (x *stefSender[B]) sendFresh(ctx context.Context, b *batch[B]) (waited bool
 	}
 }
 
-// arrived counts a batch that was delivered, except its bad records and the items
-// that could not be written. If nothing else remains, it returns a failure.
+// arrived counts the items of an acknowledged batch: delivered, rejected by the peer, and not
+// encodable. It returns a failure if the peer rejected every item that was sent.
 func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, why error) *failure {
 	left := b.left.Items()
 	rejected = min(rejected, b.items-left)
@@ -263,7 +263,8 @@ func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 			t.builder.ExporterStefRecordsRejected.Add(ctx, int64(batch.Records), t.plain)
 		},
 		BatchHandedBack: func(slot int, err *stefgrpc.UnsentError) {
-			// A caller that gave up says nothing about the peer, nor does a batch that no stream had.
+			// A batch says nothing about the peer if its caller gave up, or if it was on no
+			// stream.
 			if slot >= 0 && err.Cause.Code != codes.Canceled {
 				watch.handedBack(slot, err)
 			}
@@ -285,7 +286,8 @@ func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 // the moment. Such a peer names a time to send again.
 const closedBusy = "busy"
 
-// reasonOf returns why a stream was closed; err is nil if it ended in order.
+// reasonOf returns the metric attribute for a closed stream. err is nil if the stream ended
+// without an error.
 func reasonOf(r stefgrpc.CloseReason, err *stefgrpc.Error) attribute.KeyValue {
 	if r == stefgrpc.CloseLost && err != nil && err.HasRetryInfo && err.Retryable() {
 		return attribute.String("reason", closedBusy)

@@ -11,7 +11,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// A peer that says when to send again is busy; any other end with an error is a loss.
+// TestReasonOf: a lost stream counts as busy if its error is retryable and has RetryInfo.
+// Otherwise it counts as lost.
 func TestReasonOf(t *testing.T) {
 	f := func(want string, reason stefgrpc.CloseReason, err *stefgrpc.Error) {
 		t.Helper()

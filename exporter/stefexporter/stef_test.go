@@ -140,7 +140,8 @@ func TestSTEFPanic(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, p.bySTEF)
 }
 
-// TestSTEFEnds uses streams that the peer ends while batches wait for it.
+// TestSTEFEnds uses a peer that ends streams while batches wait for acknowledgements: each
+// send fails immediately with the status of the peer.
 func TestSTEFEnds(t *testing.T) {
 	f := func(end error, permanent bool, text string) {
 		t.Helper()
@@ -204,7 +205,7 @@ func TestSTEFCrash(t *testing.T) {
 	require.Equal(t, len(errs)-failed+1, bySTEF)
 }
 
-// TestSTEFSharesFrames sends small batches at the same time.
+// TestSTEFSharesFrames sends 50 small batches at the same time: they share a few frames.
 func TestSTEFSharesFrames(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -227,8 +228,8 @@ func TestSTEFSharesFrames(t *testing.T) {
 	require.Equal(t, 51, bySTEF)
 }
 
-// TestSTEFWaitsForNobody repeatedly makes all consumers of the queue wait for one
-// frame.
+// TestSTEFWaitsForNobody checks that a frame is sent as soon as all consumers of the queue
+// wait for it, long before the flush interval ends.
 func TestSTEFWaitsForNobody(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)

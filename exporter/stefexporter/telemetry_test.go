@@ -29,7 +29,7 @@ func sum(m metricdata.Metrics) int64 {
 	return total
 }
 
-// counted returns a counter by the values of one attribute, without those that are 0.
+// counted returns the sums of a counter by the value of one attribute. It omits sums of 0.
 func counted(t *testing.T, x *rig, name, attribute string) map[string]int64 {
 	t.Helper()
 	got := map[string]int64{}

@@ -86,12 +86,12 @@ func TestJudgeStream(t *testing.T) {
 		t.Helper()
 		require.Equal(t, retry, judgeStream(err, false).retry)
 	}
-	// A status from the peer has the same meaning as in an answer.
+	// A status with which the peer ended the stream is judged like the answer to a request.
 	f(status.Error(codes.Unavailable, ""), true)
 	f(status.Error(codes.InvalidArgument, ""), false)
 	f(status.Error(codes.Internal, "it broke"), false)
 	f(status.Error(codes.ResourceExhausted, ""), false)
-	// For a failure between the two ends, another stream can succeed.
+	// If the connection failed or the stream was closed, another stream can succeed.
 	f(io.EOF, true)
 	f(status.Error(codes.Internal, "stream terminated by RST_STREAM with error code: PROTOCOL_ERROR"), true)
 	f(&stefgrpc.Error{Kind: stefgrpc.KindProtocol, Code: codes.Internal}, true)

@@ -50,7 +50,7 @@ const (
 	maxPooledRecords = 1 << 14
 )
 
-// errNoReference refuses to marshal logs in the reference schema.
+// errNoReference is the error for marshaling logs with the reference schema.
 var errNoReference = fmt.Errorf("%w: the reference schema has no logs: set schema to full, or use another encoding for logs", stef.ErrSchema)
 
 func newCodec[B any](s *signal.Descriptor[B], c *Config, dicts []*stef.ZstdDict, t *telemetry) (*codec[B], error) {
@@ -136,8 +136,8 @@ func (x *codec[B]) writer() (*messageWriter[B], error) {
 	return w, err
 }
 
-// release pools a writer, unless its message was large. It begins the next message now, so
-// that a pooled writer has neither a zstd encoder nor a frame.
+// release pools a writer, unless its message was large. It resets the writer first, so that a
+// pooled writer has neither a zstd encoder nor a frame.
 func (x *codec[B]) release(w *messageWriter[B]) error {
 	stats := w.Writer.Stats()
 	if w.buf.Cap() > maxPooledBuffer || stats.DictBytes > maxPooledState || stats.Records > maxPooledRecords {
@@ -208,7 +208,8 @@ func (x *codec[B]) decode(message []byte) (B, error) {
 	}
 }
 
-// complete reports the records that were left out of a whole message.
+// complete returns the items of a whole message. It counts and logs the invalid records that
+// were omitted; if no item remains, it returns an error instead.
 func (x *codec[B]) complete(all B, bad stefpdata.RecordErrors) (B, error) {
 	if bad == nil {
 		return all, nil

@@ -73,8 +73,8 @@ func TestDictionaryConfig(t *testing.T) {
 	require.ErrorContains(t, err, "dictionary: open missing-file")
 }
 
-// BenchmarkSizeWithDictionary is like BenchmarkSize, but the messages use a dictionary. It is
-// made of the first recorded message of each signal, which is not measured.
+// BenchmarkSizeWithDictionary is like BenchmarkSize, but the messages use a dictionary. The
+// dictionary is made of the first recorded message of each signal, which is not measured.
 func BenchmarkSizeWithDictionary(b *testing.B) {
 	plain := newEncoding(b, "{}")
 	with := newEncoding(b, fmt.Sprintf("{dictionary: %q}", dictionaryFile(b)))

@@ -25,8 +25,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// items compares items whatever the order of their attributes: mode sorted
-// changes it.
+// items compares items without the order of their attributes, because mode sorted changes it.
 var items = canon.Options{SortAttributes: true}
 
 // configs are configurations that can represent all data of the recordings.
@@ -209,8 +208,8 @@ func TestMarshalErrors(t *testing.T) {
 	}
 }
 
-// TestReferenceSchema: messages in the reference schema announce none and still
-// read to the same items.
+// TestReferenceSchema: messages in the reference schema announce no schema, and unmarshal to
+// the same number of items.
 func TestReferenceSchema(t *testing.T) {
 	e := newEncoding(t, "{schema: reference}")
 	for _, md := range recordedMetrics(t)[:3] {

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 )
 
-// FuzzUnmarshal reads any bytes as a message of each signal: no panic, every
-// error is permanent, and what decodes marshals again.
+// FuzzUnmarshal unmarshals any bytes as each signal. It requires that nothing panics, that
+// every error is permanent, and that each unmarshaled batch can be marshaled again.
 func FuzzUnmarshal(f *testing.F) {
 	writer := newEncoding(f, "{compression: none}")
 	for _, td := range recordedTraces(f)[:2] {

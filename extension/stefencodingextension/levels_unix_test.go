@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkLevels reports the bytes and the CPU time of an item at each level of zstd, in
-// messages of a number of items. The levels are measured in turn, and the minimum time of each
-// counts, so that other work on the machine has little influence.
+// BenchmarkLevels reports the bytes and the CPU time per item for each zstd level and size of
+// message. It measures the levels in turn and takes the minimum time of each, so that other
+// work on the machine has little influence.
 func BenchmarkLevels(b *testing.B) {
 	levels := []string{"fastest", "default", "better", "best"}
 	encodings := make([]*stefEncoding, len(levels))

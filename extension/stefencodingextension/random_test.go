@@ -48,7 +48,7 @@ func TestRandom(t *testing.T) {
 			for _, err := range errs {
 				require.NoError(t, err)
 			}
-			// Check this last, after pooled encoders have written many messages.
+			// Compare the bytes last, after pooled encoders have written many messages.
 			for seed := range uint64(30) {
 				require.NoError(t, sameAsFresh(e, newEncoding(t, config), seed))
 			}

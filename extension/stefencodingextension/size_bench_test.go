@@ -35,7 +35,8 @@ type source struct {
 	all   func(tb testing.TB, parts [][]byte, items int) []message
 }
 
-// cut returns messages of the given number of items, spread over the parts.
+// cut returns at most maxMessages messages of the given number of items, spread evenly over
+// the parts.
 func (s *source) cut(tb testing.TB, parts [][]byte, items int) []message {
 	return pick(s.all(tb, parts, items), maxMessages)
 }
@@ -168,8 +169,8 @@ func compressed(tb testing.TB, b []byte, newWriter func(io.Writer) io.WriteClose
 	return out.Len()
 }
 
-// BenchmarkSize reports the bytes of an item in messages of a number of items, for STEF and
-// for otlp_proto with each compression of a producer.
+// BenchmarkSize reports the bytes per item for several sizes of messages, for STEF and for
+// otlp_proto with each compression that Kafka producers offer.
 func BenchmarkSize(b *testing.B) { benchmarkSize(b, recordings(b)) }
 
 // BenchmarkSizeLarge is BenchmarkSize with the large real sets.
@@ -227,12 +228,12 @@ var batchMessages = []int{1, 2, 5, 10}
 // maxBatches is how many record batches of a size are measured.
 const maxBatches = 10
 
-// BenchmarkRecordBatches reports the bytes of an item if a Kafka producer sends several
-// messages in a record batch, which it compresses as a whole:
+// BenchmarkRecordBatches reports the bytes per item if a Kafka producer sends several
+// messages in a record batch:
 //
-//	zstd=message    STEF compresses each message
-//	zstd=batch      the producer compresses messages with compression: none
-//	zstd=otlp       the producer compresses messages of otlp_proto
+//	zstd=message    STEF compresses each message, the producer does not compress
+//	zstd=batch      the producer compresses a batch of STEF with compression: none
+//	zstd=otlp       the producer compresses a batch of otlp_proto
 func BenchmarkRecordBatches(b *testing.B) { benchmarkRecordBatches(b, recordings(b)) }
 
 // BenchmarkRecordBatchesLarge is BenchmarkRecordBatches with the large real sets.

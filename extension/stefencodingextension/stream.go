@@ -26,9 +26,9 @@ type streamDecoder[B any] struct {
 	err    error
 }
 
-// newStreamDecoder returns a decoder that reads from src, after the records
-// that options skip. A batch ends with a frame, or earlier at FlushItems or
-// FlushBytes, which counts the batch as OTLP. Frames are never joined.
+// newStreamDecoder returns a decoder that reads from src and starts after the records that
+// options skip. A batch ends with a frame, or earlier if it reaches FlushItems items or
+// FlushBytes bytes of OTLP. Frames are never joined.
 func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.DecoderOption) (*streamDecoder[B], error) {
 	o := encoding.NewDecoderOptions(options...)
 	if o.Offset < 0 {
