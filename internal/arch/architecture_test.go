@@ -81,8 +81,9 @@ func gone(page string, names map[string]bool) []string {
 	return slices.Compact(problems)
 }
 
-// TestArchitecture checks the page against the code: the packages and functions
-// exist, and each room has a row.
+// TestArchitecture checks the architecture page against the code: the packages and
+// declarations that it names exist, and each package has a row, except those of known and
+// inner.
 func TestArchitecture(t *testing.T) {
 	files := repo(t)
 	at := slices.IndexFunc(files, func(f file) bool { return f.path == architecturePage })

@@ -44,8 +44,9 @@ func compile(t *testing.T, dir string) object {
 	return object{notes, string(symbols)}
 }
 
-// inlined describes how the calls of a leaf are not inlined, or returns "". The
-// leaf must be named by its folder, as in "stef-go/bitio.(*BitWriter).Write".
+// inlined returns "" if the compiler inlined every call of a leaf, otherwise which calls it
+// did not inline. The leaf must be named by its folder, as in
+// "stef-go/bitio.(*BitWriter).Write".
 func (o object) inlined(leaf string) string {
 	note := regexp.MustCompile(`(?m): inlining call to ` + regexp.QuoteMeta(path.Base(leaf)) + `$`)
 	call := regexp.MustCompile(`(?m)^\s+U ` + regexp.QuoteMeta(module+"/"+leaf) + `$`)

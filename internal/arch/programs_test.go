@@ -19,7 +19,7 @@ import (
 // executables are the first bytes of programs for Linux, macOS and Windows.
 var executables = []string{"\x7fELF", "\xcf\xfa\xed\xfe", "MZ"}
 
-// programs returns the executables of a tree, but for test binaries, which git ignores.
+// programs returns the executables in a tree, except test binaries, which git ignores.
 func programs(tree fs.FS) ([]string, error) {
 	var found []string
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
@@ -48,8 +48,8 @@ func programs(tree fs.FS) ([]string, error) {
 	return found, err
 }
 
-// TestNoPrograms: "go build ." leaves a program in the work tree, where the next commit would
-// include it.
+// TestNoPrograms requires that the work tree has no executables. "go build ." leaves one
+// there, and the next commit would include it.
 func TestNoPrograms(t *testing.T) {
 	found, err := programs(os.DirFS(teltest.Root(t)))
 	require.NoError(t, err)

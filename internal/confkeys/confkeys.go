@@ -33,7 +33,8 @@ func Of[T any](path string) Section {
 
 // Keys are the keys of a component.
 type Keys struct {
-	// Sections are the parts of the configuration. One is the whole configuration.
+	// Sections are the parts of the configuration. One of them must be the whole
+	// configuration.
 	Sections []Section
 	// Hints maps the paths of likely mistakes to advice on what to write instead. If a section
 	// has no key enabled, the hint for this key also applies to a section that is set to true
@@ -55,8 +56,8 @@ func (k *Keys) Read(conf map[string]any, unmarshal func() error) error {
 	return nil
 }
 
-// check returns an error for every key that does not exist in any section, for every
-// key that has a value other than text, and for every duration without a unit.
+// check returns an error for every unknown key, for every key of choices whose value is not
+// text, and for every duration that is not valid or has no unit.
 func check(conf map[string]any, hints, choices map[string]string, sections ...Section) error {
 	return errors.Join(slices.Concat(unknown(conf, hints, sections), notText(conf, choices), durations(conf, sections))...)
 }
@@ -133,8 +134,8 @@ func unknownKey(hints map[string]string, sections []Section, in Section, key str
 // maxAlternatives is the largest number of keys that a message suggests.
 const maxAlternatives = 2
 
-// elsewhere returns the paths of the keys of the same name in the sections below a section,
-// except the top level, and in all sections. It returns nil instead of more than
+// elsewhere returns the paths of keys with the given name: in the sections below path (none if
+// path is the top level), and in all sections. It returns nil instead of more than
 // maxAlternatives paths, and nil for the key enabled, whose meaning differs between sections.
 func elsewhere(sections []Section, path, key string) (below, all []string) {
 	every("", rootOf(sections), func(section string, keys []string) {
@@ -197,7 +198,7 @@ func known(sections []Section, path string) bool {
 	})
 }
 
-// notText returns an error for every key that has a value other than text.
+// notText returns an error for every key of choices whose value is not text.
 func notText(conf map[string]any, choices map[string]string) []error {
 	var errs []error
 	for _, path := range slices.Sorted(maps.Keys(choices)) {

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// explain returns what to change in a configuration that could not be read, with one
-// line for each mistake that it finds in any part of it, or err if it finds none. The
-// parts of the Collector's own libraries are included: their errors name neither the
-// path nor the valid keys.
+// explain returns one line for each mistake in a configuration that could not be read, with
+// what to write instead. If it finds no mistake, it returns err. It also checks the sections
+// that belong to the Collector's own libraries, whose errors name neither the path nor the
+// valid keys.
 func explain(err error, conf map[string]any, hints, choices map[string]string, sections ...Section) error {
 	var errs []error
 	walk("", rootOf(sections), conf, func(f entry) {

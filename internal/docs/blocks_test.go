@@ -79,7 +79,7 @@ func parse(page, text string) (blocks []*block, problems []string) {
 	return blocks, problems
 }
 
-// addMark adds what a mark says, and reports whether it is valid.
+// addMark adds a mark to the block, and reports whether the mark is valid.
 func (b *block) addMark(mark, arg string) bool {
 	switch mark {
 	case "setup":

@@ -22,8 +22,8 @@
 //	<!-- docs: run in the repository --> the same at the root of the repository;
 //	                              each line begins there
 //	<!-- docs: session -->        run the commands after "$ " and compare their
-//	                              output with the lines below them; a duration is
-//	                              any duration
+//	                              output with the lines below them; a duration
+//	                              matches any other
 //	<!-- docs: ci -->             .ci/run or a workflow runs these commands, with
 //	                              the same variables or more
 //	<!-- docs: long, REASON -->   make docs-long runs the commands as above, in a
@@ -45,5 +45,6 @@
 //	                              function of the repository
 //
 // A block that nothing covers fails the test, and so do commands in indented
-// text. Ports of localhost become ports that are free. go test -v prints each block and how it is covered.
+// text. Ports of localhost become ports that are free. go test -v prints each block and how
+// it is covered.
 package docs

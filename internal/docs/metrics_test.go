@@ -200,8 +200,8 @@ func unitOf(name string) string {
 	return ""
 }
 
-// TestMetricsAreAlike checks what the metrics of all components have in common: the
-// stability, the units, and the kind of what can be summed.
+// TestMetricsAreAlike checks the metrics of all components: each is alpha, its unit is the one
+// that the name implies, and only ratios are gauges.
 func TestMetricsAreAlike(t *testing.T) {
 	root := teltest.Root(t)
 	for _, c := range []componentMetrics{exporterMetrics, receiverMetrics, fileMetrics, extensionMetrics} {

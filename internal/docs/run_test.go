@@ -187,8 +187,8 @@ func (x *tester) compare(shown string) error {
 // duration finds durations: they differ from run to run.
 var duration = regexp.MustCompile(`[0-9.]+ (?:ms|s)\b`)
 
-// matches reports whether output matches shown, where "..." is any number of
-// lines and a duration is any duration.
+// matches reports whether output matches shown, where "..." matches any number of lines, and a
+// duration matches any duration.
 func matches(shown, output string) bool {
 	var pattern strings.Builder
 	for _, line := range strings.Split(strings.TrimSpace(shown), "\n") {

@@ -190,8 +190,8 @@ func wrongDefaults(text string, defaults map[string][]string) (problems []string
 	return problems
 }
 
-// states reports whether a cell contains a value, not as a part of a longer one. Units may
-// stand once at the end of a list: 8, 32, 16 MiB.
+// states reports whether a cell contains a value that is not part of a longer number. In a
+// list, the unit may stand once, at the end: 8, 32, 16 MiB.
 func states(cell, value string) bool {
 	number, unit, _ := strings.Cut(value, " ")
 	pattern := `(^|[^\d,.])` + regexp.QuoteMeta(number) + `($|[^\d,.]|[,.] )`

@@ -15,10 +15,10 @@ import (
 	"github.com/otelstef/stef/internal/diskfault"
 )
 
-// TestDiskFullRestart restarts an agent whose queue has no free byte on its disk. The queue of
-// the Collector then loses up to one acknowledged batch of each consumer: to send such a batch
-// again, the queue must write it to its end. With free space, or if the limit of the queue
-// refuses requests before the disk does, nothing is lost.
+// TestDiskFullRestart restarts an agent after the disk of its queue was full. If the disk has
+// no free byte, the queue of the Collector loses up to one acknowledged batch of each
+// consumer, because it must append such a batch again to send it after the restart. With free
+// space, or if the limit of the queue refuses requests before the disk does, nothing is lost.
 func TestDiskFullRestart(t *testing.T) {
 	binary(t)
 	f := func(name string, stop func(*testing.T, *collector), limit int, free bool, most int) {

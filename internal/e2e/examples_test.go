@@ -126,10 +126,10 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// batchesBeforeKept returns the pipelines of a configuration whose telemetry waits in the
-// memory of a batch processor before an exporter has it that keeps its queue on disk, or that
-// has no queue, so that senders wait for the backend. The processor acknowledges what it has,
-// so these pipelines lose acknowledged data when the Collector is killed.
+// batchesBeforeKept returns the pipelines of a configuration that lose acknowledged data when
+// the Collector is killed: a batch processor acknowledges data and holds it in memory, in
+// front of an exporter that would not lose it. Such an exporter has its queue on disk, or has
+// no queue, so that senders wait for the backend.
 func batchesBeforeKept(t *testing.T, text []byte) (found []string) {
 	t.Helper()
 	retrieved, err := confmap.NewRetrievedFromYAML(text)
@@ -216,9 +216,9 @@ func TestEdgeKilled(t *testing.T) {
 }
 
 // TestExamplesWithTLS starts the examples with certificates and tokens. The gateway refuses
-// clients without a certificate or a token. Everything arrives, although the token changes while
-// both run: first the gateway accepts both tokens, then the agent has the new one, then the
-// gateway accepts only this.
+// clients without a certificate or a token. Everything arrives, although the token changes
+// while both run: first the gateway accepts both tokens, then the agent uses the new one, then
+// the gateway accepts only the new one.
 func TestExamplesWithTLS(t *testing.T) {
 	binary(t)
 	s, gateway, entry, ofGateway, ofAgent := newSink(t), address(t), address(t), t.TempDir(), t.TempDir()
@@ -244,7 +244,8 @@ func TestExamplesWithTLS(t *testing.T) {
 
 	pair, err := tls.LoadX509KeyPair(certs.cert, certs.key)
 	require.NoError(t, err)
-	// answer is the code of a request with a certificate, or without, and a token.
+	// answer sends a request with a token and, if there is one, a certificate. It returns the
+	// status code.
 	answer := func(token string, own ...tls.Certificate) codes.Code {
 		conn, err := grpc.NewClient(gateway, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: certs.pool, Certificates: own})))
 		require.NoError(t, err)

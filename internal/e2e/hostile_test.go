@@ -37,7 +37,7 @@ import (
 // receiverSum is the sum in the README of the receiver, in MiB, for two processors.
 const receiverSum = 2952
 
-// honestFloor is the p99 of an honest client beside an attack that is always accepted. Other
+// honestFloor is the p99 that is always accepted for an honest client beside an attack. Other
 // processes of a machine delay a process by up to 10 ms at a time.
 const honestFloor = 10 * time.Millisecond
 
@@ -162,8 +162,8 @@ exporters:
 	_ = honest.await(t, 20)
 	for i, attack := range attacks {
 		t.Run(attack.name, func(t *testing.T) {
-			// Other processes of the machine delay both. So the quieter of some measurements
-			// counts.
+			// Other processes of the machine can delay the honest client. So one of five
+			// attempts must succeed.
 			for attempt := 1; ; attempt++ {
 				alone := p99(honest.await(t, 600))
 				most, took := c.besiege(t, i, entry, honest)
@@ -259,8 +259,8 @@ func compressedMessages(t testing.TB, address string) {
 				return
 			}
 			_ = stream.SendMsg(&stefpb.STEFClientMessage{FirstMessage: &stefpb.STEFClientFirstMessage{RootStructName: "Metrics"}})
-			// Compressing the message of each stream would starve the honest client, which
-			// is in this process, too. So only a stream that is accepted gets one.
+			// Send the message only on a stream that is accepted: compressing one for each
+			// stream would take CPU from the honest client.
 			if stream.RecvMsg(&stefpb.STEFServerMessage{}) != nil {
 				return
 			}
@@ -271,7 +271,8 @@ func compressedMessages(t testing.TB, address string) {
 	group.Wait()
 }
 
-// unfinishedMessages sends 15 of 60 MiB of a message on each of 60 connections.
+// unfinishedMessages begins a message of 60 MiB on each of 60 connections, and sends 15 MiB of
+// it.
 func unfinishedMessages(t testing.TB, address string) {
 	for range 60 {
 		conn, err := net.Dial("tcp", address)

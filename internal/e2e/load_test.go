@@ -33,8 +33,8 @@ type load struct {
 	refused  int     // requests that were not acknowledged
 }
 
-// startLoad sends to an address at a pace of requests a second, over several
-// connections of one request at a time each.
+// startLoad sends perSecond requests a second to an address, over several connections. Each
+// connection has at most one request in flight.
 func startLoad(t *testing.T, address string, perSecond, clients int) *load {
 	t.Helper()
 	l := &load{stopped: make(chan struct{})}

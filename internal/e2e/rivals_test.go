@@ -84,7 +84,7 @@ var accepted = map[otlpfile.Signal]string{
 	otlpfile.Logs:    "otelcol_receiver_accepted_log_records",
 }
 
-// cost is the cost of the second half of the recordings for a pair of Collectors.
+// cost is what a pair of Collectors needed for the second half of the recordings.
 type cost struct {
 	items          int
 	bytes          int64
@@ -147,8 +147,8 @@ func TestRivals(t *testing.T) {
 	fmt.Print(table.String())
 }
 
-// ofRounds returns the CPU time of both ends in seconds, the median of the rounds, and half
-// the distance between the smallest and the largest relative to it.
+// ofRounds returns the median CPU time of both ends in seconds, and the spread: half the
+// difference between the largest and the smallest time, divided by the median.
 func ofRounds(rounds []cost) (seconds, spread float64) {
 	var all []float64
 	for _, c := range rounds {

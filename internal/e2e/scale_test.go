@@ -200,10 +200,10 @@ type sent struct {
 	err       error
 }
 
-// play makes each agent send frames. Without a pause, an agent sends as fast as
-// window frames that are not acknowledged allow; otherwise it begins one frame per pause, and
-// skips frames that are late. play returns after the time until, or when everything is
-// acknowledged.
+// play makes each agent send frames. Without a pause, an agent sends as fast as possible with
+// at most window unacknowledged frames. With a pause, it starts to send a frame once per
+// pause, and skips frames that are late. play returns after the time until, or when everything
+// is acknowledged.
 func (f *fleet) play(first, last, window int, pause, until time.Duration) []sent {
 	results := make([]sent, len(f.streams))
 	begin := time.Now()
@@ -294,9 +294,9 @@ func (f *fleet) figures(t *testing.T) (resident, files, cpu float64) {
 	return resident, files, cpu
 }
 
-// heap returns the MiB of the heap of the receiver, on request after a garbage
-// collection. It writes the profile of the heap into the folder STEF_SCALE_PROFILE, if
-// there is one.
+// heap returns the size of the receiver's heap in MiB. If collect is set, the receiver
+// collects garbage first. heap also writes the heap profile into the folder
+// STEF_SCALE_PROFILE, if that is set.
 func (f *fleet) heap(t *testing.T, collect bool, name string) float64 {
 	t.Helper()
 	get := func(query string) []byte {

@@ -30,7 +30,7 @@ const (
 	soakClients   = 4
 	// consumers is the default of the exporter: the maximum number of batches in flight.
 	consumers = 16
-	// queueSpace is the size of the file system of the queue. The other faults need less.
+	// queueSpace is the size of the file system of the queue. Only the full disk fills it.
 	queueSpace = 64 << 20
 	// filler is the name of the file that fills this file system.
 	filler = "filler"
@@ -277,14 +277,14 @@ var faults = []fault{
 		func(r *rig) {
 			r.network.Refuse(true)
 			r.network.Cut()
-			// Each consumer then holds a batch that it cannot send. The queue of the Collector
-			// loses a batch if it cannot record that the batch was read. So no batch must be
-			// read while the disk is full.
+			// Wait until each consumer holds a batch that it cannot send, so that no batch is
+			// read while the disk is full: the queue of the Collector loses a batch if it
+			// cannot record that the batch was read.
 			time.Sleep(time.Second)
 			r.fill()
 		},
 		func(r *rig) {
-			// The files of the queue have free pages from the last outage.
+			// The queue accepts requests until it has used the free pages of its files.
 			_, _, before := r.load.results()
 			require.Eventually(r.t, func() bool {
 				_, _, refused := r.load.results()

@@ -103,8 +103,8 @@ func runningCPU(t *testing.T, pid int) time.Duration {
 	return cpu
 }
 
-// readCPU is runningCPU outside the goroutine of a test. It reads /proc and returns 0 on
-// systems without /proc.
+// readCPU is like runningCPU, but can also be called outside the goroutine of a test. It reads
+// /proc and returns 0 on systems without /proc.
 func readCPU(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -131,8 +131,9 @@ func (p *process) stop(t *testing.T) {
 	require.True(t, p.command.ProcessState.Success(), "%s: %v", p.name, p.command.ProcessState)
 }
 
-// printCost prints the CPU and memory of ended processes, together for each name. items
-// is how many passed through all processes of each name. The CPU of the start does not count.
+// printCost prints the CPU and memory of ended processes. It adds up the processes of the same
+// name; items is how many items passed through all of them. The CPU of the start is printed
+// separately.
 func printCost(t *testing.T, processes []*process, items map[string]int) {
 	t.Helper()
 	names := []string{}
@@ -154,8 +155,8 @@ func printCost(t *testing.T, processes []*process, items map[string]int) {
 }
 
 // TestExamples validates every example and runs those of the reference deployment as
-// processes: agent, gateway and consumer, with a broker in this process. They are sent STEF
-// and OTLP. TestArchive runs the others.
+// processes: agent, gateway and consumer, with a broker in this process. It sends STEF and
+// OTLP to them. TestArchive runs the other examples.
 func TestExamples(t *testing.T) {
 	binary := collectorBinary(t)
 	files, err := filepath.Glob(examples + "/*.yaml")
@@ -244,8 +245,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestReadmeConfigurations loads the configurations of the extension's README, whole, as a
-// Collector with their components does, and builds their pipelines.
+// TestReadmeConfigurations validates the complete configurations of the extension's README
+// with a Collector that has their components. The Collector also builds the pipelines.
 func TestReadmeConfigurations(t *testing.T) {
 	binary := collectorBinary(t)
 	readme, err := os.ReadFile("../../extension/stefencodingextension/README.md")

@@ -151,8 +151,8 @@ func readMessages(t *testing.T, h host, signal string, file []byte, to *ledger) 
 	}
 }
 
-// rotatingFiles starts a file exporter for each signal, whose file rotates in a folder of
-// its own below dir.
+// rotatingFiles starts a file exporter for each signal. Each rotates its file in its own
+// folder below dir.
 func rotatingFiles(t *testing.T, h host, dir string) *producers {
 	t.Helper()
 	f, p := fileexporter.NewFactory(), new(producers)
@@ -287,8 +287,8 @@ func TestFileSizes(t *testing.T) {
 	}
 }
 
-// TestObjectSizes prints the size of the recordings in objects of the S3 exporter: a batch
-// as it was recorded in each object, and all batches in one. OTLP objects have each
+// TestObjectSizes prints the size of the recordings in objects of the S3 exporter: once with a
+// recorded batch in each object, once with all batches in one object. OTLP objects have each
 // compression of the exporter. STEF objects are the smallest.
 func TestObjectSizes(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
@@ -486,8 +486,8 @@ encodings: [{extension: stef_encoding, suffix: .stef}]
 	require.EqualValues(t, 1, refused(t, telemetry, "corrupt"))
 }
 
-// saveObjects writes the objects of the bucket telemetry to files, and returns their names
-// by signal, with which the names of objects begin.
+// saveObjects writes the objects of the bucket telemetry to files. It returns the names of the
+// files by signal; the name of an object begins with its signal.
 func saveObjects(t *testing.T, backend *s3mem.Backend) map[string][]string {
 	t.Helper()
 	dir, names := t.TempDir(), map[string][]string{}

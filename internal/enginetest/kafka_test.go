@@ -322,8 +322,8 @@ func testBadMessages(t *testing.T, marking string) {
 	c.stop(t)
 }
 
-// TestUnknownEncoding: an encoding that no extension has is an error at the start of each
-// component, which names it.
+// TestUnknownEncoding: if no extension has the encoding, each component fails to start, and
+// the error names the encoding.
 func TestUnknownEncoding(t *testing.T) {
 	names, settings := topics(t), exportertest.NewNopSettings
 	address := broker(t, names)

@@ -70,8 +70,8 @@ type (
 	}
 )
 
-// startOTLP returns clients that send OTLP to an address. They return when the server has
-// accepted a request, and repeat it after the errors that OTLP retries.
+// startOTLP returns clients that send OTLP to an address. A call returns when the server has
+// accepted the request; it is repeated after the errors that OTLP retries.
 func startOTLP(t *testing.T, address string) (*producers, *otlpSender) {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -111,7 +111,8 @@ func startOTLP(t *testing.T, address string) (*producers, *otlpSender) {
 	return &producers{otlpLogs{s, logs}, otlpTraces{s, traces}, otlpMetrics{s, metrics}}, s
 }
 
-// export calls request, with the timeout of SDKs, until the server accepts it.
+// export calls request, with the timeout of SDKs, until the server accepts it or answers with
+// an error that OTLP does not retry.
 func (s *otlpSender) export(ctx context.Context, request func(context.Context) (rejected int64, err error)) error {
 	for ; ; s.retried.Add(1) {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
