@@ -42,7 +42,7 @@ func dial(t *testing.T, s *grpc.Server) *grpc.ClientConn {
 	return conn
 }
 
-// received collects what a server reads, as a stream of this repository.
+// received is what a server received: the records, and the error that ended the stream.
 type received struct {
 	records []*dynamic.Struct
 	err     error

@@ -228,7 +228,8 @@ func (l *line) put(p []byte) (int, error) {
 		l.schedule(n, rate, delay)
 		l.knobs.held.Add(int64(n))
 	}
-	// A reader that waits for earlier bytes checks without a signal.
+	// Do not wake a reader that waits for earlier bytes to be due: it checks again at that
+	// time.
 	if idle {
 		l.readable.wake()
 	}
@@ -284,10 +285,9 @@ func (l *line) finish(err error) {
 	l.wakeEnds()
 }
 
-// ended reports whether the end of the stream has arrived. The writer of the
-// other direction notices a closed end only then, as with TCP, and the reader
-// of this direction at the same time: programs are not prepared for a
-// connection where writing fails while reading still waits.
+// ended reports whether the end of the stream has arrived. As with TCP, the writer of the
+// other direction notices a closed end only then. The reader of this direction notices it at
+// the same time: programs do not expect a connection where writes fail while reads still wait.
 func (l *line) ended() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -78,8 +78,8 @@ func Random(r *rand.Rand, longest time.Duration, lastByte int64) Step {
 	case KindDelay:
 		s.For, s.Extra = span(), span()
 	case KindRate:
-		// The rate is between a tenth of the last byte and ten times as much
-		// per second, so that some bytes still move while it lasts.
+		// The rate is between a tenth and about ten times lastByte per second, so that some
+		// bytes still arrive while it lasts.
 		s.For, s.Bytes = span(), max(1, lastByte/10+r.Int64N(10*max(1, lastByte)))
 	case KindKill:
 		s.Bytes = r.Int64N(max(0, lastByte) + 1)

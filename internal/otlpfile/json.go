@@ -130,7 +130,7 @@ func (d *jsonDecoder) object(p *piece) error {
 	}
 }
 
-// rest says how to keep the messages before one that is cut off.
+// rest returns advice on how to keep the messages before one that is cut off.
 func (d *jsonDecoder) rest(p *piece) string {
 	if p.part == 1 {
 		return ""
@@ -284,9 +284,9 @@ func topNames(text []byte) (names []string, empty int) {
 	return names, -1
 }
 
-// lineOf returns the line of a message if the file seems to have one message per line, and 0
-// for messages on several lines. A line that lacks brackets makes a piece continue with the
-// next message.
+// lineOf returns the line of a message if the file seems to have one message per line,
+// otherwise 0. If brackets are missing in a line, the piece also contains the next lines, each
+// of which begins with a brace.
 func lineOf(p piece) int {
 	if _, next, ok := bytes.Cut(p.body, []byte("\n")); ok && !bytes.HasPrefix(next, []byte("{")) {
 		return 0

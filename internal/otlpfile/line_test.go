@@ -59,7 +59,8 @@ func depth(text string) (deepest int) {
 func TestObjectLine(t *testing.T) {
 	for _, l := range lines {
 		checkLine(t, l)
-		// At each offset within a word, strings end and are damaged.
+		// Cut off and damage the line at each offset, so that strings end at each offset
+		// within a word of plain.
 		for i := range len(l) {
 			checkLine(t, l[:i])
 			checkLine(t, l[:i]+"\x01"+l[i:])
@@ -83,8 +84,9 @@ func FuzzObjectLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { checkLine(t, text) })
 }
 
-// Lines are read in one pass, and messages on several lines, or several on one line,
-// follow and precede them with the right places.
+// TestLinesAndObjects mixes objects on one line with objects on several lines, and with
+// several objects on one line. Each has the right line and offset. Only whole lines are read
+// in one pass.
 func TestLinesAndObjects(t *testing.T) {
 	texts := []string{
 		`{"resourceLogs":[]}`, "{\"resourceLogs\":\n[]\n}", `{}`, "{\n\"resourceLogs\":[{\n}]}", `{"resourceLogs":[ ]}`, "{}",
@@ -114,8 +116,8 @@ func TestLinesAndObjects(t *testing.T) {
 	require.EqualError(t, err, "EOF")
 }
 
-// Errors of JSON name the line to leave out, if the file has a message a line, and the id
-// that is not one.
+// If a file has one message per line, the error of a bad message names the line to remove. The
+// error of a bad id shows the id.
 func TestBrokenLine(t *testing.T) {
 	const good = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}` + "\n"
 	f := func(text string, line int, want string) {

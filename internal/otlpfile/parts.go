@@ -46,7 +46,7 @@ func (d *partsDecoder) next(buf []byte) (piece, error) {
 	return p, err
 }
 
-// rest says how to recover the parts before a part that begins at an offset.
+// rest returns advice on how to recover the parts before a part that begins at an offset.
 func (d *partsDecoder) rest(offset int64) string {
 	if d.part == 1 {
 		return ", and nothing is before it"

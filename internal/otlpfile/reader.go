@@ -86,7 +86,8 @@ type Reader struct {
 
 // A decoder splits a file into pieces. At the end it returns io.EOF.
 type decoder interface {
-	// next reads a piece into buf and returns it in any case, with the memory of buf.
+	// next reads a piece into buf. It returns the piece, with the memory of buf, even if there
+	// is an error.
 	next(buf []byte) (piece, error)
 }
 
@@ -99,7 +100,8 @@ type piece struct {
 	// oneLine is Error.OneLine.
 	oneLine int
 	offset  int64
-	// checked is set for JSON that is valid and has the fields of these signals.
+	// checked is set for valid JSON. Bit n of signals is then set if the JSON has fields of
+	// signal n.
 	checked bool
 	signals uint8
 	// found is the signal that the content of the message shows. It is SignalUnknown if

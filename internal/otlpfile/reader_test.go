@@ -254,8 +254,8 @@ func TestMixedSignals(t *testing.T) {
 	f(otlpfile.Traces, []int{3, 0, 3, 3}, [4]uint64{otlpfile.Metrics: 2, otlpfile.Logs: 2})
 	f(otlpfile.Logs, []int{0, 1, 1}, [4]uint64{otlpfile.Metrics: 2, otlpfile.Traces: 9})
 
-	// The same messages as parts, of which each has one signal. The part without items counts
-	// as one of traces, like the part before it.
+	// The same messages as parts, one signal in each part. The part without items counts as
+	// traces, like the part before it.
 	var parts []byte
 	for _, text := range []string{metrics, spans, "{}", logs, spans, metrics} {
 		r, err := otlpfile.Open(strings.NewReader(text), otlpfile.JSON, otlpfile.GuessSignal("logs", otlpfile.JSON, []byte(text)))

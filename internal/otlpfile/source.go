@@ -157,7 +157,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// keeps says how to keep the pieces of a cut file before an offset.
+// keeps returns advice on how to keep the pieces of a truncated file before an offset.
 func (s *source) keeps(offset int64, pieces string) string {
 	of := "file"
 	if s.unpacked {

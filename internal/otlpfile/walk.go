@@ -131,8 +131,9 @@ func (w *walk) value(b []byte, base, size int, wire uint64, s *shape, f field, l
 	return nil
 }
 
-// isControl finds bytes that are rare in texts but common in messages. They
-// reveal a name that is read as a message of another signal, or the reverse.
+// isControl reports whether a character is rare in texts but common in the bytes of messages.
+// If a text has such a character, the field is probably a message: the content has another
+// signal.
 func isControl(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' }
 
 // extent returns the size of a field's value and the size of the length before

@@ -67,7 +67,8 @@ func TestErrorsOfNextHop(t *testing.T) {
 				f(protocol, consumererror.NewPermanent(status.Error(codes.Internal, text)), true, kept)
 			}
 		}
-		// The explanation of a gateway that has this exporter, too.
+		// The next hop can have this exporter, too: its error then has an explanation of its
+		// own.
 		f(protocol, errors.New("no STEF stream: dial tcp: lookup backend.invalid: no such host (endpoint backend.invalid:4320: the host is not known)"), false,
 			"(endpoint backend.invalid:4320: the host is not known)")
 	}

@@ -52,10 +52,9 @@ func (b *backends) state(addrs []string) resolver.State {
 	return state
 }
 
-// TestBalance uses three backends behind one name and a sender with three streams.
-// Over ten lifetimes of a stream, each backend receives its share, within a fifth.
-// Then one backend is shut down under load, in order, and no data is lost or sent
-// twice.
+// TestBalance uses three backends behind one name and a sender with three streams. Over ten
+// lifetimes of a stream, each backend receives its share, within a fifth. Then one backend
+// shuts down gracefully under load, and no data is lost or sent twice.
 func TestBalance(t *testing.T) {
 	const (
 		lifetime  = 300 * time.Millisecond

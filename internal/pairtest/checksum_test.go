@@ -32,7 +32,7 @@ type flipper struct {
 	flipped atomic.Bool
 }
 
-// Write implements io.Writer for the bytes of one connection.
+// flippingWriter forwards the bytes of one connection and flips the bit.
 type flippingWriter struct {
 	*flipper
 	to   io.Writer

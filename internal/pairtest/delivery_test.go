@@ -20,7 +20,7 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
-// protocols are the protocols of the exporter that differ with our receiver.
+// protocols are the protocols to test. With our receiver, auto is the same as STEF.
 var protocols = []stefexporter.Protocol{stefexporter.ProtocolSTEF, stefexporter.ProtocolOTLP}
 
 func each(t *testing.T, protocols []stefexporter.Protocol,

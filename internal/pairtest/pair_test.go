@@ -33,8 +33,8 @@ func freeAddr(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// exporterConfig has no queue and no retries, so that tests see the results, and
-// it has short times.
+// exporterConfig has no queue and no retries, so that tests see the results of sends. Its
+// timeouts and intervals are short.
 func exporterConfig(addr string, changes ...func(*stefexporter.Config)) *stefexporter.Config {
 	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config)
 	c.ClientConfig.Endpoint = addr
@@ -200,7 +200,7 @@ func value(t *testing.T, telemetry *componenttest.Telemetry, name string) int64 
 	return total
 }
 
-// valueOf is value for the points that have an attribute reason.
+// valueOf is like value, but only for points with the given value of the attribute reason.
 func valueOf(t *testing.T, telemetry *componenttest.Telemetry, name, reason string) int64 {
 	t.Helper()
 	m, err := telemetry.GetMetric(name)

@@ -14,9 +14,8 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
-// TestRotation replaces streams under load, at the request of either end or of the
-// connection. No data is lost. If streams end in order, no push fails and nothing
-// is sent twice.
+// TestRotation replaces streams under load, at the request of either end or of the connection.
+// No data is lost. If streams end gracefully, no push fails and nothing is sent twice.
 func TestRotation(t *testing.T) {
 	f := func(name, receiver string, inOrder bool, change func(*stefexporter.Config)) {
 		t.Run(name, func(t *testing.T) {

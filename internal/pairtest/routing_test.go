@@ -147,8 +147,9 @@ func traceID(n int) (id pcommon.TraceID) {
 	return id
 }
 
-// places returns where the spans of each trace arrived, as a set of backends, for the
-// traces from first.
+// places returns the set of backends at which the spans of each trace arrived, and met, the
+// number of traces with only one backend. It considers the given number of traces from first
+// on.
 func places(sinks []*sink[ptrace.Traces], first, traces int) (at map[int]int, met int) {
 	at = map[int]int{}
 	for i, s := range sinks {
@@ -241,8 +242,8 @@ func TestRoutingByTrace(t *testing.T) {
 	require.GreaterOrEqual(t, value(t, x.telemetry, "otelcol_exporter_stef_backend_items"), int64(len(acked)))
 }
 
-// TestRoutingByName changes the addresses of a name under load, and closes a receiver
-// in order.
+// TestRoutingByName changes the addresses of a name under load, and shuts a receiver down
+// gracefully.
 func TestRoutingByName(t *testing.T) {
 	s := newSink(&traceKind)
 	port := strings.TrimPrefix(freeAddr(t), "127.0.0.1:")
