@@ -68,8 +68,8 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := configKeys.Read(conf.ToStringMap(), func() error { return conf.Unmarshal(c) }); err != nil {
 		return err
 	}
-	// Validate finds these errors, too, but then the Collector also prints the errors of
-	// its own checks.
+	// Validate makes the same checks. If it were the first to find these errors, the Collector
+	// would also print the errors of its own checks.
 	if err := errors.Join(c.validateClient(), c.validateTLS(), c.validateTimeout()); err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ import (
 
 const (
 	// maxReconnectPause bounds the pauses between attempts to connect and to open a stream,
-	// except for a jitter of a fifth. With the default of gRPC, two minutes, a peer that
-	// returns after minutes would wait for minutes until it receives data again.
+	// apart from a jitter of up to a fifth. With the default of gRPC, two minutes, a peer that
+	// was down for minutes would wait for minutes more until it receives data again.
 	maxReconnectPause = 5 * time.Second
 	// connectTimeout bounds an attempt to connect. This is the default of gRPC.
 	connectTimeout = 20 * time.Second

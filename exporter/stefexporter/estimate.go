@@ -73,8 +73,8 @@ func newEstimate[B any](c *Config, s *signal.Descriptor[B]) *estimate[B] {
 // classOf returns the class of a batch.
 func classOf(items int) int { return min(bits.Len(uint(items)), len(estimate[int]{}.classes)-1) }
 
-// delivered returns the bytes to add to the estimate when items of the all items of a
-// batch were delivered. Call it before the push of the batch returns.
+// delivered counts a batch of which the given items, out of all, were delivered. It returns
+// the bytes to add to the estimate. Call it before the push of the batch returns.
 func (e *estimate[B]) delivered(data B, items, all int) (bytes int64) {
 	if e.begin(all) {
 		began := e.now()
@@ -200,7 +200,6 @@ func (e *estimate[B]) measure(data B) (size int, ok bool) {
 	return compressedSize(encoding.GetCompressor(string(configcompression.TypeZstd)), request)
 }
 
-// compressedSize returns the size of data after compression.
 func compressedSize(c encoding.Compressor, data []byte) (int, bool) {
 	if c == nil {
 		return 0, false

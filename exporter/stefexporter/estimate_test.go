@@ -189,8 +189,8 @@ func TestEstimateOfUnmeasuredBatches(t *testing.T) {
 // withoutBudget removes the budget for measurements.
 func (r *measuredRig) withoutBudget() { r.budget, r.since = -time.Hour, r.clock }
 
-// delivered counts a batch of which the given items, out of all, were delivered. It returns
-// the bytes to add to the estimate. Call it before the push of the batch returns.
+// TestEstimateOfABurst sends recordings as fast as possible right after the start, one
+// batch after another and many at once: the total is close to the bytes of all requests.
 func TestEstimateOfABurst(t *testing.T) {
 	burstOf(t, signal.Metrics, fixtures.Metrics(), (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics)
 	burstOf(t, signal.Traces, fixtures.Traces(), (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces)

@@ -48,8 +48,9 @@ func startPaused(t *testing.T, c *Config, p pauses) *stefExporter[ptrace.Traces]
 }
 
 // TestReconnect stops a peer for longer than several of the shortened pauses of the
-// connection, but shorter than the pauses of gRPC. The second pause between streams is longer
-// than the test, so only the new connection can cause the stream to be opened.
+// connection, but not as long as the default pauses of gRPC. The second pause between streams
+// is longer than the test, so only the new connection can cause the exporter to open the
+// stream.
 func TestReconnect(t *testing.T) {
 	p := defaultPauses()
 	p.connection.BaseDelay, p.connection.MaxDelay = 10*time.Millisecond, 50*time.Millisecond

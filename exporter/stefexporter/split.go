@@ -13,9 +13,9 @@ import (
 
 // splitter splits the batches of a signal.
 type splitter[B any] struct {
-	// split calls where with the key of each group of items that must stay together.
-	// It returns the parts of the batch by the results of where. The parts are copies,
-	// unless there is only one part.
+	// split calls where with the key of each group of items that must stay together. It
+	// returns one part of the batch for each result of where. The parts are copies, unless
+	// there is only one part.
 	split func(batch B, where func(key uint64) int) map[int]B
 	// rest returns an error that says that only a part was not delivered.
 	rest func(error, B) error

@@ -356,7 +356,6 @@ func requireSmaller(t *testing.T, sources []source, numbers ...int) {
 	}
 }
 
-// BenchmarkMarshal measures the time and memory of marshaling messages.
 func BenchmarkMarshal(b *testing.B) {
 	e := newEncoding(b, "{}")
 	benchmarkMessages(b, "stef", func(m *message) func() error {
@@ -367,7 +366,6 @@ func BenchmarkMarshal(b *testing.B) {
 	})
 }
 
-// BenchmarkUnmarshal measures the time and memory of unmarshaling messages.
 func BenchmarkUnmarshal(b *testing.B) {
 	e := newEncoding(b, "{}")
 	benchmarkMessages(b, "stef", func(m *message) func() error {

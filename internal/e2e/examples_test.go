@@ -26,7 +26,6 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// examples is the directory with the configurations of the distribution.
 const examples = "../../cmd/otelcol-stef/examples"
 
 // printed matches what the debug exporter prints about a batch of logs.

@@ -55,7 +55,6 @@ func TestMistakes(t *testing.T) {
 	require.Contains(t, out, "STEF has no profiles yet: send them with the otlp_grpc exporter")
 }
 
-// TestPrintConfig checks that print-config shows the defaults in force.
 func TestPrintConfig(t *testing.T) {
 	out, err := runMistake(t, "endpoint: 'localhost:4320'", "endpoint: 'localhost:4321'", "traces", "print-config")
 	require.NoError(t, err, out)

@@ -159,7 +159,6 @@ func ofRounds(rounds []cost) (seconds, spread float64) {
 	return seconds, (all[len(all)-1] - all[0]) / 2 / seconds
 }
 
-// TestOfRounds checks the median of rounds and their spread.
 func TestOfRounds(t *testing.T) {
 	seconds, spread := ofRounds([]cost{{agent: 2 * time.Second, backend: 2 * time.Second}, {agent: time.Second, backend: time.Second}, {backend: 3 * time.Second}})
 	require.InDelta(t, 3, seconds, 1e-9)

@@ -200,10 +200,10 @@ type sent struct {
 	err       error
 }
 
-// play makes each agent send frames. Without a pause, an agent sends as fast as possible with
-// at most window unacknowledged frames. With a pause, it starts to send a frame once per
-// pause, and skips frames that are late. play returns after the time until, or when everything
-// is acknowledged.
+// play makes each agent send frames, with at most about window unacknowledged ones. Without a
+// pause, an agent sends as fast as possible; with a pause, it starts one frame per pause. Frames
+// that would start after the time until are not sent. play returns when the frames that were
+// sent are acknowledged.
 func (f *fleet) play(first, last, window int, pause, until time.Duration) []sent {
 	results := make([]sent, len(f.streams))
 	begin := time.Now()

@@ -30,7 +30,8 @@ const (
 	soakClients   = 4
 	// consumers is the default of the exporter: the maximum number of batches in flight.
 	consumers = 16
-	// queueSpace is the size of the file system of the queue. Only the full disk fills it.
+	// queueSpace is the size of the file system of the queue. It suffices for all faults except
+	// the full disk.
 	queueSpace = 64 << 20
 	// filler is the name of the file that fills this file system.
 	filler = "filler"

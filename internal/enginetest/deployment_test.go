@@ -23,7 +23,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// examples is where the configurations of the extension are.
 const examples = "../../extension/stefencodingextension/examples"
 
 // collectorBinary builds the Collector of the deployment.
@@ -131,9 +130,9 @@ func (p *process) stop(t *testing.T) {
 	require.True(t, p.command.ProcessState.Success(), "%s: %v", p.name, p.command.ProcessState)
 }
 
-// printCost prints the CPU and memory of ended processes. It adds up the processes of the same
-// name; items is how many items passed through all of them. The CPU of the start is printed
-// separately.
+// printCost prints the cost of ended processes by name: the sum of their CPU, with the CPU of
+// the start apart, and the largest memory. items is how many items passed through all
+// processes of a name.
 func printCost(t *testing.T, processes []*process, items map[string]int) {
 	t.Helper()
 	names := []string{}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// blockSize is the block size that HTTP/2 readers and writers use too.
+// blockSize is also the block size of HTTP/2 readers and writers.
 const blockSize = 32 << 10
 
 var blockPool = sync.Pool{New: func() any { return new([blockSize]byte) }}

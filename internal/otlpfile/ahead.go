@@ -11,7 +11,8 @@ import (
 // errReaderClosed is the error of Next after Close.
 var errReaderClosed = errors.New("otlpfile: the reader is closed")
 
-// maxAhead bounds the pieces in memory, in bytes: no piece is read while they have more.
+// maxAhead bounds the bytes of the pieces in memory: while they exceed it, no further piece is
+// read.
 const maxAhead = 8 << 20
 
 // maxSpare is the maximum size of a buffer to keep for reuse, in bytes. One larger buffer is

@@ -157,8 +157,8 @@ func (k *keyScan) object(m *jsonKeys) {
 	}
 }
 
-// other looks up a name that may have escapes, and counts it if the message does not have
-// it. quoted is the name with its quotes.
+// other looks up a name that may have escapes. If m has no such field, other counts the name
+// as unknown. quoted is the name with its quotes.
 func (k *keyScan) other(m *jsonKeys, quoted []byte) *jsonKeys {
 	var name string
 	if json.Unmarshal(quoted, &name) != nil {

@@ -215,8 +215,8 @@ func (s *lineScan) plain() {
 	for ; i+8 <= len(s.b); i += 8 {
 		x := binary.LittleEndian.Uint64(s.b[i:])
 		quote, slash := x^'"'*ones, x^'\\'*ones
-		// Find the first of eight bytes that matches. Each term has the high bit of that byte
-		// set; bits of later bytes may be wrong.
+		// Each term sets the high bit of the first byte that it looks for: a control
+		// character, a quote or a backslash. Bits of later bytes may be wrong.
 		found := ((x-0x20*ones)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & high
 		if found != 0 {
 			s.i = i + bits.TrailingZeros64(found)/8

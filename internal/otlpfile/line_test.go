@@ -59,8 +59,8 @@ func depth(text string) (deepest int) {
 func TestObjectLine(t *testing.T) {
 	for _, l := range lines {
 		checkLine(t, l)
-		// Cut off and damage the line at each offset, so that strings end at each offset
-		// within a word of plain.
+		// Truncate and damage the line at each offset: a string then ends at each of the
+		// 8 bytes that plain reads at once.
 		for i := range len(l) {
 			checkLine(t, l[:i])
 			checkLine(t, l[:i]+"\x01"+l[i:])
@@ -84,8 +84,8 @@ func FuzzObjectLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { checkLine(t, text) })
 }
 
-// TestLinesAndObjects mixes objects on one line with objects on several lines, and with
-// several objects on one line. Each has the right line and offset. Only whole lines are read
+// TestLinesAndObjects mixes objects on one line, objects on several lines, and several objects
+// on one line. Each has the right line and offset. Only an object that is a whole line is read
 // in one pass.
 func TestLinesAndObjects(t *testing.T) {
 	texts := []string{

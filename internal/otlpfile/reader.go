@@ -45,10 +45,10 @@ func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = 
 // not show its signal: it counts as a part of the same signal as the part before it.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
-// WithoutPdata calls a function with the signal. If it returns true, batches in
-// formats Parts and Proto have OTLP only and no pdata, which saves the time to
-// build it. The bytes are still checked. JSON always has pdata. The function may be
-// called from several goroutines.
+// WithoutPdata omits pdata from batches in formats Parts and Proto if the given function
+// returns true for the signal. They have OTLP only, which saves the time to build pdata. The
+// bytes are still checked. JSON always has pdata. The function may be called from several
+// goroutines.
 func WithoutPdata(of func(Signal) bool) ReaderOption { return func(r *Reader) { r.bytesOnly = of } }
 
 // WithConcurrency makes the reader read ahead and build batches in n goroutines. The

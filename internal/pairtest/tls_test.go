@@ -77,7 +77,8 @@ func (a *authority) issue(t *testing.T, name string, template *x509.Certificate)
 // maxClauses is the maximum number of parts of an error before its advice.
 const maxClauses = 4
 
-// requirePlain requires that an error names the endpoint, and is not a chain.
+// requirePlain requires that an error names the endpoint, has at most maxClauses parts before
+// it, and no text of gRPC.
 func requirePlain(t *testing.T, err error, endpoint string) {
 	t.Helper()
 	what, _, ok := strings.Cut(err.Error(), " (endpoint "+endpoint+": ")

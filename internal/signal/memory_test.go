@@ -185,8 +185,8 @@ func TestMemoryIsExact(t *testing.T) {
 	}
 }
 
-// FuzzMemory: the fast paths change nothing. A request that is counted can be decoded or
-// refused by pdata.
+// FuzzMemory: the fast paths change no result, and pdata does not panic at a request that
+// Memory accepts.
 func FuzzMemory(f *testing.F) {
 	body, err := Metrics.Marshal(gauge(3))
 	require.NoError(f, err)

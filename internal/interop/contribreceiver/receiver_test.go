@@ -349,8 +349,8 @@ func TestRejected(t *testing.T) {
 	}, 60*time.Second, 100*time.Millisecond)
 	_, twice := s.missing(batches * points)
 	require.Zero(t, twice)
-	// What is missing here was acknowledged by the first receiver. It cannot be
-	// more than the records before the rejected batch.
+	// The records that are missing at this receiver were acknowledged by the first one. They
+	// must all precede the rejected batch.
 	require.LessOrEqual(t, acknowledged, 120)
 	require.Zero(t, a.sum(t, "otelcol_exporter_stef_items_dropped"))
 }
