@@ -83,8 +83,8 @@ func (o origin) refuse(format string, args ...any) error {
 	return inForm(refuse(o.name, o.pos, format, args...), o.form)
 }
 
-// twoLongest returns the two parts that explain most of a name. A type and its member
-// count as one part, unless there are no other parts.
+// twoLongest returns the two parts of the schema that cover most of a generated name. A type
+// and its member count as one part, unless there are no other parts.
 func twoLongest(all []origin) (first, second origin) {
 	for _, o := range all {
 		if o.size > first.size {
@@ -104,12 +104,13 @@ func twoLongest(all []origin) (first, second origin) {
 	return first, second
 }
 
-// fold returns the form of a name in file names and combined names.
+// fold returns a name in lower case without underscores, because combined names and file names
+// differ from the names in the schema in these.
 func fold(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
 
-// origins returns the parts of the schema that may be the source of a generated name: fields
-// for the methods of a type, otherwise the types with whose names it begins or ends, and
-// their members.
+// origins returns the parts of the schema that may be the source of a generated name. For a
+// method these are its type and the members of the type. Otherwise they are the types whose
+// names begin or end the generated name, and their members.
 func (p *plan) origins(generated string) []origin {
 	typ, method, ok := strings.Cut(generated, ".")
 	if ok {
@@ -143,7 +144,7 @@ func (p *plan) origins(generated string) []origin {
 	return list
 }
 
-// typesIn returns the types with which a folded name begins or ends.
+// typesIn returns the types whose names begin or end a folded name.
 func (p *plan) typesIn(folded string) (list []origin) {
 	for _, t := range p.types() {
 		if t.size = len(t.name); strings.HasPrefix(folded, fold(t.name)) || strings.HasSuffix(folded, fold(t.name)) {

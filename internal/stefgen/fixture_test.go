@@ -30,7 +30,7 @@ var fixtures = []string{
 // header is the licence text of this repository.
 const header = "Copyright The Otel/STEF Authors\nSPDX-License-Identifier: Apache-2.0"
 
-// base are the wire schemas assumed for streams that announce none.
+// base contains the wire schemas that readers assume for streams without a schema header.
 var base = map[string]map[string]schema.WireSchema{
 	"scalars": {"Second": {2, 4}},
 }
@@ -62,9 +62,9 @@ func generate(t testing.TB, fixture string) []stefgen.File {
 	return files
 }
 
-// goName is the name of a generated file in testdata. It does not have the
-// ending of generated records, which are meant to be read and so have a limit
-// of length that schemas of the largest kind cannot keep.
+// goName returns the name of a generated file in testdata. It drops the ending .stef.go,
+// because internal/arch limits the length of files with this ending, and the largest schemas
+// exceed it.
 func goName(name string) string { return strings.TrimSuffix(name, ".stef.go") + ".go" }
 
 func TestGeneratedIsCurrent(t *testing.T) {

@@ -80,7 +80,6 @@ func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	}
 }
 
-// printMultimapCodec prints the encoder and the decoder of a multimap.
 func (p *plan) printMultimapCodec(pr *printer, m *schema.Multimap) {
 	k, v := partsOf(m)
 	p.printMultimapEncoder(pr, m.Name, k, v)
@@ -192,7 +191,8 @@ func (p *plan) printPairSetters(pr *printer, n string, k, v part) {
 	}
 }
 
-// printTextSetter prints the setter of all pairs for values that are the text f.
+// printTextSetter prints the setter that replaces all pairs. The keys are text, and the values
+// are the text choice f.
 func (p *plan) printTextSetter(pr *printer, n string, f *field) {
 	pr.P("")
 	pr.P("// Set%ss replaces all pairs. keys and values must have equal lengths. Pass references", f.name)
@@ -260,8 +260,8 @@ func differParts(part part) string {
 	return different(part.t, "p."+part.priv, "q."+part.priv)
 }
 
-// eachNodePart prints a loop over the pairs with a statement for each part that is a
-// node, if there is one.
+// eachNodePart prints a loop over the pairs with a statement for each part (key or value) that
+// is a node. It prints nothing if neither is a node.
 func (p *plan) eachNodePart(pr *printer, parts []part, statement func(part part, x string) string) {
 	var lines []string
 	for _, part := range parts {

@@ -71,8 +71,8 @@ func fileName(typ string) string {
 
 const fileEnding = ".stef.go"
 
-// SchemaFile is the name of the generated file with the text of the schema, in the
-// constant schemaText, and of its other form, if there is one, in formText.
+// SchemaFile is the name of the generated file with the text of the schema (constant
+// schemaText) and, if Options.Form is set, the text of the form (constant formText).
 const SchemaFile = "schema_text" + fileEnding
 
 // everywhere reports whether Go compiles a file of that name on every platform.

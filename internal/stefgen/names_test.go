@@ -135,7 +135,8 @@ func privateNames(t *testing.T, path string) map[string]bool {
 	require.NoError(t, err)
 	s, err := idl.Parse(path, src)
 	require.NoError(t, err)
-	// Writers, readers and pairs have no fields of the schema in them.
+	// own contains the types that have fields of the schema. Writers, readers and pairs have
+	// none.
 	own := map[string]bool{}
 	for _, st := range s.Structs {
 		own[st.Name], own[private(st.Name)+"Box"] = true, true

@@ -131,8 +131,8 @@ func (p *plan) printChoiceText(pr *printer, n string, fields []*field) {
 	pr.P("return \"%sType(\" + strconv.Itoa(int(t)) + \")\"\n}", n)
 }
 
-// printOneofCodec prints the encoder and the decoder of a oneof, and what dictionaries
-// need.
+// printOneofCodec prints the encoder and the decoder of a oneof. For parts of dictionary
+// structs it also prints the methods for sharing.
 func (p *plan) printOneofCodec(pr *printer, s *schema.Struct) {
 	fields := p.choicesOf(s)
 	_, _, box := slotsOf(fields)
@@ -258,7 +258,8 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 	pr.P("v.node.Mark(1)\n%sv.typ = %s\n%s = %s\n}\n}", large(f.t, "v.node", x), f.bit, slot(f, "v"), x)
 }
 
-// eachChoice prints a switch over the choices of v that have a non-empty statement.
+// eachChoice prints a switch on the expression on. It has a case for each choice whose
+// statement is not empty.
 func eachChoice(pr *printer, on string, fields []*field, statement func(f *field) string) {
 	cases := false
 	for _, f := range fields {

@@ -21,9 +21,9 @@ type Options struct {
 	// Base maps the name of a root to the wire schema that is assumed for streams that
 	// announce none. A root that is not listed uses its full schema.
 	Base map[string]schema.WireSchema
-	// Form extends the schema, if its records have another form on the wire. It adds fields
-	// that records do not use; writers omit them unless an option selects them. The code that
-	// converts records into the form is written by hand, in the same package: for a root Record
+	// Form is the compact form of the schema, or nil. It adds fields that programs do not use;
+	// writers omit these fields unless an option selects them. The code that converts records
+	// to and from the form is written by hand in the same package: for a root Record it is in
 	// the types recordWriterForm and recordReaderForm.
 	Form *schema.Schema
 }
@@ -34,7 +34,7 @@ type File struct {
 	Content []byte
 }
 
-// plan is the information about the schema that printing all files needs.
+// plan contains what all printing functions need to know about the schema.
 type plan struct {
 	options Options
 	schema  *schema.Schema // the schema with the additions of Form
@@ -84,7 +84,7 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 		files = append(files, made)
 		return err
 	}
-	// The functions that arrays need for a type are in the file of its codec.
+	// array prints the functions for arrays of a type into the file of the type's codec.
 	array := func(pr *printer, name string) {
 		for _, t := range p.arrays {
 			if t.Elem.Name == name {

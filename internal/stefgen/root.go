@@ -18,7 +18,7 @@ func wireLiteral(w schema.WireSchema) string {
 	return "schema.WireSchema{" + strings.Join(parts, ", ") + "}"
 }
 
-// formed says whether the records of a root have another form on the wire.
+// formed reports whether the records of a root have a compact form.
 func (p *plan) formed(r *schema.Struct) bool {
 	return p.options.Form != nil && p.options.Form.Root(r.Name) != nil
 }
@@ -99,7 +99,8 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.P("return stefrt.EndRecord(&w.WriteStream)\n}")
 }
 
-// printContinue prints the method with which a new stream continues the record of another.
+// printContinue prints the method ContinueFrom. It copies the record of another writer to the
+// writer of a new stream.
 func (p *plan) printContinue(pr *printer, r *schema.Struct) {
 	pr.P("// ContinueFrom copies the record of previous, another %sWriter or a type that embeds one, to the", r.Name)
 	pr.P("// record of w, except for fields of the record that were already set. So programs that set only what")

@@ -5,8 +5,8 @@ package stefgen
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// reached returns the structs and oneofs and the names of the dictionaries of
-// text that a root leads to, in order of the first visit.
+// reached returns the structs and oneofs that are reachable from a root, and the names of the
+// text dictionaries that they use, in the order of the first visit.
 func reached(r *schema.Struct) (structs []*schema.Struct, dicts []string) {
 	seen := map[string]bool{}
 	first := func(name string) bool {

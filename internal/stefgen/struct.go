@@ -137,7 +137,6 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 	}
 }
 
-// printStructCodec prints the encoder and the decoder of a struct.
 func (p *plan) printStructCodec(pr *printer, s *schema.Struct) {
 	fields := p.fieldsOf(s)
 	p.printStructEncoder(pr, s, fields)
@@ -197,8 +196,8 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	}
 }
 
-// printGetter prints the function that returns a field. Structs that may be absent have
-// getters for nil.
+// printGetter prints the getter of a field. If the struct may be absent, the getter accepts a
+// nil receiver and returns zero or nil for it.
 func (p *plan) printGetter(pr *printer, s *schema.Struct, f *field, typ, value string) {
 	if !p.absent[s.Name] {
 		pr.P("func (s *%s) %s() %s { return %s }", s.Name, getter(f), typ, value)

@@ -332,8 +332,8 @@ func (p *plan) printOptionalDiff(pr *printer, f *field, differ string) {
 	pr.P("mask |= %s\n}", f.bit)
 }
 
-// printSharing prints the methods that make a value of a dictionary struct shared,
-// and that make a shared value part of a record to change it.
+// printSharing prints the methods for values of a dictionary struct that records share: freeze
+// and share make a value shared, edit returns a copy of a shared value that can be changed.
 func (p *plan) printSharing(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
 	pr.P("// freeze makes s shared.")

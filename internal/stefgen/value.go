@@ -57,7 +57,7 @@ func goType(t *schema.Type) string {
 	return scalar(t.Kind)
 }
 
-// scalar returns the Go type of a primitive kind, where an enum is its number.
+// scalar returns the Go type of a primitive kind. An enum has the type of its number.
 func scalar(k schema.Kind) string {
 	switch k {
 	case schema.KindBool:
@@ -113,8 +113,8 @@ func coderBase(t *schema.Type) string {
 	return t.Name
 }
 
-// register returns the expression of the field of the coder c, an addressable
-// expression, for EncoderBuilder or DecoderBuilder.
+// register returns the expression that registers c, the encoder or decoder of a field, with an
+// EncoderBuilder or DecoderBuilder. c must be addressable.
 func (p *plan) register(t *schema.Type, name, c, role string) string {
 	switch {
 	case t.Kind == schema.KindArray && !t.Elem.Kind.Composite():
@@ -160,7 +160,8 @@ func assign(t *schema.Type, dst, v string) string {
 	return dst + " = " + v
 }
 
-// zero returns the initial value of a scalar, or that of bytes in the memory of dst.
+// zero returns the initial value of a scalar or of bytes. For bytes it is dst without content,
+// so that the memory is reused.
 func zero(t *schema.Type, dst string) string {
 	switch t.Kind {
 	case schema.KindBool:
@@ -234,8 +235,8 @@ func hash(t *schema.Type, v string) string {
 	return fmt.Sprintf("%s.%s(h)", v, method(t, "Hash"))
 }
 
-// size returns the expression of the memory that v counts as a part of a dictionary
-// entry, or "" if that is the 8 bytes of a number.
+// size returns the expression for the bytes that v adds to the size of a dictionary entry. It
+// returns "" for the 8 bytes of a number.
 //
 // spec: #limits
 func size(t *schema.Type, v string) string {
@@ -290,11 +291,11 @@ func initStatement(t *schema.Type, v, parent, bit string) string {
 	return fmt.Sprintf("%s.%s(%s, %s)", v, method(t, "Init"), parent, bit)
 }
 
-// hasText says whether values have a length that can make a record too large.
+// hasText reports whether a type is text or bytes. Their length can make a record too large.
 func hasText(t *schema.Type) bool { return t.Kind == schema.KindString || t.Kind == schema.KindBytes }
 
-// large returns the statement that asks for a check of the record if the text v is
-// long, "" for types of a fixed size.
+// large returns the statement that requests a check of the record's size if v is long. It
+// returns "" for types of a fixed size.
 func large(t *schema.Type, node, v string) string {
 	if !hasText(t) {
 		return ""

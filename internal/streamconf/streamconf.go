@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package streamconf has the keys of configurations that choose how a component writes and
-// reads streams: the schema, the order of items, templates and shared dictionaries. The
+// Package streamconf defines the part of a configuration that chooses how a component writes
+// and reads streams: the schema, the order of items, templates and shared dictionaries. The
 // components have aliases of these types.
 package streamconf
 
@@ -112,7 +112,8 @@ func (t Templates) Option() stefpdata.EncoderOption {
 	return stefpdata.WithTemplates(stefpdata.TemplatesAuto)
 }
 
-// ZstdDict reads a shared dictionary from a file, which is the value of a key.
+// ZstdDict reads a shared dictionary from a file. key is the configuration key that contains
+// the path; errors begin with it.
 func ZstdDict(key, path string) (*stef.ZstdDict, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -24,9 +24,9 @@ import (
 // set to anything but "".
 const RequireEnv = "STEF_REQUIRE_SETS"
 
-// LogEnv names a file. Each test that asks for a set appends a line to it: the folder of
-// the test, a tab, and its name. A machine with the sets makes a difference only for these
-// tests.
+// LogEnv names a file. Each test that asks for a set appends a line to it: the folder of the
+// test, a tab, and its name. Only these tests depend on the sets, so it is sufficient to run
+// them again where the sets exist.
 const LogEnv = "STEF_SETS_LOG"
 
 const rootModule = "module github.com/otelstef/stef"
@@ -68,7 +68,8 @@ func find(tb testing.TB, env, folder string, elem []string) string {
 	return path
 }
 
-// start is the folder of the package under test, even if a test leaves it.
+// start is the working directory at the start of the program: the folder of the package under
+// test. A test may change the working directory later.
 var start, _ = os.Getwd()
 
 func note(file, test string) error {
@@ -112,9 +113,9 @@ func root() (string, error) {
 	}
 }
 
-// BenchSets makes a test program say on its first line which sets its benchmarks use,
-// see package benchdata. Each benchmark has the name of its set in its own name. others
-// are the sets beside the large real ones.
+// BenchSets makes a test program say on its first line which sets its benchmarks use, see
+// package benchdata. Each benchmark has the name of its set in its own name. others describes
+// the other data of the benchmarks.
 func BenchSets(others string) bool {
 	dir := os.Getenv("STEF_DATA")
 	if dir == "" {

@@ -109,8 +109,8 @@ func FirstDifference(want, have []byte) string {
 	return "more records than wanted"
 }
 
-// WatchHeap samples the heap until the test ends. The function that it returns returns
-// the peak above the start so far, in bytes.
+// WatchHeap samples the heap until the test ends. The returned function returns the peak so
+// far, in bytes above the heap at the start.
 func WatchHeap(tb testing.TB) func() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -106,8 +106,8 @@ func classify(ran []*function) error {
 	return nil
 }
 
-// records reports whether a function is an accessor: a method of a generated record, or
-// one of the functions that set pdata.
+// records reports whether a function has the class accessor: it is a method of a generated
+// record or of a list, or it sets a field of pdata.
 func records(f *function) bool {
 	generated := strings.HasSuffix(f.file, ".stef.go") && !strings.HasSuffix(f.file, "_codec.stef.go")
 	return generated && !strings.Contains(f.name, "Writer.") && !strings.Contains(f.name, "Reader.") ||
@@ -124,7 +124,7 @@ func declaration(files *token.FileSet, src *ast.File, line int) ast.Node {
 	return nil
 }
 
-// calls reports whether a function calls one of these names.
+// calls reports whether a function calls a function or method with one of these names.
 func calls(fn ast.Node, names map[string]bool) (found bool) {
 	if fn == nil {
 		return false

@@ -1,12 +1,11 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command walks counts the functions of this repository that run on the three
-// ways that docs/architecture.md describes: a point from pdata to the wire, wire
-// bytes back to pdata, a push to its acknowledgement. It counts what runs once
-// the streams are warm. It fails if the page names a function on a walk that does not
-// run there. make walks builds it with coverage and runs it in the root of the
-// repository.
+// Command walks counts the functions of this repository that run on the three walks (code
+// paths) of docs/architecture.md: a point from pdata to the wire, wire bytes back to pdata, a
+// push to its acknowledgement. It counts what runs once the streams are warm. It fails if the
+// page names a function on a walk that does not run there. make walks builds it with coverage
+// and runs it in the root of the repository.
 package main
 
 import (
@@ -137,8 +136,9 @@ func pair() (send func(n int) error, stop func(), err error) {
 	return send, stop, nil
 }
 
-// walk repeats do until nothing new happens, runs it once more, and prints how many
-// functions ran. The page of the architecture names some of them, all of which must run.
+// walk calls do 20 times to warm up and then once with cleared counters. It prints how many
+// functions the last call ran. All functions that docs/architecture.md names must be among
+// them.
 func walk(name string, do func(n int) error) error {
 	for n := range 20 {
 		if err := do(n); err != nil {

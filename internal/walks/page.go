@@ -16,8 +16,8 @@ const page = "docs/architecture.md"
 // named finds the functions in backticks: a folder, and Function or Type.Method in it.
 var named = regexp.MustCompile("`((?:stef-|exporter/|receiver/)[A-Za-z0-9/_-]*)\\.([A-Za-z0-9.]+)`")
 
-// checkPage reports an error if the section about a walk names functions that did not
-// run, or none.
+// checkPage returns an error if the section about a walk names no function, or names a
+// function that did not run.
 func checkPage(walk string, ran []*function) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -42,8 +42,9 @@ func sectionOf(text, heading string) (string, bool) {
 	return section, ok
 }
 
-// missing returns how many functions a text names, and those that did not run. Methods
-// of generic types run without the name of their type.
+// missing returns the number of functions that a text names, and those that did not run.
+// Coverage omits the type name of methods of generic types, so the method name alone matches,
+// too.
 func missing(text string, ran []*function) (total int, gone []string) {
 	did := map[string]bool{}
 	for _, f := range ran {

@@ -70,7 +70,7 @@ func TestAbsent(t *testing.T) {
 	require.NoError(t, r.Err())
 }
 
-// values are optional values of a record, in structs that are present themselves.
+// values returns optional values of a record. The structs that contain them are present.
 func values(rec *optionals.Record) [4]any {
 	shared := rec.Shared()
 	return [4]any{rec.Inner().B(), rec.Inner().Deeper().C(), shared.N(), shared.Inner().Y()}

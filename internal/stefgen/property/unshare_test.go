@@ -22,8 +22,8 @@ import (
 )
 
 // TestUnshare copies the records that a reader returns to the writers of two more goroutines.
-// After Unshare a copy has the same value and points to nothing of the reader's record. The
-// race detector fails the test if writers use a value together.
+// After Unshare, a copy is equal to the record and shares no value with it. If goroutines
+// still used a value together, the race detector would fail the test.
 func TestUnshare(t *testing.T) {
 	eachRoot(t, func(t *testing.T, r *steftest.Root) {
 		switch t.Name() {
@@ -145,7 +145,7 @@ func unshare[R unsharer[R], W recordWriter[R], D recordReader[R]](
 }
 
 // sharedValues returns the values of dictionary structs that a record points to, at any depth.
-// It reads the fields of the Go types, so that it finds also those of absent fields.
+// It reads the Go fields by reflection, so it also finds the values of absent fields.
 func sharedValues(rec any) map[unsafe.Pointer]bool {
 	found := map[unsafe.Pointer]bool{}
 	var visit func(v reflect.Value)

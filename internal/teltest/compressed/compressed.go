@@ -1,9 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compressed plays a client that sends the same compressed message on many streams
-// of gRPC at once, for tests of what servers decompress. It compresses nothing itself, so
-// it takes little CPU.
+// Package compressed implements a client that sends the same compressed message on many gRPC
+// streams at once. Tests use it to check how servers limit decompression. It compresses
+// nothing itself, so it needs little CPU time.
 package compressed
 
 import (
@@ -17,12 +17,12 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// MaxBytes is the largest message that can be sent: it fits into the first window of a stream.
+// MaxBytes is the size of the largest message. It fits into the initial window of a stream.
 const MaxBytes = 60 << 10
 
-// Send calls a method with a message on a number of streams of a connection at the same
-// time. It returns how many calls were answered before the time was over or the server closed
-// the connection.
+// Send calls a method with a message on several streams of a connection at the same time. It
+// returns the number of calls that were answered before the time most had passed or the server
+// closed the connection.
 func Send(conn net.Conn, method, encoding string, message []byte, streams int, most time.Duration) int {
 	c := &client{conn: conn, framer: http2.NewFramer(conn, conn), window: 65535, changed: sync.NewCond(new(sync.Mutex)), answered: map[uint32]bool{}}
 	_ = conn.SetDeadline(time.Now().Add(most))
@@ -70,7 +70,7 @@ type client struct {
 	answered map[uint32]bool // streams
 }
 
-// call sends a message, each part when the window of the connection allows.
+// call sends a message in parts. Each part waits for the window of the connection.
 func (c *client) call(stream uint32, headers, body []byte) bool {
 	if c.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: headers, EndHeaders: true}) != nil {
 		return false

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestSend: each call reaches the server with its compression, also when all together exceed
-// the window of the connection.
+// TestSend checks that each call reaches the server with its compression, even if all messages
+// together exceed the window of the connection.
 func TestSend(t *testing.T) {
 	var calls atomic.Int64
 	g := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {

@@ -63,8 +63,7 @@ func (r Random) LogRecord(lr plog.LogRecord, follows bool) {
 	}
 }
 
-// line returns a line of a log. It has one of a few shapes, with parameters that
-// rarely change or often do.
+// line returns a log line of one of a few shapes. Some parameters change rarely, others often.
 func (r Random) line() string {
 	n := func() int { return Pick(r, 0, 7, 7, 42, r.IntN(1000)) }
 	switch r.IntN(9) {

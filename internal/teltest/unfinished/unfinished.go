@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unfinished plays a client that begins messages of gRPC and does not finish them,
-// for tests of what servers hold for such clients.
+// Package unfinished implements a client that begins gRPC messages and does not finish them.
+// Tests use it to check how much memory servers hold for such clients.
 package unfinished
 
 import (
@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// MessageBytes is the length of the messages that begin.
+	// MessageBytes is the length that each message announces.
 	MessageBytes = 60 << 20
 	partBytes    = 16 << 10 // the largest frame that every server accepts
 )
@@ -70,8 +70,8 @@ func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 	return nil
 }
 
-// windows are what a server allows to send: on the connection, which is stream 0, and on
-// each stream.
+// windows counts the bytes that the server allows the client to send: on the connection, which
+// is stream 0, and on each stream.
 type windows struct {
 	mu      sync.Mutex
 	initial int            // of a stream

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestBegin: each stream has headers, and a message of which a part arrives.
+// TestBegin checks that each stream sends headers and a part of a message.
 func TestBegin(t *testing.T) {
 	client, server := net.Pipe()
 	done := make(chan error, 1)
