@@ -126,9 +126,9 @@ func (a *attributesIn) set(i int, dst pcommon.Map) error {
 	return nil
 }
 
-// setValue sets dst to the value with a text and the letter of its type. If the text is
-// not one of this type, another program replaced it: dst is then a text, and counts as
-// retyped. It returns false if there is no such letter.
+// setValue sets dst to a value, from its text and the letter of its type. If the text is not
+// valid for the type, another program has edited it: then dst becomes text, and the value
+// counts as retyped. It returns false if the letter is unknown.
 func (c *columns) setValue(dst pcommon.Value, text string, letter byte) bool {
 	fits, known := setText(dst, text, letter)
 	if known && !fits {

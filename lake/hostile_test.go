@@ -92,9 +92,9 @@ func TestHostileExpansion(t *testing.T) {
 	}
 }
 
-// TestHostileSizes: a reader does not allocate a size in a file that is larger than the file.
-// The test replaces 4 bytes by a very large number: at every seventh field of 4 bytes, or with
-// STEF_LONG=1 at every field, one field at a time.
+// TestHostileSizes: a false size in a file does not make a reader allocate that much memory.
+// The test overwrites 4 bytes with a very large number, at one position at a time: at every
+// seventh field of 4 bytes or, with STEF_LONG=1, at every field.
 func TestHostileSizes(t *testing.T) {
 	const limit, bound = 16 << 20, 64 << 20
 	step := 28

@@ -396,8 +396,8 @@ func TestFlush(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 }
 
-// EmptyColumns has the keys that no item has, as the caller wrote them, and where else the
-// attribute is.
+// EmptyColumns returns the keys that no item has, as the caller wrote them, and the key under
+// which the attribute exists elsewhere.
 func TestEmptyColumns(t *testing.T) {
 	w, err := lake.NewWriter(io.Discard, lake.Arrow, lake.Logs, lake.WriterOptions{Columns: []string{"a", "resource:a", "scope:a", "b"}})
 	require.NoError(t, err)

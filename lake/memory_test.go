@@ -16,7 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestMemory: a writer holds a row group or a batch, however many it has written.
+// TestMemory: the memory of a writer does not grow with the number of row groups and batches
+// that it has written.
 func TestMemory(t *testing.T) {
 	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
 		batches := recorded(t, s)

@@ -37,8 +37,8 @@ func typeName(t arrow.DataType) string {
 	return t.Name()
 }
 
-// TestPage: docs/data-lake.md has the columns of each table with their types, no others,
-// the queries of queries.sql, and part.py.
+// TestPage checks docs/data-lake.md. The page must list exactly the columns of each table with
+// their types, and contain the queries of queries.sql, and part.py.
 func TestPage(t *testing.T) {
 	content, err := os.ReadFile("../docs/data-lake.md")
 	require.NoError(t, err)

@@ -120,7 +120,8 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	return r, nil
 }
 
-// ended reports whether a file ends as a Parquet file does, or cannot be read.
+// ended reports whether a file ends with the magic bytes of Parquet. It also returns true if
+// it cannot read the end.
 func ended(src io.ReaderAt) bool {
 	const magic = "PAR1"
 	var end [len(magic)]byte
@@ -340,13 +341,13 @@ func (r *Reader) Next() (b Batch, err error) {
 // Edits of the other columns of their rows have no effect.
 func (r *Reader) FromOTLP() uint64 { return r.otlp }
 
-// Edited returns how many of the rows of FromOTLP have other columns that do not describe
-// the item: another program edited them, and Next returned the item without the edits.
+// Edited returns how many of the rows that FromOTLP counts have other columns that do not
+// describe the item: another program edited them, and Next returned the item without the
+// edits.
 func (r *Reader) Edited() uint64 { return r.edited }
 
-// Retyped returns how many values of attributes and bodies that Next returned became text,
-// because their text in the table is not one of the type beside it. Only edited tables
-// have such values.
+// Retyped returns how many values of attributes and bodies Next returned as text because their
+// text in the table is not valid for their type. Only edited tables have such values.
 func (r *Reader) Retyped() uint64 { return r.retyped }
 
 // NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The

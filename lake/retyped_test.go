@@ -123,8 +123,8 @@ func TestReplacedBodies(t *testing.T) {
 	})
 }
 
-// Values of attributes that do not fit their letters are text. Letters that do not fit the
-// attributes are an error with row, column and what to do.
+// An attribute whose value is not valid for its letter becomes text. Missing, additional or
+// unknown letters are an error with the row, the column and what to do.
 func TestReplacedAttributes(t *testing.T) {
 	bothFormats(t, func(t *testing.T, f lake.Format, content []byte) {
 		records, retyped, err := recordsOf(t, f, replaceTexts(t, f, content, "attributes_types", func(int, string) string { return "ii" }))
@@ -168,8 +168,8 @@ func TestRowOfError(t *testing.T) {
 	}
 }
 
-// Texts of a writer fit their types: also those that approximate values, such as values
-// that are nested too deeply, if the column otlp is removed.
+// The texts of a writer are valid for their types, even those that only approximate a value,
+// such as one that is nested too deeply. Without the column otlp, the reader uses these texts.
 func TestWrittenTextsFit(t *testing.T) {
 	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
 		var batches []lake.Batch

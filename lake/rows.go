@@ -272,7 +272,7 @@ func putCount(b *array.Uint32Builder, n uint32) {
 	b.Append(n)
 }
 
-// manyKeys is the number of attributes above which a map detects equal keys.
+// manyKeys is the number of attributes above which putAttributes finds equal keys with a map.
 const manyKeys = 24
 
 // putAttributes appends a map. If keys are equal, only the first is in the map, because
@@ -363,7 +363,8 @@ func (r *rows) begin(attributes pcommon.Map) {
 	}
 }
 
-// attributesAt returns the attributes at a place; those of the item are given.
+// attributesAt returns the attributes of the resource, the scope or the item. The caller
+// passes those of the item.
 func (r *rows) attributesAt(where place, item pcommon.Map) pcommon.Map {
 	switch where {
 	case inResource:
@@ -374,7 +375,8 @@ func (r *rows) attributesAt(where place, item pcommon.Map) pcommon.Map {
 	return item
 }
 
-// meant returns the key of an attribute at another place than the chosen one, or "".
+// meant returns the column key under which an item, its resource or its scope has the
+// attribute of c, or "". See EmptyColumn.Meant.
 func (r *rows) meant(c chosenKey, item pcommon.Map) string {
 	for where, prefix := range placePrefixes {
 		if _, ok := r.attributesAt(place(where), item).Get(c.key); ok {
@@ -417,7 +419,7 @@ func (r *rows) end(otlp func() ([]byte, error)) error {
 // built are the rows of a batch.
 type built struct {
 	rows arrow.RecordBatch
-	// shared and runs are the columns of containers, if rows does not have them.
+	// shared and runs contain the columns of resource and scope if rows does not.
 	shared arrow.RecordBatch
 	runs   []int
 	bytes  int // estimated size before the batch is encoded

@@ -149,8 +149,9 @@ func appendDouble(b []byte, d float64) ([]byte, bool) {
 	return b, true
 }
 
-// setText sets dst to the value with a text and a letter. fits is false if the text is
-// not one of this type, known is false if there is no such letter. dst is then undefined.
+// setText sets dst to a value, from its text and the letter of its type. fits is false if the
+// text is not valid for the type. known is false if the letter is unknown. dst is then
+// undefined.
 func setText(dst pcommon.Value, text string, letter byte) (fits, known bool) {
 	switch letter {
 	case letterString:

@@ -39,13 +39,14 @@ const (
 
 // WriterOptions are the options of a writer. The zero value has the defaults.
 type WriterOptions struct {
-	// Columns are keys of attributes that get columns of their own, in addition to the
-	// map: http.request.method of the item, resource:host.name, scope:name. The name of a
-	// column is its key, with a dot in place of the colon. The column has the values as text.
+	// Columns are keys of attributes that get columns of their own, in addition to the map.
+	// Examples: http.request.method of the item, resource:host.name, scope:name. The name of a
+	// column is its key, with a dot in place of the colon. The column contains the values as
+	// text.
 	Columns []string
-	// RowGroupRows and RowGroupBytes end a row group of Parquet. Bytes count before
-	// encoding and compression; they bound the memory of the writer. An item that is
-	// larger has a row group of its own.
+	// RowGroupRows and RowGroupBytes are the sizes at which a row group of Parquet ends. Bytes
+	// are counted before encoding and compression, so they bound the memory of the writer. An
+	// item that is larger has a row group of its own.
 	RowGroupRows, RowGroupBytes int
 	// Uncompressed leaves out zstd.
 	Uncompressed bool
@@ -92,10 +93,10 @@ func NewWriter(dst io.Writer, f Format, s Signal, o WriterOptions) (*Writer, err
 func (w *Writer) Items() uint64 { return w.count }
 
 // Batches returns the number of record batches of an Arrow stream, or of row groups of a
-// Parquet file, after Close.
+// Parquet file. Call it after Close, which may write the last one.
 func (w *Writer) Batches() int { return w.sink.batches() }
 
-// InOTLP returns how many of the items are in column otlp as well, since the readable
+// InOTLP returns how many of the items are also in the column otlp, because the readable
 // columns only approximate them. Rows of WriteRecordBatch are not considered.
 func (w *Writer) InOTLP() uint64 {
 	if w.builder == nil {
@@ -107,13 +108,14 @@ func (w *Writer) InOTLP() uint64 {
 // EmptyColumn is a column of WriterOptions.Columns without a value.
 type EmptyColumn struct {
 	Key string
-	// Meant is a key of the same attribute where an item, its resource or its scope has
-	// it, such as resource:service.name for service.name; empty if none has it.
+	// Meant is the key under which an item, its resource or its scope has the attribute, such
+	// as resource:service.name for service.name. It is empty if none of them has it.
 	Meant string
 }
 
-// EmptyColumns returns the columns of WriterOptions.Columns whose attribute no item has had
-// so far; their keys may be misspelt. Rows of WriteRecordBatch are not considered.
+// EmptyColumns returns the columns of WriterOptions.Columns that are empty, because no item
+// had the attribute so far; their keys may be misspelt. Rows of WriteRecordBatch are not
+// considered.
 func (w *Writer) EmptyColumns() []EmptyColumn {
 	var empty []EmptyColumn
 	for i, c := range w.chosen {
@@ -151,8 +153,8 @@ func (w *Writer) Write(items Batch) error {
 		return fmt.Errorf("%w: %s cannot be written to a table of %s", ErrSignal, items.Signal, w.signal)
 	}
 	if w.builder == nil {
-		// Parquet is written from dictionaries, too, and with one row of container columns
-		// for each run of rows.
+		// Parquet is also written from dictionary columns, but the columns of resource and
+		// scope have one row for each run of rows.
 		_, parquet := w.sink.(*parquetSink)
 		schema := w.schema
 		if parquet {

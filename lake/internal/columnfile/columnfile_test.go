@@ -134,7 +134,8 @@ func (m *maker) batch(fields []arrow.Field, rows int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// repeated returns a column with each row as often as runs say, as text per row.
+// repeated returns the values of a column as text, the value of row i runs[i] times. Without
+// runs, it returns each value once.
 func repeated(a arrow.Array, runs []int) (rows []string) {
 	for i := range a.Len() {
 		n := 1

@@ -11,7 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// maxLimit is the largest value that is written as a limit of a column, in bytes.
+// maxLimit is the maximum size in bytes of the minimum and the maximum of a column. If one of
+// them is larger, neither is written.
 const maxLimit = 256
 
 // order is how values are compared.
@@ -40,7 +41,7 @@ func orderOf(t arrow.DataType) order {
 	return orderNone
 }
 
-// limits are the smallest and the largest value of a column in a row group.
+// limits are the minimum and the maximum of a column in a row group.
 type limits struct {
 	of       order
 	min, max []byte // nil until there is a value
@@ -48,7 +49,7 @@ type limits struct {
 
 func (l *limits) reset() { l.min, l.max = nil, nil }
 
-// add includes a value. It ignores NaN, which has no place in the order.
+// add includes a value. It ignores NaN, because NaN is neither less nor greater than a number.
 func (l *limits) add(v []byte) {
 	if l.of == orderNone || l.of == orderDouble && math.IsNaN(double(v)) {
 		return
@@ -61,7 +62,6 @@ func (l *limits) add(v []byte) {
 	}
 }
 
-// less compares values.
 func (l *limits) less(a, b []byte) bool {
 	switch l.of {
 	case orderSigned:

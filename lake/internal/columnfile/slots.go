@@ -90,7 +90,7 @@ func (m *arena) elements(s slots, a array.ListLike, level uint8) slots {
 	return e
 }
 
-// repeat returns the slots with each row as often as runs say.
+// repeat returns the slots with row i repeated runs[i] times.
 func (m *arena) repeat(s slots, runs []int) slots {
 	n, row := 0, 0
 	eachRow(s.rep, func(from, to int) {

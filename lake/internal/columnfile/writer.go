@@ -30,8 +30,8 @@ type Options struct {
 	Uncompressed bool
 	// CreatedBy names the program in the file.
 	CreatedBy string
-	// Plain are the paths of the leaf columns without dictionaries. Doubles should be
-	// among them if NaNs must keep their bits.
+	// Plain lists the paths of the leaf columns that are written without dictionaries. Columns
+	// of doubles must be in it if NaNs must keep their bits.
 	Plain []string
 }
 
@@ -40,8 +40,8 @@ type Options struct {
 type Table struct {
 	// Rows has a row for each row of the table.
 	Rows arrow.RecordBatch
-	// Shared has a row for each run of rows that have equal values in its columns, and
-	// Runs their lengths. They may be left out.
+	// Shared has one row for each run of rows that have equal values in its columns. Runs
+	// contains the lengths of the runs. Both may be nil.
 	Shared arrow.RecordBatch
 	Runs   []int
 }
