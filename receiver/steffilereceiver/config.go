@@ -23,7 +23,7 @@ const mib = 1 << 20
 
 // Config is the configuration of the receiver.
 type Config struct {
-	// Include are patterns of the files to follow, as of filepath.Match. Required.
+	// Include are patterns of the files to follow, in the syntax of filepath.Match. Required.
 	// Files whose names end in ".damaged" are never followed.
 	Include []string `mapstructure:"include"`
 	// Exclude are patterns of files to ignore.
@@ -177,7 +177,8 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// depths returns the patterns of the first two depths that ** would match.
+// depths returns two patterns that can replace a pattern with **, one for each of the first
+// two depths.
 func depths(pattern string) string {
 	before, after, _ := strings.Cut(pattern, "**")
 	rest, folder := strings.CutPrefix(after, "/")

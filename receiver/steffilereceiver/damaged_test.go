@@ -31,7 +31,8 @@ func TestDamagedOnce(t *testing.T) {
 					}
 				})
 			}
-			// The first name is one of package rotate, the second one has no signal.
+			// The first name has the form of package rotate, with a signal. The second one has
+			// no signal.
 			files := []string{rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String(), "y.stef"}
 			for i, name := range files {
 				damagedFile(t, filepath.Join(dir, name), uint64(10*i))

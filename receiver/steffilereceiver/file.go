@@ -61,8 +61,8 @@ func newTail[T any](file *os.File, place *place) *tail[T] {
 	return t
 }
 
-// rewind begins to read at the beginning of the stream: at the beginning of the file, or
-// of the message at the place of the file.
+// rewind starts to read a stream from its beginning: the beginning of the file or, in a file
+// of messages, of the message at the place of the file.
 func (t *tail[T]) rewind() {
 	t.release()
 	t.inside = false

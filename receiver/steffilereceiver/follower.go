@@ -29,7 +29,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// follower is the receiver of one signal. Only its goroutine uses the fields from places on.
+// follower is the receiver of one signal. Only its goroutine uses the field places and the
+// fields after it.
 type follower[T any] struct {
 	sig            *signal.Descriptor[T]
 	sink           sink[T]

@@ -86,7 +86,8 @@ func TestMessagesCut(t *testing.T) {
 	}
 }
 
-// lookAt returns a follower of a folder without a goroutine, which counts numbers in seen.
+// lookAt returns a follower of a folder that has no goroutine: the test calls its methods. It
+// counts the delivered numbers in seen.
 func lookAt(t testing.TB, dir string, seen map[uint64]int, changes ...func(*Config)) *follower[plog.Logs] {
 	t.Helper()
 	settings := receivertest.NewNopSettings(metadata.Type)

@@ -55,7 +55,8 @@ func (m *meter) opened(change int64) {
 	m.telemetry.ReceiverSteffileFilesOpen.Add(context.Background(), change, m.signal)
 }
 
-// backlog reports the bytes that wait. Only one goroutine may call it.
+// backlog sets the metric of the bytes that were not delivered yet. Only one goroutine may
+// call it.
 func (m *meter) backlog(bytes int64) {
 	m.telemetry.ReceiverSteffileBacklogBytes.Add(context.Background(), bytes-m.waiting, m.signal)
 	m.waiting = bytes

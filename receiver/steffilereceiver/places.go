@@ -227,9 +227,9 @@ func (p *place) begins(file *os.File, sums map[int]string) (bool, error) {
 	return sum == p.Sum, nil
 }
 
-// contains reports whether a file also has the other bytes that were read for the place,
-// after begins has compared the first bytes. It extends read, which is a digest of at most
-// the first p.Read bytes of the file.
+// contains reports whether a file contains all bytes that were read for the place. The caller
+// has compared the first ones with begins. read is a digest of at most the first p.Read bytes
+// of the file; contains extends it.
 func (p *place) contains(file *os.File, read *digest) (bool, error) {
 	info, err := file.Stat()
 	switch {
@@ -244,7 +244,7 @@ func (p *place) contains(file *os.File, read *digest) (bool, error) {
 	return err == nil && sum == p.Digest, err
 }
 
-// replaced reports whether another file than the described one is at the path of the place.
+// replaced reports whether the file at the path of the place is not the file of the place.
 func (p *place) replaced() bool {
 	file, err := os.Open(p.Key)
 	if err != nil {

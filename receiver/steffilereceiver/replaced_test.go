@@ -147,7 +147,7 @@ func TestKeptFileReplacedBySameSize(t *testing.T) {
 		to.requireSeen(first, first+9, 1)
 		to.requireSeen(101, 110, 1)
 
-		// A file with another modification time only is not another file.
+		// A file is not another file if only its modification time changed.
 		r.idle()
 		require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(-time.Minute)))
 		r.idle()

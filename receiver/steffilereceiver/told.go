@@ -18,7 +18,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// told prevents that several followers log the same text: the receiver has a follower for
+// told prevents several followers from logging the same text: the receiver has a follower for
 // each signal, and all followers see the same files.
 type told struct {
 	mu        sync.Mutex
@@ -27,14 +27,14 @@ type told struct {
 	ignored   map[string]bool // names of the signals without a pipeline that were logged
 }
 
-// The followers look at a file at about the same time. A file that appears later under
-// the same name is reported again.
+// A text that was logged is not logged again for toldFor: all followers see a file within this
+// time. After that, a new file of the same name is reported. maxTold bounds the stored texts.
 const (
 	toldFor = time.Minute
 	maxTold = 1000
 )
 
-// first reports whether a text was not logged by the follower of another signal.
+// first reports whether a text must be logged: no follower has logged it within toldFor.
 func (t *told) first(text string) bool {
 	if t == nil {
 		return true
@@ -66,7 +66,7 @@ func (t *told) follows(sig string) {
 	t.pipelines[sig] = true
 }
 
-// ignores reports whether a signal has no pipeline, once for each signal.
+// ignores reports whether a signal has no pipeline. It returns true only once for each signal.
 func (t *told) ignores(sig string) bool {
 	if t == nil {
 		return false

@@ -105,7 +105,7 @@ func hostileOptions(more ...stef.WriterOption) []stef.WriterOption {
 	return append(more, stef.WithCompression(stef.Zstd), stef.WithDictBytes(1<<30), stef.WithFrameBytes(31<<20))
 }
 
-// longIDs writes log records that have one of some trace ids.
+// longIDs writes log records that use a number of trace ids in turn, each of about 1 MiB.
 func longIDs(t testing.TB, out *chunkList, records, ids int, form ...stef.WriterOption) {
 	w, err := otelstef.NewLogsWriter(out, hostileOptions(form...)...)
 	require.NoError(t, err)
@@ -129,8 +129,8 @@ func attackMetrics(t testing.TB, out *chunkList, records int, set func(rec *otel
 	require.NoError(t, w.Flush())
 }
 
-// longSpanIDs writes spans in the compact form that repeat ids of unusual length. The
-// writer of package otelstef would send them again.
+// longSpanIDs writes spans in the compact form whose ids of 1 MiB do not change. It does not
+// use the writer of package otelstef, which would send such ids with each span.
 func longSpanIDs(t testing.TB, out *chunkList, records int) {
 	root := otelstef.SpansCompactRoot()
 	w, err := dynamic.NewWriter(out, root, dynamic.WithSchema(otelstef.SpansCompactSchema()), dynamic.WithSchemaHeader(),
@@ -160,7 +160,7 @@ func longSpanIDs(t testing.TB, out *chunkList, records int) {
 	require.NoError(t, w.Close())
 }
 
-// TestAttacks checks the bounds of TestLaw with hostile streams that no recipe describes.
+// TestAttacks checks the bounds of TestLaw with the streams of attacks.
 func TestAttacks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")

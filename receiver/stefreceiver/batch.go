@@ -57,8 +57,8 @@ func (s *stream[T]) settle(b *batch[T]) {
 	s.releaseSlot(b.lane, time.Since(b.began), b.weight)
 }
 
-// process sends a batch to the pipeline and settles its records. It runs on its own
-// goroutine.
+// process sends a batch to the pipeline, and then acknowledges or rejects its records. If the
+// pipeline refuses the batch temporarily, the stream fails. It runs on its own goroutine.
 func (s *stream[T]) process(b batch[T], begin time.Time) {
 	if failed := s.failure.Load(); failed != nil && failed.from < b.from {
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
@@ -95,7 +95,7 @@ func (s *stream[T]) rejected(from, to uint64, reason string) {
 	s.count(-int64(to - from + 1))
 }
 
-// eachValid calls the function each with the ranges of records that are in data.
+// eachValid calls each with the ranges of ids of the records that data contains.
 func (b *batch[T]) eachValid(each func(from, to uint64)) {
 	from := b.from
 	for _, bad := range b.bad {

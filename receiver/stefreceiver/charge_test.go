@@ -29,7 +29,7 @@ import (
 // The first line of the output of benchmarks names their data.
 var _ = benchdata.Name("synthetic: streams that are made for the test")
 
-// uncounted is a reader that holds nothing as far as the receiver knows.
+// uncounted is a reader that reports that it holds no memory.
 type uncounted struct{ signal.Reader }
 
 func (u uncounted) Stats() stef.ReaderStats {

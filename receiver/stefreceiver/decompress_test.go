@@ -40,7 +40,8 @@ func textOf(n int) pmetric.Metrics {
 	return md
 }
 
-// Requests arrive unchanged, with each compression, and with small and large places.
+// Requests arrive unchanged, with each compression and whether they need a small or a large
+// place.
 func TestCompressedRequests(t *testing.T) {
 	for _, name := range []string{"gzip", "zstd", "snappy"} {
 		to, _, metrics, _ := everything()

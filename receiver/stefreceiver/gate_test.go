@@ -228,7 +228,8 @@ func TestGateOrder(t *testing.T) {
 	})
 }
 
-// TestGateWaitingShare keeps room to wait for other clients.
+// TestGateWaitingShare: a client with many waiting requests cannot fill the room for waiting,
+// so another client can still wait.
 func TestGateWaitingShare(t *testing.T) {
 	g := newGate(4, 8)
 	g.adjust(new(account), 4)

@@ -154,7 +154,8 @@ func TestLimits(t *testing.T) {
 	f("frame", "frame of", func(l *LimitsConfig) { l.MaxFrameMiB = 1 }, large(2, mib), zip)
 	f("record", "needs more memory than 1048576 bytes", func(l *LimitsConfig) { l.MaxRecordAllocMiB = 1 }, nested(250), zip)
 
-	// A reader allows up to twice the limit plus what a record may add.
+	// The dictionaries of a reader may use twice the announced limit plus the memory of one
+	// record.
 	many := pmetric.NewMetrics()
 	for i := range 9 {
 		md := large(500, 10<<10)

@@ -21,8 +21,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// TestIdleClients: a stream without data holds at most 64 KiB after timeouts.idle,
-// although its client neither ends it nor reads how it ended, and sends messages
+// TestIdleClients: a stream without data holds at most 64 KiB after timeouts.idle. Its client
+// does not end the stream, does not read the status of the ended stream, and sends messages
 // without data.
 func TestIdleClients(t *testing.T) {
 	require.Equal(t, 30*time.Second, createDefaultConfig().(*Config).Timeouts.Idle)

@@ -68,8 +68,8 @@ func sharedTextAttack(t testing.TB) chunkList {
 	})
 }
 
-// attributesRecords is how many records attributesAttack has: 8,000. The race detector,
-// with which tests are short, slows decoding down many times.
+// attributesRecords is how many records attributesAttack has: 8,000, or 500 with -short. The
+// race detector, which runs with -short, slows decoding down many times.
 func attributesRecords() uint64 {
 	if testing.Short() {
 		return 500

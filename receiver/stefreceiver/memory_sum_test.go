@@ -52,7 +52,8 @@ func TestSumsOfMemory(t *testing.T) {
 	}
 	require.Contains(t, string(text), fmt.Sprintf("Each two further processors add %d MiB: the sum is", furtherProcessors(createDefaultConfig().(*Config))))
 
-	// What remains of the sum without the keys for small pods, and without the smallest message.
+	// fixed is the part of the sum that no key for small pods lowers. The smallest message is 4 MiB;
+	// what it adds to the sum is subtracted.
 	least := createDefaultConfig().(*Config)
 	least.ServerConfig.MaxRecvMsgSizeMiB, least.Limits, least.Admission = 4, LimitsConfig{}, AdmissionConfig{}
 	const message = 4

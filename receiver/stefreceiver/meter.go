@@ -39,7 +39,7 @@ const (
 	requestNesting = "nesting" // its values are nested too deep
 	requestInvalid = "invalid" // it cannot be decompressed or decoded
 
-	// for refused streams, which can also end because of endServer
+	// for refused streams; endServer is also used
 	refusedFull   = "full"          // there are too many
 	refusedSignal = "signal"        // their signal has no pipeline
 	refusedAuth   = "auth"          // the authenticator refuses them; also for refused requests

@@ -30,9 +30,9 @@ func newServed(t testing.TB) *served {
 }
 
 // suffer sends a stream to the receiver and measures the allocations of the process, including
-// the client. The receiver must answer in order, serve an honest client afterwards, and hold no
-// memory. A client without credit is charged for smaller batches, each with its resource, so the
-// charge is at least the telemetry that the receiver counts.
+// the client. The receiver must answer in order, serve an honest client afterwards, and hold
+// no memory. charged is at least the telemetry that the receiver counts: it decodes smaller
+// batches for a client without credit, and each batch repeats the resource.
 func (s *served) suffer(root string, stream []byte) outcome {
 	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // for the charge
 	decoded := s.decoded()
@@ -58,7 +58,7 @@ func (s *served) suffer(root string, stream []byte) outcome {
 	return out
 }
 
-// decoded returns how many bytes the telemetry had as OTLP that the receiver decoded.
+// decoded returns the size as OTLP of the telemetry that the receiver has decoded.
 func (s *served) decoded() int64 {
 	return sumOf(s.t, s.telemetry, "otelcol_receiver_stef_bytes_as_otlp", "", "")
 }

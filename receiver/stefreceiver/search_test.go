@@ -146,7 +146,7 @@ func (c closing) Close() {
 	c.Reader.Close()
 }
 
-// idleTransport has the bytes of a stream, and settles nothing.
+// idleTransport reads the bytes of a stream, and ignores acknowledgements and rejections.
 type idleTransport struct {
 	io.Reader
 	ctx context.Context
@@ -373,7 +373,8 @@ func (s *search) measure(r *recipe, times int) candidate { return s.least(r, tim
 // the machine makes ratios larger, never smaller.
 func (s *search) within(r *recipe, most float64) candidate { return s.least(r, 5, most) }
 
-// least returns the least ratio of several measurements, or the first up to enough.
+// least returns the measurement with the least ratio of several. It stops measuring when the
+// ratio is at most enough.
 func (s *search) least(r *recipe, times int, enough float64) candidate {
 	stream, root := r.cook(s.t), r.root()
 	defer func() {

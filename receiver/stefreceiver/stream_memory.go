@@ -22,9 +22,9 @@ type streamMemory struct {
 	freed   chan struct{} // closed when there is room again; nil: no stream waits
 }
 
-// streamAllowance is the memory of a stream that is not counted: the decoder of an
-// ordinary zstd window, frames of ordinary size, and a small dictionary. Any
-// number of clients that send ordinary data do not reach the limit.
+// streamAllowance is the memory of a stream that is not counted: the decoder of an ordinary
+// zstd window, frames of ordinary size, and a small dictionary. So clients that send ordinary
+// data do not reach the limit, however many there are.
 const streamAllowance = 3 * mib
 
 // streamShare is the memory of one stream.
