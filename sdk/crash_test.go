@@ -21,7 +21,8 @@ import (
 	stefsdk "github.com/otelstef/stef/sdk"
 )
 
-// asApplication names the folder of the program that TestApplicationKilled kills.
+// Environment variables of the program that TestApplicationKilled kills: its folder, and the
+// number of items of each signal in a flush.
 const (
 	asApplication = "STEF_SDK_CRASH"
 	perFlush      = "STEF_SDK_CRASH_PER_FLUSH"
@@ -35,7 +36,8 @@ func TestMain(m *testing.M) {
 }
 
 // runUntilKilled writes telemetry until it is killed, and prints the number up to which
-// everything is flushed. With one number in each flush the processors are simple ones.
+// everything is flushed. It uses simple processors if it flushes after each number, otherwise
+// batch processors.
 func runUntilKilled(dir string) {
 	fail := func(err error) {
 		if err != nil {

@@ -51,7 +51,7 @@ func simple(x sdklog.Exporter) log.Logger {
 	return provider.Logger("shop")
 }
 
-// order returns the record of the application with a number.
+// order returns log record i of the application.
 func order(i int) log.Record {
 	var r log.Record
 	r.SetTimestamp(time.Unix(1_700_000_000, int64(i)))

@@ -112,10 +112,9 @@ type FileExporter struct {
 
 var _ sdkmetric.Exporter = (*FileExporter)(nil)
 
-// NewFile returns an exporter to files in a folder, which is created if it is
-// missing; "" means the folder that OTEL_EXPORTER_STEF_FILE_DIRECTORY names, or
-// "telemetry". NewFile does not fail because of the file system; exports do. The
-// caller must call Shutdown.
+// NewFile returns an exporter to files in a folder, which is created if it is missing; ""
+// means the folder that OTEL_EXPORTER_STEF_FILE_DIRECTORY names, or "telemetry". Errors of the
+// file system do not make NewFile fail; Export returns them. The caller must call Shutdown.
 func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	c, err := settings.ForFiles(settings.Metrics, dir, options)
 	if err != nil {

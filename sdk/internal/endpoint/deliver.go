@@ -93,8 +93,8 @@ func (s *Sender[B]) gaveUp(ctx context.Context, err error) error {
 	return fmt.Errorf("stef: endpoint %s: %w: %w", s.config.Target, cause, err)
 }
 
-// retryable reports whether a batch may be sent again, by the table of OTLP. If the
-// failure arose between the ends, another stream can succeed.
+// retryable reports whether a batch may be sent again, according to the table of OTLP. It
+// returns true for failures of the transport, because another stream can succeed.
 func retryable(err error) bool {
 	e := stefgrpc.FromStatus(err)
 	switch e.Kind {
@@ -113,8 +113,8 @@ func isFailure(err error) bool {
 	return err != nil && !errors.As(err, &rejected) && !errors.As(err, &bad) && !errors.As(err, &left)
 }
 
-// arrived counts a batch that ended, and returns the error of its export: nil, or
-// what was not delivered.
+// arrived counts the items of a batch that did not fail (isFailure): delivered, omitted and
+// rejected ones. It returns nil, or an error about the omitted and rejected items.
 func (s *Sender[B]) arrived(b *batch[B], items int, err error) error {
 	omitted, rejected := 0, 0
 	var bad *stefgrpc.BatchError

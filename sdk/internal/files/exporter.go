@@ -54,8 +54,8 @@ type stream[B any] struct {
 	encode func(B) error
 }
 
-// New returns an exporter. It does not fail because of the file system: exports do.
-// compact is the option for the compact form of the signal.
+// New returns an exporter. Errors of the file system do not make New fail; Export returns
+// them. compact is the option for the compact form of the signal.
 func New[B any](c *settings.File, signal *endpoint.Signal[B], compact stef.WriterOption) (*Exporter[B], error) {
 	x := &Exporter[B]{dir: c.Rotate.Dir, items: signal.Items}
 	var err error

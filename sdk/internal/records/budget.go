@@ -16,9 +16,9 @@ import (
 const (
 	// MaxDepth is how deep lists and maps of a value may nest.
 	MaxDepth = 200
-	// MaxItemBytes is the maximum size of an item in bytes. Text and bytes values count
-	// their bytes, buckets and bounds bucketBytes each, attributes, nested values and
-	// quantiles valueBytes each, exemplars, events and links partBytes each.
+	// MaxItemBytes is the maximum size of an item in bytes. It counts the bytes of text and
+	// bytes values, bucketBytes for each bucket or bound, valueBytes for each attribute,
+	// nested value or quantile, and partBytes for each exemplar, event or link.
 	MaxItemBytes = 8 << 20
 
 	valueBytes  = 256

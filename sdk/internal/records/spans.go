@@ -34,7 +34,8 @@ type Spans struct {
 
 // NewSpans returns an encoder that writes to w. Nothing else may write to w.
 func NewSpans(w *otelstef.SpansWriter) *Spans {
-	// Streams with any field of Span that the published schema lacks have raw ids.
+	// Ids are text in the published schema, and bytes in any schema with a field of Span that
+	// the published schema lacks.
 	//
 	// spec: #otlp-common
 	e := &Spans{w: w, rec: w.Record(), rawIDs: w.Fields().Span&otelstef.SpanFieldDroppedEventsCount != 0}

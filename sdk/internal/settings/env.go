@@ -20,8 +20,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// The prefixes of the variables. The first has precedence, and each signal has
-// precedence over the variable for all signals.
+// The prefixes of the variables. Variables of STEF have precedence over variables of OTLP, and
+// the variable of a signal over the variable for all signals.
 const (
 	prefixSTEF = "OTEL_EXPORTER_STEF_"
 	prefixOTLP = "OTEL_EXPORTER_OTLP_"
@@ -123,9 +123,9 @@ func (e *env) stream(s *Stream) {
 	}
 }
 
-// target reads the address. It reports whether the scheme of the address says if
-// transport security is used. Variables of OTLP apply to this exporter only if
-// their protocol is gRPC, which is the default here.
+// target reads the address. decided reports whether the address has a scheme, which decides
+// whether transport security is used. Variables of OTLP apply to this exporter only if their
+// protocol is gRPC, which is the default here.
 func (e *env) target(c *Endpoint) (decided bool) {
 	v, name := e.lookup("ENDPOINT", true)
 	if v == "" {

@@ -27,8 +27,8 @@ type Config struct {
 	Exporter, Scenario string
 	Batch              bool // the batch processor, else the simple one
 	Runs               int  // number of runs of the scenario
-	// Rate is the number of runs in a second, in bursts of a hundredth of it; 0 means
-	// as fast as possible.
+	// Rate is the number of runs per second. They run in bursts, 100 bursts per second. 0
+	// means as fast as possible.
 	Rate int
 	To   Addresses
 }

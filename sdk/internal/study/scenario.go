@@ -15,7 +15,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// scenario runs an operation with spans and returns the time of both.
+// scenario runs an operation inside a span and returns the time of operation and span
+// together.
 type scenario func(ctx context.Context, tracer trace.Tracer, i int) time.Duration
 
 // Scenarios are those of the original study, with its numbers, and one more.
@@ -38,7 +39,7 @@ var remote = trace.NewSpanContext(trace.SpanContextConfig{
 	TraceID: trace.TraceID{1, 2, 3}, SpanID: trace.SpanID{4, 5, 6}, TraceFlags: trace.FlagsSampled, Remote: true,
 })
 
-// scenarioOf returns a scenario. Without a tracer it is the operation alone.
+// scenarioOf returns the scenario with a name of Scenarios.
 func scenarioOf(name string) (scenario, error) {
 	var propagator propagation.TraceContext
 	carrier := propagation.MapCarrier{}
