@@ -173,8 +173,8 @@ func TestApplicationFolderRemoved(t *testing.T) {
 	})
 }
 
-// A folder that the application may not use. Only the simple processors export on the
-// goroutine that has no permission.
+// The application has no permission to use its folder. Only the simple processors export on
+// the goroutine without the permission.
 func TestApplicationNoPermission(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "telemetry")
 	require.NoError(t, os.Mkdir(dir, 0o700))

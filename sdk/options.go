@@ -206,8 +206,8 @@ func WithStreamLifetime(d time.Duration) Option {
 	})
 }
 
-// WithCompression sets the compression of streams and files. The default is
-// stef.Zstd, except for files while exports have few items, as with a simple processor:
+// WithCompression sets the compression of streams and files. The default is stef.Zstd. By
+// default, files are not compressed while exports have few items, as with a simple processor:
 // each export is a frame, and compressing the frame would take longer than all other work.
 func WithCompression(compression stef.Compression) CommonOption {
 	return streamOption(func(s *settings.Stream) error {

@@ -56,9 +56,9 @@ func uncharge[T any](t testing.TB, r *rig) {
 }
 
 // BenchmarkHeldCharge sends the recordings to three receivers in turn. One of them does not
-// charge clients for memory that their streams newly hold. The benchmark reports the items
-// per CPU second of both ends, and the change that the charge causes. For comparison, it
-// reports the difference between the other two receivers, which both charge.
+// charge clients when the memory that their streams hold grows. The benchmark reports the
+// items per CPU second of client and receiver, and the change that the charge causes. For
+// comparison, it reports the difference between the other two receivers, which both charge.
 func BenchmarkHeldCharge(b *testing.B) {
 	b.Run("traces", func(b *testing.B) {
 		benchmarkHeldCharge(b, signal.Traces, sinks{traces: consumertest.NewNop()})

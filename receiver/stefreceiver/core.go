@@ -119,8 +119,8 @@ func (c *core) outlive(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// catch converts a panic into an error. Functions defer it around the decoders,
-// which read untrusted bytes, and around the pipeline.
+// catch converts a panic into an error. Functions that call the decoders, which read untrusted
+// bytes, or the pipeline defer it.
 func (c *core) catch(m *meter, what string, err *error) {
 	value := recover()
 	if value == nil {

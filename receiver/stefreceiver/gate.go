@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// errNoRoom refuses a request that would have to wait while too much data already
-// waits.
+// errNoRoom is the error of a request that would have to wait, if too much data already waits.
 var errNoRoom = errors.New("too much data waits to be processed, more than admission::waiting_limit_mib of the receiver")
 
 // gate shares a resource fairly between clients, such as the bytes of decoded telemetry or
@@ -112,8 +111,8 @@ func (g *gate) wait(ctx context.Context, w *waiter) error {
 	}
 }
 
-// enter admits n and returns nil, or returns a waiter. A waiter without a channel is
-// refused.
+// enter admits n and returns nil, or returns a waiter. If admitted of the waiter is nil, the
+// request is refused.
 func (g *gate) enter(a *account, n int64) *waiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()

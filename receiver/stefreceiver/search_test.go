@@ -184,7 +184,8 @@ func threadTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// objective is a ratio that hostile streams make as large as they can.
+// objective is a ratio, such as memory per byte charged. The search looks for hostile streams
+// that maximize it.
 type objective struct {
 	Name string
 	keep bool

@@ -137,7 +137,7 @@ func TestShutdownOutOfTime(t *testing.T) {
 	})
 	f("stream within a chunk", none, consumertest.NewNop().ConsumeMetrics, func(t *testing.T, r *rig) {
 		p := rawOpen(t, r, "Metrics")
-		// The second message is received only after the handler has taken the first one.
+		// The second message is received only after the handler has read the first one.
 		chunk := chunksOf(t, []pmetric.Metrics{points(1)})[0]
 		p.data(chunk[:2], false)
 		p.data(chunk[2:3], false)
