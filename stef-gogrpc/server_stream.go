@@ -205,7 +205,7 @@ func (s *ServerStream) stop(reason stopReason) error {
 }
 
 // errKilled is the cause of contexts that Shutdown cancelled.
-var errKilled = errors.New("stefgrpc: the shutdown of the server did not wait any longer")
+var errKilled = errors.New("stefgrpc: Shutdown cancelled the stream, because it did not end in time")
 
 func (s *ServerStream) killed() bool { return context.Cause(s.ctx) == errKilled }
 

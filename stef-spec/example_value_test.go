@@ -122,7 +122,8 @@ func toBytes(text string) (any, error) {
 	return []byte(text), nil
 }
 
-// toOneof keeps the content of the choice if the choice stays the same.
+// toOneof returns a oneof with the choice that v names. If held has the same choice, v may omit
+// fields of its value, which they keep.
 func toOneof(s *schema.Struct, held *dynamic.Oneof, v any) (any, error) {
 	if v == nil {
 		return &dynamic.Oneof{}, nil

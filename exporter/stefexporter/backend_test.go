@@ -85,8 +85,8 @@ func TestBackendComesAndGoes(t *testing.T) {
 }
 
 // TestAllBackendsDown starts with two backends that do not answer. One log line says that
-// nothing can be sent. No line says that other backends receive the telemetry of the last
-// one.
+// nothing can be sent. The log line of the second backend does not say that other backends
+// receive its telemetry.
 func TestAllBackendsDown(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	settings := exportertest.NewNopSettings(metadata.Type)

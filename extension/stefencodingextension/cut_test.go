@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// cutTraces returns the spans of batches in batches of n; the last may have fewer.
+// cutTraces copies the spans of batches to new batches of n spans. The last may have fewer.
 func cutTraces(batches []ptrace.Traces, n int) []ptrace.Traces {
 	var out []ptrace.Traces
 	now, left := ptrace.NewTraces(), n

@@ -29,8 +29,8 @@ func WithName(name string) ReaderOption { return func(r *Reader) { r.name = name
 // compression. Errors then say that they count in the uncompressed content.
 func WithUnpacked() ReaderOption { return func(r *Reader) { r.unpacked = true } }
 
-// WithMaxPart sets the maximum size in bytes of a part, a JSON message or an
-// entry of one message. The default is DefaultMaxPart.
+// WithMaxPart sets the maximum size in bytes of one part, one JSON message, or one entry
+// of a file that is a single message. The default is DefaultMaxPart.
 func WithMaxPart(n int) ReaderOption { return func(r *Reader) { r.maxPart = n } }
 
 // WithBatchSize sets the maximum size in bytes of a batch when the file is one

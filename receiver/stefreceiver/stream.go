@@ -92,8 +92,9 @@ func newStream[T any](p *pipe[T], t transport) *stream[T] {
 	return s
 }
 
-// serve decodes the stream to its end and returns the error with which the stream ends. All
-// its batches are then settled, or the client will send them again.
+// serve decodes the stream to its end and returns the error with which the stream ends. When it
+// returns, no batch of the stream is in the pipeline: the client sends unacknowledged batches
+// again.
 func (s *stream[T]) serve() error {
 	s.meter.opened()
 	var leave func()

@@ -85,7 +85,8 @@ func (p *printer) meaning(e *dynamic.Event) string {
 	return where.String() + p.valueText(e)
 }
 
-// maxIndex is the maximum number of positions of nested arrays and multimaps shown.
+// maxIndex is the maximum number of indexes that are printed for a value in nested arrays and
+// multimaps. The outermost are omitted.
 const maxIndex = 6
 
 func (p *printer) valueText(e *dynamic.Event) string {

@@ -85,7 +85,8 @@ func (v *Array) measure() {
 	}
 }
 
-// sizeOf returns the size of v as a part of another value, without a walk.
+// sizeOf returns how much v adds to the size of the value that contains it. It reads the
+// stored sizes of nested values.
 func sizeOf(v any) int {
 	switch v := v.(type) {
 	case nil, bool:

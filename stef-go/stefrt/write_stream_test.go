@@ -227,7 +227,8 @@ func TestWriteAfterClose(t *testing.T) {
 	require.Equal(t, uint64(1), w.Stats().Records)
 }
 
-// failing is a destination whose first left Writes succeed; later ones fail with errFull.
+// failing is a destination. Its next left calls of Write succeed, and later calls fail with
+// errFull.
 type failing struct{ left int }
 
 var errFull = errors.New("the disk is full")

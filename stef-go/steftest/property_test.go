@@ -181,7 +181,8 @@ func TestPropertiesFail(t *testing.T) {
 	f(func(root *steftest.Root) { root.Base = otelstef.MetricsSchema() }, "RoundTrip")
 }
 
-// TestMissingConstructors: mutators change fewer things without a constructor.
+// TestMissingConstructors: Mutate, SelfContained and NewMutator name the constructors that
+// NewRoot did not receive.
 func TestMissingConstructors(t *testing.T) {
 	root := func(constructors ...any) *steftest.Root {
 		return steftest.NewRoot(fixture(t, "choices").Root("Record"), nil, choices.NewRecordWriter, choices.NewRecordReader, constructors...)

@@ -90,7 +90,8 @@ func (r Random) span(s ptrace.Span) {
 	}
 }
 
-// spanAttributes are random ones, or the same keys in a different order each time.
+// spanAttributes puts attributes into m: random ones, or some of four fixed keys in
+// random order.
 func (r Random) spanAttributes(m pcommon.Map) {
 	if r.One(2) {
 		r.attributes(m)

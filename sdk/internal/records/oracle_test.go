@@ -57,7 +57,8 @@ func decodeLogs(t *testing.T, stream []byte) []plog.Logs {
 	return all(t, stefpdata.NewLogsDecoder(r).Decode)
 }
 
-// forms are the schemas in which a stream can be written, compressed or not.
+// forms returns the options of the streams that a test writes, by name: in the compact
+// schema with and without compression, and in the full schema.
 func forms(compact, full stef.WriterOption) map[string][]stef.WriterOption {
 	return map[string][]stef.WriterOption{
 		"compact":      {compact},

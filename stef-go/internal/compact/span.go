@@ -86,7 +86,8 @@ func (s *Spans) Reset() {
 	s.before = 0
 }
 
-// Release discards all state and its memory, except that of a few names.
+// Release discards all state and frees its memory. It keeps the map of names, empty, if the
+// map is small.
 func (s *Spans) Release() {
 	names := s.names
 	if len(names) > keptNames {
@@ -99,7 +100,7 @@ func (s *Spans) Release() {
 
 const recentBits = 8
 
-// keptNames is the maximum number of names for whose habits the memory is kept.
+// keptNames is the maximum number of names in a map that Release keeps.
 const keptNames = 64
 
 // Held returns the memory of the state.

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/encoding"
 )
 
-// maxRequestBytes bounds an OTLP request after decompression, as gRPC does for
-// record.
+// maxRequestBytes is the maximum size of a decompressed OTLP request. The gRPC server of
+// stef record has the same limit.
 const maxRequestBytes = 64 << 20
 
 // grpcZstd implements the compression zstd for gRPC messages. Senders of OTLP may use it.
