@@ -216,7 +216,7 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 		// dictionary inside this one has a lower number.
 		err = d.dicts.addStruct(c.dict, v)
 		if d.trace != nil {
-			d.event(c, TraceEntry{uint64(len(d.dicts.structs[c.dict])), v})
+			d.event(c, TraceEntry{uint64(len(d.dicts.structsOf(c.dict).entries)), v})
 		}
 	}
 	return v, err
@@ -247,13 +247,15 @@ func (d *decoder) structRef(c *column) (*Struct, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := d.dicts.structs[c.dict]
+	dict := d.dicts.structsOf(c.dict)
+	entries := dict.entries
 	if ref == 0 || ref > uint64(len(entries)) {
 		return nil, fault(ErrCorrupt, "reference %d is outside the dictionary of %d entries", ref, len(entries))
 	}
 	if d.trace != nil {
 		d.event(c, TraceRef{ref, entries[ref-1]})
 	}
+	dict.use.Refs++
 	return entries[ref-1], nil
 }
 

@@ -21,13 +21,41 @@ const minDictText = 2
 // spec: #string-dict #struct-dict
 type readDicts struct {
 	texts   map[string][]any
-	structs map[string][]*Struct
+	structs map[string]*readStructs
 	size    int
 	limit   int
 }
 
+// readStructs is a dictionary of structs with what the stream did with it so far, also before
+// the dictionaries were reset.
+type readStructs struct {
+	entries []*Struct
+	use     DictUse
+}
+
+// DictUse says what a stream did with a dictionary.
+type DictUse struct {
+	// Entries is the number of entries sent, Most the largest number at a time, and Refs how
+	// often an entry was referred to.
+	Entries, Most int
+	Refs          int64
+}
+
 func (d *readDicts) reset() {
-	d.texts, d.structs, d.size = map[string][]any{}, map[string][]*Struct{}, 0
+	d.texts, d.size = map[string][]any{}, 0
+	for _, dict := range d.structs {
+		dict.entries = nil
+	}
+}
+
+// structsOf returns the dictionary of structs with a name.
+func (d *readDicts) structsOf(name string) *readStructs {
+	dict := d.structs[name]
+	if dict == nil {
+		dict = &readStructs{}
+		d.structs[name] = dict
+	}
+	return dict
 }
 
 func (d *readDicts) addText(name string, v any) error {
@@ -36,7 +64,10 @@ func (d *readDicts) addText(name string, v any) error {
 }
 
 func (d *readDicts) addStruct(name string, v *Struct) error {
-	d.structs[name] = append(d.structs[name], v)
+	dict := d.structsOf(name)
+	dict.entries = append(dict.entries, v)
+	dict.use.Entries++
+	dict.use.Most = max(dict.use.Most, len(dict.entries))
 	return d.grow(entryStruct + v.entry)
 }
 

@@ -58,8 +58,7 @@ func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reade
 		r.trace = &tracer{f: cfg.trace, src: r.src, frame: -1}
 		r.decoder.trace = r.trace
 	}
-	r.decoder.dicts.limit = cfg.maxDict
-	r.decoder.dicts.reset()
+	r.decoder.dicts = readDicts{texts: map[string][]any{}, structs: map[string]*readStructs{}, limit: cfg.maxDict}
 	offset, err := r.readHeaders()
 	if err == nil {
 		err = r.build(root, cfg.wire)
@@ -156,6 +155,15 @@ func (r *Reader) Frame() *Frame { return &r.frame }
 //
 // spec: #restart
 func (r *Reader) Restarts() uint64 { return r.restarts }
+
+// StructDict says what the stream did, up to the last record, with the dictionary of structs
+// that has a name.
+func (r *Reader) StructDict(name string) DictUse {
+	if dict := r.decoder.dicts.structs[name]; dict != nil {
+		return dict.use
+	}
+	return DictUse{}
+}
 
 // Records returns how many records were read.
 func (r *Reader) Records() uint64 { return r.count }

@@ -40,8 +40,7 @@ func (m *meter) begin(r *dynamic.Reader) error {
 		m.report.Columns = append(m.report.Columns, &Column{Path: c.Path(), Type: c.Type.String(), Meaning: m.report.Root.Meaning(c.Path())})
 	}
 	m.pieces = make([][]byte, len(columns))
-	m.dicts = newDicts(m.report.Root.Wire, columns)
-	m.dicts.begin(r.Record())
+	m.dicts = newDicts(r, columns)
 
 	f := &r.Header().Frame
 	m.report.FixedHeader = f.Offset
@@ -91,7 +90,6 @@ func (m *meter) begun(f *dynamic.Frame) error {
 		}
 	}
 	m.pending = pending{f, len(head), len(packed), append(m.pending.content[:0], content...), compressed && stream.Checksummed(packed)}
-	m.dicts.save()
 	if f.Flags&dynamic.RestartDictionaries != 0 {
 		m.dicts.restart()
 	}
@@ -101,9 +99,8 @@ func (m *meter) begun(f *dynamic.Frame) error {
 	return nil
 }
 
-// record measures a record, and its frame if the record is the last one of the frame.
-func (m *meter) record(rec *dynamic.Struct) {
-	m.dicts.record(rec)
+// record counts a record, and measures its frame if the record is the last one of the frame.
+func (m *meter) record() {
 	if m.whole.Record() {
 		m.add()
 	}
@@ -131,7 +128,7 @@ func (m *meter) add() {
 		m.dicts.texts(i, data)
 		m.compress(i, data)
 	}
-	m.dicts.commit()
+	m.dicts.structs()
 }
 
 // compress compresses full pieces of a column.

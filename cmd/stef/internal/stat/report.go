@@ -119,16 +119,13 @@ func Measure(src io.Reader, root *stream.Root) (*Report, error) {
 		return nil, err
 	}
 	for r.Next() {
-		m.record(r.Record())
+		m.record()
 	}
 	if m.err != nil {
 		return nil, m.err
 	}
 	if err := m.whole.End(r.Err(), m.tap); err != nil {
 		return nil, err
-	}
-	if r.Err() != nil {
-		m.dicts.restore()
 	}
 	m.end()
 	w := m.whole.Whole

@@ -235,6 +235,75 @@ struct Tree { Left Tree optional At City }
 	require.NotContains(t, print(t, r, stat.Options{}), "without entries")
 }
 
+// TestUnsentStructs: a struct with a dictionary that is not sent is no entry, also where its
+// parent is sent for the first time: in a choice, an element, a pair, and an optional field that
+// is present again.
+func TestUnsentStructs(t *testing.T) {
+	const text = `package a
+struct Rec root { N int64 Choice Choice List []Holder Tags Tags Maybe Holder optional }
+oneof Choice { Number int64 Holder Holder }
+struct Holder { N int64 Place Place }
+struct Place dict(Place) { Site string }
+multimap Tags { key string value Holder }
+`
+	roots, err := stream.Load("a.stef", []byte(text))
+	require.NoError(t, err)
+	root := roots[0]
+	holder := func(n int64, site string) *dynamic.Struct {
+		h := dynamic.NewStruct(root.Struct.Fields[4].Type.Struct)
+		h.Fields[0] = n
+		h.Fields[1].(*dynamic.Struct).Fields[0] = site
+		return h
+	}
+	f := func(entries int, refs int64, changes ...func(rec *dynamic.Struct)) {
+		t.Helper()
+		var buf bytes.Buffer
+		w, err := dynamic.NewWriter(&buf, root.Struct)
+		require.NoError(t, err)
+		for i, change := range changes {
+			rec := dynamic.NewStruct(root.Struct)
+			rec.Fields[0] = int64(i)
+			change(rec)
+			require.NoError(t, w.Write(rec))
+		}
+		require.NoError(t, w.Close())
+		r, err := stat.Measure(&buf, root)
+		require.NoError(t, err)
+		require.Equal(t, stat.Dict{Name: "Place", Struct: true, Entries: entries, Most: entries, Refs: refs}, counts(r.Dicts[0]))
+	}
+	none := func(*dynamic.Struct) {}
+	choice := func(n int64, site string) func(rec *dynamic.Struct) {
+		return func(rec *dynamic.Struct) { rec.Fields[1] = &dynamic.Oneof{Choice: 2, Value: holder(n, site)} }
+	}
+	list := func(sites ...string) func(rec *dynamic.Struct) {
+		return func(rec *dynamic.Struct) {
+			a := &dynamic.Array{}
+			for i, site := range sites {
+				a.Elems = append(a.Elems, holder(int64(i), site))
+			}
+			rec.Fields[2] = a
+		}
+	}
+	pair := func(n int64, site string) func(rec *dynamic.Struct) {
+		return func(rec *dynamic.Struct) {
+			rec.Fields[3] = &dynamic.Multimap{Pairs: []dynamic.Pair{{Key: "k", Value: holder(n, site)}}}
+		}
+	}
+	maybe := func(n int64, site string) func(rec *dynamic.Struct) {
+		return func(rec *dynamic.Struct) { rec.Fields[4], rec.Present[4] = holder(n, site), true }
+	}
+	f(0, 0, choice(1, ""), none, choice(2, ""))
+	f(0, 0, list(""), list("", ""), none, list("", "", ""))
+	f(0, 0, pair(1, ""), none, pair(2, ""))
+	f(0, 0, maybe(1, ""), none, maybe(2, ""))
+	// Here the place is sent once, and is not part of the value that is sent again later.
+	f(1, 0, choice(1, "a"), none, choice(2, ""))
+	f(1, 0, list("", "a"), none, list("", ""))
+	f(1, 0, pair(1, "a"), none, pair(2, ""))
+	f(1, 0, maybe(1, "a"), none, maybe(2, ""))
+	f(1, 1, maybe(1, "a"), none, maybe(2, "a"))
+}
+
 // TestOneWithout: if one column or dictionary is not listed, the line that counts it is in the
 // singular.
 func TestOneWithout(t *testing.T) {
