@@ -35,11 +35,8 @@ type renaming struct{ was, is string }
 
 // renamedRoot returns the renaming if exactly one root has another name.
 func renamedRoot(old, now *schema.Schema) renaming {
-	gone, added := notIn(old, now), notIn(now, old)
-	if len(gone) != 1 || len(added) != 1 {
-		return renaming{}
-	}
-	return renaming{gone[0], added[0]}
+	was, is := schema.RenamedRoot(old, now)
+	return renaming{was, is}
 }
 
 // warn warns if a root has another name: files stay readable, but gRPC sends the name. A
@@ -50,16 +47,6 @@ func (r renaming) warn(stderr io.Writer, path string) {
 	}
 	fmt.Fprintf(stderr, "%s: warning: the root %s is %s now. Streams do not have the name, but gRPC sends it: a server that knows one of\n", path, r.was, r.is)
 	fmt.Fprintf(stderr, "     | the names refuses clients with the other. It can handle both, see Rename a root in the README of stefc.\n")
-}
-
-// notIn returns the names of the roots of a that b does not have.
-func notIn(a, b *schema.Schema) (names []string) {
-	for _, root := range a.Roots() {
-		if b.Root(root.Name) == nil {
-			names = append(names, root.Name)
-		}
-	}
-	return names
 }
 
 // against compares the schema now with the one in the file oldPath. It reports findings as
@@ -121,7 +108,7 @@ type finding struct {
 // advice is what to do instead of a change.
 var advice = map[schema.ChangeKind]string{
 	schema.LayoutChange: "Append to structs and oneofs instead.",
-	schema.RootChange:   "Keep each root. If roots got other names, rename one at a time.",
+	schema.RootChange:   "Keep each root. If roots got other names, rename one at a time, in a step that adds no root.",
 	schema.EnumChange:   "Keep the enum of each field and the number of each value, and give new values new numbers.",
 }
 

@@ -232,5 +232,32 @@ func TestRunAgainstRoots(t *testing.T) {
 	require.Equal(t, "shop.stef: the new code reads streams of old.stef wrongly or not at all:\n"+
 		"     | A: is no root any more\n"+
 		"     | B: is no root any more\n"+
-		"     | Keep each root. If roots got other names, rename one at a time.\n", stderr)
+		"     | Keep each root. If roots got other names, rename one at a time, in a step that adds no root.\n", stderr)
+}
+
+// TestRunAgainstRenamedBesideNew: a root is renamed and another one is added. The root whose
+// fields go on is the renamed one.
+func TestRunAgainstRenamedBesideNew(t *testing.T) {
+	const old = "package a\nstruct Event root { At uint64 By By }\nstruct By dict(By) { Name string }\n"
+	stefc(t, old)
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	const warning = "shop.stef: warning: the root Event is GameEvent now. Streams do not have the name, but gRPC sends it: a server that knows one of\n" +
+		"     | the names refuses clients with the other. It can handle both, see Rename a root in the README of stefc.\n"
+	const refused = "shop.stef: the new code reads streams of old.stef wrongly or not at all:\n" +
+		"     | Event: is no root any more\n" +
+		"     | Keep each root. If roots got other names, rename one at a time, in a step that adds no root.\n"
+	f := func(want, now string) {
+		t.Helper()
+		code, stderr := compileText(t, "shop.stef", now, "-against", "old.stef", "-check", "-out", "none")
+		require.Equal(t, want, stderr)
+		require.Equal(t, want != warning, code == exitSchema)
+	}
+	renamed := strings.Replace(old, "struct Event", "struct GameEvent", 1)
+	f(warning, renamed)
+	f(warning, renamed+"struct Ping root { At uint64 }\n")
+	f(warning, strings.Replace(renamed, "By By }", "By By Note string }", 1)+"struct Ping root { At uint64 By string }\nstruct Pong root { By By At uint64 }\n")
+	// Two continue it, or none does.
+	f(refused, renamed+"struct Ping root { At uint64 By By }\n")
+	f(refused, strings.Replace(renamed, "At uint64 ", "At int64 ", 1)+"struct Ping root { At uint64 }\n")
+	f(refused, strings.Replace(renamed, "At uint64 ", "Time uint64 ", 1)+"struct Ping root { At uint64 }\n")
 }

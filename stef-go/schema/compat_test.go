@@ -290,3 +290,19 @@ func TestChangesOfRoots(t *testing.T) {
 		require.Equal(t, schema.RootChange, c.Kind)
 	}
 }
+
+func TestRenamedRoot(t *testing.T) {
+	const old = "package a struct A root { X bool } struct B root { X bool Y string }"
+	f := func(was, is, now string) {
+		t.Helper()
+		w, i := schema.RenamedRoot(parse(t, old), parse(t, now))
+		require.Equal(t, []string{was, is}, []string{w, i})
+	}
+	f("", "", old)
+	f("", "", old+"struct C root { X bool }")
+	f("", "", "package a struct A root { X bool }")
+	f("A", "C", "package a struct C root { Z int64 } struct B root { X bool Y string }")
+	f("B", "C", "package a struct A root { X bool } struct C root { X bool Y string Z bool } struct D root { X bool }")
+	f("", "", "package a struct A root { X bool } struct C root { X bool Y string } struct D root { X bool Y string }")
+	f("", "", "package a struct C root { X bool } struct D root { X bool Y string }")
+}

@@ -139,29 +139,54 @@ func (c *comparison) roots(old, new *Schema) {
 }
 
 // successor returns the root of new that replaces root i of old: the root of the same name.
-// If new lacks only this root, and has only one root that old does not have, it returns
-// that root, because the root was probably renamed.
+// If new lacks only this root, it was probably renamed. Then the successor is the only root
+// that old does not have, or the only one of several that has all fields of root i.
 func successor(old, new *Schema, i int) *Struct {
 	roots := old.Roots()
 	if same := new.Root(roots[i].Name); same != nil {
 		return same
 	}
-	var found *Struct
 	for j, root := range roots {
 		if j != i && new.Root(root.Name) == nil {
 			return nil
 		}
 	}
-	for _, root := range new.Roots() {
-		if old.Root(root.Name) != nil {
-			continue
-		}
-		if found != nil {
-			return nil
-		}
-		found = root
+	added := slices.DeleteFunc(slices.Clone(new.Roots()), func(s *Struct) bool { return old.Root(s.Name) != nil })
+	if len(added) > 1 {
+		added = slices.DeleteFunc(added, func(s *Struct) bool { return !continues(roots[i], s) })
 	}
-	return found
+	if len(added) != 1 {
+		return nil
+	}
+	return added[0]
+}
+
+// continues reports whether the first fields of new have the names of the fields of old, and
+// types that read what old wrote.
+func continues(old, new *Struct) bool {
+	if len(new.Fields) < len(old.Fields) {
+		return false
+	}
+	for i, f := range old.Fields {
+		if new.Fields[i].Name != f.Name {
+			return false
+		}
+	}
+	c := newComparison()
+	c.types.pair(old.Name, new.Name)
+	c.structs(old, new)
+	return c.breaks == 0
+}
+
+// RenamedRoot returns the old and the new name of the root that was renamed, or "" if none or
+// several were.
+func RenamedRoot(old, new *Schema) (was, is string) {
+	for i, root := range old.Roots() {
+		if now := successor(old, new, i); now != nil && now.Name != root.Name {
+			return root.Name, now.Name
+		}
+	}
+	return "", ""
 }
 
 // comparison walks two schemas side by side.
