@@ -46,27 +46,26 @@ func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, fi
 	}
 }
 
-// meantRoot suggests a root if a -base has an unknown name. The suggestion is the end of a
-// message. It is "" if several roots or none can be meant.
-func meantRoot(dir string, s *schema.Schema, given baseFlag) string {
-	var free, added []string // without a -base, and not in the code in the folder either
-	old := generatedSchema(dir)
+// meantRoot returns what to write if a -base has an unknown name, as the end of a message: the
+// root with that name in other case, the one that had the name in the code in the folder, or
+// else the roots of s.
+func meantRoot(dir string, s *schema.Schema, name string) string {
+	var names []string
 	for _, r := range s.Roots() {
-		if given[r.Name] != nil {
-			continue
+		if strings.EqualFold(r.Name, name) {
+			return fmt.Sprintf(", did you mean %s?", r.Name)
 		}
-		free = append(free, r.Name)
-		if old != nil && old.plain.Root(r.Name) == nil {
-			added = append(added, r.Name)
+		names = append(names, r.Name)
+	}
+	if old := generatedSchema(dir); old != nil {
+		if renamed := renamedRoot(old.plain, s); renamed.was == name {
+			return fmt.Sprintf(", did you mean %s?", renamed.is)
 		}
 	}
-	if len(free) != 1 {
-		free = added
+	if len(names) == 1 {
+		return ": its root is " + names[0]
 	}
-	if len(free) != 1 {
-		return ""
-	}
-	return fmt.Sprintf(", did you mean %s?", free[0])
+	return ": its roots are " + strings.Join(names, ", ")
 }
 
 // basesOf returns the results of basesIn for all generated files in a folder, also for files

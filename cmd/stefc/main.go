@@ -21,7 +21,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -170,7 +169,7 @@ func generate(path string, o settings, stderr io.Writer) int {
 		}
 		options.Form = form.schema
 	}
-	s, code := parseMain(path, src, form, o.ignore, stderr)
+	s, code := parseMain(path, src, form, o, stderr)
 	if code != 0 {
 		return code
 	}
@@ -329,9 +328,9 @@ func parse(path string, stderr io.Writer) (*schema.Schema, []byte, int) {
 }
 
 // parseMain reads the schema to generate code from, and checks the form, if it is not
-// nil. It prints warnings that contain none of the texts in ignore. On failure it reports
+// nil. It prints warnings that contain none of the texts of -ignore. On failure it reports
 // the error and returns the exit code.
-func parseMain(path string, src []byte, form *formFile, ignore []string, stderr io.Writer) (*schema.Schema, int) {
+func parseMain(path string, src []byte, form *formFile, o settings, stderr io.Writer) (*schema.Schema, int) {
 	s, warnings, err := idl.ParseWithWarnings(path, src)
 	if err == nil && len(s.Roots()) == 0 {
 		for i := range warnings {
@@ -344,11 +343,14 @@ func parseMain(path string, src []byte, form *formFile, ignore []string, stderr 
 		warnings = append(warnings, pluralNames(path, s)...)
 		warnings = append(warnings, renamedGetters(path, s)...)
 		warnings = append(warnings, otherCase(path, s)...)
-		slices.SortStableFunc(warnings, func(a, b idl.Diagnostic) int {
-			return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
-		})
+		byLine(warnings)
+		// If the schema has errors, which compile reports, it must change first: whether another
+		// implementation can use it does not matter yet.
+		if stefgen.Check(s, stefgen.Options{Package: o.pkg}) != nil {
+			warnings = without(warnings, []string{"the reference implementation"})
+		}
 	}
-	render(stderr, without(warnings, ignore), src)
+	render(stderr, without(warnings, o.ignore), src)
 	if err != nil {
 		report(stderr, path, src, err)
 		return nil, exitSchema
@@ -375,7 +377,7 @@ func compile(path, out string, src []byte, s *schema.Schema, form *formFile, opt
 	for _, root := range slices.Sorted(maps.Keys(options.Base)) {
 		r := s.Root(root)
 		if r == nil {
-			fmt.Fprintf(stderr, "stefc: -base names %s, which is not a root of %s%s\n", root, path, meantRoot(out, s, options.Base))
+			fmt.Fprintf(stderr, "stefc: -base names %s, which is not a root of %s%s\n", root, path, meantRoot(out, s, root))
 			return nil, exitUsage
 		}
 		if _, err := schema.Keep(r, options.Base[root]); err != nil {
@@ -385,38 +387,8 @@ func compile(path, out string, src []byte, s *schema.Schema, form *formFile, opt
 	}
 	files, err := stefgen.Generate(s, options)
 	if err != nil {
-		if refused := new(stefgen.Error); errors.As(err, &refused) && refused.Form {
-			path, src = form.path, form.src
-		}
-		report(stderr, path, src, err)
+		refused(stderr, path, src, form, err)
 		return nil, exitSchema
 	}
 	return files, 0
-}
-
-// report prints an error in a schema, with its position if the error has one.
-func report(stderr io.Writer, path string, src []byte, err error) {
-	var list idl.Diagnostics
-	var refused *stefgen.Error
-	switch {
-	case errors.As(err, &list):
-	case errors.As(err, &refused):
-		list = idl.Diagnostics{{Filename: path, Pos: refused.Pos, Width: refused.Width, Message: refused.Message}}
-	default:
-		fmt.Fprintf(stderr, "%s: %v\n", path, err)
-		return
-	}
-	render(stderr, list, src)
-}
-
-// maxShown is the maximum number of errors, and of warnings, that are printed.
-const maxShown = 10
-
-// render prints errors or warnings with their lines.
-func render(stderr io.Writer, list idl.Diagnostics, src []byte) {
-	shown := list[:min(len(list), maxShown)]
-	fmt.Fprint(stderr, shown.Render(src))
-	if n := len(list) - len(shown); n > 0 {
-		fmt.Fprintf(stderr, "%s: %d more are not shown\n", list[0].Filename, n)
-	}
 }

@@ -4,6 +4,7 @@
 package stefgen
 
 import (
+	"errors"
 	"fmt"
 	"go/token"
 	"unicode"
@@ -64,8 +65,8 @@ func (p *plan) typeOfForm(name string) bool {
 	return true
 }
 
-// check refuses what the generated code cannot express. clashes finds names that
-// become equal only when they are combined.
+// check refuses what the generated code cannot express, with an error for each part of the
+// schema. clashes finds names that become equal only when they are combined.
 func (p *plan) check() error {
 	if !token.IsIdentifier(p.options.Package) {
 		return refuse("", schema.Pos{}, "%q is not a Go package name: pass one with -package", p.options.Package)
@@ -73,25 +74,21 @@ func (p *plan) check() error {
 	if p.options.Package == "main" {
 		return refuse("", schema.Pos{}, "programs cannot import a package main: pass another name with -package")
 	}
+	var errs []error
 	for _, s := range p.structs {
-		if err := p.checkStruct(s); err != nil {
-			return err
-		}
+		errs = append(errs, p.checkStruct(s)...)
 	}
 	for _, m := range p.multimaps {
 		if err := checkTypeName(m.Name, m.Pos); err != nil {
-			return err
-		}
-		if sharedPart(&m.Key) || sharedPart(&m.Value) {
-			return refuse(m.Name, m.Pos, "multimap %s: keys and values cannot be dictionary structs in generated code, nor arrays of them; put them into a struct", m.Name)
+			errs = append(errs, err)
+		} else if sharedPart(&m.Key) || sharedPart(&m.Value) {
+			errs = append(errs, refuse(m.Name, m.Pos, "multimap %s: keys and values cannot be dictionary structs in generated code, nor arrays of them; put them into a struct", m.Name))
 		}
 	}
 	for _, e := range p.enums {
-		if err := checkTypeName(e.Name, e.Pos); err != nil {
-			return inForm(err, p.typeOfForm(e.Name))
-		}
+		errs = append(errs, inForm(checkTypeName(e.Name, e.Pos), p.typeOfForm(e.Name)))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // reserved are the methods that every composite type has; a field cannot have their
@@ -101,21 +98,19 @@ var reserved = map[string]bool{
 	"UnmarshalJSON": true,
 }
 
-func (p *plan) checkStruct(s *schema.Struct) error {
+func (p *plan) checkStruct(s *schema.Struct) (errs []error) {
 	if err := checkTypeName(s.Name, s.Pos); err != nil {
-		return inForm(err, p.typeOfForm(s.Name))
+		errs = append(errs, inForm(err, p.typeOfForm(s.Name)))
 	}
 	if p.endless(s) {
 		err := refuse(s.Name, s.Pos, "struct %s contains itself by way of an optional dictionary struct, which generated code cannot leave out: put an array, multimap or oneof between", s.Name)
-		return inForm(err, p.typeOfForm(s.Name))
+		errs = append(errs, inForm(err, p.typeOfForm(s.Name)))
 	}
 	seen := map[string]string{}
 	for i := range s.Fields {
-		if err := checkField(s, i, seen); err != nil {
-			return inForm(err, p.ofForm(s, i))
-		}
+		errs = append(errs, inForm(checkField(s, i, seen), p.ofForm(s, i)))
 	}
-	return nil
+	return errs
 }
 
 // checkField checks field i of a struct and adds it to seen, which maps names in Go to

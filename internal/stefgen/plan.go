@@ -52,8 +52,15 @@ type plan struct {
 	absent map[string]bool
 }
 
-// Generate generates the files for a schema.
-func Generate(s *schema.Schema, options Options) ([]File, error) {
+// Check returns what Generate refuses, except for names that clash in the code: errors of type
+// *Error, joined.
+func Check(s *schema.Schema, options Options) error {
+	_, err := newPlan(s, options)
+	return err
+}
+
+// newPlan returns the plan for a schema that generated code can express.
+func newPlan(s *schema.Schema, options Options) (*plan, error) {
 	p := &plan{options: options, schema: s, plain: s, cyclic: map[string]bool{}, shared: map[string]bool{}, absent: map[string]bool{}}
 	if options.Form != nil {
 		s = schema.Extend(s, options.Form)
@@ -67,7 +74,13 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 	}
 	p.visitAll()
 	p.findAbsent()
-	if err := p.check(); err != nil {
+	return p, p.check()
+}
+
+// Generate generates the files for a schema.
+func Generate(s *schema.Schema, options Options) ([]File, error) {
+	p, err := newPlan(s, options)
+	if err != nil {
 		return nil, err
 	}
 	var files []File
@@ -112,7 +125,7 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 			return nil, err
 		}
 	}
-	for _, r := range s.Roots() {
+	for _, r := range p.schema.Roots() {
 		if err := add(r.Name+"Fields", func(pr *printer) { p.printFields(pr, r) }); err != nil {
 			return nil, err
 		}
