@@ -17,6 +17,10 @@ func (p *plan) printSchema(pr *printer) {
 		pr.P("")
 		pr.P("// %sRoot returns the root struct of %s in the complete schema. It is shared: do not change it.", r.Name, r.Name)
 		pr.P("func %sRoot() *schema.Struct { return parsedSchema().Root(%q) }", r.Name, r.Name)
+		_, types, _ := reached(p.plain.Root(r.Name))
+		pr.P("")
+		pr.P("// %sConstructors returns the constructors of the types of a %s record, for package steftest.", r.Name, r.Name)
+		pr.P("func %sConstructors() []any {\nreturn []any{New%s}\n}", r.Name, strings.Join(types, ", New"))
 		if p.formed(r) {
 			pr.P("")
 			pr.P("// %sCompactRoot returns the root struct of %s with the fields of the compact form. It is", r.Name, r.Name)

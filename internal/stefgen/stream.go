@@ -5,9 +5,10 @@ package stefgen
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// reached returns the structs and oneofs that are reachable from a root, and the names of the
-// text dictionaries that they use, in the order of the first visit.
-func reached(r *schema.Struct) (structs []*schema.Struct, dicts []string) {
+// reached returns the types that are reachable from a root and the names of the text
+// dictionaries that they use, in the order of the first visit. types has the names of the
+// structs, oneofs and multimaps; structs has the structs and oneofs.
+func reached(r *schema.Struct) (structs []*schema.Struct, types, dicts []string) {
 	seen := map[string]bool{}
 	first := func(name string) bool {
 		if seen[name] {
@@ -24,6 +25,9 @@ func reached(r *schema.Struct) (structs []*schema.Struct, dicts []string) {
 		if !t.Kind.Composite() || t.Kind != schema.KindArray && !first(t.Name) {
 			return
 		}
+		if t.Kind != schema.KindArray {
+			types = append(types, t.Name)
+		}
 		if t.Kind == schema.KindStruct || t.Kind == schema.KindOneof {
 			structs = append(structs, t.Struct)
 		}
@@ -32,13 +36,13 @@ func reached(r *schema.Struct) (structs []*schema.Struct, dicts []string) {
 		}
 	}
 	visit(&schema.Type{Kind: schema.KindStruct, Name: r.Name, Struct: r})
-	return structs, dicts
+	return structs, types, dicts
 }
 
 // printFields prints the types that record which fields the schema of a stream has.
 func (p *plan) printFields(pr *printer, r *schema.Struct) {
 	n := r.Name
-	structs, _ := reached(r)
+	structs, _, _ := reached(r)
 	pr.P("")
 	pr.P("// %sFields describes the schema of a stream of %s records: for each struct its", n, n)
 	pr.P("// fields, as bits of Modified, for each oneof the last of its choices. It has 0")
@@ -69,7 +73,7 @@ func (p *plan) printFields(pr *printer, r *schema.Struct) {
 // printDicts prints the type of the dictionaries of text of a writer.
 func (p *plan) printDicts(pr *printer, r *schema.Struct) {
 	n := r.Name
-	_, dicts := reached(r)
+	_, _, dicts := reached(r)
 	pr.P("")
 	pr.P("// %sDicts are the dictionaries of text of a stream of %s records. Setters that", n, n)
 	pr.P("// have a reference of one skip the lookup of the text. A dictionary that the schema of")

@@ -15,6 +15,11 @@ import (
 // MetricsRoot returns the root struct of Metrics in the complete schema. It is shared: do not change it.
 func MetricsRoot() *schema.Struct { return parsedSchema().Root("Metrics") }
 
+// MetricsConstructors returns the constructors of the types of a Metrics record, for package steftest.
+func MetricsConstructors() []any {
+	return []any{NewMetrics, NewEnvelope, NewEnvelopeAttributes, NewMetric, NewAttributes, NewAnyValue, NewKeyValueList, NewResource, NewEntityRef, NewScope, NewPoint, NewPointValue, NewHistogramValue, NewExpHistogramValue, NewExpHistogramBuckets, NewSummaryValue, NewQuantileValue, NewExemplar, NewExemplarValue}
+}
+
 // MetricsCompactRoot returns the root struct of Metrics with the fields of the compact form. It is
 // shared: do not change it.
 func MetricsCompactRoot() *schema.Struct { return parsedForm().Root("Metrics") }
@@ -22,12 +27,22 @@ func MetricsCompactRoot() *schema.Struct { return parsedForm().Root("Metrics") }
 // SpansRoot returns the root struct of Spans in the complete schema. It is shared: do not change it.
 func SpansRoot() *schema.Struct { return parsedSchema().Root("Spans") }
 
+// SpansConstructors returns the constructors of the types of a Spans record, for package steftest.
+func SpansConstructors() []any {
+	return []any{NewSpans, NewEnvelope, NewEnvelopeAttributes, NewResource, NewAttributes, NewAnyValue, NewKeyValueList, NewEntityRef, NewScope, NewSpan, NewEvent, NewLink, NewSpanStatus}
+}
+
 // SpansCompactRoot returns the root struct of Spans with the fields of the compact form. It is
 // shared: do not change it.
 func SpansCompactRoot() *schema.Struct { return parsedForm().Root("Spans") }
 
 // LogsRoot returns the root struct of Logs in the complete schema. It is shared: do not change it.
 func LogsRoot() *schema.Struct { return parsedSchema().Root("Logs") }
+
+// LogsConstructors returns the constructors of the types of a Logs record, for package steftest.
+func LogsConstructors() []any {
+	return []any{NewLogs, NewEnvelope, NewEnvelopeAttributes, NewResource, NewAttributes, NewAnyValue, NewKeyValueList, NewEntityRef, NewScope, NewLogRecord, NewLogBody, NewBodyValue, NewBodyMap, NewBodyTemplate, NewBodyParams}
+}
 
 // LogsCompactRoot returns the root struct of Logs with the fields of the compact form. It is
 // shared: do not change it.

@@ -8,7 +8,7 @@
 // Root and a seed, which determines everything random:
 //
 //	orders := steftest.NewRoot(shop.OrderRoot(), shop.OrderBaseSchema(), shop.NewOrderWriter, shop.NewOrderReader,
-//		shop.NewOrder, shop.NewLine, shop.NewLabels)
+//		shop.OrderConstructors()...)
 //	steftest.AllRoots(t, orders)
 //	for seed := range uint64(100) {
 //		steftest.RoundTrip(t, orders, seed)
@@ -18,10 +18,10 @@
 //	}
 //
 // stefc generated package shop; cmd/stefc/README.md has its schema and this test.
-// Generated code has a constructor for each struct, oneof and multimap. Pass to NewRoot the
-// constructors of all types below the root. Mutate and SelfContained name those that are
-// missing. AllRoots names the roots of the schema that have no Root. ExampleRoundTrip is a
-// test function.
+// Generated code has a constructor for each struct, oneof and multimap, and for each root
+// a function that returns the constructors of all types below it. Pass them to NewRoot. You
+// can also list them: Mutate and SelfContained name those that are missing. AllRoots names
+// the roots of the schema that have no Root. ExampleRoundTrip is a test function.
 //
 // Generated records are Go types; everything else works with a schema. Reflection on
 // getters and setters connects the two: Value reads a record into a value of package

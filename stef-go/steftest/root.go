@@ -61,8 +61,9 @@ type Root struct {
 // NewRoot connects a root struct with its generated writer and reader. base is the wire
 // schema of streams that announce none; nil means all of root. constructors are the
 // generated constructors, such as otelstef.NewResource, of all structs, oneofs and
-// multimaps below root. Mutators need them to make values that are not part of a
-// record: Mutate, SelfContained and NewMutator fail if one is missing.
+// multimaps below root, which otelstef.MetricsConstructors and its like return. Mutators
+// need them to make values that are not part of a record: Mutate, SelfContained and
+// NewMutator fail if one is missing.
 func NewRoot[R any, W Writer[R], D Reader[R]](root *schema.Struct, base schema.WireSchema,
 	newWriter func(io.Writer, ...stef.WriterOption) (W, error),
 	newReader func(io.Reader, ...stef.ReaderOption) (D, error), constructors ...any) *Root {

@@ -44,34 +44,25 @@ func eachRoot(t *testing.T, f func(t *testing.T, r *steftest.Root)) {
 		t.Run(name, func(t *testing.T) { f(t, r) })
 	}
 	run("scalars", steftest.NewRoot(load(t, "scalars").Root("Plain"), nil,
-		scalars.NewPlainWriter, scalars.NewPlainReader, scalars.NewPlain, scalars.NewMaybe, scalars.NewLists))
+		scalars.NewPlainWriter, scalars.NewPlainReader, scalars.PlainConstructors()...))
 	run("scalars second", steftest.NewRoot(load(t, "scalars").Root("Second"), scalars.SecondBaseSchema(),
-		scalars.NewSecondWriter, scalars.NewSecondReader, scalars.NewSecond, scalars.NewMaybe))
+		scalars.NewSecondWriter, scalars.NewSecondReader, scalars.SecondConstructors()...))
 	run("optionals", steftest.NewRoot(load(t, "optionals").Root("Record"), nil,
-		optionals.NewRecordWriter, optionals.NewRecordReader, optionals.NewRecord, optionals.NewInner, optionals.NewDeeper, optionals.NewTags,
-		optionals.NewInner2, optionals.NewChoice, optionals.NewChain, optionals.NewBranch, optionals.NewTreeMap, optionals.NewShared,
-		optionals.NewSub, optionals.NewTree))
+		optionals.NewRecordWriter, optionals.NewRecordReader, optionals.RecordConstructors()...))
 	run("choices", steftest.NewRoot(load(t, "choices").Root("Record"), nil,
-		choices.NewRecordWriter, choices.NewRecordReader, choices.NewRecord, choices.NewPoint, choices.NewSeven, choices.NewTags, choices.NewAny2,
-		choices.NewOne, choices.NewNumbers, choices.NewThree, choices.NewTexts, choices.NewBoxed, choices.NewShared, choices.NewAny))
+		choices.NewRecordWriter, choices.NewRecordReader, choices.RecordConstructors()...))
 	run("maps", steftest.NewRoot(load(t, "maps").Root("Record"), nil,
-		maps.NewRecordWriter, maps.NewRecordReader, maps.NewRecord, maps.NewBools, maps.NewInts, maps.NewUints, maps.NewFloats, maps.NewTexts,
-		maps.NewWords, maps.NewRaws, maps.NewBlobs, maps.NewColors, maps.NewStructs, maps.NewPoint, maps.NewOneofs, maps.NewChoice, maps.NewLists,
-		maps.NewShared, maps.NewNested))
+		maps.NewRecordWriter, maps.NewRecordReader, maps.RecordConstructors()...))
 	run("recursive", steftest.NewRoot(load(t, "recursive").Root("Record"), nil,
-		recursive.NewRecordWriter, recursive.NewRecordReader, recursive.NewRecord, recursive.NewObject, recursive.NewBox, recursive.NewChain,
-		recursive.NewFirst, recursive.NewSecond, recursive.NewByFirst, recursive.NewGroup, recursive.NewKey, recursive.NewShared,
-		recursive.NewValue))
+		recursive.NewRecordWriter, recursive.NewRecordReader, recursive.RecordConstructors()...))
 	run("shared", steftest.NewRoot(load(t, "shared").Root("Record"), nil,
-		shared.NewRecordWriter, shared.NewRecordReader, shared.NewRecord, shared.NewPlain, shared.NewHolder, shared.NewChoice, shared.NewTags, shared.NewLists,
-		shared.NewOuter, shared.NewMiddle, shared.NewInner))
+		shared.NewRecordWriter, shared.NewRecordReader, shared.RecordConstructors()...))
 	run("empty", steftest.NewRoot(load(t, "empty").Root("Record"), nil,
-		empty.NewRecordWriter, empty.NewRecordReader, empty.NewRecord, empty.NewEmpty, empty.NewNothing, empty.NewChoice, empty.NewTags, empty.NewUnit))
+		empty.NewRecordWriter, empty.NewRecordReader, empty.RecordConstructors()...))
 	run("wide", steftest.NewRoot(load(t, "wide").Root("Record"), nil,
-		wide.NewRecordWriter, wide.NewRecordReader, wide.NewRecord, wide.NewMaybe))
+		wide.NewRecordWriter, wide.NewRecordReader, wide.RecordConstructors()...))
 	run("names", steftest.NewRoot(load(t, "names").Root("Record"), nil,
-		names.NewRecordWriter, names.NewRecordReader, names.NewRecord, names.NewHead, names.NewDict, names.NewBox, names.NewTags, names.NewPair,
-		names.NewInner, names.NewStef, names.NewBits, names.NewHostWindows, names.NewSlot))
+		names.NewRecordWriter, names.NewRecordReader, names.RecordConstructors()...))
 }
 
 // seeds is how many seeds the properties are checked with.

@@ -15,6 +15,11 @@ import (
 // RecordRoot returns the root struct of Record in the complete schema. It is shared: do not change it.
 func RecordRoot() *schema.Struct { return parsedSchema().Root("Record") }
 
+// RecordConstructors returns the constructors of the types of a Record record, for package steftest.
+func RecordConstructors() []any {
+	return []any{NewRecord, NewAny, NewPoint, NewSeven, NewTags, NewAny2, NewOne, NewShared, NewNumbers, NewThree, NewTexts, NewBoxed}
+}
+
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
 // schemaText is the schema without comments, with one type per line.

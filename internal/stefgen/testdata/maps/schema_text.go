@@ -15,6 +15,11 @@ import (
 // RecordRoot returns the root struct of Record in the complete schema. It is shared: do not change it.
 func RecordRoot() *schema.Struct { return parsedSchema().Root("Record") }
 
+// RecordConstructors returns the constructors of the types of a Record record, for package steftest.
+func RecordConstructors() []any {
+	return []any{NewRecord, NewBools, NewInts, NewUints, NewFloats, NewTexts, NewWords, NewRaws, NewBlobs, NewColors, NewStructs, NewPoint, NewOneofs, NewChoice, NewNested, NewLists, NewShared}
+}
+
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
 // schemaText is the schema without comments, with one type per line.

@@ -15,8 +15,18 @@ import (
 // PlainRoot returns the root struct of Plain in the complete schema. It is shared: do not change it.
 func PlainRoot() *schema.Struct { return parsedSchema().Root("Plain") }
 
+// PlainConstructors returns the constructors of the types of a Plain record, for package steftest.
+func PlainConstructors() []any {
+	return []any{NewPlain, NewMaybe, NewLists}
+}
+
 // SecondRoot returns the root struct of Second in the complete schema. It is shared: do not change it.
 func SecondRoot() *schema.Struct { return parsedSchema().Root("Second") }
+
+// SecondConstructors returns the constructors of the types of a Second record, for package steftest.
+func SecondConstructors() []any {
+	return []any{NewSecond, NewMaybe}
+}
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
