@@ -103,7 +103,7 @@
 // Frames have checksums only if the writer has WithChecksums, which needs zstd. Without
 // checksums readers often do not detect a changed byte. Then records have wrong values,
 // also records that Next returned before an error. Use checksums for files that are
-// kept.
+// kept if their frames are large: small ones become larger, see WithChecksums.
 //
 // Writers can write an older schema (WithSchema). Readers read an older schema if the stream
 // announces it (WithSchemaHeader); if a stream announces none, they assume the one that stefc

@@ -87,9 +87,11 @@ func WithMaxWindowBytes(bytes int) WriterOption {
 // headers of streams and frames, some bytes each, have no checksum. Without
 // WithCompression(Zstd), creating the writer fails, because only zstd data can have a
 // checksum. Each frame is compressed independently of earlier frames, which makes small
-// frames larger, see docs/threat-model.md. Every reader of the format accepts such
-// frames; readers of this package verify the checksum before they deliver the records
-// of the frame. Default off.
+// frames larger: those of 100 records 1.04 to 9 times, those of 10,000 records 1.002 to 2.3
+// times, the most if records repeat
+// (go test -run '^$' -bench Checksums -benchtime 1x ./stef-go/rotate). So write large
+// frames. Every reader of the format accepts such frames; readers of this package verify
+// the checksum before they deliver the records of the frame. Default off.
 func WithChecksums() WriterOption {
 	return func(c *config.Writer) error {
 		c.Checksums = true

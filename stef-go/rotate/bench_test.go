@@ -4,11 +4,15 @@
 package rotate
 
 import (
+	"fmt"
+	"io"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/internal/teltest/benchdata"
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
@@ -32,6 +36,64 @@ func BenchmarkWrite(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkChecksums writes 30,000 records in batches of several sizes, and reports the bytes of
+// a record without and with checksums. The records are points of 100 series: with values that
+// repeat, with counters that grow by random steps, and with counters and random ids.
+func BenchmarkChecksums(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, kind := range []string{"repeating", "counters", "ids"} {
+		var counters [100]int64
+		set := func(rec *otelstef.Metrics, i int) {
+			rec.Attributes().SetLen(2)
+			rec.Attributes().SetString(0, "route", fmt.Sprintf("/shop/%d", i%100))
+			rec.Attributes().SetString(1, "host", fmt.Sprintf("node-%d", i%7))
+			if kind == "ids" {
+				rec.Attributes().SetString(1, "id", fmt.Sprintf("%016x", random.Uint64()))
+			}
+			rec.Point().SetTimestamp(1_700_000_000_000_000_000 + uint64(i/100)*10_000_000_000)
+			rec.Point().Value().SetInt64(int64(i * 31 % 977))
+			if kind != "repeating" {
+				counters[i%100] += random.Int64N(16)
+				rec.Point().Value().SetInt64(counters[i%100])
+			}
+		}
+		for _, size := range []int{1, 10, 100, 1000, 10_000} {
+			b.Run(fmt.Sprintf("records=%s/batch=%d", kind, size), func(b *testing.B) {
+				var without, with float64
+				for b.Loop() {
+					without, with = bytesPerRecord(b, size, set), bytesPerRecord(b, size, set, stef.WithChecksums())
+				}
+				b.ReportMetric(without, "B/record")
+				b.ReportMetric(with, "B/record-checksums")
+				b.ReportMetric(with/without, "times")
+			})
+		}
+	}
+}
+
+// bytesPerRecord writes 30,000 records and returns the bytes of the file for each.
+func bytesPerRecord(b *testing.B, size int, set func(*otelstef.Metrics, int), options ...stef.WriterOption) float64 {
+	const records = 30_000
+	options = append(options, stef.WithCompression(stef.Zstd), stef.WithSchemaHeader())
+	w, err := New(Options{Dir: b.TempDir(), Signal: "metrics", MaxBytes: -1, MaxAge: -1, Sync: SyncNone}, func(dst io.Writer) (*otelstef.MetricsWriter, error) {
+		return otelstef.NewMetricsWriter(dst, options...)
+	})
+	require.NoError(b, err)
+	for first := 0; first < records; first += size {
+		require.NoError(b, w.Write(func(s *otelstef.MetricsWriter) error {
+			for i := first; i < first+size; i++ {
+				set(s.Record(), i)
+				if err := s.Write(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	require.NoError(b, w.Close())
+	return float64(w.Stats().Bytes) / records
 }
 
 // A Write allocates next to nothing.

@@ -55,6 +55,14 @@
 //
 // With SyncInterval and SyncFlush a file is synced before it is renamed.
 //
+// # Checksums
+//
+// With stef.WithChecksums readers notice bytes that the disk changed, but each frame is
+// compressed alone. If each Write is a batch of 100 records, files are 1.04 to 9 times as
+// large, with 10,000 records 1.002 to 2.3 times, the most if records repeat
+// (go test -run '^$' -bench Checksums -benchtime 1x ./stef-go/rotate). Write large batches
+// or set Options.FlushInterval.
+//
 // # Errors
 //
 // A full disk, missing permissions, a removed folder and other faults are returned as

@@ -46,8 +46,8 @@ type Options struct {
 	MaxFiles      int
 	MaxTotalBytes int64
 	// FlushInterval delays flushes: frames end at this interval, instead of with each
-	// Write. This makes smaller files if single records are written. Default: no
-	// delay.
+	// Write. This makes smaller files if single records are written, or small batches with
+	// checksums. Default: no delay.
 	FlushInterval time.Duration
 	// Sync says when data is forced to the disk. SyncEvery is the interval of
 	// SyncInterval, 1 s by default.
