@@ -6,9 +6,11 @@ package benchmarks
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,7 +63,8 @@ func TestReport(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("in the folder %s", dir)
 	if !whole {
-		t.Log("only a part was measured, so the README stays as it is")
+		t.Logf("only a part was measured, so the README stays as it is; open %s", filepath.Join(dir, firstPage(r.Written)))
+		fmt.Print(tablesOf(blocks))
 		return
 	}
 	if !inPublished {
@@ -73,6 +76,52 @@ func TestReport(t *testing.T) {
 	filled, err := report.Fill(string(text), blocks)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(readme, []byte(filled), 0o666))
+}
+
+// firstPage returns the page among the written files that is opened first.
+func firstPage(written []string) string {
+	for _, name := range written {
+		if filepath.Ext(name) == ".html" {
+			return name
+		}
+	}
+	return ""
+}
+
+// tablesOf returns the tables of blocks of the README, without charts and notes, so that the
+// values of other sets can be read beside the published ones.
+func tablesOf(blocks map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(blocks)) {
+		var rows []string
+		for line := range strings.Lines(blocks[name]) {
+			if strings.HasPrefix(line, "|") {
+				rows = append(rows, line)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\nThe table %s of README.md, of these sets", name)
+		if strings.Contains(rows[0], "| OTLP, ") {
+			b.WriteString("; all columns after OTLP are relative to OTLP, below 1 is less")
+		}
+		fmt.Fprintf(&b, ":\n\n%s", strings.Join(rows, ""))
+	}
+	return b.String()
+}
+
+// TestTablesOf checks that a part of the report prints the tables of the README with their
+// direction, and the name of the page.
+func TestTablesOf(t *testing.T) {
+	require.Equal(t, "\nThe table size-parts of README.md, of these sets; all columns after OTLP are relative to OTLP, below 1 is less:\n\n"+
+		"| set | OTLP, B/item | STEF sorted |\n|---|--:|--:|\n| mine logs | 92.4 | 0.718 |\n"+
+		"\nThe table transport of README.md, of these sets:\n\n| way |\n|---|\n",
+		tablesOf(map[string]string{"transport": "| way |\n|---|\n\n2026", "heap": "![Heap](results/heap.png)\n",
+			"size-parts": "| set | OTLP, B/item | STEF sorted |\n|---|--:|--:|\n| mine logs | 92.4 | 0.718 |\n\n![Bytes](results/size-parts.png)\n"}))
+	_, blocks := tinyReport(t)
+	require.Contains(t, tablesOf(blocks), "The table size-parts of README.md, of these sets; all columns after OTLP are relative to OTLP")
+	require.Equal(t, "size.html", firstPage([]string{"size.txt", "size.html", "speed.html"}))
 }
 
 // chosenSets returns the sets whose titles match a pattern.

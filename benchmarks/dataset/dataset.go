@@ -136,7 +136,7 @@ func loader(parts func() ([][]byte, error)) func(testing.TB) [][]byte {
 // used to tune the product. A hash of the name decides, so this is true for
 // about half of the sets of the tables. Sets of the user are never for reporting only.
 func (r Ref) Reporting() bool {
-	if r.own() {
+	if r.Own() {
 		return false
 	}
 	h := fnv.New32a()
@@ -235,8 +235,8 @@ func named(refs []Ref) string {
 		has  func(Ref) bool
 	}{
 		{"recordings of the repository", func(r Ref) bool { return r.Bundled }},
-		{"large real sets, which are not in the repository", func(r Ref) bool { return !r.Bundled && !r.own() }},
-		{"sets of STEF_DATA", Ref.own},
+		{"large real sets, which are not in the repository", func(r Ref) bool { return !r.Bundled && !r.Own() }},
+		{"sets of STEF_DATA", Ref.Own},
 		{"for reporting only", Ref.Reporting},
 	} {
 		if all := titles(part.has); all != "" {
@@ -253,7 +253,7 @@ func Counts(refs []Ref) string {
 		switch {
 		case r.Bundled:
 			recorded++
-		case r.own():
+		case r.Own():
 			own++
 		}
 	}

@@ -22,8 +22,8 @@ var known = map[string][]string{
 	"logs":    {"astronomy", "cloudtrail", "k8sapps", "kafka", "webnodes"},
 }
 
-// own reports whether the user provided a set: it is in STEF_DATA, but not in known.
-func (r Ref) own() bool { return !r.Bundled && !slices.Contains(known[r.Signal.String()], r.Name) }
+// Own reports whether the user provided a set: it is in STEF_DATA, but not in known.
+func (r Ref) Own() bool { return !r.Bundled && !slices.Contains(known[r.Signal.String()], r.Name) }
 
 // choice is the selection of a -bench flag among benchmarks that are named
 // Name/set=NAME/signal=SIGNAL/... A flag without set= selects all sets.

@@ -72,6 +72,9 @@ func TestMain(m *testing.M) {
 		_ = results.Table().WriteMarkdown(os.Stdout)
 		fmt.Println()
 		_ = results.Summary().WriteMarkdown(os.Stdout)
+		for _, line := range results.Warnings() {
+			fmt.Printf("\n%s\n", line)
+		}
 	}
 	if len(generated.all) > 0 {
 		fmt.Println()

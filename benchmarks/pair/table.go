@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/measure"
@@ -20,6 +21,7 @@ type Result struct {
 	Ref    dataset.Ref
 	Age    Age
 	Batch  int // items of the largest batch
+	Items  int // items of all batches
 	Rounds map[Variant][]Cost
 }
 
@@ -40,10 +42,12 @@ func (rs *Results) Of(ref dataset.Ref, age Age) *Result {
 	return r
 }
 
-// Sent records the size of the largest batch.
+// Sent records the size of the largest batch, and of all batches.
 func (r *Result) Sent(batches []otlpfile.Batch) {
+	r.Items = 0
 	for _, b := range batches {
 		r.Batch = max(r.Batch, b.Items())
+		r.Items += b.Items()
 	}
 }
 
@@ -67,12 +71,22 @@ func (r *Result) median(v Variant, of func(Cost) float64) float64 {
 
 // Speed returns the ratio of items per CPU second of STEF to those of another variant: the
 // median of the ratios within a round.
-func (r *Result) Speed(than Variant) float64 {
+func (r *Result) Speed(than Variant) float64 { return measure.Median(r.speeds(than)) }
+
+// speeds returns the ratio of speed of each round.
+func (r *Result) speeds(than Variant) []float64 {
 	var ratios []float64
 	for i := range min(len(r.Rounds[STEF]), len(r.Rounds[than])) {
 		ratios = append(ratios, r.Rounds[than][i].PerItem()/r.Rounds[STEF][i].PerItem())
 	}
-	return measure.Median(ratios)
+	return ratios
+}
+
+// Spread returns half the distance between the least and the greatest ratio of speed of the
+// rounds, relative to the median.
+func (r *Result) Spread(than Variant) float64 {
+	ratios := r.speeds(than)
+	return (slices.Max(ratios) - slices.Min(ratios)) / 2 / measure.Median(ratios)
 }
 
 // Size returns the bytes on the wire relative to another variant.
@@ -85,11 +99,12 @@ func (rs *Results) Table() *report.Table {
 	t := &report.Table{Name: "pair", Title: "Exporter and receiver, set by set"}
 	t.Columns = append(report.Text("set", "age of the stream"), report.Column{Name: "items/batch", Format: report.Whole},
 		report.Column{Name: "STEF ns/item", Format: report.Significant(3)}, report.Column{Name: "OTLP ns/item", Format: report.Significant(3)},
-		report.Column{Name: "speed, zstd", Format: report.Fixed(2)}, report.Column{Name: "speed, gzip", Format: report.Fixed(2)},
+		report.Column{Name: "speed, zstd", Format: report.Fixed(2)}, report.Column{Name: "spread", Format: report.Percent},
+		report.Column{Name: "speed, gzip", Format: report.Fixed(2)},
 		report.Column{Name: "STEF B/item", Format: report.Fixed(2)}, report.Column{Name: "OTLP B/item", Format: report.Fixed(2)},
 		report.Column{Name: "bytes, zstd", Format: report.Fixed(2)}, report.Column{Name: "bytes, gzip", Format: report.Fixed(2)})
 	for _, r := range rs.all {
-		t.Add(r.Ref.Label(), string(r.Age), r.Batch, r.median(STEF, Cost.PerItem), r.median(OTLP, Cost.PerItem), r.Speed(OTLP), r.Speed(OTLPGzip),
+		t.Add(r.Ref.Label(), string(r.Age), r.Batch, r.median(STEF, Cost.PerItem), r.median(OTLP, Cost.PerItem), r.Speed(OTLP), r.Spread(OTLP), r.Speed(OTLPGzip),
 			r.median(STEF, Cost.WirePerItem), r.median(OTLP, Cost.WirePerItem), r.Size(OTLP), r.Size(OTLPGzip))
 	}
 	return t
@@ -163,9 +178,35 @@ func (rs *Results) Summary() *report.Table {
 	return t
 }
 
+// unsteady is the spread from which a ratio of speed is not trusted. On idle machines with three
+// rounds, only the smallest recordings have more.
+const unsteady = 0.25
+
+// Warnings names the sets whose ratios are uncertain, because they are short or their rounds
+// differ.
+func (rs *Results) Warnings() []string {
+	var short, apart []string
+	for _, r := range rs.all {
+		if !r.Ref.Bundled && r.Items < maxBatch && r.Age == First {
+			short = append(short, fmt.Sprintf("%s (%d)", r.Ref.Title(), r.Items))
+		}
+		if r.Spread(OTLP) > unsteady {
+			apart = append(apart, fmt.Sprintf("%s %s", r.Ref.Title(), r.Age))
+		}
+	}
+	var lines []string
+	if len(short) > 0 {
+		lines = append(lines, fmt.Sprintf("These sets have fewer items than one full batch (%d), so their figures are of small batches and few of them; record longer: %s.", maxBatch, strings.Join(short, ", ")))
+	}
+	if len(apart) > 0 {
+		lines = append(lines, fmt.Sprintf("The ratios of speed of the rounds differ by more than %.0f %% (column spread): the machine is busy, or the set is small. Repeat with more rounds, -benchtime 10x: %s.", 100*unsteady, strings.Join(apart, ", ")))
+	}
+	return lines
+}
+
 // Note says how the tables were measured.
 func Note() string {
 	return fmt.Sprintf("From pdata to pdata through the exporter, gRPC over loopback and the receiver in one process; CPU of the process, so of both ends, the kernel and the garbage collector; "+
 		"bytes on the TCP connection, both ways. Batches of %d items, fewer in sets that would have less than %d batches; %d batches at a time. "+
-		"speed: items per CPU second by those of OTLP with the same (zstd) or gzip compression, the median of the ratios within a round; above 1 STEF is faster. bytes: below 1 STEF is smaller. *repeated* sends the same data again: a bound, not an expectation. (R): for reporting only.", maxBatch, minBatches, senders)
+		"speed: items per CPU second by those of OTLP with the same (zstd) or gzip compression, the median of the ratios within a round; above 1 STEF is faster. spread: half the distance between the least and the greatest ratio of a round. bytes: below 1 STEF is smaller. *repeated* sends the same data again: a bound, not an expectation. (R): for reporting only.", maxBatch, minBatches, senders)
 }

@@ -150,14 +150,7 @@ func speed(c *Context) (*Outcome, error) {
 	o := &Outcome{}
 	for _, ref := range c.speedRefs() {
 		set := c.timed(c.begin(ref))
-		cuts := []*batches{one(set)}
-		switch {
-		case len(set.Parts) > 1 && (c.Full || c.Tiny):
-			cuts = append(cuts, natural(set))
-		case len(set.Parts) > 1 && ref.Signal != otlpfile.Metrics: // the proposal measures each set of metrics as one batch
-			cuts[0] = natural(set)
-		}
-		for _, b := range cuts {
+		for _, b := range c.speedBatches(set) {
 			for _, zstd := range []bool{false, true} {
 				if err := speedOf(c, t, b, zstd); err != nil {
 					return nil, err
@@ -173,6 +166,20 @@ func speed(c *Context) (*Outcome, error) {
 	}
 	o.Blocks = map[string]string{"speed": block}
 	return o, nil
+}
+
+// speedBatches returns the batches in which a set is timed. A quick report times the published
+// sets of metrics as one batch, as the proposal does, and all other sets in natural batches.
+func (c *Context) speedBatches(set *dataset.Set) []*batches {
+	switch {
+	case len(set.Parts) == 1:
+		return []*batches{one(set)}
+	case c.Full || c.Tiny:
+		return []*batches{one(set), natural(set)}
+	case set.Signal == otlpfile.Metrics && !set.Own():
+		return []*batches{one(set)}
+	}
+	return []*batches{natural(set)}
 }
 
 // speedRefs returns the sets that are timed. A full report times all sets. A quick report

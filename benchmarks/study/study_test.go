@@ -95,6 +95,31 @@ func TestOneContext(t *testing.T) {
 	}
 }
 
+// TestSpeedBatches checks the batches in which speed times a set: a user's own metrics in natural
+// batches, published metrics as one batch.
+func TestSpeedBatches(t *testing.T) {
+	published := dataset.Bundled()[0].First(3).Load(t)
+	require.Equal(t, otlpfile.Metrics, published.Signal)
+	own := *published
+	own.Ref = dataset.Ref{Name: "mine", Signal: otlpfile.Metrics}
+	require.True(t, own.Own())
+	single := own
+	single.Parts = own.Parts[:1]
+	f := func(c *Context, set *dataset.Set, want ...string) {
+		t.Helper()
+		var names []string
+		for _, b := range c.speedBatches(set) {
+			names = append(names, b.name)
+		}
+		require.Equal(t, want, names)
+	}
+	f(&Context{}, published, "one")
+	f(&Context{}, &own, "natural")
+	f(&Context{}, &single, "one")
+	f(&Context{Full: true}, &own, "one", "natural")
+	f(&Context{}, dataset.Bundled()[1].First(3).Load(t), "natural")
+}
+
 func TestSpan(t *testing.T) {
 	require.Equal(t, "not measured", span(nil, percents))
 	require.Equal(t, "50 %", span([]float64{0.5}, percents))
