@@ -24,8 +24,13 @@ var elsewhere = []string{
 	"a stream in the compact form has 0.31 to 0.89 times its bytes",                                                                                               // TestOneContext
 	"A stream with zstd keeps 1.7 MiB at the writer as long as frames are small, then 2.7 MiB, and 1.5 MiB at the reader, at level `best` 35.5 MiB at the writer", // a benchmark that docs/compact-form.md names
 	"0.77 times the bytes with exemplars in a steady stream, and 0.26 without",                                                                                    // by a user
-	"STEF then has 1.44 to 2.86 times the bytes of `otlp_proto`",                                                                                                  // the README of the extension
-	"STEF has 0.22 to 1.10 times ([record batches]",
+	"1.44 to 2.86 times the bytes of `otlp_proto`",                                                                                                                // the README of the extension
+	"so that the producer compresses: [0.22 to 1.10 times]",
+	"ordered metrics had 0.96 times the bytes of sorted ones, and their sender 0.83 times OTLP's CPU instead of 1.26 times", // by a reader
+	"compression took 3.3 and 4.6 times as long; logs had 0.92 times the bytes of one zstd context. In the full form, these logs had 0.96 times",
+	"a request of the program | 0.228 | 0.458 | 0.462 |", // printed by stef convert
+	"a request of the program | 0.23 | 0.44 | 0.45 |",    // the README of the exporter
+	"about five batches in all | 0.60 to 0.63 | 0.60 | 0.69 to 0.73 |",
 	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC",                                                                                          // by a reader
 	"OTLP took 0.27 to 0.65 of the time, and the sender's conversion in a steady stream 2.79, 2.57 and 1.69 times OTLP's CPU; with zstd 0.66, 0.87 and 1.02 times", // a run of the part ages
 	"repeat within 0.01",
@@ -60,11 +65,12 @@ func (b book) sizes(t *testing.T) {
 
 	b.here.says(t, "The eight sets have %s to %s and %.1f to %.1f MB of OTLP", largeSets(t)...)
 
-	metrics, traces, ordered := ratios(t, "metrics", "STEF sorted"), ratios(t, "traces", "STEF sorted"), ratios(t, "logs", "STEF ordered")
-	for _, p := range []*page{b.here, b.root} {
-		p.says(t, "the recordings have %.2f to %.2f (metrics), %.2f to %.2f (traces) and %.2f to %.2f times (logs) the bytes of OTLP",
-			least(metrics), most(metrics), least(traces), most(traces), least(ordered), most(ordered))
-	}
+	metrics, traces, ordered := ratios(t, "metrics", "size-parts", "STEF sorted"), ratios(t, "traces", "size-parts", "STEF sorted"), ratios(t, "logs", "size-parts", "STEF ordered")
+	b.root.says(t, "the recordings have %.2f to %.2f (metrics), %.2f to %.2f (traces) and %.2f to %.2f times (logs) the bytes of OTLP",
+		least(metrics), most(metrics), least(traces), most(traces), least(ordered), most(ordered))
+	b.here.says(t, "recordings, each | from the beginning | a request of the program | %s | %s | %s |", span(".2", metrics), span(".2", traces), span(".2", ordered))
+	b.here.says(t, "the whole recording | %s | %s | %s |", span(".2", ratios(t, "metrics", "size-big", "STEF sorted")),
+		span(".2", ratios(t, "traces", "size-big", "STEF sorted")), span(".2", ratios(t, "logs", "size-big", "STEF ordered")))
 	parts, big := beside(t, "size-parts"), beside(t, "size-big")
 	b.here.says(t, "has %.2f to %.2f times its bytes on the %d sets of metrics and traces in natural batches, and %.2f to %.2f in one big batch",
 		least(parts), most(parts), len(parts), least(big), most(big))
@@ -80,8 +86,7 @@ func (b book) sizes(t *testing.T) {
 			above++
 		}
 	}
-	b.here.holds(t, measure.Median(order) > 1, "Ordered ones keep it and are mostly larger: in [natural batches](#size) they have")
-	b.here.says(t, "they have %.2f to %.2f times the bytes of the sorted ones, %.2f times in the median of the %d sets, and more than 1.1 times on %d of them",
+	b.here.says(t, "ordered ones have %.2f to %.2f times their bytes in [natural batches](#size), %.2f times in the median of the %d sets, and more than 1.1 times on %d of them",
 		least(order), most(order), measure.Median(order), len(order), above)
 
 	arrow := func(name string) (values []float64) {
@@ -105,7 +110,7 @@ func (b book) sizes(t *testing.T) {
 	}
 	b.here.says(t, "on %d of the %d sets it is smaller, by up to %.0f %%", len(smaller), len(gzip), math.Ceil(100*(1-least(smaller))))
 	one := table(t, "size-parts").where("set", "go metrics")
-	b.here.says(t, "on the recorded go metrics %.2f times as large", one.where("format", "STEF full sorted").one(t, "own")/one.where("format", "OTLP").one(t, "zstd-stream"))
+	b.here.says(t, "%.2f times as large on the recorded go metrics", one.where("format", "STEF full sorted").one(t, "own")/one.where("format", "OTLP").one(t, "zstd-stream"))
 }
 
 // largeSets returns the least and the most items and megabytes of the large sets.
@@ -162,19 +167,19 @@ func (b book) ages(t *testing.T) {
 		return values
 	}
 	first := each("first batch", to, "zstd")
-	b.here.says(t, "%.1f to %.1f times OTLP's CPU with zstd at the sender (medians of the signals; %.1f times in the worst recording), and up to %.2f times at the receiver",
+	b.here.says(t, "the converter alone takes %.1f to %.1f times OTLP's CPU with zstd at the sender (medians of the signals; %.1f times in the worst recording), and up to %.2f times at the receiver",
 		least(first), most(first), most(each("first batch", to, "zstd, worst")), most(each("first batch", back, "zstd, worst")))
 	none := each("first batch", to, "none")
-	b.here.says(t, "The first batch takes %.1f (metrics), %.1f (traces) and %.1f times (logs) in the median of the sets, and %.1f times in the worst (logs)",
+	b.here.says(t, "The first batch takes %.1f (metrics), %.1f (traces) and %.1f times (logs) at the sender in the median of the sets, and %.1f times in the worst (logs)",
 		none[0], none[1], none[2], most(each("first batch", to, "none, worst")))
 	steady, returned := each("steady", to, "zstd"), each("steady", back, "zstd")
-	b.here.says(t, "converting to STEF takes about %.1f (metrics), %.1f (traces) and %.1f times (logs) OTLP's CPU", steady[0], steady[1], steady[2])
-	b.here.says(t, "and back %.1f, %.1f and %.1f times: medians of the sets", returned[0], returned[1], returned[2])
-	b.here.holds(t, least(steady) > least(returned) && most(steady) > most(returned), "Most of the saving is at the receiver.")
-	b.here.holds(t, each("steady", to, "zstd, worst")[2] > 1, "The sender alone may take more, mostly with logs.")
+	b.here.says(t, "converting to STEF takes %.1f (metrics), %.1f (traces) and %.1f times (logs) OTLP's CPU, and back %.1f, %.1f and %.1f times (medians of the sets)",
+		steady[0], steady[1], steady[2], returned[0], returned[1], returned[2])
+	b.here.holds(t, least(steady) > least(returned) && most(steady) > most(returned), "most of the saving is at the receiver:")
+	b.here.holds(t, each("steady", to, "zstd, worst")[2] > 1, "the sender alone may take more, mostly with logs")
 	plain, plainBack := each("steady", to, "none"), each("steady", back, "none")
-	b.here.says(t, "In a steady stream the sender's conversion takes %.2f (metrics), %.2f (traces) and %.2f times (logs) OTLP's CPU, and the receiver's %.2f, %.2f and %.2f times: medians of the sets",
-		plain[0], plain[1], plain[2], plainBack[0], plainBack[1], plainBack[2])
+	b.here.says(t, "the sender's conversion takes %.2f (metrics), %.2f (traces) and %.2f times (logs) OTLP's CPU in a steady stream", plain[0], plain[1], plain[2])
+	b.here.says(t, "In a steady stream the receiver's conversion takes %.2f, %.2f and %.2f times OTLP's CPU.", plainBack[0], plainBack[1], plainBack[2])
 	b.here.holds(t, least(plain) > 1, "Without compression STEF saves bytes, not CPU of the sender.")
 
 	type sender struct {
@@ -211,7 +216,7 @@ func (b book) speed(t *testing.T) {
 		measure.Median(sorted), least(sorted), most(sorted), measure.Median(inOrder), least(inOrder), most(inOrder), len(sorted))
 	none := speed.where("compression", "none")
 	both := slices.Concat(none.where("format", "STEF sorted").column(t, "ratio"), none.where("format", "STEF ordered").column(t, "ratio"))
-	b.here.says(t, "Converting to STEF takes %.2f to %.2f times as long, beginnings of streams included", least(both), most(both))
+	b.here.says(t, "Converting to STEF takes %.2f to %.2f times as long on these sets, beginnings of streams included", least(both), most(both))
 
 	timed := func(set, name string) float64 {
 		return zstd.where("set", set+" metrics", "format", name).one(t, "ratio")
@@ -220,10 +225,23 @@ func (b book) speed(t *testing.T) {
 	compact := func(set string) float64 { return min(timed(set, "STEF sorted"), timed(set, "STEF ordered")) }
 	b.here.says(t, "On hipstershop metrics its sender takes %.2f times OTLP's CPU, and STEF in the compact form at best %.2f; on hostandcollector metrics %.2f, and STEF %.2f. The full form, sorted, has %.2f and %.2f.",
 		timed(shop, "STEF reference ordered"), compact(shop), timed(host, "STEF reference ordered"), compact(host), timed(shop, "STEF full sorted"), timed(host, "STEF full sorted"))
-	own := func(set, operation string) float64 {
-		rows := table(t, "proposal-speed").where("set", set, "compression", "zstd", "operation", operation)
-		return rows.one(t, "STEF, reference") / rows.one(t, "STEF unsorted, reference")
+	quoted := func(set, operation, column string) float64 {
+		return table(t, "proposal-speed").where("set", set, "compression", "zstd", "operation", operation).one(t, column)
 	}
+	own := func(set, operation string) float64 {
+		return quoted(set, operation, "STEF, reference") / quoted(set, operation, "STEF unsorted, reference")
+	}
+	var senders, receivers []any // of the later version, then ours
+	for _, column := range []string{"STEF unsorted, reference", "STEF ordered, here"} {
+		for _, set := range []string{shop, host} {
+			senders = append(senders, quoted(set, study.SerializeFromPdata, column))
+			receivers = append(receivers, quoted(set, study.DeserializeToPdata, column))
+		}
+	}
+	cheaper := func(a, b []any) bool { return a[0].(float64) < b[0].(float64) && a[1].(float64) < b[1].(float64) }
+	b.here.says(t, "sender takes %.2f and %.2f times OTLP's CPU, STEF %.2f and %.2f; its receiver takes %.2f and %.2f times, STEF %.2f and %.2f.", append(senders, receivers...)...)
+	b.here.holds(t, cheaper(senders[:2], senders[2:]) && cheaper(receivers[2:], receivers[:2]), "a later version sends cheaper and receives dearer than STEF in order")
+	b.here.says(t, "takes less CPU than ours: %.2f and %.2f times OTLP's, ours %.2f and %.2f times", senders...)
 	b.here.says(t, "its sorted mode takes %.1f and %.1f times the CPU of its sender and %.2f and %.2f times that of its receiver",
 		own(shop, study.SerializeFromPdata), own(host, study.SerializeFromPdata), own(shop, study.DeserializeToPdata), own(host, study.DeserializeToPdata))
 
@@ -281,8 +299,7 @@ func (b book) shapes(t *testing.T) {
 		otlp = append(otlp, at("10", "OTLP B/item")/at("8000", "OTLP B/item"))
 		stef = append(stef, otlp[len(otlp)-1]*at("10", "bytes")/at("8000", "bytes"))
 	}
-	b.here.holds(t, least(otlp) > least(stef) && most(otlp) > most(stef), "cost CPU and bytes, with OTLP more bytes than with STEF.")
-	b.here.says(t, "converting to STEF takes %.1f to %.1f times OTLP's CPU, for %.2f to %.2f times the bytes; an item has %.1f to %.1f times the bytes that it has in batches of 8,000, and with OTLP %.1f to %.1f times",
+	b.here.says(t, "converting to STEF takes %.1f to %.1f times OTLP's CPU for %.2f to %.2f times the bytes; an item has %.1f to %.1f times the bytes of batches of 8,000, with OTLP %.1f to %.1f times",
 		least(small), most(small), least(bytes), most(bytes), least(stef), most(stef), least(otlp), most(otlp))
 }
 
@@ -304,7 +321,7 @@ func (b book) logs(t *testing.T) {
 		off := lines.where("setting", "-templates off", "lines", on["lines"]).one(t, "STEF ns/item")
 		costs = append(costs, (figures{on}.one(t, "STEF ns/item")-off)/1000)
 	}
-	b.here.says(t, "cost CPU at both ends: a generated line %.1f to %.1f µs, together", least(costs), most(costs))
+	b.here.says(t, "costs CPU at both ends: a generated line %.1f to %.1f µs, together", least(costs), most(costs))
 }
 
 // transport checks what the README says about clients and servers over gRPC.
@@ -333,11 +350,11 @@ func (b book) transport(t *testing.T) {
 		return most(table(t, "workers").where("round trip", "0 ms", "way", way, "compression", compression).column(t, "wire B/event"))
 	}
 	stef, otlp := line(one, "zstd"), line(single, "zstd")
-	b.here.holds(t, whole(line(single, "none")/otlp) == "9", "zstd alone leaves a ninth.")
-	b.here.says(t, "A stream of STEF has %.2f times the bytes of OTLP then: %.0f and %.0f a line", stef/otlp, stef, otlp)
+	b.here.holds(t, whole(line(single, "none")/otlp) == "9", "zstd alone leaves a ninth;")
+	b.here.says(t, "STEF has %.2f times the bytes of OTLP then, %.0f and %.0f a line", stef/otlp, stef, otlp)
 	length := regexp.MustCompile(`generated log records of ([\d,]+) bytes on average`).FindStringSubmatch(document(t, published, "workers.txt").text)
 	require.Len(t, length, 2)
-	b.here.says(t, "Of lines of about %s bytes, phrases in random order", length[1])
+	b.here.says(t, "of generated lines of about %s bytes", length[1])
 	b.here.says(t, "Generated logs of about %s bytes, events per second", length[1])
 }
 
@@ -349,8 +366,7 @@ func (b book) collectors(t *testing.T) {
 	for _, signal := range signals {
 		both = append(both, span(".2", runs.where("signal", signal).column(t, "both, OTLP = 1")))
 	}
-	b.here.says(t, "CPU is %s (metrics), %s (traces) and %s times (logs) in three runs, in which differences below 0.1 are noise", both...)
-	b.here.says(t, "whole Collectors take %s (metrics), %s (traces) and %s times (logs, within the noise) the CPU", both...)
+	b.here.says(t, "CPU %s (metrics), %s (traces) and %s times (logs) in three runs, in which differences below 0.1 are noise", both...)
 	b.here.says(t, "or those of 200 ms | zstd | %s (metrics), %s (traces), %s (logs) |", both...)
 	b.root.says(t, "mostly in bytes. CPU is %s (metrics), %s (traces) and %s times (logs, within the noise) that of OTLP", both...)
 	logs := runs.where("signal", "logs").column(t, "both, OTLP = 1")
@@ -389,7 +405,8 @@ func (b book) collectors(t *testing.T) {
 			t.Errorf("%s: the table of Collectors has %.2f for %s, and rivals-runs.csv %s", b.here.file, stef[3], signal, first)
 		}
 	}
-	b.here.says(t, "and %.2f to %.2f times in the agent alone, in one run", least(agents), most(agents))
+	b.here.says(t, "noise; %.2f to %.2f times in the agent alone, in one run", least(agents), most(agents))
+	b.here.says(t, "up to 8,192 items, or those of 200 ms | %s | %s | %s |", both[3:]...)
 	b.root.says(t, "Agent and backend together had %s (metrics), %s (traces) and %s times (logs) the CPU of OTLP in three runs, in which differences below 0.1 are noise, "+
 		"and %s, %s and %s times the bytes in one of them", both...)
 	sum := func(name string) float64 { return rows["metrics "+name][1] + rows["metrics "+name][2] }
@@ -420,5 +437,5 @@ func (b book) studies(t *testing.T) {
 		stef = append(stef, rows.where("exporter", "STEF gRPC").one(t, "median")/1e6)
 		otlp = append(otlp, rows.where("exporter", "OTLP gRPC").one(t, "median")/1e6, rows.where("exporter", "OTLP HTTP").one(t, "median")/1e6)
 	}
-	b.here.says(t, "STEF over gRPC takes %.2f and %.2f ms a span, and OTLP %.2f to %.2f", stef[0], stef[1], least(otlp), most(otlp))
+	b.here.says(t, "%.2f and %.2f ms a span over gRPC, OTLP %.2f to %.2f", stef[0], stef[1], least(otlp), most(otlp))
 }

@@ -72,13 +72,14 @@ func (b book) pair(t *testing.T) {
 		return values
 	}
 	steady := largest("steady")
-	b.here.says(t, "In the recordings %s times in steady streams, %s times in first batches", span(".2", steady), span(".2", largest("first batch")))
-	b.here.says(t, "The first batch of up to 8,192 items has %s times the bytes of OTLP in the recordings, and saves less CPU than later ones", span(".2", largest("first batch")))
-	b.here.says(t, "the bytes of OTLP ([table](#size)), in these larger ones %.2f, %.2f and %.2f.", steady[0], steady[1], steady[2])
+	b.here.says(t, "bytes %s times in the recordings (steady: %s times)", span(".2", largest("first batch")), span(".2", steady))
+	items := batchesOf(t, signals...)
+	b.here.says(t, "steady: their second halves | a sixteenth of a recording, %.0f to %s items | %.2f | %.2f | %.2f |", least(items), thousands(most(items)), steady[0], steady[1], steady[2])
+	b.here.says(t, "first batches | as above | %.2f | %.2f | %.2f |", largest("first batch")[0], largest("first batch")[1], largest("first batch")[2])
 	worst := most(runs.where("setting", "default").known("worst bytes").column(t, "worst bytes"))
-	b.here.holds(t, worst < 1 && most(table(t, "pair-sets").where("setting", "default").column(t, "bytes")) < 1, "with the defaults fewer on every set.")
+	b.here.holds(t, worst < 1 && most(table(t, "pair-sets").where("setting", "default").column(t, "bytes")) < 1, "Bytes are fewer with the defaults on every set here")
 	all := runs.where("setting", "default", "age", "steady").column(t, "speed")
-	b.here.says(t, "move %s times the items per CPU second in steady streams", span(".1", all))
+	b.here.says(t, "(steady, in the recordings: %s times)", span(".1", all))
 	b.here.says(t, "of one program | zstd | %.2f to %.2f |", 1/most(all), 1/least(all))
 }
 
@@ -144,7 +145,7 @@ func (b book) sets(t *testing.T) {
 		}
 	}
 	b.exporter.says(t, "In other runs on this processor, the ratios of speed were %s times these", span(".2", beside))
-	b.here.says(t, "On eight large sets first batches have %s times OTLP's items per CPU second, over all runs", span(".2", first))
+	b.here.says(t, "speed %s times on eight large sets, over all runs", span(".2", first))
 	const size = "STEF B/item"
 	var costs []float64
 	dearest, metrics, traces := 0.0, 0.0, 0.0
@@ -172,6 +173,7 @@ func (b book) sets(t *testing.T) {
 	b.here.holds(t, metrics < 7./6 && traces < 1.005, "For metrics it costs up to a sixth, and for traces nothing.")
 	b.exporter.says(t, "have %.1f bytes an item with `optimize_for: cpu` at level `default`, and %.1f with the defaults",
 		steady("-optimize_for cpu -level default", "webnodes logs", size)[0], measure.Median(steady("default", "webnodes logs", size)))
+	var bytes []any
 	for _, choice := range [][3]string{{forCPU, "cpu", "`-optimize_for cpu`"}, {"default", "balanced", "the defaults"}} {
 		var pairs, columns []any
 		for _, signal := range signals {
@@ -180,11 +182,15 @@ func (b book) sets(t *testing.T) {
 			}
 			pairs = append(pairs, at("steady", "speed"), at("steady", "bytes"), at("first batch", "speed"), at("first batch", "bytes"))
 			columns = append(columns, at("steady", "speed"), at("first batch", "speed"), at("steady", "bytes"), at("first batch", "bytes"))
+			if choice[0] == "default" {
+				bytes = append(bytes, at("steady", "bytes"))
+			}
 		}
 		cells := strings.Repeat(" %s, %s | %s, %s |", len(signals))
 		b.exporter.says(t, "| `"+choice[1]+"`, large sets |"+cells, pairs...)
 		b.here.says(t, "| "+choice[2]+", large sets |"+cells, columns...)
 	}
+	b.here.says(t, "| Pair | large sets | steady | up to 8,192 items | %s | %s | %s |", bytes...)
 }
 
 // generated checks the figures of new series and of lines of logs.
@@ -194,9 +200,9 @@ func (b book) generated(t *testing.T) {
 		return series.where("setting", setting, "points of a series", points, "new values %", values, "age", age).column(t, column)
 	}
 	const remedy = "-schema full -mode ordered"
-	b.here.says(t, "together move %s times OTLP's items per CPU second in the steady state, against %s in first batches, for %.2f times the bytes",
-		span(".2", fresh("default", "1", "10", "steady", "speed")), span(".2", fresh("default", "1", "10", "first batch", "speed")), most(fresh("default", "1", "10", "steady", "bytes")))
-	b.here.says(t, "`stef::schema: full`**: %s times, for %.2f times the bytes", span(".2", fresh(remedy, "1", "10", "steady", "speed")), most(fresh(remedy, "1", "10", "steady", "bytes")))
+	b.here.says(t, "speed %s times for %.2f times the bytes if each point has new attributes", span(".2", fresh("default", "1", "10", "steady", "speed")), most(fresh("default", "1", "10", "steady", "bytes")))
+	b.here.says(t, "(first batches: speed %s times)", span(".2", fresh("default", "1", "10", "first batch", "speed")))
+	b.here.says(t, "With both settings the speed is %s times, for %.2f times the bytes", span(".2", fresh(remedy, "1", "10", "steady", "speed")), most(fresh(remedy, "1", "10", "steady", "bytes")))
 	b.here.says(t, "it is %s times with the defaults and %s times with these settings, for %.2f times the bytes", span(".2", fresh("default", "1", "100", "steady", "speed")),
 		span(".2", fresh(remedy, "1", "100", "steady", "speed")), most(fresh(remedy, "1", "100", "steady", "bytes")))
 	between := true
@@ -215,8 +221,8 @@ func (b book) generated(t *testing.T) {
 	line := func(setting, column string) string {
 		return span(".2", lines.where("setting", setting, "age", "steady").column(t, column))
 	}
-	b.here.says(t, "exporter and receiver move %s times OTLP's items per CPU second in the steady state, for %s times the bytes", line("default", "speed"), line("default", "bytes"))
-	b.here.says(t, "With `stef::templates: on` it is %s times, for %s times the bytes", line("-templates on", "speed"), line("-templates on", "bytes"))
+	b.here.says(t, "speed %s times for %s times the bytes | `stef::optimize_for: cpu` |", line("default", "speed"), line("default", "bytes"))
+	b.here.says(t, "With `stef::templates: on` the speed is %s times, for %s times the bytes", line("-templates on", "speed"), line("-templates on", "bytes"))
 	b.here.says(t, "with `stef::optimize_for: cpu` it is %s times, for %s times the bytes", line(forCPU, "speed"), line(forCPU, "bytes"))
 }
 

@@ -158,12 +158,11 @@ func sizes(t *testing.T, name string) map[string]map[string]float64 {
 	return bytes
 }
 
-// ratios returns the bytes of STEF relative to OTLP for the recordings of a signal, in the
-// default order of the exporter.
-func ratios(t *testing.T, signal, name string) []float64 {
+// ratios returns the bytes of a format of STEF relative to OTLP for the recordings of a signal.
+func ratios(t *testing.T, signal, sizesOf, name string) []float64 {
 	t.Helper()
 	var values []float64
-	for set, bytes := range sizes(t, "size-parts") {
+	for set, bytes := range sizes(t, sizesOf) {
 		if recorded(set) && strings.HasSuffix(set, " "+signal) {
 			values = append(values, bytes[name]/bytes["OTLP"])
 		}
