@@ -190,6 +190,11 @@ func (b book) sets(t *testing.T) {
 		b.exporter.says(t, "| `"+choice[1]+"`, large sets |"+cells, pairs...)
 		b.here.says(t, "| "+choice[2]+", large sets |"+cells, columns...)
 	}
+	logs := func(rows figures) string {
+		return span(".2", rows.where("setting", "default", "age", "steady").column(t, "speed"))
+	}
+	b.compact.says(t, "moved %s times OTLP's items per CPU second on the recordings and %s times on the large sets, in steady streams",
+		logs(table(t, "pair-runs").where("signal", "logs")), logs(sets.where("set", "large sets of logs")))
 	b.here.says(t, "| Pair | large sets | steady | up to 8,192 items | %s | %s | %s |", bytes...)
 }
 

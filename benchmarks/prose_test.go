@@ -21,7 +21,7 @@ import (
 )
 
 // book is the pages whose sentences cite the report and the lists of runs.
-type book struct{ here, root, exporter, releasing, deployment *page }
+type book struct{ here, root, exporter, releasing, deployment, compact *page }
 
 // TestProse compares sentences of the READMEs and of docs with the files in results. A new report that
 // changes a figure fails here: `go test -run TestProse . -update` in this folder writes the new
@@ -33,6 +33,7 @@ func TestProse(t *testing.T) {
 		exporter:   document(t, "..", "exporter", "stefexporter", readme),
 		releasing:  document(t, "..", "docs", "releasing.md"),
 		deployment: document(t, "..", "docs", "deployment.md"),
+		compact:    document(t, "..", "docs", "compact-form.md"),
 	}
 	b.sizes(t)
 	b.ages(t)
@@ -53,7 +54,7 @@ func TestProse(t *testing.T) {
 	require.Contains(t, oneLine("size.txt"), "Compression: "+format.Describe())
 	b.here.holds(t, strings.Contains(oneLine("speed.txt"), "the first 4,096 items of each set."), "the ages of converters use the first 4,096 items of each set")
 	b.here.holds(t, strings.Contains(oneLine("speed.txt"), "of each set, the first 16,384 metrics, spans or log records are timed"), "The tables of speed use the first 16,384 metrics, spans or log records")
-	pages := []*page{b.here, b.root, b.exporter, b.releasing, b.deployment}
+	pages := []*page{b.here, b.root, b.exporter, b.releasing, b.deployment, b.compact}
 	if *update {
 		for _, p := range pages {
 			p.save(t)
@@ -63,7 +64,7 @@ func TestProse(t *testing.T) {
 	docs, err := filepath.Glob(filepath.Join("..", "docs", "*.md"))
 	require.NoError(t, err)
 	for _, file := range docs {
-		if p := document(t, file); p.file != b.releasing.file && p.file != b.deployment.file {
+		if p := document(t, file); !slices.ContainsFunc(pages, func(of *page) bool { return of.file == p.file }) {
 			pages = append(pages, p)
 		}
 	}

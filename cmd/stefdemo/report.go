@@ -150,7 +150,8 @@ func report(out io.Writer, stef, otlp [len(signals)]costs) error {
 	fmt.Fprint(out, `Items are data points, spans and log records. Bytes are all that went between
 agent and backend, both ways, acknowledgements and HTTP/2 included. CPU is that
 of client, agent and backend, which share this process: 0.03 to 0.3 s, so
-repeat the demo before you trust a ratio of CPU. The figures of README.md,
+repeat the demo before you trust a ratio of CPU. In the first half it may be above
+1, because a beginning costs more: benchmarks/README.md, What is against STEF. The figures of README.md,
 Numbers, are of exporter and receiver alone, of larger batches, and of programs in
 four languages and a Collector. Here each request of the client is one batch, as the
 application exported it, and the agent does not batch: OTLP compresses each request
