@@ -334,7 +334,7 @@ func (b book) transport(t *testing.T) {
 	b.here.says(t, "both ends of 10 streams hold some %s MiB of heap, and of one stream %s MiB; 20 concurrent requests of OTLP hold some %s MiB, sequential ones %.0f MiB",
 		tens(ten), tens(one), tens(many), mib(single, "median MiB"))
 	b.here.says(t, "At most, 10 streams held %.0f MiB, and one stream %.0f MiB.", mib(ten, "most MiB"), mib(one, "most MiB"))
-	b.here.says(t, "In the report, %.1f MiB were left after the 10 streams were closed.", mib(ten, "left after, MiB"))
+	b.here.says(t, "In the report, %.1f MiB were left after the 10 streams were closed,", mib(ten, "left after, MiB"))
 	rate := func(way string) string { return thousands(mib(way, "batches/s")) }
 	b.here.says(t, "Meanwhile STEF moved %s and %s batches/s, and OTLP %s and %s.", rate(ten), rate(one), rate(many), rate(single))
 
