@@ -26,7 +26,7 @@ var elsewhere = []string{
 	"0.77 times the bytes with exemplars in a steady stream, and 0.26 without",                                                                                    // by a user
 	"1.44 to 2.86 times the bytes of `otlp_proto`",                                                                                                                // the README of the extension
 	"so that the producer compresses: [0.22 to 1.10 times]",
-	"ordered metrics had 0.96 times the bytes of sorted ones, and their sender 0.83 times OTLP's CPU instead of 1.26 times", // by a reader
+	"ordered metrics had 0.96 times the bytes of sorted ones, and as one batch their sender took 0.83 times OTLP's CPU instead of 1.26 times", // by a reader
 	"compression took 3.3 and 4.6 times as long; logs had 0.92 times the bytes of one zstd context. In the full form, these logs had 0.96 times",
 	"a request of the program | 0.228 | 0.458 | 0.462 |", // printed by stef convert
 	"a request of the program | 0.23 | 0.44 | 0.45 |",    // the README of the exporter
