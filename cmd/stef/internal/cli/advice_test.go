@@ -73,7 +73,7 @@ func TestAdvice(t *testing.T) {
 	f(cli.ExitUsage, "all.json: it is otlp-json; repair is for STEF: ", "repair", both, out)
 	f(cli.ExitUsage, "all.json: it is otlp-json; inspect prints STEF: convert it first, with stef convert\n", "inspect", both)
 	mustRun(t, spans(t), "convert", "-", filepath.Join(dir, "m.parquet"))
-	f(cli.ExitUsage, "m.parquet: it is parquet; repair is for STEF", "repair", filepath.Join(dir, "m.parquet"), out)
+	f(cli.ExitUsage, "m.parquet: it is parquet; repair is for STEF: Parquet has its index at the end, so a cut file cannot be read\n", "repair", filepath.Join(dir, "m.parquet"), out)
 
 	// Empty files, and files that are something else.
 	for _, name := range []string{"empty1.stef", "empty1", "empty1.json"} {

@@ -63,6 +63,15 @@ func mustRepair(t *testing.T, data []byte, args ...string) (stdout, stderr strin
 	return stdout, stderr
 }
 
+// mustSkip runs stef convert --skip, which must write its output without a part of the input,
+// and checks the exit code.
+func mustSkip(t *testing.T, data []byte, args ...string) (stderr string) {
+	t.Helper()
+	code, _, stderr := run(data, append([]string{"convert", "--skip"}, args...)...)
+	require.Equal(t, cli.ExitLost, code, stderr)
+	return stderr
+}
+
 // story records command lines with their output.
 func story(t *testing.T, name string, lines ...string) {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -179,7 +180,8 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		return nil
 	})
 	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted and the end of a file that is cut, and\n"+
-		"say so, instead of failing; of several INs also those that are empty")
+		"say so, instead of failing; of several INs also those that are empty; the exit\n"+
+		"code is 4 if anything was left out")
 	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")
 	flags.BoolVar(&c.quiet, "q", false, "the same as --quiet")
 	flags.BoolVar(&c.quiet, "quiet", false, "print no summary and no progress, only what was lost or left out")
@@ -236,7 +238,7 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	default:
 		_, err = c.one(env, o, inNames[0], outName, false)
 	}
-	if name := namedTwice(inNames); err == nil && name != "" {
+	if name := namedTwice(inNames); (err == nil || errors.Is(err, errLost)) && name != "" {
 		fmt.Fprintf(env.Stderr, "warning: %s is named twice, so its items are in the output twice\n", name)
 	}
 	return err
@@ -331,7 +333,15 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 		fmt.Fprintf(env.Stderr, "warning: %s has no %s, so %s is empty\n", in.Name, convert.ItemsOf(res.Root.Signal), out.Name)
 	}
 	warn(env.Stderr, res)
-	return d, nil
+	return d, lost(res)
+}
+
+// lost returns errLost if --skip left out a part of an input. warn has printed what is missing.
+func lost(res *convert.Result) error {
+	if res.Skipped > 0 || slices.ContainsFunc(res.Files, func(note error) bool { return !convert.IsEmpty(note) }) {
+		return errLost
+	}
+	return nil
 }
 
 // skippedSignals prints what --signal excluded.
@@ -378,12 +388,18 @@ func ofColumn(res *convert.Result) (note string) {
 
 // output prints the size of the output, and the size of the same items as OTLP requests.
 func (d *done) output(w io.Writer, more string) {
-	fmt.Fprintf(w, "%s: %s, %s, %s bytes%s\n", d.out.Name, d.res.To, parts(d.res.To, d.res.PartsOut), figure.Grouped(d.out.Written()), more)
+	fmt.Fprintf(w, "%s: %s, %s, %s%s\n", d.out.Name, d.res.To, parts(d.res.To, d.res.PartsOut), sizeOf(d.out), more)
 	if d.res.To == convert.STEF {
 		asRequests(w, d.out.Name, d.out.Written(), d.res, d.plain)
 	} else {
 		asRequests(w, d.in.Name, d.in.Content(), d.res, d.plain)
 	}
+}
+
+// sizeOf returns the size of an output as text.
+func sizeOf(out *file.Output) string {
+	packed := map[otlpfile.Compression]string{otlpfile.Gzip: " (gzip)", otlpfile.Zstd: " (zstd)"}
+	return figure.Grouped(out.Written()) + " bytes" + packed[otlpfile.CompressionOf(out.Name)]
 }
 
 // contentOf returns the size of an input as text.

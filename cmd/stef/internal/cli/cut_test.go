@@ -135,23 +135,22 @@ func TestShortCuts(t *testing.T) {
 			require.Positive(t, records, stderr)
 			require.Less(t, records, strings.Count(all, "\n"))
 			require.True(t, strings.HasPrefix(all, got))
-			if !strings.HasPrefix(name, "stef-parts") { // repair is for these
-				code, _, stderr = run(nil, "convert", cut, filepath.Join(dir, "fails.stef"))
-				require.Equal(t, cli.ExitData, code)
-				require.Contains(t, stderr, "stef convert --skip converts ")
-				packed := strings.Contains(stderr, " of the uncompressed file keeps ")
-				if plain := strings.Contains(stderr, " of the file keeps "); packed || plain {
-					require.Equal(t, strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".zst"), packed, stderr)
-				}
+			code, _, stderr = run(nil, "convert", cut, filepath.Join(dir, "fails.stef"))
+			require.Equal(t, cli.ExitData, code)
+			require.Contains(t, stderr, "stef convert --skip converts ")
+			packed := strings.Contains(stderr, " of the uncompressed file keeps ")
+			if plain := strings.Contains(stderr, " of the file keeps "); packed || plain {
+				require.Equal(t, strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".zst"), packed, stderr)
 			}
-			_, stderr = mustRun(t, nil, "convert", "--skip", "--force", cut, none, out)
-			require.Contains(t, stderr, "; what is whole before that was converted\n")
+			stderr = mustSkip(t, nil, "--force", cut, none, out)
+			require.Contains(t, stderr, "; what is whole before that was converted, and the rest is lost\n")
 			kept, _ := mustRun(t, nil, "cat", out)
 			require.Equal(t, records, strings.Count(kept, "\n"))
 			// A file alone, through each way to write it.
 			for _, args := range [][]string{{out}, {"--mode", "sorted", out}, {out + ".json"}, {out + ".parts"}, {filepath.Join(dir, "each-{signal}.stef")}} {
-				_, stderr = mustRun(t, nil, append([]string{"convert", "--skip", "--force", cut}, args...)...)
-				require.Contains(t, stderr, "; what is whole before that was converted\n")
+				stderr = mustSkip(t, nil, append([]string{"--force", cut}, args...)...)
+				require.Contains(t, stderr, "; what is whole before that was converted, and the rest is lost\n")
+				require.NotContains(t, stderr, "stef repair") // advice for an input that was not converted
 				kept, _ = mustRun(t, nil, "cat", strings.ReplaceAll(args[len(args)-1], "{signal}", "traces"))
 				require.Equal(t, records, strings.Count(kept, "\n"), args)
 				// The summary counts only what was converted, so it equals that of a file of
@@ -178,7 +177,7 @@ func TestSkipsAllOfCutFile(t *testing.T) {
 	cut, other := filepath.Join(dir, "cut"), filepath.Join(dir, "other.stef")
 	require.NoError(t, os.WriteFile(cut, content[:100], 0o666))
 	mustRun(t, spans(t), "convert", "-q", "-", other)
-	_, stderr := mustRun(t, nil, "convert", "--skip", cut, other, filepath.Join(dir, "out.stef"))
+	stderr := mustSkip(t, nil, cut, other, filepath.Join(dir, "out.stef"))
 	require.Contains(t, stderr, "; nothing of it was converted\n")
 	require.NotContains(t, stderr, "what is whole before that was converted")
 }
@@ -201,7 +200,7 @@ func TestCutEachMessage(t *testing.T) {
 		require.Contains(t, stderr, advice)
 		code, _, stderr = run(nil, "repair", in, out+".stef")
 		require.Equal(t, cli.ExitUsage, code)
-		require.Contains(t, stderr, "repair is for STEF: if the file is damaged, stef convert says where to cut it\n")
+		require.Contains(t, stderr, "repair is for STEF: if the file is cut, stef convert --skip IN OUT converts what is whole\n")
 		require.NoError(t, os.WriteFile(in, content[:end], 0o666))
 		mustRun(t, nil, "cat", in)
 	}
@@ -214,7 +213,7 @@ func TestCutEachMessage(t *testing.T) {
 	code, want, stderr := run(nil, "cat", in)
 	require.Equal(t, cli.ExitData, code)
 	place := fmt.Sprintf("offset %d, message 6, which is compressed alone with zstd: corrupt stream: unexpected EOF", end)
-	require.Contains(t, stderr, place+"; stef repair copies the whole messages before the damage\n")
+	require.Contains(t, stderr, place+"; stef repair copies the whole messages before it, and stef convert --skip converts them\n")
 	_, stderr = mustRepair(t, nil, in, out)
 	require.Contains(t, stderr, place+"\n")
 	require.Contains(t, stderr, ": 6 whole messages with ")

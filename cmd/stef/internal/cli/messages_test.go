@@ -127,7 +127,7 @@ func TestMessages(t *testing.T) {
 			code, stdout, stderr := run(nil, "cat", in)
 			require.Equal(t, cli.ExitData, code)
 			require.Contains(t, stderr, fmt.Sprintf("message %d", i))
-			require.Equal(t, i > 0, strings.HasSuffix(stderr, "; stef repair copies the whole messages before the damage\n"), stderr)
+			require.Equal(t, i > 0, strings.HasSuffix(stderr, "; stef repair copies the whole messages before it, and stef convert --skip converts them\n"), stderr)
 			if i > 0 {
 				whole, _ := mustRun(t, nil, "cat", out)
 				require.Equal(t, whole, stdout)
@@ -138,6 +138,18 @@ func TestMessages(t *testing.T) {
 	_, stderr := mustRepair(t, nil, "--force", in, out)
 	require.Contains(t, stderr, ": 6 whole messages with ")
 	require.Contains(t, stderr, "; every frame can be read")
+
+	// A stream that ends too early inside of a whole message is damage, not a cut file: --skip
+	// would leave out the messages after it.
+	short := messages[1][:len(messages[1])-9]
+	damaged := append(binary.BigEndian.AppendUint32(bytes.Clone(data[:ends[1]]), uint32(len(short))), short...)
+	require.NoError(t, os.WriteFile(in, append(damaged, data[ends[2]:]...), 0o666))
+	for _, flags := range [][]string{{}, {"--skip"}} {
+		code, _, stderr := run(nil, append([]string{"convert", in, filepath.Join(dir, "none.stef")}, flags...)...)
+		require.Equal(t, cli.ExitData, code)
+		require.True(t, strings.HasSuffix(stderr, "; stef repair copies the whole messages before it\n"), stderr)
+	}
+	require.NoError(t, os.WriteFile(in, data, 0o666))
 
 	// Rotated files and objects of a bucket: several inputs, framed and not.
 	object := filepath.Join(dir, "object")

@@ -139,11 +139,12 @@ func TestConcatenatedPacked(t *testing.T) {
 	require.NoError(t, err)
 	for _, c := range []struct{ end, command string }{{".zst", "zstd"}, {".gz", "gzip"}} {
 		packed := m.path("one.stef" + c.end)
-		mustRun(t, nil, "convert", m.spans, packed)
+		_, summary := mustRun(t, nil, "convert", m.spans, packed)
+		require.Contains(t, summary, " bytes ("+c.command+")", "the size of a file that is compressed as a whole")
 		content, err := os.ReadFile(packed)
 		require.NoError(t, err)
 		both := m.file("both.stef"+c.end, append(content, content...))
-		want := fmt.Sprintf("another stream begins here: files were concatenated; split the file there (%s -dc %s | head -c %d for A, %[1]s -dc %[2]s | tail -c +%[4]d for B)",
+		want := fmt.Sprintf("another stream begins here: files were concatenated; split the file there (%s -dc %s | head -c %d for A, %[1]s -dc %[2]s | tail -c +%[4]d for B, and B again if more follow)",
 			c.command, both, len(plain), len(plain)+1)
 		for _, args := range [][]string{{"cat", both}, {"convert", both, m.path("x.stef")}, {"repair", both, m.path("r" + c.end + ".stef")}} {
 			_, _, stderr := run(nil, args...)
@@ -190,7 +191,7 @@ func TestLargeItem(t *testing.T) {
 	code, _, stderr := run(nil, "convert", "--quiet", large, m.path("out.stef"))
 	require.Equal(t, cli.ExitData, code)
 	require.Contains(t, stderr, "an item takes more than 8388608 bytes; stef convert --skip omits such items and counts them\n")
-	_, stderr = mustRun(t, nil, "convert", "--quiet", "--skip", large, m.path("out.stef"))
+	stderr = mustSkip(t, nil, "--quiet", large, m.path("out.stef"))
 	require.Contains(t, stderr, "left out: 1 log record\n")
 }
 
@@ -377,11 +378,10 @@ func TestMistakesOfFiles(t *testing.T) {
 	m.fails(cli.ExitUsage, "xz is not written: end the name in .zst or .gz, or write m.stef and compress it then", "convert", m.metrics, m.path("m.stef.xz"))
 	whole, err := os.ReadFile(m.metrics)
 	require.NoError(t, err)
-	code, _, stderr := run(nil, "convert", "--skip", m.file("cut.stef", whole[:len(whole)-9]), out)
-	require.Zero(t, code)
+	stderr := mustSkip(t, nil, m.file("cut.stef", whole[:len(whole)-9]), out)
 	require.Contains(t, stderr, "\nnot complete: "+m.path("cut.stef")+": ")
 	require.NoError(t, os.Remove(out))
-	code, _, stderr = run(nil, "convert", "--skip", m.file("cut.stef", whole[:200]), out)
+	code, _, stderr := run(nil, "convert", "--skip", m.file("cut.stef", whole[:200]), out)
 	require.Equal(t, cli.ExitData, code)
 	require.Contains(t, stderr, "; nothing is whole before that, so --skip has nothing to convert\n")
 	line, err := os.ReadFile(m.json)
@@ -395,6 +395,9 @@ func TestMistakesOfFiles(t *testing.T) {
 	m.fails(cli.ExitUsage, "csv is not written: for CSV write a.parquet, then in DuckDB: COPY (FROM 'a.parquet') TO 'a.csv'", "convert", m.metrics, "a.csv")
 	m.fails(cli.ExitUsage, `invalid value "csv" for --to: must be one of stef, otlp-parts, otlp, otlp-json, parquet or arrow; for CSV write x.parquet, then in DuckDB: COPY (FROM 'x.parquet') TO 'x.csv'`,
 		"convert", "--to", "csv", m.metrics, out)
+	m.fails(cli.ExitUsage, "feather is not written: Arrow is written as a stream, not as a Feather file (IPC): end the name in .arrow, as in m.arrow", "convert", m.metrics, "m.feather")
+	m.fails(cli.ExitUsage, `invalid value "feather" for --to: must be one of stef, otlp-parts, otlp, otlp-json, parquet or arrow; arrow writes a stream, not a Feather file (IPC)`,
+		"convert", "--to", "feather", m.metrics, out)
 	m.fails(cli.ExitUsage, "there is no flag -f, did you mean --force?", "convert", "-f", m.metrics, out)
 	m.fails(cli.ExitUsage, "metrics.parquet exists; --force overwrites it", "convert", m.metrics, m.parquet)
 	again := m.dir + "/./logs.json"
@@ -416,6 +419,19 @@ func TestMistakesOfFiles(t *testing.T) {
 	code, _, stderr = run(content, "convert", "-", out)
 	require.Equal(t, cli.ExitData, code)
 	require.Equal(t, "stef convert: standard input: input of format parquet must be a file, not a pipe and not compressed: its index is at the end\n", stderr)
+
+	arrow := m.path("m.arrow")
+	mustRun(t, nil, "convert", m.metrics, arrow)
+	content, err = os.ReadFile(arrow)
+	require.NoError(t, err)
+	cut := m.file("cut.arrow", content[:len(content)-100])
+	code, _, stderr = run(nil, "convert", cut, out)
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "; stef convert --skip converts the whole batches before it\n")
+	require.Contains(t, mustSkip(t, nil, cut, m.path("arrow.stef")), "; what is whole before that was converted, and the rest is lost\n")
+	code, _, stderr = run(nil, "convert", "--skip", m.file("cut.arrow", content[:5000]), out)
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "; nothing is whole before that, so --skip has nothing to convert\n")
 
 	bad := m.file("bad.json", []byte(`{"resourceLogs":[{"scopeLogs":x}]}`+"\n"))
 	code, _, stderr = run(nil, "convert", "--skip", bad, out)
@@ -462,10 +478,14 @@ func TestSkipFiles(t *testing.T) {
 	m.fails(cli.ExitData, "empty.stef: the file is empty", "convert", m.metrics, empty, out)
 	code, _, stderr := run(nil, "convert", m.metrics, cut, out)
 	require.Equal(t, cli.ExitData, code, stderr)
-	_, stderr = mustRun(t, nil, "convert", "--skip", m.metrics, cut, empty, none, out)
+	stderr = mustSkip(t, nil, m.metrics, cut, empty, none, out)
 	require.Contains(t, stderr, "not complete: "+cut+": ")
-	require.Contains(t, stderr, "; what is whole before that was converted\n")
+	require.Contains(t, stderr, "; what is whole before that was converted, and the rest is lost\n")
 	require.Contains(t, stderr, "not complete: "+empty+": the file is empty\nnot complete: "+none+": the file is empty\n")
+	stderr = mustSkip(t, nil, cut, cut, m.path("twice.stef"))
+	require.Contains(t, stderr, "\nwarning: "+cut+" is named twice")
+	mustRun(t, nil, "convert", "--skip", m.metrics, empty, m.path("one.stef")) // nothing is lost
+	mustRun(t, nil, "convert", "--skip", m.metrics, empty, m.path("all-{signal}.stef"))
 	_, stderr = mustRun(t, nil, "convert", m.metrics, none, m.path("x.stef"))
 	require.Contains(t, stderr, "not complete: "+none+": the file is empty\n")
 }

@@ -104,8 +104,8 @@ func (s *opened) check() error {
 		return fmt.Errorf("it is not a STEF file: %s", file.Likeness(head))
 	case err != nil || format == convert.STEF || format == convert.STEFParts:
 		return nil // reading it reports errors
-	case s.o.repairs && s.Packed != "" && (format == convert.OTLPJSON || format == convert.OTLPParts):
-		return convert.Misfit("it is %s; repair is for STEF: if the file is damaged, stef convert says where to cut it", format)
+	case s.o.repairs && format == convert.Parquet:
+		return convert.Misfit("it is %s; repair is for STEF: Parquet has its index at the end, so a cut file cannot be read", format)
 	case s.o.onlySTEF != "":
 		return convert.Misfit("it is %s; %s", format, s.o.onlySTEF)
 	}

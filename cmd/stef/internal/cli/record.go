@@ -39,7 +39,7 @@ the name tells the format, as for stef convert, but not Parquet or Arrow: conver
 these later. A file is created when its signal arrives.
 
 It records until it is interrupted, or as long as --for says, or until --items items
-have arrived.
+have arrived. Each of these is a normal end: the exit code is 0.
 
 Senders of OTLP/HTTP are refused with a text that says how to send OTLP/gRPC: with
 OTEL_EXPORTER_OTLP_PROTOCOL=grpc and the port of --listen in the endpoint, or, if the

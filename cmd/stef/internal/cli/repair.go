@@ -37,7 +37,7 @@ Of a file of messages, as the Collector's file exporter writes them with
 encoding: stef_encoding, it keeps the whole messages in the same way.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
-		o := &opener{repairs: true, onlySTEF: "repair is for STEF: of text, remove the last line if it is cut; of otlp-parts, stef convert says where to cut it; Parquet has its index at the end, so a cut file cannot be read"}
+		o := &opener{repairs: true, onlySTEF: "repair is for STEF: if the file is cut, stef convert --skip IN OUT converts what is whole"}
 		o.define(flags)
 		force := flags.Bool("force", false, "overwrite OUT if it exists")
 		return func(env *Env, args []string) error {
@@ -108,7 +108,7 @@ func repair(env *Env, o *opener, inName, outName string) error {
 	return nil
 }
 
-// errLost ends a repair that wrote its output and printed what is lost.
+// errLost ends a command that wrote its output and printed what is lost.
 var errLost = errors.New("a part of the input is lost")
 
 // maxHeaders is larger than the headers of any real stream. If the headers of a longer file

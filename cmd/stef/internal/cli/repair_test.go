@@ -40,12 +40,15 @@ func TestConcatenated(t *testing.T) {
 	require.NoError(t, err)
 	all := m.file("all.stef", append(bytes.Clone(one), one...))
 	want := fmt.Sprintf("frame 159 at offset %d: another stream begins here: files were concatenated; "+
-		"split the file there (head -c %d for A, tail -c +%d for B), then stef convert A B OUT", len(one), len(one), len(one)+1)
+		"split the file there (head -c %d for A, tail -c +%d for B, and B again if more follow), then stef convert A B OUT, with {signal} in OUT if their signals differ", len(one), len(one), len(one)+1)
 	for _, command := range []string{"cat", "stat"} {
 		code, _, stderr := run(nil, command, all)
 		require.Equal(t, cli.ExitData, code)
 		require.Contains(t, stderr, "all.stef: "+want+"\n")
 	}
+	_, stdout, _ := run(nil, "stat", all)
+	require.Contains(t, stdout, fmt.Sprintf("not read     the 127,366 bytes from byte %d on: another stream\n", len(one)))
+	require.NotContains(t, stdout, "lost")
 	code, _, stderr := run(nil, "convert", "--to", "stef", all, m.path("out.stef"))
 	require.Equal(t, cli.ExitData, code)
 	require.Contains(t, stderr, "another stream begins here: files were concatenated; split the file there (head -c ")
@@ -90,5 +93,5 @@ func TestRepairHeaders(t *testing.T) {
 	m.fails(cli.ExitUsage, "the output is not compressed as a whole: end the name in .stef, not .zst", "repair", m.metrics, m.path("c.stef.zst"))
 	code, _, stderr := run(nil, "repair", m.tape, m.path("out.stef"))
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "it is otlp-parts; repair is for STEF: if the file is damaged, stef convert says where to cut it\n")
+	require.Contains(t, stderr, "it is otlp-parts; repair is for STEF: if the file is cut, stef convert --skip IN OUT converts what is whole\n")
 }

@@ -85,7 +85,7 @@ func TestRequests(t *testing.T) {
 	require.InEpsilon(t, plain, f.OTLP.Plain, 0.01)
 	require.InEpsilon(t, packed, f.OTLP.Zstd, 0.03)
 	text, _ := mustRun(t, nil, "stat", out)
-	require.Regexp(t, `as OTLP      120 requests of [0-9,]+ bytes, [0-9,]+ with zstd for each; the stream is 0\.[0-9]+ times that`, text)
+	require.Regexp(t, `as OTLP      120 requests, together [0-9,]+ bytes, [0-9,]+ with zstd for each request alone; the stream is 0\.[0-9]+ times that`, text)
 
 	// The whole frames of a truncated stream are measured.
 	stream, err := os.ReadFile(out)

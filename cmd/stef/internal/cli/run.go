@@ -25,7 +25,7 @@ const (
 	ExitData        = 1   // the content of a file is bad
 	ExitUsage       = 2   // the command line is wrong, or does not fit a file
 	ExitIO          = 3   // a file cannot be read or written, or an endpoint cannot be reached
-	ExitLost        = 4   // repair wrote its output, and a part of the input is lost
+	ExitLost        = 4   // repair or convert --skip wrote its output, and a part of the input is lost
 	ExitInterrupted = 130 // the code that a shell reports for an interrupt
 )
 
@@ -87,7 +87,7 @@ func (env *Env) report(c *command, err error) int {
 		return ExitDone
 	}
 	if errors.Is(err, errLost) {
-		return ExitLost // repair has printed what is lost
+		return ExitLost // the command has printed what is lost
 	}
 	var usage *usageError
 	var failed *file.Error
@@ -131,7 +131,8 @@ func message(err error) string {
 			unpack = fmt.Sprintf("%s -dc %s | ", bad.Packed, bad.Name)
 		}
 		text = strings.Replace(text, at[0], fmt.Sprintf("%s: another stream begins here: files were concatenated; "+
-			"split the file there (%shead -c %d for A, %stail -c +%d for B), then stef convert A B OUT", at[1], unpack, end, unpack, end+1), 1)
+			"split the file there (%shead -c %d for A, %stail -c +%d for B, and B again if more follow), then stef convert A B OUT, "+
+			"with {signal} in OUT if their signals differ", at[1], unpack, end, unpack, end+1), 1)
 	}
 	return text
 }

@@ -56,12 +56,12 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 		fmt.Fprintf(env.Stderr, "warning: the files have no %s, so %s is empty\n", convert.ItemsOf(res.Root.Signal), m.out.Name)
 	}
 	warn(env.Stderr, res)
-	return nil
+	return lost(res)
 }
 
 // output prints the size of the output, and the size of the same items as OTLP requests.
 func (m *merged) output(env *Env, more string) {
-	fmt.Fprintf(env.Stderr, "%s: %s, %s, %s bytes%s\n", m.out.Name, m.res.To, parts(m.res.To, m.res.PartsOut), figure.Grouped(m.out.Written()), more)
+	fmt.Fprintf(env.Stderr, "%s: %s, %s, %s%s\n", m.out.Name, m.res.To, parts(m.res.To, m.res.PartsOut), sizeOf(m.out), more)
 	asRequests(env.Stderr, m.out.Name, m.out.Written(), m.res, m.plain)
 }
 
@@ -151,6 +151,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		}
 		size += m.out.Written()
 	}
+	skipped := uint64(0)
 	var told convert.Result // notes without repetitions: each file was read once for each signal
 	for _, m := range all {
 		for _, f := range m.res.Ignored {
@@ -164,6 +165,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 			}
 		}
 		m.res.Ignored, m.res.Files = nil, nil
+		skipped += m.res.Skipped
 	}
 	told.Files = slices.DeleteFunc(slices.Clone(told.Files), func(f error) bool { // notes about signals that a truncated file does not contain
 		base, ok := strings.CutSuffix(f.Error(), convert.NothingConverted)
@@ -179,5 +181,6 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 	if !c.quiet {
 		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), ratio(written[0].content, size), figure.Seconds(time.Since(begin)))
 	}
-	return nil
+	told.Skipped = skipped // after warn, which would print the sum, too
+	return lost(&told)
 }

@@ -100,6 +100,7 @@ type Options struct {
 	several bool            // whether there are several inputs
 	command string          // name of the command in messages; "" is convert
 	input   *file.Input     // the only input, if there is one
+	items   int             // number of items that were read before an error
 	looks   Format          // likely format of the content, if it differs from From
 }
 
@@ -177,6 +178,10 @@ func (r *Result) cut(o *Options, err error, items uint64) bool {
 func isCut(err error) bool {
 	if at := (*otlpfile.Error)(nil); errors.As(err, &at) {
 		return at.Cut
+	}
+	// A stream that ends too early inside of a message is damaged: the messages after it may be whole.
+	if at := (*messageError)(nil); errors.As(err, &at) {
+		return errors.As(err, new(*cutError))
 	}
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
@@ -270,7 +275,7 @@ func advised(o *Options, err error) error {
 	if o.likely != otlpfile.SignalUnknown && errors.Is(err, otlpfile.ErrCorrupt) {
 		return Misfit("%w; it looks like %s: leave %s out", err, o.likely, cmp.Or(o.RootFlag, "--signal"))
 	}
-	if o.Skip && (o.From.otlp() || o.From == STEF) && isCut(err) {
+	if o.Skip && isCut(err) {
 		return fmt.Errorf("%w; nothing is whole before that, so --skip has nothing to convert", err)
 	}
 	if o.Skip && o.From.otlp() && (errors.Is(err, otlpfile.ErrCorrupt) || errors.Is(err, io.ErrUnexpectedEOF)) {
@@ -305,6 +310,15 @@ func recoverable(o *Options, err error) error {
 		case errors.Is(err, stef.ErrCorrupt):
 			return fmt.Errorf("%w; stef repair copies the whole frames before it", err)
 		}
+	}
+	if at := (*messageError)(nil); errors.As(err, &at) && at.whole > 0 && errors.Is(err, stef.ErrCorrupt) {
+		if o.command == "" && isCut(err) {
+			return fmt.Errorf("%w; stef repair copies the whole messages before it, and stef convert --skip converts them", err)
+		}
+		return fmt.Errorf("%w; stef repair copies the whole messages before it", err)
+	}
+	if o.From == Arrow && o.items > 0 && isCut(err) {
+		return fmt.Errorf("%w; stef convert --skip converts the whole batches before it", err)
 	}
 	// An error with a line is about one message, and the messages after it are whole.
 	if at := (*otlpfile.Error)(nil); o.From.otlp() && errors.As(err, &at) && at.Cut && at.Part > 1 && at.OneLine == 0 {
@@ -363,6 +377,11 @@ func (o *Options) output() error {
 	}
 	if o.To != Unknown {
 		return nil
+	}
+	for _, end := range []string{".feather", ".ipc"} {
+		if base, ok := strings.CutSuffix(o.OutName, end); ok {
+			return refuse("%s is not written: Arrow is written as a stream, not as a Feather file (IPC): end the name in .arrow, as in %s.arrow", end[1:], base)
+		}
 	}
 	for _, end := range []string{".xz", ".bz2", ".lz4", ".zip"} {
 		if base, ok := strings.CutSuffix(o.OutName, end); ok {

@@ -67,6 +67,9 @@ func ParseFormat(name string, output bool) (Format, error) {
 	if name == "csv" {
 		return Unknown, fmt.Errorf("must be one of %s; %s", names, viaParquet("x"))
 	}
+	if output && (name == "feather" || name == "ipc") {
+		return Unknown, fmt.Errorf("must be one of %s; %s writes a stream, not a Feather file (IPC)", names, Arrow)
+	}
 	if name == "json" || name == "jsonl" || name == "ndjson" {
 		return Unknown, fmt.Errorf("must be one of %s; for OTLP in JSON write %s", names, OTLPJSON)
 	}

@@ -143,6 +143,7 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 			return nil, err
 		}
 		if err != nil && !c.omit(in, err) {
+			c.now.items = c.items
 			return nil, in.Blame(brokenLine(in, advised(c.now, err)))
 		}
 	}
@@ -190,7 +191,7 @@ type joined struct {
 // The ends of the notes of Result.Files about truncated inputs.
 const (
 	NothingConverted = "; nothing of it was converted"
-	BeginConverted   = "; what is whole before that was converted"
+	BeginConverted   = "; what is whole before that was converted, and the rest is lost"
 )
 
 // omit reports whether an error ends only the current input, not the conversion.

@@ -141,7 +141,7 @@ func (b *messageBatches) open() error {
 		return b.end()
 	}
 	if err != nil {
-		return repairableMessages(b.m.n, err)
+		return &messageError{err, b.m.n}
 	}
 	b.root = b.o.Root
 	var in io.Reader = bytes.NewReader(message)
@@ -181,13 +181,13 @@ func (m *Messages) blame(err error) error {
 	if err == nil || errors.As(err, &items) {
 		return err
 	}
-	return repairableMessages(m.n-1, fmt.Errorf("offset %d, message %d: %w", m.Offset(), m.n-1, err))
+	return &messageError{fmt.Errorf("offset %d, message %d: %w", m.Offset(), m.n-1, err), m.n - 1}
 }
 
-// repairableMessages is like recoverable, for an error after a number of whole messages.
-func repairableMessages(whole int, err error) error {
-	if whole == 0 || !errors.Is(err, stef.ErrCorrupt) {
-		return err
-	}
-	return fmt.Errorf("%w; stef repair copies the whole messages before the damage", err)
+// messageError is an error of reading a file of format stef-parts.
+type messageError struct {
+	error
+	whole int // number of whole messages before it
 }
+
+func (e *messageError) Unwrap() error { return e.error }

@@ -69,13 +69,15 @@ func (r *Report) overview(p *page) {
 		p.line("checksums    %s of %s frames", figure.Grouped(with), figure.Grouped(all))
 	}
 	if r.OTLPZstd > 0 {
-		p.line("as OTLP      %s of %s bytes, %s with zstd for each; the stream is %.3g times that", figure.Count(r.Requests, "request"),
+		p.line("as OTLP      %s, together %s bytes, %s with zstd for each request alone; the stream is %.3g times that", figure.Count(r.Requests, "request"),
 			figure.Grouped(r.OTLP), figure.Grouped(r.OTLPZstd), float64(r.Size)/float64(r.OTLPZstd))
 	}
 	if errors.Is(r.Whole.Damage, dynamic.ErrZstdDict) {
 		p.line("not read     the %s bytes from byte %d on: they need a zstd dictionary", figure.Grouped(r.Whole.Lost), r.Size)
 	} else if r.Whole.OverLimit {
 		p.line("not read     the %s bytes from byte %d on: a limit of this tool is exceeded", figure.Grouped(r.Whole.Lost), r.Size)
+	} else if r.Whole.Concatenated {
+		p.line("not read     the %s bytes from byte %d on: another stream", figure.Grouped(r.Whole.Lost), r.Size)
 	} else if r.Whole.Damage != nil {
 		p.line("damaged      the %s bytes from byte %d on are lost", figure.Grouped(r.Whole.Lost), r.Size)
 	}
