@@ -14,8 +14,9 @@ type Handler interface {
 	// over; the handler should then return soon.
 	//
 	// The stream ends when ServeSTEF returns. Before that, the server sends all
-	// acknowledgements and rejections, also if ServeSTEF returns an error. The status
-	// for the client is
+	// acknowledgements and rejections, also if ServeSTEF returns an error. If the client does not
+	// read them, it gets UNAVAILABLE instead of a permanent status, which it would blame on a batch
+	// that may be good. Otherwise the status for the client is
 	//
 	//	nil                          OK
 	//	an *Error, a gRPC status     that status

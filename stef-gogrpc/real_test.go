@@ -199,7 +199,7 @@ func TestNobodyReads(t *testing.T) {
 				}
 				_ = c.CloseSend()
 			}()
-			time.Sleep(10 * time.Second)
+			time.Sleep(5 * time.Second) // half of the time after which the server ends the stream
 			synctest.Wait()
 			select {
 			case <-written:

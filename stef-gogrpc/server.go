@@ -230,6 +230,7 @@ func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	st.ctx, st.cancel = context.WithCancelCause(stream.Context())
 	st.responses = responder{
 		send: st.send, pace: ledger.Pace{Interval: s.config.ackInterval}, hold: st.begin, done: st.end,
+		fail: func(e *Error) { st.cancel(e) }, over: st.ctx.Done(),
 	}
 	st.begin()
 	s.streams[st] = struct{}{}

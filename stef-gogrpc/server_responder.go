@@ -4,6 +4,7 @@
 package stefgrpc
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -13,12 +14,15 @@ import (
 // responder sends the acknowledgements and rejections of a handler. It coalesces
 // them: it sends at most one response at a time, and ledger.Pace decides when the next
 // one is due. After close, responses are sent without a pause. While there is nothing
-// to send, a responder has no goroutine and no running timer. Callers never wait for
-// the client.
+// to send, a responder has no goroutine and no running timer. Callers wait for the client
+// only while the ledger is backlogged.
 type responder struct {
 	send func(Response) error // never called concurrently
 	// hold is called before a sending goroutine starts, done when it ends.
 	hold, done func()
+	// fail ends the stream, and over is closed when it has ended: nothing waits then.
+	fail func(*Error)
+	over <-chan struct{}
 
 	mu     sync.Mutex
 	ledger ledger.Receiver
@@ -26,6 +30,8 @@ type responder struct {
 	timer  *time.Timer // created on first use
 	state  responderState
 	closed bool
+	full   bool          // the ledger was about to store too much, so it does not change any more
+	room   chan struct{} // created by a call that waits; closed when its state has changed
 	ended  chan struct{} // created by close; closed when nothing remains to be sent
 	err    error         // first error of send; nothing is sent after it
 }
@@ -39,16 +45,67 @@ const (
 	respondSending                // a goroutine sends
 )
 
-// note changes the ledger and ensures that the change is sent. After close it does
-// nothing.
+// note changes the ledger and ensures that the change is sent. Then it waits until the ledger
+// is not backlogged. After close it does nothing.
 func (r *responder) note(change func(*ledger.Receiver)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed || r.full {
 		return
 	}
 	change(&r.ledger)
 	r.schedule()
+	r.awaitRoom()
+	if r.ledger.Ranges() > maxRanges {
+		// A later AckUpTo would accept records whose rejection is not stored, so nothing is.
+		r.full = true
+		r.fail(crowded(fmt.Sprintf("the handler finished records in more than %d ranges before records with lower ids: call AckUpTo more often", maxRanges)))
+	}
+}
+
+// maxRanges bounds the ranges that a responder stores. Most of them wait for the handler,
+// so a call that waited here might wait for itself.
+const maxRanges = 1 << 20
+
+// unreadTimeout is the maximum time that a call waits for the next response to be sent.
+const unreadTimeout = finalResponses
+
+// awaitRoom waits until the ledger is not backlogged. If the client reads no responses, it
+// ends the stream. The goroutine that sends does not depend on the caller, who must hold mu.
+func (r *responder) awaitRoom() {
+	if !r.ledger.Backlogged() {
+		return
+	}
+	timeout := time.NewTimer(unreadTimeout)
+	defer timeout.Stop()
+	for r.ledger.Backlogged() && r.err == nil && !r.closed {
+		if r.room == nil {
+			r.room = make(chan struct{})
+		}
+		room, waits := r.room, true
+		r.mu.Unlock()
+		select {
+		case <-room:
+			timeout.Reset(unreadTimeout)
+		case <-timeout.C:
+			r.fail(errorf(KindUnavailable, "the client read no acknowledgements for %v", unreadTimeout))
+			waits = false
+		case <-r.over:
+			waits = false
+		}
+		r.mu.Lock()
+		if !waits {
+			return
+		}
+	}
+}
+
+// wake makes the calls that wait check again.
+func (r *responder) wake() {
+	if r.room != nil {
+		close(r.room)
+		r.room = nil
+	}
 }
 
 // decoded notes that the records up to id were decoded.
@@ -81,17 +138,6 @@ func (r *responder) told() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.state == respondIdle && r.err == nil && !r.ledger.Pending()
-}
-
-// maxUntold bounds the ranges that a responder stores for a client that does not read
-// responses.
-const maxUntold = 1 << 16
-
-// overfull reports whether the stored ranges exceed the limit.
-func (r *responder) overfull() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ledger.Ranges() > maxUntold
 }
 
 // schedule ensures that a response is sent when it is due.
@@ -141,6 +187,7 @@ func (r *responder) run() {
 		r.mu.Lock()
 		r.pace.Sent(time.Now())
 		r.err = err
+		r.wake()
 	}
 	r.state = respondIdle
 	r.settle()
@@ -163,6 +210,7 @@ func (r *responder) close() (ended <-chan struct{}) {
 		return r.ended
 	}
 	r.closed, r.ended = true, make(chan struct{})
+	r.wake()
 	if r.state == respondWaiting {
 		r.timer.Stop()
 		r.state = respondIdle

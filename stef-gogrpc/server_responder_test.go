@@ -240,34 +240,6 @@ func TestServerClientThatReadsNothing(t *testing.T) {
 	})
 }
 
-func TestServerRefusesToRememberTooMuch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var last uint64
-		s := serving(t, func(s *ServerStream) error {
-			p := make([]byte, 1)
-			for {
-				if _, err := s.Read(p); err != nil {
-					return err
-				}
-				for range 1000 {
-					last += 2
-					s.Reject(last, last)
-					s.AckUpTo(last)
-				}
-			}
-		})
-		p := open(t, s, "Metrics")
-		p.stopReading()
-		for range 99 {
-			p.data(true, "x")
-		}
-		synctest.Wait()
-		require.InDelta(t, 2*maxUntold, last, 20_000)
-		time.Sleep(finalResponses)
-		requireStatus(t, p.status(t), codes.ResourceExhausted, "")
-	})
-}
-
 // Many ranges are sent as several responses when the handler ends.
 func TestServerSendsManyRangesInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

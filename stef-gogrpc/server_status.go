@@ -164,13 +164,24 @@ func (s *ServerStream) status(err error, told bool) error {
 	case err == nil && s.readErr != nil && s.readErr != io.EOF:
 		// The handler may ignore how the stream ended, but the client must be
 		// told.
-		return statusOf(s.readErr)
+		return s.failed(s.readErr, told)
 	case err != nil && !stopped:
-		return statusOf(err)
+		return s.failed(err, told)
 	case !told:
 		return errUntold
 	case s.stopped == stopShutdown:
 		return errReconnect
 	}
 	return nil
+}
+
+// failed returns the status of a stream that ends with err. A client drops the batch with the
+// first unanswered record after a permanent error. If it was not told all answers, that may be a
+// batch that was accepted or that nobody judged, so it must send everything again.
+func (s *ServerStream) failed(err error, told bool) error {
+	st := statusOf(err)
+	if told || s.grpc.Context().Err() != nil || FromStatus(st).Retryable() {
+		return st
+	}
+	return status.Errorf(codes.Unavailable, "%s; the stream ended with %s", status.Convert(errUntold).Message(), status.Convert(st).Message())
 }

@@ -137,9 +137,6 @@ func (s *ServerStream) next() error {
 		s.releaseChunk()
 	}
 	s.current.free(&s.server.budget)
-	if s.responses.overfull() {
-		return errorf(KindLimit, "more than %d ranges of finished records wait for their acknowledgement to be sent", maxUntold)
-	}
 	var stopping, expired, idled <-chan struct{}
 	if !s.within {
 		stopping, expired, idled = s.server.stopping, s.expired, s.idled
@@ -250,13 +247,14 @@ func (s *ServerStream) Decoded(id uint64) { s.responses.decoded(id) }
 // id must be that of a record that was read. The server only passes bytes to the handler's
 // reader, so it cannot check the id, and its Stats count what was acknowledged. A client that
 // did not send as many records ends the stream, and sends its batches again or drops them.
+// It can wait as Reject does.
 func (s *ServerStream) AckUpTo(id uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Ack(id) })
 }
 
 // Ack accepts the records with the ids from, …, to. Use it when earlier records are not
-// finished yet. Like Reject, it panics if from is 0 or greater than to: record ids begin
-// at 1.
+// finished yet. Like Reject, it can wait, and it panics if from is 0 or greater than to:
+// record ids begin at 1.
 func (s *ServerStream) Ack(from, to uint64) {
 	checkRange("Ack", from, to)
 	s.responses.note(func(l *ledger.Receiver) { l.Finish(IDRange{From: from, To: to}) })
@@ -264,6 +262,18 @@ func (s *ServerStream) Ack(from, to uint64) {
 
 // Reject reports the records with the ids from, …, to as bad: the server can never accept
 // them, and the client must not send them again.
+//
+// The client receives a rejection together with the acknowledgement of all records before it.
+// Responses with many ranges are sent immediately, whatever WithAckInterval says. If the client
+// reads them slowly and more than 16,384 ranges wait for it, Reject, Ack and AckUpTo wait, so do
+// not hold a lock that readers of the stream need. If none of these ranges can be sent for 10
+// seconds, the stream ends with UNAVAILABLE, and the context of the stream ends, too.
+//
+// Calls do not wait for the records before a range, because the caller may have to finish
+// them. A stream stores at most 1,048,576 ranges, in about 17 MiB. If there are more, it ends
+// with RESOURCE_EXHAUSTED and a retry delay, and further calls do nothing. So a handler that
+// rejects many single records calls AckUpTo also within a frame, such as after every 1,000
+// records.
 func (s *ServerStream) Reject(from, to uint64) {
 	checkRange("Reject", from, to)
 	s.responses.note(func(l *ledger.Receiver) { l.Reject(IDRange{From: from, To: to}) })

@@ -33,10 +33,14 @@ func (p *Pace) WaitsForSender(waits bool) { p.waiting = waits }
 func (p *Pace) Sent(now time.Time) { p.last = now }
 
 // Due returns the time until the next response of l is due; it is not positive if the
-// response is due now.
+// response is due now. A response with the maximum number of ranges is due now, because
+// nothing can be merged into it.
 func (p *Pace) Due(l *Receiver, now time.Time) time.Duration {
+	if l.canSend(maxResponseRanges) {
+		return 0
+	}
 	interval := p.Interval
-	if p.waiting && l.mark >= p.decoded && len(l.finished) == 0 {
+	if p.waiting && l.mark >= p.decoded && !l.ahead() {
 		interval = min(interval, Spacing)
 	}
 	return interval - now.Sub(p.last)

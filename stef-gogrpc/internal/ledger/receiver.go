@@ -13,12 +13,16 @@ import (
 // stays far below the receive limit of any client.
 const maxResponseRanges = 4096
 
+// MaxUntold is the number of rejected ranges that can be sent and are not, above which
+// Backlogged reports true.
+const MaxUntold = 4 * maxResponseRanges
+
 // Receiver tracks the records of a receiver: which are finished, and which of
 // these must still be reported to the sender.
 type Receiver struct {
 	mark     uint64      // all ids up to it are finished
 	told     uint64      // the last id acknowledged to the sender
-	finished wire.Ranges // finished ids above mark
+	accepted wire.Ranges // accepted ids above mark
 	rejected wire.Ranges // not sent to the sender yet
 }
 
@@ -29,16 +33,29 @@ func (l *Receiver) Finish(r wire.IDRange) {
 	}
 	// No record has the id 0. For From = 0, r.From-1 would wrap around.
 	if r.From > 0 && r.From-1 > l.mark {
-		l.finished.Add(r)
+		l.accepted.Add(r)
 		return
 	}
 	l.mark = max(l.mark, r.To)
-	n := 0
-	for n < len(l.finished) && l.finished[n].From-1 <= l.mark {
-		l.mark = max(l.mark, l.finished[n].To)
-		n++
+	l.advance()
+}
+
+// advance moves the mark to the end of the finished ids that begin there.
+func (l *Receiver) advance() {
+	n, bad := 0, l.rejected[l.rejected.Above(l.mark):]
+	for {
+		switch {
+		case n < len(l.accepted) && l.accepted[n].From-1 <= l.mark:
+			l.mark = max(l.mark, l.accepted[n].To)
+			n++
+		case len(bad) > 0 && bad[0].From-1 <= l.mark:
+			l.mark = max(l.mark, bad[0].To)
+			bad = bad[1:]
+		default:
+			l.accepted = slices.Delete(l.accepted, 0, n)
+			return
+		}
 	}
-	l.finished = slices.Delete(l.finished, 0, n)
 }
 
 // Reject marks the records of a range as bad, and so as finished. They are
@@ -47,7 +64,7 @@ func (l *Receiver) Finish(r wire.IDRange) {
 func (l *Receiver) Reject(r wire.IDRange) {
 	r.From = max(r.From, 1)
 	l.rejected.Add(r)
-	l.Finish(r)
+	l.advance()
 }
 
 // Ack notes that all records up to id are finished.
@@ -57,11 +74,26 @@ func (l *Receiver) Ack(id uint64) { l.Finish(wire.IDRange{From: 0, To: id}) }
 func (l *Receiver) Acked() uint64 { return l.mark }
 
 // Ranges returns the number of stored ranges.
-func (l *Receiver) Ranges() int { return len(l.finished) + len(l.rejected) }
+func (l *Receiver) Ranges() int { return len(l.accepted) + len(l.rejected) }
+
+// Backlogged reports whether more than MaxUntold rejected ranges can be sent and are not.
+func (l *Receiver) Backlogged() bool { return l.canSend(MaxUntold + 1) }
+
+// canSend reports whether n rejected ranges can be sent, because the records before
+// them are finished.
+func (l *Receiver) canSend(n int) bool {
+	return len(l.rejected) >= n && l.rejected[n-1].From <= l.mark
+}
+
+// ahead reports whether records above the mark are finished.
+func (l *Receiver) ahead() bool {
+	n := len(l.rejected)
+	return len(l.accepted) > 0 || n > 0 && l.rejected[n-1].To > l.mark
+}
 
 // Pending reports whether Take has a response to send.
 func (l *Receiver) Pending() bool {
-	return l.mark > l.told || len(l.rejected) > 0 && l.rejected[0].From <= l.mark
+	return l.mark > l.told || l.canSend(1)
 }
 
 // Take returns the next response to send; ok is false if there is none. The response
@@ -86,8 +118,11 @@ func (l *Receiver) Take() (r wire.Response, ok bool) {
 	l.told = max(l.told, ack)
 	r.Acked = l.told
 	if n > 0 {
-		r.Rejected = slices.Clone(l.rejected[:n])
-		l.rejected = slices.Delete(l.rejected, 0, n)
+		// The rest is not moved to the front: it can be long.
+		r.Rejected, l.rejected = l.rejected[:n:n], l.rejected[n:]
+		if len(l.rejected) == 0 {
+			l.rejected = nil
+		}
 	}
 	return r, true
 }

@@ -1,0 +1,173 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc
+
+import (
+	"context"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+
+	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
+)
+
+// rejectMany rejects n records one by one, with an accepted record before each, and returns
+// the number of rejected records at the time when one call began to wait.
+func rejectMany(s *ServerStream, n uint64) (done chan uint64) {
+	done = make(chan uint64, 1)
+	go func() {
+		for i := range n {
+			s.Ack(2*i+1, 2*i+1)
+			s.Reject(2*i+2, 2*i+2)
+		}
+		done <- n
+	}()
+	return done
+}
+
+// A handler that rejects faster than its client reads waits, and continues when the client
+// reads again. The client receives every range, in responses of bounded size.
+func TestServerWaitsForUnreadResponses(t *testing.T) {
+	const n = 10 * ledger.MaxUntold
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccounts(t, WithAckInterval(time.Hour))
+		resume := a.peer.stopReading()
+		done := rejectMany(a.stream, n)
+		time.Sleep(unreadTimeout - time.Millisecond)
+		require.Empty(t, done)
+		require.InDelta(t, 2*ledger.MaxUntold, a.stream.Acked(), 10_000)
+		resume()
+		synctest.Wait()
+		require.EqualValues(t, n, <-done)
+
+		a.end <- nil
+		requireStatus(t, a.peer.status(t), codes.OK, "")
+		responses, ranges := a.peer.responses(), 0
+		for _, r := range responses {
+			require.LessOrEqual(t, len(r.Rejected), 4096)
+			ranges += len(r.Rejected)
+		}
+		require.EqualValues(t, n, ranges)
+		require.EqualValues(t, 2*n, responses[len(responses)-1].Acked)
+	})
+}
+
+// Whatever the interval, a response with the maximum number of ranges is sent at once.
+func TestServerSendsFullResponsesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 4096
+		a := newAccounts(t, WithAckInterval(time.Hour))
+		a.stream.AckUpTo(1)
+		a.require(t, Response{Acked: 1})
+		for id := uint64(3); id <= 2*n+3; id += 2 {
+			a.stream.Reject(id, id) // records before it are not finished
+		}
+		synctest.Wait()
+		require.Len(t, a.peer.responses(), 1)
+		for id := uint64(2); id <= 2*n-2; id += 2 {
+			a.stream.Ack(id, id)
+		}
+		synctest.Wait()
+		require.Len(t, a.peer.responses(), 1)
+		a.stream.Ack(2*n, 2*n)
+		synctest.Wait()
+		require.Len(t, a.peer.responses(), 2)
+		require.Len(t, a.peer.responses()[1].Rejected, n)
+		a.end <- nil
+		requireStatus(t, a.peer.status(t), codes.OK, "")
+	})
+}
+
+// A client that reads no responses for too long loses its stream, and may send its data again.
+// Nobody waits after the end.
+func TestServerEndsStreamsOfUnreadResponses(t *testing.T) {
+	const n = 10 * ledger.MaxUntold
+	f := func(name string, code codes.Code, after time.Duration, end func(s *Server, a *accounts)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAccounts(t)
+				a.peer.stopReading()
+				start, done := time.Now(), rejectMany(a.stream, n)
+				synctest.Wait()
+				require.Empty(t, done)
+				end(a.server, a)
+				<-done
+				require.Equal(t, after, time.Since(start))
+				select {
+				case a.end <- a.stream.Context().Err():
+				default:
+				}
+				time.Sleep(finalResponses)
+				st := a.peer.status(t)
+				requireStatus(t, st, code, "")
+				require.True(t, FromStatus(st.Err()).Retryable())
+			})
+		})
+	}
+	f("timeout", codes.Unavailable, unreadTimeout, func(*Server, *accounts) {})
+	f("client disconnects", codes.Canceled, 0, func(_ *Server, a *accounts) { a.peer.cancel() })
+	f("handler returns", codes.Unavailable, 0, func(_ *Server, a *accounts) { a.end <- nil })
+	f("handler fails", codes.Unavailable, 0, func(_ *Server, a *accounts) { a.end <- errorf(KindInvalid, "bad") })
+	f("shutdown", codes.Unavailable, time.Second, func(s *Server, _ *accounts) {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			_ = s.Shutdown(ctx)
+		}()
+	})
+}
+
+// A handler whose stream ended that way learns it from Read, within a chunk.
+func TestServerReadAfterUnreadResponses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := make(chan error, 1)
+		s := serving(t, func(s *ServerStream) error {
+			p := make([]byte, 1)
+			if _, err := io.ReadFull(s, p); err != nil {
+				return err
+			}
+			<-rejectMany(s, 10*ledger.MaxUntold)
+			_, err := s.Read(p)
+			failed <- err
+			return err
+		})
+		p := open(t, s, "Metrics")
+		p.stopReading()
+		p.data(false, "x")
+		time.Sleep(unreadTimeout + finalResponses)
+		requireStatus(t, p.status(t), codes.Unavailable, "")
+		require.ErrorContains(t, <-failed, "the client read no acknowledgements for 10s")
+	})
+}
+
+// Ranges that wait for records before them cannot be sent. Their number is bounded: the stream
+// ends, and nothing is acknowledged after that.
+func TestServerBoundsFinishedRanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccounts(t)
+		a.stream.AckUpTo(1)
+		a.require(t, Response{Acked: 1})
+		for id := range uint64(maxRanges) {
+			a.stream.Reject(2*id+3, 2*id+3)
+		}
+		require.NoError(t, a.stream.Context().Err())
+		a.stream.Reject(2*maxRanges+3, 2*maxRanges+3)
+		require.Error(t, a.stream.Context().Err())
+		require.Equal(t, maxRanges+1, a.stream.responses.ledger.Ranges())
+
+		a.stream.Reject(2*maxRanges+5, 2*maxRanges+5)
+		a.stream.AckUpTo(2*maxRanges + 5)
+		require.EqualValues(t, 1, a.stream.Acked())
+		a.end <- a.stream.Context().Err()
+		st := a.peer.status(t)
+		requireStatus(t, st, codes.ResourceExhausted, "")
+		require.Contains(t, st.Message(), "call AckUpTo more often")
+		require.True(t, FromStatus(st.Err()).Retryable())
+		a.require(t, Response{Acked: 1})
+	})
+}
