@@ -26,10 +26,6 @@ var errEnding = errors.New("the stream ends because an earlier batch was refused
 // dispatch passes a batch to a goroutine that sends it to the pipeline. It waits until
 // the pipeline may accept one more batch of this stream.
 func (s *stream[T]) dispatch(b batch[T]) {
-	for _, bad := range b.bad {
-		s.transport.Reject(bad.First, bad.Last)
-		s.rejected(bad.First, bad.Last, badForOTLP)
-	}
 	if len(b.bad) > 0 {
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, int(b.bad.Records()), b.bad)
 	}
@@ -40,14 +36,15 @@ func (s *stream[T]) dispatch(b batch[T]) {
 		// The batch is not acknowledged, so the client will send it again.
 		s.settle(&b)
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
+		s.rejectBad(&b)
 		return
 	}
 	s.running.Add(1)
 	go func() {
 		defer s.running.Done()
-		defer func() { <-s.slots }()
-		defer s.settle(&b)
-		s.process(b, begin)
+		defer func() { <-s.unanswered }()
+		err := s.process(&b, begin)
+		s.answer(&b, err)
 	}()
 }
 
@@ -57,36 +54,55 @@ func (s *stream[T]) settle(b *batch[T]) {
 	s.releaseSlot(b.lane, time.Since(b.began), b.weight)
 }
 
-// process sends a batch to the pipeline, and then acknowledges or rejects its records. If the
-// pipeline refuses the batch temporarily, the stream fails. It runs on its own goroutine.
-func (s *stream[T]) process(b batch[T], begin time.Time) {
+// process sends a batch to the pipeline. It runs on its own goroutine.
+func (s *stream[T]) process(b *batch[T], begin time.Time) (err error) {
+	defer func() { <-s.slots }()
+	defer s.settle(b)
 	if failed := s.failure.Load(); failed != nil && failed.from < b.from {
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
-		return
+		return errEnding
 	}
-	var err error
 	if b.items > 0 {
 		ctx := s.start(s.obs.stef, s.ctx)
 		err = s.deliver(ctx, b.data)
 		s.end(s.obs.stef, ctx, formatSTEF, b.items, err)
 		s.meter.consumed(time.Since(begin))
 	}
-	if err == nil {
+	return err
+}
+
+// answer settles the records of a batch that the pipeline returned with err. It can wait until
+// the client reads its answers, so nothing is held meanwhile that other clients need.
+func (s *stream[T]) answer(b *batch[T], err error) {
+	var none T
+	b.data = none
+	var why refusal
+	if err != nil && err != errEnding {
+		if why = refusalOf(err, s.core.config.RetryAfter); !why.permanent {
+			s.fail(failure{b.from, why.status})
+		}
+	}
+	s.rejectBad(b)
+	switch {
+	case err == nil:
 		b.eachValid(func(from, to uint64) {
 			s.transport.Ack(from, to)
 			s.count(-int64(to - from + 1))
 		})
-		return
+	case why.permanent:
+		b.eachValid(func(from, to uint64) {
+			s.transport.Reject(from, to)
+			s.rejected(from, to, badForPipeline)
+		})
 	}
-	why := refusalOf(err, s.core.config.RetryAfter)
-	if !why.permanent {
-		s.fail(failure{b.from, why.status})
-		return
+}
+
+// rejectBad rejects the records that are not in data.
+func (s *stream[T]) rejectBad(b *batch[T]) {
+	for _, bad := range b.bad {
+		s.transport.Reject(bad.First, bad.Last)
+		s.rejected(bad.First, bad.Last, badForOTLP)
 	}
-	b.eachValid(func(from, to uint64) {
-		s.transport.Reject(from, to)
-		s.rejected(from, to, badForPipeline)
-	})
 }
 
 // rejected counts records that were reported bad.

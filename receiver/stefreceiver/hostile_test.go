@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -311,6 +312,57 @@ func TestDecoderPanics(t *testing.T) {
 	require.Zero(t, inFlight)
 	decoding, _ := s.decoding.state()
 	require.Zero(t, decoding)
+}
+
+// TestUnreadAnswersHoldNothing: while a stream waits because its client does not read its
+// answers, it holds nothing that other clients need, and decodes only one batch more than the
+// pipeline may process.
+func TestUnreadAnswersHoldNothing(t *testing.T) {
+	settings := receivertest.NewNopSettings(metadata.Type)
+	s, err := newShared(testConfig(func(c *Config) { c.ConsumersPerStream = 2 }), settings)
+	require.NoError(t, err)
+	var consumed atomic.Int64
+	p, err := newPipe(signal.Metrics, metricsOperation, s.core, settings, func(context.Context, pmetric.Metrics) error {
+		consumed.Add(1)
+		return nil
+	})
+	require.NoError(t, err)
+	var batches []pmetric.Metrics
+	for range 20 {
+		batches = append(batches, points(1))
+	}
+	transport := &unreadTransport{fakeTransport: fakeTransport{
+		Reader: bytes.NewReader(bytes.Join(chunksOf(t, batches), nil)), ctx: timeout(t), settled: map[uint64]int{},
+	}, read: make(chan struct{})}
+	ended := make(chan error, 1)
+	st := newStream(p, transport)
+	go func() { ended <- st.serve() }()
+	require.Eventually(t, func() bool { return transport.waiting.Load() == 3 && len(st.unanswered) == 3 }, 10*time.Second, time.Millisecond)
+	time.Sleep(10 * time.Millisecond) // a stream that goes on would decode more
+	require.EqualValues(t, 3, consumed.Load())
+	inFlight, _ := s.admission.state()
+	require.Zero(t, inFlight)
+	decoding, _ := s.decoding.state()
+	require.Zero(t, decoding)
+	require.Empty(t, ended)
+
+	close(transport.read)
+	require.NoError(t, <-ended)
+	require.Len(t, transport.settled, 20)
+}
+
+// unreadTransport is a stream whose client reads no answers until read is closed.
+type unreadTransport struct {
+	fakeTransport
+	waiting atomic.Int64
+	read    chan struct{}
+}
+
+func (u *unreadTransport) Reject(from, to uint64) { u.Ack(from, to) }
+func (u *unreadTransport) Ack(from, to uint64) {
+	u.waiting.Add(1)
+	<-u.read
+	u.fakeTransport.Ack(from, to)
 }
 
 // fakeTransport is a stream whose bytes are all available.

@@ -54,6 +54,7 @@ type stream[T any] struct {
 	stop  context.CancelFunc
 
 	slots      chan struct{} // one for each batch that the pipeline may process at the same time
+	unanswered chan struct{} // one for each batch that may be decoded and not answered; one more than slots
 	running    sync.WaitGroup
 	failure    atomic.Pointer[failure] // why the stream ends early
 	evicted    atomic.Bool             // the stream must end because it holds too much memory
@@ -87,6 +88,8 @@ func newStream[T any](p *pipe[T], t transport) *stream[T] {
 		pipe:      p,
 		transport: t,
 		slots:     make(chan struct{}, p.core.config.ConsumersPerStream),
+		// One more batch is decoded while the others are in the pipeline.
+		unanswered: make(chan struct{}, p.core.config.ConsumersPerStream+1),
 	}
 	s.source = source{from: t, pause: s.pause, resume: s.resume}
 	return s
@@ -167,6 +170,11 @@ func (s *stream[T]) decodeAll() (err error) {
 	s.compressed = stats.Compression == stef.Zstd
 	s.noteMemory(stats)
 	for s.failure.Load() == nil && !s.evicted.Load() {
+		select { // before anything is acquired that other clients need
+		case s.unanswered <- struct{}{}:
+		case <-s.going.Done():
+			return s.going.Err()
+		}
 		if err := s.admit(); err != nil {
 			return err
 		}
@@ -340,6 +348,7 @@ func (s *stream[T]) next() error {
 		s.dispatch(b)
 	} else {
 		s.settle(&b)
+		<-s.unanswered
 	}
 	return err
 }
