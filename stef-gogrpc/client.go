@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
@@ -26,16 +27,39 @@ type Client struct {
 
 // NewClient returns a client that uses conn. The caller owns the connection and
 // sets addresses, TLS, credentials, interceptors, load balancing and keepalive on
-// it. The client never closes it.
+// it. The client never closes it. NewClient returns an error if the target of conn begins
+// with a scheme that gRPC does not know, such as http://.
 func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client, error) {
 	if cc, ok := conn.(*grpc.ClientConn); conn == nil || ok && cc == nil {
 		return nil, errors.New("stefgrpc: NewClient: the connection is nil: create it with grpc.NewClient, and check its error")
+	}
+	if err := checkTarget(conn); err != nil {
+		return nil, err
 	}
 	config, err := newClientConfig(options)
 	if err != nil {
 		return nil, err
 	}
 	return &Client{conn, config}, nil
+}
+
+// checkTarget refuses a target that can never be reached: gRPC takes an unknown scheme for a part
+// of the host, and each attempt to connect fails with an error that looks temporary.
+func checkTarget(conn grpc.ClientConnInterface) error {
+	c, ok := conn.(interface {
+		Target() string
+		CanonicalTarget() string
+	})
+	if !ok {
+		return nil
+	}
+	target := c.Target()
+	_, address, ok := strings.Cut(target, "://")
+	if !ok || c.CanonicalTarget() != "dns:///"+target {
+		return nil
+	}
+	address, _, _ = strings.Cut(address, "/")
+	return fmt.Errorf("stefgrpc: NewClient: the target %q has a scheme that gRPC does not know: use %q; the credentials of the connection decide about TLS", target, address)
 }
 
 // Open opens a stream of records of root and waits until the server has named the

@@ -22,8 +22,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
@@ -170,4 +172,30 @@ func serveTLS(t *testing.T, serve func(grpc.ServerStream) error, options ...grpc
 		t.Cleanup(func() { conn.Close() })
 		return conn
 	}
+}
+
+// TestClientTarget: a target that gRPC can never reach is an error of NewClient, which no caller
+// retries.
+func TestClientTarget(t *testing.T) {
+	f := func(want, target string, options ...grpc.DialOption) {
+		t.Helper()
+		conn, err := grpc.NewClient(target, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = NewClient(conn)
+		if want == "" {
+			require.NoError(t, err)
+			return
+		}
+		require.EqualError(t, err, "stefgrpc: NewClient: the target \""+target+"\" has a scheme that gRPC does not know: use \""+want+"\"; the credentials of the connection decide about TLS")
+	}
+	f("localhost:4320", "http://localhost:4320")
+	f("localhost:4320", "https://localhost:4320/v1/metrics")
+	f("host", "grpc://host")
+	f("", "localhost:4320")
+	f("", "dns:///localhost:4320")
+	f("", "dns://8.8.8.8/localhost:4320")
+	f("", "passthrough:///http://localhost:4320") // for a dialer of the caller
+	f("", "unix:///tmp/stef.sock")
+	f("", "own://host", grpc.WithResolvers(manual.NewBuilderWithScheme("own")))
 }
