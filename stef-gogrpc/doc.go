@@ -62,7 +62,8 @@
 // io.Reader with methods to acknowledge and reject records.
 //
 // Addresses, TLS, credentials, interceptors, keepalive and load balancing are options
-// of the caller's grpc.ClientConn and grpc.Server. The examples show certificates at
+// of the caller's grpc.ClientConn and grpc.Server. The examples in the file
+// stef-gogrpc/example_test.go, which go doc does not print, show certificates at
 // both ends and credentials per stream. STEF has its own compression
 // (stef.WithCompression). A Server refuses streams whose messages gRPC compresses,
 // because gRPC decompresses a message before any limit can count it. For trusted clients,
@@ -140,7 +141,6 @@
 //	                                       tls.Config.Certificates
 //	http2: frame too large                 a server of HTTP/1 listens there
 //	produced zero addresses                the host has no address
-//	too many colons in address             the target has http:// before the host
 //	unknown service STEFDestination        a gRPC server without STEF: is the port that of OTLP?
 //	grpc: Decompressor is not installed    the client has grpc.UseCompressor("gzip") and the server
 //	for grpc-encoding "gzip"               cannot decompress it: remove the option, since STEF

@@ -24,7 +24,8 @@ import (
 // called. It counts the size of messages on the wire, before decompression. So a server must
 // refuse compressed messages, as Server does, or count their decompressed size itself.
 //
-// A ReceiveLimit is safe for concurrent use.
+// A ReceiveLimit is safe for concurrent use. Its example is in the file
+// stef-gogrpc/receive_limit_example_test.go.
 type ReceiveLimit struct {
 	max   int64
 	plain bool // see WithoutDecompression

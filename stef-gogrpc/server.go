@@ -336,9 +336,9 @@ func (s *Server) cancelStreams() int {
 
 // ServerStats are counts of what a server does.
 type ServerStats struct {
-	// Streams is the current number of streams, Opened the number of all streams
-	// so far. Handshaking is how many of Streams have not sent their first
-	// message.
+	// Streams is the current number of streams, Opened the number of streams that were
+	// admitted so far, also those that were refused later. Streams over WithMaxStreams count
+	// only in Refused. Handshaking is how many of Streams have not sent their first message.
 	Streams, Handshaking int
 	Opened               uint64
 	// Refused is the number of streams that ended before a handler received them:

@@ -74,8 +74,8 @@ func WithMaxChunkBytes(bytes int) ServerOption {
 	}
 }
 
-// WithMaxStreams bounds the number of concurrent streams. Further streams end with
-// UNAVAILABLE and a retry delay. The default is 0, which sets no bound.
+// WithMaxStreams bounds the number of concurrent streams. Further streams, also streams of
+// unknown roots, end with UNAVAILABLE and a retry delay. The default is 0, which sets no bound.
 func WithMaxStreams(n int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxStreams = n
