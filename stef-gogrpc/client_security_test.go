@@ -196,6 +196,6 @@ func TestClientTarget(t *testing.T) {
 	f("", "dns:///localhost:4320")
 	f("", "dns://8.8.8.8/localhost:4320")
 	f("", "passthrough:///http://localhost:4320") // for a dialer of the caller
-	f("", "unix:///tmp/stef.sock")
+	f("", "unix:///run/stef.sock")
 	f("", "own://host", grpc.WithResolvers(manual.NewBuilderWithScheme("own")))
 }
