@@ -231,18 +231,3 @@ func runsOf(runs figures, setting, processor string) string {
 	}
 	return fmt.Sprintf("%d to %d", slices.Min(values), slices.Max(values))
 }
-
-// measurements returns the ratios of speed that a README lists for the large sets, by set and age.
-func measurements(t *testing.T, text string) map[string]float64 {
-	t.Helper()
-	sets := []string{"hipstershop metrics", "hostandcollector metrics", "hipstershop traces", "astronomy logs", "cloudtrail logs", "k8sapps logs", "kafka logs", "webnodes logs"}
-	found := map[string]float64{}
-	rows := regexp.MustCompile(`\| (steady|first batch) \| [^|]* B \| [^|]* B \| x ([0-9.]+) \|`).FindAllStringSubmatch(text, -1)
-	require.Len(t, rows, 2*len(sets))
-	for i, row := range rows {
-		speed, err := strconv.ParseFloat(row[2], 64)
-		require.NoError(t, err)
-		found[sets[i/2]+row[1]] = speed
-	}
-	return found
-}
