@@ -157,7 +157,7 @@ func checkYAML(root, text string) (how string, err error) {
 	if !ok {
 		return "", fmt.Errorf("no map of sections")
 	}
-	for _, section := range []string{"exporters", "extensions"} {
+	for _, section := range []string{"exporters", "extensions", "replaces"} {
 		if _, list := all[section].([]any); list {
 			return "checked as a builder manifest", checkManifest(root, all)
 		}
@@ -190,12 +190,19 @@ func checkYAML(root, text string) (how string, err error) {
 	return "loaded as a configuration", nil
 }
 
-// checkManifest checks that the modules and packages of a manifest exist.
+// replaced matches an entry of replaces: a module, and a folder or a module with a version.
+var replaced = regexp.MustCompile(`^\S+ => (\.\S+|\S+ v[0-9.]+)$`)
+
+// checkManifest checks that the modules and packages of a manifest exist, and the form of its
+// replacements.
 func checkManifest(root string, all map[string]any) error {
 	const module = "github.com/otelstef/stef"
 	for section, entries := range all {
 		list, _ := entries.([]any)
 		for _, entry := range list {
+			if text, ok := entry.(string); ok && !replaced.MatchString(text) {
+				return fmt.Errorf("%s: no replacement: %s", section, text)
+			}
 			e, _ := entry.(map[string]any)
 			path, _ := e["import"].(string)
 			if path == "" {

@@ -244,6 +244,7 @@ func TestBlocksBite(t *testing.T) {
 	f("endpoint", block{lang: "yaml", text: "exporters:\n  stef:\n    endpoint: \"\"\n"})
 	f("nothing of this repository", block{lang: "yaml", text: "exporters:\n  debug:\n"})
 	f("no package", block{lang: "yaml", text: "exporters:\n  - gomod: github.com/otelstef/stef v0.0.0\n    import: github.com/otelstef/stef/nothing\n"})
+	f("no replacement", block{lang: "yaml", text: "replaces:\n  - example.com/a ../a\n"})
 	f("package name", block{lang: "stef", text: "package\n"})
 	x := &tester{t: t, output: "a\n"}
 	_, err := x.test(&block{lang: "text", mark: "output", text: "b\n"})

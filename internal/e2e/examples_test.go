@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"os/exec"
@@ -214,23 +215,41 @@ func TestEdgeKilled(t *testing.T) {
 	t.Logf("%d acknowledged records arrived, %d of them twice", len(accepted), twice)
 }
 
-// TestExamplesWithTLS starts the examples with certificates and tokens. The gateway refuses
-// clients without a certificate or a token. Everything arrives, although the token changes
-// while both run: first the gateway accepts both tokens, then the agent uses the new one, then
-// the gateway accepts only the new one.
+// headerCommands returns the commands in the comment at the beginning of an example.
+func headerCommands(t *testing.T, file string) (commands string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(text)) {
+		if command, ok := strings.CutPrefix(line, "#   "); ok {
+			commands += command
+		}
+	}
+	require.NotEmpty(t, commands, file)
+	return commands
+}
+
+// TestExamplesWithTLS starts the examples with certificates and a token that the commands of
+// tls-gateway.yaml make. The gateway refuses clients without a certificate or a token.
+// Everything arrives, although the token changes while both run: first the gateway accepts
+// both tokens, then the agent uses the new one, then the gateway accepts only the new one.
 func TestExamplesWithTLS(t *testing.T) {
 	binary(t)
-	s, gateway, entry, ofGateway, ofAgent := newSink(t), address(t), address(t), t.TempDir(), t.TempDir()
-	certs := newAuthority(t, ofGateway)
-	certs.issue(t, 1)
-	require.NoError(t, os.CopyFS(ofAgent, os.DirFS(ofGateway)))
+	s, gateway, entry, dir := newSink(t), address(t), address(t), t.TempDir()
+	issue := exec.Command("bash", "-euo", "pipefail", "-c", headerCommands(t, filepath.Join(examples, "tls-gateway.yaml")))
+	issue.Dir = dir
+	out, err := issue.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	ofGateway, ofAgent := filepath.Join(dir, "certs", "gateway"), filepath.Join(dir, "certs", "agent")
+	token, err := os.ReadFile(filepath.Join(ofAgent, "token"))
+	require.NoError(t, err)
+	first := strings.TrimSpace(string(token))
+	require.NotEmpty(t, first)
 	write := func(dir, tokens string) {
 		path := filepath.Join(dir, "token")
 		require.NoError(t, os.WriteFile(path+".new", []byte(tokens), 0o600))
 		require.NoError(t, os.Rename(path+".new", path))
 	}
-	write(ofGateway, "first")
-	write(ofAgent, "first")
 	begin := func(name, certs string, env ...string) *collector {
 		port := freePort(t)
 		return run(t, name, filepath.Join(examples, name+".yaml"), port,
@@ -241,12 +260,16 @@ func TestExamplesWithTLS(t *testing.T) {
 	l := startLoad(t, entry, 20, 2)
 	require.Eventually(t, func() bool { once, _, _ := s.numbered(); return once > 0 }, 20*time.Second, 20*time.Millisecond)
 
-	pair, err := tls.LoadX509KeyPair(certs.cert, certs.key)
+	pair, err := tls.LoadX509KeyPair(filepath.Join(ofAgent, "cert.pem"), filepath.Join(ofAgent, "key.pem"))
 	require.NoError(t, err)
+	ca, err := os.ReadFile(filepath.Join(ofAgent, "ca.pem"))
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(ca))
 	// answer sends a request with a token and, if there is one, a certificate. It returns the
 	// status code.
 	answer := func(token string, own ...tls.Certificate) codes.Code {
-		conn, err := grpc.NewClient(gateway, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: certs.pool, Certificates: own})))
+		conn, err := grpc.NewClient(gateway, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{RootCAs: pool, Certificates: own})))
 		require.NoError(t, err)
 		defer conn.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -254,16 +277,16 @@ func TestExamplesWithTLS(t *testing.T) {
 		_, err = plogotlp.NewGRPCClient(conn).Export(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), plogotlp.NewExportRequest())
 		return status.Code(err)
 	}
-	require.Equal(t, codes.OK, answer("first", pair))
+	require.Equal(t, codes.OK, answer(first, pair))
 	require.Equal(t, codes.Unauthenticated, answer("second", pair))
-	require.Equal(t, codes.Unavailable, answer("first"), "without a certificate")
+	require.Equal(t, codes.Unavailable, answer(first), "without a certificate")
 
-	write(ofGateway, "first\nsecond\n")
-	require.Eventually(t, func() bool { return answer("second", pair) == codes.OK && answer("first", pair) == codes.OK }, 20*time.Second, 50*time.Millisecond)
+	write(ofGateway, first+"\nsecond\n")
+	require.Eventually(t, func() bool { return answer("second", pair) == codes.OK && answer(first, pair) == codes.OK }, 20*time.Second, 50*time.Millisecond)
 	write(ofAgent, "second")
 	time.Sleep(500 * time.Millisecond)
 	write(ofGateway, "second")
-	require.Eventually(t, func() bool { return answer("first", pair) == codes.Unauthenticated }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return answer(first, pair) == codes.Unauthenticated }, 20*time.Second, 50*time.Millisecond)
 	g.kill() // the streams of the agent end, and it opens others
 	begin("tls-gateway", ofGateway, "BACKEND="+s.address)
 	time.Sleep(500 * time.Millisecond)
