@@ -8,9 +8,9 @@ require (
 	github.com/open-telemetry/otel-arrow/go v0.46.0
 	github.com/otelstef/stef v0.0.0
 	github.com/otelstef/stef/lake v0.0.0-00010101000000-000000000000
-	github.com/splunk/stef/go/otel v0.0.9
-	github.com/splunk/stef/go/pdata v0.0.9
-	github.com/splunk/stef/go/pkg v0.0.9
+	github.com/splunk/stef/go/otel v0.1.1
+	github.com/splunk/stef/go/pdata v0.1.1
+	github.com/splunk/stef/go/pkg v0.1.1
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/component v1.70.0
 	go.opentelemetry.io/collector/component/componenttest v0.164.0

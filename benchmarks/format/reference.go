@@ -27,7 +27,7 @@ type reference struct{ order Order }
 func (f reference) Name() string { return "STEF reference " + f.order.String() }
 
 func (reference) Setup() string {
-	return "splunk/stef/go v0.0.9, its own schema and defaults, one stream, a flush after each batch; it converts no logs, and no spans to pdata: our reader decodes its spans"
+	return "splunk/stef/go v0.1.1, its own schema and defaults, one stream, a flush after each batch; it converts no logs, and no spans to pdata: our reader decodes its spans"
 }
 
 func (reference) Own() string {

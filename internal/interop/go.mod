@@ -4,10 +4,10 @@ go 1.26.0
 
 require (
 	github.com/otelstef/stef v0.0.0
-	github.com/splunk/stef/go/grpc v0.0.9
-	github.com/splunk/stef/go/otel v0.0.9
-	github.com/splunk/stef/go/pdata v0.0.9
-	github.com/splunk/stef/go/pkg v0.0.9
+	github.com/splunk/stef/go/grpc v0.1.1
+	github.com/splunk/stef/go/otel v0.1.1
+	github.com/splunk/stef/go/pdata v0.1.1
+	github.com/splunk/stef/go/pkg v0.1.1
 	github.com/stretchr/testify v1.12.1
 	go.opentelemetry.io/collector/pdata v1.70.0
 	google.golang.org/grpc v1.85.0
