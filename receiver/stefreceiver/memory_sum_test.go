@@ -58,7 +58,7 @@ func TestSumsOfMemory(t *testing.T) {
 	least.ServerConfig.MaxRecvMsgSizeMiB, least.Limits, least.Admission = 4, LimitsConfig{}, AdmissionConfig{}
 	const message = 4
 	fixed := sumOfLimits(least, 2) - least.receiving()/mib - 3*message
-	require.Contains(t, string(text), fmt.Sprintf("with 4 places, the parts of the sum that none of these keys lowers are %d MiB", fixed))
+	require.Contains(t, string(text), fmt.Sprintf("with 4 places, %d MiB of the sum do not depend on these keys", fixed))
 
 	pods := regexp.MustCompile(`(?m)^ *\| (\d) GiB \| (.*) \|$`).FindAllSubmatch(text, -1)
 	require.Len(t, pods, 2)
