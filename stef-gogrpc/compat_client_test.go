@@ -382,7 +382,7 @@ func TestHalfAFrameIsNothing(t *testing.T) {
 				end(c, server)
 				_, err = c.hear()
 				require.Error(t, err, "an answer to half a frame")
-				require.NotEqual(t, io.EOF, err, "an end in order")
+				require.NotEqual(t, io.EOF, err, "a graceful end")
 				require.Equal(t, uint64(3), (<-saw).records, "cut at %d of %d", cut, len(last))
 			}
 		})

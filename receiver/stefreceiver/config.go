@@ -90,7 +90,7 @@ type LimitsConfig struct {
 	MaxStreams int `mapstructure:"max_streams"`
 	// StreamMemoryLimitMiB bounds the memory of all streams between batches, beyond
 	// 3 MiB per stream: dictionaries, the buffers of the last frame, windows of zstd.
-	// When it is exceeded, the stream with the most memory is ended in order.
+	// When it is exceeded, the stream with the most memory is ended gracefully.
 	StreamMemoryLimitMiB int `mapstructure:"stream_memory_limit_mib"`
 	// WindowMemoryMiB is a bound for the memory of the zstd windows of all streams. If the
 	// default windows would need more, the receiver asks clients of further streams for
@@ -125,7 +125,7 @@ type TimeoutsConfig struct {
 	Header time.Duration `mapstructure:"header"`
 	// Chunk is the time from the first byte of a frame to its last.
 	Chunk time.Duration `mapstructure:"chunk"`
-	// Idle is the time without data after which a stream is ended in order, so
+	// Idle is the time without data after which a stream is ended gracefully, so
 	// that it uses no memory. Its client opens a new one when it has data.
 	Idle time.Duration `mapstructure:"idle"`
 

@@ -238,7 +238,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 	t.Logf("%d points consumed, %d acknowledged", consumed.Load(), acked.Load())
 }
 
-// Streams that reach their maximum age end in order and lose no data.
+// Streams that reach their maximum age end gracefully and lose no data.
 func TestMaxStreamLifetime(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(func(c *Config) { c.MaxStreamLifetime = short }), to)

@@ -96,7 +96,7 @@ type Class uint8
 const (
 	// Other is any other failure.
 	Other Class = iota
-	// Orderly is an end in order that the peer requested.
+	// Orderly is a graceful end that the peer requested.
 	Orderly
 	// Canceled is an end that this side requested.
 	Canceled
