@@ -113,8 +113,8 @@ func (e *example) run(t *testing.T) []shownPart {
 	return parts
 }
 
-// runCompact is run for an example in the compact form, which the generated writer
-// writes.
+// runCompact does the work of run for an example in the compact form. It writes the stream with
+// the generated writer.
 func (e *example) runCompact(t *testing.T, root *schema.Struct) []shownPart {
 	t.Helper()
 	i := slices.IndexFunc(compactRoots(t), func(c *compactRoot) bool { return c.name == root.Name })

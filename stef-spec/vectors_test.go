@@ -230,7 +230,8 @@ func (v *vector) golden(t *testing.T, ext string, made func(stored []byte) []byt
 	return stored
 }
 
-// samePayloads compares streams frame by frame, except for compressed contents.
+// samePayloads reports whether two streams are equal, except for the compressed bytes and their
+// sizes: it compares the decompressed payloads.
 func (v *vector) samePayloads(t *testing.T, root *schema.Struct, a, b []byte) bool {
 	t.Helper()
 	return len(a) > 0 && v.payloads(t, root, a) == v.payloads(t, root, b)

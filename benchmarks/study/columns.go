@@ -20,7 +20,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// shownColumns is the number of columns that a table names. One row has the sum of the others.
+// shownColumns is the number of STEF columns that a table shows, largest first. The last row of the
+// table has the sum of all other columns.
 const shownColumns = 15
 
 // columnSize is the size of a column in a stream.

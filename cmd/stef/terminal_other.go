@@ -7,7 +7,8 @@ package main
 
 import "os"
 
-// terminal reports whether a file is a terminal, or another device than the null device.
+// terminal reports whether a file is a terminal. It also returns true for other character devices,
+// except for the null device.
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {

@@ -166,7 +166,7 @@ shop.stef:8:11: oneof O: a choice cannot be the dictionary struct P in generated
 	require.Contains(t, stderr, plural)
 	const portable = "warning: the reference implementation cannot use"
 	require.Contains(t, stderr, "shop.stef:7:20: "+portable)
-	// A package that needs -package is no such error if the flag is passed.
+	// A schema with package main is accepted if -package passes another name.
 	code, stderr = compileText(t, "shop.stef", "package main\nstruct R root { L []string dict(ALPN) }\n", "-package", "a", "-out", "a")
 	require.Equal(t, 0, code, stderr)
 	require.Contains(t, stderr, portable)

@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// pluralNames warns of fields whose JSON name splits a plural of capitals: VLANs is
-// vla_ns. The rule of the names is part of the specification, so the names must change.
+// pluralNames warns of fields whose name has a plural of an acronym, because the JSON name splits it:
+// VLANs becomes vla_ns. The specification defines JSON names, so only another name of the field helps.
 func pluralNames(path string, s *schema.Schema) (list idl.Diagnostics) {
 	for _, st := range s.Structs {
 		for _, f := range st.Fields {

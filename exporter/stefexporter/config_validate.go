@@ -170,7 +170,7 @@ func (c *Config) validateRouting() error {
 	case c.RoutingKey != RoutingTraceID && c.RoutingKey != RoutingService:
 		return fmt.Errorf("routing_key is %q: set it to traceID or service", string(c.RoutingKey))
 	case len(c.Endpoints) > 0 && c.ClientConfig.Endpoint != "":
-		return errors.New("endpoint and endpoints are both set: with endpoints, remove endpoint")
+		return errors.New("endpoint and endpoints are both set: remove one of them")
 	case c.Fallback.Endpoint != "":
 		return errors.New("otlp_fallback::endpoint is set with routing_key: each backend receives OTLP at its own address; remove otlp_fallback::endpoint")
 	case c.ResolveInterval < 100*time.Millisecond:

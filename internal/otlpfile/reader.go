@@ -38,11 +38,11 @@ func WithMaxPart(n int) ReaderOption { return func(r *Reader) { r.maxPart = n } 
 // own.
 func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = n } }
 
-// WithOtherSignals makes the reader skip JSON messages and parts of other signals, such
-// as in a file that the Collector's file exporter writes for several pipelines.
-// Skipped counts their items. Without this option such a message is an error. With it,
-// a file that has items of other signals only is an error at its end. A part without items does
-// not show its signal: it counts as a part of the same signal as the part before it.
+// WithOtherSignals makes the reader skip the messages of other signals in a file of JSON
+// messages or of parts, such as a file that the Collector's file exporter writes for several
+// pipelines. Skipped counts their items. Without this option such a message is an error. With it,
+// a file that has items of other signals only is an error at its end. The content of a part
+// without items does not show a signal: the reader assumes the signal of the part before it.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
 // WithoutPdata omits pdata from batches in formats Parts and Proto if the given function

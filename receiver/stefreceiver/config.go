@@ -88,9 +88,10 @@ type LimitsConfig struct {
 	MaxDictMiBPerStream int `mapstructure:"max_dict_mib_per_stream"`
 	// MaxStreams bounds the streams of all clients together. 0 sets no bound.
 	MaxStreams int `mapstructure:"max_streams"`
-	// StreamMemoryLimitMiB bounds the memory of all streams between batches, beyond
-	// 3 MiB per stream: dictionaries, the buffers of the last frame, windows of zstd.
-	// When it is exceeded, the stream with the most memory is ended gracefully.
+	// StreamMemoryLimitMiB bounds the memory that all streams together hold between batches:
+	// dictionaries, the buffers of the last frame, windows of zstd. The first 3 MiB of each
+	// stream do not count. When the limit is exceeded, the stream with the most memory is ended
+	// gracefully.
 	StreamMemoryLimitMiB int `mapstructure:"stream_memory_limit_mib"`
 	// WindowMemoryMiB is a bound for the memory of the zstd windows of all streams. If the
 	// default windows would need more, the receiver asks clients of further streams for

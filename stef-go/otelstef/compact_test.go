@@ -219,8 +219,9 @@ func TestCompactReset(t *testing.T) {
 	}
 }
 
-// A reader identifies metrics by their addresses. No dictionary has the initial metric,
-// but its memory is not used again while the reader knows one of its series.
+// A reader finds the series of a metric by the address of the metric. The initial metric is in no
+// dictionary. The reader must keep it in memory while it knows a series of it: otherwise another
+// metric could be allocated at the same address.
 func TestCompactInitialContainer(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics())

@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// logStream returns a stream of one record in each of n frames.
+// logStream returns a stream of n frames with one log record each.
 func logStream(t *testing.T, n int, options ...stef.WriterOption) []byte {
 	t.Helper()
 	var buf bytes.Buffer

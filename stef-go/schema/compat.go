@@ -66,7 +66,7 @@ func fits(root *Struct, w WireSchema) bool {
 }
 
 var (
-	errUnknownFields = errors.New("fields of unknown type follow")
+	errUnknownFields = errors.New("the other schema has fields of unknown type")
 	errCut           = errors.New("fields were cut off")
 )
 

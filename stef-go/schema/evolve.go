@@ -198,9 +198,9 @@ type comparison struct {
 	breaks       int // changes that are not of enums
 }
 
-// renames maps names of the old schema to names of the new one. A name must not become
-// two names, nor two names one: wire schemas count each struct once, and values with
-// the same dictionary share its numbers.
+// renames maps names of the old schema to names of the new one, one to one. Two new names for one
+// old name, or one new name for two old names, would change the stream: a wire schema lists each
+// struct once, and all values with one dictionary share its entries.
 type renames struct{ to, from map[string]string }
 
 // pair reports whether the name old can be renamed to the name new everywhere. If neither

@@ -46,9 +46,10 @@
 // The table has the bytes of the stream, the time to read the plain records and
 // write them again, and the memory of an open stream in use, measured by
 // BenchmarkWindow of the benchmarks. The level is default unless stated. The inputs
-// are two real sets of metrics, sorted: hipstershop in one frame of 449,310 plain
-// bytes, hostandcollector in 1,407 of 1,505,559 together. Without compression they
-// need 12.1 and 40.1 ms, a writer 1,327 and 111 KiB, a reader 639 and 53 KiB:
+// are two real sets of metrics, sorted: hipstershop is one frame of 449,310 plain bytes,
+// hostandcollector is 1,407 frames, together 1,505,559 plain bytes. Without compression the
+// time is 12.1 and 40.1 ms, the memory of a writer 1,327 and 111 KiB, that of a reader 639
+// and 53 KiB:
 //
 //	                   hipstershop                       hostandcollector
 //	                   bytes  ms    writer  reader KiB   bytes    ms    writer  reader KiB

@@ -154,8 +154,9 @@ func (s *ReadStream) begin(r io.Reader) error {
 	return nil
 }
 
-// schemaError returns the error of a wire schema that the reader cannot read. A stream
-// does not name its root, so another root of the package that fits is only a guess.
+// schemaError returns the error of a wire schema that the reader cannot read. If the wire schema
+// fits another root of the package, the error suggests that root. It can only suggest: a stream
+// does not name its root.
 func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 	own := s.tree.Path(0)
 	if other := rootOf(s.roots, own, wire); other != "" {

@@ -258,8 +258,8 @@ func (s *ids) grow(t *trace) {
 	s.used += elements
 }
 
-// put adds an id to a trace in a writer, as add does. If the trace has more than scanned
-// ids, put also adds the id to the index. The trace must not have the id.
+// put adds an id to a trace in a writer, as add does. If the trace then has more ids than the
+// constant scanned, put also adds the id to the index. The trace must not have the id.
 func (s *ids) put(number uint32, id uint64) (position uint32) {
 	t := s.trace(number)
 	position = s.add(t, id)

@@ -92,7 +92,8 @@ func (o *Decisions) At(i int) *Decision {
 // Class classifies a Fault.
 type Class uint8
 
-// The classes. The machine itself creates the last five; of these, only Bystander has an Err.
+// The classes of a Fault. The session machine itself creates faults of the last five classes; of
+// these, only a Bystander fault has an Err.
 const (
 	// Other is any other failure.
 	Other Class = iota

@@ -173,7 +173,8 @@ func (w *Spans) Placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.
 	return err
 }
 
-// placed does the work of Placed for any dst. known says that dst has the keys.
+// placed is Placed for any dst. If known is true, dst already has the keys of found, and placed
+// sets only the values.
 func (w *Spans) placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.SortedPairs, store *intern.PairStore, known bool) error {
 	n, set := src.Len(), found.Set
 	if set == nil {

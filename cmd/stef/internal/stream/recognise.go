@@ -69,9 +69,9 @@ func (roots List) Recognise(src io.Reader) (*Root, io.Reader, error) {
 	return nil, nil, fmt.Errorf("%w: they can be read as %s", ErrRoot, list(left))
 }
 
-// Other returns the root of a stream if exactly one root fits the stream and it is not
-// root. Otherwise it returns nil. It also returns a reader of the whole stream that
-// replaces src. It examines the headers and the first frame.
+// Other returns the root that fits a stream, if only one fits and it differs from the given root.
+// Otherwise it returns nil. It examines the headers and, if they do not decide, the first frame.
+// The returned reader reads the whole stream: use it instead of src.
 func (roots List) Other(src io.Reader, root *Root) (*Root, io.Reader) {
 	p := prefix{src: bufio.NewReaderSize(src, 64<<10), roots: roots}
 	zstd := p.headers()
