@@ -227,7 +227,7 @@ func (p *plan) printChoice(pr *printer, n string, f *field) {
 	pr.P("if v == nil || v.typ != %s {\nreturn %s\n}\nreturn %s\n}", f.bit, otherwise, result)
 	if f.class == classNode {
 		pr.P("")
-		pr.P("// Set%s sets the choice to %s, as SetType does, and returns its value.", f.name, f.name)
+		pr.P("// Set%s sets the choice to %s and returns its value, which keeps its content if %s is chosen already.", f.name, f.name, f.name)
 		pr.P("func (v *%s) Set%s() %s {\nv.SetType(%s)\nreturn %s\n}", n, f.name, getterType(f.t), f.bit, view(f.t, "&"+slot(f, "v")))
 		return
 	}

@@ -246,7 +246,7 @@ func (p *plan) printSetter(pr *printer, s *schema.Struct, f *field) {
 func (p *plan) printAdder(pr *printer, s *schema.Struct, f *field) {
 	pr.P("")
 	pr.P("// Add%s makes %s present, with the initial value if it was absent, and", f.name, f.name)
-	pr.P("// returns it.")
+	pr.P("// returns it. A present value keeps its content.")
 	pr.P("func (s *%s) Add%s() %s {", s.Name, f.name, getterType(f.t))
 	pr.P("if s.present&(%s) == 0 {", f.present)
 	pr.P("s.node.Mark(%s)", f.bit)

@@ -224,7 +224,7 @@ func (v *AnyValue) Array() *list.Of[AnyValue] {
 	return (*list.Of[AnyValue])(&v.box.array)
 }
 
-// SetArray sets the choice to Array, as SetType does, and returns its value.
+// SetArray sets the choice to Array and returns its value, which keeps its content if Array is chosen already.
 func (v *AnyValue) SetArray() *list.Of[AnyValue] {
 	v.SetType(AnyValueTypeArray)
 	return (*list.Of[AnyValue])(&v.box.array)
@@ -239,7 +239,7 @@ func (v *AnyValue) KVList() *KeyValueList {
 	return &v.box.kvList
 }
 
-// SetKVList sets the choice to KVList, as SetType does, and returns its value.
+// SetKVList sets the choice to KVList and returns its value, which keeps its content if KVList is chosen already.
 func (v *AnyValue) SetKVList() *KeyValueList {
 	v.SetType(AnyValueTypeKVList)
 	return &v.box.kvList

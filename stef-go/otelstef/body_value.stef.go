@@ -224,7 +224,7 @@ func (v *BodyValue) Array() *list.Of[BodyValue] {
 	return (*list.Of[BodyValue])(&v.box.array)
 }
 
-// SetArray sets the choice to Array, as SetType does, and returns its value.
+// SetArray sets the choice to Array and returns its value, which keeps its content if Array is chosen already.
 func (v *BodyValue) SetArray() *list.Of[BodyValue] {
 	v.SetType(BodyValueTypeArray)
 	return (*list.Of[BodyValue])(&v.box.array)
@@ -239,7 +239,7 @@ func (v *BodyValue) Map() *BodyMap {
 	return &v.box.mapField
 }
 
-// SetMap sets the choice to Map, as SetType does, and returns its value.
+// SetMap sets the choice to Map and returns its value, which keeps its content if Map is chosen already.
 func (v *BodyValue) SetMap() *BodyMap {
 	v.SetType(BodyValueTypeMap)
 	return &v.box.mapField

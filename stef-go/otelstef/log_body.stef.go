@@ -139,7 +139,7 @@ func (v *LogBody) Value() *BodyValue {
 	return &v.box.value
 }
 
-// SetValue sets the choice to Value, as SetType does, and returns its value.
+// SetValue sets the choice to Value and returns its value, which keeps its content if Value is chosen already.
 func (v *LogBody) SetValue() *BodyValue {
 	v.SetType(LogBodyTypeValue)
 	return &v.box.value
@@ -154,7 +154,7 @@ func (v *LogBody) Template() *BodyTemplate {
 	return &v.box.template
 }
 
-// SetTemplate sets the choice to Template, as SetType does, and returns its value.
+// SetTemplate sets the choice to Template and returns its value, which keeps its content if Template is chosen already.
 func (v *LogBody) SetTemplate() *BodyTemplate {
 	v.SetType(LogBodyTypeTemplate)
 	return &v.box.template

@@ -168,7 +168,7 @@ func (v *PointValue) Histogram() *HistogramValue {
 	return &v.box.histogram
 }
 
-// SetHistogram sets the choice to Histogram, as SetType does, and returns its value.
+// SetHistogram sets the choice to Histogram and returns its value, which keeps its content if Histogram is chosen already.
 func (v *PointValue) SetHistogram() *HistogramValue {
 	v.SetType(PointValueTypeHistogram)
 	return &v.box.histogram
@@ -183,7 +183,7 @@ func (v *PointValue) ExpHistogram() *ExpHistogramValue {
 	return &v.box.expHistogram
 }
 
-// SetExpHistogram sets the choice to ExpHistogram, as SetType does, and returns its value.
+// SetExpHistogram sets the choice to ExpHistogram and returns its value, which keeps its content if ExpHistogram is chosen already.
 func (v *PointValue) SetExpHistogram() *ExpHistogramValue {
 	v.SetType(PointValueTypeExpHistogram)
 	return &v.box.expHistogram
@@ -198,7 +198,7 @@ func (v *PointValue) Summary() *SummaryValue {
 	return &v.box.summary
 }
 
-// SetSummary sets the choice to Summary, as SetType does, and returns its value.
+// SetSummary sets the choice to Summary and returns its value, which keeps its content if Summary is chosen already.
 func (v *PointValue) SetSummary() *SummaryValue {
 	v.SetType(PointValueTypeSummary)
 	return &v.box.summary

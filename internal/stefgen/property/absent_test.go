@@ -75,3 +75,25 @@ func values(rec *optionals.Record) [4]any {
 	shared := rec.Shared()
 	return [4]any{rec.Inner().B(), rec.Inner().Deeper().C(), shared.N(), shared.Inner().Y()}
 }
+
+// TestPresentKeepsContent: making a value present, or choosing it, again keeps its content, as the
+// comments of the methods say. Reset empties it.
+func TestPresentKeepsContent(t *testing.T) {
+	rec := optionals.NewRecord()
+	for i := range 3 {
+		rec.AddNumbers().Append(uint64(i))
+		require.Equal(t, i+1, rec.Numbers().Len())
+	}
+	rec.AddNumbers().Reset()
+	require.True(t, rec.HasNumbers())
+	require.Zero(t, rec.Numbers().Len())
+	rec.AddInner().SetB("b")
+	require.Equal(t, "b", rec.AddInner().B())
+	rec.AddInner().Reset()
+	require.False(t, rec.Inner().HasB())
+	choice := optionals.NewChoice()
+	choice.SetInner().SetB("b")
+	require.Equal(t, "b", choice.SetInner().B())
+	choice.SetInner().Reset()
+	require.False(t, choice.Inner().HasB())
+}

@@ -437,7 +437,7 @@ func (v *Any) Point() *Point {
 	return &v.box.point
 }
 
-// SetPoint sets the choice to Point, as SetType does, and returns its value.
+// SetPoint sets the choice to Point and returns its value, which keeps its content if Point is chosen already.
 func (v *Any) SetPoint() *Point {
 	v.SetType(AnyTypePoint)
 	return &v.box.point
@@ -452,7 +452,7 @@ func (v *Any) Nested() *Seven {
 	return &v.box.nested
 }
 
-// SetNested sets the choice to Nested, as SetType does, and returns its value.
+// SetNested sets the choice to Nested and returns its value, which keeps its content if Nested is chosen already.
 func (v *Any) SetNested() *Seven {
 	v.SetType(AnyTypeNested)
 	return &v.box.nested
@@ -467,7 +467,7 @@ func (v *Any) Tags() *Tags {
 	return &v.box.tags
 }
 
-// SetTags sets the choice to Tags, as SetType does, and returns its value.
+// SetTags sets the choice to Tags and returns its value, which keeps its content if Tags is chosen already.
 func (v *Any) SetTags() *Tags {
 	v.SetType(AnyTypeTags)
 	return &v.box.tags
@@ -482,7 +482,7 @@ func (v *Any) Points() *list.Of[Point] {
 	return (*list.Of[Point])(&v.box.points)
 }
 
-// SetPoints sets the choice to Points, as SetType does, and returns its value.
+// SetPoints sets the choice to Points and returns its value, which keeps its content if Points is chosen already.
 func (v *Any) SetPoints() *list.Of[Point] {
 	v.SetType(AnyTypePoints)
 	return (*list.Of[Point])(&v.box.points)
@@ -497,7 +497,7 @@ func (v *Any) Longs() *list.Values[int64] {
 	return (*list.Values[int64])(&v.box.longs)
 }
 
-// SetLongs sets the choice to Longs, as SetType does, and returns its value.
+// SetLongs sets the choice to Longs and returns its value, which keeps its content if Longs is chosen already.
 func (v *Any) SetLongs() *list.Values[int64] {
 	v.SetType(AnyTypeLongs)
 	return (*list.Values[int64])(&v.box.longs)
@@ -512,7 +512,7 @@ func (v *Any) Doubles() *list.Floats {
 	return (*list.Floats)(&v.box.doubles)
 }
 
-// SetDoubles sets the choice to Doubles, as SetType does, and returns its value.
+// SetDoubles sets the choice to Doubles and returns its value, which keeps its content if Doubles is chosen already.
 func (v *Any) SetDoubles() *list.Floats {
 	v.SetType(AnyTypeDoubles)
 	return (*list.Floats)(&v.box.doubles)
@@ -527,7 +527,7 @@ func (v *Any) Raws() *list.Bytes {
 	return (*list.Bytes)(&v.box.raws)
 }
 
-// SetRaws sets the choice to Raws, as SetType does, and returns its value.
+// SetRaws sets the choice to Raws and returns its value, which keeps its content if Raws is chosen already.
 func (v *Any) SetRaws() *list.Bytes {
 	v.SetType(AnyTypeRaws)
 	return (*list.Bytes)(&v.box.raws)
@@ -542,7 +542,7 @@ func (v *Any) Ones() *list.Of[One] {
 	return (*list.Of[One])(&v.box.ones)
 }
 
-// SetOnes sets the choice to Ones, as SetType does, and returns its value.
+// SetOnes sets the choice to Ones and returns its value, which keeps its content if Ones is chosen already.
 func (v *Any) SetOnes() *list.Of[One] {
 	v.SetType(AnyTypeOnes)
 	return (*list.Of[One])(&v.box.ones)
@@ -557,7 +557,7 @@ func (v *Any) TagLists() *list.Of[Tags] {
 	return (*list.Of[Tags])(&v.box.tagLists)
 }
 
-// SetTagLists sets the choice to TagLists, as SetType does, and returns its value.
+// SetTagLists sets the choice to TagLists and returns its value, which keeps its content if TagLists is chosen already.
 func (v *Any) SetTagLists() *list.Of[Tags] {
 	v.SetType(AnyTypeTagLists)
 	return (*list.Of[Tags])(&v.box.tagLists)

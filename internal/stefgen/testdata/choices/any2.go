@@ -185,7 +185,7 @@ func (v *Any2) Point() *Point {
 	return &v.box.point
 }
 
-// SetPoint sets the choice to Point, as SetType does, and returns its value.
+// SetPoint sets the choice to Point and returns its value, which keeps its content if Point is chosen already.
 func (v *Any2) SetPoint() *Point {
 	v.SetType(Any2TypePoint)
 	return &v.box.point

@@ -140,7 +140,7 @@ func (v *Boxed) B() *Point {
 	return &v.box.b
 }
 
-// SetB sets the choice to B, as SetType does, and returns its value.
+// SetB sets the choice to B and returns its value, which keeps its content if B is chosen already.
 func (v *Boxed) SetB() *Point {
 	v.SetType(BoxedTypeB)
 	return &v.box.b
@@ -155,7 +155,7 @@ func (v *Boxed) C() *list.Values[uint64] {
 	return (*list.Values[uint64])(&v.box.c)
 }
 
-// SetC sets the choice to C, as SetType does, and returns its value.
+// SetC sets the choice to C and returns its value, which keeps its content if C is chosen already.
 func (v *Boxed) SetC() *list.Values[uint64] {
 	v.SetType(BoxedTypeC)
 	return (*list.Values[uint64])(&v.box.c)

@@ -252,7 +252,7 @@ func (v *Seven) G() *Point {
 	return &v.box.g
 }
 
-// SetG sets the choice to G, as SetType does, and returns its value.
+// SetG sets the choice to G and returns its value, which keeps its content if G is chosen already.
 func (v *Seven) SetG() *Point {
 	v.SetType(SevenTypeG)
 	return &v.box.g

@@ -146,7 +146,7 @@ func (v *Three) C() *Point {
 	return &v.box.c
 }
 
-// SetC sets the choice to C, as SetType does, and returns its value.
+// SetC sets the choice to C and returns its value, which keeps its content if C is chosen already.
 func (v *Three) SetC() *Point {
 	v.SetType(ThreeTypeC)
 	return &v.box.c

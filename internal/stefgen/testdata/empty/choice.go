@@ -107,7 +107,7 @@ func (v *Choice) Empty() *Empty {
 	return &v.box.empty
 }
 
-// SetEmpty sets the choice to Empty, as SetType does, and returns its value.
+// SetEmpty sets the choice to Empty and returns its value, which keeps its content if Empty is chosen already.
 func (v *Choice) SetEmpty() *Empty {
 	v.SetType(ChoiceTypeEmpty)
 	return &v.box.empty
@@ -122,7 +122,7 @@ func (v *Choice) Nothing() *Nothing {
 	return &v.box.nothing
 }
 
-// SetNothing sets the choice to Nothing, as SetType does, and returns its value.
+// SetNothing sets the choice to Nothing and returns its value, which keeps its content if Nothing is chosen already.
 func (v *Choice) SetNothing() *Nothing {
 	v.SetType(ChoiceTypeNothing)
 	return &v.box.nothing

@@ -60,7 +60,7 @@ func (s *Record) Maybe() *Empty { return &s.maybe }
 func (s *Record) HasMaybe() bool { return s.present&(1<<0) != 0 }
 
 // AddMaybe makes Maybe present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddMaybe() *Empty {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(RecordFieldMaybe)
@@ -92,7 +92,7 @@ func (s *Record) MaybeNothing() *Nothing { return &s.maybeNothing }
 func (s *Record) HasMaybeNothing() bool { return s.present&(1<<1) != 0 }
 
 // AddMaybeNothing makes MaybeNothing present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddMaybeNothing() *Nothing {
 	if s.present&(1<<1) == 0 {
 		s.node.Mark(RecordFieldMaybeNothing)

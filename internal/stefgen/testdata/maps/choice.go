@@ -157,7 +157,7 @@ func (v *Choice) P() *Point {
 	return &v.box.p
 }
 
-// SetP sets the choice to P, as SetType does, and returns its value.
+// SetP sets the choice to P and returns its value, which keeps its content if P is chosen already.
 func (v *Choice) SetP() *Point {
 	v.SetType(ChoiceTypeP)
 	return &v.box.p
@@ -172,7 +172,7 @@ func (v *Choice) M() *Ints {
 	return &v.box.m
 }
 
-// SetM sets the choice to M, as SetType does, and returns its value.
+// SetM sets the choice to M and returns its value, which keeps its content if M is chosen already.
 func (v *Choice) SetM() *Ints {
 	v.SetType(ChoiceTypeM)
 	return &v.box.m

@@ -154,7 +154,7 @@ func (v *Bits) Size() *list.Values[uint64] {
 	return (*list.Values[uint64])(&v.box.sizeField)
 }
 
-// SetSize sets the choice to Size, as SetType does, and returns its value.
+// SetSize sets the choice to Size and returns its value, which keeps its content if Size is chosen already.
 func (v *Bits) SetSize() *list.Values[uint64] {
 	v.SetType(BitsTypeSize)
 	return (*list.Values[uint64])(&v.box.sizeField)

@@ -195,7 +195,7 @@ func (v *Dict) Num() *Head {
 	return &v.box.numField
 }
 
-// SetNum sets the choice to Num, as SetType does, and returns its value.
+// SetNum sets the choice to Num and returns its value, which keeps its content if Num is chosen already.
 func (v *Dict) SetNum() *Head {
 	v.SetType(DictTypeNum)
 	return &v.box.numField

@@ -421,7 +421,7 @@ func (s *Record) Record() *Inner { return &s.record }
 func (s *Record) HasRecord() bool { return s.present&(1<<3) != 0 }
 
 // AddRecord makes Record present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddRecord() *Inner {
 	if s.present&(1<<3) == 0 {
 		s.node.Mark(RecordFieldRecord)

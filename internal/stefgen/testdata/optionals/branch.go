@@ -119,7 +119,7 @@ func (v *Branch) Tree() *Tree {
 	return &v.box.tree
 }
 
-// SetTree sets the choice to Tree, as SetType does, and returns its value.
+// SetTree sets the choice to Tree and returns its value, which keeps its content if Tree is chosen already.
 func (v *Branch) SetTree() *Tree {
 	v.SetType(BranchTypeTree)
 	return &v.box.tree

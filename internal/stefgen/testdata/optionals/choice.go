@@ -147,7 +147,7 @@ func (v *Choice) Inner() *Inner {
 	return &v.box.inner
 }
 
-// SetInner sets the choice to Inner, as SetType does, and returns its value.
+// SetInner sets the choice to Inner and returns its value, which keeps its content if Inner is chosen already.
 func (v *Choice) SetInner() *Inner {
 	v.SetType(ChoiceTypeInner)
 	return &v.box.inner

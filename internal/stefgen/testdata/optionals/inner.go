@@ -104,7 +104,7 @@ func (s *Inner) Deeper() *Deeper {
 func (s *Inner) HasDeeper() bool { return s != nil && s.present&(1<<1) != 0 }
 
 // AddDeeper makes Deeper present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Inner) AddDeeper() *Deeper {
 	if s.present&(1<<1) == 0 {
 		s.node.Mark(InnerFieldDeeper)

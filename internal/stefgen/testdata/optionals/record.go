@@ -70,7 +70,7 @@ func (s *Record) Inner() *Inner { return s.inner }
 func (s *Record) HasInner() bool { return s.present&(1<<0) != 0 }
 
 // AddInner makes Inner present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddInner() *Inner {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(RecordFieldInner)
@@ -106,7 +106,7 @@ func (s *Record) Choice() *Choice { return &s.choice }
 func (s *Record) HasChoice() bool { return s.present&(1<<1) != 0 }
 
 // AddChoice makes Choice present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddChoice() *Choice {
 	if s.present&(1<<1) == 0 {
 		s.node.Mark(RecordFieldChoice)
@@ -139,7 +139,7 @@ func (s *Record) Tags() *Tags { return s.tags }
 func (s *Record) HasTags() bool { return s.present&(1<<2) != 0 }
 
 // AddTags makes Tags present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddTags() *Tags {
 	if s.present&(1<<2) == 0 {
 		s.node.Mark(RecordFieldTags)
@@ -175,7 +175,7 @@ func (s *Record) Inners() *list.Of[Inner] { return (*list.Of[Inner])(&s.inners) 
 func (s *Record) HasInners() bool { return s.present&(1<<3) != 0 }
 
 // AddInners makes Inners present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddInners() *list.Of[Inner] {
 	if s.present&(1<<3) == 0 {
 		s.node.Mark(RecordFieldInners)
@@ -207,7 +207,7 @@ func (s *Record) Numbers() *list.Values[uint64] { return (*list.Values[uint64])(
 func (s *Record) HasNumbers() bool { return s.present&(1<<4) != 0 }
 
 // AddNumbers makes Numbers present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddNumbers() *list.Values[uint64] {
 	if s.present&(1<<4) == 0 {
 		s.node.Mark(RecordFieldNumbers)
@@ -239,7 +239,7 @@ func (s *Record) Choices() *list.Of[Choice] { return (*list.Of[Choice])(&s.choic
 func (s *Record) HasChoices() bool { return s.present&(1<<5) != 0 }
 
 // AddChoices makes Choices present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddChoices() *list.Of[Choice] {
 	if s.present&(1<<5) == 0 {
 		s.node.Mark(RecordFieldChoices)
@@ -271,7 +271,7 @@ func (s *Record) TagLists() *list.Of[Tags] { return (*list.Of[Tags])(&s.tagLists
 func (s *Record) HasTagLists() bool { return s.present&(1<<6) != 0 }
 
 // AddTagLists makes TagLists present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddTagLists() *list.Of[Tags] {
 	if s.present&(1<<6) == 0 {
 		s.node.Mark(RecordFieldTagLists)
@@ -304,7 +304,7 @@ func (s *Record) Chain() *Chain { return s.chain }
 func (s *Record) HasChain() bool { return s.present&(1<<7) != 0 }
 
 // AddChain makes Chain present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddChain() *Chain {
 	if s.present&(1<<7) == 0 {
 		s.node.Mark(RecordFieldChain)
@@ -391,7 +391,7 @@ func (s *Record) Tree() *Tree { return s.tree }
 func (s *Record) HasTree() bool { return s.present&(1<<9) != 0 }
 
 // AddTree makes Tree present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddTree() *Tree {
 	if s.present&(1<<9) == 0 {
 		s.node.Mark(RecordFieldTree)
@@ -428,7 +428,7 @@ func (s *Record) Forest() *list.Of[Tree] { return (*list.Of[Tree])(s.forest) }
 func (s *Record) HasForest() bool { return s.present&(1<<10) != 0 }
 
 // AddForest makes Forest present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddForest() *list.Of[Tree] {
 	if s.present&(1<<10) == 0 {
 		s.node.Mark(RecordFieldForest)

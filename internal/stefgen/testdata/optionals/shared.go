@@ -120,7 +120,7 @@ func (s *Shared) M() *Tags { return s.m }
 func (s *Shared) HasM() bool { return s.present&(1<<2) != 0 }
 
 // AddM makes M present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Shared) AddM() *Tags {
 	if s.present&(1<<2) == 0 {
 		s.node.Mark(SharedFieldM)
@@ -156,7 +156,7 @@ func (s *Shared) Inner() *Inner2 { return &s.inner }
 func (s *Shared) HasInner() bool { return s.present&(1<<3) != 0 }
 
 // AddInner makes Inner present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Shared) AddInner() *Inner2 {
 	if s.present&(1<<3) == 0 {
 		s.node.Mark(SharedFieldInner)
@@ -188,7 +188,7 @@ func (s *Shared) L() *list.Values[uint64] { return (*list.Values[uint64])(&s.l) 
 func (s *Shared) HasL() bool { return s.present&(1<<4) != 0 }
 
 // AddL makes L present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Shared) AddL() *list.Values[uint64] {
 	if s.present&(1<<4) == 0 {
 		s.node.Mark(SharedFieldL)

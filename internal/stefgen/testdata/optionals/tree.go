@@ -92,7 +92,7 @@ func (s *Tree) Left() *Tree {
 func (s *Tree) HasLeft() bool { return s != nil && s.present&(1<<1) != 0 }
 
 // AddLeft makes Left present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Tree) AddLeft() *Tree {
 	if s.present&(1<<1) == 0 {
 		s.node.Mark(TreeFieldLeft)
@@ -134,7 +134,7 @@ func (s *Tree) Kids() *list.Of[Tree] {
 func (s *Tree) HasKids() bool { return s != nil && s.present&(1<<2) != 0 }
 
 // AddKids makes Kids present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Tree) AddKids() *list.Of[Tree] {
 	if s.present&(1<<2) == 0 {
 		s.node.Mark(TreeFieldKids)
@@ -176,7 +176,7 @@ func (s *Tree) Branch() *Branch {
 func (s *Tree) HasBranch() bool { return s != nil && s.present&(1<<3) != 0 }
 
 // AddBranch makes Branch present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Tree) AddBranch() *Branch {
 	if s.present&(1<<3) == 0 {
 		s.node.Mark(TreeFieldBranch)
@@ -218,7 +218,7 @@ func (s *Tree) ByName() *TreeMap {
 func (s *Tree) HasByName() bool { return s != nil && s.present&(1<<4) != 0 }
 
 // AddByName makes ByName present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Tree) AddByName() *TreeMap {
 	if s.present&(1<<4) == 0 {
 		s.node.Mark(TreeFieldByName)

@@ -63,7 +63,7 @@ func (s *Chain) Next() *Chain {
 func (s *Chain) HasNext() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // AddNext makes Next present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Chain) AddNext() *Chain {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(ChainFieldNext)

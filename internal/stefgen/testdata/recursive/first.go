@@ -63,7 +63,7 @@ func (s *First) Second() *Second {
 func (s *First) HasSecond() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // AddSecond makes Second present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *First) AddSecond() *Second {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(FirstFieldSecond)

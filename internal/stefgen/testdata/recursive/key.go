@@ -122,7 +122,7 @@ func (v *Key) Inner() *Key {
 	return &v.box.inner
 }
 
-// SetInner sets the choice to Inner, as SetType does, and returns its value.
+// SetInner sets the choice to Inner and returns its value, which keeps its content if Inner is chosen already.
 func (v *Key) SetInner() *Key {
 	v.SetType(KeyTypeInner)
 	return &v.box.inner

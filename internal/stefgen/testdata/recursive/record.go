@@ -116,7 +116,7 @@ func (s *Record) Parent() *Record {
 func (s *Record) HasParent() bool { return s != nil && s.present&(1<<0) != 0 }
 
 // AddParent makes Parent present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddParent() *Record {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(RecordFieldParent)

@@ -139,7 +139,7 @@ func (v *Value) Object() *Object {
 	return &v.box.object
 }
 
-// SetObject sets the choice to Object, as SetType does, and returns its value.
+// SetObject sets the choice to Object and returns its value, which keeps its content if Object is chosen already.
 func (v *Value) SetObject() *Object {
 	v.SetType(ValueTypeObject)
 	return &v.box.object
@@ -154,7 +154,7 @@ func (v *Value) List() *list.Of[Value] {
 	return (*list.Of[Value])(&v.box.list)
 }
 
-// SetList sets the choice to List, as SetType does, and returns its value.
+// SetList sets the choice to List and returns its value, which keeps its content if List is chosen already.
 func (v *Value) SetList() *list.Of[Value] {
 	v.SetType(ValueTypeList)
 	return (*list.Of[Value])(&v.box.list)
@@ -235,7 +235,7 @@ func (v *Value) Self() *Box {
 	return &v.box.self
 }
 
-// SetSelf sets the choice to Self, as SetType does, and returns its value.
+// SetSelf sets the choice to Self and returns its value, which keeps its content if Self is chosen already.
 func (v *Value) SetSelf() *Box {
 	v.SetType(ValueTypeSelf)
 	return &v.box.self

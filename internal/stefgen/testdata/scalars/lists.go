@@ -85,7 +85,7 @@ func (s *Lists) MaybeFlags() *list.Values[bool] { return (*list.Values[bool])(&s
 func (s *Lists) HasMaybeFlags() bool { return s.present&(1<<0) != 0 }
 
 // AddMaybeFlags makes MaybeFlags present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Lists) AddMaybeFlags() *list.Values[bool] {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(ListsFieldMaybeFlags)
@@ -117,7 +117,7 @@ func (s *Lists) MaybeWords() *list.Values[string] { return (*list.Values[string]
 func (s *Lists) HasMaybeWords() bool { return s.present&(1<<1) != 0 }
 
 // AddMaybeWords makes MaybeWords present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Lists) AddMaybeWords() *list.Values[string] {
 	if s.present&(1<<1) == 0 {
 		s.node.Mark(ListsFieldMaybeWords)
@@ -149,7 +149,7 @@ func (s *Lists) MaybeBlobs() *list.Bytes { return (*list.Bytes)(&s.maybeBlobs) }
 func (s *Lists) HasMaybeBlobs() bool { return s.present&(1<<2) != 0 }
 
 // AddMaybeBlobs makes MaybeBlobs present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Lists) AddMaybeBlobs() *list.Bytes {
 	if s.present&(1<<2) == 0 {
 		s.node.Mark(ListsFieldMaybeBlobs)
@@ -181,7 +181,7 @@ func (s *Lists) MaybeRatios() *list.Floats { return (*list.Floats)(&s.maybeRatio
 func (s *Lists) HasMaybeRatios() bool { return s.present&(1<<3) != 0 }
 
 // AddMaybeRatios makes MaybeRatios present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Lists) AddMaybeRatios() *list.Floats {
 	if s.present&(1<<3) == 0 {
 		s.node.Mark(ListsFieldMaybeRatios)

@@ -157,7 +157,7 @@ func (v *Choice) Holder() *Holder {
 	return &v.box.holder
 }
 
-// SetHolder sets the choice to Holder, as SetType does, and returns its value.
+// SetHolder sets the choice to Holder and returns its value, which keeps its content if Holder is chosen already.
 func (v *Choice) SetHolder() *Holder {
 	v.SetType(ChoiceTypeHolder)
 	return &v.box.holder
@@ -172,7 +172,7 @@ func (v *Choice) Holders() *list.Of[Holder] {
 	return (*list.Of[Holder])(&v.box.holders)
 }
 
-// SetHolders sets the choice to Holders, as SetType does, and returns its value.
+// SetHolders sets the choice to Holders and returns its value, which keeps its content if Holders is chosen already.
 func (v *Choice) SetHolders() *list.Of[Holder] {
 	v.SetType(ChoiceTypeHolders)
 	return (*list.Of[Holder])(&v.box.holders)
@@ -187,7 +187,7 @@ func (v *Choice) Tags() *Tags {
 	return &v.box.tags
 }
 
-// SetTags sets the choice to Tags, as SetType does, and returns its value.
+// SetTags sets the choice to Tags and returns its value, which keeps its content if Tags is chosen already.
 func (v *Choice) SetTags() *Tags {
 	v.SetType(ChoiceTypeTags)
 	return &v.box.tags
@@ -202,7 +202,7 @@ func (v *Choice) Lists() *Lists {
 	return &v.box.lists
 }
 
-// SetLists sets the choice to Lists, as SetType does, and returns its value.
+// SetLists sets the choice to Lists and returns its value, which keeps its content if Lists is chosen already.
 func (v *Choice) SetLists() *Lists {
 	v.SetType(ChoiceTypeLists)
 	return &v.box.lists

@@ -210,7 +210,7 @@ func (s *Record) Holder() *Holder { return &s.holder }
 func (s *Record) HasHolder() bool { return s.present&(1<<1) != 0 }
 
 // AddHolder makes Holder present, with the initial value if it was absent, and
-// returns it.
+// returns it. A present value keeps its content.
 func (s *Record) AddHolder() *Holder {
 	if s.present&(1<<1) == 0 {
 		s.node.Mark(RecordFieldHolder)
