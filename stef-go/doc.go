@@ -123,8 +123,9 @@
 //
 //   - Iterate over a stream with Next until it returns false, then call Err. It returns
 //     nil at a clean end. Records that Next returned before an error are those that were
-//     written, unless bytes without a checksum were changed. The headers of streams and
-//     frames never have one, the rest of a frame has one with WithChecksums. The end is
+//     written, unless bytes without a checksum were changed, or the reader is of another
+//     root or schema: a stream does not name them. The headers of streams and frames
+//     never have a checksum, the rest of a frame has one with WithChecksums. The end is
 //     final: Next does not check again whether a file has grown (package rotate finds
 //     the end of a file that is being written). bufio.Scanner and arrow-go's
 //     array.RecordReader work like this. parquet-go fills a slice and returns io.EOF

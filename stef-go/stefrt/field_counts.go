@@ -19,6 +19,7 @@ type FieldCounts struct {
 	next  int
 	known map[string]int
 	own   schema.WireSchema // the assigned counts, in wire order
+	older bool              // a type has fewer fields than the reader knows
 	err   error
 }
 
@@ -54,6 +55,7 @@ func (c *FieldCounts) of(typ string, own int) int {
 		c.known = make(map[string]int)
 	}
 	c.known[typ] = n
+	c.older = c.older || n < own
 	c.own = append(c.own, n)
 	return n
 }
@@ -78,16 +80,25 @@ func maskOf(n int) uint64 {
 	return 1<<n - 1
 }
 
-// rootOf returns the name of another root that wire fits, or "". roots returns the schema of
-// the package if it has several roots, or is nil.
+// rootOf returns the name of another root that wire fits, the first of them, or "".
 func rootOf(roots func() *schema.Schema, own string, wire schema.WireSchema) string {
-	if roots == nil {
-		return ""
-	}
-	for _, root := range roots().Roots() {
-		if _, no := schema.Keep(root, wire); no == nil && root.Name != own {
-			return root.Name
-		}
+	if others := rootsOf(roots, own, wire); len(others) > 0 {
+		return others[0]
 	}
 	return ""
+}
+
+// rootsOf returns the names of all other roots that wire fits. roots returns the schema of
+// the package if it has several roots, or is nil.
+func rootsOf(roots func() *schema.Schema, own string, wire schema.WireSchema) []string {
+	if roots == nil {
+		return nil
+	}
+	var others []string
+	for _, root := range roots().Roots() {
+		if _, no := schema.Keep(root, wire); no == nil && root.Name != own {
+			others = append(others, root.Name)
+		}
+	}
+	return others
 }

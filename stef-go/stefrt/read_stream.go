@@ -33,7 +33,8 @@ type ReadStream struct {
 	tables []interface{ Spare() int }
 	wire   schema.WireSchema
 	flags  stef.FrameFlags
-	ended  bool // beside flags, so that both take one word
+	ended  bool // beside flags, so that all three take one word
+	older  bool // the stream has fewer fields than the reader
 
 	limits stef.Limits
 	// zstdDicts are the dictionaries that streams may refer to.
@@ -135,7 +136,7 @@ func (s *ReadStream) begin(r io.Reader) error {
 			s.err = s.frame.Error(s.schemaError(err, wire))
 			return s.err
 		}
-		s.dicts, s.wire = b.all, wire
+		s.dicts, s.wire, s.older = b.all, wire, b.Fields.older
 		s.tables = make([]interface{ Spare() int }, 0, len(b.all))
 		for _, d := range s.dicts {
 			if t, ok := d.(interface{ Spare() int }); ok {
@@ -430,11 +431,9 @@ func (s *ReadStream) endFrame() bool {
 // means none).
 func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	s.ended, s.left = true, 0
-	// A reader that assumes a wrong schema finds damage, mostly in the first frame.
-	if s.frame.Header().Schema == nil && s.frame.Frame() == 1 && errors.Is(err, stef.ErrCorrupt) {
-		err = fmt.Errorf("%w; the stream announces no schema, so the reader assumes %v of %s: if its records are those of another root, "+
-			"use the reader of that root; if the writer had an older schema, pass its numbers (stefc -numbers OLD.stef) to stefc -base and generate the reader again; if it had a newer schema, generate the reader from that schema",
-			err, s.wire, s.tree.Path(0))
+	// A reader that assumes a wrong root or schema finds damage, mostly in the first frame.
+	if s.frame.Frame() == 1 && errors.Is(err, stef.ErrCorrupt) {
+		err = s.explain(err)
 	}
 	err = s.frame.Error(err)
 	var at *stef.FormatError
@@ -444,6 +443,26 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 	s.err = err
 	s.frame.Close()
 	return false
+}
+
+// explain adds to an error that the stream may have another root or schema than the reader
+// assumes.
+func (s *ReadStream) explain(err error) error {
+	own := s.tree.Path(0)
+	if s.frame.Header().Schema == nil {
+		return fmt.Errorf("%w; the stream announces no schema, so the reader assumes %v of %s: if its records are those of another root, "+
+			"use the reader of that root; if the writer had an older schema, pass its numbers (stefc -numbers OLD.stef) to stefc -base and generate the reader again; if it had a newer schema, generate the reader from that schema",
+			err, s.wire, own)
+	}
+	others := rootsOf(s.roots, own, s.wire)
+	if len(others) == 1 {
+		return fmt.Errorf("%w; or the records are not those of %s but those of %s, which the schema of the stream fits, too: then read them with %sReader",
+			err, own, others[0], others[0])
+	}
+	if s.older || len(others) > 0 {
+		return fmt.Errorf("%w; or the records are not those of %s, but those of another root; a stream does not name its root", err, own)
+	}
+	return err
 }
 
 // faultError returns the error for a fault that a reader of a column latched.

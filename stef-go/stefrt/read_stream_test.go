@@ -259,6 +259,25 @@ func TestReadAssumedSchema(t *testing.T) {
 	f(slices.Concat(header, bad), false)
 }
 
+// TestReadOtherRoot: a schema header that fits the root of the reader may be that of another
+// root, if the reader has more fields. The error says so, and names the only root that fits.
+func TestReadOtherRoot(t *testing.T) {
+	const hint = "; or the records are not those of Plain"
+	f := func(want string, wire ...byte) {
+		t.Helper()
+		b := slices.Concat([]byte("STEF\x02\x00\x00\x00"), []byte{byte(len(wire) + 3), byte(len(wire) + 1), byte(len(wire))}, wire, []byte{0})
+		r, err := scalars.NewPlainReader(bytes.NewReader(append(b, 0, 2, 1, 0)))
+		require.NoError(t, err)
+		require.False(t, r.Next())
+		require.ErrorIs(t, r.Err(), stef.ErrCorrupt)
+		_, after, _ := strings.Cut(r.Err().Error(), hint)
+		require.Equal(t, want, after, r.Err())
+	}
+	f(" but those of Second, which the schema of the stream fits, too: then read them with SecondReader", 1)
+	f(", but those of another root; a stream does not name its root", 4)
+	f("", 11, 9, 13)
+}
+
 func TestReadEmptyFrames(t *testing.T) {
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	empty := frameText{7, 0, nil}

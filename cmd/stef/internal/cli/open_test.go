@@ -240,6 +240,35 @@ func TestSchemaVersions(t *testing.T) {
 	require.NotContains(t, stderr, "announces no schema")
 }
 
+// A stream that announces its schema also fits a root with more fields. If its records are those
+// of another root, the error says so, and names the only root that fits.
+func TestRootWithMoreFields(t *testing.T) {
+	const session, event = "struct Session root { ID uint64 Name string }\n", "struct Event root { Time uint64 Kind uint64 Size uint64 }\n"
+	schema := "package game\n" + session + event
+	s, err := idl.Parse("game.stef", []byte(schema))
+	require.NoError(t, err)
+	var buf bytes.Buffer
+	w, err := dynamic.NewWriter(&buf, s.Root("Session"), dynamic.WithSchemaHeader())
+	require.NoError(t, err)
+	rec := dynamic.NewStruct(s.Root("Session"))
+	rec.Fields[0], rec.Fields[1] = uint64(7), "Ada"
+	require.NoError(t, w.Write(rec))
+	require.NoError(t, w.Close())
+	path := filepath.Join(t.TempDir(), "game.stef")
+	f := func(want, schema string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(path, []byte(schema), 0o666))
+		code, _, stderr := run(buf.Bytes(), "cat", "--schema", path, "--root", "Event", "-")
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, stderr, "it was written with another schema than "+path)
+		require.True(t, strings.HasSuffix(stderr, "or given another type"+want+"\n"), stderr)
+	}
+	f("; or its records are those of Session, which the announced schema fits, too: say --root Session", schema)
+	f("; or its records are those of another root", "package game\n"+event)
+	f("; or its records are those of another root", schema+"struct Player root { A bool B bool }\n")
+	f("", "package game\nstruct Event root { Time uint64 Kind uint64 }\n")
+}
+
 // The advice to repair a stream names the flags with which repair reads it.
 func TestRepairAdviceHasFlags(t *testing.T) {
 	dir := t.TempDir()

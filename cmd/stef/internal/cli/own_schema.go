@@ -160,7 +160,7 @@ func (s *opened) explain(err error) error {
 		return fmt.Errorf("%w; the schema is that of %s", err, s.o.schema)
 	case s.head != nil && s.head.Wire != nil && atStart(err) && !cutOff(err) && !errors.Is(err, zstd.ErrCRCMismatch):
 		return fmt.Errorf("%w; if the file is not damaged, it was written with another schema than %s: "+
-			"fields may only be appended, never inserted, moved, removed or given another type", err, s.o.schema)
+			"fields may only be appended, never inserted, moved, removed or given another type%s", err, s.o.schema, s.orOtherRoot())
 	}
 	return err
 }
@@ -237,6 +237,29 @@ func (s *opened) otherRoots() string {
 		return fmt.Sprintf("the schema that the stream announces fits %s%s: say --root %s%s", fitting[0], not, fitting[0], otherwise)
 	}
 	return fmt.Sprintf("the schema that the stream announces fits %s%s: say which with --root%s", strings.Join(fitting, ", "), not, otherwise)
+}
+
+// orOtherRoot returns the end of an error in a stream that fits the root with which it is
+// read. It says that the records may be those of another root: a stream in an older schema
+// has the numbers of fields of many roots.
+func (s *opened) orOtherRoot() string {
+	var others []string
+	older := false
+	for _, r := range s.o.roots {
+		switch fit := schema.Compare(r.Struct, s.head.Wire); {
+		case r == s.root:
+			older = fit == schema.Older
+		case fit == schema.Exact || fit == schema.Older:
+			others = append(others, r.Name)
+		}
+	}
+	switch {
+	case len(others) == 1:
+		return fmt.Sprintf("; or its records are those of %s, which the announced schema fits, too: say --root %s", others[0], others[0])
+	case older || len(others) > 0:
+		return "; or its records are those of another root"
+	}
+	return ""
 }
 
 // newer reports whether the stream announces more fields than the schema has.
