@@ -107,7 +107,7 @@ type finding struct {
 
 // advice is what to do instead of a change.
 var advice = map[schema.ChangeKind]string{
-	schema.LayoutChange: "Append to structs and oneofs instead.",
+	schema.LayoutChange: "Append to structs and oneofs instead, and rename what is not used any more, such as to Unused1.",
 	schema.RootChange:   "Keep each root. If roots got other names, rename one at a time, in a step that adds no root.",
 	schema.EnumChange:   "Keep the enum of each field and the number of each value, and give new values new numbers.",
 }
@@ -156,7 +156,7 @@ func otherRoots(path, dir string, old, now *schema.Schema) error {
 	if len(names) > 1 {
 		what, pronoun = "roots ", "them"
 	}
-	return fmt.Errorf("%s has the code of %s, and %s does not have %s, so the files of this code would be removed: use another -out for each schema, or pass -replace to remove them",
+	return fmt.Errorf("%s has the code of %s, and %s does not have %s, so the files of this code would be removed: use another -out for each schema; if you renamed the root or want to remove them, pass -replace",
 		filepath.Clean(dir), what+strings.Join(names, ", "), path, pronoun)
 }
 

@@ -39,7 +39,7 @@ func TestRunAgainst(t *testing.T) {
 	}
 	const (
 		wrong  = "shop.stef: the new code reads streams of old.stef wrongly or not at all:\n"
-		advice = "     | Append to structs and oneofs instead.\n"
+		advice = "     | Append to structs and oneofs instead, and rename what is not used any more, such as to Unused1.\n"
 	)
 	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
 	f("", shop)
@@ -151,7 +151,7 @@ func TestRunRefusesFolderOfOtherSchema(t *testing.T) {
 	require.Equal(t, 0, code, stderr)
 	const fleet = "package com.example.fleet\nstruct Car root { ID uint64 }\nstruct Trip root { Car Car }\n"
 	const refusal = "stefc: gen has the code of root Order, and fleet.stef does not have it, so the files of this code would be removed: " +
-		"use another -out for each schema, or pass -replace to remove them\n"
+		"use another -out for each schema; if you renamed the root or want to remove them, pass -replace\n"
 	code, stderr = compileText(t, "fleet.stef", fleet, "-out", "gen")
 	require.Equal(t, exitSchema, code)
 	require.Equal(t, refusal, stderr)
@@ -219,7 +219,7 @@ func TestRunReportsChangesBelowFewerFields(t *testing.T) {
 	require.Equal(t, "shop.stef: warning: the new code reads streams of the code in gen wrongly or not at all:\n"+
 		"     | Event: had 2 fields and has 1, without Trace; fields cannot be removed, but may get other names\n"+
 		"     | Point.Z: was of type float64 and is of type int64\n"+
-		"     | Append to structs and oneofs instead. If there are no such streams, ignore this.\n", stderr)
+		"     | Append to structs and oneofs instead, and rename what is not used any more, such as to Unused1. If there are no such streams, ignore this.\n", stderr)
 }
 
 // TestRunAgainstRoots: several roots with other names get advice of their own.

@@ -154,10 +154,10 @@ func TestRunReportsAllRefusals(t *testing.T) {
    4 |   VLANs uint64
      |   ^~~~~
 `
-	require.Equal(t, plural+`shop.stef:5:3: arrays of the dictionary struct P cannot be generated; put it into a struct
+	require.Equal(t, plural+`shop.stef:5:3: arrays of the dictionary struct P cannot be generated; wrap it: struct PItem { P P }, List []PItem
    5 |   List []P
      |   ^~~~
-shop.stef:8:11: oneof O: a choice cannot be the dictionary struct P in generated code; put it into a struct
+shop.stef:8:11: oneof O: a choice cannot be the dictionary struct P in generated code; wrap it: struct PItem { P P }, P PItem
    8 | oneof O { P P }
      |           ^
 `, stderr)
@@ -295,7 +295,7 @@ func TestRunWarnsOfChanges(t *testing.T) {
 	}
 	const (
 		warning = "shop.stef: warning: the new code reads streams of the code in gen wrongly or not at all:\n"
-		advice  = "     | Append to structs and oneofs instead. If there are no such streams, ignore this.\n"
+		advice  = "     | Append to structs and oneofs instead, and rename what is not used any more, such as to Unused1. If there are no such streams, ignore this.\n"
 	)
 	appended := strings.Replace(shop, "Color Color\n", "Color Color Note string\n", 1)
 	f(appended, "")

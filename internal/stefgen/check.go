@@ -132,10 +132,10 @@ func checkField(s *schema.Struct, i int, seen map[string]string) error {
 		return err
 	}
 	if s.Oneof && isDictStruct(&f.Type) {
-		return refuse(f.Name, f.Pos, "oneof %s: a choice cannot be the dictionary struct %s in generated code; put it into a struct", s.Name, f.Type.Name)
+		return refuse(f.Name, f.Pos, "oneof %[1]s: a choice cannot be the dictionary struct %[2]s in generated code; wrap it: struct %[2]sItem { %[2]s %[2]s }, %[3]s %[2]sItem", s.Name, f.Type.Name, f.Name)
 	}
 	if !isDictStruct(&f.Type) && sharedPart(&f.Type) {
-		return refuse(f.Name, f.Pos, "arrays of the dictionary struct %s cannot be generated; put it into a struct", f.Type.Elem.Name)
+		return refuse(f.Name, f.Pos, "arrays of the dictionary struct %[1]s cannot be generated; wrap it: struct %[1]sItem { %[1]s %[1]s }, %[2]s []%[1]sItem", f.Type.Elem.Name, f.Name)
 	}
 	return nil
 }
