@@ -43,8 +43,7 @@ func (s *stream[T]) dispatch(b batch[T]) {
 	go func() {
 		defer s.running.Done()
 		defer func() { <-s.unanswered }()
-		err := s.process(&b, begin)
-		s.answer(&b, err)
+		s.answer(&b, s.process(&b, begin))
 	}()
 }
 
@@ -54,42 +53,56 @@ func (s *stream[T]) settle(b *batch[T]) {
 	s.releaseSlot(b.lane, time.Since(b.began), b.weight)
 }
 
-// process sends a batch to the pipeline. It runs on its own goroutine.
-func (s *stream[T]) process(b *batch[T], begin time.Time) (err error) {
+// verdict is what the records of a batch that are in data get.
+type verdict uint8
+
+const (
+	unjudged verdict = iota // the client sends them again
+	accepted
+	permanentlyRefused
+)
+
+// process sends a batch to the pipeline. If the pipeline refuses it temporarily, the stream
+// fails. It runs on its own goroutine.
+func (s *stream[T]) process(b *batch[T], begin time.Time) verdict {
+	// When the slot is free, the next batch begins. So a failure must be known before.
 	defer func() { <-s.slots }()
 	defer s.settle(b)
 	if failed := s.failure.Load(); failed != nil && failed.from < b.from {
 		s.refuse(s.ctx, s.obs.stef, formatSTEF, b.items, errEnding)
-		return errEnding
+		return unjudged
 	}
-	if b.items > 0 {
-		ctx := s.start(s.obs.stef, s.ctx)
-		err = s.deliver(ctx, b.data)
-		s.end(s.obs.stef, ctx, formatSTEF, b.items, err)
-		s.meter.consumed(time.Since(begin))
+	if b.items == 0 {
+		return accepted
 	}
-	return err
+	ctx := s.start(s.obs.stef, s.ctx)
+	err := s.deliver(ctx, b.data)
+	s.end(s.obs.stef, ctx, formatSTEF, b.items, err)
+	s.meter.consumed(time.Since(begin))
+	if err == nil {
+		return accepted
+	}
+	why := refusalOf(err, s.core.config.RetryAfter)
+	if why.permanent {
+		return permanentlyRefused
+	}
+	s.fail(failure{b.from, why.status})
+	return unjudged
 }
 
-// answer settles the records of a batch that the pipeline returned with err. It can wait until
-// the client reads its answers, so nothing is held meanwhile that other clients need.
-func (s *stream[T]) answer(b *batch[T], err error) {
+// answer settles the records of a batch. It can wait until the client reads its answers, so
+// nothing is held meanwhile that other clients need.
+func (s *stream[T]) answer(b *batch[T], v verdict) {
 	var none T
 	b.data = none
-	var why refusal
-	if err != nil && err != errEnding {
-		if why = refusalOf(err, s.core.config.RetryAfter); !why.permanent {
-			s.fail(failure{b.from, why.status})
-		}
-	}
 	s.rejectBad(b)
-	switch {
-	case err == nil:
+	switch v {
+	case accepted:
 		b.eachValid(func(from, to uint64) {
 			s.transport.Ack(from, to)
 			s.count(-int64(to - from + 1))
 		})
-	case why.permanent:
+	case permanentlyRefused:
 		b.eachValid(func(from, to uint64) {
 			s.transport.Reject(from, to)
 			s.rejected(from, to, badForPipeline)

@@ -351,6 +351,38 @@ func TestUnreadAnswersHoldNothing(t *testing.T) {
 	require.Len(t, transport.settled, 20)
 }
 
+// TestRefusedBatchesEndTheOrder: after a batch that was refused temporarily, the pipeline gets no
+// later batch if it processes one at a time. The client sends all of them again, in order.
+func TestRefusedBatchesEndTheOrder(t *testing.T) {
+	settings := receivertest.NewNopSettings(metadata.Type)
+	s, err := newShared(testConfig(func(c *Config) { c.ConsumersPerStream = 1 }), settings)
+	require.NoError(t, err)
+	var consumed atomic.Int64
+	p, err := newPipe(signal.Metrics, metricsOperation, s.core, settings, func(context.Context, pmetric.Metrics) error {
+		if consumed.Add(1) == 2 {
+			return slowError{}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	batches := []pmetric.Metrics{points(1), points(1), points(1), points(1), points(1)}
+	transport := &fakeTransport{
+		Reader: bytes.NewReader(bytes.Join(chunksOf(t, batches), nil)), ctx: timeout(t), settled: map[uint64]int{},
+	}
+	require.Error(t, newStream(p, transport).serve())
+	require.EqualValues(t, 2, consumed.Load())
+	require.Equal(t, map[uint64]int{1: 1}, transport.settled)
+}
+
+// slowError is a temporary error that takes time to examine.
+type slowError struct{}
+
+func (slowError) Error() string { return "busy" }
+func (slowError) As(any) bool {
+	time.Sleep(20 * time.Millisecond)
+	return false
+}
+
 // unreadTransport is a stream whose client reads no answers until read is closed.
 type unreadTransport struct {
 	fakeTransport
