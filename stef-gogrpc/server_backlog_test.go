@@ -171,3 +171,21 @@ func TestServerBoundsFinishedRanges(t *testing.T) {
 		a.require(t, Response{Acked: 1})
 	})
 }
+
+// After too many ranges, answers are dropped. Then no error of the handler is permanent: the client
+// would blame it on a batch whose answer was dropped.
+func TestServerErrorAfterDroppedAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccounts(t)
+		for id := range uint64(maxRanges + 1) {
+			a.stream.Reject(2*id+2, 2*id+2)
+		}
+		require.Error(t, a.stream.Context().Err())
+		a.stream.AckUpTo(2*maxRanges + 2)
+		a.end <- errorf(KindInvalid, "the next frame is corrupt")
+		st := a.peer.status(t)
+		requireStatus(t, st, codes.ResourceExhausted, "")
+		require.Contains(t, st.Message(), "call AckUpTo more often")
+		require.True(t, FromStatus(st.Err()).Retryable())
+	})
+}

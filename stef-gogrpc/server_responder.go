@@ -133,11 +133,12 @@ func (r *responder) acked() uint64 {
 	return r.ledger.Acked()
 }
 
-// told reports whether all acknowledgements and rejections have been sent.
+// told reports whether all acknowledgements and rejections have been sent. Those that full
+// dropped never are.
 func (r *responder) told() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state == respondIdle && r.err == nil && !r.ledger.Pending()
+	return r.state == respondIdle && r.err == nil && !r.full && !r.ledger.Pending()
 }
 
 // schedule ensures that a response is sent when it is due.

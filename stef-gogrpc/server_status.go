@@ -183,5 +183,9 @@ func (s *ServerStream) failed(err error, told bool) error {
 	if told || s.grpc.Context().Err() != nil || FromStatus(st).Retryable() {
 		return st
 	}
+	var cause *Error
+	if errors.As(context.Cause(s.ctx), &cause) && cause.Retryable() {
+		return cause.GRPCStatus().Err()
+	}
 	return status.Errorf(codes.Unavailable, "%s; the stream ended with %s", status.Convert(errUntold).Message(), status.Convert(st).Message())
 }
