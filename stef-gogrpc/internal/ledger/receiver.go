@@ -3,11 +3,7 @@
 
 package ledger
 
-import (
-	"slices"
-
-	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
-)
+import "github.com/otelstef/stef/stef-gogrpc/internal/wire"
 
 // maxResponseRanges is the maximum number of ranges in one response, so that it
 // stays far below the receive limit of any client.
@@ -20,10 +16,10 @@ const MaxUntold = 4 * maxResponseRanges
 // Receiver tracks the records of a receiver: which are finished, and which of
 // these must still be reported to the sender.
 type Receiver struct {
-	mark     uint64      // all ids up to it are finished
-	told     uint64      // the last id acknowledged to the sender
-	accepted wire.Ranges // accepted ids above mark
-	rejected wire.Ranges // not sent to the sender yet
+	mark     uint64 // all ids up to it are finished
+	told     uint64 // the last id acknowledged to the sender
+	accepted set    // accepted ids above mark
+	rejected set    // not sent to the sender yet
 }
 
 // Finish notes that the records of a range are accepted.
@@ -33,7 +29,7 @@ func (l *Receiver) Finish(r wire.IDRange) {
 	}
 	// No record has the id 0. For From = 0, r.From-1 would wrap around.
 	if r.From > 0 && r.From-1 > l.mark {
-		l.accepted.Add(r)
+		l.accepted.add(r)
 		return
 	}
 	l.mark = max(l.mark, r.To)
@@ -42,17 +38,13 @@ func (l *Receiver) Finish(r wire.IDRange) {
 
 // advance moves the mark to the end of the finished ids that begin there.
 func (l *Receiver) advance() {
-	n, bad := 0, l.rejected[l.rejected.Above(l.mark):]
 	for {
-		switch {
-		case n < len(l.accepted) && l.accepted[n].From-1 <= l.mark:
-			l.mark = max(l.mark, l.accepted[n].To)
-			n++
-		case len(bad) > 0 && bad[0].From-1 <= l.mark:
-			l.mark = max(l.mark, bad[0].To)
-			bad = bad[1:]
-		default:
-			l.accepted = slices.Delete(l.accepted, 0, n)
+		if r, ok := l.accepted.first(); ok && r.From-1 <= l.mark {
+			l.mark = max(l.mark, r.To)
+			l.accepted.pop()
+		} else if r, ok := l.rejected.above(l.mark); ok && r.From-1 <= l.mark {
+			l.mark = r.To
+		} else {
 			return
 		}
 	}
@@ -63,7 +55,7 @@ func (l *Receiver) advance() {
 // them, not earlier.
 func (l *Receiver) Reject(r wire.IDRange) {
 	r.From = max(r.From, 1)
-	l.rejected.Add(r)
+	l.rejected.add(r)
 	l.advance()
 }
 
@@ -74,7 +66,7 @@ func (l *Receiver) Ack(id uint64) { l.Finish(wire.IDRange{From: 0, To: id}) }
 func (l *Receiver) Acked() uint64 { return l.mark }
 
 // Ranges returns the number of stored ranges.
-func (l *Receiver) Ranges() int { return len(l.accepted) + len(l.rejected) }
+func (l *Receiver) Ranges() int { return l.accepted.n + l.rejected.n }
 
 // Backlogged reports whether more than MaxUntold rejected ranges can be sent and are not.
 func (l *Receiver) Backlogged() bool { return l.canSend(MaxUntold + 1) }
@@ -82,13 +74,14 @@ func (l *Receiver) Backlogged() bool { return l.canSend(MaxUntold + 1) }
 // canSend reports whether n rejected ranges can be sent, because the records before
 // them are finished.
 func (l *Receiver) canSend(n int) bool {
-	return len(l.rejected) >= n && l.rejected[n-1].From <= l.mark
+	r, ok := l.rejected.nth(n)
+	return ok && r.From <= l.mark
 }
 
 // ahead reports whether records above the mark are finished.
 func (l *Receiver) ahead() bool {
-	n := len(l.rejected)
-	return len(l.accepted) > 0 || n > 0 && l.rejected[n-1].To > l.mark
+	_, rejected := l.rejected.above(l.mark)
+	return l.accepted.n > 0 || rejected
 }
 
 // Pending reports whether Take has a response to send.
@@ -105,24 +98,18 @@ func (l *Receiver) Take() (r wire.Response, ok bool) {
 	}
 	// A range that begins at or below the mark also ends there: its ids are
 	// finished, so the mark covers them.
-	n, ack := 0, l.mark
-	for n < len(l.rejected) && l.rejected[n].From <= l.mark {
-		if n == maxResponseRanges {
+	ack := l.mark
+	for bad, ok := l.rejected.first(); ok && bad.From <= l.mark; bad, ok = l.rejected.first() {
+		if len(r.Rejected) == maxResponseRanges {
 			// A client ignores bad ids that are already acknowledged, so the
 			// remaining ranges must not be acknowledged yet.
-			ack = l.rejected[n].From - 1
+			ack = bad.From - 1
 			break
 		}
-		n++
+		r.Rejected = append(r.Rejected, bad)
+		l.rejected.pop()
 	}
 	l.told = max(l.told, ack)
 	r.Acked = l.told
-	if n > 0 {
-		// The rest is not moved to the front: it can be long.
-		r.Rejected, l.rejected = l.rejected[:n:n], l.rejected[n:]
-		if len(l.rejected) == 0 {
-			l.rejected = nil
-		}
-	}
 	return r, true
 }
