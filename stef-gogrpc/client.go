@@ -58,7 +58,9 @@ func checkTarget(conn grpc.ClientConnInterface) error {
 	if !ok || c.CanonicalTarget() != "dns:///"+target {
 		return nil
 	}
-	address, _, _ = strings.Cut(address, "/")
+	if address, _, _ = strings.Cut(address, "/"); address == "" {
+		return fmt.Errorf("stefgrpc: NewClient: the target %q has a scheme that gRPC does not know: import the package of its resolver", target)
+	}
 	return fmt.Errorf("stefgrpc: NewClient: the target %q has a scheme that gRPC does not know: use %q; the credentials of the connection decide about TLS", target, address)
 }
 

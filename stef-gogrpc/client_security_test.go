@@ -187,11 +187,16 @@ func TestClientTarget(t *testing.T) {
 			require.NoError(t, err)
 			return
 		}
+		if want == "import" {
+			require.EqualError(t, err, "stefgrpc: NewClient: the target \""+target+"\" has a scheme that gRPC does not know: import the package of its resolver")
+			return
+		}
 		require.EqualError(t, err, "stefgrpc: NewClient: the target \""+target+"\" has a scheme that gRPC does not know: use \""+want+"\"; the credentials of the connection decide about TLS")
 	}
 	f("localhost:4320", "http://localhost:4320")
 	f("localhost:4320", "https://localhost:4320/v1/metrics")
 	f("host", "grpc://host")
+	f("import", "xds:///host")
 	f("", "localhost:4320")
 	f("", "dns:///localhost:4320")
 	f("", "dns://8.8.8.8/localhost:4320")
