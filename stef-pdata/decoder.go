@@ -67,8 +67,9 @@ func (d *decoder) decode(add func(room int), dropLast func()) error {
 		}
 	}
 	d.size = b.Spent
-	if len(d.rejected) > 0 {
-		return d.rejected // the next call returns an error of the stream
+	if rejected := d.rejected; len(rejected) > 0 {
+		d.rejected = nil // the caller may keep them for a shorter time
+		return rejected  // the next call returns an error of the stream
 	}
 	return d.err
 }
@@ -117,5 +118,13 @@ func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 	d.fault = mapping.CheckContainers(resource, scope)
 }
 
+// recordErrorBytes is about the memory that a RecordError takes.
+const recordErrorBytes = 200
+
 // reject adds the current record, which is omitted, to the errors of the batch.
-func (d *decoder) reject(err error) { d.rejected = mapping.AddRecord(d.rejected, d.read, err) }
+func (d *decoder) reject(err error) {
+	n := len(d.rejected)
+	if d.rejected = mapping.AddRecord(d.rejected, d.read, err); len(d.rejected) > n {
+		d.budget.Spent += recordErrorBytes
+	}
+}

@@ -204,3 +204,36 @@ func TestExemplarIDsAsText(t *testing.T) {
 	require.True(t, es.At(1).TraceID().IsEmpty())
 	require.True(t, es.At(1).SpanID().IsEmpty())
 }
+
+// TestBadRecordsFillBatches: the errors about bad records count as memory of the batch, because a
+// frame of a few hundred bytes can have a million bad records.
+func TestBadRecordsFillBatches(t *testing.T) {
+	const records, most = 1_000_000, 8 << 20
+	var buf bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&buf, stef.WithCompression(stef.Zstd))
+	require.NoError(t, err)
+	w.Record().Metric().SetType(otelstef.MetricTypeGauge)
+	for i := range records {
+		w.Record().Point().Value().SetType(otelstef.PointValueTypeHistogram)
+		if i%2 == 0 { // another reason, so the records are not one range
+			w.Record().Point().Value().SetType(otelstef.PointValueTypeSummary)
+		}
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Flush())
+	require.Less(t, buf.Len(), 1000)
+	r, err := otelstef.NewMetricsReader(&buf)
+	require.NoError(t, err)
+	d := stefpdata.NewMetricsDecoder(r, stefpdata.WithMaxItems(math.MaxInt), stefpdata.WithMaxBytes(most))
+	total := uint64(0)
+	for total < records {
+		var bad stefpdata.RecordErrors
+		_, err := d.Decode()
+		require.ErrorAs(t, err, &bad)
+		require.LessOrEqual(t, len(bad), most/100)
+		require.GreaterOrEqual(t, d.BatchBytes(), 100*len(bad))
+		require.LessOrEqual(t, d.BatchBytes(), most+1000)
+		total += bad.Records()
+	}
+	require.EqualValues(t, records, total)
+}

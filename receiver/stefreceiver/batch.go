@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/otelstef/stef/stef-gogrpc"
 	"github.com/otelstef/stef/stef-pdata"
 )
 
@@ -14,11 +15,11 @@ import (
 type batch[T any] struct {
 	data     T
 	items    int
-	from, to uint64                 // the ids of its records
-	bad      stefpdata.RecordErrors // records that data does not contain, in order
-	weight   int64                  // admitted bytes, released when the batch is settled
-	lane     bool                   // the batch holds a lane, released when the batch is settled
-	began    time.Time              // when decoding of the batch began
+	from, to uint64             // the ids of its records
+	bad      []stefgrpc.IDRange // records that data does not contain, in order
+	weight   int64              // admitted bytes, released when the batch is settled
+	lane     bool               // the batch holds a lane, released when the batch is settled
+	began    time.Time          // when decoding of the batch began
 }
 
 var errEnding = errors.New("the stream ends because an earlier batch was refused")
@@ -26,9 +27,6 @@ var errEnding = errors.New("the stream ends because an earlier batch was refused
 // dispatch passes a batch to a goroutine that sends it to the pipeline. It waits until
 // the pipeline may accept one more batch of this stream.
 func (s *stream[T]) dispatch(b batch[T]) {
-	if len(b.bad) > 0 {
-		s.refuse(s.ctx, s.obs.stef, formatSTEF, int(b.bad.Records()), b.bad)
-	}
 	begin := time.Now()
 	select {
 	case s.slots <- struct{}{}:
@@ -113,8 +111,8 @@ func (s *stream[T]) answer(b *batch[T], v verdict) {
 // rejectBad rejects the records that are not in data.
 func (s *stream[T]) rejectBad(b *batch[T]) {
 	for _, bad := range b.bad {
-		s.transport.Reject(bad.First, bad.Last)
-		s.rejected(bad.First, bad.Last, badForOTLP)
+		s.transport.Reject(bad.From, bad.To)
+		s.rejected(bad.From, bad.To, badForOTLP)
 	}
 }
 
@@ -124,14 +122,26 @@ func (s *stream[T]) rejected(from, to uint64, reason string) {
 	s.count(-int64(to - from + 1))
 }
 
+// idsOf returns the ids of bad records without the reasons, which take more memory.
+func idsOf(bad stefpdata.RecordErrors) (ids []stefgrpc.IDRange) {
+	for _, r := range bad {
+		if n := len(ids); n > 0 && ids[n-1].To == r.First-1 {
+			ids[n-1].To = r.Last
+		} else {
+			ids = append(ids, stefgrpc.IDRange{From: r.First, To: r.Last})
+		}
+	}
+	return ids
+}
+
 // eachValid calls each with the ranges of ids of the records that data contains.
 func (b *batch[T]) eachValid(each func(from, to uint64)) {
 	from := b.from
 	for _, bad := range b.bad {
-		if from < bad.First {
-			each(from, bad.First-1)
+		if from < bad.From {
+			each(from, bad.From-1)
 		}
-		from = bad.Last + 1
+		from = bad.To + 1
 	}
 	if from <= b.to {
 		each(from, b.to)

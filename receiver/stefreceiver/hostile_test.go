@@ -383,6 +383,14 @@ func (slowError) As(any) bool {
 	return false
 }
 
+// Ranges that differ only in their reasons become one.
+func TestIDsOf(t *testing.T) {
+	require.Empty(t, idsOf(nil))
+	require.Equal(t, []stefgrpc.IDRange{{From: 2, To: 5}, {From: 7, To: 7}}, idsOf(stefpdata.RecordErrors{
+		{First: 2, Last: 3}, {First: 4, Last: 5}, {First: 7, Last: 7},
+	}))
+}
+
 // unreadTransport is a stream whose client reads no answers until read is closed.
 type unreadTransport struct {
 	fakeTransport

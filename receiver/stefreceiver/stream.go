@@ -341,9 +341,12 @@ func (s *stream[T]) next() error {
 	s.lane = false
 	var bad stefpdata.RecordErrors
 	if errors.As(err, &bad) {
-		b.bad, err = bad, nil
+		b.bad, err = idsOf(bad), nil
 	}
 	s.account(&b, stats)
+	if len(bad) > 0 {
+		s.refuse(s.ctx, s.obs.stef, formatSTEF, int(bad.Records()), bad)
+	}
 	if b.from <= b.to {
 		s.dispatch(b)
 	} else {
