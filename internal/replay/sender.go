@@ -107,8 +107,9 @@ type opening struct {
 	silent  *time.Timer   // fires when the endpoint counts as silent
 
 	mu       sync.Mutex
-	live     int // number of open streams
-	failures int // failed attempts since a stream was open
+	live     int  // number of open streams
+	failures int  // failed attempts since a stream was open
+	before   bool // a stream was open before
 	ctx      context.Context
 	giveUp   context.CancelCauseFunc
 }
@@ -125,6 +126,7 @@ func (o *opening) opened() {
 	defer o.mu.Unlock()
 	o.live++
 	o.failures = 0
+	o.before = true
 }
 
 func (o *opening) closed() {
@@ -149,12 +151,16 @@ func (o *opening) failed(err *stefgrpc.Error) {
 	}
 	o.failures++
 	failures := o.failures
+	final, yet := "no STEF stream", "no STEF stream yet"
+	if o.before {
+		final, yet = "the STEF stream was lost", "the STEF stream was lost"
+	}
 	o.mu.Unlock()
 	if failures > o.sender.Retries || o.sender.final(err) {
-		o.giveUp(fmt.Errorf("no STEF stream: %w", err))
+		o.giveUp(fmt.Errorf("%s: %w", final, err))
 		return
 	}
-	o.sender.waiting(fmt.Errorf("no STEF stream yet: %w", err))
+	o.sender.waiting(fmt.Errorf("%s: %w", yet, err))
 }
 
 // bound returns a context that also ends when no stream could be opened.

@@ -355,7 +355,7 @@ var sendCauses = []struct{ cause, text, hint string }{
 }
 
 // sendPrefix is the text of the sender before the cause of an error.
-var sendPrefix = regexp.MustCompile(`^(no STEF stream yet: |no STEF stream: |not accepted yet: )?`)
+var sendPrefix = regexp.MustCompile(`^(no STEF stream yet: |no STEF stream: |the STEF stream was lost: |not accepted yet: )?`)
 
 // With TLS 1.3, an endpoint that wants a certificate of the client closes the connection
 // after the handshake, so the client often sees only that.

@@ -99,6 +99,34 @@ func TestReplayEndsHalfway(t *testing.T) {
 	require.Contains(t, stderr, "\nstef replay: "+l.Addr().String()+": batch 6 of "+recorded+": ")
 }
 
+// If the endpoint ends after a stream was open, replay says that the stream was lost.
+func TestReplayLosesStream(t *testing.T) {
+	_, recorded := folder(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := grpc.NewServer(replay.Options()...)
+	stopped := make(chan struct{})
+	arrived := 0
+	_, err = replay.Register(server, func(otlpfile.Batch) error {
+		if arrived++; arrived == 6 {
+			go func() {
+				defer close(stopped)
+				server.Stop()
+			}()
+			return errors.New("the server ends")
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	go func() { _ = server.Serve(l) }()
+	code, _, stderr := run(nil, "replay", "--protocol", "stef", "--rate", "max", "--retries", "2", "--in-flight", "1", "--endpoint", l.Addr().String(), recorded)
+	<-stopped
+	require.Equal(t, cli.ExitIO, code, stderr)
+	require.Contains(t, stderr, l.Addr().String()+": the STEF stream was lost: connection refused (nothing listens there); trying again\n")
+	require.Contains(t, stderr, "\nstef replay: "+l.Addr().String()+": batch 6 of "+recorded+": the STEF stream was lost: connection refused (nothing listens there)\n")
+	require.NotContains(t, stderr, "no STEF stream")
+}
+
 // A replay whose endpoint ends after the last batch does not try to reach it again.
 func TestReplayEndsWithEndpoint(t *testing.T) {
 	dir := t.TempDir()
