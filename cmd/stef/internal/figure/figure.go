@@ -6,6 +6,7 @@ package figure
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -54,8 +55,17 @@ func Wait(d time.Duration) string {
 	return d.String()
 }
 
-// Ratio writes a ratio with three digits: 0.500, 1.00, 18.1.
-func Ratio(r float64) string { return strings.TrimSuffix(fmt.Sprintf("%#.3g", r), ".") }
+// Ratio writes a ratio with three digits, or as a whole number: 0.500, 1.00, 18.1, 1,178.
+func Ratio(r float64) string {
+	// At both ends %g would write an exponent.
+	switch {
+	case r >= 999.5:
+		return Grouped(uint64(math.Round(r)))
+	case r > 0 && r < 1e-4:
+		return strconv.FormatFloat(r, 'f', 2-int(math.Floor(math.Log10(r))), 64)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%#.3g", r), ".")
+}
 
 // Percent writes a share in percent, or nothing if the whole is 0.
 func Percent(part, whole int64) string {

@@ -45,6 +45,14 @@ func TestSeconds(t *testing.T) {
 	f(61*time.Second, "61 s")
 }
 
+func TestRatio(t *testing.T) {
+	for r, want := range map[float64]string{
+		0.0000123: "0.0000123", 0.00012: "0.000120", 0.5: "0.500", 1: "1.00", 18.12: "18.1", 638.4: "638", 999.49: "999", 999.5: "1,000", 1177.6: "1,178", 1234567: "1,234,567",
+	} {
+		require.Equal(t, want, figure.Ratio(r))
+	}
+}
+
 func TestPercent(t *testing.T) {
 	f := func(part, whole int64, want string) {
 		t.Helper()
