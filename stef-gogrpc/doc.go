@@ -35,7 +35,8 @@
 // with the session, which sends it on the next stream. Most programs that send should use
 // a Session. A Session needs a BatchWriter, which turns batches of the program into
 // records. The following BatchWriter serves a Session[[]string] of log lines;
-// ExampleSession is a whole program:
+// ExampleSession is a whole program. An error of Write has the number of the record in the
+// stream, so WriteBatch adds the number in the batch:
 //
 //	type lines struct{ *otelstef.LogsWriter } // has Flush and BufferedBytes
 //
@@ -46,11 +47,11 @@
 //
 //	func (l lines) WriteBatch(batch []string) (last uint64, err error) {
 //		var left []error
-//		for _, text := range batch {
+//		for i, text := range batch {
 //			l.Record().Record().Body().SetString(text)
 //			err := l.Write()
 //			if errors.Is(err, stef.ErrLimit) {
-//				left = append(left, err) // only this record is not written
+//				left = append(left, fmt.Errorf("item %d of the batch: %w", i, err)) // only this record is not written
 //			} else if err != nil {
 //				return 0, err
 //			}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,12 +46,12 @@ func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 		}
 	}
 	var left []error
-	for _, x := range batch {
+	for i, x := range batch {
 		r.Record().EditMetric().SetName(x.name)
 		r.Record().Point().Value().SetInt64(x.value)
 		err := r.Write()
 		if errors.Is(err, stef.ErrLimit) { // only this record is not written
-			left = append(left, err)
+			left = append(left, fmt.Errorf("item %d of the batch: %w", i, err)) // err has the number in the stream, from 1
 		} else if err != nil {
 			return 0, err
 		}
@@ -138,7 +139,7 @@ type wideWriter struct{ *otelstef.MetricsWriter }
 
 func (w wideWriter) WriteBatch(batch []wide) (uint64, error) {
 	var left []error
-	for _, point := range batch {
+	for i, point := range batch {
 		attributes := w.Record().Attributes()
 		attributes.Reset() // a record keeps its content, also after an error
 		for key, value := range point {
@@ -146,7 +147,7 @@ func (w wideWriter) WriteBatch(batch []wide) (uint64, error) {
 		}
 		err := w.Write()
 		if errors.Is(err, stef.ErrLimit) {
-			left = append(left, err)
+			left = append(left, fmt.Errorf("item %d of the batch: %w", i, err)) // err has the number in the stream, from 1
 		} else if err != nil {
 			return 0, err
 		}
@@ -169,9 +170,12 @@ func ExampleLeftOut() {
 	var items interface{ Items() int }
 	fmt.Println(last, "records are written, an item is left out:", errors.As(err, &items) && items.Items() == 1)
 	fmt.Println("because of a limit:", errors.Is(err, stef.ErrLimit))
+	text, _, _ := strings.Cut(err.Error(), "; ") // the rest says what the program may have done wrong
+	fmt.Println(text)
 	// Output:
 	// 2 records are written, an item is left out: true
 	// because of a limit: true
+	// 1 item left out: item 1 of the batch: stef: record 2: limit exceeded: a multimap Attributes of 1024 pairs, at most 1023
 }
 
 // Send a batch until it is delivered. The loop omits the records that the peer has
