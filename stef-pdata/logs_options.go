@@ -26,6 +26,20 @@ const (
 	TemplatesOn
 )
 
+// String returns the choice as the configurations of the Collector components spell it: auto,
+// off or on.
+func (t Templates) String() string {
+	switch t {
+	case TemplatesAuto:
+		return "auto"
+	case TemplatesOff:
+		return "off"
+	case TemplatesOn:
+		return "on"
+	}
+	return fmt.Sprintf("Templates(%d)", uint8(t))
+}
+
 // WithTemplates sets whether a LogsEncoder splits text bodies. With any choice, it
 // does not split bodies whose templates do not repeat. In compressed streams, samples of
 // the bodies show what templates save. The default is TemplatesAuto.

@@ -57,6 +57,9 @@ func TestBadArguments(t *testing.T) {
 			require.PanicsWithValue(t, want, f)
 		}
 	}
+	for templates, want := range map[stefpdata.Templates]string{stefpdata.TemplatesAuto: "auto", stefpdata.TemplatesOff: "off", stefpdata.TemplatesOn: "on", 3: "Templates(3)"} {
+		require.Equal(t, want, templates.String())
+	}
 	for _, ok := range []stefpdata.EncoderOption{
 		stefpdata.WithMode(stefpdata.Sorted), stefpdata.WithMode(stefpdata.Ordered),
 		stefpdata.WithTemplates(stefpdata.TemplatesAuto), stefpdata.WithTemplates(stefpdata.TemplatesOn),
