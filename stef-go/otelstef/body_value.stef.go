@@ -16,7 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// BodyValue is a structured body, with dictionaries of its own.
+// BodyValue is a structured body, with dictionaries of its own. Its maps are Map, of type
+// BodyMap, where AnyValue has KVList.
 type BodyValue struct {
 	node      stefrt.Node
 	typ, sent BodyValueType

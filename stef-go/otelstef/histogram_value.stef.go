@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// HistogramValue is a histogram whose bounds are in its Metric.
+// HistogramValue is a histogram whose bounds are in its Metric. Count is signed: see Count.
 // The getters of a nil value return zero or nil.
 type HistogramValue struct {
 	node          stefrt.Node
