@@ -18,15 +18,16 @@ type (
 	// written. Resource, Scope, Metric and Item are the indexes of its place. An
 	// index is -1 if the error concerns a container above that level, or if the
 	// signal has no such level. Items is how many items were left out. Offset is -1. All
-	// of these are int. Field is the path of the bad field, a string. Err is the reason, an
-	// error that wraps stef.ErrLimit.
+	// of these are int. Field is the path of the bad field, a string; Error omits the middle
+	// of a path of more than 160 bytes. Err is the reason, an error that wraps stef.ErrLimit.
 	ItemError = mapping.ItemError
 	// ItemErrors are the items of a batch that were not written; all others were.
 	// The type is []*ItemError; the method Items returns the number of items, an int.
 	ItemErrors = mapping.ItemErrors
 	// RecordError is a range of records that were not converted. First and Last are
 	// their numbers in the stream, counted from 1, both uint64. Field is the path of the
-	// bad field, a string. Err is the reason, an error that wraps ErrRecord.
+	// bad field, a string; Error omits the middle of a long path, too. Err is the reason, an
+	// error that wraps ErrRecord.
 	RecordError = mapping.RecordError
 	// RecordErrors are the records that were not converted; all others were.
 	// The type is []*RecordError; the method Records returns the number of records, a
