@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 
 	stef "github.com/otelstef/stef/stef-go"
@@ -105,6 +106,93 @@ func Example_shared() {
 	// - paid
 	// frontend:
 	// - bye
+}
+
+// A gateway adds an attribute to each resource. With EditResource for each record, every record
+// would change the resource. The program copies and changes each resource once instead. It
+// finds the copy by the pointer of the original: a reader returns the same pointer for a
+// repeated resource while that is in its dictionary.
+func Example_gateway() {
+	r, err := otelstef.NewLogsReader(logsOfTwo()) // in a program: a file or a stream
+	if err != nil {
+		log.Fatal(err)
+	}
+	var out bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&out)
+	if err != nil {
+		log.Fatal(err)
+	}
+	changed := map[*otelstef.Resource]*otelstef.Resource{}
+	for r.Next() {
+		from := r.Record().Resource()
+		resource := changed[from]
+		if resource == nil {
+			if len(changed) == 1000 { // the map must not grow while the stream lasts
+				clear(changed)
+			}
+			resource = otelstef.NewResource()
+			resource.CopyFrom(from)
+			resource.Attributes().AppendString("region", "north")
+			changed[from] = resource
+		}
+		w.Record().CopyFrom(r.Record())
+		w.Record().SetResource(resource)
+		if err := w.Write(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := errors.Join(r.Err(), w.Close()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(changed), "resources were changed")
+
+	r, err = otelstef.NewLogsReader(&out)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for r.Next() {
+		if r.Record().Modified()&otelstef.LogsFieldResource != 0 {
+			fmt.Println(r.Record().Resource().Attributes())
+		}
+		text, _ := r.Record().Record().Body().Text()
+		fmt.Println("-", text)
+	}
+	// Output:
+	// 2 resources were changed
+	// {"service.name":"frontend","region":"north"}
+	// - hello
+	// - cart is empty
+	// {"service.name":"checkout","region":"north"}
+	// - paid
+	// {"service.name":"frontend","region":"north"}
+	// - bye
+}
+
+// logsOfTwo returns a stream of log records of two resources.
+func logsOfTwo() io.Reader {
+	var stream bytes.Buffer
+	w, err := otelstef.NewLogsWriter(&stream)
+	if err != nil {
+		log.Fatal(err)
+	}
+	resources := map[string]*otelstef.Resource{}
+	for _, line := range [][2]string{{"frontend", "hello"}, {"frontend", "cart is empty"}, {"checkout", "paid"}, {"frontend", "bye"}} {
+		resource := resources[line[0]]
+		if resource == nil {
+			resource = otelstef.NewResource()
+			resource.Attributes().AppendString("service.name", line[0])
+			resources[line[0]] = resource
+		}
+		w.Record().SetResource(resource)
+		w.Record().Record().Body().SetString(line[1])
+		if err := w.Write(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	return &stream
 }
 
 // A writer may send a text body as a template with parameters, and the time of
