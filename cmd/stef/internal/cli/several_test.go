@@ -83,12 +83,25 @@ func TestTablesCountParts(t *testing.T) {
 	_, stderr := mustRun(t, nil, "convert", metrics, metrics, filepath.Join(dir, "two.stef"))
 	require.Contains(t, stderr, "not kept: 20 resources, scopes or metrics without items\n")
 
+	// Messages without items are kept in OTLP of one input, and not in OTLP of several.
+	_, stderr = mustRun(t, nil, "convert", metrics, filepath.Join(dir, "one.json"))
+	require.NotContains(t, stderr, "not kept")
+	for _, args := range [][]string{{"two.json"}, {"two.otlp"}, {"--signal", "metrics", "signal.json"}} {
+		out := filepath.Join(dir, args[len(args)-1])
+		_, stderr = mustRun(t, nil, append(append([]string{"convert", metrics, metrics}, args[:len(args)-1]...), out)...)
+		require.Regexp(t, `: otlp-\w+, 316 (messages|parts), `, stderr)
+		require.Contains(t, stderr, "not kept: 20 resources, scopes or metrics without items\n")
+	}
+
 	// The loss is in the metrics, so only the note about the output of metrics reports it.
 	traces, mixed := filepath.Join(dir, fixtures.TracesName), filepath.Join(dir, "mixed.otlp.zst")
 	require.NoError(t, os.WriteFile(traces, fixtures.Traces(), 0o666))
 	require.NoError(t, os.WriteFile(mixed, append(fixtures.Metrics(), fixtures.Traces()...), 0o666))
 	for _, in := range [][]string{{metrics, traces}, {mixed}} {
-		for _, end := range []string{".stef", ".parquet"} {
+		for _, end := range []string{".stef", ".parquet", ".json"} {
+			if end == ".json" && len(in) == 1 {
+				continue // keeps them
+			}
 			out := filepath.Join(t.TempDir(), "all-{signal}"+end)
 			_, stderr := mustRun(t, nil, append(append([]string{"convert"}, in...), out)...)
 			require.Equal(t, 1, strings.Count(stderr, "not kept"), stderr)

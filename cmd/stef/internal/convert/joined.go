@@ -166,6 +166,9 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 		c.res.PartsOut = s.Batches()
 		c.res.EmptyColumns, c.res.Losses, c.res.InOTLP = s.EmptyColumns(), nonzero(c.empty, emptyLoss), s.InOTLP()
 	}
+	if c.res.To.otlp() { // the messages that were written keep theirs, but messages without items are not written
+		c.res.Losses = nonzero(c.empty, emptyLoss)
+	}
 	if s, ok := c.sink.(streamSink); ok {
 		c.res.PartsOut, c.res.Losses = s.Stats().Frames, s.Losses(c.empty)
 	}
