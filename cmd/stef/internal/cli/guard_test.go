@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// If OUT is forgotten, no input is replaced. Errors of inputs are reported before the error
-// that the output exists.
+// If OUT is forgotten, no input is replaced. Inputs that do not exist or have no known format are
+// reported before the error that the output exists, other errors of the inputs are not.
 func TestForgottenOut(t *testing.T) {
 	m := newMistakes(t)
 	before, err := os.ReadFile(m.metrics)
@@ -42,6 +42,8 @@ func TestForgottenOut(t *testing.T) {
 	text := m.file("x.txt", []byte("no telemetry"))
 	m.fails(cli.ExitData, "x.txt: the content has none of the formats stef, otlp-parts, otlp, otlp-json, stef-parts, parquet or arrow; it begins with \"no telemetry\" and looks like text",
 		"convert", text, m.metrics)
+	m.fails(cli.ExitUsage, "metrics.stef exists; --force overwrites it", "convert", "--signal", "logs", m.tape, m.metrics)
+	m.fails(cli.ExitUsage, "metrics.stef exists; --force overwrites it", "convert", m.file("cut.json", []byte(`{"resourceLogs":[{"scopeLogs":`)), m.metrics)
 	after, err := os.ReadFile(m.metrics)
 	require.NoError(t, err)
 	require.True(t, string(before) == string(after))

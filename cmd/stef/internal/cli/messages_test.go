@@ -138,6 +138,11 @@ func TestMessages(t *testing.T) {
 	_, stderr := mustRepair(t, nil, "--force", in, out)
 	require.Contains(t, stderr, ": 6 whole messages with ")
 	require.Contains(t, stderr, "; every frame can be read")
+	named := filepath.Join(dir, "named.stef") // messages under any name
+	mustRepair(t, nil, in, named)
+	kept, err := os.ReadFile(named)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(data, kept))
 
 	// A stream that ends too early inside of a whole message is damage, not a cut file: --skip
 	// would leave out the messages after it.

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// TestSizes: the table of the README has the sizes that result from the flags in it. The row
-// of xz needs another program and is not compared.
+// TestSizes: the table of the README has the sizes that result from the flags in it. For
+// the row of xz, which is another program, it compares the sizes of the streams before xz.
 func TestSizes(t *testing.T) {
 	page, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
@@ -28,11 +28,15 @@ func TestSizes(t *testing.T) {
 	for _, row := range strings.Split(table, "\n")[1:] {
 		cells := strings.Split(strings.Trim(row, "|"), "|")
 		require.Len(t, cells, 4, row)
+		want := cells
 		if strings.Contains(row, "`xz ") {
-			continue
+			// xz 5.4.1 makes 160,612, 102,336 and 81,580 bytes of streams of these sizes. If the
+			// sizes change, run it again.
+			want = []string{cells[0], " 302,265 ", " 222,241 ", " 242,647 "}
+			require.Equal(t, []string{" 160,612 ", " 102,336 ", " 81,580 "}, cells[1:])
 		}
 		args := []string{"convert", "--quiet", "--force"}
-		if flags := regexp.MustCompile("`(.*)`").FindStringSubmatch(cells[0]); flags != nil {
+		if flags := regexp.MustCompile("`([^`]*)`").FindStringSubmatch(cells[0]); flags != nil {
 			args = append(args, strings.Fields(flags[1])...)
 		}
 		got := []string{cells[0]}
@@ -42,8 +46,8 @@ func TestSizes(t *testing.T) {
 			require.NoError(t, err)
 			got = append(got, " "+figure.Grouped(info.Size())+" ")
 		}
-		require.Equal(t, cells, got)
+		require.Equal(t, want, got)
 		compared++
 	}
-	require.Equal(t, 8, compared)
+	require.Equal(t, 9, compared)
 }
