@@ -191,7 +191,7 @@ func checkYAML(root, text string) (how string, err error) {
 }
 
 // replaced matches an entry of replaces: a module, and a folder or a module with a version.
-var replaced = regexp.MustCompile(`^\S+ => (\.\S+|\S+ v[0-9.]+)$`)
+var replaced = regexp.MustCompile(`^\S+ => ([./]\S+|\S+ v[0-9.]+)$`)
 
 // checkManifest checks that the modules and packages of a manifest exist, and the form of its
 // replacements.

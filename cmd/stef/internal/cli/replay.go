@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -94,6 +95,7 @@ type replayer struct {
 	newIDs, now                     bool
 	signal                          *stream.Root
 	notes                           notes
+	accepted                        atomic.Bool // whether the endpoint accepted a batch
 }
 
 func (c *replayer) define(flags *flag.FlagSet) {
@@ -148,7 +150,14 @@ func (c *replayer) run(env *Env, names []string) error {
 	sender.Retries = c.retries
 	sender.Final = wrongPort
 	sender.Waiting = (&patience{out: env.Stderr, endpoint: c.endpoint, plainly: c.plainly}).notice
-	p := &replay.Player{Send: sender.Send, Pace: c.pace, InFlight: c.inFlight, Rounds: c.rounds, Now: c.now}
+	send := func(ctx context.Context, b otlpfile.Batch) error {
+		err := sender.Send(ctx, b)
+		if err == nil {
+			c.accepted.Store(true)
+		}
+		return err
+	}
+	p := &replay.Player{Send: send, Pace: c.pace, InFlight: c.inFlight, Rounds: c.rounds, Now: c.now}
 	if c.newIDs {
 		p.Change.IDs = rand.Uint64() | 1
 	}
@@ -377,6 +386,8 @@ func (c *replayer) plainly(err error) error {
 	}
 	what, hint := "the endpoint closed the connection", "it may expect TLS: add --tls"
 	switch {
+	case c.accepted.Load() && !strings.Contains(text, "certificate required"): // the flags for TLS are right
+		return fmt.Errorf("%s%s", sendPrefix.FindString(text), what)
 	case c.cert != "":
 		hint = "it may not accept the certificate: check --cert and --key"
 	case strings.Contains(text, "certificate required"):
