@@ -104,6 +104,6 @@ func holds(name string, root *stream.Root) bool {
 		return true
 	}
 	defer in.Close()
-	found, err := convert.Signals(in, true)
+	found, err := convert.Signals(in)
 	return err != nil || slices.Contains(found, root.Signal)
 }

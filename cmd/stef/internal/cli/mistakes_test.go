@@ -243,7 +243,11 @@ func TestMixedParts(t *testing.T) {
 	span, err := os.ReadFile(m.spans)
 	require.NoError(t, err)
 	streams := m.file("mixed.bin", slices.Concat(message(span), message(log), message(span)))
-	m.fails(cli.ExitUsage, "an output has one signal, but mixed.bin has traces, then logs: say --signal traces to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal", "convert", streams, out)
+	m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; say --signal traces to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal", "convert", streams, out)
+	for _, command := range []string{"stat", "cat"} {
+		m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; say --signal traces to read these only, or name another signal", command, streams)
+	}
+	m.fails(cli.ExitUsage, "mixed.bin holds traces and logs: say --signal; run replay once for each", "replay", streams)
 	m.fails(cli.ExitUsage, "mixed.bin: it holds traces and logs, not metrics: leave --signal out", "convert", "--signal", "metrics", streams, out)
 	_, stderr = mustRun(t, nil, "convert", "--signal", "logs", streams, m.path("streams.stef"))
 	require.Contains(t, stderr, fmt.Sprintf("skipped: %d spans, which --signal logs excludes\n", 2*n))

@@ -214,7 +214,7 @@ func (c *replayer) check(name string) error {
 	if c.signal != nil {
 		return nil
 	}
-	found, _ := convert.Signals(in, false)
+	found, _ := convert.Signals(in)
 	if len(found) < 2 {
 		return nil
 	}

@@ -58,13 +58,12 @@ func batches(in *file.Input, root *stream.Root) (next func() (otlpfile.Batch, er
 	}, b, nil
 }
 
-// Signals returns the signals that have items in a file of JSON or of parts. If messages is
-// set, it does so for files of format stef-parts, too. For other formats it returns none,
-// because their files have one signal.
-func Signals(in *file.Input, messages bool) ([]otlpfile.Signal, error) {
+// Signals returns the signals that have items in a file of JSON, of parts or of stef-parts. For
+// other formats it returns none, because their files have one signal.
+func Signals(in *file.Input) ([]otlpfile.Signal, error) {
 	o := &Options{}
 	var err error
-	if o.From, err = o.Guess(in); err != nil || o.From != OTLPJSON && o.From != OTLPParts && !(messages && o.From == STEFParts) {
+	if o.From, err = o.Guess(in); err != nil || o.From != OTLPJSON && o.From != OTLPParts && o.From != STEFParts {
 		return nil, err
 	}
 	o.Root = stream.RootOf(otlpfile.Metrics) // any signal: Skipped counts the others

@@ -356,7 +356,7 @@ func (c *joined) of(in *file.Input, o *Options, root *stream.Root) (err error) {
 		case c.res.Root == root:
 			return nil
 		case c.first == in.Name:
-			return refuse("an output has one signal, but %s has %s, then %s: "+oneOrEach, in.Name, c.res.Root.Signal, root.Signal, c.res.Root.Signal, SignalMark)
+			return &MixedError{Err: fmt.Errorf("it holds %s, then %s", c.res.Root.Signal, root.Signal), First: c.res.Root.Signal}
 		}
 		return refuse("an output has one signal, but %s has %s and %s has %s: "+oneOrEach, c.first, c.res.Root.Signal, in.Name, root.Signal, c.res.Root.Signal, SignalMark)
 	}
