@@ -5,6 +5,7 @@ package otlpfile
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -347,7 +348,11 @@ func badID(text []byte) string {
 			digits = 32
 		}
 		if _, err := hex.DecodeString(string(m[2])); len(m[2]) > 0 && (err != nil || len(m[2]) != digits) {
-			return fmt.Sprintf("%s %.64q is not %d hexadecimal digits", m[1], m[2], digits)
+			hint := ""
+			if id, err := base64.StdEncoding.DecodeString(string(m[2])); err == nil && len(id) == digits/2 {
+				hint = "; it looks like base64, which generic protobuf JSON has: write the message as protobuf (.pb) instead"
+			}
+			return fmt.Sprintf("%s %.64q is not %d hexadecimal digits%s", m[1], m[2], digits, hint)
 		}
 	}
 	return ""

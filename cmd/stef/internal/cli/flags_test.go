@@ -84,6 +84,10 @@ func TestMistakesOfContent(t *testing.T) {
 	f(sed(4), good+good+good+line(`,"kind":{`)+good+good) // its message goes on in the next line
 	f(sed(2), good+line(`,"traceId":"zz"`)+good)
 	f(`corrupt: traceId "zz" is not 32 hexadecimal digits`+sed(1), line(`,"traceId":"zz"`)+good)
+	const base64 = "; it looks like base64, which generic protobuf JSON has: write the message as protobuf (.pb) instead"
+	f(`corrupt: traceId "SJL/alWFWpvyCqDpy8D4kw==" is not 32 hexadecimal digits`+base64+sed(1), line(`,"traceId":"SJL/alWFWpvyCqDpy8D4kw=="`)+good)
+	f(`corrupt: spanId "SJL/alWFWps=" is not 16 hexadecimal digits`+base64+sed(1), line(`,"spanId":"SJL/alWFWps="`)+good)
+	f(`corrupt: traceId "SJL/alWFWps=" is not 32 hexadecimal digits`+sed(1), line(`,"traceId":"SJL/alWFWps="`)+good)
 	f(`corrupt: parentSpanId "0102" is not 16 hexadecimal digits`+sed(1), line(`,"parentSpanId":"0102"`)+good+good)
 	f("corrupt: invalid character 'x'", "{\n \"resourceSpans\": [\n x\n]}\n"+good)
 
