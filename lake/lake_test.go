@@ -414,4 +414,10 @@ func TestEmptyColumns(t *testing.T) {
 	require.NoError(t, w.WriteLogs(ld))
 	require.Equal(t, []lake.EmptyColumn{{Key: "scope:a", Meant: "a"}, {Key: "b", Meant: "scope:b"}}, w.EmptyColumns())
 	require.NoError(t, w.Close())
+
+	w, err = lake.NewWriter(io.Discard, lake.Arrow, lake.Logs, lake.WriterOptions{Columns: []string{"resource.a", "scope.b", "resource.b", "scope:scope.b"}})
+	require.NoError(t, err)
+	require.NoError(t, w.WriteLogs(ld))
+	require.Equal(t, []lake.EmptyColumn{{Key: "resource.a", Meant: "resource:a"}, {Key: "scope.b", Meant: "scope:b"}, {Key: "resource.b"}, {Key: "scope:scope.b"}}, w.EmptyColumns())
+	require.NoError(t, w.Close())
 }

@@ -383,6 +383,13 @@ func (r *rows) meant(c chosenKey, item pcommon.Map) string {
 			return prefix + c.key
 		}
 	}
+	for where, prefix := range placePrefixes { // resource.host.name, written like the name of the column
+		if key, ok := strings.CutPrefix(c.key, strings.ReplaceAll(prefix, ":", ".")); ok && c.where == inItem {
+			if _, ok := r.attributesAt(place(where), item).Get(key); ok {
+				return prefix + key
+			}
+		}
+	}
 	return ""
 }
 

@@ -109,7 +109,7 @@ func (w *Writer) InOTLP() uint64 {
 type EmptyColumn struct {
 	Key string
 	// Meant is the key under which an item, its resource or its scope has the attribute, such
-	// as resource:service.name for service.name. It is empty if none of them has it.
+	// as resource:service.name for service.name or resource.service.name. It is empty if none of them has it.
 	Meant string
 }
 

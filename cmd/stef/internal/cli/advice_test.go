@@ -130,7 +130,7 @@ func TestEmptyColumns(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, fixtures.TracesName)
 	require.NoError(t, os.WriteFile(in, fixtures.Traces(), 0o666))
-	_, stderr := mustRun(t, nil, "convert", "--columns", "http.request.method,service.name,resource:service.name,scope:none,htp.route,resource:http.request.method", in, filepath.Join(dir, "x.parquet"))
+	_, stderr := mustRun(t, nil, "convert", "--columns", "http.request.method,service.name,resource:service.name,scope:none,htp.route,resource:http.request.method,resource.telemetry.sdk.language,resource:none", in, filepath.Join(dir, "x.parquet"))
 	var reported []string
 	for line := range strings.Lines(stderr) {
 		if strings.HasPrefix(line, "empty column") {
@@ -139,8 +139,10 @@ func TestEmptyColumns(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"empty column: no item has the attribute service.name, but the resource has it: write resource:service.name\n",
-		"empty column: no item has the attribute scope:none; check the spelling\n",
+		"empty column: no scope has the attribute none; check the spelling\n",
 		"empty column: no item has the attribute htp.route; check the spelling\n",
-		"empty column: no item has the attribute resource:http.request.method, but an item has it: write http.request.method\n",
+		"empty column: no resource has the attribute http.request.method, but an item has it: write http.request.method\n",
+		"empty column: no item has the attribute resource.telemetry.sdk.language; write resource:telemetry.sdk.language\n",
+		"empty column: no resource has the attribute none; check the spelling\n",
 	}, reported)
 }

@@ -475,7 +475,7 @@ func warnOf(w io.Writer, name string, res *convert.Result) {
 		fmt.Fprintf(w, "not complete: %s\n", message(note))
 	}
 	for _, c := range res.EmptyColumns {
-		fmt.Fprintf(w, "empty column%s: no item has the attribute %s%s\n", where, c.Key, elsewhere(c))
+		fmt.Fprintf(w, "empty column%s: %s%s\n", where, nobodyHas(c.Key), elsewhere(c))
 	}
 	for _, loss := range res.Losses {
 		fmt.Fprintf(w, "not kept%s: %s\n", where, loss)
@@ -510,12 +510,24 @@ func ignoredLines(found []otlpfile.UnknownField) (lines []string) {
 	return lines
 }
 
+// nobodyHas says that no item, no resource or no scope has the attribute of a column.
+func nobodyHas(column string) string {
+	for _, who := range []string{"resource", "scope"} {
+		if key, ok := strings.CutPrefix(column, who+":"); ok {
+			return fmt.Sprintf("no %s has the attribute %s", who, key)
+		}
+	}
+	return "no item has the attribute " + column
+}
+
 // elsewhere says where the attribute of an empty column is, if anywhere.
 func elsewhere(c convert.EmptyColumn) string {
 	has := "an item"
 	switch {
 	case c.Meant == "":
 		return "; check the spelling"
+	case c.Key == strings.Replace(c.Meant, ":", ".", 1): // only the colon is missing
+		return "; write " + c.Meant
 	case strings.HasPrefix(c.Meant, "resource:"):
 		has = "the resource"
 	case strings.HasPrefix(c.Meant, "scope:"):

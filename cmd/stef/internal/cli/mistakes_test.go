@@ -415,7 +415,7 @@ func TestMistakesOfFiles(t *testing.T) {
 	m.fails(cli.ExitUsage, `invalid value "a, ,b" for --columns: a name between the commas is empty`, "convert", "--columns", "a, ,b", m.spans, out)
 	_, stderr = mustRun(t, nil, "convert", "--columns", " a, resource:b", m.spans, m.path("x.parquet"))
 	require.Contains(t, stderr, "no item has the attribute a; check the spelling\n")
-	require.Contains(t, stderr, "no item has the attribute resource:b; check the spelling\n")
+	require.Contains(t, stderr, "no resource has the attribute b; check the spelling\n")
 
 	content, err := os.ReadFile(m.parquet)
 	require.NoError(t, err)
