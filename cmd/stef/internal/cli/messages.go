@@ -19,7 +19,7 @@ import (
 
 // streamMessage is a stream in a file of format stef-parts.
 type streamMessage struct {
-	number int
+	number int   // from 1
 	offset int64 // where the length of the message begins in the file
 	data   []byte
 	root   *stream.Root
@@ -29,7 +29,7 @@ type streamMessage struct {
 // eachMessage calls f for each message of a file of format stef-parts.
 func (s *opened) eachMessage(f func(m *streamMessage) error) error {
 	messages := convert.NewMessages(s.src)
-	for n := 0; ; n++ {
+	for n := 1; ; n++ {
 		data, err := messages.Next()
 		if err == io.EOF {
 			return nil

@@ -106,7 +106,7 @@ func TestMessages(t *testing.T) {
 	require.Contains(t, stat, "stef-parts, as the stream that stef convert makes of it")
 	inspected, _ := mustRun(t, nil, "inspect", in)
 	for i, m := range messages {
-		require.Contains(t, inspected, fmt.Sprintf("# message %d at offset %d: 4 bytes of length, %d bytes of logs\n", i, ends[i], len(m)))
+		require.Contains(t, inspected, fmt.Sprintf("# message %d at offset %d: 4 bytes of length, %d bytes of logs\n", i+1, ends[i], len(m)))
 		alone, _ := mustRun(t, m, "inspect", "-")
 		require.Contains(t, inspected, alone)
 	}
@@ -126,7 +126,7 @@ func TestMessages(t *testing.T) {
 			require.True(t, bytes.Equal(data[:ends[i]], kept))
 			code, stdout, stderr := run(nil, "cat", in)
 			require.Equal(t, cli.ExitData, code)
-			require.Contains(t, stderr, fmt.Sprintf("message %d", i))
+			require.Contains(t, stderr, fmt.Sprintf("offset %d, message %d: ", ends[i], i+1))
 			require.Equal(t, i > 0, strings.HasSuffix(stderr, "; stef repair copies the whole messages before it, and stef convert --skip converts them\n"), stderr)
 			if i > 0 {
 				whole, _ := mustRun(t, nil, "cat", out)
@@ -153,6 +153,7 @@ func TestMessages(t *testing.T) {
 		code, _, stderr := run(nil, append([]string{"convert", in, filepath.Join(dir, "none.stef")}, flags...)...)
 		require.Equal(t, cli.ExitData, code)
 		require.True(t, strings.HasSuffix(stderr, "; stef repair copies the whole messages before it\n"), stderr)
+		require.Contains(t, stderr, fmt.Sprintf("offset %d, message 2: ", ends[1]))
 	}
 	require.NoError(t, os.WriteFile(in, data, 0o666))
 

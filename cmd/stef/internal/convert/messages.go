@@ -26,7 +26,7 @@ const MaxMessage = 64 << 20
 type Messages struct {
 	src    io.Reader
 	offset int64 // where the next message begins
-	n      int
+	n      int   // number of whole messages so far
 	buf    []byte
 }
 
@@ -60,24 +60,24 @@ func (m *Messages) Next() ([]byte, error) {
 	return m.buf, nil
 }
 
-// at returns an error about the next message.
+// at returns an error about the next message. Messages count from 1, like frames and lines.
 func (m *Messages) at(text string, err error) error {
 	if each := (*file.EachError)(nil); errors.As(err, &each) {
 		// Report the offset in the file: m.offset is an offset in the decompressed content.
-		bad := fmt.Errorf("offset %d, message %d, which is compressed alone with zstd: %w: %w", each.Offset, m.n, stef.ErrCorrupt, each.Err)
+		bad := fmt.Errorf("offset %d, message %d, which is compressed alone with zstd: %w: %w", each.Offset, m.n+1, stef.ErrCorrupt, each.Err)
 		if errors.Is(each.Err, io.ErrUnexpectedEOF) {
 			return &cutError{bad, m.offset}
 		}
 		return bad
 	}
 	if err == nil || err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-		bad := fmt.Errorf("offset %d, message %d: %w: %s", m.offset, m.n, stef.ErrCorrupt, text)
+		bad := fmt.Errorf("offset %d, message %d: %w: %s", m.offset, m.n+1, stef.ErrCorrupt, text)
 		if err != nil {
 			return &cutError{bad, m.offset}
 		}
 		return bad
 	}
-	return fmt.Errorf("offset %d, message %d: %w", m.offset, m.n, err)
+	return fmt.Errorf("offset %d, message %d: %w", m.offset, m.n+1, err)
 }
 
 // cutError is the error of a file that ends within a message.
@@ -181,7 +181,7 @@ func (m *Messages) blame(err error) error {
 	if err == nil || errors.As(err, &items) {
 		return err
 	}
-	return &messageError{fmt.Errorf("offset %d, message %d: %w", m.Offset(), m.n-1, err), m.n - 1}
+	return &messageError{fmt.Errorf("offset %d, message %d: %w", m.Offset(), m.n, err), m.n - 1}
 }
 
 // messageError is an error of reading a file of format stef-parts.
