@@ -88,10 +88,18 @@ func TestRepairHeaders(t *testing.T) {
 	require.NoError(t, err)
 	packed := e.EncodeAll(one, nil)
 	f("cut.stef.zst", packed[:len(packed)/2], "; the file is cut; zstd may return more of the file: zstd -dc "+m.path("cut.stef.zst")+" | stef repair - OUT")
+	for _, args := range [][]string{{"convert", "--skip", m.path("cut.stef.zst"), m.path("out.stef")}, {"cat", m.path("cut.stef.zst")}} {
+		code, _, stderr := run(nil, args...)
+		require.Equal(t, cli.ExitData, code)
+		require.Equal(t, "stef "+args[0]+": "+m.path("cut.stef.zst")+": zstd: unexpected EOF; the file is cut; zstd may return more of the file: zstd -dc "+m.path("cut.stef.zst")+" | stef repair - OUT\n", stderr)
+	}
+	code, _, stderr := run(nil, "convert", m.file("cut.otlp.zst", fixtures.Logs()[:20]), m.path("out.stef"))
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, " | stef convert --skip - OUT\n")
 
 	m.fails(cli.ExitUsage, "the output is stef, and the name c.parquet is for parquet: end it in .stef", "repair", m.metrics, m.path("c.parquet"))
 	m.fails(cli.ExitUsage, "the output is not compressed as a whole: end the name in .stef, not .zst", "repair", m.metrics, m.path("c.stef.zst"))
-	code, _, stderr := run(nil, "repair", m.tape, m.path("out.stef"))
+	code, _, stderr = run(nil, "repair", m.tape, m.path("out.stef"))
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, stderr, "it is otlp-parts; repair is for STEF: if the file is cut, stef convert --skip IN OUT converts what is whole\n")
 }

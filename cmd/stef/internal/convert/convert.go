@@ -343,6 +343,9 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 		return o.From, nil
 	}
 	if err != nil {
+		if !o.several { // the note about one of several inputs says what was converted
+			err = unpackMore(in, err)
+		}
 		return Unknown, in.Blame(err)
 	}
 	f := guessInput(in.ContentName(), head)
@@ -359,6 +362,19 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 		return Unknown, &file.ContentError{Name: in.Name, Err: fmt.Errorf("the content has none of the formats %s; %s", FormatNames, file.Likeness(head))}
 	}
 	return f, nil
+}
+
+// unpackMore extends the error of a compressed file that is cut in its first block, of which this tool
+// returns no byte.
+func unpackMore(in *file.Input, err error) error {
+	if in.Packed == "" || in.Each || in.Size < 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	command := "stef convert --skip"
+	if formatOfName(in.ContentName()) == STEF {
+		command = "stef repair"
+	}
+	return fmt.Errorf("%w; the file is cut; %s may return more of the file: %s -dc %s | %s - OUT", err, in.Packed, in.Packed, in.Name, command)
 }
 
 // formats sets the formats from content and names.
