@@ -294,3 +294,42 @@ func TestReplayIDs(t *testing.T) {
 	fresh := append(append(first, ids("--new-ids")...), ids("--new-ids")...)
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(fresh))), 12)
 }
+
+// An endpoint that accepted a batch and then closes connections does not lack TLS.
+func TestReplayClosedAfterBatches(t *testing.T) {
+	_, recorded := folder(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := grpc.NewServer(replay.Options()...)
+	third := make(chan struct{})
+	arrived := 0
+	_, err = replay.Register(server, func(otlpfile.Batch) error {
+		if arrived++; arrived == 3 {
+			close(third)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	go func() { _ = server.Serve(l) }()
+	go func() {
+		<-third
+		server.Stop()
+		l, err := net.Listen("tcp", l.Addr().String())
+		if err != nil {
+			return // the replay reports that nothing listens, and the test fails
+		}
+		t.Cleanup(func() { l.Close() })
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(c, make([]byte, 33)) // else the client may fail in writing its preface of 24 bytes or its settings
+			c.Close()
+		}
+	}()
+	code, _, stderr := run(nil, "replay", "--rate", "max", "--retries", "4", "--in-flight", "1", "--endpoint", l.Addr().String(), recorded)
+	require.Equal(t, cli.ExitIO, code, stderr)
+	require.Contains(t, stderr, ": the endpoint closed the connection")
+	require.NotContains(t, stderr, "TLS")
+}
