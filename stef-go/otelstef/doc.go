@@ -64,9 +64,10 @@
 //
 // MarshalJSON prints a record for people and logs. It uses the names of the schema, not those
 // of OTLP. Bytes, also ids, are base64; NaN and infinities are text. A map with repeated keys
-// is a list of pairs. The body of a log record has the form that the stream has, for example Template with Params. Fields of the
-// compact form are printed, too. No function reads this JSON. stef convert writes OTLP JSON,
-// and package stefpdata converts records to pdata, which can be marshaled.
+// is a list of pairs. The body of a log record has the form that the stream has, for example
+// Template with Params. Fields of the compact form are printed, too. No function reads this
+// JSON. stef convert writes OTLP JSON, and package stefpdata converts records to pdata, which
+// can be marshaled.
 //
 // # Kinds of streams
 //
