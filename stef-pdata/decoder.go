@@ -118,13 +118,10 @@ func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 	d.fault = mapping.CheckContainers(resource, scope)
 }
 
-// recordErrorBytes is about the memory that a RecordError takes.
-const recordErrorBytes = 200
-
 // reject adds the current record, which is omitted, to the errors of the batch.
 func (d *decoder) reject(err error) {
 	n := len(d.rejected)
 	if d.rejected = mapping.AddRecord(d.rejected, d.read, err); len(d.rejected) > n {
-		d.budget.Spent += recordErrorBytes
+		d.budget.Spent += mapping.RecordErrorBytes
 	}
 }

@@ -36,7 +36,7 @@ func WithMaxItems(n int) DecoderOption {
 // WithMaxBytes sets the number of bytes after which AppendOTLP stops. It appends at
 // least one item, and completes the item that reaches the number. The default is
 // DefaultMaxBytes. The limit is necessary because a short stream can repeat a large
-// value very often. A number below 1 counts as 1.
+// value very often. Each RecordError counts as 200 bytes. A number below 1 counts as 1.
 func WithMaxBytes(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxBytes = n }
 }
@@ -98,7 +98,8 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 	}
 	d.out, d.rejected = dst, nil
 	d.resource, d.scope, d.resourceAt, d.scopeAt = nil, nil, 0, 0
-	for n := 0; n < d.maxItems && (n == 0 || len(d.out)-len(dst) < d.maxBytes && d.r.BufferedRecords() > 0); n++ {
+	spent := func() int { return len(d.out) - len(dst) + len(d.rejected)*mapping.RecordErrorBytes }
+	for n := 0; n < d.maxItems && (n == 0 || spent() < d.maxBytes && d.r.BufferedRecords() > 0); n++ {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {
 				d.err = io.EOF

@@ -116,6 +116,33 @@ func left(t *testing.T, appendOTLP func([]byte) ([]byte, error)) (stefotlp.Recor
 	return left, len(b)
 }
 
+// Errors about bad records count as memory of the message: a frame of a few hundred bytes can have
+// a million of them.
+func TestBadRecordsFillMessages(t *testing.T) {
+	const records, most = 100_000, 1 << 20
+	var buf bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&buf, stef.WithCompression(stef.Zstd))
+	require.NoError(t, err)
+	for i := range records { // adjacent records have different reasons, so each is a range
+		types := [...]otelstef.PointValueType{otelstef.PointValueTypeHistogram, otelstef.PointValueTypeSummary}
+		w.Record().Point().Value().SetType(types[i%2])
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	require.Less(t, buf.Len(), 1000)
+	r, err := otelstef.NewMetricsReader(&buf)
+	require.NoError(t, err)
+	d := stefotlp.NewMetricsDecoder(r, stefotlp.WithMaxItems(records), stefotlp.WithMaxBytes(most))
+	for total := uint64(0); total < records; {
+		var bad stefotlp.RecordErrors
+		b, err := d.AppendOTLP(nil)
+		require.Empty(t, b)
+		require.ErrorAs(t, err, &bad)
+		require.LessOrEqual(t, len(bad), most/200+1)
+		total += bad.Records()
+	}
+}
+
 // If records were omitted before a stream breaks, these are reported first, and then the error
 // of the stream.
 func TestRecordsBeforeABreak(t *testing.T) {

@@ -133,6 +133,9 @@ func (e *RecordError) Unwrap() error { return e.Err }
 // were.
 type RecordErrors []*RecordError
 
+// RecordErrorBytes is about the memory that a RecordError takes.
+const RecordErrorBytes = 200
+
 // AddRecord adds an error for an omitted record. If the record follows the last range
 // and has the same reason, it extends that range.
 func AddRecord(list RecordErrors, record uint64, err error) RecordErrors {
