@@ -9,8 +9,8 @@
 //	stefc -version
 //
 // It writes one file per type. The file is named after the type and ends in
-// .stef.go. It removes files with that ending that only an earlier run generated, and
-// does not write files that would not change. It prints only warnings and errors. It
+// .stef.go. Stefc removes the generated files of earlier runs that are no longer needed,
+// and does not rewrite unchanged files. It prints only warnings and errors. It
 // warns if the new code misreads streams that the code in the folder has written. If the
 // new code misreads streams of the schema of -against, that is an error. With -check it
 // writes nothing.

@@ -254,8 +254,8 @@ func checkJSON(text []byte) (signals uint8, err error) {
 	return signals, nil
 }
 
-// topNames returns the field names of the outermost object, spelled as in valid
-// JSON, and the offset of an empty name at any depth, or -1 if there is none.
+// topNames returns the field names of the outermost object of text, which must be valid JSON.
+// It keeps escapes. empty is the offset of an empty name at any depth, or -1 if there is none.
 func topNames(text []byte) (names []string, empty int) {
 	depth := 0
 	for i := 0; i < len(text); i++ {

@@ -133,8 +133,8 @@ func detailed(code codes.Code, message string, detail protoadapt.MessageV1) *sta
 	return st
 }
 
-// panicked returns a permanent refusal of data that caused a panic: it would cause
-// the panic again.
+// panicked returns a permanent refusal of data that caused a panic, because the same
+// data would cause the panic again.
 func panicked(what string, value any) error {
 	return consumererror.NewPermanent(status.Error(codes.Internal, fmt.Sprintf("the %s panicked: %v", what, value)))
 }

@@ -150,7 +150,7 @@ func parseWire(in *byteReader, trace *tracer) (schema.WireSchema, error) {
 		trace.bytes(in, TraceWire{n})
 	}
 	if in.left() > 0 {
-		return nil, fault(ErrCorrupt, "%d bytes follow the wire schema", in.left())
+		return nil, fault(ErrCorrupt, "%d bytes after the last entry of the wire schema", in.left())
 	}
 	return w, nil
 }

@@ -94,7 +94,7 @@ func (c *checker) defineName(name string, d definition) {
 }
 
 // eachType calls visit for the types of fields, choices, keys and values. For an
-// array it visits the element, with element set.
+// array it passes the type of the elements, and true for element.
 func (c *checker) eachType(visit func(t *schema.Type, element bool)) {
 	outer := func(t *schema.Type) {
 		if t.Kind == schema.KindArray {

@@ -338,8 +338,8 @@ func (f *logsReaderForm) decodeRecord(d *logRecordDecoder, s *LogRecord) {
 	s.node.SetModified(mask &^ (compactRecord | LogRecordFieldObservedDelta))
 }
 
-// decodeSent reads the ids and times that the record itself has. It stores them in
-// f.sent, because undo sets the ids and times of the record.
+// decodeSent decodes the ids and times that the stream has in the fields of LogRecord. It
+// stores them in f.sent. Later undo computes the ids and times and sets these fields.
 func (f *logsReaderForm) decodeSent(d *logRecordDecoder, mask, present uint64) {
 	if mask&LogRecordFieldTime != 0 {
 		f.sent.time = d.time.Decode()

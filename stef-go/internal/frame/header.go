@@ -82,7 +82,7 @@ func ParseVarHeader(b []byte) (h VarHeader, err error) {
 			return h, fmt.Errorf("%w: %w", stef.ErrCorrupt, err)
 		}
 		if len(rest) > 0 {
-			return h, fmt.Errorf("%w: %d bytes follow the wire schema", stef.ErrCorrupt, len(rest))
+			return h, fmt.Errorf("%w: %d bytes after the last entry of the wire schema", stef.ErrCorrupt, len(rest))
 		}
 	}
 	count, n := bitio.Uvarint(b)

@@ -90,7 +90,7 @@ func TestParseVarHeaderErrors(t *testing.T) {
 	f("02 01", stef.ErrCorrupt, "schema of 2 bytes, only 1 remain")
 	f("81 80 40", stef.ErrLimit, "schema of 1048577 bytes, at most 1048576")
 	f("01 01 00", stef.ErrCorrupt, "1 entries announced, 0 bytes left")
-	f("03 01 09 00 00", stef.ErrCorrupt, "1 bytes follow the wire schema")
+	f("03 01 09 00 00", stef.ErrCorrupt, "1 bytes after the last entry of the wire schema")
 	f("03 81 08 09 00", stef.ErrCorrupt, "1025")
 
 	f("00", stef.ErrCorrupt, "the number of user data pairs is cut off")

@@ -55,8 +55,8 @@ type Counter struct {
 // Begin records the headers and their end.
 func (c *Counter) Begin(h *dynamic.Header, end int64) { c.Bytes, c.compression = end, h.Compression }
 
-// Frame records the start of a frame and its end. It reports whether the frame
-// is already whole: a frame without records is.
+// Frame begins a frame with this end and number of records. It returns true if the
+// frame has no records and is therefore whole already.
 func (c *Counter) Frame(end int64, records uint64) bool {
 	c.last = frameEnd{end, records, records}
 	return c.whole()
