@@ -20,7 +20,11 @@ type Limits struct {
 	// and maximum 1 MiB, the limit of the format.
 	HeaderBytes int
 	// FrameBytes bounds a frame, both its compressed and its uncompressed
-	// size. Default and maximum 64 MiB, the limit of the format.
+	// size. Default and maximum 64 MiB, the limit of the format. A smaller limit must be at
+	// least the frame size of the writers (WithFrameBytes, by default almost 4 MiB) plus their
+	// largest record, because a frame holds whole records. Encoders of package stefpdata write
+	// frames of at most 36 MiB with the default frame size, and of about 12 MiB if only the item
+	// is large. A reader refuses a larger frame with all of its records.
 	FrameBytes int
 	// DictBytes bounds the memory of all dictionaries together. A text entry counts as
 	// its length plus 16 bytes, a struct entry as an estimate of its memory. Default 64

@@ -31,7 +31,7 @@ type Handler interface {
 	// batch with the first record that is neither acknowledged nor rejected, and sends the later
 	// ones again. Other clients may drop all of them: to lose nothing but
 	// bad records, reject these, and keep the limits of the reader above what clients
-	// send. So a handler whose
+	// send (Limits.FrameBytes of package stef says how large frames can be). So a handler whose
 	// database fails returns the error of the database, and a handler that can
 	// never accept the records of the stream returns an *Error of KindInvalid. If two streams
 	// in a row end with KindInvalid or KindRejected before a Session has sent a record on

@@ -135,9 +135,8 @@ func (x *site) count(time uint64) int {
 	return x.arrived[time]
 }
 
-// session starts a session with the site, and returns it and the function that
-// ends it.
-func (x *site) session(config stefgrpc.SessionConfig, options ...stefgrpc.ClientOption) (*stefgrpc.Session[times], func()) {
+// dial connects to the present server of the site.
+func (x *site) dial() *grpc.ClientConn {
 	dial := func(ctx context.Context, _ string) (net.Conn, error) {
 		x.mu.Lock()
 		listener := x.listener
@@ -147,6 +146,13 @@ func (x *site) session(config stefgrpc.SessionConfig, options ...stefgrpc.Client
 	conn, err := grpc.NewClient("passthrough:site", grpc.WithContextDialer(dial),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(x.t, err)
+	return conn
+}
+
+// session starts a session with the site, and returns it and the function that
+// ends it.
+func (x *site) session(config stefgrpc.SessionConfig, options ...stefgrpc.ClientOption) (*stefgrpc.Session[times], func()) {
+	conn := x.dial()
 	client, err := stefgrpc.NewClient(conn, options...)
 	require.NoError(x.t, err)
 	session, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {

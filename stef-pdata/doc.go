@@ -79,9 +79,14 @@
 //
 // # Limits
 //
-// Every reader accepts items within these limits: 1023 attributes in a list, 200 nested
-// arrays and maps (MaxDepth), and 8 MiB (MaxItemBytes). An encoder omits an item that exceeds
-// a limit, writes the other items, and reports the place of the item in ItemErrors.
+// Every reader with the default limits accepts items within these limits: 1023 attributes in a
+// list, 200 nested arrays and maps (MaxDepth), and 8 MiB (MaxItemBytes). An encoder omits an
+// item that exceeds a limit, writes the other items, and reports the place of the item in
+// ItemErrors.
+//
+// A reader with smaller Limits.FrameBytes must accept the writer's frame size plus a record,
+// which is up to MaxItemBytes each for its item and a new resource, scope and metric: 36 MiB
+// with the default frame size.
 //
 // A decoder omits a record with content that OTLP cannot express, converts the other
 // records, and reports the number of the record in RecordErrors. This concerns

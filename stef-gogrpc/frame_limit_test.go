@@ -1,0 +1,124 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// textWriter writes a log record for each text.
+type textWriter struct{ *otelstef.LogsWriter }
+
+func newTextWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[[]string], error) {
+	w, err := otelstef.NewLogsWriter(s, s.WriterOptions()...)
+	return textWriter{w}, err
+}
+
+func (w textWriter) WriteBatch(batch []string) (uint64, error) {
+	for _, text := range batch {
+		w.Record().Record().Body().SetString(text)
+		if err := w.Write(); err != nil {
+			return 0, err
+		}
+	}
+	return w.Stats().Records, nil
+}
+
+// A frame over the limit of the reader costs its first batch, although a record of another
+// batch is too large. The other batches can be sent again, but the batch with this record fails
+// whenever it is sent.
+func TestSessionFrameOverLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSite(t)
+		_, register := x.stef(func(s *stefgrpc.ServerStream) error {
+			r, err := otelstef.NewLogsReader(s, append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: 2000}))...)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			for r.Next() {
+				s.AckUpTo(r.Stats().Records)
+			}
+			return r.Err()
+		})
+		x.serve(register)
+		conn := x.dial()
+		defer conn.Close()
+		client, err := stefgrpc.NewClient(conn)
+		require.NoError(t, err)
+		config := stefgrpc.SessionConfig{}
+		config.EarlyFrames = -1 // so that the batches share a frame
+		session, err := stefgrpc.NewSession(func(ctx context.Context) (*stefgrpc.Stream, error) {
+			return client.Open(ctx, otelstef.LogsRoot())
+		}, newTextWriter, config)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, session.Shutdown(t.Context())) }()
+
+		batches := [][]string{{"good"}, {"good", strings.Repeat("x", 2000)}, {"good"}}
+		unsent := make([]*stefgrpc.UnsentError, len(batches))
+		var group sync.WaitGroup
+		for i, batch := range batches {
+			group.Go(func() {
+				time.Sleep(time.Duration(i) * time.Microsecond) // in this order
+				require.ErrorAs(t, session.Send(t.Context(), batch), &unsent[i])
+			})
+		}
+		group.Wait()
+		for i, err := range unsent {
+			require.Equal(t, i > 0, err.Cause.Retryable(), "batch %d: %v", i, err)
+			require.ErrorContains(t, err, "limit exceeded: frame of ")
+			require.Zero(t, err.Acknowledged)
+		}
+		require.Equal(t, stefgrpc.KindLimit, unsent[0].Cause.Kind)
+
+		var again *stefgrpc.UnsentError
+		require.ErrorAs(t, session.Send(t.Context(), batches[1]), &again)
+		require.False(t, again.Cause.Retryable())
+		require.NoError(t, session.Send(t.Context(), batches[2]))
+	})
+}
+
+// The limit of the readers in the examples accepts a frame that is full before its last record,
+// if this record is as large as the encoders of package stefpdata write it.
+func TestExampleFrameLimit(t *testing.T) {
+	const largest = 8 << 20 // stefpdata.MaxItemBytes, of a package that this one must not import
+	b := &storage{}
+	server, err := stefgrpc.NewServer()
+	require.NoError(t, err)
+	require.NoError(t, server.Handle(otelstef.LogsRoot(), stefgrpc.HandlerFunc(b.logs)))
+	x := newSite(t)
+	x.serve(func(g *grpc.Server) { server.Register(g) })
+	conn := x.dial()
+	defer conn.Close()
+	client, err := stefgrpc.NewClient(conn)
+	require.NoError(t, err)
+	s, err := client.Open(t.Context(), otelstef.LogsRoot())
+	require.NoError(t, err)
+	defer s.Close()
+	w, err := otelstef.NewLogsWriter(s, append(s.WriterOptions(), stef.WithDictBytes(1<<30))...)
+	require.NoError(t, err)
+	write := func(size int) {
+		w.Record().Record().Body().SetString(strings.Repeat("x", size))
+		require.NoError(t, w.Write())
+	}
+	write(stef.DefaultFrameBytes - 1000)
+	require.Zero(t, w.Stats().Frames)
+	write(largest)
+	require.NoError(t, w.Flush())
+	require.Equal(t, 1, w.Stats().Frames)
+	require.NoError(t, s.Drain(t.Context()))
+	require.Len(t, b.db.rows, 2)
+}
