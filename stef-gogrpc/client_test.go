@@ -328,7 +328,7 @@ func TestConnectionLost(t *testing.T) {
 		require.True(t, e.Retryable())
 	}
 	<-s.Done()
-	require.ErrorContains(t, s.Err(), "none of 10 records acknowledged")
+	require.ErrorContains(t, s.Err(), "none of 10 sent records acknowledged")
 	bytes, records := s.Unacked()
 	require.EqualValues(t, 100, bytes)
 	require.EqualValues(t, 10, records)

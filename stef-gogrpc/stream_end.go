@@ -89,22 +89,24 @@ func (s *Stream) reason(err error) error {
 	return nil
 }
 
-// describe adds context to an error: the root of the stream, the peer, and how many records are
-// acknowledged.
+// describe adds context to an error: the root of the stream, the peer, and how many of the records
+// that were sent are acknowledged. A batch of the stream may have further records, so that its
+// error has another number.
 func (s *Stream) describe(e *Error, records uint64) *Error {
 	to := ""
 	if s.peer != nil && s.peer.Addr != nil {
 		to = " to " + s.peer.Addr.String()
 	}
-	progress := fmt.Sprintf("records up to %d acknowledged, %d not", s.ledger.Acked(), records)
+	progress := fmt.Sprintf("records up to %d acknowledged, %d sent and not", s.ledger.Acked(), records)
 	switch acked := s.ledger.Acked(); {
-	case s.ledger.Uncounted():
+	case s.ledger.Uncounted(): // it is unknown how many were sent
+		progress = fmt.Sprintf("records up to %d acknowledged", acked)
 	case records == 0 && acked == 0:
 		progress = "no records sent"
 	case records == 0:
-		progress = "all " + count(acked, "record") + " acknowledged"
+		progress = "all " + count(acked, "sent record") + " acknowledged"
 	case acked == 0:
-		progress = "none of " + count(records, "record") + " acknowledged"
+		progress = "none of " + count(records, "sent record") + " acknowledged"
 	}
 	return e.at("stream of %s%s, %s", s.root.Name, to, progress)
 }

@@ -130,7 +130,7 @@ func TestExplainAnswers(t *testing.T) {
 	f(otlpFailed, of(codes.ResourceExhausted, large, false), ": lower sending_queue::batch::max_size, or raise max_recv_msg_size_mib of the peer")
 	f("", of(codes.ResourceExhausted, chunk, true), ": raise limits::max_chunk_mib of the receiver, or lower stef::max_frame_size_kib")
 	f("", of(codes.ResourceExhausted, "rpc error: code = ResourceExhausted desc = "+large, true), plain)
-	f("", of(codes.ResourceExhausted, "STEF stream: limit: stream of Logs to 10.0.0.1:4320, none of 1 record acknowledged: "+chunk, true), plain)
+	f("", of(codes.ResourceExhausted, "STEF stream: limit: stream of Logs to 10.0.0.1:4320, none of 1 sent record acknowledged: "+chunk, true), plain)
 
 	f("", of(codes.Unauthenticated, "who?", false), ": the peer refuses the credentials")
 	f("", of(codes.Unauthenticated, "who?", true), own)

@@ -57,7 +57,7 @@ func TestNothingDelivered(t *testing.T) {
 		return list
 	}
 	require.Equal(t, []string{"A STEF stream is open.", "Nothing can be delivered at present."}, messages())
-	require.Regexp(t, `^unavailable: stream of Spans to `+p.addr+`, none of 1 record acknowledged: `+noBackend+
+	require.Regexp(t, `^unavailable: stream of Spans to `+p.addr+`, none of 1 sent record acknowledged: `+noBackend+
 		` \(endpoint `+p.addr+` answered: this is its own error, see the log of that Collector\)$`,
 		logs.FilterMessage("Nothing can be delivered at present.").All()[0].ContextMap()["error"])
 
