@@ -89,10 +89,11 @@ func TestNewerSchema(t *testing.T) {
 func TestWriterOfOtherRoot(t *testing.T) {
 	_, err := otelstef.NewLogsWriter(io.Discard, stef.WithSchema(otelstef.MetricsSchema()))
 	require.ErrorIs(t, err, stef.ErrSchema)
-	require.ErrorContains(t, err, "the schema seems to be that of Metrics, not of Logs")
+	require.EqualError(t, err, "stef: LogsWriter cannot write the schema of its options: incompatible schema: "+
+		"the schema seems to be that of Metrics, not of Logs, or newer than this code")
 	_, err = otelstef.NewMetricsWriter(io.Discard, otelstef.CompactSpans())
 	require.ErrorContains(t, err, "the schema seems to be that of Spans, not of Metrics")
 	_, err = otelstef.NewMetricsWriter(io.Discard, stef.WithSchema([]int{99}))
 	require.ErrorIs(t, err, stef.ErrSchema)
-	require.ErrorContains(t, err, "the schema is not one of Metrics, or it is newer than this code")
+	require.ErrorContains(t, err, "the schema is not one of Metrics, or it is newer than this code: incompatible schema: the wire schema has 99 fields for Metrics")
 }

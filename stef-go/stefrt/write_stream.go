@@ -51,8 +51,9 @@ const valueRoom = 10
 // writerSchemaError returns the error of a schema that the writer of a root cannot write.
 func writerSchemaError(err error, own string, roots func() *schema.Schema, wire schema.WireSchema) error {
 	if other := rootOf(roots, own, wire); other != "" {
-		return fmt.Errorf("stef: %sWriter cannot write the schema of its options: the schema seems to be that of %s, not of %s, or newer than this code: %w",
-			own, other, own, err)
+		// Omit err, as schemaError of a reader does: it names a struct of own.
+		return fmt.Errorf("stef: %sWriter cannot write the schema of its options: %w: the schema seems to be that of %s, not of %s, or newer than this code",
+			own, stef.ErrSchema, other, own)
 	}
 	return fmt.Errorf("stef: %sWriter cannot write the schema of its options: the schema is not one of %s, or it is newer than this code: %w", own, own, err)
 }
