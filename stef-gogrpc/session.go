@@ -229,7 +229,7 @@ func (s *Session[B]) Stats() SessionStats {
 		LastError:      s.lastErr.Load(),
 
 		Opened:       st.Opened,
-		Closed:       st.Closed,
+		Closed:       CloseCounts(st.Closed),
 		Acknowledged: st.Acknowledged,
 		Rejected:     st.Rejected,
 		BatchErrors:  st.Unencodable,

@@ -5,6 +5,8 @@ package stefgrpc
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
@@ -133,6 +135,20 @@ const (
 	CloseIdle = session.CloseIdle
 )
 
+// CloseCounts has the number of closed streams by CloseReason.
+type CloseCounts [CloseIdle + 1]uint64
+
+// String returns the reasons whose count is not 0, such as "[lost 1, idle 2]".
+func (c CloseCounts) String() string {
+	var list []string
+	for reason, n := range c {
+		if n > 0 {
+			list = append(list, fmt.Sprintf("%v %d", CloseReason(reason), n))
+		}
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
 // SessionStats are the current state of a session, and its counts so far.
 type SessionStats struct {
 	// Connecting counts streams that are being opened or wait to be opened, Live
@@ -153,7 +169,7 @@ type SessionStats struct {
 
 	// Opened and Closed count streams; Closed counts them by reason.
 	Opened uint64
-	Closed [CloseIdle + 1]uint64
+	Closed CloseCounts
 	// These count batches by result, each batch once. A batch that was delivered without some
 	// of its items (Send returns a *BatchError with Delivered) counts as Acknowledged or as Rejected.
 	Acknowledged, Rejected, BatchErrors, HandedBack uint64
