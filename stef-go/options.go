@@ -42,7 +42,9 @@ func WithCompression(compression Compression) WriterOption {
 
 // WithCompressionLevel sets the effort of zstd compression. The default is LevelDefault.
 // Readers read every level without an option. Without WithCompression(Zstd) the level has
-// no effect.
+// no effect, as the options of the window have none. That is not an error, so that programs
+// can pass a configured level without looking at the configured compression. WithChecksums is
+// different: ignoring it would hide that nothing protects the stream.
 func WithCompressionLevel(level Level) WriterOption {
 	return func(c *config.Writer) error {
 		if level < LevelFastest || level > LevelAuto {
