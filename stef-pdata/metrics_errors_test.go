@@ -18,6 +18,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
+	"github.com/otelstef/stef/stef-pdata/stefotlp"
 
 	descriptors "github.com/otelstef/stef/internal/signal"
 )
@@ -236,4 +237,42 @@ func TestBadRecordsFillBatches(t *testing.T) {
 		total += bad.Records()
 	}
 	require.EqualValues(t, records, total)
+}
+
+// Buckets that do not suit the bounds of their metric are converted as they are: OTLP can
+// express them.
+func TestBucketsBesideBounds(t *testing.T) {
+	for _, options := range [][]stef.WriterOption{nil, {otelstef.CompactMetrics()}} {
+		var out bytes.Buffer
+		w, err := otelstef.NewMetricsWriter(&out, options...)
+		require.NoError(t, err)
+		rec := w.Record()
+		rec.EditMetric().SetType(otelstef.MetricTypeHistogram)
+		rec.EditMetric().HistogramBounds().SetValues([]float64{1, 2})
+		counts := [][]uint64{{1, 2, 3}, {1, 2, 3, 4, 5}, {}, {7}}
+		for i, c := range counts {
+			rec.Point().SetTimestamp(uint64(i))
+			rec.Point().Value().SetHistogram().BucketCounts().SetValues(c)
+			require.NoError(t, w.Write())
+		}
+		require.NoError(t, w.Close())
+		check := func(md pmetric.Metrics) {
+			t.Helper()
+			points := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Histogram().DataPoints()
+			require.Equal(t, len(counts), points.Len())
+			for i, c := range counts {
+				require.Equal(t, c, append([]uint64{}, points.At(i).BucketCounts().AsRaw()...))
+				require.Equal(t, []float64{1, 2}, points.At(i).ExplicitBounds().AsRaw())
+			}
+		}
+		check(oneBatch(decodeMetrics(t, out.Bytes())))
+
+		r, err := otelstef.NewMetricsReader(&out)
+		require.NoError(t, err)
+		message, err := stefotlp.NewMetricsDecoder(r).AppendOTLP(nil)
+		require.NoError(t, err)
+		md, err := new(pmetric.ProtoUnmarshaler).UnmarshalMetrics(message)
+		require.NoError(t, err)
+		check(md)
+	}
 }

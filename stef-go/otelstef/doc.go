@@ -35,7 +35,14 @@
 //
 // The resource, scope and metric of a record may be shared with other records. Change them
 // with EditResource, EditScope and EditMetric. All other data belong to the record: call
-// Record, Span or Point, and set the fields of the result.
+// Record, Span or Point, and set the fields of the result. Setters of the result of Resource,
+// Scope and Metric work while the value belongs to the record alone. They panic as soon as the
+// value is shared, for example after SetMetric, or after CopyFrom of a reader's record.
+//
+// Writers do not check that the fields of a record suit each other. They write a value of
+// another type than that of its metric, such as SetInt64 with MetricTypeHistogram, and buckets
+// of a number other than that of HistogramBounds plus one. Converters to OTLP leave out the
+// first and report it, and convert the second as it is.
 //
 // # Records keep their content
 //

@@ -326,3 +326,38 @@ func TestSharedAcrossGoroutines(t *testing.T) {
 	require.Error(t, err)
 	require.Contains(t, string(out), "DATA RACE")
 }
+
+// The setters of Metric change the record of a writer until the value is shared. Then they panic,
+// and EditMetric works.
+func TestSettersWithoutEdit(t *testing.T) {
+	var out bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&out)
+	require.NoError(t, err)
+	want := []string{"a", "b", "a", "c"}
+	for i, name := range want {
+		w.Record().Metric().SetName(name)
+		require.NoError(t, w.Write())
+		if i == 2 {
+			otelstef.NewMetrics().CopyFrom(w.Record()) // a copy leaves the source as it is
+		}
+	}
+	require.NoError(t, w.Close())
+	r, err := otelstef.NewMetricsReader(&out)
+	require.NoError(t, err)
+	for _, name := range want {
+		require.True(t, r.Next())
+		require.Equal(t, name, r.Record().Metric().Name())
+	}
+
+	share := map[string]func(*otelstef.Metrics){
+		"SetMetric":              func(rec *otelstef.Metrics) { rec.SetMetric(otelstef.NewMetric()) },
+		"CopyFrom of a reader's": func(rec *otelstef.Metrics) { rec.CopyFrom(r.Record()) },
+	}
+	for name, share := range share {
+		rec := w.Record()
+		share(rec)
+		require.Panics(t, func() { rec.Metric().SetName("d") }, name)
+		rec.EditMetric().SetName("d")
+		require.NotPanics(t, func() { rec.Metric().SetName("e") }, name)
+	}
+}
