@@ -91,12 +91,13 @@
 // The sender should send them again, except the bad records. Records that had arrived
 // then arrive twice. Error.Retryable reports whether a retry may succeed.
 //
-// A frame over Limits.FrameBytes of the server's reader ends the stream with KindLimit, and the
-// handler gets none of its records. Nothing splits frames or batches. A Session returns the
-// batch with the first record of the frame as permanently failed, although the large record may
-// be in a later batch of the frame. The other batches are retryable. When the batch with the
-// large record is sent again, the same happens to its next frame, until this batch is the first
-// one in a frame: then it is lost, with its good records.
+// A frame over WithMaxChunkBytes, or over Limits.FrameBytes of the server's reader, ends the
+// stream with KindLimit, and the handler gets none of its records. Nothing splits frames or
+// batches. A Session returns the batch with the first record of the frame as permanently
+// failed, although the large record may be in a later batch of the frame. The other batches
+// are retryable. When the batch with the large record is sent again, the same happens to its
+// next frame, until this batch is the first one in a frame: then it is lost, with its good
+// records.
 //
 // # Ownership
 //

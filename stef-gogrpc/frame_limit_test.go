@@ -41,10 +41,18 @@ func (w textWriter) WriteBatch(batch []string) (uint64, error) {
 // batch is too large. The other batches can be sent again, but the batch with this record fails
 // whenever it is sent.
 func TestSessionFrameOverLimit(t *testing.T) {
+	const limit = 2000
+	t.Run("of the reader", func(t *testing.T) {
+		testFrameOverLimit(t, stef.Limits{FrameBytes: limit}, stefgrpc.DefaultMaxChunkBytes)
+	})
+	t.Run("of the server", func(t *testing.T) { testFrameOverLimit(t, stef.Limits{}, limit) })
+}
+
+func testFrameOverLimit(t *testing.T, limits stef.Limits, chunkBytes int) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newSite(t)
 		_, register := x.stef(func(s *stefgrpc.ServerStream) error {
-			r, err := otelstef.NewLogsReader(s, append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: 2000}))...)
+			r, err := otelstef.NewLogsReader(s, append(s.ReaderOptions(), stef.WithLimits(limits))...)
 			if err != nil {
 				return err
 			}
@@ -53,7 +61,7 @@ func TestSessionFrameOverLimit(t *testing.T) {
 				s.AckUpTo(r.Stats().Records)
 			}
 			return r.Err()
-		})
+		}, stefgrpc.WithMaxChunkBytes(chunkBytes))
 		x.serve(register)
 		conn := x.dial()
 		defer conn.Close()
@@ -79,7 +87,7 @@ func TestSessionFrameOverLimit(t *testing.T) {
 		group.Wait()
 		for i, err := range unsent {
 			require.Equal(t, i > 0, err.Cause.Retryable(), "batch %d: %v", i, err)
-			require.ErrorContains(t, err, "limit exceeded: frame of ")
+			require.ErrorContains(t, err, "limit: stream of Logs to bufconn, none of 4 sent records acknowledged: ")
 			require.Zero(t, err.Acknowledged)
 		}
 		require.Equal(t, stefgrpc.KindLimit, unsent[0].Cause.Kind)
