@@ -50,16 +50,17 @@ func (r renaming) warn(stderr io.Writer, path string) {
 }
 
 // against compares the schema now with the one in the file oldPath. It reports findings as
-// errors and returns the exit code. It warns about a renamed root and returns the renaming.
-// form is the schema of -form, or nil; its fields are added to the old schema.
-func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) (renaming, int) {
-	old, _, code := parse(oldPath, stderr)
+// errors and returns the exit code. It warns about a renamed root, and returns the old schema and
+// the renaming. form is the schema of -form, or nil; its fields are added to the old schema.
+func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) (*schema.Schema, renaming, int) {
+	read, _, code := parse(oldPath, stderr)
 	if code != 0 {
-		return renaming{}, code
+		return nil, renaming{}, code
 	}
+	old := read
 	if len(old.Roots()) == 0 {
 		fmt.Fprintf(stderr, "stefc: -against: %s has no root struct, so there is nothing to compare\n", oldPath)
-		return renaming{}, exitSchema
+		return nil, renaming{}, exitSchema
 	}
 	if form != nil {
 		old = schema.Extend(withMultimaps(old, form), withoutNewRoots(form, old))
@@ -70,11 +71,11 @@ func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) (
 		f.print(stderr, "")
 	}
 	if len(list) > 0 {
-		return renaming{}, exitSchema
+		return nil, renaming{}, exitSchema
 	}
 	root := renamedRoot(old, now)
 	root.warn(stderr, path)
-	return root, 0
+	return read, root, 0
 }
 
 // withMultimaps returns s with the multimaps of form that s does not have, because
@@ -108,7 +109,7 @@ type finding struct {
 // advice is what to do instead of a change.
 var advice = map[schema.ChangeKind]string{
 	schema.LayoutChange: "Append to structs and oneofs instead, and rename what is not used any more, such as to Unused1.",
-	schema.RootChange:   "Keep each root. If roots got other names, rename one at a time, in a step that adds no root.",
+	schema.RootChange:   "Keep each root. If roots got other names, rename one at a time, in a step that neither adds nor removes a root.",
 	schema.EnumChange:   "Keep the enum of each field and the number of each value, and give new values new numbers.",
 }
 

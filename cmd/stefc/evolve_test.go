@@ -232,7 +232,7 @@ func TestRunAgainstRoots(t *testing.T) {
 	require.Equal(t, "shop.stef: the new code reads streams of old.stef wrongly or not at all:\n"+
 		"     | A: is no root any more\n"+
 		"     | B: is no root any more\n"+
-		"     | Keep each root. If roots got other names, rename one at a time, in a step that adds no root.\n", stderr)
+		"     | Keep each root. If roots got other names, rename one at a time, in a step that neither adds nor removes a root.\n", stderr)
 }
 
 // TestRunAgainstRenamedBesideNew: a root is renamed and another one is added. The root whose
@@ -245,7 +245,7 @@ func TestRunAgainstRenamedBesideNew(t *testing.T) {
 		"     | the names refuses clients with the other. It can handle both, see Rename a root in the README of stefc.\n"
 	const refused = "shop.stef: the new code reads streams of old.stef wrongly or not at all:\n" +
 		"     | Event: is no root any more\n" +
-		"     | Keep each root. If roots got other names, rename one at a time, in a step that adds no root.\n"
+		"     | Keep each root. If roots got other names, rename one at a time, in a step that neither adds nor removes a root.\n"
 	f := func(want, now string) {
 		t.Helper()
 		code, stderr := compileText(t, "shop.stef", now, "-against", "old.stef", "-check", "-out", "none")
@@ -260,4 +260,43 @@ func TestRunAgainstRenamedBesideNew(t *testing.T) {
 	f(refused, renamed+"struct Ping root { At uint64 By By }\n")
 	f(refused, strings.Replace(renamed, "At uint64 ", "At int64 ", 1)+"struct Ping root { At uint64 }\n")
 	f(refused, strings.Replace(renamed, "At uint64 ", "Time uint64 ", 1)+"struct Ping root { At uint64 }\n")
+}
+
+// TestRunAgainstRenamedBesideRemoved: a root is renamed and another one is removed. The advice
+// names a way that works.
+func TestRunAgainstRenamedBesideRemoved(t *testing.T) {
+	const event, purchase = "struct Event root { At uint64 }\n", "struct Purchase root { Price int64 }\n"
+	stefc(t, "package a\n"+event+purchase)
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	renamed := strings.Replace(event, "Event", "Happening", 1)
+	code, stderr := compileText(t, "shop.stef", "package a\n"+renamed, "-against", "old.stef")
+	require.Equal(t, exitSchema, code)
+	require.Contains(t, stderr, "     | Keep each root. If roots got other names, rename one at a time, in a step that neither adds nor removes a root.\n")
+	code, stderr = compileText(t, "shop.stef", "package a\n"+renamed+purchase, "-against", "old.stef")
+	require.Equal(t, 0, code)
+	require.Contains(t, stderr, "the root Event is Happening now")
+}
+
+// TestRunWarnsOfNewEnums: a new field with an enum has a value in older records that nobody
+// wrote. Code in the folder and -against do not both warn, and a first version has no warning.
+func TestRunWarnsOfNewEnums(t *testing.T) {
+	const old = "package a\nstruct A root { X bool M Mode By By }\nstruct By { Name string }\nenum Mode { Fast = 0 Slow = 1 }\nenum Other { Unspecified = 0 Z = 1 }\n"
+	_, code, stderr := stefc(t, old, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code)
+	require.NotContains(t, stderr, "older streams")
+	require.NoError(t, os.Rename("shop.stef", "old.stef"))
+	f := func(want, fields string, args ...string) {
+		t.Helper()
+		now := strings.Replace(old, "By By }", "By By\n"+fields+"}", 1)
+		now += "struct New { M Mode }\n"
+		code, stderr := compileText(t, "shop.stef", now, append(args, "-out", "gen", "-check", "-ignore", "no root uses")...)
+		require.Equal(t, 0, code, stderr)
+		require.Equal(t, want, stderr)
+	}
+	const warning = "shop.stef:3:3: warning: field Pace is new, and records of older streams have Fast in it, as if that was written: " +
+		"make it optional, or name the value 0 Unspecified\n   3 |   Pace Mode\n     |   ^~~~\n"
+	f(warning, "  Pace Mode\n")
+	f(warning, "  Pace Mode\n", "-against", "old.stef")
+	f("", "  Pace Mode\n", "-ignore", "older streams")
+	f("", "  Pace Mode optional\n  O Other\n  L []Mode\n  New New\n")
 }

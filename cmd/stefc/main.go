@@ -180,8 +180,9 @@ func generate(path string, o settings, stderr io.Writer) int {
 	// Compare before the check of -base, because its message about a moved field has only
 	// numbers.
 	var told renaming
+	var older *schema.Schema
 	if o.against != "" {
-		if told, code = against(stderr, path, o.against, options.Form, now); code != 0 {
+		if older, told, code = against(stderr, path, o.against, options.Form, now); code != 0 {
 			return code
 		}
 	}
@@ -195,6 +196,12 @@ func generate(path string, o settings, stderr io.Writer) int {
 		if root := renamedRoot(old.whole, now); root != told {
 			root.warn(stderr, path)
 		}
+		if older == nil {
+			older = old.plain
+		}
+	}
+	if older != nil {
+		render(stderr, without(newEnums(path, older, s), o.ignore), src)
 	}
 	files, code := compile(path, o.out, src, s, form, options, stderr)
 	if code != 0 {
@@ -347,10 +354,14 @@ func parseMain(path string, src []byte, form *formFile, o settings, stderr io.Wr
 		// If the schema has errors, which compile reports, it must change first: whether another
 		// implementation can use it does not matter yet.
 		if stefgen.Check(s, stefgen.Options{Package: o.pkg}) != nil {
-			warnings = without(warnings, []string{"the reference implementation"})
+			warnings = slices.DeleteFunc(warnings, aboutReference)
 		}
 	}
-	render(stderr, without(warnings, o.ignore), src)
+	warnings = without(warnings, o.ignore)
+	render(stderr, warnings, src)
+	if slices.ContainsFunc(warnings, aboutReference) {
+		fmt.Fprintf(stderr, "stefc: -ignore %q hides these warnings\n", referenceImplementation)
+	}
 	if err != nil {
 		report(stderr, path, src, err)
 		return nil, exitSchema
@@ -362,6 +373,13 @@ func parseMain(path string, src []byte, form *formFile, o settings, stderr io.Wr
 		}
 	}
 	return s, 0
+}
+
+// referenceImplementation is what all warnings about the reference implementation contain.
+const referenceImplementation = "reference implementation"
+
+func aboutReference(d idl.Diagnostic) bool {
+	return strings.Contains(d.Message, referenceImplementation)
 }
 
 // without returns the warnings that contain none of the texts in ignore.

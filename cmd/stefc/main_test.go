@@ -129,6 +129,7 @@ func TestRunIgnores(t *testing.T) {
 	_, code, stderr := stefc(t, alone, "shop.stef")
 	require.Equal(t, 0, code)
 	require.Contains(t, stderr, `warning: the reference implementation cannot use dictionary "ALPN"`)
+	require.True(t, strings.HasSuffix(stderr, "\nstefc: -ignore \"reference implementation\" hides these warnings\n"), stderr)
 	code, stderr = again("-ignore", "reference implementation", "shop.stef")
 	require.Equal(t, 0, code)
 	require.Empty(t, stderr)
