@@ -74,7 +74,7 @@ func TestOtherRoot(t *testing.T) {
 	r, err := otelstef.NewMetricsReader(&out)
 	require.NoError(t, err)
 	require.False(t, r.Next())
-	require.ErrorContains(t, r.Err(), "of Metrics: if its records are those of another root, use the reader of that root")
+	require.ErrorContains(t, r.Err(), "of Metrics. If its records are those of another root, use the reader of that root")
 }
 
 // If no root of the package has the schema of a stream, the error says that the stream is newer

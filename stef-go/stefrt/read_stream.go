@@ -446,13 +446,13 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 }
 
 // explain adds to an error that the stream may have another root or schema than the reader
-// assumes.
+// assumes. If the stream announces none, this is the likely cause, so the text begins with it.
 func (s *ReadStream) explain(err error) error {
 	own := s.tree.Path(0)
 	if s.frame.Header().Schema == nil {
-		return fmt.Errorf("%w; the stream announces no schema, so the reader assumes %v of %s: if its records are those of another root, "+
-			"use the reader of that root; if the writer had an older schema, pass its numbers (stefc -numbers OLD.stef) to stefc -base and generate the reader again; if it had a newer schema, generate the reader from that schema",
-			err, s.wire, own)
+		return fmt.Errorf("the stream announces no schema, so the reader assumes %v of %s. If its records are those of another root, "+
+			"use the reader of that root; if the writer had an older schema, pass its numbers (stefc -numbers OLD.stef) to stefc -base and generate the reader again; if it had a newer schema, generate the reader from that schema: %w",
+			s.wire, own, err)
 	}
 	others := rootsOf(s.roots, own, s.wire)
 	if len(others) == 1 {
