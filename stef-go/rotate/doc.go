@@ -14,7 +14,18 @@
 //		... // set s.Record(), then s.Write(), for each span of a batch
 //	})
 //
-// The examples are whole programs, for spans and for log records.
+// The examples are whole programs, for spans and for log records. For records of a schema
+// of your own, Signal is a name that you choose, such as that of the root, and the files need
+// the schema header, so that later versions of the code can read them. Package shop is the one
+// that the README of stefc generates:
+//
+//	w, err := rotate.New(rotate.Options{Dir: "data", Prefix: "shop", Signal: "orders"},
+//		func(dst io.Writer) (*shop.OrderWriter, error) {
+//			return shop.NewOrderWriter(dst, stef.WithSchemaHeader(), stef.WithCompression(stef.Zstd))
+//		})
+//
+// Use another Signal for each root: a stream does not name its root, but the name of a file has
+// the signal.
 //
 // # Files
 //
@@ -23,7 +34,8 @@
 //	PREFIX-TIME-PID-SEQUENCE-SIGNAL.stef
 //	telemetry-20261122T101548.123456789Z-0001234-000001-traces.stef
 //
-// with the UTC time of its creation, so names sort by time. While it is written, the
+// with the UTC time of its creation, so names with the same prefix sort by time. PREFIX is
+// "telemetry" unless Options.Prefix is set, and SIGNAL is Options.Signal. While it is written, the
 // name has the suffix ActiveSuffix; the file is renamed when it is finished. A file
 // is finished when it reaches Options.MaxBytes or Options.MaxAge, after an error, by
 // Rotate and by Close. A program that writes nothing creates no file.

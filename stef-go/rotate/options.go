@@ -31,8 +31,8 @@ type Options struct {
 	// may share a folder and a prefix: then they also share MaxFiles and
 	// MaxTotalBytes. Default "telemetry".
 	Prefix string
-	// Signal ends the names: "traces", "metrics", "logs", or a name of your own.
-	// Required.
+	// Signal ends the names: "traces", "metrics", "logs", or a name of your own, such as
+	// "orders" for records of a schema of your own. It must not contain '-'. Required.
 	Signal string
 	// MaxBytes is the size at which a file is finished. A file ends with a whole
 	// frame, so it can be larger by one frame. Default 64 MiB; negative: no limit.
