@@ -72,6 +72,7 @@ type config struct {
 	frameText int
 	notes     func(path string) string
 	records   bool
+	frames    int
 }
 
 // WithAssumedSchema sets the schema that is assumed for streams that do not record a
@@ -111,6 +112,12 @@ func WithRecords() Option {
 	return func(c *config) { c.records = true }
 }
 
+// WithMaxFrames ends the text after n frames of data. Errors behind them are not returned. The
+// default is 0, which prints all frames.
+func WithMaxFrames(n int) Option {
+	return func(c *config) { c.frames = n }
+}
+
 // Stream reads a stream from r and prints it to w. root is the type of its records. If
 // the stream is damaged or truncated, Stream prints the elements before the damage
 // and the damaged bytes. It then returns the error of the reader, of type
@@ -128,7 +135,7 @@ func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error
 		opt(&c)
 	}
 	p := newPrinter(w, c.frameText)
-	p.notes = c.notes
+	p.notes, p.frames = c.notes, c.frames
 	if root != nil {
 		p.wire.root = root
 	}
@@ -137,9 +144,12 @@ func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error
 	if err == nil && c.records {
 		err = p.withRecords(plain.NewReader(reader))
 	} else if err == nil {
-		for p.err == nil && reader.Next() {
+		for p.err == nil && !p.over && reader.Next() {
 		}
 		err = reader.Err()
+	}
+	if at := (*dynamic.Error)(nil); errors.As(err, &at) && p.beyond(at.Frame) {
+		err = nil
 	}
 	return p.finish(err)
 }
@@ -150,7 +160,7 @@ func (p *printer) withRecords(reader *plain.Reader) error {
 	if reader.Compact() {
 		p.heading = "# plain records\n"
 	}
-	for p.err == nil && reader.Next() {
+	for p.err == nil && reader.Next() && !p.over {
 		p.record(reader.Root(), reader.Record())
 	}
 	return reader.Err()

@@ -296,6 +296,32 @@ func TestOptions(t *testing.T) {
 	require.ErrorIs(t, annotate.Stream(io.Discard, bytes.NewReader(b.Bytes()), root), dynamic.ErrCorrupt)
 }
 
+// TestMaxFrames: the text ends before a frame, and damage of the frames that are not printed is no
+// error.
+func TestMaxFrames(t *testing.T) {
+	for _, more := range [][]annotate.Option{nil, {annotate.WithRecords()}} {
+		b := stream(t)
+		whole, err := annotated(t, b, more...)
+		require.NoError(t, err)
+		frames := strings.Count(whole, "\n# frame ")
+		require.Equal(t, 2, frames)
+		for n := 1; n <= frames; n++ {
+			want, _, _ := strings.Cut(whole, fmt.Sprintf("\n# frame %d\n", n+1))
+			options := append([]annotate.Option{annotate.WithMaxFrames(n)}, more...)
+			text, err := annotated(t, b, options...)
+			require.NoError(t, err)
+			require.Equal(t, want, text)
+			if n < frames { // the last frame is cut
+				text, err = annotated(t, b[:len(b)-1], options...)
+				require.NoError(t, err)
+				require.Equal(t, want, text)
+			}
+		}
+		_, err = annotated(t, b[:len(b)-1], append([]annotate.Option{annotate.WithMaxFrames(frames)}, more...)...)
+		require.ErrorIs(t, err, dynamic.ErrCorrupt)
+	}
+}
+
 // TestFrameText limits the text about a large frame.
 func TestFrameText(t *testing.T) {
 	root := rootOf(t, "package p struct R root { N uint64 }")

@@ -25,6 +25,11 @@ type printer struct {
 	wire  wireLines
 	sizes sizeLines
 
+	// frames is the number of the last frame to print, or 0 to print all. over says that the
+	// next frame has begun.
+	frames int
+	over   bool
+
 	// The position being printed.
 	frame   int
 	derived bool
@@ -67,7 +72,8 @@ func newPrinter(w io.Writer, frameText int) *printer {
 
 // event is the trace function.
 func (p *printer) event(e *dynamic.Event) {
-	if p.err != nil {
+	p.over = p.over || p.beyond(e.Frame)
+	if p.err != nil || p.over {
 		return
 	}
 	p.section(e)
@@ -94,6 +100,9 @@ func (p *printer) event(e *dynamic.Event) {
 		p.value(e)
 	}
 }
+
+// beyond reports whether a frame is after the last one to print.
+func (p *printer) beyond(frame int) bool { return p.frames > 0 && frame > p.frames }
 
 // section prints the heading of the frame that e begins.
 func (p *printer) section(e *dynamic.Event) {

@@ -82,6 +82,16 @@ func TestFormsPrintTheSame(t *testing.T) {
 	}
 }
 
+// inspect --frames prints the beginning of what inspect prints.
+func TestInspectFrames(t *testing.T) {
+	stream, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "-", "-")
+	for _, plain := range [][]string{nil, {"--plain"}} {
+		all, _ := mustRun(t, []byte(stream), append([]string{"inspect", "-"}, plain...)...)
+		begin, _ := mustRun(t, []byte(stream), append([]string{"inspect", "--frames", "2", "-"}, plain...)...)
+		require.True(t, strings.HasPrefix(all, begin+"\n# frame 3\n"))
+	}
+}
+
 // inspect --plain prints the records that cat prints, below the columns of their frame.
 func TestInspectPlain(t *testing.T) {
 	records := regexp.MustCompile(`(?m)^# r\d+: (.*\n)`)

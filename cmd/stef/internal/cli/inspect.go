@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"flag"
 	"io"
+	"math"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
@@ -31,6 +32,8 @@ line below the heading of a column says what its codes stand for. Of a file of m
 as the Collector's file exporter writes them with encoding: stef_encoding, it prints
 each as a stream of its own.
 
+That is much text: --frames 1 prints only the headers and the first frame.
+
 With --plain the records of each frame follow its columns as JSON, one a line, with
 their numbers. Those of a stream in the compact form are the records that result,
 with times, values and ids in full; those of other streams are as they are sent.
@@ -38,9 +41,12 @@ with times, values and ids in full; those of other streams are as they are sent.
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
 		o := &opener{onlySTEF: "inspect prints STEF: convert it first, with stef convert"}
 		o.define(flags)
-		plain := flags.Bool("plain", false, "print the records below the columns of their frame")
+		var show shown
+		flags.BoolVar(&show.plain, "plain", false, "print the records below the columns of their frame")
+		flags.UintVar(&show.frames, "frames", 0, "`N` print only the first N frames, or, of a file of messages, the first N messages\n"+
+			"(default: all)")
 		return func(env *Env, args []string) error {
-			if err := files(args, "FILE"); err != nil {
+			if err := o.oneFile("inspect", args); err != nil {
 				return err
 			}
 			if err := o.prepare(); err != nil {
@@ -53,13 +59,13 @@ with times, values and ids in full; those of other streams are as they are sent.
 			defer in.Close()
 			out := bufio.NewWriterSize(file.Standard(env.Stdout), 64<<10)
 			if in.framed {
-				err = in.inspectMessages(out, *plain)
+				err = in.inspectMessages(out, show)
 				if e := out.Flush(); e != nil {
 					return e
 				}
 				return in.blame(err)
 			}
-			err = inspect(out, in.src, in.root, *plain)
+			err = inspect(out, in.src, in.root, show)
 			if e := out.Flush(); e != nil {
 				return e
 			}
@@ -68,10 +74,19 @@ with times, values and ids in full; those of other streams are as they are sent.
 	},
 }
 
+// shown says how much of a stream inspect prints.
+type shown struct {
+	plain  bool // the records, too
+	frames uint // number of frames, or of messages; 0 is all
+}
+
 // inspect prints a stream of a root.
-func inspect(out io.Writer, src io.Reader, root *stream.Root, plain bool) error {
+func inspect(out io.Writer, src io.Reader, root *stream.Root, show shown) error {
 	options := []annotate.Option{annotate.WithReaderOptions(root.ReaderOptions()...), annotate.WithColumnNotes(root.Meaning)}
-	if plain {
+	if show.frames > 0 {
+		options = append(options, annotate.WithMaxFrames(int(min(show.frames, math.MaxInt32))))
+	}
+	if show.plain {
 		options = append(options, annotate.WithRecords())
 	}
 	return annotate.Stream(out, src, root.Wire, options...)

@@ -51,11 +51,20 @@ func (s *opened) eachMessage(f func(m *streamMessage) error) error {
 
 // inspectMessages prints each message below a line with its number and its offset in the file.
 // The offsets within a message count from the start of the message.
-func (s *opened) inspectMessages(out io.Writer, plain bool) error {
-	return s.eachMessage(func(m *streamMessage) error {
+func (s *opened) inspectMessages(out io.Writer, show shown) error {
+	most := show.frames
+	show.frames = 0 // it counts messages here, which are printed whole
+	err := s.eachMessage(func(m *streamMessage) error {
+		if most > 0 && uint(m.number) > most {
+			return errStopped
+		}
 		fmt.Fprintf(out, "# message %d at offset %d: 4 bytes of length, %d bytes of %s\n", m.number, m.offset, len(m.data), m.root.Name)
-		return inspect(out, m.src, m.root, plain)
+		return inspect(out, m.src, m.root, show)
 	})
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
 }
 
 // repairMessages copies the messages before the first one that is truncated or damaged.

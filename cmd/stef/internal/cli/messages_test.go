@@ -110,6 +110,8 @@ func TestMessages(t *testing.T) {
 		alone, _ := mustRun(t, m, "inspect", "-")
 		require.Contains(t, inspected, alone)
 	}
+	begin, _ := mustRun(t, nil, "inspect", "--frames", "2", in)
+	require.True(t, strings.HasPrefix(inspected, begin+"# message 3 at"))
 
 	// Cut at any byte: the whole messages are printed and kept.
 	for i := range messages {
