@@ -177,14 +177,24 @@ func standardInput(name string) string {
 	return ""
 }
 
+// oneFile checks that a command that reads one file has one. The error for several files says how
+// to read all of them: convert combines files, but only those of OpenTelemetry.
+func (o *opener) oneFile(command string, args []string) error {
+	switch {
+	case len(args) < 2:
+	case o.schema != "":
+		return usagef("unexpected argument %q: expected only FILE; run stef %s once for each file", args[1], command)
+	default:
+		return usagef("unexpected argument %q: expected only FILE; stef convert FILE... all.stef combines files of one signal", args[1])
+	}
+	return files(args, "FILE")
+}
+
 // files checks the number of non-flag arguments.
 func files(args []string, names ...string) error {
 	expected := "none"
 	if len(names) > 0 {
 		expected = "only " + strings.Join(names, " and ")
-	}
-	if len(names) == 1 && names[0] == "FILE" {
-		expected += "; stef convert FILE... all.stef combines files of one signal"
 	}
 	switch {
 	case len(args) < len(names):

@@ -409,6 +409,8 @@ func TestMistakesOfFiles(t *testing.T) {
 	require.Contains(t, stderr, "\nwarning: "+again+" is named twice, so its items are in the output twice\n")
 	m.fails(cli.ExitIO, "tele: is a folder; name its files: tele"+string(filepath.Separator)+"*", "convert", m.folder("tele"), out)
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef combines files of one signal`, "stat", m.metrics, "b")
+	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; run stef stat once for each file`, "stat", "--schema", "game.stef", m.metrics, "b")
+	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; run stef inspect once for each file`, "inspect", "--schema", "game.stef", m.metrics, "b")
 	m.fails(cli.ExitUsage, "metrics.stef: otlp-json metrics message 1, line 1, byte 0: corrupt: 'S' is not the start of a message; the file looks like stef: leave --from out", "convert", "--from", "otlp-json", m.metrics, out)
 	m.fails(cli.ExitUsage, `invalid value "x" for --dictionary: it is not a dictionary: it has 1,048,577 bytes, a dictionary has at least 8 and at most 1,048,576`,
 		"convert", "--dictionary", m.inDir("x", make([]byte, stef.MaxZstdDictBytes+1)), m.metrics, out)

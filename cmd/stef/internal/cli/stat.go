@@ -30,7 +30,8 @@ all requests, before compression and with zstd for each request alone. The last 
 is the size of the stream relative to the second sum.
 
 The line "checksums" says how many frames with records end with a checksum. A changed
-byte in such a frame is an error; elsewhere it may be read as another value.
+byte in such a frame is an error; elsewhere it may be read as another value. Without
+a whole frame with records it is unknown (null with --json).
 
 Plain is before compression and exact: every column has its own bytes. After zstd a
 column has none, because zstd compresses all columns as one text. "zstd alone" is the
@@ -57,7 +58,7 @@ the previous one needs no reference and counts none.
 		flags.BoolVar(&o.All, "all", false, "list columns without bytes, too")
 		flags.BoolVar(&o.Frames, "frames", false, "list the frames")
 		return func(env *Env, args []string) error {
-			if err := files(args, "FILE"); err != nil {
+			if err := in.oneFile("stat", args); err != nil {
 				return err
 			}
 			if err := in.prepare(); err != nil {

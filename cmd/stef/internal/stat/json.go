@@ -15,7 +15,7 @@ type (
 		Root        string            `json:"root"`
 		Schema      string            `json:"schema"`
 		Compression string            `json:"compression"`
-		Checksums   bool              `json:"checksums"` // of all frames with records
+		Checksums   *bool             `json:"checksums"` // of all frames with records; null if there are none
 		UserData    map[string]string `json:"user_data,omitempty"`
 		Records     uint64            `json:"records"`
 		OTLP        *jsonOTLP         `json:"otlp,omitempty"`
@@ -71,10 +71,14 @@ type (
 
 // printJSON writes a report as one JSON object.
 func (r *Report) printJSON(w io.Writer) error {
-	with, all := r.Checksums()
+	var checksums *bool
+	if with, all := r.Checksums(); all > 0 {
+		every := with == all
+		checksums = &every
+	}
 	j := jsonReport{
 		Source: r.Source, Root: r.Root.Struct.Name, Schema: r.schema(), Compression: r.Header.Compression.String(),
-		Checksums: with > 0 && with == all, UserData: r.Header.UserData, Records: r.Records,
+		Checksums: checksums, UserData: r.Header.UserData, Records: r.Records,
 		Bytes: jsonBytes{
 			Stream: r.Size, Headers: r.FixedHeader + r.VarHeader, FrameHeads: r.Heads, Content: r.Packed,
 			ContentPlain: r.Plain(), Counts: r.Counts, Sizes: r.Sizes,

@@ -60,14 +60,7 @@ func (r *Report) overview(p *page) {
 	}
 	p.line("records      %s", figure.Grouped(r.Records))
 	p.line("frames       %s%s", figure.Grouped(len(r.Frames)), r.recordsPerFrame())
-	switch with, all := r.Checksums(); with {
-	case 0:
-		p.line("checksums    none")
-	case all:
-		p.line("checksums    all frames")
-	default:
-		p.line("checksums    %s of %s frames", figure.Grouped(with), figure.Grouped(all))
-	}
+	p.line("checksums    %s", r.checksums())
 	if r.OTLPZstd > 0 {
 		p.line("as OTLP      %s, together %s bytes, %s with zstd for each request alone; the stream is %.3g times that", figure.Count(r.Requests, "request"),
 			figure.Grouped(r.OTLP), figure.Grouped(r.OTLPZstd), float64(r.Size)/float64(r.OTLPZstd))
@@ -83,6 +76,22 @@ func (r *Report) overview(p *page) {
 	}
 	p.line("restarts     dictionaries %d, compression %d, codecs %d", r.Restarts(dynamic.RestartDictionaries),
 		r.Restarts(dynamic.RestartCompression), r.Restarts(dynamic.RestartCodecs))
+}
+
+// checksums says how many frames with records end with a checksum.
+func (r *Report) checksums() string {
+	switch with, all := r.Checksums(); {
+	case all == 0 && r.Whole.Damage != nil:
+		return "unknown (no whole frame with records)"
+	case all == 0:
+		return "unknown (no frame with records)"
+	case with == 0:
+		return "none"
+	case with == all:
+		return "all frames"
+	default:
+		return fmt.Sprintf("%s of %s frames", figure.Grouped(with), figure.Grouped(all))
+	}
 }
 
 // schema describes the schema of the stream.

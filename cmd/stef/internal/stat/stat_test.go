@@ -131,11 +131,14 @@ func TestZstd(t *testing.T) {
 
 // TestChecksums: a stream may have checksums in some of its frames.
 func TestChecksums(t *testing.T) {
-	f := func(want string, data []byte, all bool) {
+	check := func(want string, r *stat.Report, all any) {
 		t.Helper()
-		r := measure(t, data)
 		require.Contains(t, print(t, r, stat.Options{}), "\nchecksums    "+want+"\n")
 		require.Contains(t, print(t, r, stat.Options{JSON: true}), fmt.Sprintf("\"checksums\": %v,", all))
+	}
+	f := func(want string, data []byte, all any) {
+		t.Helper()
+		check(want, measure(t, data), all)
 	}
 	restart := stef.WithRestart(stef.RestartAll)
 	without := sample(t, stef.WithCompression(stef.Zstd), restart)
@@ -143,6 +146,14 @@ func TestChecksums(t *testing.T) {
 	f("none", sample(t), false)
 	f("none", without, false)
 	f("all frames", with, true)
+	// Without a whole frame with records, nothing is known.
+	first := measure(t, with).Frames[0].Offset
+	root, _, err := stream.Recognise(bytes.NewReader(with))
+	require.NoError(t, err)
+	cut, err := stat.Measure(bytes.NewReader(with[:first+9]), root)
+	require.NoError(t, err)
+	check("unknown (no whole frame with records)", cut, "null")
+	f("unknown (no frame with records)", with[:first], "null")
 	// The first three frames of one stream and the last of the other.
 	last := func(data []byte) int64 { return measure(t, data).Frames[3].Offset }
 	f("3 of 4 frames", slices.Concat(with[:last(with)], without[last(without):]), false)
