@@ -37,7 +37,7 @@ type Error struct {
 	Part   int // the number of the part, JSON message or top-level entry, from 1
 	Line   int // the line of JSON, from 1
 	// OneLine is the line that holds the message of the error, if the file seems to have
-	// one JSON message per line. Otherwise it is 0.
+	// one JSON message per line, and other lines seem to be OTLP. Otherwise it is 0.
 	OneLine int
 	Offset  int64 // bytes before the error, in the uncompressed content
 	// Cut reports whether the file ends too early. The part or message that begins at Offset

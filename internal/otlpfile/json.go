@@ -224,6 +224,9 @@ type errAt struct {
 
 func (e *errAt) Error() string { return e.err.Error() }
 
+// errNoSignal is the error of a JSON message without any known field.
+var errNoSignal = corrupt("no field resourceMetrics, resourceSpans or resourceLogs")
+
 // checkJSON returns the signals that a message holds, bit n for signal n. It
 // also finds the errors that pdata does not report: invalid JSON after the part
 // that pdata reads, an empty name, which ends pdata's reading, and a message
@@ -249,7 +252,7 @@ func checkJSON(text []byte) (signals uint8, err error) {
 		}
 	}
 	if signals == 0 && len(names) > 0 {
-		return 0, corrupt("no field resourceMetrics, resourceSpans or resourceLogs; the first is %q", names[0])
+		return 0, fmt.Errorf("%w; the first is %q", errNoSignal, names[0])
 	}
 	return signals, nil
 }
@@ -297,7 +300,9 @@ func lineOf(p piece) int {
 
 // jsonError adds the line to an error.
 func (r *Reader) jsonError(p piece, err error) error {
-	p.oneLine = lineOf(p)
+	if p.part > 1 || !errors.Is(err, errNoSignal) { // the lines after a first one without known fields are most likely no OTLP either
+		p.oneLine = lineOf(p)
+	}
 	if e := (*errAt)(nil); errors.As(err, &e) {
 		at := min(e.offset, len(p.body))
 		p.line += bytes.Count(p.body[:at], []byte{'\n'})

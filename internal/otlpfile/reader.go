@@ -417,7 +417,8 @@ func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint
 		switch {
 		case signals&(1<<s) == 0 || s == r.signal:
 		case !r.others:
-			return false, skipped, r.inContent(p, fmt.Errorf("%w: it holds %s", ErrSignal, s))
+			return false, skipped, &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset, Found: s,
+				Err: fmt.Errorf("%w: it holds %s", ErrSignal, s)}
 		default:
 			b, err := r.unmarshalJSON(p, s)
 			if err != nil {

@@ -326,8 +326,8 @@ func TestConvertSignals(t *testing.T) {
 	one := filepath.Join(dir, "one.stef")
 	code, _, stderr := run(nil, "convert", mixed, one)
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "message 2, line 2, byte 121: signal: it holds traces; say --signal metrics to convert these and skip the rest, "+
-		"or put {signal} into the name of OUT for one file per signal\n")
+	require.Contains(t, stderr, ": message 2, line 2, holds traces, and the messages before it hold metrics; "+
+		"--signal metrics converts only the metrics, --signal traces only the traces; or put {signal} into the name of OUT for one file per signal\n")
 
 	_, stderr = mustRun(t, nil, "convert", "--signal", "traces", mixed, one)
 	require.Contains(t, stderr, "1 span in ")

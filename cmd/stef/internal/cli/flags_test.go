@@ -79,7 +79,9 @@ func TestMistakesOfContent(t *testing.T) {
 		lines := strings.SplitAfter(text, "\n")
 		mustRun(t, nil, "convert", m.file("rest.json", []byte(strings.Join(append(lines[:number-1:number-1], lines[number:]...), ""))), m.path(fmt.Sprintf("%d.stef", len(text))))
 	}
-	sed := func(n int) string { return fmt.Sprintf("; sed %dd %s removes the line\n", n, m.path("lines.json")) }
+	sed := func(n int) string {
+		return fmt.Sprintf("; sed %dd %s removes the line and all its items\n", n, m.path("lines.json"))
+	}
 	f(sed(4), good+good+good+line(`,"kind":x`)+good)
 	f(sed(4), good+good+good+line(`,"kind":{`)+good+good) // its message goes on in the next line
 	f(sed(2), good+line(`,"traceId":"zz"`)+good)
@@ -89,6 +91,8 @@ func TestMistakesOfContent(t *testing.T) {
 	f(`corrupt: spanId "SJL/alWFWps=" is not 16 hexadecimal digits`+base64+sed(1), line(`,"spanId":"SJL/alWFWps="`)+good)
 	f(`corrupt: traceId "SJL/alWFWps=" is not 32 hexadecimal digits`+sed(1), line(`,"traceId":"SJL/alWFWps="`)+good)
 	f(`corrupt: parentSpanId "0102" is not 16 hexadecimal digits`+sed(1), line(`,"parentSpanId":"0102"`)+good+good)
+	f(`corrupt: no field resourceMetrics, resourceSpans or resourceLogs; the first is "level"`+sed(2), good+`{"level":"info"}`+"\n"+good)
+	f(`corrupt: no field resourceMetrics, resourceSpans or resourceLogs; the first is "level"`, `{"level":"info"}`+"\n"+good, "--from", "otlp-json", "--signal", "traces")
 	f("corrupt: invalid character 'x'", "{\n \"resourceSpans\": [\n x\n]}\n"+good)
 
 	// A ratio below 1 is printed as its inverse.

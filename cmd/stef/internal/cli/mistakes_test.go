@@ -68,7 +68,7 @@ func (m *mistakes) fails(code int, want string, args ...string) {
 func TestMistakesOfSignals(t *testing.T) {
 	m := newMistakes(t)
 	out := m.path("out.stef")
-	m.fails(cli.ExitUsage, "an output has one signal, but metrics.stef has metrics and spans.stef has traces: say --signal metrics to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal", "convert", m.metrics, m.spans, out)
+	m.fails(cli.ExitUsage, "an output has one signal, but metrics.stef has metrics and spans.stef has traces: --signal metrics converts only the metrics, --signal traces only the traces; or put {signal} into the name of OUT for one file per signal", "convert", m.metrics, m.spans, out)
 	for _, in := range []string{m.metrics, m.parquet} {
 		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds metrics, not traces: leave --signal out", "convert", "--signal", "traces", in, out)
 		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds metrics, not logs: leave --root out", "stat", "--root", "logs", in)
@@ -88,7 +88,7 @@ func TestMistakesOfSignals(t *testing.T) {
 	for _, command := range [][]string{{"convert", m.both, out}, {"cat", m.both}, {"stat", m.both}} {
 		code, _, stderr := run(nil, command...)
 		require.Equal(t, cli.ExitUsage, code, stderr)
-		require.Contains(t, stderr, "say --signal traces")
+		require.Contains(t, stderr, "; --signal traces ")
 	}
 	m.fails(cli.ExitUsage, "both.json holds traces and logs: say --signal; run replay once for each", "replay", m.both)
 }
@@ -128,7 +128,7 @@ func TestOtherSignals(t *testing.T) {
 	require.Equal(t, "skipped: 1 span, which --root logs excludes\n", stderr)
 	code, _, stderr := run(nil, "convert", m.both, m.json, out)
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "; say --signal traces to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal\n")
+	require.Contains(t, stderr, "; --signal traces converts only the traces, --signal logs only the logs; or put {signal} into the name of OUT for one file per signal\n")
 }
 
 // The offset at which to split a compressed file is an offset in the decompressed content.
@@ -217,9 +217,9 @@ func TestMixedParts(t *testing.T) {
 	n := strings.Count(wantTraces, "\n")
 	mixed := m.file("mixed.parts", []byte(traces+traces+logs))
 	first := m.file("first.parts", []byte(logs+traces))
-	advice := "; say --signal %s to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal"
-	m.fails(cli.ExitUsage, "mixed.parts: parts 1 to 2 are traces, part 3 is logs"+fmt.Sprintf(advice, "traces"), "convert", mixed, out)
-	m.fails(cli.ExitUsage, "first.parts: part 1 is logs, part 2 is traces"+fmt.Sprintf(advice, "logs"), "convert", first, out)
+	advice := "; --signal %s converts only the %[1]s, --signal %[2]s only the %[2]s; or put {signal} into the name of OUT for one file per signal"
+	m.fails(cli.ExitUsage, "mixed.parts: parts 1 to 2 are traces, part 3 is logs"+fmt.Sprintf(advice, "traces", "logs"), "convert", mixed, out)
+	m.fails(cli.ExitUsage, "first.parts: part 1 is logs, part 2 is traces"+fmt.Sprintf(advice, "logs", "traces"), "convert", first, out)
 	m.fails(cli.ExitUsage, "mixed.parts: it holds traces and logs, not metrics: leave --signal out", "convert", "--signal", "metrics", mixed, out)
 	m.fails(cli.ExitUsage, "mixed.parts holds traces and logs: say --signal; run replay once for each", "replay", mixed)
 	for _, more := range [][]string{{}, {"--mode", "ordered"}, {"--mode", "sorted", "--frame-items", "1000"}} {
@@ -243,9 +243,9 @@ func TestMixedParts(t *testing.T) {
 	span, err := os.ReadFile(m.spans)
 	require.NoError(t, err)
 	streams := m.file("mixed.bin", slices.Concat(message(span), message(log), message(span)))
-	m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; say --signal traces to convert these and skip the rest, or put {signal} into the name of OUT for one file per signal", "convert", streams, out)
+	m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; --signal traces converts only the traces, --signal logs only the logs; or put {signal} into the name of OUT for one file per signal", "convert", streams, out)
 	for _, command := range []string{"stat", "cat"} {
-		m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; say --signal traces to read these only, or name another signal", command, streams)
+		m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; --signal traces reads only the traces, --signal logs only the logs", command, streams)
 	}
 	m.fails(cli.ExitUsage, "mixed.bin holds traces and logs: say --signal; run replay once for each", "replay", streams)
 	m.fails(cli.ExitUsage, "mixed.bin: it holds traces and logs, not metrics: leave --signal out", "convert", "--signal", "metrics", streams, out)
@@ -394,7 +394,7 @@ func TestMistakesOfFiles(t *testing.T) {
 	require.Equal(t, cli.ExitData, code)
 	require.Contains(t, stderr, "; nothing is whole before that, so --skip has nothing to convert\n")
 	noise := m.file("noise.json", slices.Concat(line, []byte("noise\n"), line))
-	m.fails(cli.ExitData, fmt.Sprintf("noise.json: otlp-json logs message 2, line 2, byte %d: corrupt: 'n' is not the start of a message; sed 2d noise.json removes the line", len(line)),
+	m.fails(cli.ExitData, fmt.Sprintf("noise.json: otlp-json logs message 2, line 2, byte %d: corrupt: 'n' is not the start of a message; sed 2d noise.json removes the line and all its items", len(line)),
 		"convert", noise, out)
 	m.fails(cli.ExitUsage, "csv is not written: for CSV write a.parquet, then in DuckDB: COPY (FROM 'a.parquet') TO 'a.csv'", "convert", m.metrics, "a.csv")
 	m.fails(cli.ExitUsage, `invalid value "csv" for --to: must be one of stef, otlp-parts, otlp, otlp-json, parquet or arrow; for CSV write x.parquet, then in DuckDB: COPY (FROM 'x.parquet') TO 'x.csv'`,

@@ -356,9 +356,10 @@ func (c *joined) of(in *file.Input, o *Options, root *stream.Root) (err error) {
 		case c.res.Root == root:
 			return nil
 		case c.first == in.Name:
-			return &MixedError{Err: fmt.Errorf("it holds %s, then %s", c.res.Root.Signal, root.Signal), First: c.res.Root.Signal}
+			return &MixedError{Err: fmt.Errorf("it holds %s, then %s", c.res.Root.Signal, root.Signal), First: c.res.Root.Signal, Found: root.Signal}
 		}
-		return refuse("an output has one signal, but %s has %s and %s has %s: "+oneOrEach, c.first, c.res.Root.Signal, in.Name, root.Signal, c.res.Root.Signal, SignalMark)
+		return refuse("an output has one signal, but %s has %s and %s has %s: %s", c.first, c.res.Root.Signal, in.Name, root.Signal,
+			oneOrEach(c.res.Root.Signal, root.Signal))
 	}
 	c.res.Root, c.first = root, in.Name
 	c.packed, c.combiner.most = newPacker(c.out, o.OutName), o.FrameItems

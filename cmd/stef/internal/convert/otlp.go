@@ -4,6 +4,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -258,20 +259,21 @@ func (r *Result) ignore(found []otlpfile.UnknownField) {
 // MixedError is the error of a file of several signals of which none was chosen. Its
 // text says how to convert the file.
 type MixedError struct {
-	Err   error
-	First otlpfile.Signal
+	Err error
+	// First is the signal of the items before the error, and Found that of the next items.
+	First, Found otlpfile.Signal
 	// Advice replaces the advice of convert.
 	Advice string
 }
 
-// oneOrEach is what to do about inputs of several signals.
-const oneOrEach = "say --signal %s to convert these and skip the rest, or put %s into the name of OUT for one file per signal"
+// oneOrEach says what to do about inputs of two signals.
+func oneOrEach(first, found otlpfile.Signal) string {
+	return fmt.Sprintf("--signal %s converts only the %[1]s, --signal %[2]s only the %[2]s; or put %[3]s into the name of OUT for one file per signal",
+		first, found, SignalMark)
+}
 
 func (e *MixedError) Error() string {
-	if e.Advice != "" {
-		return fmt.Sprintf("%v; %s", e.Err, e.Advice)
-	}
-	return fmt.Sprintf("%v; "+oneOrEach, e.Err, e.First, SignalMark)
+	return fmt.Sprintf("%v; %s", e.Err, cmp.Or(e.Advice, oneOrEach(e.First, e.Found)))
 }
 
 // Unwrap returns the cause.
@@ -284,7 +286,10 @@ func mixed(r *otlpfile.Reader, o *Options, err error) error {
 		return err
 	}
 	switch {
+	case at.Format == otlpfile.JSON && at.Part == 1:
+		err = fmt.Errorf("message 1, line %d, holds %s and %s", at.Line, at.Signal, at.Found)
 	case at.Format == otlpfile.JSON:
+		err = fmt.Errorf("message %d, line %d, holds %s, and the messages before it hold %s", at.Part, at.Line, at.Found, at.Signal)
 	case at.Format == otlpfile.Parts && at.Part == 2:
 		err = fmt.Errorf("part 1 is %s, part 2 is %s", at.Signal, at.Found)
 	case at.Format == otlpfile.Parts && at.Part > 2:
@@ -292,7 +297,7 @@ func mixed(r *otlpfile.Reader, o *Options, err error) error {
 	default:
 		return err
 	}
-	return &MixedError{Err: err, First: r.Signal()}
+	return &MixedError{Err: err, First: r.Signal(), Found: at.Found}
 }
 
 // SignalMark is the placeholder for the signal name in an output name.
