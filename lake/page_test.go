@@ -38,7 +38,7 @@ func typeName(t arrow.DataType) string {
 }
 
 // TestPage checks docs/data-lake.md. The page must list exactly the columns of each table with
-// their types, and contain the queries of queries.sql, and part.py.
+// their types, and contain queries.sql, csv.sql, part.py and lines of check.py.
 func TestPage(t *testing.T) {
 	content, err := os.ReadFile("../docs/data-lake.md")
 	require.NoError(t, err)
@@ -51,6 +51,19 @@ func TestPage(t *testing.T) {
 	require.NoError(t, err)
 	_, text, _ = strings.Cut(string(part), "\n\n")
 	require.Contains(t, page, "```python\n"+text+"```\n")
+
+	exports, err := os.ReadFile("engines/csv.sql")
+	require.NoError(t, err)
+	_, text, _ = strings.Cut(string(exports), "\n\n")
+	require.Contains(t, page, "```sql\n"+text+"```\n")
+	check, err := os.ReadFile("engines/check.py")
+	require.NoError(t, err)
+	for _, line := range []string{"slowest = ", "trace = "} { // check.py runs these lines of the page
+		_, rest, found := strings.Cut(page, "\n"+line)
+		require.True(t, found)
+		rest, _, _ = strings.Cut(rest, "\n")
+		require.Contains(t, string(check), "\n    "+line+rest+"\n")
+	}
 
 	_, tables, _ := strings.Cut(page, "Columns of all tables:")
 	tables, _, _ = strings.Cut(tables, "\nTimestamps have")

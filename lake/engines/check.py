@@ -8,6 +8,7 @@ return is compared with what this program computes from the OTLP JSON.
 """
 
 import collections
+import csv
 import json
 import math
 import os
@@ -167,6 +168,30 @@ def main(folder):
             sys.exit(f"bytes by service: {name} has {body}, its text bodies alone have {plain[name]}")
     text_only = con.sql("SELECT service_name, sum(strlen(body)) FROM 'logs.parquet' WHERE body_type IS NULL GROUP BY 1").fetchall()
     equal("bytes by service, text bodies", {k: v for k, v in plain.items() if v}, {k: int(v) for k, v in text_only})
+
+    # The trace id for the query above, as a user gets it.
+    slowest = "SELECT lower(hex(trace_id)) FROM 'traces.parquet' ORDER BY duration_ns DESC LIMIT 1"
+    trace = duckdb.sql(slowest).fetchall()[0][0]
+    longest = max(length(s) for _, _, s in spans)
+    equal("trace of the slowest span", True, trace in {s["traceId"] for _, _, s in spans if length(s) == longest})
+
+    # CSV has the ids as digits, and attributes as JSON.
+    con.execute(open(os.path.join(HERE, "csv.sql")).read())
+    csv.field_size_limit(1 << 30)
+    tables = {name: list(csv.DictReader(open(name + ".csv"))) for name in ("traces", "logs", "metrics")}
+    equal("rows of CSV", (len(spans), len(logs), len(points)), tuple(len(tables[name]) for name in ("traces", "logs", "metrics")))
+    ids = lambda *names: lambda item: tuple(item.get(name, "") for name in names)
+    equal("ids of spans in CSV", sorted(ids("traceId", "spanId", "parentSpanId")(s) for _, _, s in spans),
+          sorted(ids("trace_id", "span_id", "parent_span_id")(row) for row in tables["traces"]))
+    equal("ids of log records in CSV", sorted(ids("traceId", "spanId")(l) for _, _, l in logs),
+          sorted(ids("trace_id", "span_id")(row) for row in tables["logs"]))
+    equal("ids of links in CSV", sorted(ids("traceId", "spanId")(l) for _, _, s in spans for l in s.get("links", [])),
+          sorted(ids("trace_id", "span_id")(l) for row in tables["traces"] for l in json.loads(row["links"] or "[]")))
+    equal("ids of exemplars in CSV", sorted(e.get("traceId", "") for _, _, _, p in points for e in p.get("exemplars", [])),
+          sorted(e["trace_id"] or "" for row in tables["metrics"] for e in json.loads(row["exemplars"] or "[]")))
+    for name, all_items in (("traces", spans), ("logs", logs), ("metrics", points)):
+        equal(f"keys of attributes in {name}.csv", sum(len({a["key"] for a in i[-1].get("attributes", [])}) for i in all_items),
+              sum(len(json.loads(row["attributes"] or "{}")) for row in tables[name]))
 
     # The columns that were chosen.
     got = duckdb.sql("SELECT count(\"http.route\"), count(\"resource.process.runtime.name\") FROM 'traces.parquet'").fetchall()[0]
