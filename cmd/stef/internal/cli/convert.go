@@ -390,9 +390,21 @@ func ofColumn(res *convert.Result) (note string) {
 func (d *done) output(w io.Writer, more string) {
 	fmt.Fprintf(w, "%s: %s, %s, %s%s\n", d.out.Name, d.res.To, parts(d.res.To, d.res.PartsOut), sizeOf(d.out), more)
 	if d.res.To == convert.STEF {
+		notSplit(w, d.res.Large)
 		asRequests(w, d.out.Name, d.out.Written(), d.res, d.plain)
 	} else {
 		asRequests(w, d.in.Name, d.in.Content(), d.res, d.plain)
+	}
+}
+
+// notSplit says that --frame-items had no effect on large parts of the input.
+func notSplit(w io.Writer, large int) {
+	if large > 0 {
+		have := "have"
+		if large == 1 {
+			have = "has"
+		}
+		fmt.Fprintf(w, "not split: %s of the input %s more items than --frame-items, which only combines parts\n", figure.Count(large, "part"), have)
 	}
 }
 

@@ -99,6 +99,17 @@ func TestFrameItems(t *testing.T) {
 	m := newMistakes(t)
 	_, stderr := mustRun(t, nil, "convert", "--frame-items", "100", m.parquet, m.metrics+"2.stef")
 	require.Contains(t, stderr, "5,181 data points")
+	const one = "\nnot split: 1 part of the input has more items than --frame-items, which only combines parts\n"
+	mustRun(t, nil, "convert", "--frame-items", "6000", m.metrics, m.path("large.stef"))
+	mustRun(t, nil, "convert", "--quiet", m.path("large.stef"), m.path("large.pb"))
+	for _, more := range [][]string{{m.path("large.stef")}, {"--mode", "ordered", m.path("large.stef")}, {"--mode", "ordered", m.path("large.pb")}} {
+		_, stderr = mustRun(t, nil, append(append([]string{"convert", "--force", "--frame-items", "5180"}, more...), m.path("again.stef"))...)
+		require.Contains(t, stderr, one)
+		_, stderr = mustRun(t, nil, append(append([]string{"convert", "--force", "--frame-items", "5181"}, more...), m.path("again.stef"))...)
+		require.NotContains(t, stderr, "not split")
+	}
+	_, stderr = mustRun(t, nil, "convert", "--frame-items", "1", m.path("large.stef"), m.path("large.pb"), m.path("both.stef"))
+	require.Contains(t, stderr, "\nnot split: 2 parts of the input have more items than --frame-items")
 	m.fails(cli.ExitUsage, `invalid value "0" for --frame-items: must be between 1 and 1,048,576`, "convert", "--frame-items", "0", m.metrics, m.path("out.stef"))
 	for _, n := range []string{"1,000,000", "1e6"} {
 		m.fails(cli.ExitUsage, `invalid value "`+n+`" for --frame-items: write digits only, from 1 to 1048576`, "convert", "--frame-items", n, m.metrics, m.path("out.stef"))

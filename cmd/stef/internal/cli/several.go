@@ -62,6 +62,7 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 // output prints the size of the output, and the size of the same items as OTLP requests.
 func (m *merged) output(env *Env, more string) {
 	fmt.Fprintf(env.Stderr, "%s: %s, %s, %s%s\n", m.out.Name, m.res.To, parts(m.res.To, m.res.PartsOut), sizeOf(m.out), more)
+	notSplit(env.Stderr, m.res.Large)
 	asRequests(env.Stderr, m.out.Name, m.out.Written(), m.res, m.plain)
 }
 

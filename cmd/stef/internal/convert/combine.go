@@ -24,6 +24,7 @@ type combiner struct {
 	items int
 	size  int // bytes of the held batches that have OTLP bytes
 	parts int // number of parts of the input in held
+	large int // number of parts with more than most items
 }
 
 // add adds a batch of n items and returns a batch to write, or the zero Batch. The returned
@@ -31,6 +32,9 @@ type combiner struct {
 func (c *combiner) add(b otlpfile.Batch, n int) otlpfile.Batch {
 	if c.most == 0 {
 		return b
+	}
+	if n > c.most {
+		c.large++
 	}
 	var full otlpfile.Batch
 	if c.items > 0 && (c.items+n > c.most || c.size+len(b.OTLP) > maxFrameBytes) {

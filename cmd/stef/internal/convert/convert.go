@@ -113,6 +113,9 @@ type Result struct {
 	// PartsIn and PartsOut count OTLP parts, STEF frames, batches of Arrow or row groups of
 	// Parquet.
 	PartsIn, PartsOut int
+	// Large counts the parts of the input with more than Options.FrameItems items, which became
+	// frames of their own.
+	Large int
 	// Skipped counts the omitted items, and Reasons are the first few errors
 	// that explain why.
 	Skipped uint64

@@ -159,6 +159,7 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 	if err := c.write(&c.Options, c.combiner.rest()); err != nil {
 		return nil, err
 	}
+	c.res.Large = c.combiner.large
 	if err := c.sink.Close(); err != nil {
 		return nil, err
 	}

@@ -101,6 +101,7 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	if err := write(combiner.rest()); err != nil {
 		return nil, err
 	}
+	res.Large = combiner.large
 	if err := enc.Close(); err != nil {
 		return nil, err
 	}

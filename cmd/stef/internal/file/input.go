@@ -12,7 +12,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 
@@ -76,7 +75,7 @@ func Open(name string, stdin io.Reader) (*Input, error) {
 		}
 		if info, err := f.Stat(); err == nil && info.IsDir() {
 			f.Close()
-			return nil, &Error{name, fmt.Errorf("is a folder; name its files: %s", filepath.Join(name, "*"))}
+			return nil, &Error{name, fmt.Errorf("is a folder; name its files: %s", patterns(name))}
 		}
 		in.raw.r = f
 		in.close = append(in.close, func() { f.Close() })

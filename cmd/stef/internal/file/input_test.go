@@ -155,3 +155,25 @@ func TestOpenFails(t *testing.T) {
 	_, err = file.Open(t.TempDir(), nil)
 	require.ErrorAs(t, err, &failed)
 }
+
+// The error about a folder names patterns for the files that it has.
+func TestOpenFolder(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	f := func(want string, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			require.NoError(t, os.WriteFile(name, nil, 0o666))
+		}
+		for _, folder := range []string{".", dir} {
+			_, err := file.Open(folder, nil)
+			require.EqualError(t, err, folder+": is a folder; name its files: "+strings.ReplaceAll(want, "./", folder+string(filepath.Separator)))
+		}
+	}
+	require.NoError(t, os.Mkdir("sub.stef", 0o777))
+	f("./*")
+	f("./*.log ./*.txt", "b.log", "c.log", "a.txt", ".hidden.stef")
+	f("./*.otlp.zst", "a.otlp.zst")
+	f("./*.stef ./*.otlp.zst", "a.stef", "b.stef")
+	f("./*.stef ./*.json ./*.otlp.zst", "a.json", "z.parquet")
+}
