@@ -148,19 +148,10 @@ func generate(path string, o settings, stderr io.Writer) int {
 		return exitSchema
 	}
 	options := stefgen.Options{Package: o.pkg, Source: filepath.Base(path), Base: o.base}
-	if o.header != "" {
-		text, err := os.ReadFile(o.header)
-		if err != nil {
-			fmt.Fprintln(stderr, "stefc:", err)
-			return exitIO
-		}
-		if what := notPlain(text); what != "" {
-			fmt.Fprintf(stderr, "stefc: -header: %s %s\n", o.header, what)
-			return exitUsage
-		}
-		options.Header = string(text)
-	}
 	var code int
+	if options.Header, code = headerText(o.header, stderr); code != 0 {
+		return code
+	}
 	var form *formFile
 	if o.form != "" {
 		form = &formFile{path: o.form}
@@ -222,6 +213,24 @@ func generate(path string, o settings, stderr io.Writer) int {
 		return exitIO
 	}
 	return 0
+}
+
+// headerText returns the text of -header, or "" if there is none. On failure it reports the error
+// and returns the exit code.
+func headerText(path string, stderr io.Writer) (string, int) {
+	if path == "" {
+		return "", 0
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		fmt.Fprintln(stderr, "stefc:", err)
+		return "", exitIO
+	}
+	if what := notPlain(text); what != "" {
+		fmt.Fprintf(stderr, "stefc: -header: %s %s\n", path, what)
+		return "", exitUsage
+	}
+	return string(text), 0
 }
 
 // checked returns the exit code of a run with -check. It prints a note if there was no schema
