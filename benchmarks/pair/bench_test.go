@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
+	"github.com/otelstef/stef/benchmarks/report"
 	"github.com/otelstef/stef/exporter/stefexporter"
-	"github.com/otelstef/stef/internal/confkeys"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/streamconf"
 	"github.com/otelstef/stef/internal/teltest/canon"
@@ -29,7 +29,7 @@ import (
 // only selects variants. It is meant for heap profiles, which have no labels.
 var only = flag.String("variants", "", "measure the variants whose names contain this")
 
-var schema = flag.String("schema", "", "stef::schema of the exporter: compact (default), full, reference")
+var schemaName = flag.String("schema", "", "stef::schema of the exporter: compact (default), full, reference")
 
 var level = flag.String("level", "", "stef::compression_level of the exporter: auto (default), fastest, default, better, best")
 
@@ -38,6 +38,8 @@ var mode = flag.String("mode", "", "stef::mode of the exporter: sorted, ordered;
 var optimizeFor = flag.String("optimize_for", "", "stef::optimize_for of the exporter: balanced (default), cpu, bytes; -level, -mode and -templates have precedence over what it sets")
 
 var templates = flag.String("templates", "", "stef::templates of the exporter: auto (default), on, off")
+
+var compareWith = flag.String("compare", "", "measure STEF with these settings, too, in the same rounds; commas separate them, and a plus sign joins settings: mode=ordered,schema=full+level=default")
 
 var ballastMiB = flag.Int("ballast", 0, "live heap in MiB beside exporter and receiver, as in a busy Collector, where garbage collections are rare")
 
@@ -51,13 +53,16 @@ var found []dataset.Ref
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	err := cmp.Or(checkArguments(flag.Args(), *ballastMiB), setFlags(*schema, *level, *mode, *templates, *optimizeFor))
+	err := cmp.Or(checkArguments(flag.Args(), *ballastMiB), setFlags(*schemaName, *level, *mode, *templates, *optimizeFor))
+	if err == nil {
+		compared, err = parseSettings(*compareWith)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
 	ballast = make([]byte, *ballastMiB<<20)
-	if len(selected()) == 0 {
+	if len(selected(Variants)) == 0 {
 		fmt.Fprintf(os.Stderr, "-variants %s is in no name of a variant; these are %s, %s and %s\n", *only, STEF.Name, OTLP.Name, OTLPGzip.Name)
 		os.Exit(2)
 	}
@@ -68,17 +73,11 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	if len(results.all) > 0 && *only == "" {
-		fmt.Printf("\n%s\n\n", Note())
-		_ = results.Table().WriteMarkdown(os.Stdout)
-		fmt.Println()
-		_ = results.Summary().WriteMarkdown(os.Stdout)
-		for _, line := range results.Warnings() {
-			fmt.Printf("\n%s\n", line)
-		}
+		fmt.Printf("\n%s\n", Note())
+		results.print()
 	}
 	if len(generated.all) > 0 {
-		fmt.Println()
-		_ = generated.Table().WriteMarkdown(os.Stdout)
+		generated.print()
 	}
 	if err := goleak.Find(); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -106,38 +105,34 @@ func TestCheckArguments(t *testing.T) {
 	require.ErrorContains(t, checkArguments(nil, -5), "-ballast: -5 is below 0")
 }
 
-// setFlags sets the schema, the level, the mode, the templates and the optimization of all exporters. The factory
-// of the exporter does not validate its configuration, so an unknown level would block the benchmark.
+// print writes the tables and the warnings.
+func (rs *Results) print() {
+	tables := []*report.Table{rs.Table()}
+	if !rs.Single() && rs == &results {
+		tables = append(tables, rs.Summary())
+	}
+	if t := rs.Comparison(); len(t.Rows) > 0 {
+		tables = append(tables, t)
+	}
+	for _, t := range tables {
+		fmt.Println()
+		_ = t.WriteMarkdown(os.Stdout)
+	}
+	for _, line := range append(rs.Warnings(), Noise) {
+		fmt.Printf("\n%s\n", line)
+	}
+}
+
+// setFlags sets the settings of all exporters.
 func setFlags(schema, level, mode, templates, optimize string) error {
-	optimization = stefexporter.Optimization(optimize)
-	if err := confkeys.OneOf("optimize_for", optimization, "", stefexporter.OptimizeCPU, stefexporter.OptimizeBalanced, stefexporter.OptimizeBytes); err != nil {
-		return fmt.Errorf("-optimize_for: %w", err)
-	}
-	streamSchema = streamconf.Schema(schema)
-	if err := streamSchema.Validate(); schema != "" && err != nil {
-		return fmt.Errorf("-schema: %w", err)
-	}
-	streamLevel = level
-	if err := confkeys.OneOf("level", level, "", "auto", "fastest", "default", "better", "best"); err != nil {
-		return fmt.Errorf("-level: %w", err)
-	}
-	streamMode = streamconf.Mode(mode)
-	if err := confkeys.OneOf("mode", streamMode, "", streamconf.Sorted, streamconf.Ordered); err != nil {
-		return fmt.Errorf("-mode: %w", err)
-	}
-	streamTemplates = streamconf.Templates(templates)
-	if err := confkeys.OneOf("templates", streamTemplates, "", streamconf.TemplatesAuto, streamconf.TemplatesOn, streamconf.TemplatesOff); err != nil {
-		return fmt.Errorf("-templates: %w", err)
-	}
-	return nil
+	base = settings{stefexporter.Optimization(optimize), streamconf.Schema(schema), level, streamconf.Mode(mode), streamconf.Templates(templates)}
+	return base.validate()
 }
 
 // TestSetFlags checks that values which the exporter does not know are refused, and that
 // -optimize_for does what the exporter does with stef::optimize_for.
 func TestSetFlags(t *testing.T) {
-	defer func(s streamconf.Schema, l string, m streamconf.Mode, tp streamconf.Templates, o stefexporter.Optimization) {
-		streamSchema, streamLevel, streamMode, streamTemplates, optimization = s, l, m, tp, o
-	}(streamSchema, streamLevel, streamMode, streamTemplates, optimization)
+	defer func(s settings) { base = s }(base)
 	require.NoError(t, setFlags("", "", "", "", ""))
 	byDefault := STEF.exporterConfig("").Stef
 	require.Equal(t, streamconf.ModeConfig{Traces: streamconf.Sorted, Metrics: streamconf.Sorted, Logs: streamconf.Ordered}, byDefault.Mode)
@@ -225,25 +220,30 @@ func nameOf(ref dataset.Ref, age Age) string {
 // ageName is the first word of an age.
 func ageName(age Age) string { return strings.Fields(string(age))[0] }
 
-// selected returns the variants of -variants.
-func selected() []Variant {
-	return slices.DeleteFunc(slices.Clone(Variants), func(v Variant) bool { return !strings.Contains(v.Name, *only) })
+// selected returns those of the variants that -variants selects.
+func selected(variants []Variant) []Variant {
+	return slices.DeleteFunc(slices.Clone(variants), func(v Variant) bool { return !strings.Contains(v.Name, *only) })
 }
 
 // BenchmarkPair measures every variant once in each round.
 func BenchmarkPair(b *testing.B) {
-	variants := selected()
 	found = dataset.Refs(b)
 	for _, ref := range found {
+		others, same := comparisons(ref.Signal)
 		var batches []otlpfile.Batch
 		for _, age := range Ages {
 			b.Run(nameOf(ref, age), func(b *testing.B) {
 				if batches == nil {
 					batches = Batches(ref.Load(b))
-					check(b, ref.Signal, batches)
+					check(b, ref.Signal, batches, others...)
 				}
 				r := results.Of(ref, age)
 				r.Sent(batches)
+				variants := selected(Variants)
+				if age != Repeated { // which is a bound, and no reason to select a setting
+					r.With(others, same)
+					variants = selected(slices.Concat(Variants, others))
+				}
 				b.ResetTimer()
 				for b.Loop() {
 					r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
@@ -260,10 +260,10 @@ func BenchmarkPair(b *testing.B) {
 }
 
 // check requires that each variant delivers all items.
-func check(tb testing.TB, signal otlpfile.Signal, batches []otlpfile.Batch) {
+func check(tb testing.TB, signal otlpfile.Signal, batches []otlpfile.Batch, others ...Variant) {
 	tb.Helper()
 	want := dataset.Items(signal, batches)
-	for _, v := range Variants {
+	for _, v := range slices.Concat(Variants, others) {
 		var mu sync.Mutex
 		var got []otlpfile.Batch
 		p := startPair(tb, v, signal, func(b otlpfile.Batch) {

@@ -42,14 +42,17 @@ func BenchmarkLines(b *testing.B) {
 }
 
 func measureMade(b *testing.B, ref dataset.Ref, batches []otlpfile.Batch) {
+	others, same := comparisons(ref.Signal)
+	variants := slices.Concat(Variants, others)
 	for _, age := range []Age{First, Steady} {
 		b.Run(fmt.Sprintf("%s/age=%s", ref.Name, ageName(age)), func(b *testing.B) {
-			check(b, ref.Signal, batches)
+			check(b, ref.Signal, batches, others...)
 			r := generated.Of(ref, age)
 			r.Sent(batches)
+			r.With(others, same)
 			b.ResetTimer()
 			for b.Loop() {
-				r.Measure(Variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
+				r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
 			}
 			b.ReportMetric(0, "ns/op") // of all variants
 			b.ReportMetric(r.Speed(OTLP), "speed")

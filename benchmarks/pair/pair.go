@@ -25,7 +25,6 @@ import (
 
 	"github.com/otelstef/stef/exporter/stefexporter"
 	"github.com/otelstef/stef/internal/otlpfile"
-	"github.com/otelstef/stef/internal/streamconf"
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
@@ -34,7 +33,8 @@ type Variant struct {
 	Name        string
 	protocol    stefexporter.Protocol
 	compression configcompression.Type
-	immediate   bool // stef::flush_interval is 0
+	immediate   bool     // stef::flush_interval is 0
+	settings    settings // replace those of the flags
 }
 
 // The variants.
@@ -45,22 +45,6 @@ var (
 
 	Variants = []Variant{STEF, OTLP, OTLPGzip}
 )
-
-// optimization is stef::optimize_for; empty is the default of the exporter. The settings below
-// override the settings that it implies, as in a configuration.
-var optimization stefexporter.Optimization
-
-// streamSchema replaces the default of stef::schema, unless it is empty.
-var streamSchema streamconf.Schema
-
-// streamLevel replaces the default of stef::compression_level, unless it is empty.
-var streamLevel string
-
-// streamMode replaces the default of stef::mode for all signals, unless it is empty.
-var streamMode streamconf.Mode
-
-// streamTemplates replaces the default of stef::templates, unless it is empty.
-var streamTemplates streamconf.Templates
 
 // senders is the number of batches in flight. The queue has the same number of
 // consumers.
@@ -79,23 +63,9 @@ func (v Variant) exporterConfig(address string) *stefexporter.Config {
 	c.TimeoutConfig.Timeout = time.Minute
 	c.Protocol = v.protocol
 	c.Stef.Compression = v.compression
-	if optimization != "" {
-		optimization.Apply(&c.Stef)
-	}
-	if streamSchema != "" {
-		c.Stef.Schema = streamSchema
-	}
+	base.with(v.settings).apply(&c.Stef)
 	if v.immediate {
 		c.Stef.FlushInterval = 0
-	}
-	if streamLevel != "" {
-		c.Stef.CompressionLevel = streamLevel
-	}
-	if streamMode != "" {
-		c.Stef.Mode = streamconf.ModeConfig{Traces: streamMode, Metrics: streamMode, Logs: streamMode}
-	}
-	if streamTemplates != "" {
-		c.Stef.Templates = streamTemplates
 	}
 	c.Fallback.Compression = v.compression
 	c.Fallback.MaxConcurrentRequests = senders

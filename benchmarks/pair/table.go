@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/measure"
 	"github.com/otelstef/stef/benchmarks/report"
 	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/replay"
 )
 
 // A Result has the rounds of a set at one age.
@@ -23,6 +26,12 @@ type Result struct {
 	Batch  int // items of the largest batch
 	Items  int // items of all batches
 	Rounds map[Variant][]Cost
+	// Compared are other settings of STEF, measured in the same rounds; Same says which settings
+	// were not measured, because they have the same result as others.
+	Compared []Variant
+	Same     []string
+	// Time is from the earliest to the latest time of the items.
+	Time time.Duration
 }
 
 // Results are the results of a run.
@@ -42,13 +51,25 @@ func (rs *Results) Of(ref dataset.Ref, age Age) *Result {
 	return r
 }
 
-// Sent records the size of the largest batch, and of all batches.
+// Sent records the size of the largest batch, and of all batches, and the time of their items.
 func (r *Result) Sent(batches []otlpfile.Batch) {
 	r.Items = 0
+	var first, last pcommon.Timestamp
 	for _, b := range batches {
 		r.Batch = max(r.Batch, b.Items())
 		r.Items += b.Items()
+		from, to := replay.Times(b)
+		if from != 0 && (first == 0 || from < first) {
+			first = from
+		}
+		last = max(last, to)
 	}
+	r.Time = last.AsTime().Sub(first.AsTime())
+}
+
+// With measures settings of STEF in addition, and names others that were not measured.
+func (r *Result) With(compared []Variant, same []string) {
+	r.Compared, r.Same = compared, same
 }
 
 // Measure adds a round of each variant. Each round begins with a different
@@ -71,27 +92,30 @@ func (r *Result) median(v Variant, of func(Cost) float64) float64 {
 
 // Speed returns the ratio of items per CPU second of STEF to those of another variant: the
 // median of the ratios within a round.
-func (r *Result) Speed(than Variant) float64 { return measure.Median(r.speeds(than)) }
+func (r *Result) Speed(than Variant) float64 { return measure.Median(r.speeds(STEF, than)) }
 
-// speeds returns the ratio of speed of each round.
-func (r *Result) speeds(than Variant) []float64 {
+// speeds returns the ratio of speed of two variants in each round.
+func (r *Result) speeds(of, than Variant) []float64 {
 	var ratios []float64
-	for i := range min(len(r.Rounds[STEF]), len(r.Rounds[than])) {
-		ratios = append(ratios, r.Rounds[than][i].PerItem()/r.Rounds[STEF][i].PerItem())
+	for i := range min(len(r.Rounds[of]), len(r.Rounds[than])) {
+		ratios = append(ratios, r.Rounds[than][i].PerItem()/r.Rounds[of][i].PerItem())
 	}
 	return ratios
 }
 
 // Spread returns half the distance between the least and the greatest ratio of speed of the
 // rounds, relative to the median.
-func (r *Result) Spread(than Variant) float64 {
-	ratios := r.speeds(than)
+func (r *Result) Spread(than Variant) float64 { return spread(r.speeds(STEF, than)) }
+
+func spread(ratios []float64) float64 {
 	return (slices.Max(ratios) - slices.Min(ratios)) / 2 / measure.Median(ratios)
 }
 
 // Size returns the bytes on the wire relative to another variant.
-func (r *Result) Size(than Variant) float64 {
-	return r.median(STEF, Cost.WirePerItem) / r.median(than, Cost.WirePerItem)
+func (r *Result) Size(than Variant) float64 { return r.size(STEF, than) }
+
+func (r *Result) size(of, than Variant) float64 {
+	return r.median(of, Cost.WirePerItem) / r.median(than, Cost.WirePerItem)
 }
 
 // Table returns a row for each set and age.
@@ -178,31 +202,22 @@ func (rs *Results) Summary() *report.Table {
 	return t
 }
 
-// unsteady is the spread from which a ratio of speed is not trusted. On idle machines with three
-// rounds, only the smallest recordings have more.
-const unsteady = 0.25
-
-// Warnings names the sets whose ratios are uncertain, because they are short or their rounds
-// differ.
-func (rs *Results) Warnings() []string {
-	var short, apart []string
+// Single reports whether each row of the summary is of one set, so that it only repeats the table.
+func (rs *Results) Single() bool {
+	of := map[string]int{}
 	for _, r := range rs.all {
-		if !r.Ref.Bundled && r.Items < maxBatch && r.Age == First {
-			short = append(short, fmt.Sprintf("%s (%d)", r.Ref.Title(), r.Items))
+		of[fmt.Sprint(r.Ref.Signal, r.Age, r.Ref.Bundled)]++
+	}
+	for _, sets := range of {
+		if sets > 1 {
+			return false
 		}
-		if r.Spread(OTLP) > unsteady {
-			apart = append(apart, fmt.Sprintf("%s %s", r.Ref.Title(), r.Age))
-		}
 	}
-	var lines []string
-	if len(short) > 0 {
-		lines = append(lines, fmt.Sprintf("These sets have fewer items than one full batch (%d), so their figures are of small batches and few of them; record longer: %s.", maxBatch, strings.Join(short, ", ")))
-	}
-	if len(apart) > 0 {
-		lines = append(lines, fmt.Sprintf("The ratios of speed of the rounds differ by more than %.0f %% (column spread): the machine is busy, or the set is small. Repeat with more rounds, -benchtime 10x: %s.", 100*unsteady, strings.Join(apart, ", ")))
-	}
-	return lines
+	return true
 }
+
+// Noise says what the spread does not cover.
+const Noise = "spread is within this run: another run may differ by more, even with the same settings. Compare settings in one run, with -compare, and by their bytes first: these hardly change from run to run."
 
 // Note says how the tables were measured.
 func Note() string {

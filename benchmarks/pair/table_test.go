@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelstef/stef/benchmarks/dataset"
 	"github.com/otelstef/stef/benchmarks/report"
@@ -59,10 +60,46 @@ func TestWarnings(t *testing.T) {
 	add(mine, Steady, 8191, 6, 6, 5)
 	require.Empty(t, rs.Warnings())
 	add(mine, First, 8191, 6, 6, 6)
-	require.Equal(t, []string{"These sets have fewer items than one full batch (8192), so their figures are of small batches and few of them; record longer: mine logs (8191)."}, rs.Warnings())
+	rs.Of(mine, First).Time = 10 * time.Minute
+	traces, metrics := dataset.Ref{Name: "mine", Signal: otlpfile.Traces}, dataset.Ref{Name: "mine", Signal: otlpfile.Metrics}
+	add(traces, First, 131071, 6, 6, 6)
+	add(metrics, First, 131072, 6, 6, 6)
+	require.Equal(t, []string{
+		"These sets are too small for 16 full batches (8192 items, as from a batch processor), so their batches are smaller, and first batches cost more. The times that full batches need are by the times of the items: mine logs (8191 of 131072 items in 10 minutes; all in about 3 hours), mine traces (131071 of 131072 items).",
+		"These have fewer items than one full batch, so their figures are of few items; record longer: mine logs.",
+	}, rs.Warnings())
 	// The ratios are 3, 2 and 1.5: half of the distance is 0.75, more than a quarter of 2.
-	add(dataset.Ref{Name: "mine", Signal: otlpfile.Traces}, Steady, 8192, 4, 6, 8)
-	require.Len(t, rs.Warnings(), 2)
-	require.Contains(t, rs.Warnings()[1], "differ by more than 25 % (column spread): the machine is busy, or the set is small. Repeat with more rounds, -benchtime 10x: mine traces steady.")
-	require.InDelta(t, 0.375, rs.Of(dataset.Ref{Name: "mine", Signal: otlpfile.Traces}, Steady).Spread(OTLP), 1e-9)
+	add(traces, Steady, 8192, 4, 6, 8)
+	require.Len(t, rs.Warnings(), 3)
+	require.Contains(t, rs.Warnings()[2], "differ by more than 25 % (column spread): the machine is busy, or the set is small. Repeat with more rounds, -benchtime 10x: mine traces steady.")
+	require.InDelta(t, 0.375, rs.Of(traces, Steady).Spread(OTLP), 1e-9)
+}
+
+// TestSingle checks when the summary only repeats the table.
+func TestSingle(t *testing.T) {
+	var rs Results
+	for _, signal := range otlpfile.Signals() {
+		rs.Of(dataset.Ref{Name: "mine", Signal: signal}, First)
+		rs.Of(dataset.Ref{Name: "mine", Signal: signal}, Steady)
+		rs.Of(dataset.Ref{Name: "node", Signal: signal, Bundled: true}, Steady)
+	}
+	require.True(t, rs.Single())
+	rs.Of(dataset.Ref{Name: "yours", Signal: otlpfile.Logs}, Steady)
+	require.False(t, rs.Single())
+}
+
+// TestTimeOfItems checks the time that a set lasts.
+func TestTimeOfItems(t *testing.T) {
+	var r Result
+	var batches []otlpfile.Batch
+	for _, at := range []int64{3000, 1000, 2000} {
+		b := single(otlpfile.Logs)
+		b.Logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).SetTimestamp(pcommon.NewTimestampFromTime(time.Unix(at, 0)))
+		batches = append(batches, b)
+	}
+	r.Sent(append(batches, single(otlpfile.Logs)))
+	require.Equal(t, 2000*time.Second, r.Time)
+	require.Equal(t, "33 minutes", rough(r.Time))
+	require.Equal(t, "90 s", rough(90*time.Second))
+	require.Equal(t, "8 hours", rough(8*time.Hour))
 }

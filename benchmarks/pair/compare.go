@@ -1,0 +1,104 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pair
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/otelstef/stef/benchmarks/measure"
+	"github.com/otelstef/stef/benchmarks/report"
+)
+
+// Comparison returns a row for each set, age and settings of -compare. Ratios are of turns in the same round.
+func (rs *Results) Comparison() *report.Table {
+	t := &report.Table{Name: "pair-settings", Title: "Settings of the exporter"}
+	t.Columns = append(report.Text("set", "age of the stream", "settings of STEF"),
+		report.Column{Name: "B/item", Format: report.Fixed(2)}, report.Column{Name: "bytes, STEF = 1", Format: report.Fixed(2)},
+		report.Column{Name: "speed, STEF = 1", Format: report.Fixed(2)}, report.Column{Name: "spread", Format: report.Percent},
+		report.Column{Name: "bytes, OTLP zstd = 1", Format: report.Fixed(2)}, report.Column{Name: "speed, OTLP zstd = 1", Format: report.Fixed(2)})
+	for _, r := range rs.all {
+		if len(r.Compared) == 0 {
+			continue
+		}
+		add := func(v Variant, name string, spread float64) {
+			t.Add(r.Ref.Label(), string(r.Age), name, r.median(v, Cost.WirePerItem), r.size(v, STEF), measure.Median(r.speeds(v, STEF)), spread,
+				r.size(v, OTLP), measure.Median(r.speeds(v, OTLP)))
+		}
+		add(STEF, baseName(), math.NaN())
+		for _, v := range r.Compared {
+			add(v, v.settings.String(), spread(r.speeds(v, STEF)))
+		}
+	}
+	return t
+}
+
+// unsteady is the spread from which a ratio of speed is not trusted. On idle machines with three
+// rounds, only the smallest recordings have more.
+const unsteady = 0.25
+
+// Warnings names the sets whose ratios are uncertain, because they are short or their rounds
+// differ, and the settings that change nothing.
+func (rs *Results) Warnings() []string {
+	var short, small, apart, same, nothing []string
+	for _, r := range rs.all {
+		if !r.Ref.Bundled && r.Age == First && r.Items < minBatches*maxBatch {
+			if small = append(small, r.missing()); r.Items < maxBatch {
+				short = append(short, r.Ref.Title())
+			}
+		}
+		unsteadily := r.Spread(OTLP) > unsteady || slices.ContainsFunc(r.Compared, func(v Variant) bool { return spread(r.speeds(v, STEF)) > unsteady })
+		if unsteadily {
+			apart = append(apart, fmt.Sprintf("%s %s", r.Ref.Title(), r.Age))
+		}
+		for _, line := range r.Same {
+			if !slices.Contains(same, line) {
+				same = append(same, line)
+			}
+		}
+		for _, name := range idle(r.Ref.Signal) {
+			line := fmt.Sprintf("-%s for %s", strings.Replace(name, "=", " ", 1), r.Ref.Signal)
+			if !slices.Contains(nothing, line) {
+				nothing = append(nothing, line)
+			}
+		}
+	}
+	var lines []string
+	add := func(names []string, format string, args ...any) {
+		if len(names) > 0 {
+			lines = append(lines, fmt.Sprintf(format, args...)+strings.Join(names, ", ")+".")
+		}
+	}
+	add(nothing, "These flags change nothing, because the exporter has the same settings without them; other figures than without the flag are noise: ")
+	add(same, "Settings that were not measured again: ")
+	add(small, "These sets are too small for %d full batches (%d items, as from a batch processor), so their batches are smaller, and first batches cost more. The times that full batches need are by the times of the items: ", minBatches, maxBatch)
+	add(short, "These have fewer items than one full batch, so their figures are of few items; record longer: ")
+	add(apart, "The ratios of speed of the rounds differ by more than %.0f %% (column spread): the machine is busy, or the set is small. Repeat with more rounds, -benchtime 10x: ", 100*unsteady)
+	return lines
+}
+
+// missing says how many items a small set has, and how long a recording with full batches would last.
+func (r *Result) missing() string {
+	const need = minBatches * maxBatch
+	text := fmt.Sprintf("%s (%d of %d items", r.Ref.Title(), r.Items, need)
+	if r.Time > 0 {
+		whole := time.Duration(float64(r.Time) * need / float64(r.Items))
+		text += fmt.Sprintf(" in %s; all in about %s", rough(r.Time), rough(whole))
+	}
+	return text + ")"
+}
+
+// rough formats a time for readers.
+func rough(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f minutes", d.Minutes())
+	}
+	return fmt.Sprintf("%.0f hours", d.Hours())
+}
