@@ -77,8 +77,21 @@ func (rs *Results) Warnings() []string {
 	add(same, "Settings that were not measured again: ")
 	add(small, "These sets are too small for %d full batches (%d items, as from a batch processor), so their batches are smaller, and first batches cost more. The times that full batches need are by the times of the items: ", minBatches, maxBatch)
 	add(short, "These have fewer items than one full batch, so their figures are of few items; record longer: ")
-	add(apart, "The ratios of speed of the rounds differ by more than %.0f %% (column spread): the machine is busy, or the set is small. Repeat with more rounds, -benchtime 10x: ", 100*unsteady)
+	advice := "Repeat with more rounds, -benchtime 10x"
+	if rs.rounds() >= 10 {
+		advice = "The medians of so many rounds are steadier than the spread; if you need closer figures, repeat on an idle machine"
+	}
+	add(apart, "The ratios of speed of the rounds differ by more than %.0f %% (column spread): the machine is busy, or the set is small. %s: ", 100*unsteady, advice)
 	return lines
+}
+
+// rounds is the least number of rounds of a set.
+func (rs *Results) rounds() int {
+	least := math.MaxInt
+	for _, r := range rs.all {
+		least = min(least, len(r.Rounds[STEF]))
+	}
+	return least
 }
 
 // missing says how many items a small set has, and how long a recording with full batches would last.

@@ -217,7 +217,7 @@ func (rs *Results) Single() bool {
 }
 
 // Noise says what the spread does not cover.
-const Noise = "spread is within this run: another run may differ by more, even with the same settings. Compare settings in one run, with -compare, and by their bytes first: these hardly change from run to run."
+const Noise = "spread is within this run: another run may differ by more, even with the same settings. Compare settings in one run, with -compare, and by their bytes first: these hardly change from run to run. Even there, on a shared machine, differences of speed below 0.15 are noise."
 
 // Note says how the tables were measured.
 func Note() string {

@@ -5,6 +5,7 @@ package pair
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +74,23 @@ func TestWarnings(t *testing.T) {
 	require.Len(t, rs.Warnings(), 3)
 	require.Contains(t, rs.Warnings()[2], "differ by more than 25 % (column spread): the machine is busy, or the set is small. Repeat with more rounds, -benchtime 10x: mine traces steady.")
 	require.InDelta(t, 0.375, rs.Of(traces, Steady).Spread(OTLP), 1e-9)
+}
+
+// TestWarningOfManyRounds checks that a run of many rounds is not asked for more of them.
+func TestWarningOfManyRounds(t *testing.T) {
+	var rs Results
+	r := rs.Of(dataset.Recorded()[0], Steady)
+	for i := range 10 {
+		for v, cpu := range map[Variant]time.Duration{STEF: time.Duration(1 + i), OTLP: 12, OTLPGzip: 12} {
+			r.Rounds[v] = append(r.Rounds[v], Cost{Items: 1, CPU: cpu})
+		}
+		if i < 9 {
+			require.NotContains(t, strings.Join(rs.Warnings(), " "), "steadier", "after %d rounds", i+1)
+		}
+	}
+	require.Len(t, rs.Warnings(), 1)
+	require.Contains(t, rs.Warnings()[0], "The medians of so many rounds are steadier than the spread")
+	require.NotContains(t, rs.Warnings()[0], "10x")
 }
 
 // TestSingle checks when the summary only repeats the table.
