@@ -107,6 +107,7 @@ func TestRivals(t *testing.T) {
 		rounds = n
 	}
 	var table strings.Builder
+	var spreads []spreadOf
 	fmt.Fprintf(&table, "data: %d recordings in internal/fixtures/recordings; medians of %d rounds\n\n", len(recordings.All()), rounds)
 	table.WriteString("| signal | protocol | items | bytes an item | agent, us CPU an item | backend, us CPU an item | both, OTLP = 1 | protocol alone, OTLP = 1 | CPU s of a round | spread | MiB agent, backend |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, signal := range []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs} {
@@ -132,6 +133,7 @@ func TestRivals(t *testing.T) {
 		for i, r := range rivals {
 			both := perItem(costs[i], ends)
 			seconds, spread := ofRounds(costs[i])
+			spreads = append(spreads, spreadOf{fmt.Sprintf("%s, %s", signal, r.name), spread})
 			alone := "0"
 			if r.exporter == nowhere {
 				floor = both
@@ -145,6 +147,43 @@ func TestRivals(t *testing.T) {
 		}
 	}
 	fmt.Print(table.String())
+	fmt.Print("\n", notes(rounds, spreads))
+}
+
+// spreadOf is the spread of a row of the table.
+type spreadOf struct {
+	row    string
+	spread float64
+}
+
+// notes says how far the table can be trusted. make rivals prints the lines that begin with "note:".
+func notes(rounds int, spreads []spreadOf) string {
+	const unsteady = 0.1
+	text := "note: differences below 0.1 in \"both\" and 0.2 in \"protocol alone\" are noise even on an idle machine, and on a busy one larger differences, too\n"
+	var rows []string
+	for _, s := range spreads {
+		if s.spread > unsteady {
+			rows = append(rows, fmt.Sprintf("%s (%.0f %%)", s.row, 100*s.spread))
+		}
+	}
+	if len(rows) == 0 {
+		return text
+	}
+	again := "repeat with STEF_ROUNDS=10"
+	if rounds >= 10 {
+		again = "repeat while nothing else runs"
+	}
+	return text + fmt.Sprintf("note: the spread of %d of %d rows is above %.0f %%; %s: %s\n", len(rows), len(spreads), 100*unsteady, again, strings.Join(rows, "; "))
+}
+
+// TestNotes checks which rows are said to be uncertain.
+func TestNotes(t *testing.T) {
+	text := notes(3, []spreadOf{{"logs, STEF", 0.1}})
+	require.Equal(t, 1, strings.Count(text, "\n"))
+	require.Contains(t, text, "differences below 0.1")
+	spreads := []spreadOf{{"metrics, STEF", 0.05}, {"logs, no exporter, v0.145.0", 0.111}, {"logs, STEF", 0.19}}
+	require.Contains(t, notes(3, spreads), "\nnote: the spread of 2 of 3 rows is above 10 %; repeat with STEF_ROUNDS=10: logs, no exporter, v0.145.0 (11 %); logs, STEF (19 %)\n")
+	require.Contains(t, notes(10, spreads), "; repeat while nothing else runs: ")
 }
 
 // ofRounds returns the median CPU time of both ends in seconds, and the spread: half the
