@@ -24,7 +24,7 @@ func formats(c *Context) (*Outcome, error) {
 	}
 	sets := c.table("sets", "The telemetry")
 	sets.Columns = append(report.Text("set"), report.Column{Name: "batches", Format: report.Whole}, report.Column{Name: "items", Format: report.Whole},
-		report.Column{Name: "OTLP bytes", Format: report.Whole}, report.Column{Name: "B/item", Format: report.Fixed(1)})
+		report.Column{Name: "OTLP bytes as recorded", Format: report.Whole}, report.Column{Name: "B/item", Format: report.Fixed(1)})
 	for _, ref := range c.Refs {
 		set := ref.Load(c.TB)
 		sets.Add(ref.Label(), len(set.Parts), set.Items, set.Bytes, float64(set.Bytes)/float64(set.Items))

@@ -172,7 +172,8 @@ const maxRatio = 1.6
 // sizes makes a table and a chart of sizes.
 func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []format.Format, cut func(*dataset.Set) *batches, note string) (*Outcome, error) {
 	t := c.table(name, title, note, "Compression: "+format.Describe(),
-		"ratio: bytes of OTLP by bytes of the format, uncompressed. zstd ratio and zstd B/item: the same with zstd, the smaller one of own and of zstd by message. carries: every format was decoded and compared with the batches item by item.")
+		"ratio: bytes of OTLP by bytes of the format, uncompressed. zstd ratio and zstd B/item: the same with zstd, the smaller one of own and of zstd by message. carries: every format was decoded and compared with the batches item by item.",
+		"OTLP is marshalled by pdata, so its bytes can differ from those recorded (page data): pdata omits counts of 0, which the SDK for Node.js writes, and writes empty trace and span ids, which other SDKs omit.")
 	t.Columns = sizeColumns
 	for _, ref := range c.Refs {
 		set := c.begin(ref)
