@@ -108,7 +108,7 @@ func TestCheckArguments(t *testing.T) {
 // print writes the tables and the warnings.
 func (rs *Results) print() {
 	tables := []*report.Table{rs.Table()}
-	if !rs.Single() && rs == &results {
+	if !rs.made && !rs.Single() {
 		tables = append(tables, rs.Summary())
 	}
 	if t := rs.Comparison(); len(t.Rows) > 0 {

@@ -46,7 +46,7 @@ const unsteady = 0.25
 func (rs *Results) Warnings() []string {
 	var short, small, apart, same, nothing []string
 	for _, r := range rs.all {
-		if !r.Ref.Bundled && r.Age == First && r.Items < minBatches*maxBatch {
+		if !rs.made && !r.Ref.Bundled && r.Age == First && r.Items < minBatches*maxBatch {
 			if small = append(small, r.missing()); r.Items < maxBatch {
 				short = append(short, r.Ref.Title())
 			}

@@ -36,7 +36,8 @@ type Result struct {
 
 // Results are the results of a run.
 type Results struct {
-	all []*Result
+	all  []*Result
+	made bool // of generated telemetry, whose batches have the size that was asked for
 }
 
 // Of returns the result of a set at an age.
@@ -107,7 +108,11 @@ func (r *Result) speeds(of, than Variant) []float64 {
 // rounds, relative to the median.
 func (r *Result) Spread(than Variant) float64 { return spread(r.speeds(STEF, than)) }
 
+// spread is NaN, which tables show as "-", if there is only one round.
 func spread(ratios []float64) float64 {
+	if len(ratios) < 2 {
+		return math.NaN()
+	}
 	return (slices.Max(ratios) - slices.Min(ratios)) / 2 / measure.Median(ratios)
 }
 

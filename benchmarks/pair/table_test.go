@@ -4,6 +4,7 @@
 package pair
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,20 @@ import (
 	"github.com/otelstef/stef/benchmarks/report"
 	"github.com/otelstef/stef/internal/otlpfile"
 )
+
+// TestSpreadOfOneRound checks that one round has no spread, and causes no warning.
+func TestSpreadOfOneRound(t *testing.T) {
+	rs := Results{made: true}
+	r := rs.Of(dataset.Ref{Name: "lines", Signal: otlpfile.Logs}, First)
+	r.Items = 10
+	for v, cpu := range map[Variant]time.Duration{STEF: 1, OTLP: 12, OTLPGzip: 12} {
+		r.Rounds[v] = []Cost{{Items: 1, CPU: cpu}}
+	}
+	require.True(t, math.IsNaN(r.Spread(OTLP)))
+	require.Empty(t, rs.Warnings(), "generated sets have the size that was asked for")
+	rs.made = false
+	require.Len(t, rs.Warnings(), 2)
+}
 
 // TestSpeedOfSummary checks that a summary of one set has its speed, and that the
 // worst of several is not better than all together.
