@@ -82,7 +82,7 @@ func (b book) sizes(t *testing.T) {
 	parts, big := beside(t, "size-parts"), beside(t, "size-big")
 	b.here.says(t, "has %.2f to %.2f times its bytes on the %d sets of metrics and traces in natural batches, and %.2f to %.2f in one big batch",
 		least(parts), most(parts), len(parts), least(big), most(big))
-	b.here.holds(t, most(parts) < 1 && most(big) < 1, "The reference is smaller in these cases, with the bytes of STEF by its: than STEF in its *ordered* mode")
+	b.here.holds(t, most(parts) < 1 && most(big) < 1, "The reference is smaller in the following cases (the figures are the bytes of STEF divided by its bytes): than STEF in its *ordered* mode")
 	b.here.says(t, "*ordered* mode, in natural batches: %s; in one big batch: %s; than STEF in the *full* form, in natural batches: %s; in one big batch: %s. It carries less",
 		larger(t, "size-parts", "STEF ordered"), larger(t, "size-big", "STEF ordered"), larger(t, "size-parts", "STEF full sorted"), larger(t, "size-big", "STEF full sorted"))
 
@@ -267,7 +267,7 @@ func (b book) speed(t *testing.T) {
 	}
 	cheaper := func(a, b []any) bool { return a[0].(float64) < b[0].(float64) && a[1].(float64) < b[1].(float64) }
 	b.here.says(t, "sender takes %.2f and %.2f times OTLP's CPU, STEF %.2f and %.2f; its receiver takes %.2f and %.2f times, STEF %.2f and %.2f.", append(senders, receivers...)...)
-	b.here.holds(t, cheaper(senders[:2], senders[2:]) && cheaper(receivers[2:], receivers[:2]), "a later version sends cheaper and receives dearer than STEF in order")
+	b.here.holds(t, cheaper(senders[:2], senders[2:]) && cheaper(receivers[2:], receivers[:2]), "a later version takes less CPU to send, and more to receive, than ordered STEF")
 	b.here.says(t, "takes less CPU than ours: %.2f and %.2f times OTLP's, ours %.2f and %.2f times", senders...)
 	b.here.says(t, "its sorted mode takes %.1f and %.1f times the CPU of its sender and %.2f and %.2f times that of its receiver",
 		own(shop, study.SerializeFromPdata), own(host, study.SerializeFromPdata), own(shop, study.DeserializeToPdata), own(host, study.DeserializeToPdata))

@@ -120,7 +120,7 @@ func (b book) settings(t *testing.T) {
 	slow := func(setting string) bool {
 		return most(speeds(setting, "first batch")) < 1 && runs.where("setting", setting, "signal", "logs", "age", "steady").one(t, "speed") < 1
 	}
-	b.here.holds(t, slow("-level best") && slow("-optimize_for bytes"), "In first batches, `-level best` and `-optimize_for bytes` are slower than OTLP, with logs in the steady state, too")
+	b.here.holds(t, slow("-level best") && slow("-optimize_for bytes"), "In first batches, `-level best` and `-optimize_for bytes` are slower than OTLP; with logs they are slower in the steady state, too")
 	b.here.says(t, "smaller (%.2f times the bytes in the worst set)", most(runs.where("setting", "-schema full -mode ordered", "age", "first batch").column(t, "worst bytes")))
 	row(b.exporter, "cpu", forCPU, true)
 	row(b.exporter, "balanced", "default", true)

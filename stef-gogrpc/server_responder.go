@@ -70,8 +70,8 @@ const maxRanges = 1 << 20
 // unreadTimeout is the maximum time that a call waits for the next response to be sent.
 const unreadTimeout = finalResponses
 
-// awaitRoom waits until the ledger is not backlogged. If the client reads no responses, it
-// ends the stream. The goroutine that sends does not depend on the caller, who must hold mu.
+// awaitRoom waits until the ledger is not backlogged. It ends the stream if the client reads no
+// responses for unreadTimeout. The caller must hold mu, which is unlocked during the wait.
 func (r *responder) awaitRoom() {
 	if !r.ledger.Backlogged() {
 		return

@@ -250,8 +250,8 @@ func TestCompactRecords(t *testing.T) {
 	}
 }
 
-// TestCompactBounds writes records beyond the bounds of the state, and reads them by the
-// rules.
+// TestCompactBounds writes records beyond the bounds of the state. readCompact, which follows
+// the rules of the specification, must return the same records.
 func TestCompactBounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long; not with -short")

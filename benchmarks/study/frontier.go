@@ -202,7 +202,7 @@ func cmpFloat(a, b float64) int {
 	return 0
 }
 
-// frontierChart has a line for each family, from its smallest to its fastest point.
+// frontierChart has a line for each family, from its fastest to its slowest point.
 func frontierChart(signal otlpfile.Signal, points []FrontierPoint) *report.Chart {
 	chart := &report.Chart{Name: "frontier-" + signal.String(), Title: "Bytes against CPU of both ends, " + signal.String() + ", relative to OTLP with zstd",
 		X: "CPU time of both ends", Y: "bytes", LogX: true, LogY: true, Picture: true}
@@ -239,7 +239,7 @@ func frontierRule(points []FrontierPoint) string {
 			left = append(left, fmt.Sprintf("%s with %s: %.2f of the bytes, %.2f of the CPU", p.Name, p.Signal, p.Bytes, p.CPU))
 		}
 	}
-	rule := "For each other choice a setting of STEF is both smaller and faster (sets for reporting)"
+	rule := "For each choice of another format or implementation, a setting of STEF is both smaller and faster (sets for reporting)"
 	if len(left) == 0 {
 		return rule + "."
 	}

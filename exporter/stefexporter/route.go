@@ -245,8 +245,8 @@ func (x *route[B]) next() <-chan struct{} {
 	return x.attempt
 }
 
-// needSTEF reports whether OTLP cannot replace streams that the peer refuses with err: there
-// is no OTLP fallback, or err does not mean that the peer lacks STEF.
+// needSTEF reports whether batches must wait for STEF after the peer refused streams with err:
+// there is no OTLP fallback, or err does not mean that the peer lacks STEF.
 func (x *route[B]) needSTEF(err error) bool { return x.otlp == nil || !withoutSTEF(err) }
 
 // outdated reports whether a batch must not be dropped because of err: the peer refused a

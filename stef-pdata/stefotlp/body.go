@@ -45,8 +45,8 @@ func (e *LogsEncoder) body(dst *otelstef.LogBody, x extent, c choice) error {
 	return err
 }
 
-// releaseBody removes a text in the memory of the message from the record. Bodies are
-// in no dictionary, so nothing else refers to it.
+// releaseBody removes a text body from the record, because the text is in the memory of the
+// message. Bodies are in no dictionary, so nothing else refers to this memory.
 func (e *LogsEncoder) releaseBody() {
 	if body := e.rec.Record().Body(); body.Type() == otelstef.LogBodyTypeString {
 		body.SetType(otelstef.LogBodyTypeNone)

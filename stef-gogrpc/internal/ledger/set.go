@@ -48,7 +48,8 @@ func (s *set) add(r wire.IDRange) {
 	s.n += len(s.blocks[i])
 }
 
-// insert inserts a range between the blocks i-1 and i, both of which it does not touch.
+// insert adds r, which touches no range of blocks i-1 and i, between them: at the end of block
+// i-1 if that has room, otherwise as a new block.
 func (s *set) insert(i int, r wire.IDRange) {
 	s.n++
 	if i > 0 && len(s.blocks[i-1]) < blockRanges {

@@ -123,7 +123,7 @@ func TestLinkedTemplatesFirst(t *testing.T) {
 	require.Equal(t, 100, split)
 }
 
-// The time to look for links is bounded, whatever a record holds.
+// The number of links in a text is bounded, whatever the record holds.
 func TestLinksAreBounded(t *testing.T) {
 	lr := plog.NewLogRecord()
 	text := strings.Repeat("abcd ", 10_000)

@@ -86,7 +86,7 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 	f(cli.ExitData, "the file is JSON, but not OTLP: it has no resourceMetrics, resourceSpans or resourceLogs", "cat", path("other.json", []byte(`{"a":1}`)))
-	const records = "these are records of stef cat, which no command reads: convert the stream or the OTLP\n"
+	const records = "these are records printed by stef cat, which no command reads: use the file that stef cat read\n"
 	for _, flags := range [][]string{{}, {"--sort-keys"}, {"--canonical"}, {"--zeros"}} {
 		for _, tape := range [][]byte{fixtures.Metrics(), fixtures.Traces(), fixtures.Logs()} {
 			printed, _ := mustRun(t, tape, append([]string{"cat", "-"}, flags...)...)

@@ -356,7 +356,7 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 		return Unknown, &file.ContentError{Name: in.Name, Err: errEmpty}
 	}
 	if f == OTLPJSON && isRecord(head) {
-		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("these are records of stef cat, which no command reads: convert the stream or the OTLP")}
+		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("these are records printed by stef cat, which no command reads: use the file that stef cat read")}
 	}
 	if f == Unknown {
 		if inner := file.PackedHead(head); inner != "" && in.Packed != "" {
