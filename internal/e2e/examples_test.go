@@ -280,6 +280,15 @@ func TestExamplesWithTLS(t *testing.T) {
 	require.Equal(t, codes.OK, answer(first, pair))
 	require.Equal(t, codes.Unauthenticated, answer("second", pair))
 	require.Equal(t, codes.Unavailable, answer(first), "without a certificate")
+	// The server belongs to all signals: its lines do not name the one whose component started it.
+	for _, start := range []string{"A client was refused", "A client could not connect"} {
+		var line string
+		require.Eventually(t, func() bool {
+			line = regexp.MustCompile(".*" + start + ".*\n").FindString(g.output.String())
+			return line != ""
+		}, 5*time.Second, 10*time.Millisecond, start)
+		require.NotContains(t, line, "otelcol.signal")
+	}
 
 	write(ofGateway, first+"\nsecond\n")
 	require.Eventually(t, func() bool { return answer("second", pair) == codes.OK && answer(first, pair) == codes.OK }, 20*time.Second, 50*time.Millisecond)

@@ -128,6 +128,6 @@ func (c *core) catch(m *meter, what string, err *error) {
 	}
 	m.panicked()
 	c.logger.Error("Panic while data was received, the data is rejected",
-		zap.String("in", what), zap.Any("panic", value), zap.ByteString("stack", debug.Stack()))
+		signalField(m.name), zap.String("in", what), zap.Any("panic", value), zap.ByteString("stack", debug.Stack()))
 	*err = panicked(what, value)
 }

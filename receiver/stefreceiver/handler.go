@@ -19,8 +19,8 @@ type handler interface {
 	handle(s *stefgrpc.Server) error
 	// register registers the pipe as the OTLP service of its signal.
 	register(r grpc.ServiceRegistrar)
-	// service returns the name of that service.
-	service() string
+	// service returns the names of that service and of its signal.
+	service() (name, signal string)
 }
 
 // handle implements handler.
@@ -33,7 +33,7 @@ func (p *pipe[T]) handle(s *stefgrpc.Server) error {
 }
 
 // service implements handler.
-func (p *pipe[T]) service() string { return p.OTLP.Service }
+func (p *pipe[T]) service() (name, signal string) { return p.OTLP.Service, p.Name }
 
 // register implements handler.
 func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
@@ -54,7 +54,7 @@ func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
 				if err := decode(request); err != nil {
 					if status.Code(err) == codes.ResourceExhausted {
 						p.meter.refused(requestSize)
-						p.core.logLarge(ctx, err)
+						p.core.logLarge(ctx, p.Name, err)
 					}
 					return nil, err
 				}
@@ -77,7 +77,7 @@ func (p *pipe[T]) intercepted(ctx context.Context, request any, method string, i
 	})
 	if !admitted && deniesClient(err) {
 		p.meter.refused(refusedAuth)
-		p.core.logUnauthenticated(ctx, "otlp", err)
+		p.core.logUnauthenticated(ctx, err, "otlp", signalField(p.Name))
 	}
 	return response, err
 }

@@ -50,6 +50,7 @@ const (
 // meter records the metrics of one signal.
 type meter struct {
 	telemetry *metadata.TelemetryBuilder
+	name      string // of the signal
 	signal    metric.MeasurementOption
 	reasons   map[string]metric.MeasurementOption // attributes by reason
 	protocols map[string]metric.MeasurementOption // attributes by protocol
@@ -66,6 +67,7 @@ func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signa
 	}
 	return &meter{
 		telemetry: telemetry,
+		name:      signal,
 		signal:    metric.WithAttributeSet(attribute.NewSet(own...)),
 		reasons: with("reason", endClosed, endServer, endLost, endTimeout, endRefused, endMemory, endPressure, endInvalid, endLimit, endPanic,
 			badForPipeline, badForOTLP, requestSize, requestWindow, requestMemory, requestNesting, requestInvalid, refusedAuth),

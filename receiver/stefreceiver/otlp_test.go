@@ -226,6 +226,7 @@ func TestOTLPOff(t *testing.T) {
 	}
 	require.Len(t, logs.All(), 1, "one line a minute")
 	require.Contains(t, logs.All()[0].Message, "otlp::enabled of this receiver is false")
+	require.Equal(t, "metrics", logs.All()[0].ContextMap()["signal"])
 	require.Contains(t, logs.All()[0].ContextMap()["client"], "127.0.0.1:")
 	require.NoError(t, metricKind.mustOpen(t, r.dial()).deliver(points(1)))
 	require.Zero(t, sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_refused", "", ""), "these are no streams")

@@ -77,9 +77,9 @@ func noteAdmitted(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, h
 // which limit was reached.
 func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if info.FullMethod != stefgrpc.StreamMethod {
-		err := handler(srv, stream) // of refuseOTLP
-		if deniesClient(err) {
-			s.logUnauthenticated(stream.Context(), "otlp", err)
+		err := handler(srv, stream)
+		if off, ok := srv.(disabledOTLP); ok && deniesClient(err) {
+			s.logUnauthenticated(stream.Context(), err, "otlp", signalField(string(off)))
 		}
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.St
 	s.telemetry.ReceiverStefStreamsRefused.Add(ctx, 1, s.refused[reason])
 	switch reason {
 	case refusedAuth:
-		s.logUnauthenticated(ctx, "stef", err)
+		s.logUnauthenticated(ctx, err, "stef", zap.Skip()) // the stream has not named its signal
 	case refusedSignal:
 		if skipped, ok := s.unserved.due(); ok {
 			s.logger.Warn("A stream was refused: its signal has no pipeline with this receiver. Add the receiver to a pipeline of the signal, or do not send the signal here.",
@@ -148,14 +148,18 @@ func (s *shared) explainFull(ctx context.Context, err error) error {
 	return status.FromProto(answer).Err()
 }
 
+// disabledOTLP is the name of a signal whose OTLP requests are refused, because OTLP is turned
+// off.
+type disabledOTLP string
+
 // refuseOTLP refuses and logs OTLP requests if OTLP is turned off. gRPC itself would refuse
 // them without a log line. The service has a stream instead of a method, so that gRPC does
 // not read the request first.
-func (s *shared) refuseOTLP(r grpc.ServiceRegistrar, service string) {
+func (s *shared) refuseOTLP(r grpc.ServiceRegistrar, service, signal string) {
 	refuse := func(_ any, stream grpc.ServerStream) error {
 		if skipped, ok := s.otlpOff.due(); ok {
 			s.logger.Warn("An OTLP request was refused: otlp::enabled of this receiver is false. Set it to true, or use a STEF exporter at the client.",
-				clientField(stream.Context()), zap.Int64("not_logged", skipped))
+				clientField(stream.Context()), signalField(signal), zap.Int64("not_logged", skipped))
 		}
 		return status.Errorf(codes.Unimplemented, "unknown service %s: otlp::enabled of this receiver is false", service)
 	}
@@ -163,7 +167,7 @@ func (s *shared) refuseOTLP(r grpc.ServiceRegistrar, service string) {
 		ServiceName: service,
 		HandlerType: (*any)(nil),
 		Streams:     []grpc.StreamDesc{{StreamName: "Export", Handler: refuse, ClientStreams: true}},
-	}, struct{}{})
+	}, disabledOTLP(signal))
 }
 
 // deniesClient reports whether an error rejects the credentials of a client.
@@ -173,12 +177,15 @@ func deniesClient(err error) bool {
 }
 
 // logUnauthenticated logs a client whose credentials are refused.
-func (c *core) logUnauthenticated(ctx context.Context, protocol string, err error) {
+func (c *core) logUnauthenticated(ctx context.Context, err error, protocol string, signal zap.Field) {
 	if skipped, ok := c.denied.due(); ok {
 		c.logger.Warn("A client was refused: the authenticator of this receiver does not accept its credentials. Compare auth and headers of the client with the authenticator.",
-			clientField(ctx), zap.String("protocol", protocol), zap.Error(err), zap.Int64("not_logged", skipped))
+			clientField(ctx), zap.String("protocol", protocol), signal, zap.Error(err), zap.Int64("not_logged", skipped))
 	}
 }
+
+// signalField returns the signal of a stream or request, under the name that it has in metrics.
+func signalField(signal string) zap.Field { return zap.String("signal", signal) }
 
 // clientField returns the address of the client of a stream or request.
 func clientField(ctx context.Context) zap.Field {
@@ -190,9 +197,9 @@ func clientField(ctx context.Context) zap.Field {
 }
 
 // logLarge logs an OTLP request that gRPC refuses because of its size.
-func (c *core) logLarge(ctx context.Context, err error) {
+func (c *core) logLarge(ctx context.Context, signal string, err error) {
 	if skipped, ok := c.large.due(); ok {
 		c.logger.Warn("An OTLP request was refused: it is too large. Raise max_recv_msg_size_mib of this receiver, or lower the size of batches at the client, for exporters of the Collector sending_queue::batch::max_size.",
-			clientField(ctx), zap.Error(err), zap.Int64("not_logged", skipped))
+			clientField(ctx), signalField(signal), zap.Error(err), zap.Int64("not_logged", skipped))
 	}
 }

@@ -328,6 +328,7 @@ func TestRefusedCredentials(t *testing.T) {
 	line := logs.All()[0]
 	require.Contains(t, line.Message, "does not accept its credentials")
 	require.Equal(t, "otlp", line.ContextMap()["protocol"])
+	require.Equal(t, "metrics", line.ContextMap()["signal"])
 	require.Contains(t, line.ContextMap()["error"], "no token")
 	require.Contains(t, line.ContextMap()["client"], "127.0.0.1:")
 
@@ -339,6 +340,7 @@ func TestRefusedCredentials(t *testing.T) {
 	require.Eventually(t, func() bool { streams, _ = refused(); return streams == 2 }, 5*time.Second, time.Millisecond)
 	require.Len(t, logs.All(), 2, "one line a minute")
 	require.Equal(t, "stef", logs.All()[1].ContextMap()["protocol"])
+	require.NotContains(t, logs.All()[1].ContextMap(), "signal", "the stream has not named it")
 }
 
 func TestUnknownAuthenticator(t *testing.T) {

@@ -78,6 +78,7 @@ func (s *shared) leave() {
 }
 
 func newShared(config *Config, settings receiver.Settings) (*shared, error) {
+	settings.TelemetrySettings = withoutSignal(settings.TelemetrySettings)
 	c, err := newCore(config, settings)
 	if err != nil {
 		return nil, err
@@ -134,7 +135,8 @@ func (s *shared) register(g *grpc.Server, transport *stefgrpc.Server) {
 		if s.config.OTLP.Enabled {
 			h.register(g)
 		} else {
-			s.refuseOTLP(g, h.service())
+			service, signal := h.service()
+			s.refuseOTLP(g, service, signal)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (s *stream[T]) ended(err error) {
 	reason := s.endReason(err)
 	s.meter.ended(reason)
 	fields := []zap.Field{
-		zap.String("signal", s.Name), zap.String("reason", reason),
+		signalField(s.Name), zap.String("reason", reason),
 		zap.Uint64("records", s.records), zap.Int64("bytes", s.wire), zap.Error(err),
 	}
 	switch reason {
