@@ -287,9 +287,10 @@ func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], part B, tries
 }
 
 // movable reports whether to retry a failed part immediately. If its stream was lost,
-// the next attempt waits until a stream is open or the backend counts as down.
+// the next attempt waits until a stream is open or the backend counts as down. A backend that
+// is up and refuses the credentials would refuse them again immediately.
 func (b *balancer[B]) movable(f *failure, from *backend[B]) bool {
-	if !f.retry || f.delay > 0 {
+	if !f.retry || f.delay > 0 || refusesCredentials(f.code) && !from.down() {
 		return false
 	}
 	return !from.down() || slices.ContainsFunc(b.list(), func(one *backend[B]) bool { return !one.down() })

@@ -132,6 +132,9 @@ type StefConfig struct {
 	// RetryResourceExhausted retries RESOURCE_EXHAUSTED even without RetryInfo,
 	// with either protocol.
 	RetryResourceExhausted bool `mapstructure:"retry_resource_exhausted"`
+	// RetryRefusedCredentials retries UNAUTHENTICATED and PERMISSION_DENIED, with
+	// either protocol, as long as retry_on_failure allows.
+	RetryRefusedCredentials bool `mapstructure:"retry_refused_credentials"`
 
 	_ struct{}
 }

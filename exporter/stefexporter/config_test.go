@@ -186,6 +186,8 @@ func TestPrintedConfig(t *testing.T) {
 		"stef::mode::traces": "sorted", "stef::mode::logs": "ordered", "stef::templates": "auto", "otlp_fallback::compression": "gzip", "timeout": 15 * time.Second})
 	f(", compression: none", map[string]any{"compression": "none", "stef::compression": "none"})
 	f(", stef: {optimize_for: cpu}", map[string]any{"stef::compression_level": "fastest", "stef::mode::metrics": "sorted", "stef::templates": "off"})
+	f("", map[string]any{"stef::retry_resource_exhausted": false, "stef::retry_refused_credentials": false})
+	f(", stef: {retry_refused_credentials: true}", map[string]any{"stef::retry_resource_exhausted": false, "stef::retry_refused_credentials": true})
 	f(", stef: {num_streams: 4}", map[string]any{"sending_queue::num_consumers": 4 * consumersPerStream})
 }
 

@@ -70,7 +70,7 @@ func TestOptionsAreDocumented(t *testing.T) {
 		n++
 		documented(path, key, value)
 	})
-	require.Equal(t, 35, n)
+	require.Equal(t, 36, n)
 }
 
 // TestExamples reads the examples of the README.

@@ -73,7 +73,7 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 }
 
 func (o *otlpSender[B]) failed(ctx context.Context, err error) *failure {
-	v := judge(err, o.config.Stef.RetryResourceExhausted)
+	v := judge(err, o.config.Stef.alsoRetried())
 	o.telemetry.failed(ctx, ProtocolOTLP, v.code)
 	err = fmt.Errorf(otlpFailed+"%w", plain(err))
 	if ctx.Err() == nil || v.code == codes.DeadlineExceeded {

@@ -254,9 +254,15 @@ func (r *rig) send(list ...string) error {
 // startSignal starts an exporter without exporterhelper.
 func startSignal[B any](t *testing.T, c *Config, s *signal.Descriptor[B]) *stefExporter[B] {
 	t.Helper()
+	return startSignalOn(t, c, s, componenttest.NewNopHost())
+}
+
+// startSignalOn is startSignal with a host.
+func startSignalOn[B any](t *testing.T, c *Config, s *signal.Descriptor[B], host component.Host) *stefExporter[B] {
+	t.Helper()
 	x, err := newExporter(c, s, func(RoutingKey) splitter[B] { return splitter[B]{} }, exportertest.NewNopSettings(metadata.Type))
 	require.NoError(t, err)
-	require.NoError(t, x.start(context.Background(), componenttest.NewNopHost()))
+	require.NoError(t, x.start(context.Background(), host))
 	t.Cleanup(func() { require.NoError(t, x.shutdown(context.Background())) })
 	return x
 }

@@ -154,7 +154,7 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 		x.logger.Error("A batch made the encoder panic. It is dropped.", zap.Error(panicked), zap.ByteString("stack", panicked.stack))
 		return &failure{reason: dropUnencodable, err: panicked}
 	}
-	v := judgeStream(err, x.config.Stef.RetryResourceExhausted)
+	v := judgeStream(err, x.config.Stef.alsoRetried())
 	if panicked != nil {
 		v = verdict{retry: true, code: codes.Unavailable} // another batch caused the failure
 	}

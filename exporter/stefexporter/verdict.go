@@ -22,12 +22,31 @@ type verdict struct {
 	code  codes.Code
 }
 
-// judge returns the verdict on a failed request. retryExhausted is for peers that
-// send a temporary RESOURCE_EXHAUSTED without RetryInfo.
-func judge(err error, retryExhausted bool) verdict {
+// alsoRetried says which answers are retried although the table of OTLP calls them permanent.
+type alsoRetried struct {
+	exhausted   bool // for peers that send a temporary RESOURCE_EXHAUSTED without RetryInfo
+	credentials bool // for tokens that are wrong for some time
+}
+
+func (c *StefConfig) alsoRetried() alsoRetried {
+	return alsoRetried{exhausted: c.RetryResourceExhausted, credentials: c.RetryRefusedCredentials}
+}
+
+func (a alsoRetried) has(code codes.Code) bool {
+	return a.exhausted && code == codes.ResourceExhausted || a.credentials && refusesCredentials(code)
+}
+
+// refusesCredentials reports whether a code says that the credentials are missing, wrong, or
+// not sufficient.
+func refusesCredentials(code codes.Code) bool {
+	return code == codes.Unauthenticated || code == codes.PermissionDenied
+}
+
+// judge returns the verdict on a failed request.
+func judge(err error, also alsoRetried) verdict {
 	e := stefgrpc.FromStatus(err)
 	return verdict{
-		retry: e.Retryable() || retryExhausted && e.Code == codes.ResourceExhausted,
+		retry: e.Retryable() || also.has(e.Code),
 		delay: e.RetryDelay,
 		code:  e.Code,
 	}
@@ -36,8 +55,8 @@ func judge(err error, retryExhausted bool) verdict {
 // judgeStream returns the verdict on the batches of a stream that ended. If the
 // connection failed, or the client or the server closed the stream, the batches are
 // retried, because another stream can succeed.
-func judgeStream(err error, retryExhausted bool) verdict {
-	v := judge(err, retryExhausted)
+func judgeStream(err error, also alsoRetried) verdict {
+	v := judge(err, also)
 	switch stefgrpc.FromStatus(err).Kind {
 	case stefgrpc.KindUnavailable, stefgrpc.KindClosed, stefgrpc.KindCanceled, stefgrpc.KindProtocol:
 		v.retry = true

@@ -42,13 +42,15 @@ func TestRetryable(t *testing.T) {
 		codes.DataLoss:           true,
 		codes.Unauthenticated:    false,
 	} {
-		retry := func(info, retryExhausted bool) bool {
-			return judge(&stefgrpc.Error{Code: code, HasRetryInfo: info}, retryExhausted).retry
+		retry := func(info bool, also alsoRetried) bool {
+			return judge(&stefgrpc.Error{Code: code, HasRetryInfo: info}, also).retry
 		}
-		require.Equal(t, want, retry(false, false), code)
+		require.Equal(t, want, retry(false, alsoRetried{}), code)
 		exhausted := code == codes.ResourceExhausted
-		require.Equal(t, want || exhausted, retry(true, false), code)
-		require.Equal(t, want || exhausted, retry(false, true), code)
+		require.Equal(t, want || exhausted, retry(true, alsoRetried{}), code)
+		require.Equal(t, want || exhausted, retry(false, alsoRetried{exhausted: true}), code)
+		credentials := code == codes.Unauthenticated || code == codes.PermissionDenied
+		require.Equal(t, want || credentials, retry(false, alsoRetried{credentials: true}), code)
 		require.NotContains(t, codeName(code), "CODE_")
 	}
 	require.Len(t, codeNames, 17)
@@ -66,8 +68,8 @@ func withRetryInfo(code codes.Code, delay time.Duration) error {
 func TestJudge(t *testing.T) {
 	f := func(err error, want verdict) {
 		t.Helper()
-		require.Equal(t, want, judge(err, false))
-		require.Equal(t, want, judge(fmt.Errorf("wrapped: %w", err), false))
+		require.Equal(t, want, judge(err, alsoRetried{}))
+		require.Equal(t, want, judge(fmt.Errorf("wrapped: %w", err), alsoRetried{}))
 	}
 	f(status.Error(codes.Unavailable, ""), verdict{retry: true, code: codes.Unavailable})
 	f(withRetryInfo(codes.Unavailable, time.Second), verdict{retry: true, delay: time.Second, code: codes.Unavailable})
@@ -78,13 +80,13 @@ func TestJudge(t *testing.T) {
 	f(context.Canceled, verdict{retry: true, code: codes.Canceled})
 	f(errors.New("no status"), verdict{code: codes.Unknown})
 
-	require.True(t, judge(status.Error(codes.ResourceExhausted, ""), true).retry)
+	require.True(t, judge(status.Error(codes.ResourceExhausted, ""), alsoRetried{exhausted: true}).retry)
 }
 
 func TestJudgeStream(t *testing.T) {
 	f := func(err error, retry bool) {
 		t.Helper()
-		require.Equal(t, retry, judgeStream(err, false).retry)
+		require.Equal(t, retry, judgeStream(err, alsoRetried{}).retry)
 	}
 	// A status with which the peer ended the stream is judged like the answer to a request.
 	f(status.Error(codes.Unavailable, ""), true)
@@ -96,7 +98,9 @@ func TestJudgeStream(t *testing.T) {
 	f(status.Error(codes.Internal, "stream terminated by RST_STREAM with error code: PROTOCOL_ERROR"), true)
 	f(&stefgrpc.Error{Kind: stefgrpc.KindProtocol, Code: codes.Internal}, true)
 	f(&stefgrpc.UnsentError{Cause: &stefgrpc.Error{Kind: stefgrpc.KindClosed, Code: codes.Unavailable}}, true)
-	f(&stefgrpc.UnsentError{Cause: &stefgrpc.Error{Kind: stefgrpc.KindAuth, Code: codes.Unauthenticated}}, false)
+	refused := &stefgrpc.UnsentError{Cause: &stefgrpc.Error{Kind: stefgrpc.KindAuth, Code: codes.Unauthenticated}}
+	f(refused, false)
+	require.True(t, judgeStream(refused, alsoRetried{credentials: true}).retry)
 }
 
 func TestFailureAsError(t *testing.T) {

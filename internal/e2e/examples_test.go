@@ -297,8 +297,12 @@ func TestExamplesWithTLS(t *testing.T) {
 	write(ofGateway, "second")
 	require.Eventually(t, func() bool { return answer(first, pair) == codes.Unauthenticated }, 20*time.Second, 50*time.Millisecond)
 	g.kill() // the streams of the agent end, and it opens others
-	begin("tls-gateway", ofGateway, "BACKEND="+s.address)
-	time.Sleep(500 * time.Millisecond)
+	write(ofGateway, "third")
+	g = begin("tls-gateway", ofGateway, "BACKEND="+s.address)
+	require.Eventually(t, func() bool { return strings.Contains(g.output.String(), "A client was refused") }, 20*time.Second, 50*time.Millisecond)
+	time.Sleep(2 * time.Second) // the agent keeps what the gateway refuses
+	write(ofGateway, "second")
+	require.Eventually(t, func() bool { return answer("second", pair) == codes.OK }, 20*time.Second, 50*time.Millisecond)
 	l.stop()
 	_, accepted, _ := l.results()
 	require.Eventually(t, func() bool { missing, _ := s.missing(accepted); return missing == 0 }, 20*time.Second, 50*time.Millisecond)
