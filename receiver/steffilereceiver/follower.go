@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
+	"github.com/otelstef/stef/internal/injected"
 	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/internal/streamconf"
 	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
@@ -37,6 +38,7 @@ type follower[T any] struct {
 	config         *Config
 	id             component.ID
 	log            *zap.Logger
+	sharedLog      *zap.Logger // for what one follower logs for all signals
 	obs            *receiverhelper.ObsReport
 	telemetry      *metadata.TelemetryBuilder
 	meter          *meter
@@ -71,7 +73,7 @@ func newFollower[T any](sig *signal.Descriptor[T], settings receiver.Settings, c
 	config.told.follows(sig.Name)
 	ctx, cancel := context.WithCancel(context.Background())
 	return &follower[T]{
-		sig: sig, sink: to, config: config, id: settings.ID, log: settings.Logger, obs: obs, telemetry: telemetry,
+		sig: sig, sink: to, config: config, id: settings.ID, log: settings.Logger, sharedLog: injected.WithoutSignal(settings.TelemetrySettings).Logger, obs: obs, telemetry: telemetry,
 		meter:          newMeter(telemetry, settings.ID, sig.Name),
 		decoderOptions: []stefpdata.DecoderOption{stefpdata.WithMaxItems(config.MaxBatchItems), stefpdata.WithMaxBytes(config.MaxBatchMiB * mib)},
 		readerOptions:  []stef.ReaderOption{stef.WithLimits(config.limits())},
@@ -492,7 +494,11 @@ func (f *follower[T]) warn(key, operation string, err error) {
 	if shared[operation] && !f.config.told.first(key+" "+text) {
 		return
 	}
-	f.log.Warn("Cannot "+phrases[operation], zap.String("file", key), zap.Error(err))
+	log := f.log
+	if shared[operation] {
+		log = f.sharedLog
+	}
+	log.Warn("Cannot "+phrases[operation], zap.String("file", key), zap.Error(err))
 }
 
 // warnAs logs and counts a permanent state of a file once.

@@ -84,7 +84,7 @@ func (t *told) ignores(sig string) bool {
 func (f *follower[T]) leaveTo(key, sig string) {
 	f.other[key] = sig
 	if f.config.told.ignores(sig) {
-		f.log.Warn("A file stays where it is, because its signal has no pipeline with this receiver: add one, or exclude such files",
+		f.sharedLog.Warn("A file stays where it is, because its signal has no pipeline with this receiver: add one, or exclude such files",
 			zap.String("signal", sig), zap.String("file", key))
 	}
 }
@@ -114,7 +114,7 @@ func (f *follower[T]) checkPatterns() {
 		if len(paths) == 0 && missing != "" {
 			fields = append(fields, zap.String("folder", missing))
 		}
-		f.log.Warn(text, fields...)
+		f.sharedLog.Warn(text, fields...)
 	}
 }
 

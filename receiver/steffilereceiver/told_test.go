@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/otelstef/stef/internal/signal"
+	"github.com/otelstef/stef/internal/teltest/injecting"
 	"github.com/otelstef/stef/receiver/steffilereceiver/internal/metadata"
 	"github.com/otelstef/stef/stef-go/rotate"
 )
@@ -35,18 +36,21 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	core, logs := observer.New(zap.WarnLevel)
-	settings := receivertest.NewNopSettings(metadata.Type)
-	settings.Logger = zap.New(core)
+	of := func(signal string) receiver.Settings {
+		settings := receivertest.NewNopSettings(metadata.Type)
+		settings.TelemetrySettings = injecting.Settings(settings.TelemetrySettings, core, signal)
+		return settings
+	}
 	config := testConfig(dir, func(c *Config) {
 		c.Include = append(c.Include, filepath.Join(dir, "none-*.stef"), filepath.Join(dir, "nodir", "*.stef"), folder)
 	})
 	sink := consumertest.NewNop()
 	factory := NewFactory()
-	tr, err := factory.CreateTraces(context.Background(), settings, config, sink)
+	tr, err := factory.CreateTraces(context.Background(), of("traces"), config, sink)
 	require.NoError(t, err)
-	me, err := factory.CreateMetrics(context.Background(), settings, config, sink)
+	me, err := factory.CreateMetrics(context.Background(), of("metrics"), config, sink)
 	require.NoError(t, err)
-	lo, err := factory.CreateLogs(context.Background(), settings, config, sink)
+	lo, err := factory.CreateLogs(context.Background(), of("logs"), config, sink)
 	require.NoError(t, err)
 	for _, part := range []component.Component{tr, me, lo} {
 		require.NoError(t, part.Start(context.Background(), componenttest.NewNopHost()))
@@ -60,6 +64,7 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 	for _, entry := range logs.All() {
 		fields := entry.ContextMap()
 		text := entry.Message
+		require.NotContains(t, fields, "otelcol.signal", text)
 		for _, key := range []string{"file", "pattern", "write", "folder", "error"} {
 			if v, ok := fields[key].(string); ok {
 				if rel, err := filepath.Rel(dir, v); err == nil && filepath.IsAbs(v) {
@@ -96,7 +101,7 @@ func TestWarnsOfSignalWithoutPipeline(t *testing.T) {
 		t.Helper()
 		core, logs := observer.New(zap.WarnLevel)
 		settings := receivertest.NewNopSettings(metadata.Type)
-		settings.Logger = zap.New(core)
+		settings.TelemetrySettings = injecting.Settings(settings.TelemetrySettings, core, "traces")
 		config, factory := testConfig(dir, func(*Config) {}), NewFactory()
 		var parts []component.Component
 		for _, m := range make {
@@ -116,6 +121,7 @@ func TestWarnsOfSignalWithoutPipeline(t *testing.T) {
 		for _, entry := range logs.All() {
 			require.Contains(t, entry.Message, "its signal has no pipeline with this receiver: add one, or exclude such files")
 			require.Equal(t, "logs", entry.ContextMap()["signal"])
+			require.NotContains(t, entry.ContextMap(), "otelcol.signal")
 		}
 	}
 	traces := func(factory receiver.Factory, s receiver.Settings, c *Config) (component.Component, error) {

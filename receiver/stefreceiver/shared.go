@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
+	"github.com/otelstef/stef/internal/injected"
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -78,7 +79,7 @@ func (s *shared) leave() {
 }
 
 func newShared(config *Config, settings receiver.Settings) (*shared, error) {
-	settings.TelemetrySettings = withoutSignal(settings.TelemetrySettings)
+	settings.TelemetrySettings = injected.WithoutSignal(settings.TelemetrySettings) // else that of the first component
 	c, err := newCore(config, settings)
 	if err != nil {
 		return nil, err
