@@ -157,15 +157,30 @@ func (x *stefExporter[B]) beginStop(ctx context.Context) {
 
 // onlyOTLP reports whether no route uses STEF.
 func (x *stefExporter[B]) onlyOTLP() bool {
-	if x.only == nil {
-		return false
+	if x.config.Protocol == ProtocolOTLP {
+		return true
 	}
-	for _, r := range x.only.routes.all() {
-		if r.stef != nil && !r.usingOTLP.Load() {
-			return false
+	any := false
+	for _, one := range x.backends() {
+		for _, r := range one.routes.all() {
+			if r.stef != nil && !r.usingOTLP.Load() {
+				return false
+			}
+			any = true
 		}
 	}
-	return true
+	return any // a first batch would be sent by STEF
+}
+
+// backends returns the backends, of which there is one without routing.
+func (x *stefExporter[B]) backends() []*backend[B] {
+	switch {
+	case x.balancer != nil:
+		return x.balancer.list()
+	case x.only != nil:
+		return []*backend[B]{x.only}
+	}
+	return nil
 }
 
 // shutdown is called after the last push of exporterhelper.
@@ -192,9 +207,8 @@ func (x *stefExporter[B]) shutdown(ctx context.Context) error {
 
 func (x *stefExporter[B]) gauges() gauges {
 	var g gauges
-	list := []*backend[B]{x.only}
+	list := x.backends()
 	if x.balancer != nil {
-		list = x.balancer.list()
 		g.backends = map[string]bool{}
 		for _, one := range list {
 			g.backends[one.address] = !one.down()

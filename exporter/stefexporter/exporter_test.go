@@ -180,11 +180,12 @@ func TestDrainTime(t *testing.T) {
 // OTLP requests, whether OTLP is configured or is the fallback.
 func TestShutdownWithoutWaiting(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolOTLP, ProtocolAuto} {
-		testShutdownWithoutWaiting(t, protocol)
+		testShutdownWithoutWaiting(t, protocol, "")
+		testShutdownWithoutWaiting(t, protocol, RoutingTraceID)
 	}
 }
 
-func testShutdownWithoutWaiting(t *testing.T, protocol Protocol) {
+func testShutdownWithoutWaiting(t *testing.T, protocol Protocol, routing RoutingKey) {
 	arrived := make(chan struct{}, 1)
 	p := listen(t, &peer{onRequest: func(ctx context.Context, _ ptrace.Traces) (ptraceotlp.ExportResponse, error) {
 		arrived <- struct{}{}
@@ -195,6 +196,9 @@ func testShutdownWithoutWaiting(t *testing.T, protocol Protocol) {
 	c.Protocol = protocol
 	c.Stef.ShutdownDrainTimeout = time.Hour
 	c.Fallback.WaitForPending = false
+	if c.RoutingKey = routing; routing != "" {
+		c.ClientConfig.Endpoint, c.Endpoints = "", []string{p.addr}
+	}
 	x := start(t, queued(c))
 	require.NoError(t, x.send("a"))
 	<-arrived

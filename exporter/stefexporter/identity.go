@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,29 @@ func (i identity) context(ctx context.Context) context.Context {
 		return ctx
 	}
 	return client.NewContext(outgoing(ctx, i.headers), i.info)
+}
+
+// validate returns an error if gRPC does not send the headers: metadata of clients may have
+// values such as those of HTTP headers, which are not restricted to ASCII. No stream could be
+// opened, and batches would wait for one. The values may be secrets, so the error does not
+// repeat them.
+func (i identity) validate() error {
+	for key, values := range i.headers {
+		if strings.ContainsFunc(key, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
+		}) {
+			return fmt.Errorf("the metadata key %q cannot be sent as a header: it may have letters, digits, '-', '_' and '.'", key)
+		}
+		if !strings.HasSuffix(key, "-bin") && slices.ContainsFunc(values, unprintable) {
+			return fmt.Errorf("a value of the metadata key %q cannot be sent as a header: it has characters other than printable ASCII; "+
+				"the client must encode it, or use a key that ends in -bin", key)
+		}
+	}
+	return nil
+}
+
+func unprintable(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // identities determines the identity of a batch.
@@ -84,6 +108,9 @@ func (r *routes[B]) of(ctx context.Context) (*route[B], *failure) {
 	r.mu.RUnlock()
 	if known != nil {
 		return known, nil
+	}
+	if err := who.validate(); err != nil {
+		return nil, &failure{reason: dropPermanent, err: err}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

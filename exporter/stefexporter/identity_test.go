@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/client"
@@ -92,4 +93,27 @@ func TestIdentitiesByOTLP(t *testing.T) {
 		require.NoError(t, x.ConsumeTraces(contextOf(map[string][]string{"tenant": {tenant}}), spans(tenant)))
 	}
 	require.Equal(t, []string{"a", "b", "a"}, tenants)
+}
+
+// TestIdentityIsNoHeader checks that metadata that gRPC does not send as a header drops its
+// batches at once, by either protocol, and opens no route: such batches must not wait for a
+// stream, because they would occupy the consumers of the queue.
+func TestIdentityIsNoHeader(t *testing.T) {
+	for _, protocol := range []Protocol{ProtocolAuto, ProtocolSTEF, ProtocolOTLP} {
+		p := listen(t, &peer{}, "", true, true)
+		c := testConfig(p.addr)
+		c.Protocol = protocol
+		c.TimeoutConfig.Timeout = time.Hour
+		c.MetadataKeys = []string{"tenant", "raw-bin", "x!y"}
+		c.MetadataCardinalityLimit = 1
+		x := start(t, c)
+		for _, md := range []map[string][]string{{"tenant": {"ok", "zürich"}}, {"tenant": {"a\tb"}}, {"tenant": {"\xff"}}, {"x!y": {"a"}}} {
+			err := x.ConsumeTraces(contextOf(md), spans("a"))
+			require.True(t, consumererror.IsPermanent(err))
+			require.ErrorContains(t, err, "cannot be sent as a header")
+			require.NotContains(t, err.Error(), "rich", "values may be secrets")
+		}
+		dropped(t, x, map[string]int64{dropPermanent: 4})
+		require.NoError(t, x.ConsumeTraces(contextOf(map[string][]string{"tenant": {" ~"}, "raw-bin": {"zürich\x00"}}), spans("b")))
+	}
 }
