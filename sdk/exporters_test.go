@@ -144,6 +144,37 @@ func TestToEndpoint(t *testing.T) {
 	}
 }
 
+// TestPartialSuccess checks that items which an OTLP peer accepted do not count as failed.
+func TestPartialSuccess(t *testing.T) {
+	ctx := context.Background()
+	d := batches(1)[0]
+	f := func(partial sdktest.Partial, text string) {
+		t.Helper()
+		peer := sdktest.NewPeer(t, netfault.Link{})
+		peer.STEF = false
+		peer.AcceptPartly(partial)
+		peer.Start(t)
+		x := toEndpoint(t, peer.Options()...)
+		rejected := uint64(max(0, partial.Rejected))
+		check := func(err error, stats stefsdk.Stats) {
+			t.Helper()
+			require.ErrorContains(t, err, text)
+			require.Zero(t, stats.Failed)
+			require.Equal(t, rejected, stats.Rejected)
+			require.NotZero(t, stats.Delivered)
+			require.Equal(t, stats.Delivered, stats.ByOTLP)
+		}
+		check(x.traces.ExportSpans(ctx, d.spans), x.traces.(*steftrace.Exporter).Stats())
+		check(x.metrics.Export(ctx, d.metrics), x.metrics.(*stefmetric.Exporter).Stats())
+		check(x.logs.Export(ctx, d.logs), x.logs.(*steflog.Exporter).Stats())
+		require.NoError(t, x.shutdown(ctx))
+	}
+	f(sdktest.Partial{Rejected: 1, Message: "one is bad"}, "one is bad (1 ")
+	f(sdktest.Partial{Rejected: 2}, "(2 ")
+	f(sdktest.Partial{Message: "careful"}, "careful (0 ")
+	f(sdktest.Partial{Rejected: -1, Message: "odd"}, "odd")
+}
+
 func TestToFiles(t *testing.T) {
 	ctx := context.Background()
 	dir := filepath.Join(t.TempDir(), "telemetry")

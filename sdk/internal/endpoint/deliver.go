@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -110,7 +111,8 @@ func isFailure(err error) bool {
 	var rejected *stefgrpc.RejectedError
 	var bad *stefgrpc.BatchError
 	var left *records.OmittedError
-	return err != nil && !errors.As(err, &rejected) && !errors.As(err, &bad) && !errors.As(err, &left)
+	var partial *partialError
+	return err != nil && !errors.As(err, &rejected) && !errors.As(err, &bad) && !errors.As(err, &left) && !errors.As(err, &partial)
 }
 
 // arrived counts the items of a batch that did not fail (isFailure): delivered, omitted and
@@ -156,12 +158,52 @@ func (s *Sender[B]) sendOTLP(ctx context.Context, data B, items int) (err error,
 	if err != nil && stefgrpc.FromStatus(err).Code == codes.Unimplemented && s.lastResort(ctx) {
 		return nil, true
 	}
-	if err == nil {
-		s.stats.Delivered.Add(uint64(items))
-		s.stats.ByOTLP.Add(uint64(items))
-		return nil, false
+	rejected, accepted := uint64(0), err == nil
+	if err != nil {
+		rejected, accepted = rejectedItems(err)
+		rejected = min(rejected, uint64(items))
+		err = fmt.Errorf("stef: endpoint %s, by OTLP: %w", s.config.Target, err)
 	}
-	return fmt.Errorf("stef: endpoint %s, by OTLP: %w", s.config.Target, err), false
+	if !accepted {
+		return err, false
+	}
+	s.stats.Rejected.Add(rejected)
+	s.stats.Delivered.Add(uint64(items) - rejected)
+	s.stats.ByOTLP.Add(uint64(items) - rejected)
+	if err != nil {
+		err = &partialError{err}
+	}
+	return err, false
+}
+
+// partialError is the error of an OTLP request that the peer accepted, except for some of its
+// items, or with a warning.
+type partialError struct{ error }
+
+// Unwrap returns the error of the OTLP exporter.
+func (e *partialError) Unwrap() error { return e.error }
+
+// rejectedItems returns the number of items that the peer rejected, if err says that the peer
+// accepted the request. Each OTLP exporter has its own internal type for this error, so only
+// the name of the type identifies it.
+func rejectedItems(err error) (n uint64, accepted bool) {
+	v := reflect.ValueOf(err)
+	if v.Kind() == reflect.Struct && v.Type().Name() == "PartialSuccess" {
+		if f := v.FieldByName("RejectedItems"); f.IsValid() && f.CanInt() {
+			return uint64(max(0, f.Int())), true
+		}
+	}
+	switch x := err.(type) {
+	case interface{ Unwrap() error }:
+		return rejectedItems(x.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range x.Unwrap() {
+			if n, accepted := rejectedItems(one); accepted {
+				return n, true
+			}
+		}
+	}
+	return 0, false
 }
 
 func (s *Sender[B]) openOTLP() (*OTLP[B], error) {

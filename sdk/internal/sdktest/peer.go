@@ -37,6 +37,7 @@ type Peer struct {
 	mu       sync.Mutex
 	verdict  func(items int) error
 	reject   bool
+	partial  Partial
 	traces   []ptrace.Traces
 	metrics  []pmetric.Metrics
 	logs     []plog.Logs
@@ -122,6 +123,30 @@ func (p *Peer) Reject() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reject = true
+}
+
+// Partial is the partial success in the answers to OTLP requests.
+type Partial struct {
+	Rejected int64
+	Message  string
+}
+
+// AcceptPartly sets the partial success of later requests. The peer keeps all of their items.
+func (p *Peer) AcceptPartly(partial Partial) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.partial = partial
+}
+
+// partialSuccess is the partial success in a response of any signal.
+type partialSuccess interface{ SetErrorMessage(string) }
+
+// answer sets the partial success of a response.
+func (p *Peer) answer(to partialSuccess, reject func(int64)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	to.SetErrorMessage(p.partial.Message)
+	reject(p.partial.Rejected)
 }
 
 // Received is the telemetry that a peer accepted.
@@ -221,7 +246,9 @@ type otlpTraces struct {
 
 // Export implements ptraceotlp.GRPCServer.
 func (o *otlpTraces) Export(ctx context.Context, r ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
-	return ptraceotlp.NewExportResponse(), accept(ctx, o.peer, r.Traces().SpanCount(), r.Traces(), &o.peer.traces)
+	response := ptraceotlp.NewExportResponse()
+	o.peer.answer(response.PartialSuccess(), response.PartialSuccess().SetRejectedSpans)
+	return response, accept(ctx, o.peer, r.Traces().SpanCount(), r.Traces(), &o.peer.traces)
 }
 
 type otlpMetrics struct {
@@ -231,7 +258,9 @@ type otlpMetrics struct {
 
 // Export implements pmetricotlp.GRPCServer.
 func (o *otlpMetrics) Export(ctx context.Context, r pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
-	return pmetricotlp.NewExportResponse(), accept(ctx, o.peer, r.Metrics().DataPointCount(), r.Metrics(), &o.peer.metrics)
+	response := pmetricotlp.NewExportResponse()
+	o.peer.answer(response.PartialSuccess(), response.PartialSuccess().SetRejectedDataPoints)
+	return response, accept(ctx, o.peer, r.Metrics().DataPointCount(), r.Metrics(), &o.peer.metrics)
 }
 
 type otlpLogs struct {
@@ -241,5 +270,7 @@ type otlpLogs struct {
 
 // Export implements plogotlp.GRPCServer.
 func (o *otlpLogs) Export(ctx context.Context, r plogotlp.ExportRequest) (plogotlp.ExportResponse, error) {
-	return plogotlp.NewExportResponse(), accept(ctx, o.peer, r.Logs().LogRecordCount(), r.Logs(), &o.peer.logs)
+	response := plogotlp.NewExportResponse()
+	o.peer.answer(response.PartialSuccess(), response.PartialSuccess().SetRejectedLogRecords)
+	return response, accept(ctx, o.peer, r.Logs().LogRecordCount(), r.Logs(), &o.peer.logs)
 }
