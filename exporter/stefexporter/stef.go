@@ -169,6 +169,11 @@ func (x *stefSender[B]) send(ctx context.Context, data B, items int) *failure {
 		code = codes.Unavailable // the batch waited for a stream, not for an acknowledgement
 	}
 	x.telemetry.failed(ctx, ProtocolSTEF, code)
+	var unsent *stefgrpc.UnsentError
+	if !v.retry && errors.As(err, &unsent) && !withoutSTEF(err) && (unsent.Acknowledged > 0 || len(unsent.Rejected) > 0) {
+		x.endedWithin(ctx, b, unsent)
+		return &failure{verdict: v, err: streamError(err)}
+	}
 	if without {
 		err = noStreamTo(x.config.ClientConfig.Endpoint, state.LastError)
 		return &failure{verdict: v, reason: dropPermanent, err: err}
@@ -221,6 +226,26 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 	}
 	x.logDropped("The peer rejected items. They are dropped, the others were accepted.", rejected, b.items, why)
 	return nil
+}
+
+// endedWithin counts the items of a batch whose stream the peer ended for good after it had
+// answered some of its records.
+func (x *stefSender[B]) endedWithin(ctx context.Context, b *batch[B], e *stefgrpc.UnsentError) {
+	left := b.left.Items()
+	delivered, rejected := e.Acknowledged, uint64(0)
+	for _, r := range e.Rejected {
+		rejected += r.To - r.From + 1
+		if r.From <= e.Acknowledged {
+			delivered -= min(r.To, e.Acknowledged) - r.From + 1
+		}
+	}
+	sent := uint64(b.items - left)
+	delivered = min(delivered, sent)
+	rejected = min(rejected, sent-delivered)
+	x.telemetry.dropped(ctx, dropUnencodable, left)
+	x.telemetry.dropped(ctx, dropRejected, int(rejected))
+	x.telemetry.dropped(ctx, dropPermanent, int(sent-delivered-rejected))
+	x.telemetry.delivered(ctx, ProtocolSTEF, int(delivered))
 }
 
 func (x *stefSender[B]) logDropped(text string, dropped, items int, why error) {

@@ -357,3 +357,29 @@ func TestNoStreamCode(t *testing.T) {
 	require.ErrorContains(t, x.send("a"), "no STEF stream to 127.0.0.1:1: ")
 	require.Equal(t, map[string]int64{"UNAVAILABLE": 1}, counted(t, x, "failed_attempts", "code"))
 }
+
+// TestSTEFEndsWithinBatch checks that items which the peer had answered when it ended the
+// stream for good do not count as dropped with the rest of their batch.
+func TestSTEFEndsWithinBatch(t *testing.T) {
+	p := &peer{}
+	p.onStream = func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		for range 6 {
+			if !r.Next() {
+				return r.Err()
+			}
+		}
+		s.Reject(2, 3)
+		s.AckUpTo(6)
+		return status.Error(codes.InvalidArgument, "bad data")
+	}
+	listen(t, p, "", true, false)
+	x := start(t, testConfig(p.addr))
+	err := x.send("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
+	require.True(t, consumererror.IsPermanent(err))
+	dropped(t, x, map[string]int64{dropRejected: 2, dropPermanent: 4})
+	require.Equal(t, map[string]int64{"stef": 4}, counted(t, x, "items_delivered", "protocol"))
+}

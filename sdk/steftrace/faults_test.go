@@ -27,6 +27,7 @@ import (
 	"github.com/otelstef/stef/sdk/internal/sdktest"
 	"github.com/otelstef/stef/sdk/steftrace"
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -155,6 +156,33 @@ func TestRefusals(t *testing.T) {
 	f("bad data", status.Error(codes.InvalidArgument, "never"), stefgrpc.KindInvalid)
 	f("no permission", status.Error(codes.PermissionDenied, "no"), stefgrpc.KindAuth)
 	f("exhausted for good", status.Error(codes.ResourceExhausted, "no"), stefgrpc.KindLimit)
+}
+
+// If the peer answers a part of a batch and then ends the stream for good, the answered items do
+// not count as failed.
+func TestEndsWithinBatch(t *testing.T) {
+	peer := sdktest.NewPeer(t, netfault.Link{})
+	peer.Handler = func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		for range 6 {
+			if !r.Next() {
+				return r.Err()
+			}
+		}
+		s.Reject(2, 3)
+		s.AckUpTo(6)
+		return status.Error(codes.InvalidArgument, "bad data")
+	}
+	peer.Start(t)
+	x := exporter(t, peer.Options(fast))
+	require.Error(t, x.ExportSpans(context.Background(), batch("a", 10)))
+	stats := x.Stats()
+	require.EqualValues(t, 4, stats.Delivered)
+	require.EqualValues(t, 2, stats.Rejected)
+	require.EqualValues(t, 4, stats.Failed)
 }
 
 func TestNeitherSTEFNorOTLP(t *testing.T) {

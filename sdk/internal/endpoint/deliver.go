@@ -16,29 +16,33 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// deliver sends a batch until it is delivered, or until it must not be sent again.
+// deliver sends a batch until it is delivered, or until it must not be sent again. failed is
+// the number of items that were not delivered, omitted or rejected.
 //
 // It does not wait between two attempts by STEF, because the session waits until a
 // stream is open, and waits longer after each failure.
-func (s *Sender[B]) deliver(ctx context.Context, data B, items int) error {
+func (s *Sender[B]) deliver(ctx context.Context, data B, items int) (failed int, err error) {
 	start := time.Now()
 	b := &batch[B]{data: data}
 	for {
 		if s.usingOTLP.Load() {
 			if err, again := s.sendOTLP(ctx, data, items); !again {
-				return err
+				if isFailure(err) {
+					failed = items
+				}
+				return failed, err
 			}
 		}
 		err := s.send(ctx, b)
 		if !isFailure(err) {
-			return s.arrived(b, items, err)
+			return 0, s.arrived(b, items, err)
 		}
 		if s.config.OTLP && withoutSTEF(err) {
 			s.fallBack()
 			continue
 		}
 		if why := s.finalError(ctx, err, start); why != nil {
-			return why
+			return s.unanswered(b, items, err), why
 		}
 		s.stats.Retries.Add(1)
 	}
@@ -145,6 +149,33 @@ func (s *Sender[B]) arrived(b *batch[B], items int, err error) error {
 		return nil
 	}
 	return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, errors.Join(errs...))
+}
+
+// unanswered counts the items of a batch that was not delivered as a whole, but of which the
+// peer had answered some records, and returns the number of all other items.
+func (s *Sender[B]) unanswered(b *batch[B], items int, err error) int {
+	var e *stefgrpc.UnsentError
+	if !errors.As(err, &e) || e.Acknowledged == 0 && len(e.Rejected) == 0 {
+		return items
+	}
+	omitted := 0
+	if b.left != nil {
+		omitted = b.left.Items
+	}
+	delivered, rejected := e.Acknowledged, uint64(0)
+	for _, r := range e.Rejected {
+		rejected += r.To - r.From + 1
+		if r.From <= e.Acknowledged {
+			delivered -= min(r.To, e.Acknowledged) - r.From + 1
+		}
+	}
+	sent := uint64(items - omitted)
+	delivered = min(delivered, sent)
+	rejected = min(rejected, sent-delivered)
+	s.stats.Omitted.Add(uint64(omitted))
+	s.stats.Rejected.Add(rejected)
+	s.stats.Delivered.Add(delivered)
+	return int(sent - delivered - rejected)
 }
 
 // sendOTLP sends a batch by OTLP. again means that the peer now supports STEF, so the

@@ -175,10 +175,8 @@ func (s *Sender[B]) Export(ctx context.Context, data B) error {
 	defer stop(nil)
 	defer context.AfterFunc(s.life, func() { stop(context.Cause(s.life)) })()
 
-	err := s.deliver(ctx, data, items)
-	if isFailure(err) {
-		s.stats.Failed.Add(uint64(items))
-	}
+	failed, err := s.deliver(ctx, data, items)
+	s.stats.Failed.Add(uint64(failed))
 	return err
 }
 

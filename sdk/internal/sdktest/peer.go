@@ -33,6 +33,8 @@ type Peer struct {
 	STEF, OTLP bool // the protocols that the peer implements
 	// Stream are options of the STEF server.
 	Stream []stefgrpc.ServerOption
+	// Handler, if set, receives the streams of spans.
+	Handler stefgrpc.HandlerFunc
 
 	mu       sync.Mutex
 	verdict  func(items int) error
@@ -77,8 +79,12 @@ func (p *Peer) Start(t testing.TB) {
 	server := grpc.NewServer()
 	streams, err := stefgrpc.NewServer(p.Stream...)
 	require.NoError(t, err)
+	var spans stefgrpc.Handler = p.Handler
+	if p.Handler == nil {
+		spans = handler(p, signal.Traces, func(b ptrace.Traces) { p.traces = append(p.traces, b) })
+	}
 	require.NoError(t, errors.Join(
-		streams.Handle(signal.Traces.Compact(), handler(p, signal.Traces, func(b ptrace.Traces) { p.traces = append(p.traces, b) })),
+		streams.Handle(signal.Traces.Compact(), spans),
 		streams.Handle(signal.Metrics.Compact(), handler(p, signal.Metrics, func(b pmetric.Metrics) { p.metrics = append(p.metrics, b) })),
 		streams.Handle(signal.Logs.Compact(), handler(p, signal.Logs, func(b plog.Logs) { p.logs = append(p.logs, b) })),
 	))
