@@ -115,8 +115,8 @@ func (x *stefExporter[B]) dropReason(f *failure) string {
 		return f.reason
 	case !queue.HasValue() || queue.Get().WaitForResult:
 		return "" // The caller receives the error.
-	case x.isStopping() && queue.Get().StorageID != nil:
-		return "" // The storage keeps the data.
+	case x.isStopping() && queue.Get().StorageID != nil && x.config.RetryConfig.Enabled:
+		return "" // The storage keeps the data, because the sender of retries says so.
 	case x.isStopping():
 		return dropShutdown
 	case !x.config.RetryConfig.Enabled:
