@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -156,6 +158,39 @@ func TestRefusals(t *testing.T) {
 	f("bad data", status.Error(codes.InvalidArgument, "never"), stefgrpc.KindInvalid)
 	f("no permission", status.Error(codes.PermissionDenied, "no"), stefgrpc.KindAuth)
 	f("exhausted for good", status.Error(codes.ResourceExhausted, "no"), stefgrpc.KindLimit)
+}
+
+// A peer that refuses streams may accept them later: an export tries again, unless the refusal is
+// less than a second old.
+func TestRefusalEnds(t *testing.T) {
+	for _, refusal := range []error{status.Error(codes.Unauthenticated, "no token"), status.Error(codes.Unimplemented, "no STEF")} {
+		var accept atomic.Bool
+		var opened atomic.Int32
+		peer := sdktest.NewPeer(t, netfault.Link{})
+		peer.Server = []grpc.ServerOption{grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			opened.Add(1)
+			if !accept.Load() {
+				return refusal
+			}
+			return handle(srv, s)
+		})}
+		peer.Start(t)
+		x := exporter(t, peer.Options(fast, stefsdk.WithOTLPFallback(false)))
+		export := func() error { return x.ExportSpans(context.Background(), batch("a", 3)) }
+		require.Equal(t, status.Code(refusal), status.Code(export()))
+		for range 10 {
+			require.Equal(t, status.Code(refusal), status.Code(export()))
+		}
+		require.EqualValues(t, 1, opened.Load())
+		time.Sleep(1100 * time.Millisecond)
+		require.Equal(t, status.Code(refusal), status.Code(export()))
+		require.EqualValues(t, 2, opened.Load())
+		accept.Store(true)
+		time.Sleep(1100 * time.Millisecond)
+		require.NoError(t, export())
+		require.EqualValues(t, 12*3, x.Stats().Failed)
+		require.EqualValues(t, 3, x.Stats().Delivered)
+	}
 }
 
 // If the peer answers a part of a batch and then ends the stream for good, the answered items do

@@ -33,9 +33,13 @@ func (s *Sender[B]) deliver(ctx context.Context, data B, items int) (failed int,
 				return failed, err
 			}
 		}
+		attempt := s.nextAttempt()
 		err := s.send(ctx, b)
 		if !isFailure(err) {
 			return 0, s.arrived(b, items, err)
+		}
+		if s.outdated(err, start) && s.tryNow(ctx, attempt) {
+			continue
 		}
 		if s.config.OTLP && withoutSTEF(err) {
 			s.fallBack()
@@ -258,6 +262,38 @@ func withoutSTEF(err error) bool {
 	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)
 }
 
+// refusalGrace is how long a refusal of streams applies to exports that begin after it. It
+// bounds the attempts to open a stream at a peer that refuses all of them.
+const refusalGrace = time.Second
+
+// outdated reports whether the peer refused streams before the export began, so that it may
+// accept a stream now: a token may have been renewed. The session would try again only after a
+// minute. With the OTLP fallback, peers without STEF receive OTLP instead.
+func (s *Sender[B]) outdated(err error, start time.Time) bool {
+	var unsent *stefgrpc.UnsentError
+	return errors.As(err, &unsent) && !unsent.Refused.IsZero() && start.Sub(unsent.Refused) > refusalGrace &&
+		!(s.config.OTLP && withoutSTEF(err))
+}
+
+// tryNow makes the session try to open a stream, and waits for the result of the attempt. It
+// reports whether there was a result before ctx ended.
+func (s *Sender[B]) tryNow(ctx context.Context, attempt <-chan struct{}) bool {
+	s.session.Probe()
+	select {
+	case <-attempt:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// nextAttempt returns a channel that is closed after the next attempt to open a stream.
+func (s *Sender[B]) nextAttempt() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.attempt
+}
+
 // fallBack switches to OTLP, unless a stream has been opened in the meantime. The
 // session tries STEF again every minute.
 func (s *Sender[B]) fallBack() {
@@ -271,14 +307,7 @@ func (s *Sender[B]) fallBack() {
 // lastResort tries STEF immediately, for a batch that the peer does not accept by OTLP
 // either. It reports whether a stream is open.
 func (s *Sender[B]) lastResort(ctx context.Context) bool {
-	s.mu.Lock()
-	attempt := s.attempt
-	s.mu.Unlock()
-	s.session.Probe()
-	select {
-	case <-attempt:
-	case <-ctx.Done():
-	}
+	s.tryNow(ctx, s.nextAttempt())
 	return !s.usingOTLP.Load()
 }
 

@@ -33,6 +33,8 @@ type Peer struct {
 	STEF, OTLP bool // the protocols that the peer implements
 	// Stream are options of the STEF server.
 	Stream []stefgrpc.ServerOption
+	// Server are options of the gRPC server.
+	Server []grpc.ServerOption
 	// Handler, if set, receives the streams of spans.
 	Handler stefgrpc.HandlerFunc
 
@@ -76,7 +78,7 @@ func (p *Peer) Start(t testing.TB) {
 	t.Helper()
 	listener, err := p.Network.Listen()
 	require.NoError(t, err)
-	server := grpc.NewServer()
+	server := grpc.NewServer(p.Server...)
 	streams, err := stefgrpc.NewServer(p.Stream...)
 	require.NoError(t, err)
 	var spans stefgrpc.Handler = p.Handler
