@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,6 +67,8 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 		health:    newHealth(config, host, x.settings.Logger),
 		pauses:    x.pauses,
 		stopped:   x.stopped,
+
+		servesOthers: b.servesOthers,
 	}
 	if changed != nil {
 		here.logger = here.logger.With(zap.String("backend", address))
@@ -103,6 +106,11 @@ func (b *backend[B]) send(ctx context.Context, data B, items int) *failure {
 		f.err = b.health.explain(f.err)
 	}
 	return f
+}
+
+// servesOthers reports whether the peer accepts streams of other routes than the given one.
+func (b *backend[B]) servesOthers(than *route[B]) bool {
+	return slices.ContainsFunc(b.routes.all(), func(r *route[B]) bool { return r != than && r.accepted.Load() })
 }
 
 // sendWhileUp sends a batch, and gives up when the backend goes down.

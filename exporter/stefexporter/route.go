@@ -46,6 +46,7 @@ type route[B any] struct {
 	otlp      *otlpSender[B] // nil with protocol stef
 	who       identity
 	usingOTLP atomic.Bool // batches are sent by OTLP
+	accepted  atomic.Bool // the last attempt to open a stream succeeded
 	resort    throttle
 
 	mu      sync.Mutex
@@ -74,6 +75,9 @@ type site[B any] struct {
 	health    *health
 	pauses    pauses
 	stopped   <-chan struct{} // closed when the exporter begins to stop
+
+	// servesOthers reports whether the peer accepts streams of other identities.
+	servesOthers func(than *route[B]) bool
 
 	// For routing between several sites, else nil.
 	reachable   func()          // a stream is open, or the peer has answered that it has no STEF
@@ -155,6 +159,7 @@ func (x *route[B]) opened(slot int) {
 	}
 	x.since[slot] = time.Now()
 	x.soon, x.early, x.away, x.pause = false, false, false, 0
+	x.accepted.Store(true)
 	x.wakeWaiters()
 	if x.timer != nil {
 		x.timer.Stop()
@@ -180,6 +185,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 		return
 	}
 	x.tried = time.Now()
+	x.accepted.Store(false)
 	x.away = retryIn != 0 && !asksToWait(err)
 	if retryIn == 0 && x.silence != nil {
 		x.silence.Stop() // the peer has answered
@@ -198,6 +204,8 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 		}
 	case x.usingOTLP.Load():
 		// OTLP requests will show whether the peer accepts data.
+	case retryIn == 0 && x.servesOthers(x):
+		// The peer refuses only this identity, for example its token.
 	default:
 		if x.unreachable != nil {
 			x.unreachable(err) // logs the error

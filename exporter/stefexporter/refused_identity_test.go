@@ -1,0 +1,59 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	grpcmetadata "google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// TestRefusedIdentityIsNoOutage checks that backends which refuse one tenant stay up for the
+// others, also when the streams of the others are idle.
+func TestRefusedIdentityIsNoOutage(t *testing.T) {
+	auth := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "bad" {
+			return status.Error(codes.Unauthenticated, "unknown tenant")
+		}
+		return handle(srv, s)
+	})
+	one, two := listen(t, &peer{}, "", true, false, auth), listen(t, &peer{}, "", true, false, auth)
+	f := func(idle bool) {
+		t.Helper()
+		core, logs := observer.New(zap.WarnLevel)
+		c := testConfig("")
+		c.RoutingKey, c.Endpoints = RoutingTraceID, []string{one.addr, two.addr}
+		c.MetadataKeys = []string{"tenant"}
+		if idle {
+			c.Stef.IdleTimeout = 10 * time.Millisecond
+		}
+		x := startOn(t, c, componenttest.NewNopHost(), zap.New(core))
+		defer func() { require.NoError(t, x.Shutdown(t.Context())) }()
+		send := func(tenant string) error {
+			return x.ConsumeTraces(contextOf(map[string][]string{"tenant": {tenant}}), spans("a", "b", "c", "d", "e", "f", "g", "h"))
+		}
+		require.NoError(t, send("good"))
+		if idle {
+			time.Sleep(100 * time.Millisecond)
+		}
+		err := send("bad")
+		require.True(t, consumererror.IsPermanent(err), "%v", err)
+		require.NoError(t, send("good"))
+		require.Zero(t, logs.FilterMessageSnippet("does not answer").Len(), "%v", logs.All())
+		dropped(t, x, map[string]int64{dropPermanent: 8})
+		got := counted(t, x, "backend_rerouted_items", "endpoint")
+		require.Empty(t, got)
+	}
+	f(false)
+	f(true)
+}
