@@ -102,11 +102,16 @@ func (x *Exporter[B]) Export(ctx context.Context, data B) error {
 // variables escape to the heap.
 func (x *Exporter[B]) fail(items int, err error) error {
 	var left *records.OmittedError
-	if errors.As(err, &left) {
+	var broken *rotate.Error
+	switch {
+	case !errors.As(err, &left):
+		x.stats.Failed.Add(uint64(items))
+	case errors.As(err, &broken) && broken.Lost > 0: // the file failed after items were left out
+		x.stats.Omitted.Add(uint64(left.Items))
+		x.stats.Failed.Add(uint64(items - left.Items))
+	default:
 		x.stats.Omitted.Add(uint64(left.Items))
 		x.stats.Delivered.Add(uint64(items - left.Items))
-	} else {
-		x.stats.Failed.Add(uint64(items))
 	}
 	return fmt.Errorf("stef: files in %s: %w", x.dir, err)
 }
