@@ -72,7 +72,7 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 			attempt = f.clone(batch)
 		}
 		err := f.consume(ctx, attempt)
-		if err == nil || consumererror.IsPermanent(err) {
+		if err == nil || permanent(err) {
 			return err
 		}
 		if rest, ok := f.sink.rest(err); ok {
@@ -92,6 +92,22 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 		}
 		f.meter.retried()
 	}
+}
+
+// permanent reports whether all consumers that refused a batch did so permanently. The fan-out
+// of the Collector returns the errors of several consumers as one error. If one of them is
+// temporary, the batch must be retried.
+func permanent(err error) bool {
+	several, ok := err.(interface{ Errors() []error })
+	if !ok {
+		return consumererror.IsPermanent(err)
+	}
+	for _, one := range several.Errors() {
+		if !permanent(one) {
+			return false
+		}
+	}
+	return true
 }
 
 // clone returns a deep copy of a batch.

@@ -5,7 +5,6 @@ package steffilereceiver
 
 import (
 	"context"
-	"errors"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
@@ -62,14 +61,21 @@ func createLogs(_ context.Context, settings receiver.Settings, config component.
 }
 
 // rest returns the part of a batch that was not accepted, according to an error that may
-// wrap an E of package consumererror.
+// wrap an E of package consumererror. It reports false for the errors of several consumers: the
+// part that one did not accept may lack items that another did not accept.
 func rest[E interface {
 	error
 	Data() T
 }, T any](err error) (part T, ok bool) {
-	var e E
-	if ok = errors.As(err, &e); ok {
-		part = e.Data()
+	for err != nil {
+		if e, ok := err.(E); ok {
+			return e.Data(), true
+		}
+		one, ok := err.(interface{ Unwrap() error })
+		if !ok {
+			break
+		}
+		err = one.Unwrap()
 	}
-	return part, ok
+	return part, false
 }

@@ -6,6 +6,7 @@ package steffilereceiver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -307,6 +308,50 @@ func TestPartOfABatchIsRetried(t *testing.T) {
 	require.NoError(t, w.put(numbered(1, 10)))
 	start(t, testConfig(dir), to, nil)
 	to.requireOnce(10)
+}
+
+// several is the error of a fan-out to several consumers, as package multierr makes it.
+type several []error
+
+func (s several) Error() string   { return fmt.Sprint([]error(s)) }
+func (s several) Errors() []error { return s }
+func (s several) Unwrap() []error { return s }
+
+// If several consumers of a fan-out refuse a batch, each gets the whole batch until none refuses
+// it temporarily.
+func TestSeveralConsumersRefuse(t *testing.T) {
+	no, full := consumererror.NewPermanent(errors.New("no")), errors.New("full")
+	for name, refusals := range map[string]several{
+		"a part and all":        {consumererror.NewLogs(full, numbered(5, 10)), full},
+		"two parts":             {consumererror.NewLogs(full, numbered(5, 10)), consumererror.NewLogs(full, numbered(1, 2))},
+		"permanent, temporary":  {no, full},
+		"temporary, permanent":  {full, no},
+		"permanent, both after": {no, several{no, full}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			to := &collected{t: t}
+			calls := 0
+			to.answer = func(context.Context, plog.Logs) error {
+				if calls++; calls < 3 {
+					return refusals
+				}
+				return nil
+			}
+			w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+			require.NoError(t, w.put(numbered(1, 10)))
+			r := start(t, testConfig(dir), to, nil)
+			to.requireOnce(10)
+			require.Zero(t, r.sum("otelcol_receiver_steffile_records_rejected"))
+		})
+	}
+	dir := t.TempDir()
+	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir})
+	require.NoError(t, w.put(numbered(1, 10)))
+	require.NoError(t, w.Close())
+	r := start(t, testConfig(dir), &collected{t: t, answer: func(context.Context, plog.Logs) error { return several{no, no} }}, nil)
+	r.requireFinished(complete, 1)
+	require.EqualValues(t, 10, r.sum("otelcol_receiver_steffile_records_rejected"))
 }
 
 func TestRetryEnds(t *testing.T) {
