@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,4 +138,37 @@ func TestMoveForeign(t *testing.T) {
 	require.Equal(t, "some text, which is no stream", string(moved))
 	requireFiles(t, done, 2)
 	requireFiles(t, dir, len(foreign)+1)
+}
+
+// Files that receivers move to the same name at the same time do not replace each other.
+func TestMoveAtTheSameTime(t *testing.T) {
+	for range 50 {
+		dir := t.TempDir()
+		done := filepath.Join(dir, "done")
+		var moving sync.WaitGroup
+		const files = 4
+		errs := make(chan error, files)
+		for i := range files {
+			from := filepath.Join(dir, strconv.Itoa(i))
+			require.NoError(t, os.WriteFile(from, []byte{byte(i)}, 0o600))
+			moving.Go(func() { errs <- move(from, filepath.Join(done, "a.stef"), false) })
+		}
+		moving.Wait()
+		for range files {
+			require.NoError(t, <-errs)
+		}
+		require.Equal(t, []string{"a.stef", "a.stef.1", "a.stef.2", "a.stef.3"}, names(t, done))
+		require.Equal(t, []string{"done"}, names(t, dir))
+	}
+}
+
+// A process that is killed between the two steps of a move leaves a file with two names. The next
+// move removes the old name.
+func TestMoveAgain(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "a.stef"), filepath.Join(dir, "b.stef")
+	require.NoError(t, os.WriteFile(from, []byte("content"), 0o600))
+	require.NoError(t, os.Link(from, to))
+	require.NoError(t, move(from, to, false))
+	require.Equal(t, []string{"b.stef"}, names(t, dir))
 }

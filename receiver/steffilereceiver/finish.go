@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -123,7 +124,8 @@ func (f *follower[T]) dispose(c candidate, p *place) {
 	f.save(true)
 }
 
-// move renames a file and does not overwrite another one.
+// move renames a file and does not overwrite another one, even if another receiver moves a file
+// to the same name at the same time.
 func move(from, to string, isDamaged bool) error {
 	suffix := ""
 	if isDamaged {
@@ -134,11 +136,40 @@ func move(from, to string, isDamaged bool) error {
 	}
 	name := to + suffix
 	for i := 1; ; i++ {
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return os.Rename(from, name)
-		} else if err != nil {
+		if err := rename(from, name); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		name = fmt.Sprintf("%s.%d%s", to, i, suffix)
 	}
+}
+
+// renaming serialises renames of all receivers of the process, for file systems without hard links.
+var renaming sync.Mutex
+
+// rename renames a file. It returns fs.ErrExist if the new name is in use. os.Rename replaces a
+// file of that name, so rename uses a hard link, which fails instead.
+func rename(from, to string) error {
+	renaming.Lock()
+	defer renaming.Unlock()
+	old, err := os.Lstat(from)
+	if err != nil {
+		return err
+	}
+	named, err := os.Lstat(to)
+	switch {
+	case err == nil && os.SameFile(old, named): // a killed process did not remove the old name
+		return os.Remove(from)
+	case err == nil:
+		return fs.ErrExist
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if old.Mode().IsRegular() { // links to symbolic links differ between systems
+		if err = os.Link(from, to); err == nil {
+			return os.Remove(from)
+		} else if errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return os.Rename(from, to)
 }
