@@ -103,9 +103,15 @@ func requireNames(t *testing.T, dir string, want []string) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-// With on_finished move, files that are not STEF are not moved or changed. A file with a
-// name of stef-go/rotate is moved as damaged.
+// With on_finished move, files that are not STEF are not moved or changed, also if assume_signal
+// is set. A file with a name of stef-go/rotate is moved as damaged.
 func TestMoveForeign(t *testing.T) {
+	for _, assumed := range []string{"", "logs"} {
+		moveForeign(t, assumed)
+	}
+}
+
+func moveForeign(t *testing.T, assumed string) {
 	dir := t.TempDir()
 	done := filepath.Join(dir, "done")
 	foreign := map[string]string{"json.stef": `{"resourceLogs":[]}`, "gzip.stef": "\x1f\x8b\x08rest", "zstd.stef": "\x28\xb5\x2f\xfdrest",
@@ -119,7 +125,7 @@ func TestMoveForeign(t *testing.T) {
 	require.NoError(t, w.put(numbered(1, 10)))
 	require.NoError(t, w.Close())
 	to := &collected{t: t}
-	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.MoveTo = Move, done }), to, nil)
+	r := start(t, testConfig(dir, func(c *Config) { c.OnFinished, c.MoveTo, c.AssumeSignal = Move, done, assumed }), to, nil)
 	to.requireOnce(10)
 	r.requireFinished(complete, 1)
 	r.requireFinished(damaged, 1)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,9 +53,9 @@ type follower[T any] struct {
 
 	places places
 	open   map[string]*tail[T]
-	other  map[string]string // for each file of another signal: that signal, by key
-	warned map[string]string // the last warning about a file, by key
-	unfit  map[string]string // the version of a file that is not STEF, by key
+	other  map[string]*foreign // files of other signals, by key
+	warned map[string]string   // the last warning about a file, by key
+	unfit  map[string]string   // the version of a file that is not STEF, by key
 	pass   uint64
 	passes atomic.Uint64 // number of complete passes
 }
@@ -78,7 +79,7 @@ func newFollower[T any](sig *signal.Descriptor[T], settings receiver.Settings, c
 		decoderOptions: []stefpdata.DecoderOption{stefpdata.WithMaxItems(config.MaxBatchItems), stefpdata.WithMaxBytes(config.MaxBatchMiB * mib)},
 		readerOptions:  []stef.ReaderOption{stef.WithLimits(config.limits())},
 		ctx:            ctx, cancel: cancel, stop: make(chan struct{}),
-		open: map[string]*tail[T]{}, other: map[string]string{}, warned: map[string]string{}, unfit: map[string]string{},
+		open: map[string]*tail[T]{}, other: map[string]*foreign{}, warned: map[string]string{}, unfit: map[string]string{},
 	}, nil
 }
 
@@ -270,12 +271,10 @@ func (f *follower[T]) look() {
 	if f.places.forget(listed, time.Now()) {
 		f.save(true)
 	}
-	for _, m := range []map[string]string{f.other, f.warned, f.unfit} {
-		for key := range m {
-			if !listed[key] {
-				delete(m, key)
-			}
-		}
+	missing := func(key string) bool { return !listed[key] }
+	maps.DeleteFunc(f.other, func(key string, _ *foreign) bool { return missing(key) })
+	for _, m := range []map[string]string{f.warned, f.unfit} {
+		maps.DeleteFunc(m, func(key, _ string) bool { return missing(key) })
 	}
 }
 
@@ -314,7 +313,7 @@ func (f *follower[T]) renamed(list []candidate) {
 
 // visit delivers what is new in a file, and finishes it at its end.
 func (f *follower[T]) visit(c candidate, listed map[string]bool) {
-	if f.other[c.key] != "" {
+	if f.foreign(c) {
 		return
 	}
 	p := f.places.of[c.key]
@@ -342,6 +341,9 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		t.place.Outcome, t.place.kept = "", false // the finished file has grown
 	}
 	err := f.drain(t)
+	if errors.Is(err, errDamaged) && f.overwritten(t) {
+		err = errTruncated
+	}
 	switch {
 	case err == nil:
 		switch {
@@ -370,6 +372,12 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	}
 }
 
+// overwritten reports whether other bytes replaced those that were read of an open file.
+func (f *follower[T]) overwritten(t *tail[T]) bool {
+	same, err := t.place.matches(t.File)
+	return err == nil && !same
+}
+
 // same reports whether an open file is the one in the folder.
 func (f *follower[T]) same(t *tail[T], c candidate) bool {
 	info, err := t.Stat()
@@ -380,7 +388,7 @@ func (f *follower[T]) same(t *tail[T], c candidate) bool {
 func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 	name := signalByName(c.path)
 	if name != "" && name != f.sig.Name {
-		f.leaveTo(c.key, name)
+		f.leaveTo(c, name, nil)
 		return nil
 	}
 	file, err := os.Open(c.path)
@@ -401,7 +409,7 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 		if err != nil {
 			f.warn(c.key, "open", err)
 		} else if name != "" {
-			f.leaveTo(c.key, name)
+			f.leaveTo(c, name, file)
 		}
 		_ = file.Close()
 		return nil
@@ -417,15 +425,15 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 // incomplete.
 func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	name, err := signalByHeaders(file, c.info.Size(), f.config.limits())
-	if (errors.Is(err, errUnknownSignal) || errors.Is(err, errDamaged)) && f.config.AssumeSignal != "" {
-		return f.config.AssumeSignal, nil
-	}
-	if errors.Is(err, errDamaged) {
-		if other := otherFormat(file); other != nil {
-			err = other
-		} else if !beginsAsSTEF(file) {
+	damage := errors.Is(err, errDamaged)
+	if damage && !beginsAsSTEF(file) {
+		if err = otherFormat(file); err == nil {
 			err = errNotSTEF
 		}
+	} else if (damage || errors.Is(err, errUnknownSignal)) && f.config.AssumeSignal != "" {
+		return f.config.AssumeSignal, nil
+	}
+	if damage {
 		f.warnUnfit(c, err)
 		return "", nil
 	}

@@ -4,18 +4,22 @@
 package steffilereceiver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-go/rotate"
 )
@@ -269,4 +273,62 @@ func TestLockedFileIsNotFinished(t *testing.T) {
 	require.NoError(t, file.file.Close()) // releases the lock
 	r.requireFinished(complete, 1)
 	requireFiles(t, dir, 0)
+}
+
+// A file that another one overwrites in place while the pipeline refuses a batch is delivered
+// from its beginning, and is not damaged.
+func TestOverwrittenWhileTheBatchWaits(t *testing.T) {
+	for _, on := range []OnFinished{Keep, Delete} {
+		dir := t.TempDir()
+		var full atomic.Bool
+		full.Store(true)
+		to := &collected{t: t, answer: func(_ context.Context, ld plog.Logs) error {
+			if full.Load() && ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Timestamp() == 101 {
+				return errors.New("full")
+			}
+			return nil
+		}}
+		name := filepath.Join(dir, "a.stef")
+		appear(t, name, compactFile(t, [2]uint64{1, 100}, [2]uint64{101, 200}))
+		r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = on }), to, nil)
+		to.requireSeen(1, 100, 1)
+		require.Eventually(t, func() bool { return r.sum("otelcol_receiver_steffile_retries") > 0 }, 10*time.Second, time.Millisecond)
+		require.NoError(t, os.WriteFile(name, compactFile(t, [2]uint64{1001, 1500}, [2]uint64{1501, 3000}), 0o600))
+		full.Store(false)
+		to.requireSeen(1001, 3000, 1)
+		r.requireFinished(complete, 1)
+		require.Zero(t, r.finished(damaged))
+		require.EqualValues(t, 1, r.errors("read"))
+		r.stop()
+	}
+}
+
+// A file of another signal is not read, but a file of this signal that replaces it is: by another
+// file, or by other content of the same file.
+func TestReplacedByAnotherSignal(t *testing.T) {
+	spans := ptrace.NewTraces()
+	spans.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("GET /")
+	var traces bytes.Buffer
+	encoder, err := signal.Traces.NewEncoder(&traces, nil)
+	require.NoError(t, err)
+	require.NoError(t, encoder.Encode(spans))
+	require.NoError(t, encoder.Writer.Close())
+	for _, inPlace := range []bool{false, true} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "a.stef")
+		appear(t, name, traces.Bytes())
+		to := &collected{t: t}
+		r := start(t, testConfig(dir), to, nil)
+		r.idle()
+		require.NoError(t, os.Chtimes(name, time.Time{}, time.Now().Add(-time.Minute)))
+		r.idle()
+		require.Zero(t, to.calls)
+		if inPlace {
+			require.NoError(t, os.WriteFile(name, compactFile(t, [2]uint64{1, 100}), 0o600))
+		} else {
+			appear(t, name, compactFile(t, [2]uint64{1, 100}))
+		}
+		to.requireSeen(1, 100, 1)
+		r.stop()
+	}
 }

@@ -80,12 +80,50 @@ func (t *told) ignores(sig string) bool {
 	return true
 }
 
-// leaveTo notes that a file is of another signal, and warns if that signal has no pipeline.
-func (f *follower[T]) leaveTo(key, sig string) {
-	f.other[key] = sig
+// foreign is a file of another signal, as it was when it was last seen.
+type foreign struct {
+	named bool // the name determines the signal, whatever the file contains
+	info  fs.FileInfo
+	start place // with the checksum of the beginning
+}
+
+// foreign reports whether a file is of another signal. A file of this signal can replace it
+// under the same name, so it compares the beginning of the file when the file has changed.
+func (f *follower[T]) foreign(c candidate) bool {
+	of := f.other[c.key]
+	switch {
+	case of == nil:
+		return false
+	case of.named || os.SameFile(of.info, c.info) && of.info.Size() == c.info.Size() && of.info.ModTime().Equal(c.info.ModTime()):
+		return true
+	}
+	file, err := os.Open(c.path)
+	if err != nil {
+		return true // the next pass tries again
+	}
+	defer file.Close()
+	if same, err := of.start.begins(file, map[int]string{}); same || err != nil {
+		of.info = c.info
+		return true
+	}
+	delete(f.other, c.key)
+	return false
+}
+
+// leaveTo notes that a file is of another signal, and warns if that signal has no pipeline. file
+// is nil if the name of the file determines the signal.
+func (f *follower[T]) leaveTo(c candidate, sig string, file *os.File) {
+	of := &foreign{named: file == nil, info: c.info}
+	if file != nil {
+		if err := of.start.identify(file, c.info.Size()); err != nil {
+			f.warn(c.key, "open", err)
+			return // the next pass tries again
+		}
+	}
+	f.other[c.key] = of
 	if f.config.told.ignores(sig) {
 		f.sharedLog.Warn("A file stays where it is, because its signal has no pipeline with this receiver: add one, or exclude such files",
-			zap.String("signal", sig), zap.String("file", key))
+			zap.String("signal", sig), zap.String("file", c.key))
 	}
 }
 
