@@ -16,6 +16,7 @@ type checkedStream struct {
 	head []byte // framing and metadata of a message, not yet read
 	body int64  // remaining bytes of the body of that message
 	meta []byte
+	last byte // type of the last message
 }
 
 const (
@@ -52,6 +53,9 @@ func (c *checkedStream) message() error {
 		if n > 0 {
 			return nil
 		}
+		if err == io.EOF && c.last == headerDictionary { // for the library, such a stream is complete
+			return io.ErrUnexpectedEOF
+		}
 		return err
 	}
 	size := binary.LittleEndian.Uint32(c.meta[4:])
@@ -68,7 +72,7 @@ func (c *checkedStream) message() error {
 		return nil
 	}
 	return guard(func() error {
-		c.body = checkMessage(c.meta[8:])
+		c.last, c.body = checkMessage(c.meta[8:])
 		return nil
 	})
 }
@@ -124,9 +128,9 @@ const (
 	headerSchema, headerDictionary, headerBatch = 1, 2, 3
 )
 
-// checkMessage panics if the sizes in a message cannot be true, and returns the size of
-// its body.
-func checkMessage(f flat) (body int64) {
+// checkMessage panics if the sizes in a message cannot be true, and returns its type and the
+// size of its body.
+func checkMessage(f flat) (header byte, body int64) {
 	message := f.u32(0)
 	f.vector(message, messageMeta, 4)
 	if at := f.field(message, messageBody); at > 0 {
@@ -135,27 +139,27 @@ func checkMessage(f flat) (body int64) {
 	if body < 0 {
 		panic("the body of a message has a negative size")
 	}
-	header := f.table(message, messageHeader)
+	table := f.table(message, messageHeader)
 	at := f.field(message, messageHeaderType)
-	if header == 0 || at == 0 {
+	if table == 0 || at == 0 {
 		panic("a message has no header")
 	}
 	switch f[at] {
 	case headerSchema:
 		fields := 0
-		f.vector(header, schemaMeta, 4)
-		f.checkFields(header, schemaFields, 0, &fields)
+		f.vector(table, schemaMeta, 4)
+		f.checkFields(table, schemaFields, 0, &fields)
 	case headerDictionary:
 		// The library copies the whole dictionary for each delta, so reading a small file
 		// could take unbounded time.
-		if at := f.field(header, dictionaryDelta); at > 0 && f[at] != 0 {
+		if at := f.field(table, dictionaryDelta); at > 0 && f[at] != 0 {
 			panic(&limitReached{"a dictionary of the stream grows by deltas, which are not read: write whole dictionaries"})
 		}
-		f.checkBatch(f.table(header, dictionaryBatch))
+		f.checkBatch(f.table(table, dictionaryBatch))
 	case headerBatch:
-		f.checkBatch(header)
+		f.checkBatch(table)
 	}
-	return body
+	return f[at], body
 }
 
 func (f flat) checkFields(table, slot, depth int, fields *int) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -368,6 +369,43 @@ func TestRecordBatches(t *testing.T) {
 	require.ErrorIs(t, err, lake.ErrSchema)
 	_, err = lake.NewBuilder(lake.Arrow, lake.Logs, []string{"body"})
 	require.ErrorContains(t, err, `the table already has a column "body"`)
+}
+
+// TestArrowCut: an Arrow stream that is cut within a batch, also between its dictionaries and its
+// rows, is an error. All rows of the batches before are read.
+func TestArrowCut(t *testing.T) {
+	batches := recorded(t, lake.Logs)[:2]
+	var out bytes.Buffer
+	w, err := lake.NewWriter(&out, lake.Arrow, lake.Logs, lake.WriterOptions{})
+	require.NoError(t, err)
+	whole := []int{0} // where batches end
+	for _, b := range batches {
+		require.NoError(t, w.Write(b))
+		require.NoError(t, w.Flush())
+		whole = append(whole, out.Len())
+	}
+	require.NoError(t, w.Close())
+	schema := bytes.Index(out.Bytes()[8:], []byte{0xff, 0xff, 0xff, 0xff}) + 8
+	for cut := schema + 1; cut < out.Len(); cut++ {
+		if cut%997 != 0 && !bytes.HasPrefix(out.Bytes()[cut:], []byte{0xff, 0xff, 0xff, 0xff}) {
+			continue
+		}
+		r, err := lake.NewArrowReader(bytes.NewReader(out.Bytes()[:cut]), lake.Limits{})
+		require.NoError(t, err)
+		for range batches {
+			if _, err = r.Next(); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			_, err = r.Next()
+		}
+		if r.Close(); slices.Contains(whole, cut) {
+			require.Equal(t, io.EOF, err)
+		} else if cut < whole[2] {
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF, "%d", cut)
+		}
+	}
 }
 
 // TestFlush: a reader of an Arrow stream receives the rows before Flush while the stream is

@@ -4,11 +4,15 @@
 package lake_test
 
 import (
+	"bytes"
 	"io"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.uber.org/goleak"
 
 	"github.com/otelstef/stef/lake"
@@ -40,4 +44,43 @@ func TestMemory(t *testing.T) {
 		t.Logf("%d items, live heap of %d and then %d KiB", w.Items(), halves[0]>>10, halves[1]>>10)
 		require.Less(t, halves[1], halves[0]*5/4+1<<20)
 	})
+}
+
+// TestLargeRows: rows of any size are read within the memory that their writer needed: a batch has
+// rows of one row group, and fewer rows if they are large.
+func TestLargeRows(t *testing.T) {
+	for name, c := range map[string]struct{ size, rows, group, limit int }{
+		"small row groups": {16 << 10, 5000, 1 << 20, 32 << 20},
+		"large row groups": {256 << 10, 900, 1 << 30, 224 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Repeat("0123456789abcdef", c.size/16)
+			var out bytes.Buffer
+			w, err := lake.NewWriter(&out, lake.Parquet, lake.Logs, lake.WriterOptions{RowGroupBytes: c.group})
+			require.NoError(t, err)
+			for i := range c.rows {
+				ld := plog.NewLogs()
+				ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr(strconv.Itoa(i) + text)
+				require.NoError(t, w.WriteLogs(ld))
+			}
+			require.NoError(t, w.Close())
+			r, err := lake.NewParquetReader(bytes.NewReader(out.Bytes()), lake.Limits{MemoryBytes: int64(c.limit)})
+			require.NoError(t, err)
+			defer r.Close()
+			for n := 0; ; {
+				b, err := r.Next()
+				if err == io.EOF {
+					require.Equal(t, c.rows, n)
+					return
+				}
+				require.NoError(t, err)
+				for _, rl := range b.Logs.ResourceLogs().All() {
+					for _, lr := range rl.ScopeLogs().At(0).LogRecords().All() {
+						require.True(t, lr.Body().Str() == strconv.Itoa(n)+text)
+						n++
+					}
+				}
+			}
+		})
+	}
 }

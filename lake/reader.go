@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -57,7 +58,7 @@ type Reader struct {
 	rows    uint64 // rows read so far, with those of the current batch
 }
 
-// readRows is how many rows of Parquet are read at a time.
+// readRows is the maximum number of rows of Parquet that are read at a time.
 const readRows = 1 << 12
 
 // NewParquetReader returns a reader of a Parquet file. The caller releases it with Close.
@@ -106,18 +107,72 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 		return nil, err
 	}
 	r.start = func(all bool) error {
-		var leaves []int // nil for all
+		groups := &rowGroups{in: in}
 		if !all {
-			leaves = neededLeaves(f, r.signal)
+			groups.leaves = neededLeaves(f, r.signal)
 		}
-		records, err := in.GetRecordReader(context.Background(), leaves, nil)
-		if err != nil {
-			return err
+		r.start, r.release = nil, groups.release
+		r.next = func() (arrow.RecordBatch, error) {
+			batch, err := groups.next()
+			if err == nil && r.rows == 0 { // the batches may lack columns of the file
+				err = r.locate(batch.Schema())
+			}
+			return batch, err
 		}
-		r.start, r.next, r.release = nil, func() (arrow.RecordBatch, error) { return nextRecord(records) }, records.Release
-		return r.locate(records.Schema())
+		return nil
 	}
 	return r, nil
+}
+
+// rowGroups reads the rows of a Parquet file, one row group after another. So a batch has rows of
+// one row group only, and needs no more memory than the writer of the row group needed.
+type rowGroups struct {
+	in      *pqarrow.FileReader
+	leaves  []int // the leaf columns to read; nil for all
+	n       int   // number of row groups that were begun
+	records pqarrow.RecordReader
+}
+
+func (g *rowGroups) next() (arrow.RecordBatch, error) {
+	for {
+		if g.records != nil {
+			if batch, err := nextRecord(g.records); err != io.EOF {
+				return batch, err
+			}
+			g.release()
+		}
+		file := g.in.ParquetReader()
+		if g.n == file.NumRowGroups() {
+			return nil, io.EOF
+		}
+		g.in.Props.BatchSize = batchSize(file.MetaData().RowGroup(g.n))
+		records, err := g.in.GetRecordReader(context.Background(), g.leaves, []int{g.n})
+		if err != nil {
+			return nil, err
+		}
+		g.records = records
+		g.n++
+	}
+}
+
+func (g *rowGroups) release() {
+	if g.records != nil {
+		g.records.Release()
+		g.records = nil
+	}
+}
+
+// readBytes is the approximate maximum size of the rows that are read at a time, before their
+// dictionaries are resolved. Other programs write row groups that are larger.
+const readBytes = 64 << 20
+
+// batchSize returns how many rows of a row group are read at a time.
+func batchSize(group *metadata.RowGroupMetaData) int64 {
+	rows, size := group.NumRows(), group.TotalByteSize()
+	if size <= readBytes {
+		return readRows
+	}
+	return max(min(int64(float64(rows)/float64(size)*readBytes), readRows), 1)
 }
 
 // ended reports whether a file ends with the magic bytes of Parquet. It also returns true if
