@@ -253,7 +253,7 @@ func (c *recorder) write(b otlpfile.Batch) error {
 	t := c.tapes[b.Signal]
 	if t == nil {
 		var err error
-		if t, err = newTape(c.name(b.Signal), b.Signal); err != nil {
+		if t, err = newTape(c.name(b.Signal), b.Signal, c.force); err != nil {
 			return err
 		}
 		c.tapes[b.Signal] = t

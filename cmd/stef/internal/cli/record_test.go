@@ -246,3 +246,43 @@ func TestRecordIntoAFollowedFolder(t *testing.T) {
 		require.NotContains(t, stderr, "log records")
 	}
 }
+
+// A recording never changes a file that another recording writes, and without --force no file that
+// appeared after it began.
+func TestRecordKeepsFilesOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	logs, live, file := filepath.Join(dir, fixtures.LogsName), filepath.Join(dir, "live-{signal}.stef"), filepath.Join(dir, "live-logs.stef")
+	require.NoError(t, os.WriteFile(logs, fixtures.Logs(), 0o666))
+	first, interrupt, waitFirst := recording(t, live)
+	second, _, waitSecond := recording(t, live)
+	mustRun(t, nil, "replay", "--rate", "max", "--endpoint", first, logs)
+	written, err := os.ReadFile(file)
+	require.NoError(t, err)
+	refused := func(address string, wait func() (int, string), want string) {
+		t.Helper()
+		code, _, _ := run(nil, "replay", "--rate", "max", "--retries", "0", "--endpoint", address, logs)
+		require.Equal(t, cli.ExitIO, code)
+		code, stderr := wait()
+		require.Equal(t, cli.ExitIO, code)
+		require.Contains(t, stderr, file+want)
+		kept, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(written, kept))
+	}
+	refused(second, waitSecond, ": another program created the file after the recording began; --force overwrites it\n")
+	if runtime.GOOS != "windows" { // which has no locks
+		third, _, waitThird := recording(t, "--force", live)
+		refused(third, waitThird, ": another process writes the file\n")
+	}
+	require.True(t, interrupt.Deliver())
+	code, stderr := waitFirst()
+	require.Zero(t, code, stderr)
+
+	again, interrupt, waitAgain := recording(t, "--force", live)
+	mustRun(t, nil, "replay", "--rate", "max", "--endpoint", again, logs)
+	require.True(t, interrupt.Deliver())
+	code, stderr = waitAgain()
+	require.Zero(t, code, stderr)
+	stat, _ := mustRun(t, nil, "stat", "--json", file)
+	require.NotEmpty(t, stat)
+}

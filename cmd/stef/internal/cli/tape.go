@@ -24,14 +24,18 @@ type tape struct {
 	checked time.Time // when inPlace last checked that the file still has its name
 }
 
-// newTape creates a file and locks it, so that a steffile receiver does not delete it.
-func newTape(name string, s otlpfile.Signal) (*tape, error) {
-	f, err := os.Create(name)
+// newTape creates a file and locks it, so that a steffile receiver does not delete it. With force,
+// it overwrites an existing file.
+func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
+	f, err := createOrKeep(name, force)
 	if err != nil {
 		return nil, &file.Error{Name: name, Err: err}
 	}
 	t := &tape{name: name, file: f, checked: time.Now()}
 	if err = lock(f); err == nil {
+		err = empty(f)
+	}
+	if err == nil {
 		t.w, err = convert.NewBatchWriter(f, name, s)
 	}
 	if err != nil {
@@ -39,6 +43,33 @@ func newTape(name string, s otlpfile.Signal) (*tape, error) {
 		return nil, &file.Error{Name: name, Err: err}
 	}
 	return t, nil
+}
+
+// createOrKeep opens a file for writing and keeps its content. Without force, it refuses a regular file
+// that exists: another program created it after the recording began.
+func createOrKeep(name string, force bool) (*os.File, error) {
+	flags := os.O_RDWR | os.O_CREATE
+	if !force && exists(name) {
+		return nil, errAppeared
+	}
+	if _, err := os.Lstat(name); !force && errors.Is(err, os.ErrNotExist) {
+		flags |= os.O_EXCL
+	}
+	f, err := os.OpenFile(name, flags, 0o666)
+	if errors.Is(err, os.ErrExist) {
+		err = errAppeared
+	}
+	return f, err
+}
+
+var errAppeared = errors.New("another program created the file after the recording began; --force overwrites it")
+
+// empty truncates a regular file. The caller has locked it, so no other program writes it.
+func empty(f *os.File) error {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	return f.Truncate(0)
 }
 
 // lock locks a file. It retries for a while, because a receiver locks a file for a moment to
