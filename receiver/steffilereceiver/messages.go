@@ -93,6 +93,9 @@ func nextMessage(file io.ReaderAt, offset, size int64) (section, bool, error) {
 		return section{}, false, err
 	}
 	length := binary.BigEndian.Uint32(head[:])
+	if length == 0 { // a crash of the machine can leave zeros; the extension writes no empty message
+		return section{}, false, fmt.Errorf("offset %d: %w: a message has no bytes", offset, stef.ErrCorrupt)
+	}
 	if length > maxMessage {
 		return section{}, false, fmt.Errorf("offset %d: %w: a message has %d bytes, at most %d are allowed", offset, stef.ErrLimit, length, maxMessage)
 	}

@@ -160,6 +160,7 @@ func TestMessagesEnds(t *testing.T) {
 		"no records":               {append(message(t), good...), complete, 4},
 		"half-written":             {append(bytes.Clone(good), good[:len(good)-1]...), cut, 4},
 		"half a length":            {append(bytes.Clone(good), 0, 0), cut, 4},
+		"zeros after a crash":      {append(bytes.Clone(good), make([]byte, 64)...), damaged, 4},
 		"another signal":           {append(bytes.Clone(good), framed(traces.Bytes())...), damaged, 4},
 		"another format":           {append(bytes.Clone(good), framed([]byte(`{"resourceLogs":[]}`))...), damaged, 4},
 		"cut within the message":   {append(bytes.Clone(good), framed(good[4:len(good)-2])...), damaged, 4},
