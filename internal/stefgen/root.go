@@ -204,6 +204,11 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 		return
 	}
 	pr.P("// Run returns how many of the next records do not change fields, which are bits of Modified.")
+	if form {
+		pr.P("// In the compact form, records do not show whether a field that the form computes changes before")
+		pr.P("// they are decoded. If fields has such a field, Run returns 0.")
+	}
 	pr.P("func (r *%sReader) Run(fields uint64) int {", n)
+	pr.If(form, "if r.form.on && fields&r.form.computed() != 0 {\nreturn 0\n}")
 	pr.P("return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)\n}")
 }

@@ -240,6 +240,9 @@ func (f *logsReaderForm) start(r *LogsReader) {
 	}
 }
 
+// computed returns the fields of the record that the form computes, which Run cannot predict.
+func (f *logsReaderForm) computed() uint64 { return LogsFieldRecord }
+
 // decode reads the record.
 func (f *logsReaderForm) decode(r *LogsReader) {
 	s, d := &r.record, &r.decoder

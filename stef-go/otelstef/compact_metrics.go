@@ -329,6 +329,9 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	}
 }
 
+// computed returns the fields of the record that the form computes, which Run cannot predict.
+func (f *metricsReaderForm) computed() uint64 { return MetricsFieldPoint }
+
 // Restart discards the state.
 func (f *metricsReaderForm) Restart() {
 	f.metricsForm.Restart()

@@ -218,6 +218,9 @@ func (f *spansReaderForm) start(r *SpansReader) {
 	}
 }
 
+// computed returns the fields of the record that the form computes, which Run cannot predict.
+func (f *spansReaderForm) computed() uint64 { return SpansFieldSpan }
+
 // decode reads the record.
 func (f *spansReaderForm) decode(r *SpansReader) {
 	s, d := &r.record, &r.decoder

@@ -70,6 +70,11 @@ func (r *MetricsReader) Record() *Metrics { return &r.record }
 func (r *MetricsReader) Fields() MetricsFields { return r.fields }
 
 // Run returns how many of the next records do not change fields, which are bits of Modified.
+// In the compact form, records do not show whether a field that the form computes changes before
+// they are decoded. If fields has such a field, Run returns 0.
 func (r *MetricsReader) Run(fields uint64) int {
+	if r.form.on && fields&r.form.computed() != 0 {
+		return 0
+	}
 	return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)
 }

@@ -5,6 +5,7 @@ package otelstef_test
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -134,6 +135,34 @@ func TestRunAndBuffered(t *testing.T) {
 				}
 			}
 			require.NoError(t, r.Err())
+		}
+	})
+}
+
+// TestRunInCompactForm compares Run with the marks of the following records. Records in the
+// compact form can change the point, the span or the log record without a bit of the root.
+func TestRunInCompactForm(t *testing.T) {
+	eachForm(t, func(t *testing.T, c compactForm) {
+		for seed := range seeds(20) {
+			r := rand.New(rand.NewPCG(seed, 8))
+			stream := c.write(t, r, c.records(seed, 40), stef.WithCompression(stef.None))
+			for i, f := range c.Schema.Fields {
+				fields := uint64(1) << i
+				d, err := c.NewReader(bytes.NewReader(stream))
+				require.NoError(t, err)
+				run, longest := 0, 0
+				for n := 1; d.Next(); n++ {
+					if run > 0 {
+						require.Zero(t, modified(d.Record())&fields, "seed %d, %s of record %d", seed, f.Name, n)
+					}
+					run = max(run-1, d.Run(fields))
+					longest = max(longest, run)
+				}
+				require.NoError(t, d.Err())
+				if i < len(c.Schema.Fields)-1 && seed == 0 {
+					require.Positive(t, longest, "%s", f.Name)
+				}
+			}
 		}
 	})
 }
