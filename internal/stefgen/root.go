@@ -210,5 +210,21 @@ func (p *plan) printReader(pr *printer, r *schema.Struct) {
 	}
 	pr.P("func (r *%sReader) Run(fields uint64) int {", n)
 	pr.If(form, "if r.form.on && fields&r.form.computed() != 0 {\nreturn 0\n}")
+	if fields := p.fieldsOf(r); optionalMask(fields) != "0" {
+		pr.P("watched := %s", watchedPresence(fields))
+		pr.P("return stefrt.RunPresent(&r.ReadStream, &r.decoder.head, fields, r.record.present, watched)\n}")
+		return
+	}
 	pr.P("return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)\n}")
+}
+
+// watchedPresence returns the expression of the presence bits of the optional fields in fields.
+func watchedPresence(fields []*field) string {
+	var terms []string
+	for _, f := range fields {
+		if f.present != "" {
+			terms = append(terms, fmt.Sprintf("stefrt.If(fields&%s != 0, %s)", f.bit, f.present))
+		}
+	}
+	return strings.Join(terms, " |\n")
 }

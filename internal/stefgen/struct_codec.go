@@ -5,6 +5,7 @@ package stefgen
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -140,21 +141,7 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 	if p.cyclic[n] {
 		pr.P("if !stefrt.Enter(d.head.Alloc, &d.head) {\nreturn\n}")
 	}
-	if len(fields) > 0 {
-		pr.P("mask := d.head.Read(d.head.Fields)")
-		pr.P("s.node.SetModified(mask)")
-	}
-	optional := optionalMask(fields) != "0"
-	wantWas := false
-	for _, f := range fields {
-		wantWas = wantWas || f.present != "" && (f.class == classNode || f.class == classShared)
-	}
-	if optional {
-		if wantWas {
-			pr.P("was := s.present")
-		}
-		pr.P("s.present = d.head.Read(d.head.Optional)")
-	}
+	p.printMasks(pr, fields)
 	for _, f := range fields {
 		condition := fmt.Sprintf("mask&%s != 0", f.bit)
 		if f.present != "" {
@@ -179,6 +166,55 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 		pr.P("stefrt.Leave(d.head.Alloc)")
 	}
 	pr.P("}")
+}
+
+// printMasks prints the decoding of the modified mask and the presence mask. A field whose presence
+// changes is modified, also if the writer did not set its bit.
+//
+// spec: #struct
+func (p *plan) printMasks(pr *printer, fields []*field) {
+	if len(fields) == 0 {
+		return
+	}
+	pr.P("mask := d.head.Read(d.head.Fields)")
+	if optionalMask(fields) == "0" {
+		pr.P("s.node.SetModified(mask)")
+		return
+	}
+	pr.P("was := s.present")
+	pr.P("s.present = d.head.Read(d.head.Optional)")
+	pr.P("s.node.SetModified(mask | %s)", presenceMarks(fields, "was^s.present"))
+}
+
+// presenceMarks returns the expression of the marks of the optional fields whose bit is set in
+// presence, an expression. Neighbouring optional fields share a shift.
+func presenceMarks(fields []*field, presence string) string {
+	var shifts []int
+	present := map[int][]string{}
+	optional := 0
+	for i, f := range fields {
+		if f.present == "" {
+			continue
+		}
+		shift := i - optional
+		optional++
+		if present[shift] == nil {
+			shifts = append(shifts, shift)
+		}
+		present[shift] = append(present[shift], f.present)
+	}
+	var terms []string
+	for _, shift := range shifts {
+		term := "(" + presence + ")"
+		if len(shifts) > 1 {
+			term += "&(" + strings.Join(present[shift], "|") + ")"
+		}
+		if shift > 0 {
+			term += fmt.Sprintf("<<%d", shift)
+		}
+		terms = append(terms, term)
+	}
+	return strings.Join(terms, " | ")
 }
 
 // printOpen prints the allocation of a lazy field in the decoder. A field

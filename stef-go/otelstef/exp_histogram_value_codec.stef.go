@@ -94,8 +94,9 @@ func (d *expHistogramValueDecoder) register(b *stefrt.DecoderBuilder, name strin
 
 func (d *expHistogramValueDecoder) Decode(s *ExpHistogramValue) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<1)
 	if mask&ExpHistogramValueFieldCount != 0 {
 		s.count = d.count.Decode()
 	}

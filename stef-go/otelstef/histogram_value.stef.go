@@ -303,8 +303,9 @@ func (d *histogramValueDecoder) register(b *stefrt.DecoderBuilder, name string) 
 
 func (d *histogramValueDecoder) Decode(s *HistogramValue) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<1)
 	if mask&HistogramValueFieldCount != 0 {
 		s.count = d.count.Decode()
 	}

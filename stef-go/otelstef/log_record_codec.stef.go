@@ -132,8 +132,9 @@ func (d *logRecordDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *logRecordDecoder) Decode(s *LogRecord) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<2)
 	if mask&LogRecordFieldTime != 0 {
 		s.time = d.time.Decode()
 	}

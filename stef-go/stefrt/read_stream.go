@@ -243,6 +243,13 @@ func (s *ReadStream) measure() {
 // end: a second call for the same fields within a run does not read ahead again. So
 // the time for a frame is proportional to its records, for any number of calls.
 func Run(s *ReadStream, root *StructDecoder, fields uint64) int {
+	return RunPresent(s, root, fields, 0, 0)
+}
+
+// RunPresent is Run for a root with optional fields. present has the presence bits of the
+// current record, and watched those of the optional fields in fields: a record with others
+// changes these fields, also if it does not mark them.
+func RunPresent(s *ReadStream, root *StructDecoder, fields, present, watched uint64) int {
 	at := 0 // the run to replace: that of the same fields, otherwise the oldest
 	for i, run := range s.runs {
 		if run.fields == fields && run.end > s.records {
@@ -257,8 +264,8 @@ func Run(s *ReadStream, root *StructDecoder, fields uint64) int {
 	n := uint64(0)
 	for ; n < s.left && ahead.Left() >= int(root.Fields+root.Optional); n++ {
 		mask := ahead.Read(root.Fields)
-		ahead.Read(root.Optional)
-		if mask&fields != 0 {
+		presence := ahead.Read(root.Optional)
+		if mask&fields|(presence^present)&watched != 0 {
 			break
 		}
 	}

@@ -9,7 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/otelstef/stef/internal/stefgen/testdata/names"
 	"github.com/otelstef/stef/internal/stefgen/testdata/scalars"
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
@@ -46,4 +49,41 @@ func TestRunIsLinear(t *testing.T) {
 	require.NoError(t, r.Err())
 	require.Zero(t, r.Run(fields))
 	require.LessOrEqual(t, stefrt.Looked(&r.ReadStream), uint64(6*records))
+}
+
+// A writer need not set the modified bit of a field that becomes absent. Readers mark the field
+// nevertheless, and Run ends before that record.
+//
+// spec: #struct
+func TestAbsentWithoutModifiedBit(t *testing.T) {
+	var b bytes.Buffer
+	w, err := names.NewRecordWriter(&b, stef.WithSchema(schema.WireSchema{2}))
+	require.NoError(t, err)
+	w.Record().SetPresent(1)
+	require.NoError(t, w.Write())
+	require.NoError(t, w.Write())
+	w.Record().UnsetPresent()
+	require.NoError(t, w.Write())
+	require.NoError(t, w.Write())
+	require.NoError(t, w.Close())
+	// For each record two modified bits and a presence bit. The second stream lacks the modified
+	// bit of the third record.
+	root, unmarked := []byte{0b101_001_10, 0b0_000_0000}, []byte{0b101_001_00, 0b0_000_0000}
+	require.Equal(t, 1, bytes.Count(b.Bytes(), root))
+	for _, column := range [][]byte{root, unmarked} {
+		r, err := names.NewRecordReader(bytes.NewReader(bytes.Replace(b.Bytes(), root, column, 1)))
+		require.NoError(t, err)
+		for i, want := range []struct {
+			present  bool
+			modified uint64
+			run      int
+		}{{true, names.RecordFieldPresent, 1}, {true, 0, 0}, {false, names.RecordFieldPresent, 1}, {false, 0, 0}} {
+			require.True(t, r.Next(), r.Err())
+			require.Equal(t, want.present, r.Record().HasPresent(), "%b, record %d", column, i)
+			require.Equal(t, want.modified, r.Record().Modified(), "%b, record %d", column, i)
+			require.Equal(t, want.run, r.Run(names.RecordFieldPresent), "%b, record %d", column, i)
+		}
+		require.False(t, r.Next())
+		require.NoError(t, r.Err())
+	}
 }

@@ -243,8 +243,9 @@ func (d *pointDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *pointDecoder) Decode(s *Point) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<1)
 	if mask&PointFieldX != 0 {
 		s.x = d.x.Decode()
 	}

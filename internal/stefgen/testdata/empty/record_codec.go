@@ -107,9 +107,9 @@ func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *recordDecoder) Decode(s *Record) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<2)
 	if mask&RecordFieldEmpty != 0 {
 		d.empty.Decode(&s.empty)
 	}

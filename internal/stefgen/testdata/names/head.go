@@ -198,8 +198,9 @@ func (d *headDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *headDecoder) Decode(s *Head) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<2)
 	if mask&HeadFieldHead != 0 {
 		s.headField = d.headField.Decode()
 	}

@@ -236,9 +236,9 @@ func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *recordDecoder) Decode(s *Record) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)&(1<<0|1<<1)<<1 | (was^s.present)&(1<<2)<<12 | (was^s.present)&(1<<3)<<22)
 	if mask&RecordFieldNode != 0 {
 		s.nodeField = d.nodeField.Decode()
 	}

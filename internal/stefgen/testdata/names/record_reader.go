@@ -63,5 +63,9 @@ func (r *RecordReader) Fields() RecordFields { return r.fields }
 
 // Run returns how many of the next records do not change fields, which are bits of Modified.
 func (r *RecordReader) Run(fields uint64) int {
-	return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)
+	watched := stefrt.If(fields&RecordFieldPresent != 0, 1<<0) |
+		stefrt.If(fields&RecordFieldSentPresent != 0, 1<<1) |
+		stefrt.If(fields&RecordFieldWas != 0, 1<<2) |
+		stefrt.If(fields&RecordFieldRecord != 0, 1<<3)
+	return stefrt.RunPresent(&r.ReadStream, &r.decoder.head, fields, r.record.present, watched)
 }

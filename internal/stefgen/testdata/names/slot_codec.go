@@ -146,8 +146,9 @@ func (d *slotDecoder) Decode(held *Slot) *Slot {
 
 func (d *slotDecoder) decodeFields(s *Slot) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<7)
 	if mask&SlotFieldSlot != 0 {
 		s.slotField = d.slotField.Decode()
 	}

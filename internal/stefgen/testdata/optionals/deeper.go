@@ -342,9 +342,9 @@ func (d *deeperDecoder) Decode(s *Deeper) {
 		return
 	}
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)&(1<<0) | (was^s.present)&(1<<1)<<1)
 	if mask&DeeperFieldC != 0 && s.present&(1<<0) != 0 {
 		s.c = d.c.Decode()
 	}

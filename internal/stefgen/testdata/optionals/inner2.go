@@ -245,8 +245,9 @@ func (d *inner2Decoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *inner2Decoder) Decode(s *Inner2) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was ^ s.present))
 	if mask&Inner2FieldX != 0 && s.present&(1<<0) != 0 {
 		s.x = d.x.Decode()
 	}

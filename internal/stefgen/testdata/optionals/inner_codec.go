@@ -67,9 +67,9 @@ func (d *innerDecoder) Decode(s *Inner) {
 		return
 	}
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<1)
 	if mask&InnerFieldA != 0 {
 		s.a = d.a.Decode()
 	}

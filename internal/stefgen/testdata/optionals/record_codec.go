@@ -150,9 +150,9 @@ func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *recordDecoder) Decode(s *Record) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<1)
 	if mask&RecordFieldID != 0 {
 		s.id = d.id.Decode()
 	}

@@ -63,5 +63,16 @@ func (r *RecordReader) Fields() RecordFields { return r.fields }
 
 // Run returns how many of the next records do not change fields, which are bits of Modified.
 func (r *RecordReader) Run(fields uint64) int {
-	return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)
+	watched := stefrt.If(fields&RecordFieldInner != 0, 1<<0) |
+		stefrt.If(fields&RecordFieldChoice != 0, 1<<1) |
+		stefrt.If(fields&RecordFieldTags != 0, 1<<2) |
+		stefrt.If(fields&RecordFieldInners != 0, 1<<3) |
+		stefrt.If(fields&RecordFieldNumbers != 0, 1<<4) |
+		stefrt.If(fields&RecordFieldChoices != 0, 1<<5) |
+		stefrt.If(fields&RecordFieldTagLists != 0, 1<<6) |
+		stefrt.If(fields&RecordFieldChain != 0, 1<<7) |
+		stefrt.If(fields&RecordFieldShared != 0, 1<<8) |
+		stefrt.If(fields&RecordFieldTree != 0, 1<<9) |
+		stefrt.If(fields&RecordFieldForest != 0, 1<<10)
+	return stefrt.RunPresent(&r.ReadStream, &r.decoder.head, fields, r.record.present, watched)
 }

@@ -155,9 +155,9 @@ func (d *sharedDecoder) decodeFields(s *Shared) {
 		return
 	}
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was ^ s.present))
 	if mask&SharedFieldN != 0 && s.present&(1<<0) != 0 {
 		s.n = d.n.Decode()
 	}

@@ -302,8 +302,9 @@ func (d *subDecoder) Decode(held *Sub) *Sub {
 
 func (d *subDecoder) decodeFields(s *Sub) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was ^ s.present))
 	if mask&SubFieldV != 0 && s.present&(1<<0) != 0 {
 		s.v = d.v.Decode()
 	}

@@ -93,9 +93,9 @@ func (d *treeDecoder) Decode(s *Tree) {
 		return
 	}
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was ^ s.present))
 	if mask&TreeFieldName != 0 && s.present&(1<<0) != 0 {
 		s.name = d.name.Decode()
 	}

@@ -226,8 +226,9 @@ func (d *boxDecoder) Decode(s *Box) {
 		return
 	}
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<1)
 	if mask&BoxFieldValue != 0 {
 		d.value.Decode(&s.value)
 	}

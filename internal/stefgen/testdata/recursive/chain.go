@@ -247,9 +247,9 @@ func (d *chainDecoder) Decode(s *Chain) {
 		return
 	}
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<1)
 	if mask&ChainFieldN != 0 {
 		s.n = d.n.Decode()
 	}

@@ -247,9 +247,9 @@ func (d *firstDecoder) Decode(s *First) {
 		return
 	}
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<1)
 	if mask&FirstFieldN != 0 {
 		s.n = d.n.Decode()
 	}

@@ -114,9 +114,9 @@ func (d *recordDecoder) Decode(s *Record) {
 		return
 	}
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<5)
 	if mask&RecordFieldValue != 0 {
 		d.value.Decode(&s.value)
 	}

@@ -128,9 +128,9 @@ func (d *listsDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *listsDecoder) Decode(s *Lists) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<9)
 	if mask&ListsFieldFlags != 0 {
 		s.flags.Decoded(d.flags.Decode(s.flags.Encoding()))
 	}

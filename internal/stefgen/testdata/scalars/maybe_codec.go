@@ -100,8 +100,9 @@ func (d *maybeDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *maybeDecoder) Decode(s *Maybe) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was ^ s.present))
 	if mask&MaybeFieldFlag != 0 && s.present&(1<<0) != 0 {
 		s.flag = d.flag.Decode()
 	}

@@ -290,9 +290,9 @@ func (d *holderDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *holderDecoder) Decode(s *Holder) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<2)
 	if mask&HolderFieldInner != 0 {
 		s.inner = d.inner.Decode(s.inner)
 	}

@@ -104,9 +104,9 @@ func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
 
 func (d *recordDecoder) Decode(s *Record) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
 	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was^s.present)<<7)
 	if mask&RecordFieldOuter != 0 {
 		s.outer = d.outer.Decode(s.outer)
 	}

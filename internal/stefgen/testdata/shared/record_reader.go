@@ -63,5 +63,7 @@ func (r *RecordReader) Fields() RecordFields { return r.fields }
 
 // Run returns how many of the next records do not change fields, which are bits of Modified.
 func (r *RecordReader) Run(fields uint64) int {
-	return stefrt.Run(&r.ReadStream, &r.decoder.head, fields)
+	watched := stefrt.If(fields&RecordFieldMaybe != 0, 1<<0) |
+		stefrt.If(fields&RecordFieldHolder != 0, 1<<1)
+	return stefrt.RunPresent(&r.ReadStream, &r.decoder.head, fields, r.record.present, watched)
 }

@@ -420,8 +420,9 @@ func (d *maybeDecoder) Decode(held *Maybe) *Maybe {
 
 func (d *maybeDecoder) decodeFields(s *Maybe) {
 	mask := d.head.Read(d.head.Fields)
-	s.node.SetModified(mask)
+	was := s.present
 	s.present = d.head.Read(d.head.Optional)
+	s.node.SetModified(mask | (was ^ s.present))
 	if mask&MaybeFieldF0 != 0 && s.present&(1<<0) != 0 {
 		s.f0 = d.f0.Decode()
 	}
