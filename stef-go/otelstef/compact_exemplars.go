@@ -91,6 +91,9 @@ func (f *metricsForm) sharing(p *Point, s *series) bool {
 // and updates the exemplars of the series.
 func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 	src := &rec.point
+	if f.kept.cutExemplars {
+		src = f.kept.exemplarsOf(src)
+	}
 	f.restarted = false
 	f.plain.SetFlags(src.flags)
 	n, x := src.exemplars.Len(), s.exemplars
@@ -116,7 +119,7 @@ func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 			}
 		}
 	}
-	delta := rec.metric.aggregationTemporality == AggregationTemporalityDelta
+	delta := rec.metric.aggregationTemporality == AggregationTemporalityDelta && !f.kept.cutTemporality
 	if keeper := f.index.keeper(s, n, kept, code, delta); keeper != nil {
 		counted, ok := 0, n <= maxSharedExemplars && !delta
 		if ok {

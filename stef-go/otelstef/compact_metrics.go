@@ -73,12 +73,14 @@ const keptForm = 256 << 10
 // metricsWriterForm converts metrics to the compact form.
 type metricsWriterForm struct {
 	metricsForm
-	all bool // send Number even if it is equal
+	all  bool // send Number even if it is equal
+	kept keptMetrics
 }
 
 func (f *metricsWriterForm) start(w *MetricsWriter) {
 	f.begin(w.fields)
 	f.index.own = true
+	f.kept.start(w.fields)
 	if f.on {
 		w.encoder.point.head.Mask &= pointPlain
 		stefrt.AtRestart(&w.WriteStream, f)
@@ -125,7 +127,11 @@ func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	if moved {
 		f.enter(w)
 	}
-	x := f.index.find(&f.container, moved, &s.attributes, changed)
+	attributes := &s.attributes
+	if f.kept.cutValues {
+		attributes = f.kept.attributesOf(attributes)
+	}
+	x := f.index.find(&f.container, moved, attributes, changed)
 	point := &s.point
 	if f.shares {
 		if point = &f.plain; f.plain.flags != s.point.flags || f.sharing(&s.point, x) {

@@ -51,11 +51,13 @@ func (f *spansForm) Release() { f.spans.Release() }
 // spansWriterForm converts spans to the compact form.
 type spansWriterForm struct {
 	spansForm
-	all bool // send all fields in the root
+	all  bool   // send all fields in the root
+	kept uint64 // the fields of Span that the stream keeps
 }
 
 func (f *spansWriterForm) start(w *SpansWriter) {
 	f.begin(w.fields)
+	f.kept = w.fields.Span
 	f.spans.Own = true
 	if f.on {
 		w.encoder.span.head.Mask &^= spanIDs | spanTimes
@@ -93,7 +95,7 @@ func (f *spansWriterForm) encode(w *SpansWriter) {
 	if f.span.Apart {
 		// Send all ids, changed or not, because readers do not keep them.
 		s.span.node.SetModified(s.span.node.Modified() | spanIDs)
-		e.span.head.Mask |= spanIDs
+		e.span.head.Mask |= spanIDs & f.kept
 	}
 	if s.span.node.Modified()&e.span.head.Mask != 0 {
 		mask |= SpansFieldSpan
@@ -169,13 +171,18 @@ func setBits(dst *float64, bits, mark uint64) uint64 {
 }
 
 // take sets span to the span of a record.
-func (f *spansForm) take(src *Span) {
+func (f *spansWriterForm) take(src *Span) {
 	x := &f.span
 	x.Start, x.End = src.startTimeUnixNano, src.endTimeUnixNano
-	x.Name = src.name
+	// The reader has no name and no events if the stream does not keep these fields.
+	if x.Name = src.name; f.kept&SpanFieldName == 0 {
+		x.Name = ""
+	}
 	x.Times = x.Times[:0]
-	for i := range src.events.Len() {
-		x.Times = append(x.Times, src.events.At(i).timeUnixNano)
+	if f.kept&SpanFieldEvents != 0 {
+		for i := range src.events.Len() {
+			x.Times = append(x.Times, src.events.At(i).timeUnixNano)
+		}
 	}
 	parent := src.parentSpanID
 	x.Apart = len(src.traceID) != 16 || len(src.spanID) != 8 || len(parent) != 8 && len(parent) != 0

@@ -1,0 +1,107 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package otelstef_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-go/schema"
+	"github.com/otelstef/stef/stef-go/steftest"
+)
+
+// A span with an id of another length has its ids in the fields of Span, of which a stream in the
+// compact form can lack some.
+func TestCompactWithoutFieldsOfIDs(t *testing.T) {
+	for kept := range 4 {
+		wire := otelstef.SpansCompactSchema()
+		for i, n := range wire {
+			if n == 16 { // Span
+				wire[i] = kept
+			}
+		}
+		// Nothing leads to Event, Link and SpanStatus any more.
+		wire = slices.Delete(wire, 7, 10)
+		var out bytes.Buffer
+		w, err := otelstef.NewSpansWriter(&out, stef.WithSchema(wire))
+		require.NoError(t, err, kept)
+		span := w.Record().Span()
+		for _, id := range []string{"", "spanid01", "short"} {
+			span.SetTraceID([]byte("0123456789abcdef"))
+			span.SetSpanID([]byte(id))
+			span.SetStartTimeUnixNano(span.StartTimeUnixNano() + 5)
+			span.Events().Append()
+			require.NoError(t, w.Write())
+		}
+		require.NoError(t, w.Close())
+		r, err := otelstef.NewSpansReader(&out)
+		require.NoError(t, err)
+		for i, id := range []string{"", "spanid01", "short"} {
+			require.True(t, r.Next(), r.Err())
+			require.Equal(t, uint64(5*i+5), r.Record().Span().StartTimeUnixNano())
+			if len(id) == 8 || kept > 1 {
+				require.Equal(t, id, string(r.Record().Span().SpanID()), "%d fields, span %d", kept, i)
+			}
+		}
+		require.False(t, r.Next())
+		require.NoError(t, r.Err())
+	}
+}
+
+// cuts are the types of which a stream in the compact form can keep fewer fields, with the least
+// number of fields. Fields that the form computes are returned in any case.
+var cuts = map[string]map[string]int{
+	"Metrics": {"AnyValue": 0, "Exemplar": 0, "ExemplarValue": 0, "Metric": 1, "Resource": 1, "Scope": 1},
+	"Spans":   {"AnyValue": 0, "Event": 2, "Link": 0, "Span": 9, "SpanStatus": 0, "Resource": 1},
+}
+
+// A stream in the compact form need not keep all other fields. State that depends on a field which
+// the stream lacks must be that of a reader, which does not have the field.
+//
+// spec: #compact
+func TestCompactWithFewerFields(t *testing.T) {
+	f := func(c compactForm, whole *schema.Struct) {
+		for seed := range seeds(40) {
+			r := rand.New(rand.NewPCG(seed, 31))
+			all, err := schema.Keep(whole, schema.WireOf(whole))
+			require.NoError(t, err)
+			kept := maps.Clone(all)
+			for s := range kept {
+				if least, ok := cuts[c.Schema.Name][s.Name]; ok && r.IntN(2) == 0 {
+					kept[s] = least + r.IntN(len(s.Fields)-least+1)
+				}
+			}
+			wire := kept.Wire(whole)
+			plain := schema.Kept{}
+			reached, err := schema.Keep(whole, wire)
+			require.NoError(t, err)
+			byName := map[string]int{}
+			for s, n := range reached {
+				byName[s.Name] = n
+			}
+			full, err := schema.Keep(c.Schema, schema.WireOf(c.Schema))
+			require.NoError(t, err)
+			for s := range full {
+				plain[s] = min(byName[s.Name], len(s.Fields))
+			}
+			c.option = stef.WithSchema(wire)
+			recs := c.records(seed, 1+r.IntN(60))
+			stream := c.write(t, r, recs, randomOptions(r)...)
+			for i := range recs {
+				recs[i] = steftest.Cut(c.Schema, plain, recs[i])
+			}
+			c.requireRead(t, bytes.NewReader(stream), recs, fmt.Sprint("seed ", seed, " wire ", wire))
+		}
+	}
+	f(compactMetrics(t), otelstef.MetricsCompactRoot())
+	f(compactSpans(t), otelstef.SpansCompactRoot())
+}
