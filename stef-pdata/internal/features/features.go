@@ -54,8 +54,9 @@ func OfLogs(f otelstef.LogsFields) Set {
 		ObservedDelta: f.LogRecord&otelstef.LogRecordFieldObservedDelta != 0 && !f.Compact(),
 		Templates: f.LogBody >= otelstef.LogBodyTypeTemplate &&
 			f.BodyTemplate&otelstef.BodyTemplateFieldParams != 0,
-		References:      f.Compact(),
-		ValueReferences: f.Refers(),
+		// References stand for values of the record, so the stream must carry all kinds of these.
+		References:      f.Compact() && f.AnyValue >= otelstef.AnyValueTypeArray,
+		ValueReferences: f.Refers() && f.LogBody >= otelstef.LogBodyTypeValue && f.BodyValue >= otelstef.BodyValueTypeMap,
 		Formats:         f.Formats(),
 	}
 }
