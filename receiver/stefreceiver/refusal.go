@@ -33,7 +33,13 @@ type refusal struct {
 // does not retry. RESOURCE_EXHAUSTED and UNKNOWN are not such statuses: limiters
 // use the first to report that they are full temporarily, and the second has no
 // defined meaning.
+//
+// The fan-out of the Collector returns the errors of several consumers as one error. It is
+// permanent if all of them are.
 func refusalOf(err error, after time.Duration) refusal {
+	if several, ok := err.(interface{ Errors() []error }); ok && len(several.Errors()) > 0 {
+		return refusalOfAll(err, several.Errors(), after)
+	}
 	st, ok := statusOf(err)
 	permanent := consumererror.IsPermanent(err)
 	if ok && !permanent {
@@ -54,6 +60,22 @@ func refusalOf(err error, after time.Duration) refusal {
 		st = status.New(st.Code(), st.Message())
 	}
 	return refusal{permanent: true, status: st}
+}
+
+// refusalOfAll converts an error that consists of the errors of several consumers. Data that one
+// of them refused temporarily must be sent again, after the longest of their delays. A permanent
+// refusal has the code of the first error.
+func refusalOfAll(err error, parts []error, after time.Duration) refusal {
+	longest := time.Duration(-1)
+	for _, part := range parts {
+		if r := refusalOf(part, after); !r.permanent {
+			longest = max(longest, delayOf(r.status, after))
+		}
+	}
+	if longest >= 0 {
+		return refusal{status: unavailable(err.Error(), longest)}
+	}
+	return refusal{permanent: true, status: status.New(refusalOf(parts[0], after).status.Code(), err.Error())}
 }
 
 // statusOf returns the status that an error carries, and whether it carries one.

@@ -75,6 +75,33 @@ func TestRefusal(t *testing.T) {
 	f(consumererror.NewOTLPHTTPError(plain, 400), codes.InvalidArgument, true, none)
 }
 
+// several is the error of a fan-out to several consumers, as package multierr makes it.
+type several []error
+
+func (s several) Error() string   { return fmt.Sprint([]error(s)) }
+func (s several) Errors() []error { return s }
+func (s several) Unwrap() []error { return s }
+
+// If several consumers of a fan-out refuse a batch, it is sent again unless all do so permanently.
+func TestRefusalOfSeveralConsumers(t *testing.T) {
+	const after = 7 * time.Second
+	no, full := consumererror.NewPermanent(status.Error(codes.InvalidArgument, "no")), errors.New("full")
+	for _, err := range []several{{no, full}, {full, no}, {full, full}, {no, several{no, full}}} {
+		got := refusalOf(err, after)
+		require.False(t, got.permanent, "%v", err)
+		require.Equal(t, codes.Unavailable, got.status.Code())
+		require.Equal(t, err.Error(), got.status.Message())
+		require.Equal(t, after, delayOf(got.status, 0))
+	}
+	got := refusalOf(several{withRetryInfo(codes.Unavailable, 2*time.Second), no, withRetryInfo(codes.Unavailable, time.Second)}, after)
+	require.Equal(t, 2*time.Second, delayOf(got.status, 0))
+	all := several{no, consumererror.NewPermanent(full)}
+	got = refusalOf(all, after)
+	require.True(t, got.permanent)
+	require.Equal(t, codes.InvalidArgument, got.status.Code())
+	require.Equal(t, all.Error(), got.status.Message())
+}
+
 func TestUndecodable(t *testing.T) {
 	st := undecodable(errors.New("odd byte"))
 	require.Equal(t, codes.InvalidArgument, st.Code())
