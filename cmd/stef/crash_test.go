@@ -162,42 +162,78 @@ func TestCrash(t *testing.T) {
 func TestCrashOfRecording(t *testing.T) {
 	acknowledged, read := uint64(0), uint64(0)
 	for range max(kills()/5, 3) {
-		dir := t.TempDir()
-		address := freeAddress(t)
-		cmd := program(t, "record", "--listen", address, filepath.Join(dir, "{signal}.stef"))
-		require.NoError(t, cmd.Start())
-		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-		require.NoError(t, err)
-		sender, err := replay.NewSTEFSender(conn, stef.Zstd)
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		var acked atomic.Uint64
-		var kill *time.Timer
-		p := replay.Player{InFlight: 1, Send: func(ctx context.Context, b otlpfile.Batch) error {
-			sender.Retries = 5
-			if acked.Load() > 0 {
-				sender.Retries = 0 // the endpoint already listens, so a refused connection means that it was killed
-			}
-			if err := sender.Send(ctx, b); err != nil {
-				return err
-			}
-			if acked.Add(uint64(b.Items())) == uint64(b.Items()) {
-				kill = time.AfterFunc(rand.N(100*time.Millisecond), func() { _ = cmd.Process.Kill(); cancel() })
-			}
-			return nil
-		}}
-		_, err = p.Play(ctx, endless)
-		require.Error(t, err)
-		require.NotNil(t, kill, "nothing was acknowledged: %v", err)
-		require.Error(t, cmd.Wait())
-		_ = sender.Close(ctx) // ctx has ended, so Close reports that batches were lost
-		require.NoError(t, conn.Close())
-		report := afterCrash(t, filepath.Join(dir, "logs.stef"))
-		require.GreaterOrEqual(t, report.Records, acked.Load())
-		acknowledged += acked.Load()
+		path, acked := killedRecording(t, ".stef")
+		report := afterCrash(t, path)
+		require.GreaterOrEqual(t, report.Records, acked)
+		acknowledged += acked
 		read += report.Records
 	}
 	t.Logf("%d records were acknowledged, %d were read", acknowledged, read)
+}
+
+// A killed recording has every batch that was acknowledged, also if the file is compressed as a
+// whole, and every command reads them.
+func TestCrashOfCompressedRecording(t *testing.T) {
+	records := func(name string) uint64 {
+		out, _ := program(t, "cat", name).Output() // cat fails at the end, where the file is cut
+		return uint64(strings.Count(string(out), "\n"))
+	}
+	for _, end := range []string{".stef.zst", ".stef.gz", ".parts.zst", ".parts.gz", ".json.zst", ".pb.gz"} {
+		t.Run(end, func(t *testing.T) {
+			for range max(kills()/50, 1) {
+				path, acked := killedRecording(t, end)
+				require.GreaterOrEqual(t, records(path), acked)
+				kept := filepath.Join(t.TempDir(), "kept.stef")
+				commands := [][]string{{"convert", "--skip", path, kept}}
+				if strings.HasPrefix(end, ".stef") {
+					commands = append(commands, []string{"repair", "--force", path, kept})
+				}
+				for _, args := range commands {
+					var exit *exec.ExitError
+					require.ErrorAs(t, program(t, args...).Run(), &exit, args)
+					require.Equal(t, 4, exit.ExitCode(), args)
+					require.GreaterOrEqual(t, records(kept), acked, args)
+				}
+			}
+		})
+	}
+}
+
+// killedRecording kills a recorder while it writes a file of logs. It returns the name of the
+// file and how many records the recorder had acknowledged.
+func killedRecording(t *testing.T, end string) (path string, records uint64) {
+	t.Helper()
+	dir := t.TempDir()
+	address := freeAddress(t)
+	cmd := program(t, "record", "--listen", address, filepath.Join(dir, "{signal}"+end))
+	require.NoError(t, cmd.Start())
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	sender, err := replay.NewSTEFSender(conn, stef.Zstd)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	var acked atomic.Uint64
+	var kill *time.Timer
+	p := replay.Player{InFlight: 1, Send: func(ctx context.Context, b otlpfile.Batch) error {
+		sender.Retries = 5
+		if acked.Load() > 0 {
+			sender.Retries = 0 // the endpoint already listens, so a refused connection means that it was killed
+		}
+		if err := sender.Send(ctx, b); err != nil {
+			return err
+		}
+		if acked.Add(uint64(b.Items())) == uint64(b.Items()) {
+			kill = time.AfterFunc(rand.N(100*time.Millisecond), func() { _ = cmd.Process.Kill(); cancel() })
+		}
+		return nil
+	}}
+	_, err = p.Play(ctx, endless)
+	require.Error(t, err)
+	require.NotNil(t, kill, "nothing was acknowledged: %v", err)
+	require.Error(t, cmd.Wait())
+	_ = sender.Close(ctx) // ctx has ended, so Close reports that batches were lost
+	require.NoError(t, conn.Close())
+	return filepath.Join(dir, "logs"+end), acked.Load()
 }
 
 // endless is a recording of many batches.

@@ -48,7 +48,8 @@ program creates the HTTP exporter in its code, with the gRPC exporter instead.
 Every batch is written to its file before it is acknowledged, as a frame or part.
 Over OTLP a request is a batch. Over STEF the frames of the sender that arrive
 together may be one. A process that is killed leaves files that are whole up to their last
-frame (stef repair). --sync says how often files are also synced to the disk, so
+frame (stef repair; for other formats than STEF stef convert --skip), also if their
+names end in .zst or .gz. --sync says how often files are also synced to the disk, so
 that they survive a crash of the machine.
 
 A steffile receiver that follows the folder reads the files while they are written, and

@@ -89,7 +89,7 @@ func repair(env *Env, o *opener, inName, outName string) error {
 	if whole.OverLimit {
 		return in.blame(whole.Damage)
 	}
-	if whole.Damage != nil && whole.Lost == 0 {
+	if whole.Damage != nil && whole.Lost == 0 && !whole.Unended {
 		return in.blame(fmt.Errorf("%w; the damage is in an earlier frame; repair cannot tell in which one, and writes nothing", whole.Damage))
 	}
 	if err := out.Commit(); err != nil {
@@ -164,6 +164,8 @@ func lossOf(name string, w *stream.Whole) string {
 		return fmt.Sprintf("%s; not read: the %s bytes after them", whole, figure.Grouped(w.Lost))
 	case w.NoFrame:
 		return fmt.Sprintf("%s; lost: %s bytes after the last frame, which are no frame", whole, figure.Grouped(w.Lost))
+	case w.Unended:
+		return whole + "; the compressed file has no end: its writer was killed, or what followed is lost"
 	case w.Cut:
 		return fmt.Sprintf("%s; lost: the frame that was being written when the file was cut, %s bytes of it", whole, figure.Grouped(w.Lost))
 	}

@@ -5,7 +5,9 @@ package cli_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"os"
 	"testing"
 
@@ -31,6 +33,33 @@ func TestRepairClaims(t *testing.T) {
 	require.Equal(t, cli.ExitLost, code, stderr)
 	require.Equal(t, plain, kept)
 	require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are no frame\n")
+}
+
+// A compressed file without an end, as of a recording that was killed between two batches, keeps
+// all its frames.
+func TestRepairUnended(t *testing.T) {
+	plain, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "-", "-")
+	var zipped, packed bytes.Buffer
+	g := gzip.NewWriter(&zipped)
+	z, err := zstd.NewWriter(&packed)
+	require.NoError(t, err)
+	for _, w := range []interface {
+		io.Writer
+		Flush() error
+	}{g, z} {
+		_, err := io.WriteString(w, plain)
+		require.NoError(t, err)
+		require.NoError(t, w.Flush())
+	}
+	for _, content := range [][]byte{zipped.Bytes(), packed.Bytes()} {
+		code, kept, stderr := run(content, "repair", "-", "-")
+		require.Equal(t, cli.ExitLost, code, stderr)
+		require.True(t, plain == kept)
+		require.Contains(t, stderr, " whole frames with 5,181 records in 127,366 bytes; the compressed file has no end: its writer was killed, or what followed is lost\n")
+		code, report, _ := run(content, "stat", "-")
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, report, "\nno end       the compression ends after byte 127366: its writer was killed, or what followed is lost\n")
+	}
 }
 
 // Concatenated streams are reported as such, with the offset at which to split.

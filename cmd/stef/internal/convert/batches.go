@@ -170,8 +170,7 @@ func NewBatchWriter(out io.Writer, name string, signal otlpfile.Signal) (*BatchW
 }
 
 // Write writes a batch and passes it on to the file, so that a reader of the
-// file finds the batch from then on. Only compression of the whole file, for a
-// name that ends in .zst or .gz, may delay it.
+// file finds the batch from then on, also if the file is compressed as a whole.
 func (w *BatchWriter) Write(b otlpfile.Batch) error {
 	err := w.write(b)
 	var items *skipped
@@ -182,7 +181,10 @@ func (w *BatchWriter) Write(b otlpfile.Batch) error {
 	if err != nil {
 		return err
 	}
-	return w.flush()
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.out.Flush()
 }
 
 // Close completes the file.

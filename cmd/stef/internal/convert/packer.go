@@ -17,8 +17,14 @@ import (
 type packer struct {
 	w           io.Writer
 	compression otlpfile.Compression
-	packed      io.WriteCloser
+	packed      compressor
 	err         error
+}
+
+// compressor is a writer of package gzip or zstd.
+type compressor interface {
+	io.WriteCloser
+	Flush() error
 }
 
 // newPacker returns a packer for an output with a name.
@@ -50,6 +56,15 @@ func (p *packer) begin() error {
 	}
 	p.packed, p.err = zstd.NewWriter(p.w, zstd.WithEncoderConcurrency(1))
 	return p.err
+}
+
+// Flush passes on everything that was written, so that a reader of the unfinished output can
+// decompress it.
+func (p *packer) Flush() error {
+	if p.packed == nil {
+		return p.err
+	}
+	return p.packed.Flush()
 }
 
 // Close ends the compression. It also writes a valid empty file if there is no

@@ -71,6 +71,8 @@ func (r *Report) overview(p *page) {
 		p.line("not read     the %s bytes from byte %d on: a limit of this tool is exceeded", figure.Grouped(r.Whole.Lost), r.Size)
 	} else if r.Whole.Concatenated {
 		p.line("not read     the %s bytes from byte %d on: another stream", figure.Grouped(r.Whole.Lost), r.Size)
+	} else if r.Whole.Unended {
+		p.line("no end       the compression ends after byte %d: its writer was killed, or what followed is lost", r.Size)
 	} else if r.Whole.Damage != nil {
 		p.line("damaged      the %s bytes from byte %d on are lost", figure.Grouped(r.Whole.Lost), r.Size)
 	}

@@ -30,6 +30,9 @@ type Whole struct {
 	// Cut says that the stream ends inside the next frame, as after a crash of
 	// its writer, and is not damaged otherwise.
 	Cut bool
+	// Unended says that a compressed file ends after these frames, but that its compression has
+	// no end: a frame may be lost.
+	Unended bool
 	// NoFrame says that the following bytes cannot be the beginning of a frame.
 	NoFrame bool
 	// Checksums says that every frame with records ends with a checksum.
@@ -90,6 +93,7 @@ func (c *Counter) End(damage error, tap *Tap) error {
 	c.NoFrame = tap.noFrame(c.Bytes)
 	size, err := tap.Size()
 	c.Damage, c.Lost, c.Cut = damage, size-c.Bytes, next > size && !c.NoFrame
+	c.Unended = tap.cut && c.Lost == 0
 	c.OverLimit = errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict)
 	return err
 }

@@ -21,6 +21,7 @@ type Tap struct {
 	kept []byte
 	// base is the offset in the stream of the first byte kept.
 	base int64
+	cut  bool // the source is compressed and was cut
 }
 
 // NewTap returns a tap that reads from src.
@@ -30,6 +31,7 @@ func NewTap(src io.Reader) *Tap { return &Tap{src: src} }
 func (t *Tap) Read(b []byte) (int, error) {
 	n, err := t.src.Read(b)
 	t.kept = append(t.kept, b[:n]...)
+	t.cut = t.cut || errors.Is(err, io.ErrUnexpectedEOF)
 	return n, err
 }
 
@@ -45,7 +47,7 @@ func (t *Tap) Size() (int64, error) {
 	t.base += int64(len(t.kept)) + n
 	t.kept = nil
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
+		t.cut, err = true, nil
 	}
 	return t.base, err
 }
