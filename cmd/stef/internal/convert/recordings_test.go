@@ -12,6 +12,7 @@ import (
 
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 	"github.com/otelstef/stef/internal/otlpfile"
+	stef "github.com/otelstef/stef/stef-go"
 )
 
 // counted counts bytes.
@@ -70,4 +71,28 @@ func TestBytesOfFlushes(t *testing.T) {
 		t.Logf("%s: %.3f to %.3f, median %.3f", end, ratios[0], ratios[len(ratios)-1], ratios[len(ratios)/2])
 		require.LessOrEqual(t, ratios[len(ratios)-1], most, end)
 	}
+}
+
+// The README says how much larger streams of the level fastest are.
+func TestBytesOfFastest(t *testing.T) {
+	size := func(name string, level stef.Level) float64 {
+		in, err := file.Open(name, nil)
+		require.NoError(t, err)
+		defer in.Close()
+		var out counted
+		_, err = Run(in, &out, Options{To: STEF, Compression: stef.Zstd, Level: level})
+		require.NoError(t, err)
+		return float64(out)
+	}
+	var large []string
+	for _, name := range recordings(t) {
+		ratio := size(name, stef.LevelFastest) / size(name, stef.LevelDefault)
+		t.Logf("%s: %.3f", filepath.Base(name), ratio)
+		if ratio > 1.035 {
+			large = append(large, filepath.Base(name))
+		}
+		require.Greater(t, ratio, 1.014)
+		require.Less(t, ratio, 1.105)
+	}
+	require.Equal(t, []string{"metrics.otlp.zst", "collector-metrics.otlp.zst", "go-metrics.otlp.zst"}, large)
 }
