@@ -61,8 +61,8 @@ func TestZones(t *testing.T) {
 			f(signal, arrow.Nanosecond, zone, "")
 		}
 	}
-	f(Logs, arrow.Nanosecond, "", "the column time has type timestamp[ns], not timestamp[ns, tz=UTC]: cast the table to the schema of the first one")
-	f(Traces, arrow.Microsecond, "Etc/UTC", "the column start_time has type timestamp[us, tz=Etc/UTC], not timestamp[ns, tz=UTC]: cast the table to the schema of the first one")
+	f(Logs, arrow.Nanosecond, "", "the column time has type timestamp[ns], not timestamp[ns, tz=UTC]: cast the table to the schema of the original file")
+	f(Traces, arrow.Microsecond, "Etc/UTC", "the column start_time has type timestamp[us, tz=Etc/UTC], not timestamp[ns, tz=UTC]: cast the table to the schema of the original file")
 }
 
 // retimed returns a type with another type of times.

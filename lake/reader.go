@@ -342,7 +342,7 @@ func (r *Reader) locate(schema *arrow.Schema) error {
 			return fmt.Errorf("%w: it has %d columns named %s, not 1", ErrSchema, len(indices), want.Name)
 		}
 		if got := schema.Field(indices[0]).Type; !sameType(want.Type, got) {
-			return fmt.Errorf("%w: the column %s has type %s, not %s: cast the table to the schema of the first one", ErrSchema, want.Name, got, want.Type)
+			return fmt.Errorf("%w: the column %s has type %s, not %s: cast the table to the schema of the original file", ErrSchema, want.Name, got, want.Type)
 		}
 		r.at[want.Name] = indices[0]
 	}

@@ -17,6 +17,7 @@ import subprocess
 import sys
 
 import duckdb
+import pandas
 import polars
 import pyarrow
 import pyarrow.compute
@@ -205,6 +206,26 @@ def main(folder):
         subprocess.run(["./stef", "convert", "--quiet", "--force", part + ".parquet", part + ".json"], check=True)
         got = sorted(json.dumps(s, sort_keys=True) for _, _, s in items(part + ".json", "resourceSpans", "scopeSpans", "spans"))
         equal("spans of " + part, want, got)
+
+    # Files that DuckDB, polars and pandas wrote are restored as the page says.
+    t = pyarrow.parquet.read_table("traces.parquet")
+    services = {service(r) for r, _, _ in spans} - {None}
+    equal("rows of the files of services", len(t) - t["service_name"].null_count,
+          sum(pyarrow.parquet.read_metadata(f"service-{s}.parquet").num_rows for s in services))
+    restored = {"copied": lambda: duckdb.sql("COPY (FROM 'traces.parquet') TO 'copied.parquet'"),
+                "polars": lambda: polars.read_parquet("traces.parquet").write_parquet("polars.parquet"),
+                "pandas": lambda: pandas.read_parquet("traces.parquet", dtype_backend="pyarrow").to_parquet("pandas.parquet"),
+                "partitioned": lambda: duckdb.sql("COPY (FROM 'traces.parquet') TO 'partitioned.parquet' (FORMAT parquet, PARTITION_BY (kind), OVERWRITE)")}
+    want = sorted(json.dumps(s, sort_keys=True) for _, _, s in spans)
+    for name, write in restored.items():
+        write()
+        file = pyarrow.parquet.read_table(name + ".parquet")
+        if name == "partitioned":
+            file = file.select(t.schema.names)
+        pyarrow.parquet.write_table(file.cast(t.schema), name + "-restored.parquet")
+        subprocess.run(["./stef", "convert", "--quiet", "--force", name + "-restored.parquet", name + ".json"], check=True)
+        got = sorted(json.dumps(s, sort_keys=True) for _, _, s in items(name + ".json", "resourceSpans", "scopeSpans", "spans"))
+        equal("spans of " + name, want, got)
     print("all queries agree")
 
 

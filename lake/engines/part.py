@@ -20,3 +20,6 @@ pq.write_table(rows.replace_schema_metadata(t.schema.metadata), "pandas-part.par
 
 rows = polars.read_parquet("traces.parquet").filter(polars.col("kind") == "server").to_arrow()
 pq.write_table(rows.cast(t.schema), "polars-part.parquet")
+
+for service in pc.unique(t["service_name"]).drop_null().to_pylist():  # a file for each service
+    pq.write_table(t.filter(pc.equal(t["service_name"], service)), f"service-{service}.parquet")
