@@ -38,8 +38,9 @@ one for each signal: {signal} in the name of OUT is replaced by its name. The en
 the name tells the format, as for stef convert, but not Parquet or Arrow: convert
 these later. A file is created when its signal arrives.
 
-It records until it is interrupted, or as long as --for says, or until --items items
-have arrived. Each of these is a normal end: the exit code is 0.
+It records until it is interrupted, or as long as --for says, or until at least --items
+items have arrived: batches are recorded whole. Each of these is a normal end: the
+exit code is 0.
 
 Senders of OTLP/HTTP are refused with a text that says how to send OTLP/gRPC: with
 OTEL_EXPORTER_OTLP_PROTOCOL=grpc and the port of --listen in the endpoint, or, if the
@@ -62,7 +63,7 @@ recording ends with an error.
 		c := &recorder{}
 		flags.StringVar(&c.listen, "listen", "localhost:4317", "`HOST:PORT` where to listen (default: localhost:4317)")
 		flags.DurationVar(&c.during, "for", 0, "`DURATION` end after that, such as 10m")
-		flags.Uint64Var(&c.items, "items", 0, "`N` end when so many items have arrived")
+		flags.Uint64Var(&c.items, "items", 0, "`N` end when at least so many items have arrived; batches are recorded whole")
 		flags.DurationVar(&c.sync, "sync", time.Second, "`DURATION` how often files are synced to the disk; 0 does it before each\nacknowledgement (default: 1s)")
 		flags.BoolVar(&c.force, "force", false, "overwrite files that exist")
 		return func(env *Env, args []string) error {

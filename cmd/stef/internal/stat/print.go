@@ -128,6 +128,9 @@ func (r *Report) recordsPerFrame() string {
 	for _, f := range r.Frames {
 		least, most = min(least, f.Records), max(most, f.Records)
 	}
+	if len(r.Frames) == 1 {
+		return " with " + figure.Count(most, "record")
+	}
 	if least == most {
 		return fmt.Sprintf(" with %s each", figure.Count(most, "record"))
 	}
