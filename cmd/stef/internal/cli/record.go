@@ -124,7 +124,7 @@ func (c *recorder) run(env *Env, out string) error {
 			return &file.Error{Name: name, Err: fmt.Errorf("%s is not a folder", filepath.Dir(name))}
 		}
 		if !c.force && exists(name) {
-			return existsError(name)
+			return fmt.Errorf("%w, or choose another name for OUT", existsError(name))
 		}
 	}
 	ctx, stop := env.interruptible()

@@ -119,7 +119,7 @@ func TestRecordAndReplay(t *testing.T) {
 
 	code, _, stderr = run(nil, "record", out)
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "rec-metrics.stef exists; --force overwrites it")
+	require.Contains(t, stderr, "rec-metrics.stef exists; --force overwrites it, or choose another name for OUT\n")
 }
 
 // Everything that a recording wrote is acknowledged: the number of acknowledged items at the
