@@ -397,6 +397,7 @@ func TestMistakesOfFiles(t *testing.T) {
 	m.fails(cli.ExitData, fmt.Sprintf("noise.json: otlp-json logs message 2, line 2, byte %d: corrupt: 'n' is not the start of a message; sed 2d noise.json removes the line and all its items", len(line)),
 		"convert", noise, out)
 	m.fails(cli.ExitUsage, "csv is not written: for CSV write a.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md has the commands", "convert", m.metrics, "a.csv")
+	m.fails(cli.ExitUsage, "tsv is not written: for CSV write a.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md has the commands", "convert", m.metrics, "a.tsv")
 	m.fails(cli.ExitUsage, `invalid value "csv" for --to: must be one of stef, otlp-parts, otlp, otlp-json, parquet or arrow; for CSV write x.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md has the commands`,
 		"convert", "--to", "csv", m.metrics, out)
 	m.fails(cli.ExitUsage, "feather is not written: Arrow is written as a stream, not as a Feather file (IPC): end the name in .arrow, as in m.arrow", "convert", m.metrics, "m.feather")

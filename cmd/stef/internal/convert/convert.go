@@ -407,8 +407,10 @@ func (o *Options) output() error {
 			return refuse("%s is not written: end the name in .zst or .gz, or write %s and compress it then", end[1:], base)
 		}
 	}
-	if base, ok := strings.CutSuffix(o.OutName, ".csv"); ok {
-		return refuse("csv is not written: %s", viaParquet(base))
+	for _, end := range []string{".csv", ".tsv"} {
+		if base, ok := strings.CutSuffix(o.OutName, end); ok {
+			return refuse("%s is not written: %s", end[1:], viaParquet(base))
+		}
 	}
 	if o.OutName != "" && o.OutName != "-" {
 		return refuse("cannot tell the format from the name %s: add --to %s, or end the name in .stef, .parquet, .arrow, .otlp, .pb or .json", o.OutName, writtenNames)
