@@ -39,6 +39,10 @@
 // Scope and Metric work while the value belongs to the record alone. They panic as soon as the
 // value is shared, for example after SetMetric, or after CopyFrom of a reader's record.
 //
+// A sum or a histogram needs SetAggregationTemporality, and a sum that only grows needs
+// SetMonotonic(true). Without the first, converters to OTLP write an unspecified temporality, and
+// backends may drop such metrics.
+//
 // Writers do not check that the fields of a record suit each other. They write a value of
 // another type than that of its metric, such as SetInt64 with MetricTypeHistogram, and buckets
 // of a number other than that of HistogramBounds plus one. Converters to OTLP leave out the
@@ -48,7 +52,7 @@
 //
 // A record keeps its content from one Write to the next. This includes lists and maps:
 // Append adds to those of the previous record. Call Reset of the map or list first, also
-// of Events, Links and Exemplars.
+// of Events, Links and Exemplars. SetValues replaces a list of numbers.
 //
 // # Ids
 //

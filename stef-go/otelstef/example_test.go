@@ -25,6 +25,7 @@ func Example() {
 	rec := w.Record()
 	rec.EditMetric().SetName("http.server.requests")
 	rec.EditMetric().SetType(otelstef.MetricTypeSum)
+	rec.EditMetric().SetAggregationTemporality(otelstef.AggregationTemporalityCumulative)
 	rec.EditMetric().SetMonotonic(true)
 	rec.Attributes().SetLen(1)
 	for i, route := range []string{"/login", "/cart", "/cart"} {
