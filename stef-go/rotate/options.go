@@ -76,13 +76,14 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("rotate: Options.Dir is empty")
 	}
 	setDefault(&o.Prefix, defaultPrefix)
-	for _, part := range []struct{ name, value string }{{"Prefix", o.Prefix}, {"Signal", o.Signal}} {
-		if part.value == "" || len(part.value) > maxNamePart || strings.ContainsFunc(part.value, notInName) || part.value[0] == '.' {
-			return o, fmt.Errorf("rotate: Options.%s is %q: use 1 to %d letters, digits, '.', '_' and '-'", part.name, part.value, maxNamePart)
+	for _, part := range []struct{ name, value, not, letters string }{
+		{"Prefix", o.Prefix, "", "letters, digits, '.', '_' and '-'"},
+		{"Signal", o.Signal, "-", "letters, digits, '.' and '_'"}, // '-' separates it in the name
+	} {
+		if part.value == "" || len(part.value) > maxNamePart || strings.ContainsFunc(part.value, notInName) || part.value[0] == '.' ||
+			strings.ContainsAny(part.value, part.not) {
+			return o, fmt.Errorf("rotate: Options.%s is %q: use 1 to %d %s, and no '.' at the start", part.name, part.value, maxNamePart, part.letters)
 		}
-	}
-	if strings.Contains(o.Signal, "-") {
-		return o, fmt.Errorf("rotate: Options.Signal is %q: it must not contain '-'", o.Signal)
 	}
 	if o.Sync > SyncNone {
 		return o, fmt.Errorf("rotate: Options.Sync is %d: use SyncInterval, SyncFlush or SyncNone", o.Sync)

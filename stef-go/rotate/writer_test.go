@@ -262,9 +262,9 @@ func TestManyGoroutinesAndWriters(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for want, o := range map[string]Options{
-		"Options.Dir is empty":                 {Signal: "logs"},
-		"Options.Signal is \"\"":               {Dir: "x"},
-		"must not contain '-'":                 {Dir: "x", Signal: "a-b"},
+		"Options.Dir is empty":   {Signal: "logs"},
+		"Options.Signal is \"\"": {Dir: "x"},
+		"\"a-b\": use 1 to 100 letters, digits, '.' and '_', and no '.' at the start": {Dir: "x", Signal: "a-b"},
 		"Options.Prefix is \"a/b\"":            {Dir: "x", Signal: "logs", Prefix: "a/b"},
 		"Options.Prefix is \"..\"":             {Dir: "x", Signal: "logs", Prefix: ".."},
 		"Options.Sync is 3":                    {Dir: "x", Signal: "logs", Sync: 3},
