@@ -60,7 +60,7 @@ func ExampleServer_files() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	out, err := rotate.New(rotate.Options{Dir: dir, Signal: "metrics"},
+	out, err := rotate.New(rotate.Options{Dir: dir, Signal: "metrics", OnError: func(err error) { log.Print(err) }},
 		func(dst io.Writer) (*otelstef.MetricsWriter, error) {
 			return otelstef.NewMetricsWriter(dst, stef.WithCompression(stef.Zstd), otelstef.CompactMetrics())
 		})

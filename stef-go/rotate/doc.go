@@ -14,7 +14,8 @@
 //		... // set s.Record(), then s.Write(), for each span of a batch
 //	})
 //
-// The examples are whole programs, for spans and for log records. For records of a schema
+// The examples in example_test.go are whole programs, for spans and for log records;
+// server_files_example_test.go of package stefgrpc is a server. For records of a schema
 // of your own, Signal is a name that you choose, such as that of the root, and the files need
 // the schema header, so that later versions of the code can read them. Package shop is the one
 // that the README of stefc generates:
@@ -77,11 +78,23 @@
 //
 // # Errors
 //
-// A full disk, missing permissions, a removed folder and other faults are returned as
-// *Error and counted in Stats. They do not block callers: the Writer truncates the file
-// to its last complete frame and finishes it. The next Write creates another file, and
-// the folder if it is missing. Records that were not flushed are lost and counted. Only
-// a call of the operating system that does not return can block a caller. While it
-// writes, the Writer detects within a tenth of a second that another process removed
-// the file.
+// A full disk, missing permissions and other faults are returned as *Error and counted in
+// Stats. They do not block callers: the Writer truncates the file to its last complete frame
+// and finishes it. The next Write creates another file, and the folder if it is missing.
+// Records that were not flushed are lost and counted. Only a call of the operating system
+// that does not return can block a caller.
+//
+// Faults that happen between calls, for example in a delayed flush, are passed to
+// Options.OnError. If records were lost that were not flushed before, the next Flush, Rotate or
+// Close returns the error, too.
+//
+// Another process may remove the active file, or the folder. After each write, the Writer asks
+// the system whether the file still has a name. So a Write or Flush during or after the removal
+// does not return nil for records in a removed file: it returns an *Error, or the records are in
+// a new file. Nothing returns the loss of records that were written before the removal, because
+// their calls have returned. The Writer detects it with a later Write, or when it finishes the
+// file. It passes the error to Options.OnError, unless it is returned by Rotate or Close, and
+// counts all records of the file as lost in Stats. On a network file system, and if the file was
+// renamed, the Writer detects this within a tenth of a second while it writes, and may return nil
+// until then.
 package rotate

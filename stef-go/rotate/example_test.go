@@ -16,13 +16,16 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
+// logError logs faults that no call returns, such as that another process removed the file.
+func logError(err error) { log.Print(err) }
+
 func Example() {
 	dir, err := os.MkdirTemp("", "telemetry")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	w, err := rotate.New(rotate.Options{Dir: dir, Prefix: "shop", Signal: "traces", MaxBytes: 16 << 20, MaxFiles: 10},
+	w, err := rotate.New(rotate.Options{Dir: dir, Prefix: "shop", Signal: "traces", MaxBytes: 16 << 20, MaxFiles: 10, OnError: logError},
 		func(dst io.Writer) (*otelstef.SpansWriter, error) {
 			return otelstef.NewSpansWriter(dst, stef.WithCompression(stef.Zstd), otelstef.CompactSpans())
 		})
@@ -59,7 +62,7 @@ func Example_logs() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	w, err := rotate.New(rotate.Options{Dir: dir, Signal: "logs"},
+	w, err := rotate.New(rotate.Options{Dir: dir, Signal: "logs", OnError: logError},
 		func(dst io.Writer) (*otelstef.LogsWriter, error) {
 			return otelstef.NewLogsWriter(dst, stef.WithCompression(stef.Zstd), otelstef.CompactLogs())
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/internal/diskfault"
+	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
 // stubDisk is a disk with a quota and other faults.
@@ -196,6 +197,7 @@ func TestFolderRemoved(t *testing.T) {
 	require.Equal(t, map[Kind]uint64{KindRemoved: 1}, w.Stats().Errors)
 	require.Len(t, reported, 1)
 	require.ErrorIs(t, reported[0], errRemoved)
+	require.EqualValues(t, 2, w.Stats().Lost)
 
 	// A file in place of the folder is an error until it is removed.
 	require.NoError(t, os.RemoveAll(dir))
@@ -212,6 +214,91 @@ func TestFolderRemoved(t *testing.T) {
 	require.ErrorAs(t, w.Close(), &e)
 	require.Equal(t, "finish", e.Op)
 	require.Equal(t, KindRemoved, e.Kind())
+	require.EqualValues(t, 2, e.Lost)
+	require.EqualValues(t, 6, w.Stats().Lost)
+	require.EqualValues(t, 6, w.Stats().Records)
+}
+
+// A Write to a removed file never returns nil, so a server does not acknowledge its records. The
+// next Write goes to a new file.
+func TestRemovedWhileWriting(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows does not remove open files")
+	}
+	dir := t.TempDir()
+	w := open(t, Options{Dir: dir})
+	require.NoError(t, writeLogs(w, 1, 1))
+	err := w.Write(func(s *otelstef.LogsWriter) error {
+		require.NoError(t, os.Remove(filepath.Join(dir, names(t, dir)[0])))
+		return putLogs(s, 2, 4)
+	})
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, KindRemoved, e.Kind())
+	require.ErrorContains(t, err, "the file was removed or renamed (4 records lost)")
+	require.NoError(t, writeLogs(w, 5, 6))
+	require.NoError(t, w.Flush())
+	require.NoError(t, w.Close())
+	require.Equal(t, []uint64{5, 6}, readAll(t, dir))
+
+	// The background has flushed, so Flush writes nothing, but it still checks the file.
+	delayed := open(t, Options{Dir: t.TempDir(), FlushInterval: 20 * time.Millisecond})
+	require.NoError(t, writeLogs(delayed, 1, 3))
+	eventually(t, func() bool { return delayed.Stats().Records == 3 })
+	require.NoError(t, os.RemoveAll(delayed.options.Dir))
+	require.ErrorAs(t, delayed.Flush(), &e)
+	require.EqualValues(t, 3, e.Lost)
+	s := w.Stats()
+	require.Equal(t, []uint64{3, 4, 1}, []uint64{s.Records, s.Lost, s.Errors[KindRemoved]})
+}
+
+// If Options.FlushInterval delays flushes, records are lost after their Write returned nil. The
+// next Flush returns the error, once, whatever found it.
+func TestLostBeforeFlush(t *testing.T) {
+	remove := func(dir string) {
+		for _, name := range names(t, dir) {
+			require.NoError(t, os.Remove(filepath.Join(dir, name)))
+		}
+	}
+	f := func(kind Kind, delay time.Duration, lose func(dir string, d *stubDisk), found func(w *Writer[*otelstef.LogsWriter])) {
+		t.Helper()
+		dir := t.TempDir()
+		d := &stubDisk{room: plenty}
+		w := openOn(t, Options{Dir: dir, FlushInterval: delay}, d)
+		require.NoError(t, w.Write(func(*otelstef.LogsWriter) error { return nil })) // the headers
+		require.NoError(t, w.Write(func(s *otelstef.LogsWriter) error {
+			lose(dir, d)
+			return putLogs(s, 1, 3)
+		}))
+		found(w)
+		d.set(func() { d.room = plenty })
+		require.NoError(t, writeLogs(w, 4, 4))
+		var e *Error
+		require.ErrorAs(t, w.Flush(), &e)
+		require.Equal(t, kind, e.Kind())
+		require.EqualValues(t, 3, e.Lost)
+		require.NoError(t, w.Flush())
+		require.NoError(t, w.Close())
+		require.Equal(t, []uint64{4}, readAll(t, dir))
+		require.EqualValues(t, 3, w.Stats().Lost)
+	}
+	background := func(w *Writer[*otelstef.LogsWriter]) {
+		eventually(t, func() bool { return w.Stats().Lost > 0 })
+	}
+	f(KindFull, 20*time.Millisecond, func(_ string, d *stubDisk) { d.set(func() { d.room = 0 }) }, background)
+	if runtime.GOOS == "windows" {
+		return // it does not remove open files
+	}
+	f(KindRemoved, 20*time.Millisecond, func(dir string, _ *stubDisk) { remove(dir) }, background)
+	written := func(w *Writer[*otelstef.LogsWriter]) {
+		eventually(t, func() bool { return w.Stats().Records == 3 })
+		remove(w.options.Dir)
+	}
+	f(KindRemoved, 20*time.Millisecond, func(string, *stubDisk) {}, func(w *Writer[*otelstef.LogsWriter]) {
+		written(w)
+		time.Sleep(checkEvery)
+	})
+	f(KindRemoved, time.Hour, func(dir string, _ *stubDisk) { remove(dir) }, func(*Writer[*otelstef.LogsWriter]) { time.Sleep(checkEvery) })
 }
 
 func TestSync(t *testing.T) {

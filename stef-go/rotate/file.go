@@ -30,6 +30,9 @@ type diskFile interface {
 	lock() bool
 	// at reports whether path still names this file.
 	at(path string) bool
+	// removed reports whether the file has no name any more. It is much faster than at, so that
+	// each write can be checked.
+	removed() bool
 }
 
 type osDisk struct{}
@@ -50,6 +53,8 @@ func (f osFile) lock() bool {
 	locked, known := lock(f.File)
 	return locked || !known
 }
+
+func (f osFile) removed() bool { return removed(f.File) }
 
 func (f osFile) at(path string) bool {
 	named, err := os.Stat(path)
@@ -72,8 +77,10 @@ type output struct {
 	synced  time.Time // last sync in the background
 	flushed time.Time // last flush in the background
 	size    int64
-	dirty   bool // written since the last sync
-	err     error
+	// confirmed is the size at which the file was last checked after a write.
+	confirmed int64
+	dirty     bool // written since the last sync
+	err       error
 }
 
 // tries bounds how many names are tried for a new file.

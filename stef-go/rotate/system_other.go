@@ -19,4 +19,7 @@ func readOnly(e syscall.Errno) bool { return e == syscall.EROFS }
 // lock is not available: the age of a file tells whether it is in use.
 func lock(*os.File) (locked, known bool) { return false, false }
 
+// removed is not needed: Windows does not remove open files.
+func removed(*os.File) bool { return false }
+
 func syncDir(string) {}

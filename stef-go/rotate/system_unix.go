@@ -37,6 +37,12 @@ func lock(f *os.File) (locked, known bool) {
 	return result == nil, result == nil || errors.Is(result, syscall.EWOULDBLOCK)
 }
 
+// removed reports whether the last name of an open file was removed.
+func removed(f *os.File) bool {
+	var stat syscall.Stat_t
+	return syscall.Fstat(int(f.Fd()), &stat) == nil && stat.Nlink == 0
+}
+
 // syncDir forces the names in a folder to the disk.
 func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {

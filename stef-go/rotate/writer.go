@@ -46,6 +46,8 @@ type Writer[S Stream] struct {
 	last     Name
 	sequence int
 	flushed  uint64 // records of the file that stats already counts
+	promised uint64 // records of the file for which a Write that flushes, or a Flush, returned nil
+	pending  error  // a loss in the background, for the next Flush, Rotate or Close
 	stats    Stats
 	failures [kinds]uint64
 	reports  []error // errors for Options.OnError, reported without the lock
@@ -54,7 +56,7 @@ type Writer[S Stream] struct {
 // Stats are counts of what a Writer did.
 type Stats struct {
 	Records   uint64 // records that reached a file
-	Lost      uint64 // records lost by an error; not those of a Write that could not create a file, because it did not call its function
+	Lost      uint64 // the sum of Error.Lost, so it has records that Records counts, too, if their file was removed
 	Bytes     int64  // bytes of whole frames and headers that reached a file
 	Opened    uint64 // files
 	Finished  uint64 // files with their final name
@@ -134,7 +136,8 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 //
 // Write returns an error of fill as it is, unless the file caused it; records that fill
 // wrote before are kept. An *Error says how many records are lost, and the next Write
-// uses a new file. If Write cannot create a file, it does not call fill.
+// uses a new file. If Write cannot create a file, it does not call fill. If Write flushes and
+// returns nil, its records were in a file of Options.Dir when it returned.
 func (w *Writer[S]) Write(fill func(S) error) error {
 	if fill == nil {
 		return errors.New("rotate: Write: the function that fills the stream is nil")
@@ -143,19 +146,22 @@ func (w *Writer[S]) Write(fill func(S) error) error {
 		if w.closed {
 			return ErrClosed
 		}
-		if err := w.ready(); err != nil {
+		err := w.ready()
+		if err != nil {
 			return err
 		}
 		fillErr := fill(w.stream)
-		if w.file.err == nil && w.options.FlushInterval == 0 {
-			if err := w.flush(); err != nil {
-				return errors.Join(fillErr, err)
-			}
-		}
 		if w.file.err != nil {
 			return w.fail("write", w.file.err)
 		}
-		w.account()
+		if w.options.FlushInterval == 0 {
+			err = w.promise()
+		} else {
+			err = w.confirm()
+		}
+		if err != nil {
+			return errors.Join(fillErr, err)
+		}
 		if limit := w.options.MaxBytes; limit > 0 && w.file.size >= limit {
 			return errors.Join(fillErr, w.finish())
 		}
@@ -163,14 +169,41 @@ func (w *Writer[S]) Write(fill func(S) error) error {
 	})
 }
 
-// Flush ends the frame and writes it to the file.
+// Flush ends the frame and writes it to the file. If records of an earlier Write were lost in the
+// background, the next call of Flush, Rotate or Close returns the first such error. Only one call
+// returns it: if several goroutines call Write and Flush, each reads the field Lost of Stats before
+// its Write, and acknowledges records only if the field is the same after its Flush.
 func (w *Writer[S]) Flush() error {
 	return w.locked(func() error {
 		if w.closed {
 			return ErrClosed
 		}
-		return w.flush()
+		return w.withPending(w.promise())
 	})
+}
+
+// promise flushes for a caller that acknowledges the records. It checks the file also if the
+// background has already written everything.
+func (w *Writer[S]) promise() error {
+	w.file.confirmed = -1
+	err := w.flush()
+	if err == nil {
+		w.promised = w.flushed
+	}
+	return err
+}
+
+// withPending adds the pending error to that of a call, and clears it.
+func (w *Writer[S]) withPending(err error) error {
+	pending := w.pending
+	w.pending = nil
+	switch {
+	case pending == nil:
+		return err
+	case err == nil:
+		return pending
+	}
+	return errors.Join(pending, err)
 }
 
 // Rotate finishes the active file, if there is one. The next Write begins another.
@@ -179,7 +212,7 @@ func (w *Writer[S]) Rotate() error {
 		if w.closed {
 			return ErrClosed
 		}
-		return w.finish()
+		return w.withPending(w.finish())
 	})
 }
 
@@ -191,7 +224,7 @@ func (w *Writer[S]) Close() error {
 		}
 		w.closed = true
 		close(w.done)
-		return w.finish()
+		return w.withPending(w.finish())
 	})
 	<-w.ended
 	return err
@@ -241,7 +274,16 @@ func (w *Writer[S]) count(err *Error) *Error {
 // report counts an error that no call returns.
 func (w *Writer[S]) report(err *Error) { w.reports = append(w.reports, w.count(err)) }
 
-// checkEvery is how often a file is looked up by its name while it is written.
+// keep keeps a background error for the next Flush if it lost records for which no Flush returned
+// nil.
+func (w *Writer[S]) keep(err *Error) {
+	if w.pending == nil && (err.Lost > w.promised || err.Lost > 0 && err.Kind() != KindRemoved) {
+		w.pending = err
+	}
+}
+
+// checkEvery is the minimum time between checks before Write calls its function. A file that was
+// removed before is then replaced without losing the records of this Write.
 const checkEvery = 100 * time.Millisecond
 
 // ready opens a file if none is active, or if another process removed the active one.
@@ -250,7 +292,9 @@ func (w *Writer[S]) ready() error {
 	if w.active && now.Sub(w.file.checked) >= checkEvery {
 		w.file.checked = now
 		if !w.file.file.at(w.file.path) {
-			w.report(w.abandon("write", errRemoved))
+			err := w.abandon("write", errRemoved)
+			w.report(err)
+			w.keep(err)
 		}
 	}
 	if w.active {
@@ -269,7 +313,7 @@ func (w *Writer[S]) ready() error {
 	if next, ok := any(stream).(continuer); ok && w.stats.Opened > 0 {
 		next.ContinueFrom(w.stream) // the last one, which is closed
 	}
-	w.stream, w.active, w.flushed = stream, true, 0
+	w.stream, w.active, w.flushed, w.promised, w.file.confirmed = stream, true, 0, 0, 0
 	w.stats.Opened++
 	return nil
 }
@@ -293,13 +337,25 @@ func (w *Writer[S]) flush() error {
 	if err := w.stream.Flush(); err != nil {
 		return w.fail("write", err)
 	}
-	w.account()
 	if w.options.Sync == SyncFlush && w.file.dirty {
 		w.file.dirty = false
 		if err := w.file.file.Sync(); err != nil {
 			return w.fail("sync", err)
 		}
 	}
+	return w.confirm()
+}
+
+// confirm checks, after a write, that no other process removed the file, and counts the records
+// that the file has. So a call does not return nil for records in a removed file.
+func (w *Writer[S]) confirm() error {
+	if w.file.size != w.file.confirmed {
+		if w.file.file.removed() {
+			return w.fail("write", errRemoved)
+		}
+		w.file.confirmed = w.file.size
+	}
+	w.account()
 	return nil
 }
 
@@ -316,9 +372,12 @@ func (w *Writer[S]) fail(op string, err error) error { return w.count(w.abandon(
 // abandon ends the stream of a file after an error, and finishes the file with what
 // reached it.
 func (w *Writer[S]) abandon(op string, err error) *Error {
-	w.account()
 	s := w.stream.Stats()
-	failure := &Error{Op: op, Path: w.file.path, Lost: s.Records - s.Flushed, Err: err}
+	failure := &Error{Op: op, Path: w.file.path, Lost: s.Records, Err: err}
+	if !errors.Is(err, errRemoved) {
+		w.account()
+		failure.Lost -= s.Flushed
+	}
 	if w.file.err == nil {
 		w.file.err = err // the stream writes nothing more
 	}
@@ -331,10 +390,16 @@ func (w *Writer[S]) finish() error {
 	if err := w.flush(); err != nil || !w.active {
 		return err
 	}
-	if err := w.end(); err != nil {
-		return w.count(&Error{Op: "finish", Path: w.file.path, Err: err})
+	records := w.stream.Stats().Records
+	err := w.end()
+	if err == nil {
+		return nil
 	}
-	return nil
+	failure := &Error{Op: "finish", Path: w.file.path, Err: err}
+	if failure.Kind() == KindRemoved {
+		failure.Lost = records
+	}
+	return w.count(failure)
 }
 
 // end closes the stream and finishes the file.
@@ -371,8 +436,12 @@ func (w *Writer[S]) background() {
 func (w *Writer[S]) work() {
 	var unsynced diskFile
 	note := func(err error) {
-		if err != nil {
-			w.reports = append(w.reports, err)
+		if err == nil {
+			return
+		}
+		w.reports = append(w.reports, err)
+		if e := (*Error)(nil); errors.As(err, &e) {
+			w.keep(e)
 		}
 	}
 	_ = w.locked(func() error {
