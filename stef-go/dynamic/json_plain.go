@@ -30,7 +30,8 @@ import (
 //	string    a string; {"invalid_utf8_hex":HEX} if it is not UTF-8
 //	bytes     {"bytes":HEX} as the choice of a oneof, otherwise a string of
 //	          lower-case hexadecimal digits; ids that are such text already, as
-//	          in the published schema, are printed as they are
+//	          in the published schema, are printed as they are: fields whose
+//	          names end in TraceID if they have 32 digits, in SpanID if 16
 func AppendPlainJSON(dst []byte, root *schema.Struct, rec *Struct) []byte {
 	return plainJSON{}.structure(dst, root, rec)
 }
@@ -57,7 +58,7 @@ func (j plainJSON) structure(dst []byte, s *schema.Struct, v *Struct) []byte {
 		}
 		first = false
 		dst = append(append(append(dst, '"'), f.JSONName()...), '"', ':')
-		if b, ok := v.Fields[i].([]byte); ok && strings.HasSuffix(f.Name, "ID") && hexadecimal(b) {
+		if b, ok := v.Fields[i].([]byte); ok && hexadecimal(f.Name, b) {
 			dst = appendText(dst, string(b), true)
 			continue
 		}
@@ -99,9 +100,12 @@ func plainEmpty(t *schema.Type, v any) bool {
 	return false
 }
 
-// hexadecimal reports whether an id is already hexadecimal text.
-func hexadecimal(b []byte) bool {
-	if len(b) != 16 && len(b) != 32 {
+// hexadecimal reports whether a field is an id that is already hexadecimal text. The length
+// decides together with the name, because the 16 bytes of a trace id may be digits by chance.
+func hexadecimal(field string, b []byte) bool {
+	trace := len(b) == 32 && strings.HasSuffix(field, "TraceID")
+	span := len(b) == 16 && strings.HasSuffix(field, "SpanID")
+	if !trace && !span {
 		return false
 	}
 	for _, c := range b {

@@ -86,6 +86,7 @@ func TestPlainJSON(t *testing.T) {
 	// An id that is already hexadecimal text is printed as it is, not encoded again.
 	f(`{"kind":"Gauge","trace_id":"0102030405060708090a0b0c0d0e0f10"}`, "TraceID", []byte("0102030405060708090a0b0c0d0e0f10"))
 	f(`{"kind":"Gauge","trace_id":"0102030405060708"}`, "TraceID", []byte{1, 2, 3, 4, 5, 6, 7, 8})
+	f(`{"kind":"Gauge","trace_id":"30313233343536373839616263646566"}`, "TraceID", []byte("0123456789abcdef"))
 	f(`{"kind":"Gauge","raw":"30313233343536373839616263646566"}`, "Raw", []byte("0123456789abcdef"))
 
 	f(`{"kind":"Gauge","maybe":0}`, "Maybe", uint64(0))

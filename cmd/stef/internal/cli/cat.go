@@ -21,7 +21,9 @@ var catCommand = &command{
 the schema in snake case; fields that are absent, or not optional and zero or
 empty, are omitted. An enum of 0 is printed nevertheless if 0 has a name other than
 Unspecified. --zeros omits absent fields only: use it for DuckDB, pandas and others
-that take a missing field for an unknown one. Files of OTLP, Parquet and Arrow are
+that take a missing field for an unknown one. Bytes are hexadecimal digits. A trace
+id of 32 bytes that are such digits, and a span id of 16, are text already, as in the
+reference schema, and are printed as they are. Files of OTLP, Parquet and Arrow are
 printed as records as well, in the order of the file.
 
 A stream does not hold the names and types of its fields. Records of a schema of
