@@ -464,7 +464,11 @@ func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain
 // itemsEach returns how many items requests have. The saving depends on it: larger requests
 // compress better.
 func itemsEach(r *convert.Requests) string {
-	text := figure.Count(uint64(math.Round(float64(r.Items)/float64(r.N))), "item")
+	mean := float64(r.Items) / float64(r.N)
+	text := figure.Count(uint64(math.Round(mean)), "item")
+	if mean < 10 && mean != math.Trunc(mean) {
+		text = fmt.Sprintf("%.1f items", mean)
+	}
 	if r.N > 1 {
 		text += " on average"
 	}

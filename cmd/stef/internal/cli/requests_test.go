@@ -107,6 +107,27 @@ func TestRequests(t *testing.T) {
 	require.Empty(t, stderr)
 }
 
+// TestFewItems: a mean below 10 has a decimal, unless it is whole.
+func TestFewItems(t *testing.T) {
+	line := func(records string) string {
+		return `{"resourceLogs":[{"scopeLogs":[{"logRecords":[` + records + `]}]}]}` + "\n"
+	}
+	f := func(want, lines string) {
+		t.Helper()
+		dir := t.TempDir()
+		in := filepath.Join(dir, "logs.json")
+		require.NoError(t, os.WriteFile(in, []byte(lines), 0o666))
+		_, stderr := mustRun(t, nil, "convert", in, filepath.Join(dir, "logs.stef"))
+		require.Contains(t, stderr, "for each request: "+want+", ")
+	}
+	const record = `{"body":{"stringValue":"x"}}`
+	f("1 request of 1 item", line(record))
+	f("2 requests of 1 item on average", line(record)+line(record))
+	f("2 requests of 1.5 items on average", line(record)+line(record+","+record))
+	f("2 requests of 2 items on average", line(record)+line(record+","+record+","+record))
+	f("3 requests of 10 items on average", line(strings.Repeat(record+",", 9)+record)+line(strings.Repeat(record+",", 9)+record)+line(strings.Repeat(record+",", 10)+record))
+}
+
 // TestScreen checks that binary output is not written to a terminal.
 func TestScreen(t *testing.T) {
 	_, recording := folder(t)
