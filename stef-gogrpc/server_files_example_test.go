@@ -32,7 +32,9 @@ func store(out *files, s *stefgrpc.ServerStream) error {
 		return err
 	}
 	defer r.Close()
-	for r.Next() { // waits for a frame, so not in the function of Write
+	// Next and s.Reject may wait for the client, so do not call them in the function of Write, which
+	// other handlers wait for. BufferedRecords says that Next does not wait.
+	for r.Next() {
 		err := out.Write(func(w *otelstef.MetricsWriter) error {
 			for {
 				w.Record().CopyFrom(r.Record())

@@ -17,9 +17,9 @@
 //	d := stefpdata.NewMetricsDecoder(r)
 //	md, err := d.Decode() // until io.EOF
 //
-// The example of LogsDecoder is a server that receives pdata from Collectors, with
-// package stefgrpc. The example of LogsEncoder is a program that sends pdata in a
-// stefgrpc.Session.
+// The example of LogsDecoder, in server_example_test.go, is a server that receives pdata from
+// Collectors, with package stefgrpc. The example of LogsEncoder, in session_example_test.go, is a
+// program that sends pdata in a stefgrpc.Session.
 //
 // # Model
 //
