@@ -57,6 +57,7 @@ type Stream struct {
 	halfClosed bool
 	cause      *Error // why this end ended the stream, if it did
 	closed     bool   // Close was called
+	byServer   bool   // the server ended the stream without an error, and this end did not ask for it
 
 	done chan struct{} // closed after err is final
 	err  error

@@ -69,6 +69,7 @@ func (s *Stream) finish(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = s.reason(err)
+	s.byServer = s.err == nil && !s.closed && !s.halfClosed
 	close(s.done)
 }
 
@@ -126,6 +127,9 @@ func (s *Stream) end(reason *Error) {
 func (s *Stream) ended() error {
 	if s.err != nil {
 		return s.err
+	}
+	if s.byServer {
+		return errorf(KindClosed, "the server ended the stream of %s gracefully, perhaps because it was idle: open another one or use a Session", s.root.Name)
 	}
 	return errorf(KindClosed, "the stream of %s has ended", s.root.Name)
 }
