@@ -51,7 +51,8 @@ import (
 // acknowledgement does not end the stream.
 //
 // To end gracefully, first call Shutdown, then GracefulStop of the gRPC server. The examples
-// are whole programs that store what Collectors send. To test a server on port 4320 with the
+// in server_example_test.go, server_files_example_test.go and server_workers_example_test.go are
+// whole programs that store what Collectors send. To test a server on port 4320 with the
 // telemetry of this repository, run the file tool in its root:
 //
 //	stef replay --endpoint localhost:4320 --protocol stef --rate max internal/fixtures/*.otlp.zst
@@ -186,7 +187,7 @@ func (s *Server) rootNames() []string {
 func (s *Server) serveStream(stream grpc.ServerStream) error {
 	if name := messageCompression(stream.Context()); name != "" && !s.config.compressed {
 		s.refused.Add(1)
-		return compressedMessages(name)
+		return statusOf(compressedMessages(name))
 	}
 	st, err := s.admit(stream)
 	if err != nil {

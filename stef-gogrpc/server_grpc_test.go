@@ -392,7 +392,9 @@ func TestServerRefusesGRPCCompression(t *testing.T) {
 		c.say(firstMessage("Metrics"))
 		_, err := c.hear()
 		require.Equal(t, codes.InvalidArgument, status.Code(err))
-		require.ErrorContains(t, err, "gRPC compresses the messages (gzip): turn the compression of gRPC off")
+		// The client adds prefix and kind.
+		require.Equal(t, "gRPC compresses the messages (gzip): turn the compression of gRPC off for STEF, whose frames are compressed themselves",
+			status.Convert(err).Message())
 		require.EqualValues(t, 1, e.server.Stats().Refused)
 	})
 	inBubble(t, "accepted", func(t *testing.T) {
@@ -406,6 +408,37 @@ func TestServerRefusesGRPCCompression(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, uint64(900), acknowledged(t, message))
 	})
+}
+
+// After the server ended an idle stream, operations of the client say so. After CloseSend they do
+// not, because then the client ended it.
+func TestClientOfIdleStream(t *testing.T) {
+	f := func(name, want string, end func(s *stefgrpc.Stream)) {
+		t.Helper()
+		inBubble(t, name, func(t *testing.T) {
+			e := newEnds(t, func(s *stefgrpc.ServerStream) error {
+				_, err := io.Copy(io.Discard, s)
+				return err
+			}, endsConfig{server: []stefgrpc.ServerOption{stefgrpc.WithIdleTimeout(5 * time.Second)}})
+			client, err := stefgrpc.NewClient(e.conn)
+			require.NoError(t, err)
+			s, err := client.Open(t.Context(), otelstef.MetricsRoot())
+			require.NoError(t, err)
+			w, err := otelstef.NewMetricsWriter(s, s.WriterOptions()...)
+			require.NoError(t, err)
+			end(s)
+			<-s.Done()
+			require.NoError(t, s.Err())
+			require.NoError(t, w.Write())
+			var ended *stefgrpc.Error
+			require.ErrorAs(t, w.Flush(), &ended)
+			require.Equal(t, stefgrpc.KindClosed, ended.Kind)
+			require.ErrorContains(t, ended, want)
+		})
+	}
+	f("idle", "closed: the server ended the stream of Metrics gracefully, perhaps because it was idle: open another one or use a Session",
+		func(*stefgrpc.Stream) {})
+	f("CloseSend", "closed: the stream of Metrics has ended", func(s *stefgrpc.Stream) { require.NoError(t, s.CloseSend()) })
 }
 
 // This test runs the example in the documentation of Server, with a client that

@@ -158,7 +158,7 @@ func (s *ServerStream) status(err error, told bool) error {
 	errors.As(context.Cause(s.ctx), &cause)
 	switch {
 	case cause != nil && (err == nil || errors.Is(err, context.Canceled)):
-		return cause.GRPCStatus().Err()
+		return statusOf(cause)
 	case s.killed() && (err == nil || stopped || errors.Is(err, context.Canceled)):
 		return errCutShort
 	case err == nil && s.readErr != nil && s.readErr != io.EOF:
@@ -185,7 +185,7 @@ func (s *ServerStream) failed(err error, told bool) error {
 	}
 	var cause *Error
 	if errors.As(context.Cause(s.ctx), &cause) && cause.Retryable() {
-		return cause.GRPCStatus().Err()
+		return statusOf(cause)
 	}
 	return status.Errorf(codes.Unavailable, "%s; the stream ended with %s", status.Convert(errUntold).Message(), status.Convert(st).Message())
 }
