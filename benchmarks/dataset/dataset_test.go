@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/teltest/canon"
@@ -61,6 +62,18 @@ func TestSpans(t *testing.T) {
 	other, err := Marshal(Spans(100, 4, 2))
 	require.NoError(t, err)
 	require.NotEqual(t, message, other)
+}
+
+// TestSpansOfTraces checks how many traces the spans of a shape have.
+func TestSpansOfTraces(t *testing.T) {
+	for length, want := range map[int]int{0: 10, 1: 100, 4: 25, 10: 10} {
+		traces := map[pcommon.TraceID]bool{}
+		b := Shape{Items: 100, Trace: length}.Batches(otlpfile.Traces, 1)[0]
+		for _, span := range b.Traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {
+			traces[span.TraceID()] = true
+		}
+		require.Len(t, traces, want, "%d spans a trace", length)
+	}
 }
 
 func TestJoin(t *testing.T) {

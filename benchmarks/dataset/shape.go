@@ -4,6 +4,7 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -29,6 +30,8 @@ type Shape struct {
 	Series int
 	// Items is the number of data points, spans or log records of a batch.
 	Items int
+	// Trace is the number of spans of a trace. 0 means 10.
+	Trace int
 }
 
 // DefaultShape is the starting point of the sweeps.
@@ -139,7 +142,7 @@ func (g *generator) metrics() otlpfile.Batch {
 }
 
 func (g *generator) spans(n uint64) otlpfile.Batch {
-	b := Spans(g.Items, 0, n)
+	b := spansOf(cmp.Or(g.Trace, longTrace), g.Items, 0, n)
 	for _, rs := range b.Traces.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {

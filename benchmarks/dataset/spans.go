@@ -21,6 +21,14 @@ var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // Spans generates a batch of spans with small attributes, as in the benchmark
 // in appendix B of OTEP 0035: the n-th batch of a client.
 func Spans(spans, attributes int, n uint64) otlpfile.Batch {
+	return spansOf(longTrace, spans, attributes, n)
+}
+
+// longTrace is the number of spans of a trace in appendix B of OTEP 0035.
+const longTrace = 10
+
+// spansOf returns Spans with another number of spans in a trace.
+func spansOf(inTrace, spans, attributes int, n uint64) otlpfile.Batch {
 	random := rand.New(rand.NewPCG(35, n))
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -32,7 +40,7 @@ func Spans(spans, attributes int, n uint64) otlpfile.Batch {
 	var parent pcommon.SpanID
 	now := begin.Add(time.Duration(n) * time.Second)
 	for i := range spans {
-		if i%10 == 0 {
+		if i%inTrace == 0 {
 			fill(random, trace[:])
 			parent = pcommon.SpanID{}
 		}
@@ -49,7 +57,7 @@ func Spans(spans, attributes int, n uint64) otlpfile.Batch {
 		span.SetStartTimestamp(pcommon.NewTimestampFromTime(start))
 		span.SetEndTimestamp(pcommon.NewTimestampFromTime(start.Add(time.Duration(random.IntN(5e6)))))
 		span.Attributes().PutInt("load_generator.span_seq_num", int64(n)*int64(spans)+int64(i))
-		span.Attributes().PutInt("load_generator.trace_seq_num", int64(n)*int64(spans)/10+int64(i/10))
+		span.Attributes().PutInt("load_generator.trace_seq_num", int64(n)*int64(spans)/int64(inTrace)+int64(i/inTrace))
 		for k := 2; k < attributes; k++ {
 			span.Attributes().PutStr("attribute_"+strconv.Itoa(k), fmt.Sprintf("value %d of %d", random.IntN(20), k))
 		}

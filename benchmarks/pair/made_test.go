@@ -41,6 +41,16 @@ func BenchmarkLines(b *testing.B) {
 	}
 }
 
+// BenchmarkShortTraces measures generated spans whose attribute values all repeat, so that the random
+// ids are most of a stream: the shorter the traces, the more ids an item has.
+func BenchmarkShortTraces(b *testing.B) {
+	for _, spans := range []int{1, 4, 10} {
+		shape := dataset.DefaultShape
+		shape.New, shape.Trace = 0, spans
+		measureMade(b, dataset.Ref{Name: fmt.Sprintf("spans=%d", spans), Signal: otlpfile.Traces}, shape.Batches(otlpfile.Traces, 30))
+	}
+}
+
 func measureMade(b *testing.B, ref dataset.Ref, batches []otlpfile.Batch) {
 	others, same := comparisons(ref.Signal)
 	variants := slices.Concat(Variants, others)
