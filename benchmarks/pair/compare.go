@@ -20,21 +20,36 @@ func (rs *Results) Comparison() *report.Table {
 	t.Columns = append(report.Text("set", "age of the stream", "settings of STEF"),
 		report.Column{Name: "B/item", Format: report.Fixed(2)}, report.Column{Name: "bytes, STEF = 1", Format: report.Fixed(2)},
 		report.Column{Name: "speed, STEF = 1", Format: report.Fixed(2)}, report.Column{Name: "spread", Format: report.Percent},
+		report.Column{Name: "speed differs"},
 		report.Column{Name: "bytes, OTLP zstd = 1", Format: report.Fixed(2)}, report.Column{Name: "speed, OTLP zstd = 1", Format: report.Fixed(2)})
 	for _, r := range rs.all {
 		if len(r.Compared) == 0 {
 			continue
 		}
-		add := func(v Variant, name string, spread float64) {
-			t.Add(r.Ref.Label(), string(r.Age), name, r.median(v, Cost.WirePerItem), r.size(v, STEF), measure.Median(r.speeds(v, STEF)), spread,
+		add := func(v Variant, name string, spread float64, differs string) {
+			t.Add(r.Ref.Label(), string(r.Age), name, r.median(v, Cost.WirePerItem), r.size(v, STEF), measure.Median(r.speeds(v, STEF)), spread, differs,
 				r.size(v, OTLP), measure.Median(r.speeds(v, OTLP)))
 		}
-		add(STEF, baseName(), math.NaN())
+		add(STEF, baseName(), math.NaN(), "-")
 		for _, v := range r.Compared {
-			add(v, v.settings.String(), spread(r.speeds(v, STEF)))
+			ratios := r.speeds(v, STEF)
+			add(v, v.settings.String(), spread(ratios), differs(ratios))
 		}
 	}
 	return t
+}
+
+// noise is the difference of speed that other work on the machine causes, even between turns of the same round.
+const noise = 0.15
+
+// differs says whether ratios of speed show a difference. Few rounds have a small spread by chance,
+// so the difference of the median must be larger than the distance between the least and the greatest ratio.
+func differs(ratios []float64) string {
+	difference := math.Abs(measure.Median(ratios) - 1)
+	if len(ratios) < 2 || difference < noise || difference <= slices.Max(ratios)-slices.Min(ratios) {
+		return "unclear"
+	}
+	return "yes"
 }
 
 // unsteady is the spread from which a ratio of speed is not trusted. On idle machines with three

@@ -172,11 +172,11 @@ func speed(in []*Result, than Variant) float64 {
 // computed as if each set had the same number of items.
 func (rs *Results) Summary() *report.Table {
 	t := &report.Table{Name: "pair-summary", Title: "Exporter and receiver, both ends"}
-	t.Columns = append(report.Text("signal", "age of the stream", "sets"), report.Column{Name: "of them", Format: report.Whole},
+	t.Columns = append(report.Text("signal", "age of the stream", "sets"), report.Column{Name: "count", Format: report.Whole},
 		report.Column{Name: "items/CPU s, STEF", Format: report.Whole}, report.Column{Name: "OTLP", Format: report.Whole},
-		report.Column{Name: "speed", Format: report.Fixed(2)}, report.Column{Name: "worst", Format: report.Fixed(2)},
+		report.Column{Name: "speed, zstd", Format: report.Fixed(2)}, report.Column{Name: "worst", Format: report.Fixed(2)}, report.Column{Name: "speed, gzip", Format: report.Fixed(2)},
 		report.Column{Name: "B/item, STEF", Format: report.Fixed(2)}, report.Column{Name: "OTLP ", Format: report.Fixed(2)},
-		report.Column{Name: "bytes", Format: report.Fixed(2)}, report.Column{Name: "worst ", Format: report.Fixed(2)})
+		report.Column{Name: "bytes, zstd", Format: report.Fixed(2)}, report.Column{Name: "worst ", Format: report.Fixed(2)}, report.Column{Name: "bytes, gzip", Format: report.Fixed(2)})
 	for _, g := range groups {
 		for _, signal := range otlpfile.Signals() {
 			for _, age := range Ages {
@@ -197,10 +197,11 @@ func (rs *Results) Summary() *report.Table {
 					return sum / float64(len(in))
 				}
 				stef, otlp := mean(STEF, Cost.PerItem), mean(OTLP, Cost.PerItem)
-				small, large := mean(STEF, Cost.WirePerItem), mean(OTLP, Cost.WirePerItem)
+				small, large, gzip := mean(STEF, Cost.WirePerItem), mean(OTLP, Cost.WirePerItem), mean(OTLPGzip, Cost.WirePerItem)
 				slow := slices.MinFunc(in, func(a, b *Result) int { return cmp.Compare(a.Speed(OTLP), b.Speed(OTLP)) })
 				big := slices.MaxFunc(in, func(a, b *Result) int { return cmp.Compare(a.Size(OTLP), b.Size(OTLP)) })
-				t.Add(signal.String(), string(age), g.name, len(in), 1e9/stef, 1e9/otlp, speed(in, OTLP), slow.Speed(OTLP), small, large, small/large, big.Size(OTLP))
+				t.Add(signal.String(), string(age), g.name, len(in), 1e9/stef, 1e9/otlp, speed(in, OTLP), slow.Speed(OTLP), speed(in, OTLPGzip),
+					small, large, small/large, big.Size(OTLP), small/gzip)
 			}
 		}
 	}
@@ -222,7 +223,8 @@ func (rs *Results) Single() bool {
 }
 
 // Noise says what the spread does not cover.
-const Noise = "spread is within this run: another run may differ by more, even with the same settings. Compare settings in one run, with -compare, and by their bytes first: these hardly change from run to run. Even there, on a shared machine, differences of speed below 0.15 are noise."
+const Noise = "spread is within this run: another run may differ by more, even with the same settings. Compare settings in one run, with -compare, and by their bytes first: these hardly change from run to run. " +
+	"Even there, on a shared machine, differences of speed below 0.15 are noise, and those that are not above twice the spread may be (-compare calls both \"unclear\"). Confirm the others in a second run."
 
 // Note says how the tables were measured.
 func Note() string {

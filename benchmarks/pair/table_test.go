@@ -51,12 +51,37 @@ func TestSpeedOfSummary(t *testing.T) {
 	}
 	// The ratios of the rounds are 4, 1 and 4. The ratio of the medians is 2.
 	add(refs[0], []time.Duration{10, 20, 5}, []time.Duration{40, 20, 20})
-	require.InDelta(t, 4, value("speed"), 0)
+	require.InDelta(t, 4, value("speed, zstd"), 0)
 	require.InDelta(t, 4, value("worst"), 0)
 	// Together: 50/20, 30/30 and 30/15.
 	add(refs[1], []time.Duration{10, 10, 10}, []time.Duration{10, 10, 10})
-	require.InDelta(t, 2, value("speed"), 0)
+	require.InDelta(t, 2, value("speed, zstd"), 0)
 	require.InDelta(t, 1, value("worst"), 0)
+}
+
+// TestDiffers checks which differences of speed are called unclear: small ones, those of one round, and
+// those within the distance of the rounds, which with three rounds were 1.23 for equal bytes.
+func TestDiffers(t *testing.T) {
+	require.Equal(t, "unclear", differs([]float64{1.5}))
+	require.Equal(t, "unclear", differs([]float64{1.14, 1.14, 1.14}))
+	require.Equal(t, "unclear", differs([]float64{1.05, 1.23, 1.50}))
+	require.Equal(t, "yes", differs([]float64{1.20, 1.23, 1.30}))
+	require.Equal(t, "yes", differs([]float64{0.40, 0.43, 0.45}))
+	require.Equal(t, "unclear", differs([]float64{0.40, 0.60, 0.90}))
+}
+
+// TestGzipOfSummary checks that a summary has ratios to OTLP with gzip, too.
+func TestGzipOfSummary(t *testing.T) {
+	var rs Results
+	r := rs.Of(dataset.Recorded()[0], Steady)
+	for v, c := range map[Variant]Cost{STEF: {Items: 1, CPU: 10, Sent: 20}, OTLP: {Items: 1, CPU: 15, Sent: 30}, OTLPGzip: {Items: 1, CPU: 25, Sent: 80}} {
+		r.Rounds[v] = []Cost{c}
+	}
+	s := rs.Summary()
+	for column, want := range map[string]float64{"speed, zstd": 1.5, "speed, gzip": 2.5, "bytes, zstd": 2. / 3, "bytes, gzip": 0.25} {
+		i := slices.IndexFunc(s.Columns, func(c report.Column) bool { return c.Name == column })
+		require.InDelta(t, want, s.Rows[0][i], 1e-9, column)
+	}
 }
 
 // TestWarnings checks which sets are called short or unsteady.
