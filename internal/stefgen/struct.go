@@ -89,6 +89,9 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 	pr.P("")
 	pr.Doc(docOr(s.Doc, s.Name+" is a struct."))
 	pr.If(p.absent[s.Name], "// The getters of a nil value return zero or nil.")
+	// A paragraph of its own, because a comment of the schema may end with a list.
+	pr.P("//\n// Create it with New%s and copy it with CopyFrom. Neither the zero value nor a copy of the struct", s.Name)
+	pr.P("// can be used.")
 	pr.P("type %s struct {", s.Name)
 	pr.P("node stefrt.Node")
 	if hasOptional {

@@ -13,6 +13,9 @@ import (
 // BodyTemplate is a text body as a template and its parameters: each byte 0x00
 // of Template stands for the next value of Params.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewBodyTemplate and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type BodyTemplate struct {
 	node     stefrt.Node
 	template string

@@ -11,6 +11,9 @@ import (
 )
 
 // CompactLog replaces, with the fields in Logs, the trace id of a LogRecord.
+//
+// Create it with NewCompactLog and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type CompactLog struct {
 	node                stefrt.Node
 	traceHigh, traceLow float64

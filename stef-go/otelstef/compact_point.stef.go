@@ -12,6 +12,9 @@ import (
 )
 
 // CompactPoint replaces the times and the value of a Point.
+//
+// Create it with NewCompactPoint and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type CompactPoint struct {
 	node              stefrt.Node
 	time, start, form uint64

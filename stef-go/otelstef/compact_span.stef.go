@@ -12,6 +12,9 @@ import (
 )
 
 // CompactSpan replaces, with the fields in Spans, the ids and times of a Span.
+//
+// Create it with NewCompactSpan and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type CompactSpan struct {
 	node                stefrt.Node
 	trace               uint64

@@ -12,6 +12,9 @@ import (
 )
 
 // EntityRef is an OTLP EntityRef. Appended to the published schema.
+//
+// Create it with NewEntityRef and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type EntityRef struct {
 	node                    stefrt.Node
 	schemaURL, typeField    string

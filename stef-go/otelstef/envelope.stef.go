@@ -11,6 +11,9 @@ import (
 
 // Envelope carries data about a record that is not telemetry, for example
 // what a gateway wants to hand on.
+//
+// Create it with NewEnvelope and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Envelope struct {
 	node       stefrt.Node
 	attributes EnvelopeAttributes

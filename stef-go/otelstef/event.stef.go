@@ -11,6 +11,9 @@ import (
 )
 
 // Event is an OTLP span event.
+//
+// Create it with NewEvent and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Event struct {
 	node                   stefrt.Node
 	name                   string

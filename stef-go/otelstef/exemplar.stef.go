@@ -13,6 +13,9 @@ import (
 )
 
 // Exemplar is a sample measurement.
+//
+// Create it with NewExemplar and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Exemplar struct {
 	node               stefrt.Node
 	timestamp          uint64

@@ -13,6 +13,9 @@ import (
 
 // ExpHistogramBuckets are consecutive buckets of an exponential histogram.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewExpHistogramBuckets and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type ExpHistogramBuckets struct {
 	node         stefrt.Node
 	offset       int64

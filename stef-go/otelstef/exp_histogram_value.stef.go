@@ -11,6 +11,9 @@ import (
 
 // ExpHistogramValue is an exponential histogram.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewExpHistogramValue and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type ExpHistogramValue struct {
 	node                             stefrt.Node
 	present                          uint64 // a bit for every optional field

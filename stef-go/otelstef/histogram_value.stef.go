@@ -13,6 +13,9 @@ import (
 
 // HistogramValue is a histogram whose bounds are in its Metric. Count is signed: see Count.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewHistogramValue and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type HistogramValue struct {
 	node          stefrt.Node
 	present       uint64 // a bit for every optional field

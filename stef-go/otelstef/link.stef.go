@@ -13,6 +13,9 @@ import (
 )
 
 // Link is an OTLP span link.
+//
+// Create it with NewLink and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Link struct {
 	node                   stefrt.Node
 	traceID, spanID        []byte

@@ -12,6 +12,9 @@ import (
 )
 
 // LogRecord is an OTLP LogRecord.
+//
+// Create it with NewLogRecord and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type LogRecord struct {
 	node                                                              stefrt.Node
 	present                                                           uint64 // a bit for every optional field

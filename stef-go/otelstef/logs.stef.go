@@ -11,6 +11,9 @@ import (
 )
 
 // Logs is one log record, with all it belongs to.
+//
+// Create it with NewLogs and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Logs struct {
 	node                   stefrt.Node
 	envelope               Envelope

@@ -63,7 +63,8 @@ func (r *LogsReader) Next() bool {
 	return stefrt.EndRead(&r.ReadStream)
 }
 
-// Record returns the record, which is always the same one. Only Next may change it.
+// Record returns the record, which is always the same one. Only Next may change it. To keep it, copy
+// it: k := NewLogs(); k.CopyFrom(r.Record()). A copy by *r.Record() changes with the next record.
 func (r *LogsReader) Record() *Logs { return &r.record }
 
 // Fields returns the fields of each type that the schema of the stream has.

@@ -12,6 +12,9 @@ import (
 )
 
 // Metric is the descriptor of a metric: all of it that is no data point.
+//
+// Create it with NewMetric and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Metric struct {
 	node                    stefrt.Node
 	name, description, unit string

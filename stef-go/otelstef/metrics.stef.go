@@ -11,6 +11,9 @@ import (
 )
 
 // Metrics is one data point of a metric, with all it belongs to.
+//
+// Create it with NewMetrics and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Metrics struct {
 	node                   stefrt.Node
 	envelope               Envelope

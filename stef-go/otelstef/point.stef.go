@@ -12,6 +12,9 @@ import (
 )
 
 // Point is one data point without its attributes.
+//
+// Create it with NewPoint and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Point struct {
 	node                      stefrt.Node
 	startTimestamp, timestamp uint64

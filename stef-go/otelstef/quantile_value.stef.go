@@ -11,6 +11,9 @@ import (
 )
 
 // QuantileValue is one quantile of a summary.
+//
+// Create it with NewQuantileValue and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type QuantileValue struct {
 	node            stefrt.Node
 	quantile, value float64

@@ -12,6 +12,9 @@ import (
 )
 
 // Resource is an OTLP Resource together with the schema URL of its container.
+//
+// Create it with NewResource and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Resource struct {
 	node                   stefrt.Node
 	schemaURL              string

@@ -12,6 +12,9 @@ import (
 
 // Scope is an OTLP InstrumentationScope together with the schema URL of its
 // container.
+//
+// Create it with NewScope and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Scope struct {
 	node                     stefrt.Node
 	name, version, schemaURL string

@@ -13,6 +13,9 @@ import (
 )
 
 // Span is an OTLP Span.
+//
+// Create it with NewSpan and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Span struct {
 	node                                  stefrt.Node
 	traceID, spanID                       []byte

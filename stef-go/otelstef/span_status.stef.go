@@ -11,6 +11,9 @@ import (
 )
 
 // SpanStatus is the outcome of a span.
+//
+// Create it with NewSpanStatus and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type SpanStatus struct {
 	node    stefrt.Node
 	message string

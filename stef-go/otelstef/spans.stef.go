@@ -11,6 +11,9 @@ import (
 )
 
 // Spans is one span, with all it belongs to.
+//
+// Create it with NewSpans and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Spans struct {
 	node                   stefrt.Node
 	envelope               Envelope

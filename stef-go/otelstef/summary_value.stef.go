@@ -13,6 +13,9 @@ import (
 
 // SummaryValue is a summary.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewSummaryValue and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type SummaryValue struct {
 	node           stefrt.Node
 	count          uint64

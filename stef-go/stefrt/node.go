@@ -10,12 +10,20 @@ import (
 
 // Node holds the marks of one composite value and its place in the record.
 type Node struct {
+	_      noCopy // has no size, because it is not the last field
 	mask   uint64
 	parent *Node
 	// bit is the mark of this value in parent. At the top of a record it
 	// holds oversize instead.
 	bit uint64
 }
+
+// noCopy makes go vet (copylocks) report code that copies a value with a Node. Such a copy shares
+// lists and shared values with the original, and its parts set marks of the original.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // FullBit is the mark of a multimap whose keys or length changed.
 const FullBit = 1 << 63

@@ -12,6 +12,9 @@ import (
 
 // Point is a struct.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewPoint and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Point struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field

@@ -11,6 +11,9 @@ import (
 
 // Empty is a struct.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewEmpty and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Empty struct {
 	node stefrt.Node
 }

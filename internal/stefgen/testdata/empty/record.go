@@ -11,6 +11,9 @@ import (
 )
 
 // Record is a struct.
+//
+// Create it with NewRecord and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Record struct {
 	node           stefrt.Node
 	present        uint64 // a bit for every optional field

@@ -11,6 +11,9 @@ import (
 )
 
 // Unit is a dictionary struct without fields.
+//
+// Create it with NewUnit and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Unit struct {
 	node stefrt.Node
 	slot stefrt.Slot

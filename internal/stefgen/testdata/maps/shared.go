@@ -11,6 +11,9 @@ import (
 )
 
 // Shared holds multimaps of every class in a dictionary struct.
+//
+// Create it with NewShared and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Shared struct {
 	node    stefrt.Node
 	words   Words

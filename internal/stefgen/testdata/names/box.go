@@ -12,6 +12,9 @@ import (
 )
 
 // Box is a struct.
+//
+// Create it with NewBox and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Box struct {
 	node   stefrt.Node
 	values stefrt.Scalars[uint64]

@@ -11,6 +11,9 @@ import (
 )
 
 // HostWindows would be in a file for Windows alone.
+//
+// Create it with NewHostWindows and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type HostWindows struct {
 	node  stefrt.Node
 	arm64 uint64

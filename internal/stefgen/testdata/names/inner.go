@@ -11,6 +11,9 @@ import (
 )
 
 // Inner is a struct.
+//
+// Create it with NewInner and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Inner struct {
 	node stefrt.Node
 	n    uint64

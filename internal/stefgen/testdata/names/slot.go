@@ -12,6 +12,9 @@ import (
 )
 
 // Slot is a struct.
+//
+// Create it with NewSlot and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Slot struct {
 	node                                stefrt.Node
 	present                             uint64 // a bit for every optional field

@@ -11,6 +11,9 @@ import (
 )
 
 // Stef is called as the package that generated code imports.
+//
+// Create it with NewStef and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Stef struct {
 	node  stefrt.Node
 	bits  Bits

@@ -13,6 +13,9 @@ import (
 
 // Deeper is a struct.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewDeeper and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Deeper struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field

@@ -13,6 +13,9 @@ import (
 )
 
 // Inner2 is a struct.
+//
+// Create it with NewInner2 and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Inner2 struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field

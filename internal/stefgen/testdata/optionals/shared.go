@@ -12,6 +12,9 @@ import (
 )
 
 // Shared is a dictionary struct with optional fields.
+//
+// Create it with NewShared and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Shared struct {
 	node         stefrt.Node
 	present      uint64 // a bit for every optional field

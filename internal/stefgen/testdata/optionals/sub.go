@@ -11,6 +11,9 @@ import (
 )
 
 // Sub is a struct.
+//
+// Create it with NewSub and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Sub struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field

@@ -12,6 +12,9 @@ import (
 
 // Tree contains itself by optional fields of two kinds.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewTree and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Tree struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field

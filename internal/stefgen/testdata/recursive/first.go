@@ -14,6 +14,9 @@ import (
 
 // First is a struct.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewFirst and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type First struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field

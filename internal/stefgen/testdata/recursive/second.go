@@ -13,6 +13,9 @@ import (
 
 // Second is a struct.
 // The getters of a nil value return zero or nil.
+//
+// Create it with NewSecond and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Second struct {
 	node    stefrt.Node
 	s       string

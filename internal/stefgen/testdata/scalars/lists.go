@@ -11,6 +11,9 @@ import (
 )
 
 // Lists has one array of every primitive kind.
+//
+// Create it with NewLists and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Lists struct {
 	node         stefrt.Node
 	present      uint64 // a bit for every optional field

@@ -12,6 +12,9 @@ import (
 )
 
 // Maybe has one optional field of every primitive kind.
+//
+// Create it with NewMaybe and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Maybe struct {
 	node        stefrt.Node
 	present     uint64 // a bit for every optional field

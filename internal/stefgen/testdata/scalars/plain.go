@@ -13,6 +13,9 @@ import (
 )
 
 // Plain has one field of every primitive kind.
+//
+// Create it with NewPlain and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Plain struct {
 	node       stefrt.Node
 	flag       bool

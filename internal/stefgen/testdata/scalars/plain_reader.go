@@ -56,7 +56,8 @@ func (r *PlainReader) Next() bool {
 	return stefrt.EndRead(&r.ReadStream)
 }
 
-// Record returns the record, which is always the same one. Only Next may change it.
+// Record returns the record, which is always the same one. Only Next may change it. To keep it, copy
+// it: k := NewPlain(); k.CopyFrom(r.Record()). A copy by *r.Record() changes with the next record.
 func (r *PlainReader) Record() *Plain { return &r.record }
 
 // Fields returns the fields of each type that the schema of the stream has.

@@ -11,6 +11,9 @@ import (
 )
 
 // Second is another root.
+//
+// Create it with NewSecond and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Second struct {
 	node  stefrt.Node
 	word  string

@@ -11,6 +11,9 @@ import (
 )
 
 // Middle is a struct.
+//
+// Create it with NewMiddle and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Middle struct {
 	node             stefrt.Node
 	inner, innerSent *Inner

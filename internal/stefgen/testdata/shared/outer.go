@@ -14,6 +14,9 @@ import (
 )
 
 // Outer holds dictionary structs, two of them of one type.
+//
+// Create it with NewOuter and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Outer struct {
 	node                                 stefrt.Node
 	n                                    uint64

@@ -12,6 +12,9 @@ import (
 )
 
 // Plain is a part of a dictionary struct and holds another one.
+//
+// Create it with NewPlain and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Plain struct {
 	node             stefrt.Node
 	inner, innerSent *Inner

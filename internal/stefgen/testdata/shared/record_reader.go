@@ -55,7 +55,8 @@ func (r *RecordReader) Next() bool {
 	return stefrt.EndRead(&r.ReadStream)
 }
 
-// Record returns the record, which is always the same one. Only Next may change it.
+// Record returns the record, which is always the same one. Only Next may change it. To keep it, copy
+// it: k := NewRecord(); k.CopyFrom(r.Record()). A copy by *r.Record() changes with the next record.
 func (r *RecordReader) Record() *Record { return &r.record }
 
 // Fields returns the fields of each type that the schema of the stream has.

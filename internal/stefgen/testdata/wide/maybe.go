@@ -11,6 +11,9 @@ import (
 )
 
 // Maybe has optional fields only, and a dictionary.
+//
+// Create it with NewMaybe and copy it with CopyFrom. Neither the zero value nor a copy of the struct
+// can be used.
 type Maybe struct {
 	node                                                                                                                                                                                                                                                                                                                 stefrt.Node
 	present                                                                                                                                                                                                                                                                                                              uint64 // a bit for every optional field
