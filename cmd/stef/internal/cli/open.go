@@ -252,6 +252,9 @@ func (s *opened) blame(err error) error {
 	if explained == err && !s.o.repairs {
 		explained = s.o.repairable(err)
 	}
+	if flags := s.o.repeated(); flags != "" {
+		explained = &ownRecords{explained, flags}
+	}
 	return s.Blame(explained)
 }
 

@@ -9,6 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -89,6 +92,24 @@ func TestConcatenated(t *testing.T) {
 	kept, err := os.ReadFile(m.path("first.stef"))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(kept, one))
+}
+
+// Concatenated streams of the user's schema: stef convert cannot combine them, so the advice is
+// to read the parts with the same flags.
+func TestConcatenatedOwn(t *testing.T) {
+	dir := t.TempDir()
+	path, all, first := filepath.Join(dir, "shop.stef"), filepath.Join(dir, "all.stef"), filepath.Join(dir, "first.stef")
+	one := orders(t)
+	require.NoError(t, os.WriteFile(path, []byte(shopSchema), 0o600))
+	require.NoError(t, os.WriteFile(all, slices.Concat(one, one), 0o600))
+	flags := " --schema " + path + " --root Order"
+	want := fmt.Sprintf("another stream begins here: files were concatenated; split the file there (head -c %d for A, tail -c +%d for B, and B again if more follow), "+
+		"then stef cat%s A B; keep them apart, because only streams of OpenTelemetry can be combined\n", len(one), len(one)+1, flags)
+	for _, args := range [][]string{{"cat", all}, {"stat", all}, {"repair", all, first}} {
+		code, _, stderr := run(nil, slices.Concat(args[:1], strings.Fields(flags), args[1:])...)
+		require.NotEqual(t, cli.ExitDone, code)
+		require.Contains(t, stderr, want)
+	}
 }
 
 // Errors of headers say whether the file is cut, compressed and cut, or damaged.

@@ -110,6 +110,16 @@ func (env *Env) report(c *command, err error) int {
 	return ExitData
 }
 
+// ownRecords is an error about records of the user's schema. flags are the flags that other
+// commands need to read them.
+type ownRecords struct {
+	error
+	flags string
+}
+
+// Unwrap returns the error without the flags.
+func (e *ownRecords) Unwrap() error { return e.error }
+
 // message is the text of an error without package names, which mean nothing to
 // users of the program.
 func message(err error) string {
@@ -130,9 +140,13 @@ func message(err error) string {
 		if bad := (*file.ContentError)(nil); errors.As(err, &bad) && bad.Packed != "" { // the offset is in the content
 			unpack = fmt.Sprintf("%s -dc %s | ", bad.Packed, bad.Name)
 		}
+		then := "stef convert A B OUT, with {signal} in OUT if their signals differ"
+		if own := (*ownRecords)(nil); errors.As(err, &own) { // stef convert reads records of OpenTelemetry only
+			then = fmt.Sprintf("stef cat%s A B; keep them apart, because only streams of OpenTelemetry can be combined", own.flags)
+		}
 		text = strings.Replace(text, at[0], fmt.Sprintf("%s: another stream begins here: files were concatenated; "+
-			"split the file there (%shead -c %d for A, %stail -c +%d for B, and B again if more follow), then stef convert A B OUT, "+
-			"with {signal} in OUT if their signals differ", at[1], unpack, end, unpack, end+1), 1)
+			"split the file there (%shead -c %d for A, %stail -c +%d for B, and B again if more follow), then %s",
+			at[1], unpack, end, unpack, end+1, then), 1)
 	}
 	return text
 }
