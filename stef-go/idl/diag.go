@@ -125,6 +125,29 @@ type reports struct {
 	errors     []Diagnostic
 	warned     []Diagnostic
 	suppressed int
+	later      []delayed
+}
+
+// delayed is an error that laterf keeps.
+type delayed struct {
+	at      span
+	message string
+}
+
+// laterf reports an error of the parser after which the checker can still run, so that one run
+// shows the errors of both. Until flush, the list has not failed.
+func (r *reports) laterf(at span, format string, args ...any) {
+	if len(r.later) < maxReports {
+		r.later = append(r.later, delayed{at, fmt.Sprintf(format, args...)})
+	}
+}
+
+// flush reports the errors of laterf.
+func (r *reports) flush() {
+	for _, d := range r.later {
+		r.errorf(d.at, "%s", d.message)
+	}
+	r.later = nil
 }
 
 // errorf reports an error.

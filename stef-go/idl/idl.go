@@ -63,7 +63,9 @@ func ParseWithWarnings(filename string, src []byte) (s *schema.Schema, warnings 
 	p := newParser(src, list)
 	p.file()
 	// Definitions with syntax errors would be reported again as unknown types.
-	if !list.failed() {
+	broken := list.failed()
+	list.flush()
+	if !broken {
 		check(p.schema, p.places, list)
 	}
 	if list.failed() {

@@ -232,7 +232,7 @@ func (p *parser) structModifier(s *schema.Struct) bool {
 				return false
 			}
 			if dict != s.Name {
-				p.list.errorf(at, "the dictionary of struct %s must have the name of the struct, not %s",
+				p.list.laterf(at, "the dictionary of struct %s must have the name of the struct, not %s",
 					quoted(s.Name), quoted(dict))
 			}
 			s.Dict = dict
@@ -441,7 +441,7 @@ func (p *parser) multimapDef(keyword, name token) bool {
 		part := p.tok
 		if cased := tokenKind(strings.ToLower(part.text)); part.kind == identifier && cased == expected[0] {
 			if !told {
-				p.list.errorf(part.span, `"key" and "value" are keywords in lower case: write "key string value string"`)
+				p.list.laterf(part.span, `"key" and "value" are keywords in lower case: write "key string value string"`)
 			}
 			told = true
 			part.kind = cased
@@ -571,7 +571,7 @@ func (p *parser) dictOf(t *schema.Type) bool {
 	}
 	switch t.Kind {
 	case schema.KindBool, schema.KindInt64, schema.KindUint64, schema.KindFloat64:
-		p.list.errorf(at, "%s cannot have a dictionary%s", t.Kind, whatCan)
+		p.list.laterf(at, "%s cannot have a dictionary%s", t.Kind, whatCan)
 		return true
 	}
 	t.Dict = dict
