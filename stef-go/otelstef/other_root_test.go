@@ -6,6 +6,7 @@ package otelstef_test
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +84,15 @@ func TestNewerSchema(t *testing.T) {
 	_, err := otelstef.NewMetricsReader(strings.NewReader("STEF\x02\x00\x00\x00\x04\x02\x01\x3f\x00"))
 	require.ErrorIs(t, err, stef.ErrSchema)
 	require.ErrorContains(t, err, "the stream is newer than the reader, or its records are not those of Metrics")
+	// A type that the reader does not have.
+	header := []byte{byte(len(otelstef.MetricsSchema()) + 1)}
+	for _, n := range append(otelstef.MetricsSchema(), 1) {
+		header = append(header, byte(n))
+	}
+	header = slices.Concat([]byte{byte(len(header) + 2), byte(len(header))}, header, []byte{0})
+	_, err = otelstef.NewMetricsReader(io.MultiReader(strings.NewReader("STEF\x02\x00\x00\x00"), bytes.NewReader(header)))
+	require.ErrorIs(t, err, stef.ErrSchema)
+	require.ErrorContains(t, err, "the wire schema has more types than the records have here: the stream is newer than the reader, or its records are not those of Metrics")
 }
 
 // A writer with the schema of another root says so.

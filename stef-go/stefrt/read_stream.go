@@ -467,7 +467,8 @@ func (s *ReadStream) explain(err error) error {
 			err, own, others[0], others[0])
 	}
 	if s.older || len(others) > 0 {
-		return fmt.Errorf("%w; or the records are not those of %s, but those of another root; a stream does not name its root", err, own)
+		return fmt.Errorf("%w; or the records are not those of %s, but those of another root, because a stream does not name its root; "+
+			"or fields were inserted, moved or changed since: compare the schemas with stefc -against OLD.stef", err, own)
 	}
 	return err
 }

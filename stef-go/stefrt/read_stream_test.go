@@ -274,7 +274,8 @@ func TestReadOtherRoot(t *testing.T) {
 		require.Equal(t, want, after, r.Err())
 	}
 	f(" but those of Second, which the schema of the stream fits, too: then read them with SecondReader", 1)
-	f(", but those of another root; a stream does not name its root", 4)
+	f(", but those of another root, because a stream does not name its root; or fields were inserted, moved or changed since: "+
+		"compare the schemas with stefc -against OLD.stef", 4)
 	f("", 11, 9, 13)
 }
 
