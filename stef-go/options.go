@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/bits"
+	"slices"
 
 	"github.com/otelstef/stef/stef-go/internal/config"
 	"github.com/otelstef/stef/stef-go/schema"
@@ -143,10 +144,12 @@ func WithRestart(flags FrameFlags) WriterOption {
 // WithSchema makes the writer write in an older schema: fields and choices that wire
 // does not have are omitted. wire must be the writer's own schema without some of the
 // last fields of its structs and oneofs; otherwise creating the writer fails with
-// ErrSchema. The default is the whole schema.
+// ErrSchema. The default is the whole schema; a nil wire keeps it.
 func WithSchema(wire schema.WireSchema) WriterOption {
 	return func(c *config.Writer) error {
-		c.Schema = append(schema.WireSchema(nil), wire...)
+		if wire != nil { // otherwise the writer's own default, which is not nil where records have a compact form
+			c.Schema = slices.Clone(wire)
+		}
 		return nil
 	}
 }

@@ -95,6 +95,13 @@ func TestNewerSchema(t *testing.T) {
 	require.ErrorContains(t, err, "the wire schema has more types than the records have here: the stream is newer than the reader, or its records are not those of Metrics")
 }
 
+// A nil schema keeps the default, which omits the fields of the compact form.
+func TestNilSchema(t *testing.T) {
+	w, err := otelstef.NewLogsWriter(io.Discard, stef.WithSchema(nil))
+	require.NoError(t, err)
+	require.Equal(t, otelstef.LogsSchema(), w.Schema())
+}
+
 // A writer with the schema of another root says so.
 func TestWriterOfOtherRoot(t *testing.T) {
 	_, err := otelstef.NewLogsWriter(io.Discard, stef.WithSchema(otelstef.MetricsSchema()))
