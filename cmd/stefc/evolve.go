@@ -140,11 +140,14 @@ func (f finding) print(stderr io.Writer, more string) {
 	fmt.Fprintf(stderr, "     | %s%s\n", strings.Join(f.advice, "\n     | "), more)
 }
 
-// otherRoots returns an error if the code in the folder has no root of the new schema:
-// then it is most likely the code of another schema, which would be removed.
-func otherRoots(path, dir string, old, now *schema.Schema) error {
+// otherRoots returns an error if the code in the folder, if there is any, has no root of the new
+// schema: then it is most likely the code of another schema, which would be removed.
+func otherRoots(path, dir string, old *generated, now *schema.Schema) error {
+	if old == nil {
+		return nil
+	}
 	var names []string
-	for _, root := range old.Roots() {
+	for _, root := range old.whole.Roots() {
 		if now.Root(root.Name) != nil {
 			return nil
 		}

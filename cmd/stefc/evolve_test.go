@@ -152,6 +152,9 @@ func TestRunRefusesFolderOfOtherSchema(t *testing.T) {
 	const fleet = "package com.example.fleet\nstruct Car root { ID uint64 }\nstruct Trip root { Car Car }\n"
 	const refusal = "stefc: gen has the code of root Order, and fleet.stef does not have it, so the files of this code would be removed: " +
 		"use another -out for each schema; if you renamed the root or want to remove them, pass -replace\n"
+	code, stderr = compileText(t, "fleet.stef", strings.Replace(fleet, "ID", "car_id", 1), "-out", "gen")
+	require.Equal(t, exitSchema, code)
+	require.Equal(t, refusal, stderr, "without warnings, such as those about names")
 	code, stderr = compileText(t, "fleet.stef", fleet, "-out", "gen")
 	require.Equal(t, exitSchema, code)
 	require.Equal(t, refusal, stderr)
@@ -294,7 +297,7 @@ func TestRunWarnsOfNewEnums(t *testing.T) {
 		require.Equal(t, want, stderr)
 	}
 	const warning = "shop.stef:3:3: warning: field Pace is new, and records of older streams have Fast in it, as if that was written: " +
-		"make it optional, or name the value 0 Unspecified\n   3 |   Pace Mode\n     |   ^~~~\n"
+		"make it optional, or name the value 0 Unspecified, before you write streams with the new code\n   3 |   Pace Mode\n     |   ^~~~\n"
 	f(warning, "  Pace Mode\n")
 	f(warning, "  Pace Mode\n", "-against", "old.stef")
 	f("", "  Pace Mode\n", "-ignore", "older streams")

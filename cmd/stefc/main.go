@@ -160,7 +160,8 @@ func generate(path string, o settings, stderr io.Writer) int {
 		}
 		options.Form = form.schema
 	}
-	s, code := parseMain(path, src, form, o, stderr)
+	old := generatedSchema(o.out)
+	s, hint, code := parseMain(path, src, form, old, o, stderr)
 	if code != 0 {
 		return code
 	}
@@ -177,12 +178,7 @@ func generate(path string, o settings, stderr io.Writer) int {
 			return code
 		}
 	}
-	old := generatedSchema(o.out)
 	if old != nil {
-		if err := otherRoots(path, o.out, old.whole, now); err != nil && !o.replace && !o.check {
-			fmt.Fprintln(stderr, "stefc:", err)
-			return exitSchema
-		}
 		warnOfChanges(stderr, path, o.out, old.whole, now)
 		if root := renamedRoot(old.whole, now); root != told {
 			root.warn(stderr, path)
@@ -201,6 +197,7 @@ func generate(path string, o settings, stderr io.Writer) int {
 	if old != nil {
 		warnOfBases(stderr, path, o.out, old.plain, now, files)
 	}
+	fmt.Fprint(stderr, hint) // below all warnings
 	if o.check {
 		return checked(o, old, stderr)
 	}
@@ -344,18 +341,24 @@ func parse(path string, stderr io.Writer) (*schema.Schema, []byte, int) {
 }
 
 // parseMain reads the schema to generate code from, and checks the form, if it is not
-// nil. It prints warnings that contain none of the texts of -ignore. On failure it reports
-// the error and returns the exit code.
-func parseMain(path string, src []byte, form *formFile, o settings, stderr io.Writer) (*schema.Schema, int) {
+// nil. It prints warnings that contain none of the texts of -ignore, and returns what to print
+// below all warnings. old is the code in the folder, or nil. On failure it reports the error and
+// returns the exit code.
+func parseMain(path string, src []byte, form *formFile, old *generated, o settings, stderr io.Writer) (s *schema.Schema, hint string, code int) {
 	s, warnings, err := idl.ParseWithWarnings(path, src)
 	if err == nil && len(s.Roots()) == 0 {
 		for i := range warnings {
 			warnings[i].Warning = false // nothing can be generated, so it is an error here
 		}
 		render(stderr, warnings, src)
-		return nil, exitSchema
+		return nil, "", exitSchema
 	}
 	if err == nil {
+		// Before the warnings: nothing is written, so they do not matter yet.
+		if err := otherRoots(path, o.out, old, s); err != nil && !o.replace && !o.check {
+			fmt.Fprintln(stderr, "stefc:", err)
+			return nil, "", exitSchema
+		}
 		warnings = append(warnings, pluralNames(path, s)...)
 		warnings = append(warnings, renamedGetters(path, s)...)
 		warnings = append(warnings, otherCase(path, s)...)
@@ -368,20 +371,20 @@ func parseMain(path string, src []byte, form *formFile, o settings, stderr io.Wr
 	}
 	warnings = without(warnings, o.ignore)
 	render(stderr, warnings, src)
-	if slices.ContainsFunc(warnings, aboutReference) {
-		fmt.Fprintf(stderr, "stefc: -ignore %q hides these warnings\n", referenceImplementation)
-	}
 	if err != nil {
 		report(stderr, path, src, err)
-		return nil, exitSchema
+		return nil, "", exitSchema
 	}
 	if form != nil {
 		if list := checkForm(path, s, form); len(list) > 0 {
 			render(stderr, list, form.src)
-			return nil, exitSchema
+			return nil, "", exitSchema
 		}
 	}
-	return s, 0
+	if slices.ContainsFunc(warnings, aboutReference) {
+		hint = fmt.Sprintf("stefc: -ignore %q hides the warnings about it\n", referenceImplementation)
+	}
+	return s, hint, 0
 }
 
 // referenceImplementation is what all warnings about the reference implementation contain.
