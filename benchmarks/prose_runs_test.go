@@ -55,9 +55,17 @@ func (b book) pair(t *testing.T) {
 		first = append(first, span(".2", of("-ballast 1024", signal, "first batch", "speed")))
 		none = append(none, span(".2", of("-ballast 1024", signal, "steady", "speed")))
 	}
-	b.root.says(t, "two runs had %s (metrics), %s (traces) and %s times (logs) in the steady state, and %s (metrics), %s (traces) and %s times (logs) in first batches",
+	b.root.says(t, "two runs (logs: both on the EPYC) had %s (metrics), %s (traces) and %s times (logs) in the steady state, and %s (metrics), %s (traces) and %s times (logs) in first batches",
 		none[0], none[1], none[2], first[0], first[1], first[2])
-	require.Equal(t, "11", runsOf(runs, "-ballast 1024", epyc)+runsOf(runs, "-ballast 1024", xeon), "two runs")
+	for _, signal := range signals {
+		require.Len(t, of("-ballast 1024", signal, "steady", "speed"), 2, "two runs of %s", signal)
+	}
+	require.Empty(t, runs.where("setting", "-ballast 1024", "processor", xeon, "signal", "logs"), "logs: both on the EPYC")
+	worstFirst := func(setting string) float64 {
+		return least(runs.where("setting", setting, "age", "first batch").known("worst speed").column(t, "worst speed"))
+	}
+	b.root.says(t, "in first batches, where the worst recording had %.2f times.", worstFirst("-ballast 1024"))
+	b.here.says(t, "and in the worst recording %.2f times, over all runs, %.2f times beside a GiB of live heap", worstFirst("default"), worstFirst("-ballast 1024"))
 	b.root.says(t, "Each row has %s runs on the EPYC and %s on the Xeon", runsOf(runs, "default", epyc), runsOf(runs, "default", xeon))
 	metricsOn := func(setting, processor string) []float64 {
 		return runs.where("setting", setting, "processor", processor, "signal", "metrics", "age", "steady").column(t, "speed")
@@ -81,6 +89,31 @@ func (b book) pair(t *testing.T) {
 	all := runs.where("setting", "default", "age", "steady").column(t, "speed")
 	b.here.says(t, "(steady, in the recordings: %s times)", span(".1", all))
 	b.here.says(t, "of one program | zstd | %.2f to %.2f |", 1/most(all), 1/least(all))
+}
+
+// gzip checks the figures of STEF by those of OTLP with gzip.
+func (b book) gzip(t *testing.T) {
+	gzip := table(t, "pair-runs").known("speed gzip")
+	of := func(setting, age, column string) (values []any) {
+		for _, signal := range signals {
+			found := gzip.where("setting", setting, "signal", signal, "age", age).column(t, column)
+			if strings.HasPrefix(column, "bytes") {
+				values = append(values, most(found))
+			} else {
+				values = append(values, span(".2", found))
+			}
+		}
+		return values
+	}
+	b.here.says(t, "STEF has %s (metrics), %s (traces) and %s times (logs) its items per CPU second in the steady state, for %.2f, %.2f and %.2f times its bytes",
+		append(of("default", "steady", "speed gzip"), of("default", "steady", "bytes gzip")...)...)
+	runs := len(gzip.where("setting", "default", "signal", "logs", "age", "steady"))
+	b.here.says(t, "in first batches %s, %s and %s times, for %.2f, %.2f and %.2f times (%d runs, [list]",
+		append(append(of("default", "first batch", "speed gzip"), of("default", "first batch", "bytes gzip")...), runs)...)
+	worst := func(setting string) string {
+		return span(".2", gzip.where("setting", setting, "signal", "logs", "age", "first batch").column(t, "worst speed gzip"))
+	}
+	b.here.says(t, "java logs, had %s times its speed, %s times with `-ballast 1024`", worst("default"), worst("-ballast 1024"))
 }
 
 // settings checks the tables of other settings.
@@ -175,7 +208,7 @@ func (b book) sets(t *testing.T) {
 	}
 	b.choices.says(t, "Each row has %d runs of `balanced`, of 2026-11-26, and %d of `cpu`, of 2026-11-25", runs("default"), runs(forCPU))
 	b.choices.says(t, "In other runs on this processor, the ratios of speed were %s times these", span(".2", beside))
-	b.here.says(t, "speed %s times on eight large sets, over all runs", span(".2", first))
+	b.here.says(t, "speed %s times on eight large sets, and in the worst recording", span(".2", first))
 	const size = "STEF B/item"
 	var costs []float64
 	dearest, metrics, traces := 0.0, 0.0, 0.0
@@ -252,6 +285,11 @@ func (b book) generated(t *testing.T) {
 	}
 	b.here.holds(t, between, "Each setting alone is between the two in the median.")
 	b.here.says(t, "the defaults have %s times OTLP's speed", span(".2", fresh("default", "20", "10", "steady", "speed")))
+
+	traces := table(t, "pair-traces").where("age", "steady")
+	short := func(spans string) float64 { return traces.where("spans of a trace", spans).one(t, "bytes") }
+	b.here.says(t, "have %.2f times the bytes if each is a trace of its own, %.2f times with 4 spans a trace, and %.2f times with 10", short("1"), short("4"), short("10"))
+	b.here.says(t, "of generated spans are of the steady state; the speed is %s times OTLP's", span(".2", traces.column(t, "speed")))
 
 	lines := table(t, "pair-lines")
 	line := func(setting, column string) string {

@@ -45,6 +45,7 @@ func TestProse(t *testing.T) {
 	b.collectors(t)
 	b.studies(t)
 	b.pair(t)
+	b.gzip(t)
 	b.settings(t)
 	b.sets(t)
 	b.generated(t)
@@ -131,6 +132,14 @@ func (f figures) one(t *testing.T, name string) float64 {
 
 func least(values []float64) float64 { return slices.Min(values) }
 func most(values []float64) float64  { return slices.Max(values) }
+
+// referenceVersion returns the version of the reference implementation that the published report measured.
+func referenceVersion(t *testing.T) string {
+	t.Helper()
+	found := regexp.MustCompile(`splunk/stef/go (v[0-9.]+), its own`).FindStringSubmatch(document(t, published, "data.txt").text)
+	require.NotNil(t, found)
+	return found[1]
+}
 
 // recorded reports whether a set is a recording of the repository.
 func recorded(title string) bool {

@@ -6,6 +6,9 @@ package format
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,4 +143,15 @@ func TestFind(t *testing.T) {
 		require.Equal(t, f, Find(f.Name()))
 	}
 	require.Nil(t, Find("COBOL"))
+}
+
+// TestReferenceVersion checks that reports name the version of the reference implementation in go.mod.
+func TestReferenceVersion(t *testing.T) {
+	modules, err := os.ReadFile(filepath.Join("..", "go.mod"))
+	require.NoError(t, err)
+	found := regexp.MustCompile(`(?m)^\tgithub\.com/splunk/stef/go/\w+ (\S+)`).FindAllStringSubmatch(string(modules), -1)
+	require.Len(t, found, 3)
+	for _, module := range found {
+		require.Equal(t, ReferenceVersion, module[1], module[0])
+	}
 }

@@ -22,12 +22,16 @@ import (
 // streams of spans.
 func Reference(order Order) Format { return reference{order} }
 
+// ReferenceVersion is the version in go.mod of the reference implementation. Published figures are of the
+// version that data.txt names, until the next report.
+const ReferenceVersion = "v0.1.1"
+
 type reference struct{ order Order }
 
 func (f reference) Name() string { return "STEF reference " + f.order.String() }
 
 func (reference) Setup() string {
-	return "splunk/stef/go v0.1.1, its own schema and defaults, one stream, a flush after each batch; it converts no logs, and no spans to pdata: our reader decodes its spans"
+	return "splunk/stef/go " + ReferenceVersion + ", its own schema and defaults, one stream, a flush after each batch; it converts no logs, and no spans to pdata: our reader decodes its spans"
 }
 
 func (reference) Own() string {

@@ -204,7 +204,7 @@ func cmpFloat(a, b float64) int {
 
 // frontierChart has a line for each family, from its fastest to its slowest point.
 func frontierChart(signal otlpfile.Signal, points []FrontierPoint) *report.Chart {
-	chart := &report.Chart{Name: "frontier-" + signal.String(), Title: "Bytes against CPU of both ends, " + signal.String() + ", relative to OTLP with zstd",
+	chart := &report.Chart{Name: "frontier-" + signal.String(), Title: "Converters alone, steady streams, natural batches: bytes against CPU, " + signal.String() + ", relative to OTLP with zstd",
 		X: "CPU time of both ends", Y: "bytes", LogX: true, LogY: true, Picture: true}
 	for _, p := range points {
 		i := slices.IndexFunc(chart.Series, func(s report.Series) bool { return s.Name == p.Family })
@@ -239,7 +239,7 @@ func frontierRule(points []FrontierPoint) string {
 			left = append(left, fmt.Sprintf("%s with %s: %.2f of the bytes, %.2f of the CPU", p.Name, p.Signal, p.Bytes, p.CPU))
 		}
 	}
-	rule := "For each choice of another format or implementation, a setting of STEF is both smaller and faster (sets for reporting)"
+	rule := "For each choice of another format or implementation, a setting of STEF is both smaller and faster (sets for reporting; reference implementation of STEF: " + format.ReferenceVersion + ")"
 	if len(left) == 0 {
 		return rule + "."
 	}

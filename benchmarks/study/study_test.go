@@ -371,10 +371,10 @@ func TestFrontierRule(t *testing.T) {
 		{Signal: otlpfile.Logs, Name: "OTLP snappy", Bytes: 1.49, CPU: 0.45},
 		{Signal: otlpfile.Logs, Name: "STEF sorted", Ours: true, Bytes: 0.39, CPU: 0.72},
 	}
-	require.Equal(t, "For each choice of another format or implementation, a setting of STEF is both smaller and faster (sets for reporting), except: "+
+	require.Equal(t, "For each choice of another format or implementation, a setting of STEF is both smaller and faster (sets for reporting; reference implementation of STEF: "+format.ReferenceVersion+"), except: "+
 		"OTLP snappy with logs: 1.49 of the bytes, 0.45 of the CPU.", frontierRule(points))
 	points[0].CPU = 0.8
-	require.Equal(t, "For each choice of another format or implementation, a setting of STEF is both smaller and faster (sets for reporting).", frontierRule(points))
+	require.Equal(t, "For each choice of another format or implementation, a setting of STEF is both smaller and faster (sets for reporting; reference implementation of STEF: "+format.ReferenceVersion+").", frontierRule(points))
 }
 
 func TestPointNames(t *testing.T) {
