@@ -444,6 +444,9 @@ func TestSessionIdle(t *testing.T) {
 		c.waits()
 		r.stream(0).ackAll()
 		c.ok()
+		require.Zero(t, r.session.Stats().Idle)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, 1, r.session.Stats().Idle, "the stream ends IdleTimeout after its last acknowledgement")
 		r.stop()
 	})
 }

@@ -41,7 +41,12 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 		s.answers.Settle(s.settled)
 		m.notRefused()
 	}
-	if s.state == IsDraining && s.pending.len == 0 {
+	if s.pending.len > 0 {
+		return
+	}
+	// A watcher that saw an unanswered batch sleeps for up to AckTimeout.
+	endsIdle := s.state == Live && s.settled > before && m.config.IdleTimeout >= 0 && m.config.IdleTimeout < m.config.AckTimeout
+	if s.state == IsDraining || endsIdle {
 		out.add(Decision{Kind: WakeWatcher, Stream: s})
 	}
 }
