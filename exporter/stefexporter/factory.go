@@ -49,7 +49,7 @@ func createTraces(ctx context.Context, settings exporter.Settings, config compon
 	return struct {
 		consumer.Traces
 		*lifecycle
-	}{helped, x.lifecycle(helped)}, nil
+	}{watchTraces(helped, x.senders()), x.lifecycle(helped)}, nil
 }
 
 func createMetrics(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Metrics, error) {
@@ -64,7 +64,7 @@ func createMetrics(ctx context.Context, settings exporter.Settings, config compo
 	return struct {
 		consumer.Metrics
 		*lifecycle
-	}{helped, x.lifecycle(helped)}, nil
+	}{watchMetrics(helped, x.senders()), x.lifecycle(helped)}, nil
 }
 
 func createLogs(ctx context.Context, settings exporter.Settings, config component.Config) (exporter.Logs, error) {
@@ -79,7 +79,7 @@ func createLogs(ctx context.Context, settings exporter.Settings, config componen
 	return struct {
 		consumer.Logs
 		*lifecycle
-	}{helped, x.lifecycle(helped)}, nil
+	}{watchLogs(helped, x.senders()), x.lifecycle(helped)}, nil
 }
 
 func (x *stefExporter[B]) options() []exporterhelper.Option {

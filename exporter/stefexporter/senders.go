@@ -1,0 +1,110 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefexporter
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+)
+
+// senders logs a warning when a sender without a deadline waits for a full queue. The
+// Collector shuts receivers down before exporters, so a receiver that waits for such a sender
+// blocks the shutdown, and the exporter is not told about it. The exporter cannot end the wait:
+// a receiver without retries would lose the batch although the peer is only away for a while.
+type senders struct {
+	logger *zap.Logger
+	after  time.Duration
+	quiet  atomic.Bool // logged in the last stalledAgain
+}
+
+// stalledAgain is the time after which the warning may be logged again.
+const stalledAgain = 5 * time.Minute
+
+// senders returns nil if no sender waits for the queue.
+func (x *stefExporter[B]) senders() *senders {
+	if !x.config.QueueConfig.HasValue() {
+		return nil
+	}
+	if queue := x.config.QueueConfig.Get(); !queue.BlockOnOverflow || queue.WaitForResult {
+		return nil
+	}
+	return &senders{logger: x.settings.Logger, after: x.config.TimeoutConfig.Timeout}
+}
+
+// watch begins to watch a call of a sender. The returned function ends it.
+func (s *senders) watch(ctx context.Context) (end func() bool) {
+	if _, ok := ctx.Deadline(); ok {
+		return func() bool { return true }
+	}
+	return time.AfterFunc(s.after, s.warn).Stop
+}
+
+func (s *senders) warn() {
+	if s.quiet.Swap(true) {
+		return
+	}
+	time.AfterFunc(stalledAgain, func() { s.quiet.Store(false) })
+	s.logger.Warn("The sending queue is full, and a sender that set no deadline waits for it. "+
+		"A shutdown of the Collector may wait as long. "+
+		"Set a timeout at the receiver if it has one, such as timeout of host_metrics and other scrapers.",
+		zap.Duration("waits_for", s.after))
+}
+
+func watchTraces(next consumer.Traces, s *senders) consumer.Traces {
+	if s == nil {
+		return next
+	}
+	return watchedTraces{next, s}
+}
+
+func watchMetrics(next consumer.Metrics, s *senders) consumer.Metrics {
+	if s == nil {
+		return next
+	}
+	return watchedMetrics{next, s}
+}
+
+func watchLogs(next consumer.Logs, s *senders) consumer.Logs {
+	if s == nil {
+		return next
+	}
+	return watchedLogs{next, s}
+}
+
+type watchedTraces struct {
+	consumer.Traces
+	senders *senders
+}
+
+func (w watchedTraces) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	defer w.senders.watch(ctx)()
+	return w.Traces.ConsumeTraces(ctx, td)
+}
+
+type watchedMetrics struct {
+	consumer.Metrics
+	senders *senders
+}
+
+func (w watchedMetrics) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
+	defer w.senders.watch(ctx)()
+	return w.Metrics.ConsumeMetrics(ctx, md)
+}
+
+type watchedLogs struct {
+	consumer.Logs
+	senders *senders
+}
+
+func (w watchedLogs) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	defer w.senders.watch(ctx)()
+	return w.Logs.ConsumeLogs(ctx, ld)
+}
