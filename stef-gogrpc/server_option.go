@@ -25,7 +25,7 @@ const (
 	DefaultFirstMessageTimeout = 10 * time.Second
 	DefaultHeaderTimeout       = time.Minute
 	DefaultChunkTimeout        = 2 * time.Minute
-	DefaultIdleTimeout         = 30 * time.Second
+	DefaultIdleTimeout         = 2 * time.Minute
 )
 
 // serverConfig is the result of applying ServerOptions.
@@ -238,7 +238,7 @@ func WithCompressedMessages() ServerOption {
 // old one, such as dictionaries and the state of the compression, is released. To close
 // connections without streams, configure the gRPC server
 // (keepalive.ServerParameters.MaxConnectionIdle). 0 sets no bound. The default is
-// DefaultIdleTimeout (30 s).
+// DefaultIdleTimeout (2 minutes).
 func WithIdleTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithIdleTimeout", limitIdle, d)
 }

@@ -78,7 +78,8 @@ type SessionConfig struct {
 
 	// IdleTimeout is how long a stream may be idle: if nothing was sent for that long, the
 	// session ends the stream cleanly. This releases its dictionaries and the state of its
-	// compression at both ends. The next batch opens a new stream. The default is 30 s. With a
+	// compression at both ends. The next batch opens a new stream. The default is 2 minutes, so
+	// that metrics that are sent once a minute share a stream. With a
 	// negative value, streams stay open.
 	IdleTimeout time.Duration
 
@@ -120,7 +121,7 @@ func (c SessionConfig) withDefaults() SessionConfig {
 	c.MaxUnackedBytes = cmp.Or(c.MaxUnackedBytes, 64<<20)
 	c.AckTimeout = cmp.Or(c.AckTimeout, 15*time.Second)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 5*time.Second)
-	c.IdleTimeout = cmp.Or(c.IdleTimeout, 30*time.Second)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, 2*time.Minute)
 	c.Backoff.Initial = cmp.Or(c.Backoff.Initial, 100*time.Millisecond)
 	c.Backoff.Max = cmp.Or(c.Backoff.Max, max(c.Backoff.Initial, 10*time.Second))
 	c.Backoff.Multiplier = cmp.Or(c.Backoff.Multiplier, 1.6)

@@ -251,7 +251,7 @@ func defaultStefConfig() StefConfig {
 		Schema:               SchemaCompact,
 		Mode:                 ModeConfig{Traces: ModeSorted, Metrics: ModeSorted, Logs: ModeOrdered},
 		MaxStreamLifetime:    5 * time.Minute,
-		IdleTimeout:          30 * time.Second,
+		IdleTimeout:          2 * time.Minute,
 		FlushInterval:        defaultFlushInterval,
 		MaxFrameSizeKiB:      1024,
 		MaxMessageSizeKiB:    3072,

@@ -405,7 +405,7 @@ func TestScale(t *testing.T) {
 // little after the idle timeout. make scale runs it with 5,000 agents.
 func TestScaleIdle(t *testing.T) {
 	if os.Getenv("STEF_SCALE_AGENTS") == "" && !long() {
-		t.Skip("SKIPPED: waits for the idle timeout of 30 s; make scale and STEF_LONG=1 run this")
+		t.Skip("SKIPPED: waits for the idle timeout of 2 minutes; make scale and STEF_LONG=1 run this")
 	}
 	binary(t)
 	agents := scaled(t, "STEF_SCALE_IDLE", 100)
@@ -421,7 +421,9 @@ func TestScaleIdle(t *testing.T) {
 		return resident
 	}
 	report("all batches acknowledged")
-	time.Sleep(30 * time.Second)
+	time.Sleep(stefgrpc.DefaultIdleTimeout / 2)
+	report("after half of the idle timeout")
+	time.Sleep(stefgrpc.DefaultIdleTimeout / 2)
 	begin := time.Now()
 	for i, s := range f.streams {
 		select {
@@ -431,7 +433,7 @@ func TestScaleIdle(t *testing.T) {
 			require.Fail(t, "a stream is still open after the idle timeout", "agent %d", i)
 		}
 	}
-	t.Logf("the last stream ended %v after 30 s of silence", time.Since(begin).Round(10*time.Millisecond))
+	t.Logf("the last stream ended %v after %v of silence", time.Since(begin).Round(10*time.Millisecond), stefgrpc.DefaultIdleTimeout)
 	least := report("after the idle timeout")
 	for range 6 {
 		time.Sleep(5 * time.Second)

@@ -139,7 +139,7 @@ func (c *TimeoutsConfig) Validate() error {
 		confkeys.DurationAtLeast("first_message", c.FirstMessage, 0, "0 means no bound, the default is 10s"),
 		confkeys.DurationAtLeast("header", c.Header, 0, "0 means no bound, the default is 1m"),
 		confkeys.DurationAtLeast("chunk", c.Chunk, 0, "0 means no bound, the default is 2m"),
-		confkeys.DurationAtLeast("idle", c.Idle, 0, "0 means no bound, the default is 30s"),
+		confkeys.DurationAtLeast("idle", c.Idle, 0, "0 means no bound, the default is 2m"),
 	)
 }
 

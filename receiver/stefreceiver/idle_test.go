@@ -25,7 +25,7 @@ import (
 // does not end the stream, does not read the status of the ended stream, and sends messages
 // without data.
 func TestIdleClients(t *testing.T) {
-	require.Equal(t, 30*time.Second, createDefaultConfig().(*Config).Timeouts.Idle)
+	require.Equal(t, 2*time.Minute, createDefaultConfig().(*Config).Timeouts.Idle)
 	const streams, most = 200, 64 << 10
 	chunks := chunksOf(t, ordinary(20, 500), stef.WithCompression(stef.Zstd))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
