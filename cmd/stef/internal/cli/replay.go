@@ -69,7 +69,7 @@ the output of stef cat --sort-keys FILE | sort for both.
   stef replay --endpoint localhost:4317 --rate max --rounds 10 logs.json
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
-		c := &replayer{pace: replay.Original}
+		c := &replayer{pace: replay.Original, headers: headers{}}
 		c.define(flags)
 		return func(env *Env, args []string) error {
 			if len(args) == 0 {
@@ -90,6 +90,7 @@ type replayer struct {
 	endpoint, protocol, compression string
 	tls                             bool
 	ca, cert, key                   string
+	headers                         headers
 	pace                            float64
 	rounds, inFlight, retries       int
 	newIDs, now                     bool
@@ -107,6 +108,7 @@ func (c *replayer) define(flags *flag.FlagSet) {
 	flags.StringVar(&c.ca, "ca", "", "`FILE.pem` use TLS, with these certificate authorities")
 	flags.StringVar(&c.cert, "cert", "", "`FILE.pem` use TLS, with this certificate of the client; needs --key")
 	flags.StringVar(&c.key, "key", "", "`FILE.pem` the key of --cert")
+	flags.Var(c.headers, "header", "`KEY=VALUE` send this header, such as a token; may be repeated")
 	flags.Func("rate", "`original|max|N` the pace of the recording, as fast as the endpoint accepts, or N\n"+
 		"items a second over all files (default: original)", func(s string) (err error) {
 		switch s {
@@ -462,7 +464,7 @@ func (c *replayer) connect() (*grpc.ClientConn, *replay.Sender, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := grpc.NewClient(c.endpoint, grpc.WithTransportCredentials(creds))
+	conn, err := grpc.NewClient(c.endpoint, grpc.WithTransportCredentials(creds), grpc.WithPerRPCCredentials(c.headers))
 	if err != nil {
 		return nil, nil, usagef("--endpoint %s: %v", c.endpoint, err)
 	}

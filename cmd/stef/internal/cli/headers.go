@@ -1,0 +1,47 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"regexp"
+	"strings"
+)
+
+// headers are sent with each stream and request, such as a token. They implement
+// credentials.PerRPCCredentials and flag.Value.
+type headers map[string]string
+
+// headerKey matches the keys that gRPC sends unchanged. Those that begin with grpc- are its own.
+var headerKey = regexp.MustCompile(`^[0-9a-z_.-]+$`)
+
+// Set adds KEY=VALUE.
+func (h headers) Set(s string) error {
+	key, value, ok := strings.Cut(s, "=")
+	if !ok {
+		return errors.New("must be KEY=VALUE, such as 'authorization=Bearer TOKEN'")
+	}
+	key = strings.ToLower(key)
+	if !headerKey.MatchString(key) || strings.HasPrefix(key, "grpc-") {
+		return errors.New("the key must have letters, digits and -_. only, and not begin with grpc-")
+	}
+	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) && !strings.HasSuffix(key, "-bin") {
+		return errors.New("the value must be printable ASCII, or the key must end in -bin")
+	}
+	h[key] = value
+	return nil
+}
+
+// String returns nothing: values may be secret.
+func (h headers) String() string { return "" }
+
+// GetRequestMetadata returns the headers of a stream or request.
+func (h headers) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return maps.Clone(h), nil
+}
+
+// RequireTransportSecurity reports that headers are also sent without TLS, for tests.
+func (h headers) RequireTransportSecurity() bool { return false }
