@@ -89,7 +89,7 @@ func TestFallbackWarning(t *testing.T) {
 	require.NoError(t, x.ConsumeTraces(context.Background(), spans("a")))
 	require.Equal(t, 1, logs.Len())
 	e := logs.All()[0]
-	require.Regexp(t, `^`+p.addr+` has no STEF for traces\. Sending OTLP; STEF is tried again every [0-9a-z]+\.$`, e.Message)
+	require.Regexp(t, `^`+p.addr+` has no STEF for traces\. Sending OTLP; STEF is tried again every [0-9a-z]+, and on each new connection\.$`, e.Message)
 	require.Contains(t, e.ContextMap()["error"], "unimplemented")
 	require.NotContains(t, e.ContextMap()["error"], "rpc error")
 	require.NotContains(t, e.ContextMap()["error"], "handed back")

@@ -133,7 +133,7 @@ func (x *route[B]) fallBack(why error) {
 	if errors.As(why, &cause) {
 		why = cause
 	}
-	x.logger.Warn(fmt.Sprintf("%s has no STEF for %s. Sending OTLP; STEF is tried again every %s.",
+	x.logger.Warn(fmt.Sprintf("%s has no STEF for %s. Sending OTLP; STEF is tried again every %s, and on each new connection.",
 		x.config.ClientConfig.Endpoint, x.signal.Name, x.config.Fallback.ProbeInterval), zap.Error(plain(why)))
 }
 
@@ -310,11 +310,11 @@ func (x *route[B]) connectionChanged() {
 }
 
 // connectionReady opens a stream soon if the peer was away, because the session may be in a
-// long pause.
+// long pause, or if the peer had no STEF, because it may have been restarted with STEF.
 func (x *route[B]) connectionReady() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.ended && x.away {
+	if !x.ended && (x.away || x.usingOTLP.Load()) {
 		x.tryEarly(0)
 	}
 }

@@ -82,6 +82,29 @@ func TestFallbackAndRecovery(t *testing.T) {
 	require.Equal(t, int64(1), sum(up))
 }
 
+// TestFallbackEndsWithConnection: a peer that is restarted with STEF gets STEF on the new
+// connection, long before probe_interval is over. A restart without STEF changes nothing.
+func TestFallbackEndsWithConnection(t *testing.T) {
+	old := listen(t, &peer{}, "", false, true)
+	c := testConfig(old.addr)
+	c.Fallback.ProbeInterval = time.Hour
+	x := start(t, c)
+	require.NoError(t, x.send("a"))
+	for _, withSTEF := range []bool{false, true} {
+		old.stop(t)
+		next := listen(t, &peer{}, old.addr, withSTEF, true)
+		require.Eventually(t, func() bool {
+			_ = x.send("b") // may fail while the connection is broken
+			bySTEF, byOTLP := next.got()
+			if withSTEF {
+				return bySTEF > 0
+			}
+			return byOTLP > 0
+		}, 20*time.Second, 50*time.Millisecond)
+		old = next
+	}
+}
+
 // TestFallsBackPerSignal uses a peer with STEF for another signal.
 func TestFallsBackPerSignal(t *testing.T) {
 	p := listen(t, &peer{root: otelstef.MetricsRoot()}, "", true, true)
