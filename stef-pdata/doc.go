@@ -84,9 +84,9 @@
 // item that exceeds a limit, writes the other items, and reports the place of the item in
 // ItemErrors.
 //
-// A reader with smaller Limits.FrameBytes must accept the writer's frame size plus a record,
-// which is up to MaxItemBytes each for its item and a new resource, scope and metric: 36 MiB
-// with the default frame size.
+// If a reader has smaller Limits.FrameBytes, they must be at least the writer's frame size plus
+// one record: up to four times MaxItemBytes, for its item and a new resource, scope and metric.
+// With the default frame size this is 36 MiB.
 //
 // A decoder omits a record with content that OTLP cannot express, converts the other
 // records, and reports the number of the record in RecordErrors. This concerns

@@ -17,7 +17,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// compactLogsWith returns the compact form without the last choices of a oneof.
+// compactLogsWith returns an option for the compact form, in which the oneof has only the given
+// number of choices, the first ones.
 func compactLogsWith(t *testing.T, name string, choices int) stef.WriterOption {
 	root := otelstef.LogsCompactRoot()
 	kept, err := schema.Keep(root, schema.WireOf(root))

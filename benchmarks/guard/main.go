@@ -88,7 +88,7 @@ func checkout(revision, folder string) error {
 	}
 	top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	if err != nil {
-		return fmt.Errorf("finding the repository: %w", err)
+		return fmt.Errorf("git found no repository in the current folder: %w", err)
 	}
 	find := exec.Command("git", "rev-parse", "--verify", "--quiet", revision+"^{commit}")
 	find.Dir = strings.TrimSpace(string(top))

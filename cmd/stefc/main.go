@@ -354,7 +354,7 @@ func parseMain(path string, src []byte, form *formFile, old *generated, o settin
 		return nil, "", exitSchema
 	}
 	if err == nil {
-		// Before the warnings: nothing is written, so they do not matter yet.
+		// Report this error without the warnings: no code is written, so they do not matter yet.
 		if err := otherRoots(path, o.out, old, s); err != nil && !o.replace && !o.check {
 			fmt.Fprintln(stderr, "stefc:", err)
 			return nil, "", exitSchema

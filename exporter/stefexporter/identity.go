@@ -39,7 +39,7 @@ func (i identity) validate() error {
 		if strings.ContainsFunc(key, func(r rune) bool {
 			return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.", r)
 		}) {
-			return fmt.Errorf("the metadata key %q cannot be sent as a header: it may have letters, digits, '-', '_' and '.'", key)
+			return fmt.Errorf("the metadata key %q cannot be sent as a header: a header name has only letters, digits, '-', '_' and '.'", key)
 		}
 		if !strings.HasSuffix(key, "-bin") && slices.ContainsFunc(values, unprintable) {
 			return fmt.Errorf("a value of the metadata key %q cannot be sent as a header: it has characters other than printable ASCII; "+

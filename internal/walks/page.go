@@ -28,7 +28,10 @@ func checkPage(walk string, ran []*function) error {
 		return fmt.Errorf("%s has no section %q", page, walk)
 	}
 	total, gone := missing(section, ran)
-	if total == 0 || len(gone) > 0 {
+	if total == 0 {
+		return fmt.Errorf("%s, section %q names no function", page, walk)
+	}
+	if len(gone) > 0 {
 		return fmt.Errorf("%s, section %q: of the %d functions it names, these did not run: %s", page, walk, total, strings.Join(gone, ", "))
 	}
 	fmt.Printf("%6d of them are named in %s\n", total, page)

@@ -17,8 +17,8 @@ const (
 	// sizerPeriod is the interval of measurements: one in sizerPeriod batches is measured.
 	sizerPeriod = 8
 	// memoryPerOTLP is the number of bytes of memory that admission allows for each
-	// admitted byte. Ordinary batches use less. A batch that uses more is admitted by
-	// its memory.
+	// byte of OTLP. Ordinary batches use less. A batch that uses more counts as its
+	// memory divided by memoryPerOTLP.
 	memoryPerOTLP = 3
 )
 

@@ -210,10 +210,10 @@ const startHint = 4 << 10
 // smallest is the size below which buffers quadruple.
 const smallest = 512
 
-// grow returns b with capacity for n more bytes. It quadruples the smallest buffers, of
-// which the first frame of a stream has many, doubles small ones and grows larger ones
-// to the expected size. append would grow by a quarter and copy large columns many
-// times.
+// grow returns b with capacity for n more bytes. It quadruples the smallest buffers,
+// because the first frame of a stream has many of them. It doubles small buffers, and
+// grows larger ones to the expected size. append would grow by a quarter and copy large
+// columns many times.
 func grow(b []byte, n, hint int) []byte {
 	size := max(2*cap(b), len(b)+n, 64)
 	if cap(b) < smallest {

@@ -272,8 +272,8 @@ func (f *metricsReaderForm) decodeExemplars(rec *Metrics, n int, direct bool) bo
 	return !stefrt.Faulty(&f.reader.ReadStream)
 }
 
-// leaveRecord copies the exemplars that were sent last from the record to plain, before
-// the record gets other exemplars. The next exemplars are decoded relative to them.
+// leaveRecord copies the exemplars in the record, which were sent last, to plain, before the
+// record gets other exemplars. The next exemplars are decoded relative to those in plain.
 func (f *metricsReaderForm) leaveRecord(list *stefrt.Array[Exemplar]) {
 	f.inRecord = false
 	if !f.notInPlain {

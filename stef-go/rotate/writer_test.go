@@ -76,7 +76,7 @@ func TestRotatesByAge(t *testing.T) {
 	require.Len(t, names(t, dir), 2)
 }
 
-// Every signal, in the full and the compact schema, compressed or not.
+// Every signal, in the full schema, in the compact schema, and in the compact schema with zstd.
 func TestSignals(t *testing.T) {
 	testSignal(t, "traces", otelstef.CompactSpans(), otelstef.NewSpansWriter, (*otelstef.SpansWriter).Write, otelstef.NewSpansReader, (*otelstef.SpansReader).Next)
 	testSignal(t, "metrics", otelstef.CompactMetrics(), otelstef.NewMetricsWriter, (*otelstef.MetricsWriter).Write, otelstef.NewMetricsReader, (*otelstef.MetricsReader).Next)

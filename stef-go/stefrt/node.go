@@ -120,8 +120,8 @@ func (n *Node) Take() uint64 {
 	return m
 }
 
-// Freeze makes the value shared: marking it panics from now on. If the value was not part of a
-// record, the result of Oversize does not change.
+// Freeze makes the value shared: marking it panics from now on. A value that was not part of a
+// record keeps its flags for Oversize.
 func (n *Node) Freeze() {
 	if n.parent != nil {
 		n.bit = 0

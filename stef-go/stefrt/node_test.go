@@ -142,8 +142,8 @@ func TestOversize(t *testing.T) {
 	mid.SetOversize(false)
 	require.False(t, top.Oversize())
 
-	// Freeze keeps the result of Oversize. For a part of a record, Oversize reports false,
-	// although bit, its mark in the record, is equal to the flag.
+	// Freeze keeps the result of Oversize. For a part of a record, Oversize returns false,
+	// even if the mark of the part, here 1, equals the flag oversize.
 	free := new(stefrt.Node)
 	free.Init(nil, 0)
 	free.SetOversize(true)

@@ -59,8 +59,8 @@ func kindOf[R reader](t testing.TB, fixture, root string, open func(io.Reader, .
 	return kind{s.Root(root), openAs(open)}
 }
 
-// frameText is a frame, given by the columns that have data: paths below the root
-// without its name, and bytes in hexadecimal.
+// frameText is a frame. columns has the columns with data. Its keys are paths without the
+// name of the root, its values are bytes in hexadecimal.
 type frameText struct {
 	flags   byte
 	records uint64

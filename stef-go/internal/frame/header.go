@@ -3,7 +3,7 @@
 
 // Package frame splits a stream into headers and frames and joins them into a
 // stream, with zstd state that continues from frame to frame. It runs at frame tempo
-// and does not interpret columns.
+// (see package stef) and does not interpret columns.
 //
 //	stream:       | fixed header | frame 0: variable header | frame 1 | frame 2 | ...
 //	fixed header: | "STEF" | size of the rest = 2 | version 0 | compression |

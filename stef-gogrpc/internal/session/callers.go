@@ -57,8 +57,8 @@ func (c *callers) measure(n int, evidence bool, interval time.Duration, now time
 // due reports whether a frame must wait for a whole interval, to measure again.
 func (c *callers) due(now time.Time) bool { return c.estimate > 0 && now.Sub(c.measured) >= c.valid }
 
-// all returns the number of callers that wait when no further batch can join a frame,
-// or 0 if that is not known.
+// all returns the estimated number of callers. Once that many wait for a frame, no further
+// batch can join it. all returns 0 if the number is not known.
 func (c *callers) all(now time.Time) int {
 	if c.due(now) {
 		return 0

@@ -213,9 +213,9 @@ func (s *Splitter) splitLinked(b *Body, t *trial) (ok bool) {
 // and scope.
 var linkedShape textShape
 
-// likely tries three likely shapes: the last shape of a text with the same beginning,
-// the one before it, and the shape that followed the last one. If a template of one
-// fits the text, it appends the parameters and sets the shape and the template of b.
+// likely tries three likely shapes: heads, the last two shapes of texts with the same
+// beginning, and the shape that followed last, the shape of the previous text. If a template
+// of one of them fits the text, likely appends the parameters and sets shape and template of b.
 func (s *Splitter) likely(text string, heads [2]*textShape, last *textShape, b *Body) {
 	from := len(s.params)
 	next := heads[1]

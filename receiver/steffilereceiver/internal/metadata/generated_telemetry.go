@@ -91,7 +91,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverSteffileFilesFinished, err = builder.meter.Int64Counter(
 		"otelcol_receiver_steffile_files_finished",
-		metric.WithDescription("Files that were read to their end. [Alpha]"),
+		metric.WithDescription("Files that the receiver finished reading. [Alpha]"),
 		metric.WithUnit("{files}"),
 	)
 	errs = errors.Join(errs, err)

@@ -88,7 +88,7 @@ func AssertEqualReceiverSteffileErrors(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualReceiverSteffileFilesFinished(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_steffile_files_finished",
-		Description: "Files that were read to their end. [Alpha]",
+		Description: "Files that the receiver finished reading. [Alpha]",
 		Unit:        "{files}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
