@@ -32,7 +32,7 @@ var elsewhere = []string{
 	"a request of the program | 0.23 | 0.44 | 0.45 |",    // the README of the exporter
 	"about five batches in all | 0.52 to 0.65 | 0.60 to 0.61 | 0.69 to 0.74 |",
 	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC",                                                                                          // by a reader
-	"OTLP took 0.27 to 0.65 of the time, and the sender's conversion in a steady stream 2.79, 2.57 and 1.69 times OTLP's CPU; with zstd 0.66, 0.87 and 1.02 times", // a run of the part ages
+	"OTLP took 0.27 to 0.65 times as long, and the sender's conversion in a steady stream 2.79, 2.57 and 1.69 times OTLP's CPU; with zstd 0.66, 0.87 and 1.02 times", // a run of the part ages
 	"repeat within 0.01",
 	"recorded metrics: 1.04 to 2.4 times the bytes of zstd in the steady state",    // printed by BenchmarkPair
 	"| `optimize_for` | metrics | traces | logs |",                                 // the part frontier of the report, without the large sets
@@ -108,7 +108,7 @@ func (b book) sizes(t *testing.T) {
 		return values
 	}
 	b.here.says(t, "on the same recordings %.2f to %.2f times in the [natural batches](#size)", least(arrow("size-parts")), most(arrow("size-parts")))
-	b.here.says(t, "in one big batch it is %.2f to %.2f times", least(arrow("size-big")), most(arrow("size-big")))
+	b.here.says(t, "In one big batch, Otel Arrow has %.2f to %.2f times", least(arrow("size-big")), most(arrow("size-big")))
 
 	otlp := table(t, "size-parts").where("format", "OTLP")
 	gzip, zstd := otlp.column(t, "gzip"), otlp.column(t, "zstd")
@@ -393,7 +393,7 @@ func (b book) transport(t *testing.T) {
 		return most(table(t, "workers").where("round trip", "0 ms", "way", way, "compression", compression).column(t, "wire B/event"))
 	}
 	stef, otlp := line(one, "zstd"), line(single, "zstd")
-	b.here.holds(t, whole(line(single, "none")/otlp) == "9", "zstd alone leaves a ninth;")
+	b.here.holds(t, whole(line(single, "none")/otlp) == "9", "zstd alone leaves a ninth of generated lines")
 	b.here.says(t, "STEF has %.2f times the bytes of OTLP then, %.0f and %.0f a line", stef/otlp, stef, otlp)
 	length := regexp.MustCompile(`generated log records of ([\d,]+) bytes on average`).FindStringSubmatch(document(t, published, "workers.txt").text)
 	require.Len(t, length, 2)
@@ -450,8 +450,8 @@ func (b book) collectors(t *testing.T) {
 	}
 	b.here.says(t, "machine; %.2f to %.2f times in the agent alone, in one run", least(agents), most(agents))
 	b.here.says(t, "up to 8,192 items, or those of 200 ms | %s | %s | %s |", both[3:]...)
-	b.root.says(t, "Agent and backend together had %s (metrics), %s (traces) and %s times (logs) the CPU of OTLP in three runs, in which differences below 0.1 are noise even on an idle machine, "+
-		"and %s, %s and %s times the bytes in one of them", both...)
+	b.root.says(t, "Agent and backend together had %s (metrics), %s (traces) and %s times (logs) the CPU of OTLP in three runs, in which differences below 0.1 are noise even on an idle machine. "+
+		"They had %s, %s and %s times the bytes in one of these runs", both...)
 	sum := func(name string) float64 { return rows["metrics "+name][1] + rows["metrics "+name][2] }
 	idle, otlp, stef := sum("no exporter"), sum("OTLP/gRPC zstd"), sum("STEF")
 	b.here.says(t, "In whole Collectors the protocol alone has %.1f and %.1f µs, and the reception of OTLP and batching, %.1f µs, are equal for both.", otlp-idle, stef-idle, idle)

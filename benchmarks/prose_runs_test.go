@@ -65,7 +65,7 @@ func (b book) pair(t *testing.T) {
 		return least(runs.where("setting", setting, "age", "first batch").known("worst speed").column(t, "worst speed"))
 	}
 	b.root.says(t, "in first batches, where the worst recording had %.2f times.", worstFirst("-ballast 1024"))
-	b.here.says(t, "and in the worst recording %.2f times, over all runs, %.2f times beside a GiB of live heap", worstFirst("default"), worstFirst("-ballast 1024"))
+	b.here.says(t, "and in the worst recording of all runs %.2f times, or %.2f times beside a GiB of live heap", worstFirst("default"), worstFirst("-ballast 1024"))
 	b.root.says(t, "Each row has %s runs on the EPYC and %s on the Xeon", runsOf(runs, "default", epyc), runsOf(runs, "default", xeon))
 	metricsOn := func(setting, processor string) []float64 {
 		return runs.where("setting", setting, "processor", processor, "signal", "metrics", "age", "steady").column(t, "speed")
@@ -154,7 +154,7 @@ func (b book) settings(t *testing.T) {
 		return most(speeds(setting, "first batch")) < 1 && runs.where("setting", setting, "signal", "logs", "age", "steady").one(t, "speed") < 1
 	}
 	b.here.holds(t, slow("-level best") && slow("-optimize_for bytes"), "In first batches, `-level best` and `-optimize_for bytes` are slower than OTLP; with logs they are slower in the steady state, too")
-	b.exporter.holds(t, most(speeds("-optimize_for bytes", "first batch")) < 1, "In first batches, each of a stream of its own, `bytes` costs more CPU than OTLP.")
+	b.exporter.holds(t, most(speeds("-optimize_for bytes", "first batch")) < 1, "In first batches, each in a stream of its own, `bytes` costs more CPU than OTLP.")
 	b.here.says(t, "smaller (%.2f times the bytes in the worst set)", most(runs.where("setting", "-schema full -mode ordered", "age", "first batch").column(t, "worst bytes")))
 	row(b.choices, "cpu", forCPU, true)
 	row(b.choices, "balanced", "default", true)
