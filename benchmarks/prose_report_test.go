@@ -31,7 +31,7 @@ var elsewhere = []string{
 	"a request of the program | 0.228 | 0.458 | 0.462 |", // printed by stef convert
 	"a request of the program | 0.23 | 0.44 | 0.45 |",    // the README of the exporter
 	"about five batches in all | 0.52 to 0.65 | 0.60 to 0.61 | 0.69 to 0.74 |",
-	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC",                                                                                          // by a reader
+	"had 1.74 (metrics) and 1.09 (logs) in the worst set on another EPYC",                                                                                            // by a reader
 	"OTLP took 0.27 to 0.65 times as long, and the sender's conversion in a steady stream 2.79, 2.57 and 1.69 times OTLP's CPU; with zstd 0.66, 0.87 and 1.02 times", // a run of the part ages
 	"repeat within 0.01",
 	"recorded metrics: 1.04 to 2.4 times the bytes of zstd in the steady state",    // printed by BenchmarkPair
