@@ -148,6 +148,20 @@ type UnsentError struct {
 	written uint64 // records of the batch; 0 if that is unknown
 }
 
+// Settled returns how many of the records of the batch were delivered, and how many were
+// reported bad. records is how many the batch has; neither count exceeds what it allows.
+func (e *UnsentError) Settled(records uint64) (delivered, rejected uint64) {
+	delivered = e.Acknowledged
+	for _, r := range e.Rejected {
+		rejected += r.To - r.From + 1
+		if r.From <= e.Acknowledged {
+			delivered -= min(r.To, e.Acknowledged) - r.From + 1
+		}
+	}
+	delivered = min(delivered, records)
+	return delivered, min(rejected, records-delivered)
+}
+
 // Error implements error.
 func (e *UnsentError) Error() string {
 	sent := "not sent"

@@ -232,16 +232,8 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 // answered some of its records.
 func (x *stefSender[B]) endedWithin(ctx context.Context, b *batch[B], e *stefgrpc.UnsentError) {
 	left := b.left.Items()
-	delivered, rejected := e.Acknowledged, uint64(0)
-	for _, r := range e.Rejected {
-		rejected += r.To - r.From + 1
-		if r.From <= e.Acknowledged {
-			delivered -= min(r.To, e.Acknowledged) - r.From + 1
-		}
-	}
 	sent := uint64(b.items - left)
-	delivered = min(delivered, sent)
-	rejected = min(rejected, sent-delivered)
+	delivered, rejected := e.Settled(sent)
 	x.telemetry.dropped(ctx, dropUnencodable, left)
 	x.telemetry.dropped(ctx, dropRejected, int(rejected))
 	x.telemetry.dropped(ctx, dropPermanent, int(sent-delivered-rejected))

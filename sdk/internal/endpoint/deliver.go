@@ -166,16 +166,8 @@ func (s *Sender[B]) unanswered(b *batch[B], items int, err error) int {
 	if b.left != nil {
 		omitted = b.left.Items
 	}
-	delivered, rejected := e.Acknowledged, uint64(0)
-	for _, r := range e.Rejected {
-		rejected += r.To - r.From + 1
-		if r.From <= e.Acknowledged {
-			delivered -= min(r.To, e.Acknowledged) - r.From + 1
-		}
-	}
 	sent := uint64(items - omitted)
-	delivered = min(delivered, sent)
-	rejected = min(rejected, sent-delivered)
+	delivered, rejected := e.Settled(sent)
 	s.stats.Omitted.Add(uint64(omitted))
 	s.stats.Rejected.Add(rejected)
 	s.stats.Delivered.Add(delivered)
