@@ -30,7 +30,7 @@ func (n *largestWrite) Write(b []byte) (int, error) {
 // large as an encoder allows. The comments say how large it is, and the default limits accept it.
 func TestLargestFrame(t *testing.T) {
 	const atMost = stef.DefaultFrameBytes + 4*stefpdata.MaxItemBytes
-	for file, word := range map[string]string{"doc.go": "36 MiB with the default frame size", "../stef-go/limits.go": "at most 36 MiB with the default frame size"} {
+	for file, word := range map[string]string{"doc.go": "With the default frame size this is 36 MiB", "../stef-go/limits.go": "at most 36 MiB with the default frame size"} {
 		require.Equal(t, 36, (atMost+1<<20-1)>>20)
 		require.Contains(t, comments(t, file), word)
 	}
