@@ -5,8 +5,10 @@ package intern
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
+	"unsafe"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -15,19 +17,23 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// attrSet is the attributes of a point, in their original order and by key. If the
-// keys ascend, both are the same slice.
+// attrSet is the attributes of a point.
 type attrSet struct {
-	arrival, byKey []attr
-	shape          uint32 // sets of one shape have the same keys in byKey
+	arrival []attr // in their original order
+	layout  uint32 // the number of their layout
 	// before is the set that preceded this one the last time that this one was written, or 0.
-	// It has the same shape. differs has a bit for each value in which the two sets differ.
+	// It has the same keys. differs has a bit for each value in which the two sets differ.
 	before  uint32
 	differs uint64
 }
 
-// attr is one attribute. Two attributes of a pool with the same typ, num and deep
-// have the same value.
+// layout is a list of keys.
+type layout struct {
+	sorted uint32   // the number of the layout that has the same keys in ascending order
+	byKey  []uint16 // the index of each key, in ascending order of the keys
+}
+
+// attr is one attribute.
 type attr struct {
 	key  string
 	text string             // value of a String
@@ -38,16 +44,34 @@ type attr struct {
 	keyNumber uint32 // of the key
 }
 
-// ascending reports whether the keys ascend.
-func (s *attrSet) ascending() bool { return len(s.arrival) == 0 || &s.arrival[0] == &s.byKey[0] }
-
-// sort sets byKey.
-func (s *attrSet) sort() {
-	byName := func(a, b attr) int { return cmp.Compare(a.key, b.key) }
-	if !slices.IsSortedFunc(s.arrival, byName) {
-		s.byKey = slices.Clone(s.arrival)
-		slices.SortStableFunc(s.byKey, byName)
+// layout returns the number of the list of the keys of pairs.
+func (p *Sets) layout(pairs []attr) uint32 {
+	p.scratch = p.scratch[:0]
+	for i := range pairs {
+		p.scratch = binary.LittleEndian.AppendUint32(p.scratch, pairs[i].keyNumber)
 	}
+	number, fresh := p.keyLists.Number(unsafe.String(unsafe.SliceData(p.scratch), len(p.scratch))) // Number copies the text
+	if !fresh {
+		return number
+	}
+	l := layout{sorted: number, byKey: make([]uint16, len(pairs))}
+	for i := range l.byKey {
+		l.byKey[i] = uint16(i)
+	}
+	byName := func(a, b uint16) int { return cmp.Compare(pairs[a].key, pairs[b].key) }
+	ascending := slices.IsSortedFunc(l.byKey, byName)
+	if !ascending {
+		slices.SortStableFunc(l.byKey, byName)
+	}
+	p.layouts = append(p.layouts, l)
+	if !ascending {
+		sorted := make([]attr, 0, len(pairs))
+		for _, i := range l.byKey {
+			sorted = append(sorted, pairs[i])
+		}
+		p.layouts[number].sorted = p.layout(sorted)
+	}
+	return number
 }
 
 // isDeep reports whether attr.deep holds values of a type.
@@ -71,30 +95,34 @@ func (a *attr) holds(v pcommon.Value) bool {
 	return a.deep != nil && values.SameValue(a.deep, v)
 }
 
-// compareSets is CompareLists for sets.
-func compareSets(a, b *attrSet) int {
-	n := min(len(a.byKey), len(b.byKey))
-	if a.shape != b.shape {
+// compare is CompareLists for sets.
+func (p *Sets) compare(a, b *attrSet) int {
+	x, y := &p.layouts[a.layout], &p.layouts[b.layout]
+	n := min(len(x.byKey), len(y.byKey))
+	if x.sorted != y.sorted {
 		for i := range n {
-			if c := cmp.Compare(a.byKey[i].key, b.byKey[i].key); c != 0 {
+			if c := cmp.Compare(a.arrival[x.byKey[i]].key, b.arrival[y.byKey[i]].key); c != 0 {
 				return c
 			}
 		}
-		if c := cmp.Compare(len(a.byKey), len(b.byKey)); c != 0 {
+		if c := cmp.Compare(len(x.byKey), len(y.byKey)); c != 0 {
 			return c
 		}
 	}
 	for i := range n {
-		x, y := &a.byKey[i], &b.byKey[i]
-		if x.num == y.num && x.typ == y.typ && x.deep == y.deep {
-			continue // the same value
+		v, w := &a.arrival[x.byKey[i]], &b.arrival[y.byKey[i]]
+		if v.sameValue(w) {
+			continue
 		}
-		if c := compareAttrs(x, y); c != 0 {
+		if c := compareAttrs(v, w); c != 0 {
 			return c
 		}
 	}
 	return 0
 }
+
+// sameValue reports whether two attributes of a pool have the same value.
+func (a *attr) sameValue(b *attr) bool { return a.num == b.num && a.typ == b.typ && a.deep == b.deep }
 
 func compareAttrs(a, b *attr) int {
 	if c := cmp.Compare(a.typ, b.typ); c != 0 {
@@ -116,10 +144,10 @@ func compareAttrs(a, b *attr) int {
 }
 
 // writeSet sets dst to the attributes of a set.
-func (p *Sets) writeSet(dst *otelstef.Attributes, set []attr) {
-	dst.SetLen(len(set))
-	for i := range set {
-		a := &set[i]
+func (p *Sets) writeSet(dst *otelstef.Attributes, set *attrSet) {
+	dst.SetLen(len(set.arrival))
+	for i, place := range p.layouts[set.layout].byKey {
+		a := &set.arrival[place]
 		dst.SetKeyRef(i, a.key, p.keys.of(a.keyNumber, a.key))
 		p.write(dst.Value(i), a)
 	}

@@ -4,11 +4,9 @@
 package intern
 
 import (
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
-	"unsafe"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -30,7 +28,8 @@ type Sets struct {
 	// keys and values are the references to the texts in the dictionaries of the stream,
 	// indexed as shared. They are looked up when they are 0 or from before a restart.
 	keys, values dictRefs
-	shapes       codec.TextIndex // lists of the numbers of keys
+	keyLists     codec.TextIndex // lists of the numbers of keys
+	layouts      []layout        // indexed by number in keyLists
 	scratch      []byte
 	pairs        []attr // of the map that is looked up
 	free         []attr // for further sets
@@ -83,7 +82,7 @@ func (p *Sets) RankByValue() {
 		p.RankByID(p.Size())
 		return
 	}
-	p.Rank(p.Size(), func(a, b uint32) int { return compareSets(&p.entries[a], &p.entries[b]) })
+	p.Rank(p.Size(), func(a, b uint32) int { return p.compare(&p.entries[a], &p.entries[b]) })
 }
 
 // Reset empties the pool.
@@ -92,7 +91,9 @@ func (p *Sets) Reset() {
 	p.Ranking.Reset()
 	clear(p.entries)
 	p.texts.Reset()
-	p.shapes.Reset()
+	p.keyLists.Reset()
+	clear(p.layouts)
+	p.layouts = p.layouts[:0]
 	clear(p.shared)
 	if len(p.recall) > firstRecall {
 		p.recall = nil
@@ -174,11 +175,10 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	if err != nil {
 		return 0, mapping.InField("attributes", err)
 	}
-	if sameKeys && p.entries[like].ascending() {
-		set.shape = p.entries[like].shape
+	if sameKeys {
+		set.layout = p.entries[like].layout
 	} else {
-		set.sort()
-		set.shape = p.shape(set.byKey)
+		set.layout = p.layout(set.arrival)
 	}
 	p.HeldBytes += mapping.MaxItemBytes - c.Left
 	id := p.add(h)
@@ -245,7 +245,6 @@ func (p *Sets) make(c *values.Copier, m pcommon.Map) (set attrSet, err error) {
 	}
 	set.arrival = p.free[:n:n]
 	copy(set.arrival, p.pairs)
-	set.byKey = set.arrival
 	i := 0
 	for k, v := range m.All() {
 		a := &set.arrival[i]
@@ -277,15 +276,6 @@ func (p *Sets) share(s string) (shared string, number uint32) {
 		p.keys.refs, p.values.refs = append(p.keys.refs, 0), append(p.values.refs, 0)
 	}
 	return p.shared[number], number
-}
-
-func (p *Sets) shape(set []attr) uint32 {
-	p.scratch = p.scratch[:0]
-	for i := range set {
-		p.scratch = binary.LittleEndian.AppendUint32(p.scratch, set[i].keyNumber)
-	}
-	number, _ := p.shapes.Number(unsafe.String(unsafe.SliceData(p.scratch), len(p.scratch))) // Number copies the text
-	return number
 }
 
 // value sets a to a value of pdata, without deep.
@@ -350,26 +340,32 @@ var empty = pcommon.NewValueEmpty()
 // Change changes dst from the attributes of one set to those of another.
 func (p *Sets) Change(dst *otelstef.Attributes, from, to uint32) {
 	set := &p.entries[to]
-	if from != 0 && set.before == from {
+	if from == 0 {
+		p.writeSet(dst, set)
+		return
+	}
+	l := &p.layouts[set.layout]
+	if set.before == from {
 		for differs := set.differs; differs != 0; differs &= differs - 1 {
 			i := bits.TrailingZeros64(differs)
-			p.write(dst.Value(i), &set.byKey[i])
+			p.write(dst.Value(i), &set.arrival[l.byKey[i]])
 		}
 		return
 	}
-	if from == 0 || p.entries[from].shape != set.shape {
-		p.writeSet(dst, set.byKey)
+	held := &p.entries[from]
+	h := &p.layouts[held.layout]
+	if h.sorted != l.sorted {
+		p.writeSet(dst, set)
 		return
 	}
-	held := p.entries[from].byKey
 	differs := uint64(0)
-	for i := range set.byKey {
-		if a, b := &set.byKey[i], &held[i]; a.num != b.num || a.typ != b.typ || a.deep != b.deep {
+	for i := range l.byKey {
+		if a, b := &set.arrival[l.byKey[i]], &held.arrival[h.byKey[i]]; !a.sameValue(b) {
 			p.write(dst.Value(i), a)
 			differs |= 1 << (i % 64)
 		}
 	}
-	if len(set.byKey) <= 64 {
+	if len(l.byKey) <= 64 {
 		set.before, set.differs = from, differs
 	}
 }
