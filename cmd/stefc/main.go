@@ -234,7 +234,7 @@ func headerText(path string, stderr io.Writer) (string, int) {
 // to compare with, for example because -out was forgotten.
 func checked(o settings, old *generated, stderr io.Writer) int {
 	if old == nil && o.against == "" {
-		fmt.Fprintf(stderr, "stefc: there is no generated code in %s, so nothing was compared: pass its folder with -out, or the old schema with -against\n", filepath.Clean(o.out))
+		fmt.Fprintf(stderr, "stefc: there is no generated code in %s, so nothing was compared: before the first run without -check this is right; otherwise pass the folder with the code with -out, or the old schema with -against\n", filepath.Clean(o.out))
 	}
 	return 0
 }

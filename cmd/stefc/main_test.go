@@ -597,7 +597,7 @@ func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
 func TestRunChecks(t *testing.T) {
 	dir, code, stderr := stefc(t, shop, "-check", "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
-	require.Equal(t, "stefc: there is no generated code in gen, so nothing was compared: pass its folder with -out, or the old schema with -against\n", stderr)
+	require.Equal(t, "stefc: there is no generated code in gen, so nothing was compared: before the first run without -check this is right; otherwise pass the folder with the code with -out, or the old schema with -against\n", stderr)
 	code, stderr = again("-check", "-against", "shop.stef", "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
 	require.Empty(t, stderr)

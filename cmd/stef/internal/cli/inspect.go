@@ -24,7 +24,7 @@ var inspectCommand = &command{
   OFFSET: BYTES # MEANING
 
 from the headers to the last code of the last column: some 10 to 100 times the
-size of the stream. Offsets count from the start of the stream; with a dot the
+size of the stream before compression, and more if most records take few bits. Offsets count from the start of the stream; with a dot the
 number of the bit in its byte follows, with a plus sign they count in the content
 of a compressed frame. r1 is the first record. Of a damaged stream it prints what
 comes before the damage. A stream in the compact form is shown as it is sent: a
@@ -32,7 +32,8 @@ line below the heading of a column says what its codes stand for. Of a file of m
 as the Collector's file exporter writes them with encoding: stef_encoding, it prints
 each as a stream of its own.
 
-That is much text: --frames 1 prints only the headers and the first frame.
+That is much text: --frames 1 prints only the headers and the first frame, which may have many
+records: | head -1000 ends the program early.
 
 With --plain the records of each frame follow its columns as JSON, one a line, with
 their numbers. Those of a stream in the compact form are the records that result,
