@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the figures of the report into the sentences of the READMEs that have others")
 
-// words marks a value of a sentence that is more than one figure, such as a list of sets with
-// their figures. The value must not contain the text that follows it in the sentence.
+// words is a value that contains text, such as a list of sets with their figures. It must not
+// contain the text that follows the value in the sentence.
 type words string
 
 // failer is the part of testing.TB that a page needs.
@@ -30,7 +30,7 @@ type failer interface {
 // page is a document whose sentences are compared with the results.
 type page struct {
 	file, text string
-	read       string   // the text of the file
+	read       string   // the text before changes
 	checked    [][2]int // the ranges of text that checked sentences cover
 }
 
@@ -103,8 +103,8 @@ func form(sentence string, values []any) (*regexp.Regexp, []string) {
 // line returns the number of the line of an offset.
 func (p *page) line(at int) int { return 1 + strings.Count(p.text[:at], "\n") }
 
-// says checks that the page has a sentence with these values. If it has other figures there, an error
-// names both; with -update they are replaced.
+// says checks that the page has a sentence with these values. If the page has other figures, the
+// error shows both sentences; with -update the figures of the page are replaced.
 func (p *page) says(t failer, sentence string, values ...any) {
 	t.Helper()
 	p.compare(t, *update, sentence, values...)

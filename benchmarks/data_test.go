@@ -45,7 +45,7 @@ func metricSets(tb testing.TB) []metricSet {
 	return sets
 }
 
-// streamOf writes batches as one sorted stream, one frame each.
+// streamOf writes batches as one sorted stream, with a flush after each batch.
 func streamOf(tb testing.TB, batches []pmetric.Metrics, options ...stef.WriterOption) []byte {
 	tb.Helper()
 	var b bytes.Buffer

@@ -19,7 +19,7 @@ import (
 )
 
 // elsewhere lists sentences, and beginnings of tables, whose figures are in no result file. The
-// pages say how and when these figures were measured.
+// pages say how and when these figures were measured, and the comments what or who measured them.
 var elsewhere = []string{
 	"a stream in the compact form has 0.31 to 0.89 times its bytes",                                                                                               // TestOneContext
 	"A stream with zstd keeps 1.7 MiB at the writer as long as frames are small, then 2.7 MiB, and 1.5 MiB at the reader, at level `best` 35.5 MiB at the writer", // a benchmark that docs/compact-form.md names
@@ -424,7 +424,7 @@ func (b book) collectors(t *testing.T) {
 		}
 	}
 
-	rows := map[string][]float64{} // from "bytes an item" to "both"
+	rows := map[string][]float64{} // the columns from "bytes an item" to "both"
 	var each []float64
 	for _, m := range regexp.MustCompile(`(?m)^\| (metrics|traces|logs) \| ([^|]+) \| \d{3,} \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|`).FindAllStringSubmatch(b.here.text, -1) {
 		var row []float64

@@ -91,7 +91,7 @@ func (b book) pair(t *testing.T) {
 	b.here.says(t, "of one program | zstd | %.2f to %.2f |", 1/most(all), 1/least(all))
 }
 
-// gzip checks the figures of STEF by those of OTLP with gzip.
+// gzip checks the figures of STEF relative to those of OTLP with gzip.
 func (b book) gzip(t *testing.T) {
 	gzip := table(t, "pair-runs").known("speed gzip")
 	of := func(setting, age, column string) (values []any) {

@@ -72,7 +72,7 @@ func TestProse(t *testing.T) {
 	}
 	for _, p := range pages {
 		for _, figure := range p.unchecked(p == b.here || p == b.choices, elsewhere) {
-			t.Errorf("%s: no sentence with this figure is compared with the results: add it to the test, or to elsewhere if no result file has it", figure)
+			t.Errorf("%s: no sentence with this figure is compared with the results: add the sentence to the test, or to elsewhere if no result file has the figure", figure)
 		}
 	}
 	for _, text := range elsewhere {

@@ -89,7 +89,7 @@ func match(t *testing.T, file string, is, wanted []byte) {
 	require.True(t, bytes.Equal(is, wanted), "%s differs from the CSV files: go test -run MatchCSV . -redraw", file)
 }
 
-// lastLine returns the line of a block that says where and when it was measured.
+// lastLine returns the last line of a block, which says where and when it was measured.
 func lastLine(t *testing.T, readme, block string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(readme, "<!-- begin "+block+" (written by make report) -->\n")

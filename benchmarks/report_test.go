@@ -37,7 +37,7 @@ const (
 // one table can be reproduced alone.
 func TestReport(t *testing.T) {
 	if *reportDir == "" {
-		t.Skip("the report is written by make report, or with -report again into the folder again")
+		t.Skip("to write the report, use make report, or choose a folder: -report FOLDER")
 	}
 	run := flag.Lookup("test.run").Value.String()
 	require.NoError(t, checkPart(run))

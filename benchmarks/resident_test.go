@@ -62,8 +62,8 @@ func BenchmarkResident(b *testing.B) {
 	}
 }
 
-// residentMemory returns the bytes of memory that the system counts for this process,
-// and those of its heap.
+// residentMemory returns the bytes of resident memory of this process, as the system counts
+// them, and the bytes of its heap.
 func residentMemory(b *testing.B) (resident, held float64) {
 	b.Helper()
 	for range 2 {

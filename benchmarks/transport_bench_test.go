@@ -25,8 +25,8 @@ var ways = []struct {
 // BenchmarkTransport sends batches over gRPC with an injected round trip. An
 // operation is a run on its own connection. The figures cover all operations together, so that
 // each operation has its share of the garbage collections. The load "table" is that of the
-// transport table in the README. It takes long with long round trips, so it has only the short
-// ones.
+// transport table in the README. It would take too long with long round trips, so it runs only
+// with the short ones.
 func BenchmarkTransport(b *testing.B) {
 	loads := []struct {
 		name    string

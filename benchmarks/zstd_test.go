@@ -58,7 +58,7 @@ func benchmarkWindow(b *testing.B, plain []byte, options ...stef.WriterOption) {
 
 // live returns the KiB of heap that the result of make keeps alive.
 func live(make func() any) float64 {
-	kept := make() // values that are created once per process
+	kept := make() // creates the values that a process keeps after their first use
 	runtime.KeepAlive(kept)
 	kept = nil
 	before := heap()

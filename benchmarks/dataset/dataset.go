@@ -184,7 +184,7 @@ func (r Ref) Load(tb testing.TB) *Set {
 	for _, part := range r.parts(tb) {
 		b, err := Unmarshal(r.Signal, part)
 		if err != nil {
-			tb.Fatalf("%s: the file holds other data than OTLP %s, each message after its length: %v", r.Title(), r.Signal, err)
+			tb.Fatalf("%s: the file does not hold OTLP messages of %s, each after its length: %v", r.Title(), r.Signal, err)
 		}
 		set.Parts = append(set.Parts, b)
 		set.Items += b.Items()
@@ -316,8 +316,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// line is the first line of the output of every benchmark: the sets that a flag chooses, or
-// Line if it chooses all.
+// line is the first line of the output of every benchmark: the sets that -bench selects, or
+// Line if it selects all or none.
 func (c choice) line(refs []Ref) string {
 	chosen := c.of(refs)
 	if len(chosen) == 0 || len(chosen) == len(refs) {

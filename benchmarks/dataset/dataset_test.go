@@ -170,7 +170,7 @@ func (m *messages) Fatalf(format string, args ...any) {
 func TestOtherSignal(t *testing.T) {
 	ref := Bundled()[2]
 	ref.Signal = otlpfile.Metrics
-	require.Contains(t, failure(t, ref), "shop metrics: the file holds other data than OTLP metrics, each message after its length: ")
+	require.Contains(t, failure(t, ref), "shop metrics: the file does not hold OTLP messages of metrics, each after its length: ")
 }
 
 // failure returns the text of the failure of loading a set.

@@ -15,8 +15,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Compression is the compression of messages, with the same code for all
-// formats.
+// Compression is the compression of messages. All formats use the same code,
+// except with Own.
 type Compression string
 
 // None, Gzip and Zstd are the compressions of gRPC and HTTP: each message is compressed
@@ -50,9 +50,9 @@ func Compressions(f Format) []Compression {
 	return all
 }
 
-// BestZstd returns the zstd variant that suits a format best. This is the
-// zstd of the format itself, except for Arrow, whose many small buffers compress better
-// together.
+// BestZstd returns the zstd variant that suits a format best: the zstd of the
+// format itself if it has one. Messages of Arrow and Otel Arrow are compressed as a whole,
+// because their many small buffers compress better together.
 func BestZstd(f Format) Compression {
 	switch f.(type) {
 	case arrowFormat, otelArrow:
@@ -221,7 +221,7 @@ func (z *zstdStreamReader) Decompress(packed []byte) ([]byte, error) {
 	}
 	z.in.Write(packed[n:])
 	if z.dec == nil {
-		// A *bytes.Buffer would look complete to the decoder.
+		// Hide the type: the decoder takes a *bytes.Buffer for the whole stream.
 		dec, err := zstd.NewReader(struct{ io.Reader }{&z.in}, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, err

@@ -72,8 +72,8 @@ func withoutSigns(batches []otlpfile.Batch) []otlpfile.Batch {
 	return all
 }
 
-// TestDrops proves that a format really loses the data that it lists as not
-// carried, each with a batch that has only this data.
+// TestDrops checks which formats lose which unusual values, and that Drops of
+// these formats is not empty.
 func TestDrops(t *testing.T) {
 	f := func(b otlpfile.Batch, losers ...string) {
 		t.Helper()
@@ -182,7 +182,7 @@ func TestSeededCorruption(t *testing.T) {
 	f(everyLog(), func(b otlpfile.Batch) { b.Logs.ResourceLogs().At(0).Resource().Attributes().PutBool("new", true) })
 }
 
-// corrupting is a format whose first batch is changed by decoding.
+// corrupting is a format whose decoder changes the first batch.
 type corrupting struct {
 	Format
 	change func(otlpfile.Batch)

@@ -13,7 +13,7 @@
 // messages (STEF, Arrow IPC), one decoder must decode them in order; other
 // formats have no such limit. Each format is configured as its experts would
 // configure it, and Setup cites the options. Check proves that a format carries all data except
-// the data in Drops. The tables print both.
+// the data in Drops. The tables print Setup and Drops.
 //
 // External compression is the same for all formats (type Compression).
 package format
@@ -75,8 +75,8 @@ func All() []Format {
 	return []Format{OTLP(), OTLPJSON(), STEF(Ordered), STEF(Sorted), STEFFull(Sorted), Parquet(Ordered), Parquet(Sorted), Arrow()}
 }
 
-// For returns All and the rivals that support the signal: Otel Arrow and the
-// reference implementation of STEF.
+// For returns All, Otel Arrow and, if it supports the signal, the reference
+// implementation of STEF.
 func For(signal otlpfile.Signal) []Format {
 	all := append(All(), OtelArrow())
 	for _, order := range []Order{Ordered, Sorted} {

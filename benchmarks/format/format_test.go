@@ -117,7 +117,7 @@ func TestCheckBites(t *testing.T) {
 	}
 }
 
-// forgetful is a format that loses the last part of its input.
+// forgetful is a format that loses the seventh batch.
 type forgetful struct{ Format }
 
 func (f forgetful) NewDecoder(signal otlpfile.Signal, own bool) (Decoder, error) {

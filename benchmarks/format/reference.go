@@ -22,8 +22,8 @@ import (
 // streams of spans.
 func Reference(order Order) Format { return reference{order} }
 
-// ReferenceVersion is the version in go.mod of the reference implementation. Published figures are of the
-// version that data.txt names, until the next report.
+// ReferenceVersion is the version of the reference implementation in go.mod. Published figures may be of an
+// older version, which data.txt names.
 const ReferenceVersion = "v0.1.1"
 
 type reference struct{ order Order }

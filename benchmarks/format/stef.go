@@ -20,9 +20,9 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// STEF is one stream for all batches with a flush after each batch, in the
-// compact form, which exporters and receivers of this project use by default, at the level of
-// zstd that the exporter selects for it.
+// STEF is one stream for all batches, with a flush after each batch. It has the
+// compact form, the default of our exporters and receivers, and the level of zstd that the
+// exporter selects for this form.
 func STEF(order Order) Format { return stefFormat{order: order, compact: true} }
 
 // STEFFull is STEF in the full schema: fields hold the values themselves, not differences or
@@ -248,8 +248,8 @@ func (d *stefDecoder) more() bool {
 }
 
 // Decode returns an empty batch for an empty message, which is the encoding of
-// a batch without items. It joins the batches of a message that has several: a receiver
-// passes on each of them.
+// a batch without items. If a message has several batches, which a receiver would pass on one
+// by one, Decode joins them.
 func (d *stefDecoder) Decode(message []byte) (all otlpfile.Batch, err error) {
 	if err := d.feed(message); err != nil {
 		return all, err

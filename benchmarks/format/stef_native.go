@@ -88,8 +88,8 @@ func prepareRecords[R any, P interface {
 	}
 }
 
-// writeSpans is not generic, because it is measured: calls of methods of type parameters
-// are indirect.
+// writeSpans is measured, so it is not generic: generic code calls the methods of its type
+// parameters indirectly.
 func writeSpans(records []*otelstef.Spans, w *otelstef.SpansWriter) error {
 	for _, rec := range records {
 		w.Record().CopyFrom(rec)

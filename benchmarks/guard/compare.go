@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/benchmarks/measure"
 )
 
-// change is a figure with its samples from both sides.
+// change compares the medians of a figure on both sides.
 type change struct {
 	key
 	base, head             float64
@@ -89,7 +89,7 @@ func shown(unit string, v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// control is part of the names of figures that should be equal on both sides.
+// control is part of the names of benchmarks whose figures should be equal on both sides.
 const control = "format=OTLP/"
 
 // print prints all figures and names those that are worse.

@@ -36,7 +36,7 @@ type Config struct {
 	Turn time.Duration
 	// Procs is GOMAXPROCS during the measurement. 1 charges the work of the
 	// garbage collector and of other goroutines to the operation that causes
-	// it. Times are then CPU times of the process, where CPU returns them.
+	// it. Times are then CPU times of the process, unless CPU returns 0.
 	Procs int
 }
 

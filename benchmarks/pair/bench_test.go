@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 	}
 	ballast = make([]byte, *ballastMiB<<20)
 	if len(selected(Variants)) == 0 {
-		fmt.Fprintf(os.Stderr, "-variants %s is in no name of a variant; these are %s, %s and %s\n", *only, STEF.Name, OTLP.Name, OTLPGzip.Name)
+		fmt.Fprintf(os.Stderr, "-variants %s matches no variant; the variants are %s, %s and %s\n", *only, STEF.Name, OTLP.Name, OTLPGzip.Name)
 		os.Exit(2)
 	}
 	code := dataset.Main(m)
@@ -90,7 +90,7 @@ func TestMain(m *testing.M) {
 // package ignores, or if the ballast is negative.
 func checkArguments(words []string, ballastMiB int) error {
 	if len(words) > 0 {
-		return fmt.Errorf("%q is the value of no flag; write, for example, -level best", words[0])
+		return fmt.Errorf("%q has no flag before it; write, for example, -level best", words[0])
 	}
 	if ballastMiB < 0 {
 		return fmt.Errorf("-ballast: %d is below 0", ballastMiB)
@@ -101,7 +101,7 @@ func checkArguments(words []string, ballastMiB int) error {
 // TestCheckArguments checks that a forgotten flag and a negative ballast are refused.
 func TestCheckArguments(t *testing.T) {
 	require.NoError(t, checkArguments(nil, 0))
-	require.ErrorContains(t, checkArguments([]string{"best"}, 0), `"best" is the value of no flag`)
+	require.ErrorContains(t, checkArguments([]string{"best"}, 0), `"best" has no flag before it`)
 	require.ErrorContains(t, checkArguments(nil, -5), "-ballast: -5 is below 0")
 }
 
@@ -187,14 +187,14 @@ func noMatch(bench string, refs []dataset.Ref) string {
 	parts := strings.Split(bench, "/")[1:]
 	for i, part := range parts {
 		if i >= len(places) {
-			return text + fmt.Sprintf("; %q is too much", part)
+			return text + fmt.Sprintf("; remove %q", part)
 		}
 		pattern, err := regexp.Compile(part)
 		if err != nil || !slices.ContainsFunc(valid[i], pattern.MatchString) {
 			return text + fmt.Sprintf(". At the place of the %s, %q matches none of: %s", places[i], part, strings.Join(valid[i], ", "))
 		}
 	}
-	return text + ". No set has all of it; the sets are: " + strings.Join(sets, ", ")
+	return text + ". No set has this name and this signal; the sets are: " + strings.Join(sets, ", ")
 }
 
 // TestNoMatch checks that a pattern that matches no benchmark is explained.
@@ -208,11 +208,11 @@ func TestNoMatch(t *testing.T) {
 	f(`At the place of the age, "age=stedy" matches none of: age=first, age=steady, age=repeated`, "Pair/set=node/signal=metrics/age=stedy")
 	f(`At the place of the signal, "age=steady" matches none of: signal=metrics, signal=traces, signal=logs`, "Pair/set=node/age=steady")
 	f(`At the place of the set, "signal=logs" matches none of: set=collector, set=go, set=java, set=node, set=python`, "Pair/signal=logs")
-	f("No set has all of it; the sets are: collector metrics, ", "Pair/set=collector/signal=logs")
-	f(`"compression=zstd" is too much`, "Pair/set=node/signal=logs/age=first/compression=zstd")
+	f("No set has this name and this signal; the sets are: collector metrics, ", "Pair/set=collector/signal=logs")
+	f(`; remove "compression=zstd"`, "Pair/set=node/signal=logs/age=first/compression=zstd")
 }
 
-// nameOf is the name of a benchmark after Pair.
+// nameOf returns the name of a benchmark without the prefix Pair/.
 func nameOf(ref dataset.Ref, age Age) string {
 	return fmt.Sprintf("set=%s/signal=%s/age=%s", ref.Name, ref.Signal, ageName(age))
 }
@@ -240,7 +240,7 @@ func BenchmarkPair(b *testing.B) {
 				r := results.Of(ref, age)
 				r.Sent(batches)
 				variants := selected(Variants)
-				if age != Repeated { // which is a bound, and no reason to select a setting
+				if age != Repeated { // Repeated is only a bound: it does not show which setting is better
 					r.With(others, same)
 					variants = selected(slices.Concat(Variants, others))
 				}
@@ -248,7 +248,7 @@ func BenchmarkPair(b *testing.B) {
 				for b.Loop() {
 					r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
 				}
-				b.ReportMetric(0, "ns/op") // of all variants and of the work between them
+				b.ReportMetric(0, "ns/op") // would cover all variants and the work between them
 				for _, v := range variants {
 					b.ReportMetric(r.median(v, Cost.PerItem), v.Name+"-cpu-ns/item")
 					b.ReportMetric(r.median(v, Cost.WirePerItem), v.Name+"-B/item")

@@ -42,8 +42,8 @@ func (rs *Results) Comparison() *report.Table {
 // noise is the difference of speed that other work on the machine causes, even between turns of the same round.
 const noise = 0.15
 
-// differs says whether ratios of speed show a difference. Few rounds have a small spread by chance,
-// so the difference of the median must be larger than the distance between the least and the greatest ratio.
+// differs says whether ratios of speed show a difference. With few rounds, the spread can be small by chance,
+// so the median must differ from 1 by more than the distance between the least and the greatest ratio.
 func differs(ratios []float64) string {
 	difference := math.Abs(measure.Median(ratios) - 1)
 	if len(ratios) < 2 || difference < noise || difference <= slices.Max(ratios)-slices.Min(ratios) {
@@ -52,8 +52,8 @@ func differs(ratios []float64) string {
 	return "yes"
 }
 
-// unsteady is the spread from which a ratio of speed is not trusted. On idle machines with three
-// rounds, only the smallest recordings have more.
+// unsteady is the spread above which a ratio of speed is not trusted. With three rounds on an idle
+// machine, only the smallest recordings have a larger spread.
 const unsteady = 0.25
 
 // Warnings names the sets whose ratios are uncertain, because they are short or their rounds
@@ -88,9 +88,9 @@ func (rs *Results) Warnings() []string {
 			lines = append(lines, fmt.Sprintf(format, args...)+strings.Join(names, ", ")+".")
 		}
 	}
-	add(nothing, "These flags change nothing, because the exporter has the same settings without them; other figures than without the flag are noise: ")
+	add(nothing, "These flags change nothing, because the exporter has the same settings without them; differences from a run without the flag are noise: ")
 	add(same, "Settings that were not measured again: ")
-	add(small, "These sets are too small for %d full batches (%d items, as from a batch processor), so their batches are smaller, and first batches cost more. The times that full batches need are by the times of the items: ", minBatches, maxBatch)
+	add(small, "These sets are too small for %d full batches (%d items, as from a batch processor), so their batches are smaller, and first batches cost more. How long a recording with full batches takes is estimated from the times of the items: ", minBatches, maxBatch)
 	add(short, "These have fewer items than one full batch, so their figures are of few items; record longer: ")
 	advice := "Repeat with more rounds, -benchtime 10x"
 	if rs.rounds() >= 10 {

@@ -75,9 +75,8 @@ func (c Cost) WirePerItem() float64 { return float64(c.Sent+c.Received) / float6
 // AllocsPerItem returns the allocations per item.
 func (c Cost) AllocsPerItem() float64 { return float64(c.Allocs) / float64(c.Items) }
 
-// Round measures a variant at an age, several times if the set is small. It
-// begins with a garbage collection. Profiles have a label with the name of the
-// variant.
+// Round measures a variant at an age, several times if the set is small. CPU
+// profiles have a label with the name of the variant.
 func Round(tb testing.TB, v Variant, age Age, signal otlpfile.Signal, batches []otlpfile.Batch) Cost {
 	tb.Helper()
 	var total Cost
@@ -109,8 +108,8 @@ func Pass(tb testing.TB, v Variant, age Age, signal otlpfile.Signal, batches []o
 	}
 }
 
-// stream starts a pair, sends warm, and measures fresh. The very first batch
-// has one item: it opens the connection and the stream.
+// stream starts a pair, sends warm, collects garbage, and measures fresh. The very
+// first batch has one item: it opens the connection and the stream.
 func stream(tb testing.TB, v Variant, signal otlpfile.Signal, warm, fresh []otlpfile.Batch) Cost {
 	tb.Helper()
 	p := startPair(tb, v, signal, nil)

@@ -25,8 +25,8 @@
 //     so sets with large items count more.
 //   - Worst: the one set with the worst ratio.
 //
-// The flag -compare measures other settings of STEF in the same rounds, and a table has their ratios
-// to the settings of the other flags. Two runs are not comparable on a machine with other work.
+// The flag -compare measures other settings of STEF in the same rounds. A table has their ratios to STEF
+// with the settings of the other flags. Two runs are not comparable on a machine with other work.
 //
 //	go test -run '^$' -bench Pair -benchtime 10x ./pair -compare mode=ordered,schema=full+level=best
 //

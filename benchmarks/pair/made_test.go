@@ -64,7 +64,7 @@ func measureMade(b *testing.B, ref dataset.Ref, batches []otlpfile.Batch) {
 			for b.Loop() {
 				r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
 			}
-			b.ReportMetric(0, "ns/op") // of all variants
+			b.ReportMetric(0, "ns/op") // would cover all variants
 			b.ReportMetric(r.Speed(OTLP), "speed")
 			b.ReportMetric(r.Size(OTLP), "bytes")
 		})

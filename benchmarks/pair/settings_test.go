@@ -89,7 +89,7 @@ func TestComparisons(t *testing.T) {
 	require.Equal(t, streamconf.Sorted, STEF.exporterConfig("").Stef.Mode.Logs)
 }
 
-// TestComparison checks the ratios of compared settings, and that differing rounds are named.
+// TestComparison checks the ratios of compared settings, and the warning about rounds that differ.
 func TestComparison(t *testing.T) {
 	var rs Results
 	r := rs.Of(dataset.Ref{Name: "mine", Signal: otlpfile.Logs}, Steady)

@@ -37,7 +37,7 @@ type Result struct {
 // Results are the results of a run.
 type Results struct {
 	all  []*Result
-	made bool // of generated telemetry, whose batches have the size that was asked for
+	made bool // the telemetry is generated, in batches of the requested size
 }
 
 // Of returns the result of a set at an age.
@@ -52,7 +52,8 @@ func (rs *Results) Of(ref dataset.Ref, age Age) *Result {
 	return r
 }
 
-// Sent records the size of the largest batch, and of all batches, and the time of their items.
+// Sent records the items of the largest batch, the items of all batches, and the time from the
+// earliest to the latest item.
 func (r *Result) Sent(batches []otlpfile.Batch) {
 	r.Items = 0
 	var first, last pcommon.Timestamp
@@ -68,7 +69,7 @@ func (r *Result) Sent(batches []otlpfile.Batch) {
 	r.Time = last.AsTime().Sub(first.AsTime())
 }
 
-// With measures settings of STEF in addition, and names others that were not measured.
+// With records the other settings of STEF: those that are measured, and those that are not.
 func (r *Result) With(compared []Variant, same []string) {
 	r.Compared, r.Same = compared, same
 }
@@ -208,7 +209,7 @@ func (rs *Results) Summary() *report.Table {
 	return t
 }
 
-// Single reports whether each row of the summary is of one set, so that it only repeats the table.
+// Single reports whether each row of the summary is of one set, so that the summary only repeats the table.
 func (rs *Results) Single() bool {
 	of := map[string]int{}
 	for _, r := range rs.all {

@@ -32,8 +32,8 @@ func TestSpreadOfOneRound(t *testing.T) {
 	require.Len(t, rs.Warnings(), 2)
 }
 
-// TestSpeedOfSummary checks that a summary of one set has its speed, and that the
-// worst of several is not better than all together.
+// TestSpeedOfSummary checks that the summary of one set has the speed of this set, and
+// that the worst of several sets is not better than all together.
 func TestSpeedOfSummary(t *testing.T) {
 	var rs Results
 	refs := dataset.Recorded()[:2]
@@ -60,7 +60,7 @@ func TestSpeedOfSummary(t *testing.T) {
 }
 
 // TestDiffers checks which differences of speed are called unclear: small ones, those of one round, and
-// those within the distance of the rounds, which with three rounds were 1.23 for equal bytes.
+// those below the distance of the rounds. For example, three rounds with equal bytes had a median of 1.23.
 func TestDiffers(t *testing.T) {
 	require.Equal(t, "unclear", differs([]float64{1.5}))
 	require.Equal(t, "unclear", differs([]float64{1.14, 1.14, 1.14}))
@@ -106,7 +106,7 @@ func TestWarnings(t *testing.T) {
 	add(traces, First, 131071, 6, 6, 6)
 	add(metrics, First, 131072, 6, 6, 6)
 	require.Equal(t, []string{
-		"These sets are too small for 16 full batches (8192 items, as from a batch processor), so their batches are smaller, and first batches cost more. The times that full batches need are by the times of the items: mine logs (8191 of 131072 items in 10 minutes; all in about 3 hours), mine traces (131071 of 131072 items).",
+		"These sets are too small for 16 full batches (8192 items, as from a batch processor), so their batches are smaller, and first batches cost more. How long a recording with full batches takes is estimated from the times of the items: mine logs (8191 of 131072 items in 10 minutes; all in about 3 hours), mine traces (131071 of 131072 items).",
 		"These have fewer items than one full batch, so their figures are of few items; record longer: mine logs.",
 	}, rs.Warnings())
 	// The ratios are 3, 2 and 1.5: half of the distance is 0.75, more than a quarter of 2.

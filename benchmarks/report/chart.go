@@ -38,7 +38,7 @@ type Chart struct {
 	Picture bool
 }
 
-// Series is the data drawn in one colour: see colourOf.
+// Series is the data drawn in one colour: see stylesOf.
 type Series struct {
 	Name   string
 	Points []Point
@@ -103,8 +103,8 @@ func (c *Chart) draw(canvas draw.Canvas) error {
 	return nil
 }
 
-// plot draws all but the title and the legend. On a logarithmic axis it omits values that
-// are not above zero.
+// plot returns the chart without the title, and adds the series to the legend. On a logarithmic
+// axis it omits values that are not above zero.
 func (c *Chart) plot(l *legend) (*plot.Plot, error) {
 	p := plot.New()
 	for _, style := range []*font.Font{&p.Title.TextStyle.Font, &p.X.Label.TextStyle.Font, &p.Y.Label.TextStyle.Font,

@@ -91,8 +91,8 @@ func (b *barLabels) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// pointNames writes the labels of points. A label covers no other label, no point and, if
-// possible, no line.
+// pointNames writes the labels of points. If there is space, a label covers no other label, no
+// point and no line: see place.
 type pointNames struct {
 	points []namedPoint
 }

@@ -58,7 +58,7 @@ func (p *Page) Add(parts ...Part) { p.Parts = append(p.Parts, parts...) }
 type Report struct {
 	Dir string
 	Env Env
-	// Pages are the written pages, for the list at their top.
+	// Pages are the pages to write. Each page lists them at the top.
 	Pages []*Page
 	// Written are the names of the files that Write wrote.
 	Written []string
@@ -247,7 +247,7 @@ func (r *Report) html(p *Page) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Width estimates the width of the table on a page, in pixels, and errs on the large side: a
+// Width estimates the width of the table on a page, in pixels, and errs on the large side. A
 // window of 1,300 pixels has room for 1,268.
 func (t *Table) Width() int {
 	const character, padding, narrow = 9, 14, 128 // page.html.tmpl has the font and the paddings

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// loss is the number of spans that, according to its counters, a component accepted and
-// did not pass on.
+// loss is the number of spans that were lost in one place: a component accepted them but did
+// not pass them on, or the next component did not count them.
 type loss struct {
 	where string
 	spans int

@@ -98,8 +98,8 @@ service:
 `, listen, max(s.limit, 1), s.wait, s.traces, s.wait, s.traces, backend, s.protocol, metrics, strings.Join(processors, ", "))
 }
 
-// The metrics of the Collector, without units and suffixes. The metrics of items count the
-// spans that enter and leave a component.
+// The metrics of the Collector, without the suffix _total. The metrics of items count the spans
+// that enter and leave a component.
 const (
 	metricAccepted   = "otelcol_receiver_accepted_spans"
 	metricRefused    = "otelcol_receiver_refused_spans"

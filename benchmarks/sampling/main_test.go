@@ -88,7 +88,7 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, loss{"groupbytrace", lost, fmt.Sprintf("%d traces evicted", r.evicted)}, r.losses[0])
 }
 
-// Each stage that loses spans of the stage before it is named.
+// account names each component that loses spans, and losses between two components.
 func TestAccount(t *testing.T) {
 	r := &result{scenario: scenario{processors: []string{"groupbytrace", "tail_sampling"}}, acknowledged: 100, accepted: 99, sent: 60, arrived: 58, twice: 1}
 	final := map[string]float64{

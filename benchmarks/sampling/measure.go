@@ -39,7 +39,7 @@ type scenario struct {
 	rate       int
 	wait       time.Duration
 	traces     int
-	limit      int           // MiB of the Collector above which it refuses spans; 0: none
+	limit      int           // memory in MiB above which the Collector refuses spans; 0: no limit
 	every      time.Duration // between samples
 }
 

@@ -22,8 +22,8 @@ type Age string
 // The ages of a stream. In First, batches from the whole set are each the first
 // batch of a separate stream. In Steady, the first half of the set warms up the
 // stream, and the second half is timed. In Repeated, the stream has already
-// seen the timed batches: real senders do not repeat themselves, so it is an
-// upper bound.
+// seen the timed batches: real senders do not repeat themselves, so the speed is
+// an upper bound.
 const (
 	First    Age = "first batch"
 	Steady   Age = "steady"
@@ -290,7 +290,7 @@ type AgeFigure struct {
 	Ratio                  float64
 }
 
-// agesSummary is a row for each signal, age and operation.
+// agesSummary returns a table with a row for each signal, age and operation.
 func (f *Figures) agesSummary() *report.Table {
 	t := &report.Table{Name: "ages-summary", Title: "Converters by the age of the stream: median and worst of the sets", Notes: []string{
 		"STEF in its default order (metrics and traces sorted, logs ordered), relative to OTLP with the same compression; below 1 is faster. (R): the sets for reporting only."}}

@@ -39,7 +39,7 @@ type Study struct {
 // Page is a page of the report.
 type Page struct {
 	Name, Title string
-	// Data says what a page measures if it does not measure the sets.
+	// Data names the measured telemetry if the page does not measure the sets.
 	Data string
 	// Copied is the command that reproduces the page, if it is a copy of a page in
 	// docs/studies.

@@ -205,7 +205,7 @@ func (c *Context) timelines(file string) ([]*timeline, error) {
 func (t *timeline) over(value func(t *timeline, i int) float64) report.Series {
 	s := report.Series{Name: t.name}
 	for i, second := range t.columns["second"] {
-		if v := value(t, i); v == v { // a rate has no first value
+		if v := value(t, i); v == v { // not NaN: a rate has no first value
 			s.Points = append(s.Points, report.Point{X: second, Y: v})
 		}
 	}

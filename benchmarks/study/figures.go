@@ -80,7 +80,7 @@ func (f *Figures) ratio(set string, batches, compression, operation, format stri
 	return math.NaN()
 }
 
-// each calls pick for each figure and returns the results except NaN.
+// each calls pick for each figure and returns the values that pick accepts, except NaN.
 func each[F any](figures []F, pick func(F) (float64, bool)) []float64 {
 	var values []float64
 	for _, f := range figures {

@@ -73,7 +73,7 @@ func heapObjects() float64 {
 	return float64(sample[0].Value.Uint64())
 }
 
-// live returns the heap after a collection.
+// live returns the heap after two collections.
 func live() float64 {
 	runtime.GC()
 	runtime.GC()

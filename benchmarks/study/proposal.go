@@ -214,7 +214,7 @@ func proposalSpeed(c *Context) (*report.Table, error) {
 	return t, nil
 }
 
-// proposalStep maps the names of our steps to those of the proposal.
+// proposalStep maps the names of steps in the proposal to our names.
 var proposalStep = map[string]string{
 	"Exporter: OTLP -> OTel Arrow conv.": stepConvert,
 	"Exporter: Protobuf serialization":   stepSerialize,

@@ -20,8 +20,8 @@ import (
 // Sizes are the bytes of all messages of a stream by compression.
 type Sizes map[format.Compression]int64
 
-// SizesOf sends batches through a format, once for external compressions and
-// once for the format's own.
+// SizesOf returns the bytes of batches in a format. It encodes the batches once for
+// all external compressions, and once for the format's own.
 func SizesOf(f format.Format, batches []otlpfile.Batch) (Sizes, error) {
 	sizes := Sizes{}
 	plain, err := format.NewStream(f, format.None, batches[0].Signal)
@@ -135,8 +135,7 @@ func sizeFormats(signal otlpfile.Signal) []format.Format {
 	return append([]format.Format{all[0], regrouped{format.OTLP()}}, all[1:]...)
 }
 
-// small are the formats for small batches: a quick report omits slow formats
-// with unsurprising results.
+// small omits slow formats with unsurprising results from a quick report.
 func (c *Context) small(all []format.Format) []format.Format {
 	if c.Full || c.Tiny {
 		return all
@@ -210,7 +209,7 @@ func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []for
 	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{name: c.Figures.sizeBlock(name) + picture(chart)}}, nil
 }
 
-// unlessTooLarge omits sets that Otel Arrow cannot encode.
+// unlessTooLarge hides the error for sets that Otel Arrow cannot encode: tables omit these.
 func unlessTooLarge(err error) error {
 	if errors.Is(err, format.ErrTooLarge) {
 		return nil

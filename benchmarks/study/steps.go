@@ -165,7 +165,7 @@ func stepsOf(c *Context, b *batches, formats []format.Format) (all []map[string]
 	return all, spreads, nil
 }
 
-// outside measures compression and decompression of messages alone.
+// outside returns functions that only compress or decompress messages.
 func outside(f format.Format, messages [][]byte) (compress, decompress func() error, err error) {
 	p := format.Zstd
 	if f.Stateful() {

@@ -153,7 +153,7 @@ func TestCrossing(t *testing.T) {
 	f("none that was tried", []float64{9, 9, 9}, []float64{10, 10, 4})
 }
 
-// TestRules says what the figures say.
+// TestRules checks that the rules state what the figures show.
 func TestRules(t *testing.T) {
 	plan := sweepPlan{records: 200, clients: []int{1, 4}, workers: []int{2}, longTrips: []time.Duration{0, 100 * time.Millisecond, time.Second}}
 	c := runsOf(plan, []float64{1000, 900, 300}, []float64{500, 800, 400})

@@ -77,8 +77,8 @@ func way(c transport.Config) string {
 // patience is the time limit of a run. A run that exceeds it counts as blocked.
 const patience = 5 * time.Minute
 
-// longTrip is the round trip from which on a run sends the batches in laps with new ids and
-// times, and lasts for several round trips. Without laps, the wait for the last answers would
+// longTrip is the shortest round trip with which a run sends the batches in laps with new ids
+// and times, and lasts for several round trips. Without laps, the wait for the last answers would
 // dominate. All batches together are larger than the compression window of STEF.
 const longTrip = 20 * time.Millisecond
 
@@ -295,7 +295,7 @@ func runLine(name string, f RunFigure) string {
 		name, f.RoundTrip, f.Items, f.Protocol, f.Clients, f.Compression, f.Wall*1e9, f.PerSecond, f.PerCPUSecond, f.PerBatch)
 }
 
-// find returns the run of a way to send large batches.
+// find returns the figure of a configuration, and whether it was measured.
 func (f *Figures) find(study string, trip time.Duration, items int, p transport.Protocol, clients int, compression transport.Compression) (RunFigure, bool) {
 	for _, r := range f.Runs {
 		if r.Study == study && r.RoundTrip == trip && r.Items == items && r.Protocol == p && r.Clients == clients && r.Compression == compression {

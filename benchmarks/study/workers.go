@@ -169,8 +169,8 @@ func claims(c *Context, p sweepPlan) *report.Table {
 // untried is the text shown when a setting never wins.
 const untried = "none that was tried"
 
-// crossing returns the shortest measured round trip at which zstd has a higher throughput than
-// no compression. At each longer one it has, too. Differences within the spread do not count.
+// crossing returns the shortest measured round trip from which on zstd always has a higher
+// throughput than no compression. Differences within the spread do not count.
 func (c *Context) crossing(p sweepPlan, protocol transport.Protocol, get func(transport.Protocol, time.Duration, transport.Compression) RunFigure) string {
 	from := untried
 	for _, trip := range slices.Backward(p.longTrips) {

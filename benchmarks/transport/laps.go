@@ -23,9 +23,9 @@ type lap struct {
 
 // laps returns the source of a run with a time limit. It sends copies of the batches again and
 // again, with new ids and times. The copies are made before the clock starts. Each stream of
-// STEF has its own copies, so all others are sent before a batch is sent again, and it has left
-// the compression window by then. OTLP requests have no state, so clients share copies. Batches
-// of one lap have the same seed, which keeps the references between them.
+// STEF has its own copies. It sends all of them before it sends one again, which has left the
+// compression window by then. OTLP requests have no state, so clients share copies. Batches of
+// one lap have the same seed, which keeps the references between them.
 func laps(batches []otlpfile.Batch, c Config) source {
 	length := duration(batches)
 	copies := 1

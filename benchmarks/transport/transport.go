@@ -164,7 +164,7 @@ func (r *run) all(ctx context.Context, batches []otlpfile.Batch) (Result, error)
 	return result, nil
 }
 
-// senders returns the clients, each with a batch sent.
+// senders opens the clients and sends a batch with each of them.
 func (r *run) senders(ctx context.Context, batches []otlpfile.Batch) ([]sender, error) {
 	senders, failures := make([]sender, r.config.Clients), make([]error, r.config.Clients)
 	var wait sync.WaitGroup
