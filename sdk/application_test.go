@@ -90,8 +90,8 @@ func (a *application) shutdown(ctx context.Context) error {
 // files.
 type numbers struct{ spans, points, logs []int }
 
-// numbersIn reads the files of a folder. A file that a killed process left may end in
-// a frame that is cut.
+// numbersIn reads the files of a folder. The last file of a killed process may end within
+// a frame.
 func numbersIn(t *testing.T, dir string) (n numbers) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "*-*.stef*")) // sorted

@@ -25,7 +25,7 @@ import (
 type fault struct {
 	dir         string
 	begin, end  func()
-	kinds       []rotate.Kind // of the errors, one of them at least
+	kinds       []rotate.Kind // at least one error has one of these kinds
 	atStart     bool          // the folder is unusable from the start
 	filesRemain bool          // the files that were written before the fault remain
 }

@@ -180,7 +180,7 @@ func (w *watched) run(t *testing.T, n int) map[string]bool {
 	}()
 	select {
 	case <-done:
-	case <-time.After(time.Minute): // not a bound of the speed: only the test releases the exports
+	case <-time.After(time.Minute): // a goroutine that waits for an export would wait forever
 		require.Fail(t, "ending a span, emitting a log record or recording a measurement waits for an export")
 	}
 	require.Len(t, numbers, 4)
@@ -206,9 +206,9 @@ func (w *watched) shared(numbers map[string]bool) (list []string) {
 	return list
 }
 
-// With the batch processors and the periodic reader, nothing of an exporter runs on the
-// goroutines of the application, also when the queues are full, and these never wait
-// for an export.
+// With the batch processors and the periodic reader, no code of an exporter runs on the
+// goroutines of the application, and these goroutines never wait for an export, even when
+// the queues are full.
 func TestNothingRunsOnTheCallersGoroutine(t *testing.T) {
 	const n = 20 * queue
 	test := func(t *testing.T, x exporters) {

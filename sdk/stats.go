@@ -28,6 +28,6 @@ type Stats = settings.Stats
 
 // FileStats counts the items of an exporter to files, and the files. Written counts the items
 // that were written to a file or to the unfinished frame, Omitted the items over the limits of
-// STEF, and Failed the items that were not written because the export returned an error. All
-// are uint64. Files is the rotate.Stats of the files.
+// STEF, and Failed the items that were not written; their export returned an error. All are
+// uint64. Files is the rotate.Stats of the files.
 type FileStats = settings.FileStats

@@ -54,7 +54,7 @@ func batch(name string, n int, more ...attribute.KeyValue) []sdktrace.ReadOnlySp
 	return stubs.Snapshots()
 }
 
-// names returns how often each name of a span arrived.
+// names returns the number of spans that arrived with each name.
 func names(p *sdktest.Peer) map[string]int {
 	count := map[string]int{}
 	for _, td := range p.Received().Traces {

@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// If a disk is full, no item counts as written that did not reach a file, also in a batch with
-// an omitted item.
+// If a disk is full, items that did not reach a file do not count as written, even if the batch
+// has an omitted item.
 func TestOmittedOnFullDisk(t *testing.T) {
 	ctx := context.Background()
 	dir := diskfault.Small(t, 256<<10)

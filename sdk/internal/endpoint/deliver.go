@@ -90,7 +90,7 @@ func (s *Sender[B]) finalError(ctx context.Context, err error, start time.Time) 
 }
 
 // gaveUp returns the error of an export whose context ended. If no stream is open,
-// it says why.
+// the error says why.
 func (s *Sender[B]) gaveUp(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if state := s.session.Stats(); state.Live == 0 && state.LastError != nil {
@@ -155,8 +155,8 @@ func (s *Sender[B]) arrived(b *batch[B], items int, err error) error {
 	return fmt.Errorf("stef: endpoint %s: %w", s.config.Target, errors.Join(errs...))
 }
 
-// unanswered counts the items of a batch that was not delivered as a whole, but of which the
-// peer had answered some records, and returns the number of all other items.
+// unanswered returns the number of failed items of a batch whose delivery failed. If the peer had
+// answered some records of the batch, unanswered counts these and the omitted items, which did not fail.
 func (s *Sender[B]) unanswered(b *batch[B], items int, err error) int {
 	var e *stefgrpc.UnsentError
 	if !errors.As(err, &e) || e.Acknowledged == 0 && len(e.Rejected) == 0 {
@@ -258,9 +258,9 @@ func withoutSTEF(err error) bool {
 // bounds the attempts to open a stream at a peer that refuses all of them.
 const refusalGrace = time.Second
 
-// outdated reports whether the peer refused streams before the export began, so that it may
-// accept a stream now: a token may have been renewed. The session would try again only after a
-// minute. With the OTLP fallback, peers without STEF receive OTLP instead.
+// outdated reports whether the peer refused streams so long before the export began that it may
+// accept a stream now, for example with a renewed token. The session would try again only after
+// a minute. With the OTLP fallback, peers without STEF receive OTLP instead.
 func (s *Sender[B]) outdated(err error, start time.Time) bool {
 	var unsent *stefgrpc.UnsentError
 	return errors.As(err, &unsent) && !unsent.Refused.IsZero() && start.Sub(unsent.Refused) > refusalGrace &&

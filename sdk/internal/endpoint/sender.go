@@ -45,8 +45,8 @@ type counters struct {
 	Retries, Streams, Downgrades                 atomic.Uint64
 }
 
-// ErrShutdown is the error of an export after Shutdown, and of one that Shutdown
-// ended.
+// ErrShutdown is the error of an export that begins after Shutdown, or that Shutdown
+// interrupts.
 var ErrShutdown = errors.New("stef: the exporter is shut down")
 
 // errTimeout is the cause of an export that took too long.

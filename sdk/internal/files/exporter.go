@@ -98,8 +98,8 @@ func (x *Exporter[B]) Export(ctx context.Context, data B) error {
 	return x.fail(items, err)
 }
 
-// fail counts an export with an error. It is a separate function because its local
-// variables escape to the heap.
+// fail counts an export with an error. It is a separate function, because its local
+// variables escape: in Export, they would be allocated for each export.
 func (x *Exporter[B]) fail(items int, err error) error {
 	var left *records.OmittedError
 	var broken *rotate.Error

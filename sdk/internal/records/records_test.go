@@ -258,7 +258,7 @@ func typical(n int) []sdktrace.ReadOnlySpan {
 	return stubs.Snapshots()
 }
 
-// In the steady state the encoders allocate nothing.
+// In the steady state the encoders allocate nearly nothing.
 func TestAllocations(t *testing.T) {
 	spans := typical(512)
 	w, err := otelstef.NewSpansWriter(io.Discard, otelstef.CompactSpans())

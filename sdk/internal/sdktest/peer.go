@@ -118,8 +118,8 @@ func (p *Peer) Kill() {
 	p.server = nil
 }
 
-// Answer sets the function that decides about batches: nil accepts them, an error
-// ends their stream or request. It may wait.
+// Answer sets the function that decides about each batch: if it returns nil, the peer accepts
+// the batch; an error ends the stream or the request. The function may block.
 func (p *Peer) Answer(verdict func(items int) error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -58,7 +58,7 @@ func (s *Stream) Writer() []stef.WriterOption {
 	}
 }
 
-// Choose sets the compression for all streams.
+// Choose sets the compression explicitly, so that Adapt does not change it.
 func (s *Stream) Choose(c stef.Compression) { s.Compression, s.Adapt = c, false }
 
 // Put sets an option that concerns one signal.
@@ -109,8 +109,8 @@ type Endpoint struct {
 
 // The defaults of an endpoint. They are those of the OTLP exporters where both
 // have the setting, except the target and the intervals of retries. The intervals are
-// shorter, because attempts to connect have the same intervals, and a peer that returns
-// should not wait for half a minute.
+// shorter, because they also apply to attempts to connect: after a peer was down, the
+// exporter should not wait half a minute to connect again.
 const (
 	DefaultTarget         = "localhost:4320"
 	DefaultTimeout        = 10 * time.Second

@@ -50,7 +50,7 @@ const (
 	LTTngRemote = "LTTng log line, sent to a relay"
 )
 
-// lines are the log lines in place of spans.
+// lines are the configurations that write log lines in place of spans.
 var lines = []string{LTTng, LTTngIdle, LTTngLocal, LTTngRemote}
 
 // counter counts bytes that leave the process, and spans that arrived.

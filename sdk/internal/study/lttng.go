@@ -45,8 +45,8 @@ func logLine(_ context.Context, _ trace.Tracer, i int) time.Duration {
 	return time.Since(start)
 }
 
-// command runs a program of LTTng. Its daemons keep inherited file descriptors open, so
-// they inherit none.
+// command runs a program of LTTng. It reads the output of lttng only: daemons inherit no pipe,
+// because they would keep it open.
 func command(program string, arguments ...string) ([]byte, error) {
 	cmd := exec.Command(program, arguments...)
 	if program != "lttng" {

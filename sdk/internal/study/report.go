@@ -28,7 +28,7 @@ var (
 	Long  = Plan{Rounds: 5, Batch: 10 * time.Second, Rate: 20_000, Simple: 200_000, Others: 10 * time.Second, Work: 60 * time.Second}
 )
 
-// Study measures configurations and writes tables. Its two functions run a configuration in a
+// Study measures configurations and writes tables. Spans and Metrics run a configuration in a
 // separate process.
 type Study struct {
 	Plan

@@ -116,7 +116,7 @@ func Run(c Config) (Result, error) {
 	return r, nil
 }
 
-// exports reports whether there is an exporter that counts.
+// exports reports whether a configuration has an exporter that counts the delivered spans.
 func exports(name string) bool { return name != None && name != NoOp && !slices.Contains(lines, name) }
 
 func tracerOf(ctx context.Context, c Config, count *counter) (trace.Tracer, *sdktrace.TracerProvider, error) {
