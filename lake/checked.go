@@ -13,7 +13,7 @@ import (
 // they say, even if the message is much shorter.
 type checkedStream struct {
 	src  io.Reader
-	head []byte // framing and metadata of a message, not yet read
+	head []byte // framing and metadata of a message that Read has not returned yet
 	body int64  // remaining bytes of the body of that message
 	meta []byte
 	last byte // type of the last message
@@ -43,8 +43,8 @@ func (c *checkedStream) Read(b []byte) (int, error) {
 	}
 }
 
-// message reads the metadata of the next message. Bytes that are not a message are
-// passed on, so that the library reports the error.
+// message reads the metadata of the next message. Incomplete messages are passed on,
+// so that the library reports the error.
 func (c *checkedStream) message() error {
 	c.meta = append(c.meta[:0], make([]byte, 8)...)
 	n, err := io.ReadFull(c.src, c.meta)
@@ -53,7 +53,7 @@ func (c *checkedStream) message() error {
 		if n > 0 {
 			return nil
 		}
-		if err == io.EOF && c.last == headerDictionary { // for the library, such a stream is complete
+		if err == io.EOF && c.last == headerDictionary { // rows must follow; the library would not report their absence
 			return io.ErrUnexpectedEOF
 		}
 		return err

@@ -13,9 +13,9 @@ import (
 )
 
 // countEdited counts the rows with OTLP whose other columns do not describe this OTLP: another
-// program changed them. It builds the rows again from the OTLP, reads the readable columns
-// of both rows as OTLP, and compares the results. So types and time zones of columns do not
-// matter. The cost is about 10 µs for a row with OTLP, and nothing for other rows.
+// program changed them. It builds each row again from its OTLP, converts the readable columns of
+// the old and of the new row to OTLP, and compares the results. So types and time zones of columns
+// do not matter. The cost is about 10 µs for a row with OTLP, and nothing for other rows.
 func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 	c := newColumns(batch, r.at)
 	if c.otlp.NullN() == c.n {
@@ -63,8 +63,8 @@ func (r *Reader) countEdited(batch arrow.RecordBatch) error {
 	return count()
 }
 
-// differing counts the rows of made whose OTLP differs from that of read. Row j of made
-// corresponds to row rows[j] of read.
+// differing counts the rows of made whose readable columns, as OTLP, differ from what read
+// returns. Row j of made corresponds to row rows[j] of read.
 func differing(made arrow.RecordBatch, s Signal, rows []int, read func(i, size int) []byte) (n uint64, err error) {
 	defer made.Release()
 	var own Reader

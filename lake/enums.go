@@ -35,7 +35,7 @@ func (n names) of(v int32) string {
 	return strconv.Itoa(int(v))
 }
 
-// parse returns the value with the name that a column has.
+// parse returns the value with the name text. Errors name the column.
 func (n names) parse(text, column string) (int32, error) {
 	for v, name := range n {
 		if name == text {

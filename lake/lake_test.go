@@ -283,7 +283,7 @@ func TestDamage(t *testing.T) {
 	})
 }
 
-// requireTyped reads a file that may be anything.
+// requireTyped reads a file with any content. It fails if an error is not an error of this package.
 func requireTyped(t testing.TB, f lake.Format, content []byte) {
 	t.Helper()
 	_, err := read(f, content, lake.Limits{MemoryBytes: 64 << 20})

@@ -142,7 +142,7 @@ func (c *logColumns) row(i int) error {
 	lr.SetEventName(c.event.at(i))
 	letter, ok := bodyLetters[c.bodyType.at(i)]
 	if !ok {
-		return invalid("body_type", "unknown type %q; null is text", c.bodyType.at(i))
+		return invalid("body_type", "unknown type %q; use null for text", c.bodyType.at(i))
 	}
 	c.setValue(lr.Body(), c.body.at(i), letter)
 	lr.SetTraceID(traceIDOf(c.traceID, i))

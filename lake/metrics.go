@@ -121,8 +121,8 @@ func optional(b *array.Float64Builder, v float64, has bool) {
 	}
 }
 
-// noNumber, noDistribution, noBuckets, noExponential and noQuantiles append the nulls of
-// points of other types.
+// noNumber, noDistribution, noBuckets and noExponential append null to the columns of other types
+// of points.
 func (r *pointRows) noNumber() {
 	r.int.AppendNull()
 	r.double.AppendNull()

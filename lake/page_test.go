@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// typeNames are the names of types on the page.
+// typeName returns the name of a type on the page.
 func typeName(t arrow.DataType) string {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:

@@ -54,7 +54,7 @@ type Reader struct {
 	batches int    // row groups of a Parquet file, or record batches of a stream that were read
 	otlp    uint64 // rows whose item is in the column otlp
 	edited  uint64 // rows of otlp whose other columns do not describe the item
-	retyped uint64 // values whose text is not one of their type
+	retyped uint64 // values whose text is not valid for their type
 	rows    uint64 // rows read so far, with those of the current batch
 }
 
@@ -363,8 +363,8 @@ func (r *Reader) Batches() int { return r.batches }
 func (r *Reader) Signal() Signal { return r.signal }
 
 // Next returns the items of the next rows, or io.EOF after the last. Texts in them share
-// memory. It reads only those columns of a Parquet file that hold items. Any other error
-// ends the file.
+// memory. It reads only those columns of a Parquet file that hold items. After an error, further
+// calls return the same error.
 func (r *Reader) Next() (b Batch, err error) {
 	b.Signal = r.signal
 	if r.err != nil {
@@ -385,7 +385,7 @@ func (r *Reader) Next() (b Batch, err error) {
 			r.retyped += c.retyped
 			otlp := batch.Column(r.at[otlpColumn.Name])
 			r.otlp += uint64(otlp.Len() - otlp.NullN())
-			_ = guard(func() error { return r.countEdited(batch) }) // a note only: the items are valid without these columns
+			_ = guard(func() error { return r.countEdited(batch) }) // an error only makes the count too low
 		}
 		return err
 	}))
@@ -396,9 +396,9 @@ func (r *Reader) Next() (b Batch, err error) {
 // Edits of the other columns of their rows have no effect.
 func (r *Reader) FromOTLP() uint64 { return r.otlp }
 
-// Edited returns how many of the rows that FromOTLP counts have other columns that do not
-// describe the item: another program edited them, and Next returned the item without the
-// edits.
+// Edited returns how many of the rows that FromOTLP counts were edited by another program: their
+// other columns do not describe the item in the column otlp. Next returned these items without
+// the edits.
 func (r *Reader) Edited() uint64 { return r.edited }
 
 // Retyped returns how many values of attributes and bodies Next returned as text because their
@@ -407,8 +407,8 @@ func (r *Reader) Retyped() uint64 { return r.retyped }
 
 // NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The
 // batch is valid until the next call. It has all columns of the file. If Next was called
-// before for a Parquet file, it has only the columns that Next reads. Any other error ends
-// the file.
+// before for a Parquet file, it has only the columns that Next reads. After an error, further
+// calls return the same error.
 func (r *Reader) NextRecordBatch() (batch arrow.RecordBatch, err error) {
 	if r.err != nil {
 		return nil, r.err
@@ -502,7 +502,7 @@ func newLimited(l Limits) *limited {
 	return &limited{Allocator: memory.NewGoAllocator(), max: l.MemoryBytes}
 }
 
-// limitReached is the panic of a limit.
+// limitReached is the value of a panic at a limit. guard returns it as an error.
 type limitReached struct{ text string }
 
 func (e *limitReached) Error() string { return fmt.Sprintf("%v: %s", ErrLimit, e.text) }

@@ -32,7 +32,7 @@ const (
 	inScope
 )
 
-// placePrefixes are what the keys of a place begin with.
+// placePrefixes are the prefixes of column keys, by place.
 var placePrefixes = [...]string{inItem: "", inResource: "resource:", inScope: "scope:"}
 
 // parseKeys parses the keys of columns, such as http.route, resource:host.name and
@@ -129,8 +129,8 @@ type rows struct {
 	b      *array.RecordBuilder
 	at     map[string]int
 	// shared builds the columns of resources and scopes, with one row for each run of rows
-	// that have the same resource and scope; runs are the lengths of these runs. It is nil
-	// if b builds these columns, too, with a value for each row.
+	// that have the same resource and scope; runs are the lengths of these runs. shared is
+	// nil if b builds these columns, too, with a value for each row.
 	shared *array.RecordBuilder
 	runs   []int
 	// changed is set if the next row has another resource or scope than the last.

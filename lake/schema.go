@@ -22,7 +22,7 @@ const (
 // String returns the name of the signal.
 func (s Signal) String() string { return [...]string{"metrics", "traces", "logs"}[s] }
 
-// signalKey is the key of the metadata of a schema that has the name of the signal.
+// signalKey is the key of the name of the signal in the metadata of a schema.
 const signalKey = "stef.signal"
 
 var (

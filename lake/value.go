@@ -150,8 +150,8 @@ func appendDouble(b []byte, d float64) ([]byte, bool) {
 }
 
 // setText sets dst to a value, from its text and the letter of its type. fits is false if the
-// text is not valid for the type. known is false if the letter is unknown. dst is then
-// undefined.
+// text is not valid for the type. known is false if the letter is unknown. If one of them is
+// false, dst is undefined.
 func setText(dst pcommon.Value, text string, letter byte) (fits, known bool) {
 	switch letter {
 	case letterString:
@@ -206,7 +206,7 @@ func jsonValue(d *json.Decoder, dst pcommon.Value, depth int) error {
 	case json.Number:
 		return jsonNumber(dst, string(t))
 	case json.Delim:
-		if depth > maxDepth { // there are texts of a writer at this depth
+		if depth > maxDepth { // appendJSON writes no lists and maps at such a depth
 			return errors.New("values are nested too deeply")
 		}
 		if t == '[' {

@@ -153,8 +153,8 @@ func (w *Writer) Write(items Batch) error {
 		return fmt.Errorf("%w: %s cannot be written to a table of %s", ErrSignal, items.Signal, w.signal)
 	}
 	if w.builder == nil {
-		// Parquet is also written from dictionary columns, but the columns of resource and
-		// scope have one row for each run of rows.
+		// The builder has dictionary columns for both formats. For Parquet, the columns of resource
+		// and scope have one row for each run of rows.
 		_, parquet := w.sink.(*parquetSink)
 		schema := w.schema
 		if parquet {

@@ -89,7 +89,7 @@ def check_engines(signal, rows, column, total):
     equal(f"duckdb, {signal}.parquet", (rows, total), (got[0], int(got[1])))
     got = duckdb.sql("SELECT count(*) FROM arrow").fetchall()[0]
     equal(f"duckdb, {signal}.arrow", (rows,), got)
-    # Text, maps and ids are what both formats say.
+    # Text and maps are equal in both formats.
     equal(f"{signal}, attributes of both formats", table["attributes"].to_pylist(), arrow["attributes"].to_pylist())
     equal(f"{signal}, services of both formats", table["service_name"].to_pylist(), arrow["service_name"].to_pylist())
     # Keys and values are dictionaries in Arrow: the other engines read them as well.
@@ -170,7 +170,7 @@ def main(folder):
     text_only = con.sql("SELECT service_name, sum(strlen(body)) FROM 'logs.parquet' WHERE body_type IS NULL GROUP BY 1").fetchall()
     equal("bytes by service, text bodies", {k: v for k, v in plain.items() if v}, {k: int(v) for k, v in text_only})
 
-    # The trace id for the query above, as a user gets it.
+    # A user can get the trace id for the query above in this way.
     slowest = "SELECT lower(hex(trace_id)) FROM 'traces.parquet' ORDER BY duration_ns DESC LIMIT 1"
     trace = duckdb.sql(slowest).fetchall()[0][0]
     longest = max(length(s) for _, _, s in spans)

@@ -28,7 +28,7 @@ SIGNALS = {
     "logs": dict(name="logs", resources="resourceLogs", scopes="scopeLogs", items="logRecords"),
 }
 
-# The data of a metric, which has its points.
+# The fields of a metric that can contain its points.
 KINDS = ("gauge", "sum", "histogram", "exponentialHistogram", "summary")
 
 DUCKDB_ITEMS = """
@@ -60,7 +60,7 @@ if '%(name)s' == 'metrics':
   table = pl.concat([table.filter(pl.col(kind).is_not_null()).drop([k for k in kinds if k != kind])
     .unnest(kind, separator='.').explode(kind + '.dataPoints').unnest(kind + '.dataPoints', separator='.')
     .rename(lambda name: name.removeprefix(kind + '.')) for kind in kinds], how='diagonal_relaxed')
-  # Parquet has no structs without fields: of points, the buckets that are always empty.
+  # Buckets that are always empty are structs without fields, which Parquet does not support.
   table = table.drop([name for name, of in table.schema.items() if of == pl.Struct([])])
 table.write_parquet('polars-%(name)s.parquet', compression='zstd')
 """
@@ -98,7 +98,7 @@ if '%(name)s' == 'metrics':
     of = {name: column.filter(valid) for name, column in columns.items() if name not in kinds or name == kind}
     unnest(of, kind)
     explode(of, 'dataPoints')
-    # Parquet has no structs without fields: of points, the buckets that are always empty.
+    # Buckets that are always empty are structs without fields, which Parquet does not support.
     tables.append(pyarrow.table({name: column for name, column in of.items() if column.type != pyarrow.struct([])}))
   table = pyarrow.concat_tables(tables, promote_options='permissive')
 else:
@@ -182,7 +182,7 @@ def main(folder, *signals):
                 routes[f"{source} to {to}, stef convert"] = (*convert, f"{large}.{source}", f"{name}-of-{source}.{to}")
         for what, _, code in ENGINES:
             if code is PYARROW and name == "metrics":
-                continue  # its nested table has structs without fields, which Parquet has not
+                continue  # the nested table has structs without fields, which Parquet does not support
             routes[f"json to parquet, {what}"] = (sys.executable, "-c", code % SIGNALS[name])
         for what, (took, cpu) in measure(routes).items():
             print(f"| {what} | {took:.2f} | {otlp / took / 1e6:.1f} | {otlp / cpu / 1e6:.1f} |", flush=True)

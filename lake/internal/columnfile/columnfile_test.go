@@ -233,7 +233,7 @@ func TestRandomTables(t *testing.T) {
 	}
 }
 
-// Slices of batches are written as the rows that they have.
+// Of a slice of a batch, only the rows of the slice are written.
 func TestSlices(t *testing.T) {
 	m := &maker{rand.New(rand.NewPCG(7, 1)), 20}
 	batch := m.batch(rowFields(text), 100)
@@ -397,7 +397,8 @@ func TestErrors(t *testing.T) {
 	require.ErrorContains(t, err, "column x has the unsupported type int8")
 }
 
-// FuzzHybrid: values of any width are decoded as the format says.
+// FuzzHybrid: values of any width are encoded as the format specifies, so decodeHybrid returns
+// them.
 func FuzzHybrid(f *testing.F) {
 	f.Add([]byte{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, 3)
 	f.Add(bytes.Repeat([]byte{0, 1, 1}, 30), 1)

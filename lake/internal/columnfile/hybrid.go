@@ -22,7 +22,7 @@ func appendHybrid[T uint8 | uint32](dst []byte, values []T, width int) []byte {
 			end++
 		}
 		from := i
-		if i > packed { // groups before a run are whole
+		if i > packed { // the first values of the run complete the last group of eight
 			from += (packed - i) & 7
 		}
 		if end-from < minRun {

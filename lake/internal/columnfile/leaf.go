@@ -71,7 +71,7 @@ func newLeaf(col *schema.Column, t arrow.DataType, dictionaries bool, encoder *z
 	}
 	l.limits.of = orderOf(t)
 	if col.MaxRepetitionLevel() > 0 {
-		l.limits.of = orderNone // no reader skips row groups by elements
+		l.limits.of = orderNone // no reader skips row groups by the limits of list elements
 	}
 	if l.dictionaries {
 		l.closed = new(dictionary)
@@ -90,7 +90,7 @@ func (l *leaf) reset() {
 	}
 }
 
-// add appends the slots of a batch, whose values are in a.
+// add appends the slots of a batch. The array a has their values.
 func (l *leaf) add(a arrow.Array, s slots) {
 	l.def = append(l.def, s.def...)
 	if l.col.MaxRepetitionLevel() > 0 {
@@ -228,8 +228,8 @@ func (l *leaf) endPage() {
 	l.rep, l.def, l.indexes, l.plain, l.bools = l.rep[:0], l.def[:0], l.indexes[:0], l.plain[:0], l.bools[:0]
 }
 
-// appendLevels appends levels after their length. Columns whose levels are all zero have
-// none.
+// appendLevels appends the length of the encoded levels, and the levels. If the maximum level is
+// 0, it appends nothing.
 func appendLevels(dst []byte, levels []uint8, most int) []byte {
 	if most == 0 {
 		return dst

@@ -17,8 +17,8 @@ type slots struct {
 	at       []int32
 }
 
-// arena stores the memory of slots that are not needed any more for reuse. It is not safe
-// for use by several goroutines at once.
+// arena keeps the memory of released slots for reuse. It is not safe for use by several
+// goroutines at once.
 type arena []slots
 
 // get returns empty slots with room for n.

@@ -206,7 +206,7 @@ func (w *Writer) encode(t Table) error {
 	})
 }
 
-// inParallel calls f with 0 to n-1 from several goroutines. A panic in f is an error.
+// inParallel calls f with 0 to n-1 from several goroutines. It returns a panic in f as an error.
 func inParallel(n int, f func(int)) error {
 	var next atomic.Int64
 	var failed atomic.Value
@@ -280,7 +280,7 @@ func (w *Writer) writeLeaf(i int, l *leaf, chunk *metadata.ColumnChunkMetaDataBu
 		return err
 	}
 	if indexed && plain {
-		// The library lists the two encodings in any order.
+		// The library lists the two encodings in varying order, but equal rows must give equal bytes.
 		chunk.Contents().MetaData.EncodingStats = nil
 	}
 	return nil
