@@ -78,7 +78,7 @@ func TestReport(t *testing.T) {
 	require.NoError(t, os.WriteFile(readme, []byte(filled), 0o666))
 }
 
-// firstPage returns the page among the written files that is opened first.
+// firstPage returns the first HTML page of the written files, or "".
 func firstPage(written []string) string {
 	for _, name := range written {
 		if filepath.Ext(name) == ".html" {
@@ -111,8 +111,8 @@ func tablesOf(blocks map[string]string) string {
 	return b.String()
 }
 
-// TestTablesOf checks that a part of the report prints the tables of the README with their
-// direction, and the name of the page.
+// TestTablesOf checks that a part of the report prints the tables of the README and whether less
+// is better, and that firstPage finds the HTML page.
 func TestTablesOf(t *testing.T) {
 	require.Equal(t, "\nThe table size-parts of README.md, of these sets; all columns after OTLP are relative to OTLP, below 1 is less:\n\n"+
 		"| set | OTLP, B/item | STEF sorted |\n|---|--:|--:|\n| mine logs | 92.4 | 0.718 |\n"+

@@ -149,8 +149,8 @@ func TestChoice(t *testing.T) {
 	f("Size/set=hipstershop", "", "-bench Size/set=hipstershop matches no set. hipstershop is not found: it is not in the repository (STEF_DATA names the folder of such sets)."+form)
 	f("Size/set=collector/signal=logs", "", "-bench Size/set=collector/signal=logs matches no set. There is no set of collector with signal=logs."+form)
 	f("Size/set=nothing", "", "-bench Size/set=nothing matches no set. There is no set nothing; the sets are collector, go, java, node, python."+form)
-	f("Windw", "", "-bench Windw matches no benchmark of this package: did you mean Window? They are Window, Size")
-	f("Encode", "", "-bench Encode matches no benchmark of this package. They are Window, Size")
+	f("Windw", "", "-bench Windw matches no benchmark of this package: did you mean Window? The benchmarks are Window, Size")
+	f("Encode", "", "-bench Encode matches no benchmark of this package. The benchmarks are Window, Size")
 	f("(", "", "") // package testing reports it
 }
 

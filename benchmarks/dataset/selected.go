@@ -74,7 +74,7 @@ func (c choice) problem(bench string, refs []Ref, benchmarks []string) string {
 	} else {
 		text += "."
 	}
-	return text + " They are " + strings.Join(benchmarks, ", ")
+	return text + " The benchmarks are " + strings.Join(benchmarks, ", ")
 }
 
 // hint suggests names for a set that does not exist.

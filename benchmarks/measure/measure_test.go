@@ -46,7 +46,7 @@ func spin(d time.Duration) {
 // does not count. This needs a system that reports CPU times.
 func TestInterleaveMeasuresCPU(t *testing.T) {
 	if CPU() == 0 {
-		t.Skip("the time of processors is not told here")
+		t.Skip("this system does not report CPU times")
 	}
 	wait := []Op{{Name: "a", Items: 1, Run: func() error { time.Sleep(20 * time.Millisecond); return nil }}}
 	results, err := Interleave(Config{Rounds: 3, Procs: 1}, wait)
@@ -83,7 +83,7 @@ func TestInterleave(t *testing.T) {
 
 func TestCPU(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("the time of processors is not told here")
+		t.Skip("this system does not report CPU times")
 	}
 	begin := CPU()
 	for CPU() == begin {

@@ -116,8 +116,8 @@ func (f *Figures) timeRule(operation, what string) string {
 		get("STEF ordered"), get("STEF sorted"), get("Arrow IPC"), get("Parquet ordered"))
 }
 
-// timesRule says which part of each set was measured for the sentences about CPU, or returns ""
-// if all of it was.
+// timesRule says which part of each set was measured for the sentences about CPU. It returns ""
+// if the whole sets were measured.
 func (c *Context) timesRule() string {
 	if c.Full || len(c.Figures.Times) == 0 {
 		return ""

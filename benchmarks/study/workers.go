@@ -166,7 +166,7 @@ func claims(c *Context, p sweepPlan) *report.Table {
 	return t
 }
 
-// untried is the text shown when a setting never wins.
+// untried is the text if zstd wins at no measured round trip.
 const untried = "none that was tried"
 
 // crossing returns the shortest measured round trip from which on zstd always has a higher

@@ -286,7 +286,7 @@ func (r *run) open(ctx context.Context, signal otlpfile.Signal) (sender, error) 
 	return r.openOTLP(signal), nil
 }
 
-// work calls do on a worker of the server, and waits for a free one.
+// work waits for a free worker of the server, and calls do on it.
 func (r *run) work(do func() error) error {
 	if r.slots != nil {
 		r.slots <- struct{}{}
