@@ -25,9 +25,9 @@
 // passes to the error handler; the SDK itself does not send a batch again.
 //
 // All work is done during an export. With the batch processors and the periodic reader,
-// nothing of this module runs on the goroutine that ends a span, emits a log record or
-// records a measurement, and that goroutine never waits for an export, also when the
-// queue is full: the SDK then drops spans and log records.
+// no code of this module runs on the goroutine that ends a span, emits a log record or
+// records a measurement. That goroutine never waits for an export: if the queue is full,
+// the SDK drops spans and log records.
 //
 // # Errors
 //

@@ -101,7 +101,7 @@ func Example_endpoint() {
 	//	r.SetBody(attribute.StringValue("cart shown"))
 	//	lp.Logger("shop").Emit(ctx, r)
 
-	// Shutdown exports what is left.
+	// Shutdown exports the remaining telemetry.
 	if err := errors.Join(tp.Shutdown(ctx), mp.Shutdown(ctx), lp.Shutdown(ctx)); err != nil {
 		log.Fatal(err)
 	}

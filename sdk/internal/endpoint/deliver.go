@@ -17,7 +17,7 @@ import (
 )
 
 // deliver sends a batch until it is delivered, or until it must not be sent again. failed is
-// the number of items that were not delivered, omitted or rejected.
+// the number of items that were neither delivered nor omitted nor rejected.
 //
 // It does not wait between two attempts by STEF, because the session waits until a
 // stream is open, and waits longer after each failure.

@@ -50,7 +50,7 @@ func (c *containers) init() {
 	c.scopes = map[instrumentation.Scope]*entry[otelstef.Scope]{}
 }
 
-// enterResource returns a resource.
+// enterResource returns the entry of a resource, and creates it on a cache miss.
 func (c *containers) enterResource(r *resource.Resource) *entry[otelstef.Resource] {
 	if c.lastResource != nil && r == c.resource {
 		return c.lastResource
@@ -73,7 +73,7 @@ func (c *containers) enterResource(r *resource.Resource) *entry[otelstef.Resourc
 	return found
 }
 
-// enterScope returns a scope.
+// enterScope returns the entry of a scope, and creates it on a cache miss.
 func (c *containers) enterScope(s instrumentation.Scope) *entry[otelstef.Scope] {
 	if c.lastScope != nil && s == c.scope {
 		return c.lastScope

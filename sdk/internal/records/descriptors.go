@@ -45,7 +45,7 @@ type descriptors struct {
 
 func (d *descriptors) init() { d.known = map[metricKey]*variant{} }
 
-// find returns a metric.
+// find returns the variant of a metric with these bounds, and creates it on a cache miss.
 func (d *descriptors) find(key metricKey, bounds []float64) *variant {
 	first := d.known[key]
 	for v := first; v != nil; v = v.next {
@@ -107,7 +107,7 @@ type sets struct {
 
 func (s *sets) init() { s.known = map[attribute.Distinct]*setEntry{} }
 
-// find returns a set.
+// find returns the entry of a set, and creates it on a cache miss.
 func (s *sets) find(set *attribute.Set) *setEntry {
 	id := set.Equivalent()
 	found := s.known[id]
