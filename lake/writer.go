@@ -23,8 +23,8 @@ type Format uint8
 const (
 	// Parquet is an Apache Parquet file with zstd.
 	Parquet Format = iota
-	// Arrow is an Arrow IPC stream with zstd, whose batches have dictionaries of their
-	// own.
+	// Arrow is an Arrow IPC stream with zstd. Each record batch has its own
+	// dictionaries.
 	Arrow
 )
 

@@ -62,5 +62,5 @@ func appendPacked[T uint8 | uint32](dst []byte, values []T, width int) []byte {
 	return dst
 }
 
-// widthOf returns the bits of a value up to limit.
+// widthOf returns the number of bits that hold values up to limit.
 func widthOf(limit int) int { return bits.Len(uint(limit)) }
