@@ -31,9 +31,13 @@ type Sender struct {
 	// it yet, and how often opening a stream is retried. Set it before the first Send.
 	Retries int
 	// Waiting is called, concurrently, when a batch cannot be sent yet and is tried
-	// again: with the cause, or with nil if the endpoint has not answered for
-	// PatienceForStream. It may be nil. Set it before the first Send.
+	// again: with the cause, or with nil if there is no stream after
+	// PatienceForStream or no connection after PatienceForAnswer. It may be nil. Set it before the first Send.
 	Waiting func(cause error)
+	// Unanswered is called, concurrently, when the endpoint has not answered a batch for
+	// PatienceForAnswer, and after each further such time: with the number of batches that wait
+	// for an answer, and how long one of them does. It may be nil. Set it before the first Send.
+	Unanswered func(batches int, after time.Duration)
 	// Final reports whether an error is permanent, so that a retry cannot help. It may be
 	// nil. Set it before the first Send.
 	Final func(cause error) bool
@@ -41,6 +45,7 @@ type Sender struct {
 	signals map[otlpfile.Signal]*signalSender
 
 	rejected atomic.Uint64
+	answers  answers
 }
 
 // signalSender holds the sending state of one signal.
@@ -73,6 +78,13 @@ func otlpSender(conn *grpc.ClientConn, d *anysignal.Descriptor, options []grpc.C
 	return &signalSender{
 		send: func(ctx context.Context, s *Sender, batch otlpfile.Batch) (rejected uint64, err error) {
 			err = s.retry(ctx, func() (bool, error) {
+				defer s.await(func() bool {
+					connected := conn.GetState() == connectivity.Ready
+					if !connected {
+						s.waiting(nil)
+					}
+					return connected
+				})()
 				partial, err := export(ctx, batch, options...)
 				rejected = uint64(max(partial.Rejected, 0))
 				return status.Code(err) == codes.Unavailable || status.Code(err) == codes.ResourceExhausted, err
@@ -133,6 +145,13 @@ func (o *opening) closed() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.live--
+}
+
+// isLive reports whether a stream is open.
+func (o *opening) isLive() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.live > 0
 }
 
 // failed counts a failed attempt. After too many failures, batches no longer wait for a stream.
@@ -215,6 +234,7 @@ func stefSender(client *stefgrpc.Client, d *anysignal.Descriptor, compression st
 			ctx, release := open.bound(ctx)
 			defer release()
 			err = s.retry(ctx, func() (bool, error) {
+				defer s.await(open.isLive)()
 				err := session.Send(ctx, batch)
 				var bad *stefgrpc.RejectedError
 				var left *stefgrpc.BatchError
@@ -253,6 +273,15 @@ func (s *Sender) waiting(cause error) {
 	if s.Waiting != nil {
 		s.Waiting(cause)
 	}
+}
+
+// await watches a batch until the returned function is called. sent reports whether it is sent.
+func (s *Sender) await(sent func() bool) (done func()) {
+	return s.answers.await(sent, func(batches int, after time.Duration) {
+		if s.Unanswered != nil {
+			s.Unanswered(batches, after)
+		}
+	})
 }
 
 // final calls Final.

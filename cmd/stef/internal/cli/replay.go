@@ -151,7 +151,8 @@ func (c *replayer) run(env *Env, names []string) error {
 	defer conn.Close()
 	sender.Retries = c.retries
 	sender.Final = wrongPort
-	sender.Waiting = (&patience{out: env.Stderr, endpoint: c.endpoint, plainly: c.plainly}).notice
+	waits := &patience{out: env.Stderr, endpoint: c.endpoint, plainly: c.plainly}
+	sender.Waiting, sender.Unanswered = waits.notice, waits.silent
 	send := func(ctx context.Context, b otlpfile.Batch) error {
 		err := sender.Send(ctx, b)
 		if err == nil {
@@ -191,7 +192,7 @@ func (c *replayer) run(env *Env, names []string) error {
 		if counts.Batches == 1 {
 			batches = "1 batch"
 		}
-		fmt.Fprintf(env.Stderr, "sent %s in %s to %s over %s in %s: %s items a second\n", figure.Count(counts.Items, "item"), batches, c.endpoint, c.protocol, figure.Seconds(took), figure.Grouped(uint64(math.Round(float64(counts.Items)/max(took.Seconds(), 1e-9)))))
+		fmt.Fprintf(env.Stderr, "sent %s in %s to %s over %s in %s: %s items a second\n", figure.Count(counts.Items, "item"), batches, c.endpoint, c.protocol, figure.Seconds(took), rate(counts.Items, took))
 	}
 	if counts.Items == 0 && errors.Is(err, errInterrupted) {
 		fmt.Fprintf(env.Stderr, "%s accepted no items\n", c.endpoint)
@@ -200,6 +201,15 @@ func (c *replayer) run(env *Env, names []string) error {
 		fmt.Fprintf(env.Stderr, "the endpoint permanently rejected %s of them\n", figure.Grouped(n))
 	}
 	return c.sendError(err, names, counts)
+}
+
+// rate returns items a second: a whole number, or three digits below 10.
+func rate(items uint64, took time.Duration) string {
+	r := float64(items) / max(took.Seconds(), 1e-9)
+	if r < 10 {
+		return figure.Ratio(r)
+	}
+	return figure.Grouped(uint64(math.Round(r)))
 }
 
 // check refuses a file that cannot be opened, or that has several signals, before anything is
@@ -259,14 +269,16 @@ func ofFile(err error) bool {
 	return errors.As(err, &bad) || errors.As(err, &failed)
 }
 
-// patience prints why batches wait, each cause once.
+// patience prints why batches wait, each cause once, and once a minute that sent batches are
+// not answered.
 type patience struct {
 	out      io.Writer
 	endpoint string
 	plainly  func(error) error
 
-	mu   sync.Mutex
-	last string
+	mu         sync.Mutex
+	last       string
+	unanswered time.Time // when it printed that batches are not answered
 }
 
 func (p *patience) notice(cause error) {
@@ -280,6 +292,22 @@ func (p *patience) notice(cause error) {
 		p.last = text
 		fmt.Fprintf(p.out, "%s: %s\n", p.endpoint, text)
 	}
+}
+
+// silent prints that sent batches are not answered. after is how long one of them waits.
+func (p *patience) silent(batches int, after time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.unanswered) < time.Minute {
+		return
+	}
+	p.unanswered = time.Now()
+	text := "1 batch is sent and not answered"
+	if batches > 1 {
+		text = figure.Grouped(uint64(batches)) + " batches are sent and not answered, one of them"
+	}
+	fmt.Fprintf(p.out, "%s: %s for %s; waiting (the queue of the endpoint may be full, or what it sends to may not answer: see its log)\n",
+		p.endpoint, text, figure.Wait(after))
 }
 
 // idleness prints when the next batch is due, if that is long: the first time, and each

@@ -210,6 +210,51 @@ func TestReplaySilent(t *testing.T) {
 	require.Contains(t, stderr, "did not answer within 5s")
 }
 
+// If an endpoint does not answer a batch, as one whose queue is full, replay says so, over both
+// protocols, and how many batches wait. It says it once for many batches. It also reports a low
+// rate.
+func TestReplayUnanswered(t *testing.T) {
+	dir, _ := folder(t)
+	var files []string
+	for _, name := range []string{"a.json", "b.json"} {
+		files = append(files, filepath.Join(dir, name))
+		require.NoError(t, os.WriteFile(files[len(files)-1], []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}`), 0o666))
+	}
+	for _, protocol := range []string{"otlp", "stef"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			g := grpc.NewServer(replay.Options()...)
+			server, err := replay.Register(g, func(otlpfile.Batch) error {
+				time.Sleep(replay.PatienceForAnswer + 2*time.Second)
+				return nil
+			})
+			require.NoError(t, err)
+			go g.Serve(listener)
+			defer g.Stop()
+			defer server.Shutdown(t.Context())
+			address := listener.Addr().String()
+			code, _, stderr := run(nil, append([]string{"replay", "--rate", "max", "--protocol", protocol, "--endpoint", address}, files...)...)
+			require.Zero(t, code, stderr)
+			require.Regexp(t, "^"+address+`: 2 batches are sent and not answered, one of them for \ds; waiting \(the queue of the endpoint may be full, .*\)\n`+
+				`sent 2 items in 2 batches to `+address+` over `+protocol+` in .* s: 0\.\d+ items a second\n$`, stderr)
+		})
+	}
+	// An endpoint that accepts connections and does not speak.
+	t.Run("silent", func(t *testing.T) {
+		t.Parallel()
+		silent, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer silent.Close()
+		time.AfterFunc(replay.PatienceForAnswer+2*time.Second, func() { silent.Close() })
+		address := silent.Addr().String()
+		code, _, stderr := run(nil, "replay", "--rate", "max", "--retries", "0", "--endpoint", address, files[0])
+		require.Equal(t, cli.ExitIO, code, stderr)
+		require.Regexp(t, "^"+address+": no answer yet; waiting\nstef replay: ", stderr)
+	})
+}
+
 // certificate writes a self-signed certificate for the loopback address, and its key, into a
 // folder.
 func certificate(t *testing.T, dir, name string) (certFile, keyFile string) {

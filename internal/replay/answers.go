@@ -1,0 +1,48 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// PatienceForAnswer is how long a sent batch may be unanswered before Sender.Unanswered is
+// called, and the time between two calls.
+const PatienceForAnswer = 5 * time.Second
+
+// answers watches the batches that wait for an answer of the endpoint.
+type answers struct {
+	waiting atomic.Int64
+}
+
+// await is called when a batch is sent. It returns a function to call when the batch has its
+// answer or failed. Until then, await calls notice every PatienceForAnswer with the number of
+// batches that wait, and the time for which this batch does. The time in which sent returns
+// false does not count: then the batch waits for a connection or a stream.
+func (a *answers) await(sent func() bool, notice func(batches int, after time.Duration)) (done func()) {
+	a.waiting.Add(1)
+	begin, ended := time.Now(), make(chan struct{})
+	late := time.AfterFunc(PatienceForAnswer, func() {
+		ticker := time.NewTicker(PatienceForAnswer)
+		defer ticker.Stop()
+		for {
+			if now := time.Now(); sent() {
+				notice(int(a.waiting.Load()), now.Sub(begin))
+			} else {
+				begin = now
+			}
+			select {
+			case <-ticker.C:
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() {
+		late.Stop()
+		close(ended)
+		a.waiting.Add(-1)
+	}
+}
