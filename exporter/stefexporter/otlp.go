@@ -61,7 +61,6 @@ func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metada
 	}
 	o.pending.Add(1)
 	defer o.pending.Add(-1)
-	o.telemetry.builder.ExporterStefOtlpBytes.Add(ctx, int64(size), o.telemetry.plain)
 
 	partial, err := o.export(outgoing(ctx, headers), b, o.options...)
 	if err != nil {

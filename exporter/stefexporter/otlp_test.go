@@ -190,6 +190,31 @@ func TestOTLPCompression(t *testing.T) {
 	}
 }
 
+// TestOTLPBytes sends without compression, so that both metrics of the bytes of requests are
+// equal. Attempts without a connection write nothing, so neither metric counts them.
+func TestOTLPBytes(t *testing.T) {
+	c := otlpConfig("127.0.0.1:1")
+	c.Fallback.Compression = compressionNone
+	x := start(t, c)
+	for range 3 {
+		require.ErrorContains(t, x.send("a"), "nothing listens there")
+	}
+	require.Empty(t, counted(t, x, "otlp_bytes", ""))
+	require.Empty(t, counted(t, x, "otlp_bytes_compressed", ""))
+
+	p := listen(t, &peer{onRequest: func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
+		return ptraceotlp.ExportResponse{}, status.Error(codes.Unavailable, "later")
+	}}, "", false, true)
+	c.ClientConfig.Endpoint = p.addr
+	x = start(t, c)
+	for range 3 { // these requests are written, although the peer refuses them
+		require.ErrorContains(t, x.send("a"), "later")
+	}
+	want := map[string]int64{"": 3 * int64(new(ptrace.ProtoMarshaler).TracesSize(spans("a")))}
+	require.Equal(t, want, counted(t, x, "otlp_bytes", ""))
+	require.Equal(t, want, counted(t, x, "otlp_bytes_compressed", ""))
+}
+
 type inPayload struct {
 	stats.Handler
 	compressed atomic.Int64

@@ -279,13 +279,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytes, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes",
-		metric.WithDescription("Bytes of OTLP requests before compression. [Alpha]"),
+		metric.WithDescription("Bytes of OTLP requests before compression. It counts each request that is written to a connection, also one that is sent again, but no attempts without a connection. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytesCompressed, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes_compressed",
-		metric.WithDescription("Bytes of OTLP requests as they are sent, without the headers of gRPC. [Alpha]"),
+		metric.WithDescription("Bytes of OTLP requests as they are sent, without the headers of gRPC. It counts the same requests as exporter_stef_otlp_bytes. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

@@ -230,7 +230,7 @@ func AssertEqualExporterStefItemsDropped(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefOtlpBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes",
-		Description: "Bytes of OTLP requests before compression. [Alpha]",
+		Description: "Bytes of OTLP requests before compression. It counts each request that is written to a connection, also one that is sent again, but no attempts without a connection. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -246,7 +246,7 @@ func AssertEqualExporterStefOtlpBytes(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualExporterStefOtlpBytesCompressed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes_compressed",
-		Description: "Bytes of OTLP requests as they are sent, without the headers of gRPC. [Alpha]",
+		Description: "Bytes of OTLP requests as they are sent, without the headers of gRPC. It counts the same requests as exporter_stef_otlp_bytes. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
