@@ -54,7 +54,7 @@ func (s *senders) warn() {
 	time.AfterFunc(stalledAgain, func() { s.quiet.Store(false) })
 	s.logger.Warn("The sending queue is full, and a sender that set no deadline waits for it. "+
 		"A shutdown of the Collector may wait as long. "+
-		"Set a timeout at the receiver if it has one, such as timeout of host_metrics and other scrapers.",
+		"Set a timeout at the receiver if it has one, such as timeout of host_metrics and other scrapers, or a deadline at the OTLP client.",
 		zap.Duration("waits_for", s.after))
 }
 
