@@ -5,6 +5,7 @@ package stefgen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/otelstef/stef/stef-go/schema"
@@ -99,6 +100,10 @@ func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("// copied to a part of itself.")
 	p.unshareHint(pr, structType(s), "s")
 	pr.P("func (s *%s) CopyFrom(src *%s) {", name, name)
+	// In a zero value these pointers are nil. One of them is enough: init sets all.
+	if i := slices.IndexFunc(fields, func(f *field) bool { return f.class == classShared && f.present == "" }); i >= 0 {
+		pr.P("stefrt.NotZero(src.%s == nil, %q)", fields[i].priv, name)
+	}
 	for _, f := range fields {
 		p.printCopy(pr, f)
 		if f.present != "" && p.shared[name] {

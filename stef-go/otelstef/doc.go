@@ -23,6 +23,10 @@
 // The last of several such options counts. Over gRPC the options of the stream choose the
 // newest schema that both ends know.
 //
+// The method Schema of a reader or writer returns the schema of its stream: it has the compact
+// form if slices.Equal(r.Schema(), otelstef.SpansCompactSchema()), and the full schema if it
+// equals SpansSchema().
+//
 // These fields belong to the compact form. Programs neither set nor get them:
 //
 //   - Metrics: Compact, Number
@@ -54,15 +58,18 @@
 // Append adds to those of the previous record. Call Reset of the map or list first, also
 // of Events, Links and Exemplars. SetValues replaces a list of numbers.
 //
+// To keep a record, copy it with CopyFrom to a value of its New function. Assignment copies only
+// parts of it. go vet reports such a copy of a variable (*rec), but not of the result of a call
+// (*w.Record()).
+//
 // # Ids
 //
 // Ids of traces and spans are bytes, 16 and 8, or empty. Writers do not check the
 // length. In the published schema the ids of spans and links are lower-case hexadecimal text
 // instead, of 32 and 16 characters (specification 11.3). Programs that write this schema must
 // set such ids, and programs that read it get them. Readers that convert records to OTLP
-// accept hexadecimal text of these lengths in every schema, and reject other lengths. The
-// method Schema of a reader or writer shows which schema the stream has. Package stef-pdata
-// converts ids.
+// accept hexadecimal text of these lengths in every schema, and reject other lengths. Package
+// stef-pdata converts ids.
 //
 // # Reading logs of others
 //

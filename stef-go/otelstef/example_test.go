@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"slices"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -299,6 +300,28 @@ func ExamplePublishedSpans() {
 		fmt.Println(span.Name(), span.DroppedAttributesCount(), span.DroppedLinksCount())
 	}
 	// Output: GET /cart 1 0
+}
+
+// The schema of a stream tells whether it has the compact form.
+func ExampleCompactSpans() {
+	for _, options := range [][]stef.WriterOption{nil, {otelstef.CompactSpans()}} {
+		var stream bytes.Buffer
+		w, err := otelstef.NewSpansWriter(&stream, options...)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			log.Fatal(err)
+		}
+		r, err := otelstef.NewSpansReader(&stream)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("compact:", slices.Equal(r.Schema(), otelstef.SpansCompactSchema()))
+	}
+	// Output:
+	// compact: false
+	// compact: true
 }
 
 // A truncated stream ends with an error that says where, after the records of all

@@ -198,6 +198,7 @@ func (s *Logs) Reset() { s.CopyFrom(initialLogs) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Logs) CopyFrom(src *Logs) {
+	stefrt.NotZero(src.resource == nil, "Logs")
 	s.envelope.CopyFrom(&src.envelope)
 	if src.resource.node.Frozen() {
 		s.SetResource(src.resource)

@@ -208,6 +208,7 @@ func (s *Metrics) Reset() { s.CopyFrom(initialMetrics) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Metrics) CopyFrom(src *Metrics) {
+	stefrt.NotZero(src.metric == nil, "Metrics")
 	s.envelope.CopyFrom(&src.envelope)
 	if src.metric.node.Frozen() {
 		s.SetMetric(src.metric)

@@ -5,6 +5,7 @@ package otelstef_test
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -43,6 +44,14 @@ func TestNil(t *testing.T) {
 	require.True(t, r.Next(), "the reader goes on")
 	require.False(t, r.Next())
 	require.NoError(t, r.Err())
+}
+
+// A record that was not created with its New function is a zero value, and CopyFrom says so.
+func TestZeroValueIsNotCopied(t *testing.T) {
+	const text = "stef: the zero value of %[1]s cannot be copied; create it with New%[1]s"
+	require.PanicsWithValue(t, fmt.Sprintf(text, "Metrics"), func() { otelstef.NewMetrics().CopyFrom(new(otelstef.Metrics)) })
+	require.PanicsWithValue(t, fmt.Sprintf(text, "Spans"), func() { otelstef.NewSpans().CopyFrom(new(otelstef.Spans)) })
+	require.PanicsWithValue(t, fmt.Sprintf(text, "Logs"), func() { otelstef.NewLogs().CopyFrom(new(otelstef.Logs)) })
 }
 
 // A getter may return nil for a value that does not exist. The getters of this nil

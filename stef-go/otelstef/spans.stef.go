@@ -201,6 +201,7 @@ func (s *Spans) Reset() { s.CopyFrom(initialSpans) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Spans) CopyFrom(src *Spans) {
+	stefrt.NotZero(src.resource == nil, "Spans")
 	s.envelope.CopyFrom(&src.envelope)
 	if src.resource.node.Frozen() {
 		s.SetResource(src.resource)

@@ -239,6 +239,17 @@ func nilValue(typ string) {
 	panic(fmt.Sprintf("stef: a shared %s cannot be nil; use New%s for an empty one", typ, typ))
 }
 
+// NotZero panics if a struct of a type is a zero value, in which pointers are nil.
+func NotZero(isZero bool, typ string) {
+	if isZero {
+		zeroValue(typ)
+	}
+}
+
+func zeroValue(typ string) {
+	panic(fmt.Sprintf("stef: the zero value of %s cannot be copied; create it with New%s", typ, typ))
+}
+
 // BoolBits returns 1 for true and 0 for false.
 func BoolBits(v bool) uint64 {
 	if v {

@@ -164,6 +164,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
+	stefrt.NotZero(src.shared == nil, "Record")
 	s.any.CopyFrom(&src.any)
 	s.again.CopyFrom(&src.again)
 	if src.shared.node.Frozen() {

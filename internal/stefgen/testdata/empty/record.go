@@ -237,6 +237,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
+	stefrt.NotZero(src.unit == nil, "Record")
 	s.empty.CopyFrom(&src.empty)
 	s.nothing.CopyFrom(&src.nothing)
 	if src.HasMaybe() {

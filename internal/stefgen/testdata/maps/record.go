@@ -205,6 +205,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
+	stefrt.NotZero(src.shared == nil, "Record")
 	s.bools.CopyFrom(&src.bools)
 	s.ints.CopyFrom(&src.ints)
 	s.uints.CopyFrom(&src.uints)

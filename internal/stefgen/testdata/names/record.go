@@ -604,6 +604,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
+	stefrt.NotZero(src.slotField == nil, "Record")
 	s.SetNode(src.nodeField)
 	s.SetOptionalPresent(src.presentField, src.HasPresent())
 	s.SetOptionalSentPresent(src.sentPresentField, src.HasSentPresent())

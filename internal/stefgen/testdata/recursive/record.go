@@ -214,6 +214,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
+	stefrt.NotZero(src.shared == nil, "Record")
 	s.value.CopyFrom(&src.value)
 	s.chain.CopyFrom(&src.chain)
 	s.mutual.CopyFrom(&src.mutual)

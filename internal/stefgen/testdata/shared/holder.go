@@ -186,6 +186,7 @@ func (s *Holder) Reset() { s.CopyFrom(initialHolder) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Holder) CopyFrom(src *Holder) {
+	stefrt.NotZero(src.inner == nil, "Holder")
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)
 	} else {

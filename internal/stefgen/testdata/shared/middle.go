@@ -117,6 +117,7 @@ func (s *Middle) Reset() { s.CopyFrom(initialMiddle) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Middle) CopyFrom(src *Middle) {
+	stefrt.NotZero(src.inner == nil, "Middle")
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)
 	} else {

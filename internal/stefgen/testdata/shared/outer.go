@@ -165,6 +165,7 @@ func (s *Outer) Reset() { s.CopyFrom(initialOuter) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Outer) CopyFrom(src *Outer) {
+	stefrt.NotZero(src.middle == nil, "Outer")
 	s.SetN(src.n)
 	if src.middle.node.Frozen() {
 		s.SetMiddle(src.middle)

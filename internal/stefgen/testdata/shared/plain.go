@@ -117,6 +117,7 @@ func (s *Plain) Reset() { s.CopyFrom(initialPlain) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Plain) CopyFrom(src *Plain) {
+	stefrt.NotZero(src.inner == nil, "Plain")
 	if src.inner.node.Frozen() {
 		s.SetInner(src.inner)
 	} else {

@@ -313,6 +313,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
+	stefrt.NotZero(src.outer == nil, "Record")
 	if src.outer.node.Frozen() {
 		s.SetOuter(src.outer)
 	} else {

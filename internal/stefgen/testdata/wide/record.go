@@ -914,6 +914,7 @@ func (s *Record) Reset() { s.CopyFrom(initialRecord) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Record) CopyFrom(src *Record) {
+	stefrt.NotZero(src.maybe == nil, "Record")
 	s.SetF0(src.f0)
 	s.SetF1(src.f1)
 	s.SetF2(src.f2)
