@@ -140,7 +140,7 @@ func TestFormsAreExplained(t *testing.T) {
 	for name, pair := range pairs {
 		compact, full := []byte(pair[0]), []byte(pair[1])
 		out, _ := mustRun(t, compact, "stat", "-")
-		require.Contains(t, out, "compact schema, announced: 8 1 ", name)
+		require.Contains(t, out, "compact schema, announced: 8,1,", name)
 		plain, _ := mustRun(t, full, "stat", "-")
 		require.Contains(t, plain, "full schema, announced: ", name)
 		require.NotContains(t, plain, " is the code of", name)

@@ -117,7 +117,7 @@ func (r *Report) schema() string {
 	case compat == schema.Older:
 		name = "older version of the full schema"
 	}
-	return fmt.Sprintf("%s, %s:%s", name, how, strings.Trim(strings.ReplaceAll(fmt.Sprint([]int(wire)), "[", " "), "]"))
+	return fmt.Sprintf("%s, %s: %s", name, how, wire.Text())
 }
 
 func (r *Report) recordsPerFrame() string {
