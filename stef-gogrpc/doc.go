@@ -89,7 +89,11 @@
 // the record or reported it bad: Stream.Rejected and WithOnResponse list the bad records.
 // If a stream ends early, it is unknown whether the unacknowledged records arrived.
 // The sender should send them again, except the bad records. Records that had arrived
-// then arrive twice. Error.Retryable reports whether a retry may succeed.
+// then arrive twice. Error.Retryable reports whether a retry may succeed. A server cannot tell
+// records that are sent again from new ones: the stream and the numbers of the records are
+// others. So a storage where duplicates matter needs a key from the data, such as the trace id
+// and span id of a span, or the series and timestamp of a point, and overwrites an equal key.
+// Log records have no such key.
 //
 // A frame over WithMaxChunkBytes, or over Limits.FrameBytes of the server's reader, ends the
 // stream with KindLimit, and the handler gets none of its records. Nothing splits frames or

@@ -165,11 +165,11 @@ func ExampleServer() {
 		fmt.Println(row)
 	}
 	stats := server.Stats() // for metrics of the server, at any time
-	fmt.Println(stats.Opened, "streams,", stats.Failed, "failed,", stats.AckedRecords, "records,", stats.RejectedRecords, "bad")
+	fmt.Println(stats.Opened, "streams,", stats.Failed, "failed,", stats.AckedRecords, "records,", stats.RejectedRecords, "of them bad")
 	// Output:
 	// requests {"method":"GET"} 1
 	// errors {"method":"GET"} 2
-	// 1 streams, 0 failed, 3 records, 1 bad
+	// 1 streams, 0 failed, 3 records, 1 of them bad
 }
 
 // sendExample sends three points as a Collector does.

@@ -98,7 +98,7 @@ func (s *Stream) describe(e *Error, records uint64) *Error {
 	if s.peer != nil && s.peer.Addr != nil {
 		to = " to " + s.peer.Addr.String()
 	}
-	progress := fmt.Sprintf("records up to %d acknowledged, %d sent and not", s.ledger.Acked(), records)
+	progress := fmt.Sprintf("records up to %d acknowledged, %d more sent, not acknowledged", s.ledger.Acked(), records)
 	switch acked := s.ledger.Acked(); {
 	case s.ledger.Uncounted(): // it is unknown how many were sent
 		progress = fmt.Sprintf("records up to %d acknowledged", acked)
