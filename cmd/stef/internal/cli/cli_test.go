@@ -286,7 +286,7 @@ func (f *full) Write(b []byte) (int, error) {
 func TestStat(t *testing.T) {
 	out, stderr := mustRun(t, logs(t), "stat", "-")
 	require.Empty(t, stderr)
-	require.Regexp(t, `(?m)^root         Logs, full schema, (not )?announced: [0-9 ]+$`, out)
+	require.Regexp(t, `(?m)^root         Logs, full schema, (not )?announced: [0-9,]+$`, out)
 	require.Contains(t, out, "Logs.Record.Body.String ")
 	require.NotContains(t, out, "Logs.Record.SpanID ")
 	require.NotContains(t, out, "offset")
