@@ -23,8 +23,9 @@ type answers struct {
 // false does not count: then the batch waits for a connection or a stream.
 func (a *answers) await(sent func() bool, notice func(batches int, after time.Duration)) (done func()) {
 	a.waiting.Add(1)
-	begin, ended := time.Now(), make(chan struct{})
+	begin, ended, finished := time.Now(), make(chan struct{}), make(chan struct{})
 	late := time.AfterFunc(PatienceForAnswer, func() {
+		defer close(finished)
 		ticker := time.NewTicker(PatienceForAnswer)
 		defer ticker.Stop()
 		for {
@@ -41,8 +42,10 @@ func (a *answers) await(sent func() bool, notice func(batches int, after time.Du
 		}
 	})
 	return func() {
-		late.Stop()
 		close(ended)
+		if !late.Stop() {
+			<-finished // so that no notice follows the answer
+		}
 		a.waiting.Add(-1)
 	}
 }
