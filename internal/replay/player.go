@@ -12,13 +12,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
 // Original is the pace of the recording: a batch is sent when its latest time is due, relative
-// to the latest time of the first batch.
+// to the earliest time of all sources. A time above MaxGap in which no batch of any source is due
+// takes one second.
 const Original = -1
 
 // Source is a recording that can be read several times.
@@ -51,6 +50,16 @@ type Player struct {
 	// the next batch or, if last is true, for the end of the time of the last batch. It may be
 	// called from several goroutines.
 	Idle func(left time.Duration, last bool)
+	// Length, if it is set, is called before the first batch if Pace is Original, with the time
+	// that all rounds take.
+	Length func(time.Duration)
+	// Skipped, if it is set, is called after a gap above MaxGap was shortened, with the index of the source
+	// whose batch ends it. It is called once for each gap, in the first round. It may be called
+	// from several goroutines.
+	Skipped func(source int, gap time.Duration)
+	// Check, if it is set, is called every CheckEvery in a wait for the next batch. Its context
+	// ends when the batch is due. It may be called from several goroutines.
+	Check func(context.Context)
 	// Delivered, if it is set, is called when every batch is delivered, before the wait for the
 	// end of the time of the last batch.
 	Delivered func()
@@ -58,6 +67,9 @@ type Player struct {
 
 // IdleAfter is the minimum wait for which Player.Idle is called.
 const IdleAfter = 5 * time.Second
+
+// CheckEvery is the time between two calls of Player.Check.
+const CheckEvery = 10 * time.Second
 
 // Counts says how much a player delivered.
 type Counts struct {
@@ -80,10 +92,10 @@ func (e *SendError) Unwrap() error { return e.Err }
 // Play sends the recordings concurrently, each in its own order, until they
 // end, ctx ends or an error occurs.
 func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
-	var first, last pcommon.Timestamp
+	times := &schedule{}
 	if p.Pace == Original || p.Now || p.Rounds > 1 {
 		var err error
-		if first, last, err = span(sources); err != nil {
+		if times, err = scheduleOf(sources); err != nil {
 			return Counts{}, err
 		}
 	}
@@ -92,18 +104,21 @@ func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 			return Counts{}, cmp.Or(context.Cause(ctx), err)
 		}
 	}
+	if p.Length != nil && p.Pace == Original {
+		p.Length(time.Duration(max(p.Rounds, 1)) * times.due(times.last))
+	}
 	change := p.Change
-	if p.Now && first != 0 {
-		change.Shift += time.Since(first.AsTime())
+	if p.Now && times.first != 0 {
+		change.Shift += time.Since(times.first.AsTime())
 	}
 	var counts Counts
 	var err error
 	rate := &rate{pace: p.Pace, begin: time.Now()}
 	for round := range max(p.Rounds, 1) {
-		r := &playing{Player: p, rate: rate, change: change, first: first, begin: time.Now(), round: round + 1}
+		r := &playing{Player: p, rate: rate, change: change, times: times, begin: time.Now(), round: round + 1}
 		if round > 0 {
 			// One second between rounds, as between two exports.
-			r.change.Shift += time.Duration(round) * (time.Duration(last-first) + time.Second)
+			r.change.Shift += time.Duration(round) * (time.Duration(times.last-times.first) + time.Second)
 			r.change.IDs = mix(change.IDs + uint64(round))
 		}
 		err = r.play(ctx, sources)
@@ -135,29 +150,12 @@ func (r *rate) due(items int) time.Time {
 	return r.begin.Add(time.Duration(float64(before) / r.pace * float64(time.Second)))
 }
 
-// span returns the earliest and the latest time of the recordings.
-func span(sources []Source) (first, last pcommon.Timestamp, err error) {
-	for _, s := range sources {
-		for b, err := range s() {
-			if err != nil {
-				return 0, 0, err
-			}
-			f, l := Times(b)
-			if f != 0 && (first == 0 || f < first) {
-				first = f
-			}
-			last = max(last, l)
-		}
-	}
-	return first, last, nil
-}
-
 // playing is one round of a player.
 type playing struct {
 	*Player
 	rate   *rate
 	change Change
-	first  pcommon.Timestamp
+	times  *schedule
 	begin  time.Time
 	round  int
 
@@ -193,7 +191,7 @@ func (r *playing) source(ctx context.Context, index int, s Source) error {
 		if slots == nil {
 			slots = make(chan struct{}, r.inFlight(b.Signal))
 		}
-		if err := r.wait(ctx, b); err != nil {
+		if err := r.wait(ctx, index, b); err != nil {
 			return err
 		}
 		b.OTLP = nil // the source owns this memory
@@ -233,18 +231,22 @@ func (r *playing) inFlight(s otlpfile.Signal) int {
 	return 4
 }
 
-// wait waits until a batch is due.
-func (r *playing) wait(ctx context.Context, b otlpfile.Batch) error {
-	due := r.begin
+// wait waits until a batch of a source is due.
+func (r *playing) wait(ctx context.Context, source int, b otlpfile.Batch) error {
 	switch {
 	case r.Pace == Original:
-		if _, last := Times(b); last > r.first {
-			due = due.Add(time.Duration(last - r.first))
+		_, last := Times(b)
+		if err := r.until(ctx, r.begin.Add(r.times.due(last)), false); err != nil {
+			return err
 		}
+		if g := r.times.skipped(last); g != nil && r.Skipped != nil {
+			r.Skipped(source, g.length())
+		}
+		return nil
 	case r.Pace > 0:
-		due = r.rate.due(b.Items())
+		return r.until(ctx, r.rate.due(b.Items()), false)
 	}
-	return r.until(ctx, due, false)
+	return context.Cause(ctx)
 }
 
 // until waits until a time. last says that no batch follows.
@@ -256,12 +258,19 @@ func (p *Player) until(ctx context.Context, due time.Time, last bool) error {
 	if p.Idle != nil && left >= IdleAfter {
 		p.Idle(left, last)
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for ; left > 0; left = time.Until(due) {
+		timer := time.NewTimer(min(left, CheckEvery))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		}
+		if p.Check != nil && !last && time.Until(due) > 0 {
+			check, stop := context.WithDeadline(ctx, due)
+			p.Check(check)
+			stop()
+		}
 	}
+	return nil
 }

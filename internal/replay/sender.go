@@ -38,11 +38,16 @@ type Sender struct {
 	// PatienceForAnswer, and after each further such time: with the number of batches that wait
 	// for an answer, and how long one of them does. It may be nil. Set it before the first Send.
 	Unanswered func(batches int, after time.Duration)
-	// Final reports whether an error is permanent, so that a retry cannot help. It may be
-	// nil. Set it before the first Send.
+	// Final reports whether an error is permanent, so that a retry cannot help. After such an
+	// error the other batches are not tried again either. It may be nil. Set it before the
+	// first Send.
 	Final func(cause error) bool
 
 	signals map[otlpfile.Signal]*signalSender
+
+	// ended ends with the first permanent error as its cause.
+	ended context.Context
+	end   context.CancelCauseFunc
 
 	rejected atomic.Uint64
 	answers  answers
@@ -67,6 +72,7 @@ func NewOTLPSender(conn *grpc.ClientConn, compression string) *Sender {
 // newSender returns a sender with a signalSender for each signal.
 func newSender(newOne func(*anysignal.Descriptor) *signalSender) *Sender {
 	s := &Sender{Retries: DefaultRetries, signals: map[otlpfile.Signal]*signalSender{}}
+	s.ended, s.end = context.WithCancelCause(context.Background())
 	for _, of := range otlpfile.Signals() {
 		s.signals[of] = newOne(anysignal.Of(of))
 	}
@@ -182,12 +188,15 @@ func (o *opening) failed(err *stefgrpc.Error) {
 	o.sender.waiting(fmt.Errorf("%s: %w", yet, err))
 }
 
-// bound returns a context that also ends when no stream could be opened.
+// bound returns a context that also ends when no stream could be opened, or after a permanent
+// error of another batch.
 func (o *opening) bound(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(o.ctx, func() { cancel(context.Cause(o.ctx)) })
+	ended := context.AfterFunc(o.sender.ended, func() { cancel(context.Cause(o.sender.ended)) })
 	return ctx, func() {
 		stop()
+		ended()
 		cancel(nil)
 	}
 }
@@ -247,6 +256,9 @@ func stefSender(client *stefgrpc.Client, d *anysignal.Descriptor, compression st
 				var unsent *stefgrpc.UnsentError
 				return errors.As(err, &unsent) && unsent.Cause.Retryable(), err
 			})
+			if err != nil && s.ended.Err() != nil {
+				err = context.Cause(s.ended)
+			}
 			if err != nil && open.ctx.Err() != nil {
 				err = context.Cause(open.ctx)
 			}
@@ -284,8 +296,14 @@ func (s *Sender) await(sent func() bool) (done func()) {
 	})
 }
 
-// final calls Final.
-func (s *Sender) final(cause error) bool { return s.Final != nil && s.Final(cause) }
+// final calls Final. If the error is permanent, all other batches end with it.
+func (s *Sender) final(cause error) bool {
+	if s.Final == nil || !s.Final(cause) {
+		return false
+	}
+	s.end(cause)
+	return true
+}
 
 // retry calls send until it succeeds, fails permanently, or fails too often.
 func (s *Sender) retry(ctx context.Context, send func() (again bool, err error)) error {
@@ -301,6 +319,8 @@ func (s *Sender) retry(ctx context.Context, send func() (again bool, err error))
 			wait *= 2
 		case <-ctx.Done():
 			return err
+		case <-s.ended.Done():
+			return context.Cause(s.ended)
 		}
 	}
 }
@@ -320,6 +340,17 @@ func (s *Sender) Connect(ctx context.Context, conn *grpc.ClientConn) error {
 		}
 		return ctx.Err() == nil, err
 	})
+}
+
+// Check calls Waiting if the endpoint cannot be reached any more. Without Check, a long wait for
+// the next batch would hide this.
+func (s *Sender) Check(ctx context.Context, conn *grpc.ClientConn) {
+	ctx, stop := context.WithTimeout(ctx, openTimeout)
+	defer stop()
+	conn.ResetConnectBackoff() // repeated checks must not delay the connection for the next batch
+	if err := connected(ctx, conn); err != nil && ctx.Err() == nil {
+		s.waiting(err)
+	}
 }
 
 // connected returns nil when the connection is ready, and the reason when it fails.

@@ -100,7 +100,15 @@ type recorder struct {
 	failed  error
 }
 
-var errEnough = errors.New("the recording has ended")
+// recordingOver is the answer to batches that arrive after the end. stef replay ends when it gets
+// this answer.
+const recordingOver = "the recording has ended"
+
+var errEnough = errors.New(recordingOver)
+
+// farewell is how long record answers further batches after --items N. The next batch of a sender
+// without pauses arrives in this time, so the sender learns why it is not accepted.
+const farewell = 300 * time.Millisecond
 
 func (c *recorder) run(env *Env, out string) error {
 	// A name without a known format is refused before any data arrives.
@@ -156,6 +164,9 @@ func (c *recorder) run(env *Env, out string) error {
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(&http1Listener{listener, say}) }()
 	c.untilEnd(ctx, served)
+	if c.enough() {
+		time.Sleep(farewell)
+	}
 	c.stop(g, server)
 	if err := c.close(); err != nil {
 		return err
@@ -237,7 +248,7 @@ func (c *recorder) take(b otlpfile.Batch) error {
 		return c.failed
 	}
 	if c.items > 0 && c.arrived >= c.items {
-		return errEnough
+		return errEnough // retryable: the next recording may begin at the same address
 	}
 	if err := c.write(b); err != nil {
 		c.failed = err
@@ -249,6 +260,13 @@ func (c *recorder) take(b otlpfile.Batch) error {
 		c.end(errEnough)
 	}
 	return nil
+}
+
+// enough reports whether N items of --items N were recorded.
+func (c *recorder) enough() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed == nil && c.items > 0 && c.arrived >= c.items
 }
 
 func (c *recorder) write(b otlpfile.Batch) error {

@@ -50,8 +50,10 @@ Without --protocol the tool sends OTLP. With STEF a batch is done when the endpo
 acknowledges it. With several batches in flight that may take up to the ack_interval of
 the receiver.
 
-The pace is that of the recording: a batch is sent when the latest time in it has
-come, counted from the first. --rate sets another pace. With --rate N a batch is sent
+The pace is that of the recording: a batch is sent when the latest time in it is due,
+counted from the earliest time in all files. So a file that was recorded later begins
+later, but a gap of more than an hour, in which no batch of any file is due, takes a
+second, and is printed. --rate sets another pace. With --rate N a batch is sent
 whole, and the next one, also of the next round, when its items have taken their time;
 the replay ends when those of the last batch have. A wait of 5 s or longer is printed.
 At the pace of the recording, the tool connects before it waits for the first batch.
@@ -150,7 +152,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	}
 	defer conn.Close()
 	sender.Retries = c.retries
-	sender.Final = wrongPort
+	sender.Final = func(err error) bool { return wrongPort(err) || recordingEnded(err) }
 	waits := &patience{out: env.Stderr, endpoint: c.endpoint, plainly: c.plainly}
 	sender.Waiting, sender.Unanswered = waits.notice, waits.silent
 	send := func(ctx context.Context, b otlpfile.Batch) error {
@@ -165,6 +167,15 @@ func (c *replayer) run(env *Env, names []string) error {
 		p.Change.IDs = rand.Uint64() | 1
 	}
 	p.Idle = (&idleness{out: env.Stderr, pace: c.pace}).notice
+	p.Length = func(took time.Duration) {
+		if took >= replay.IdleAfter {
+			fmt.Fprintf(env.Stderr, "sending takes %s at the pace of the recording; --rate max is faster\n", figure.Wait(took))
+		}
+	}
+	p.Skipped = func(source int, gap time.Duration) {
+		fmt.Fprintf(env.Stderr, "skipped %s in which no batch is due, before the next batch of %s\n", figure.Wait(gap), names[source])
+	}
+	p.Check = func(ctx context.Context) { sender.Check(ctx, conn) }
 	var sources []replay.Source
 	for _, name := range names {
 		sources = append(sources, c.source(name))
@@ -370,6 +381,10 @@ const (
 	saysPlain = "first record does not look like a TLS handshake"
 )
 
+// recordingEnded reports whether the endpoint is stef record and accepts no more batches. Other
+// senders may try again, because the next recording may begin at the same address.
+func recordingEnded(err error) bool { return strings.Contains(err.Error(), recordingOver) }
+
 // wrongPort reports whether another program or protocol listens at the endpoint.
 func wrongPort(err error) bool {
 	return strings.Contains(err.Error(), saysHTTP1) || strings.Contains(err.Error(), saysText) || strings.Contains(err.Error(), saysPlain)
@@ -382,6 +397,7 @@ const checkPort = "check the port: 4317 is usual for OTLP and 4320 for STEF; 431
 var sendCauses = []struct{ cause, text, hint string }{
 	{saysHTTP1, "the endpoint speaks HTTP/1.1, not gRPC", checkPort},
 	{saysText, "the endpoint does not speak HTTP/2, and so not gRPC", checkPort},
+	{recordingOver, recordingOver, "stef record accepts no more items"},
 	{"connection refused", "connection refused", "nothing listens there"},
 	{saysPlain, "the endpoint does not speak TLS", "remove --tls, --ca, --cert and --key"},
 	{"certificate signed by unknown authority", "certificate signed by unknown authority", "name the authority with --ca"},

@@ -1,0 +1,122 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replay_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/otelstef/stef/internal/otlpfile"
+	"github.com/otelstef/stef/internal/replay"
+)
+
+// at is a source with a log record at each of these times.
+func at(times ...time.Duration) replay.Source {
+	return func() iter.Seq2[otlpfile.Batch, error] {
+		return func(yield func(otlpfile.Batch, error) bool) {
+			for _, after := range times {
+				ld := plog.NewLogs()
+				r := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+				if after >= 0 { // otherwise the record has no time
+					r.SetTimestamp(pcommon.NewTimestampFromTime(time.Unix(1_700_000_000, 0).Add(after)))
+				}
+				if !yield(otlpfile.LogsBatch(ld), nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// At the pace of the recording, a gap above an hour in which no source has a batch takes a
+// second. All sources share one clock, and the times of the items do not change.
+func TestGaps(t *testing.T) {
+	const day = 24 * time.Hour
+	f := func(rounds int, sources ...replay.Source) (sent []string, length time.Duration, skipped []string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			var mu sync.Mutex
+			p := replay.Player{Pace: replay.Original, Rounds: rounds, Send: func(_ context.Context, b otlpfile.Batch) error {
+				mu.Lock()
+				defer mu.Unlock()
+				_, last := replay.Times(b)
+				if last != 0 {
+					last -= 1_700_000_000e9
+				}
+				sent = append(sent, fmt.Sprint(time.Duration(last), " at ", time.Since(begin)))
+				return nil
+			}, Length: func(d time.Duration) { length = d }, Skipped: func(source int, gap time.Duration) {
+				skipped = append(skipped, fmt.Sprint(source, " ", gap))
+			}}
+			_, err := p.Play(t.Context(), sources...)
+			require.NoError(t, err)
+			require.Equal(t, length, time.Since(begin))
+		})
+		slices.Sort(sent)
+		return sent, length, skipped
+	}
+	sent, length, skipped := f(1, at(0, time.Minute), at(6*day, 6*day+time.Minute))
+	require.Equal(t, []string{"0s at 0s", "144h0m0s at 1m1s", "144h1m0s at 2m1s", "1m0s at 1m0s"}, sent)
+	require.Equal(t, 121*time.Second, length)
+	require.Equal(t, []string{"1 143h59m0s"}, skipped)
+
+	// An hour is not too long, and a batch of another source divides a gap.
+	sent, _, skipped = f(1, at(0, time.Hour, 3*time.Hour), at(2*time.Hour))
+	require.Equal(t, []string{"0s at 0s", "1h0m0s at 1h0m0s", "2h0m0s at 2h0m0s", "3h0m0s at 3h0m0s"}, sent)
+	require.Empty(t, skipped)
+	sent, _, skipped = f(1, at(0, 2*time.Hour), at(10*time.Minute, 70*time.Minute+1))
+	require.Equal(t, []string{"0s at 0s", "10m0s at 10m0s", "1h10m0.000000001s at 10m1s", "2h0m0s at 1h0m0.999999999s"}, sent)
+	require.Equal(t, []string{"1 1h0m0.000000001s"}, skipped)
+
+	// Batches in another order than their times, and without times. Later rounds repeat the gap,
+	// but do not report it again; they begin when the round before ends.
+	sent, length, skipped = f(2, at(-1, 3*day, 0, 5*time.Second, 2*day, -1))
+	require.Equal(t, 2*7*time.Second, length)
+	require.Equal(t, []string{"0 24h0m0s", "0 47h59m55s"}, skipped)
+	require.Contains(t, sent, "72h0m0s at 7s")
+	require.Contains(t, sent, "144h0m1s at 14s")
+	require.Contains(t, sent, "0s at 0s") // without a time
+
+	_, length, skipped = f(1, at(-1))
+	require.Zero(t, length)
+	require.Empty(t, skipped)
+}
+
+// In a long wait for a batch, a player checks the endpoint again and again, and does not begin a
+// check when the batch is due.
+func TestCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var checks []time.Duration
+		p := replay.Player{Pace: replay.Original, Send: func(context.Context, otlpfile.Batch) error { return nil }, Check: func(ctx context.Context) {
+			checks = append(checks, time.Since(begin))
+			until, _ := ctx.Deadline()
+			require.Equal(t, begin.Add(45*time.Second), until)
+			if len(checks) == 4 {
+				<-ctx.Done() // the endpoint does not answer
+			}
+		}}
+		_, err := p.Play(t.Context(), at(0, 45*time.Second))
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second, 40 * time.Second}, checks)
+		require.Equal(t, 45*time.Second, time.Since(begin))
+
+		// The wait after the last batch needs no endpoint.
+		p.Pace, checks = 1.0/60, nil
+		p.Check = func(context.Context) { t.Error("no batch follows") }
+		_, err = p.Play(t.Context(), at(0))
+		require.NoError(t, err)
+	})
+}
