@@ -378,7 +378,7 @@ func closing(w io.Writer, res *convert.Result, took time.Duration) {
 // how many were written to it.
 func ofColumn(res *convert.Result) (note string) {
 	if res.FromOTLP > 0 {
-		note = fmt.Sprintf("; %s of them from the column otlp", figure.Grouped(res.FromOTLP))
+		note = fmt.Sprintf("; %s of them from the column otlp, which overrides edits of other columns", figure.Grouped(res.FromOTLP))
 	}
 	if res.InOTLP > 0 {
 		note += fmt.Sprintf("; %s of them in the column otlp as well, since the other columns only approximate them", figure.Grouped(res.InOTLP))

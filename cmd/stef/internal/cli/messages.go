@@ -110,10 +110,14 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 		return nil
 	}
 	fmt.Fprintf(env.Stderr, "%s: %s\n", in.Name, message(damage))
+	missed := ""
+	if !checksums && messages > 0 {
+		missed = "; " + noChecksums
+	}
 	if lost := in.Content() - kept; lost > 0 {
-		fmt.Fprintf(env.Stderr, "%s; lost: the %s bytes after them\n", result, figure.Grouped(lost))
+		fmt.Fprintf(env.Stderr, "%s; lost: the %s bytes after them%s\n", result, figure.Grouped(lost), missed)
 	} else {
-		fmt.Fprintf(env.Stderr, "%s; lost: what cannot be decompressed after them\n", result)
+		fmt.Fprintf(env.Stderr, "%s; lost: what cannot be decompressed after them%s\n", result, missed)
 	}
 	return errLost
 }

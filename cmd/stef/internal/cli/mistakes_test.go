@@ -287,9 +287,9 @@ func TestColumnOTLP(t *testing.T) {
 	_, stderr = mustRun(t, []byte(text), "convert", "-", m.path("logs.stef"))
 	require.NotContains(t, stderr, "column otlp")
 	_, stderr = mustRun(t, nil, "convert", table, m.path("one.json"))
-	require.Regexp(t, `\n2 log records in [^;]*; 1 of them from the column otlp\n$`, stderr)
+	require.Regexp(t, `\n2 log records in [^;]*; 1 of them from the column otlp, which overrides edits of other columns\n$`, stderr)
 	_, stderr = mustRun(t, nil, "convert", table, table, m.path("two.json"))
-	require.Contains(t, stderr, "; 2 of them from the column otlp\n")
+	require.Contains(t, stderr, "; 2 of them from the column otlp, which overrides edits of other columns\n")
 	_, stderr = mustRun(t, nil, "convert", m.parquet, m.path("metrics.json"))
 	require.NotContains(t, stderr, "column otlp")
 

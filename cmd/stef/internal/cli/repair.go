@@ -95,10 +95,10 @@ func repair(env *Env, o *opener, inName, outName string) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	if whole.Damage != nil {
+	if whole.Damage != nil && !whole.Unended { // otherwise the next line says it
 		fmt.Fprintln(env.Stderr, message(in.blame(whole.Damage)))
 	}
-	fmt.Fprintln(env.Stderr, lossOf(in.Name, whole))
+	fmt.Fprintln(env.Stderr, lossOf(in.Name, whole)+uncheckedFrames(whole))
 	if whole.Cut && in.Packed == "zstd" && !in.Each {
 		fmt.Fprintln(env.Stderr, unpackMore(in.Packed, in.Name))
 	}
@@ -148,7 +148,18 @@ func unpackMore(packed, name string) string {
 	return fmt.Sprintf("%s may return more of the file: %s -dc %s | stef repair - OUT", packed, packed, name)
 }
 
-const unchecked = "; every frame can be read; the stream has no checksums, so changed bytes may have gone unnoticed"
+const (
+	noChecksums = "the stream has no checksums, so changed bytes may have gone unnoticed"
+	unchecked   = "; every frame can be read; " + noChecksums
+)
+
+// uncheckedFrames adds to lossOf that repair may have missed damage in the frames that it kept.
+func uncheckedFrames(w *stream.Whole) string {
+	if w.Damage == nil || w.Checksums || w.Frames == 0 { // lossOf says it if there is no damage
+		return ""
+	}
+	return "; " + noChecksums
+}
 
 // lossOf describes which part of a stream is undamaged and which part is lost.
 func lossOf(name string, w *stream.Whole) string {

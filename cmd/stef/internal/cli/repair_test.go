@@ -21,7 +21,8 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// Repair claims that nothing is lost only if checksums show it.
+// Repair claims that nothing is lost, or that the frames which it kept are undamaged, only if
+// checksums show it.
 func TestRepairClaims(t *testing.T) {
 	plain, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "-", "-")
 	checked, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "--checksums", "-", "-")
@@ -31,11 +32,15 @@ func TestRepairClaims(t *testing.T) {
 	require.Contains(t, stderr, "; nothing is lost\n")
 	code, _, stderr := run([]byte(plain)[:len(plain)-1], "repair", "-", "-")
 	require.Equal(t, cli.ExitLost, code, stderr)
-	require.Contains(t, stderr, "; lost: the frame that was being written when the file was cut, ")
+	const noChecksums = "; the stream has no checksums, so changed bytes may have gone unnoticed\n"
+	require.Regexp(t, "; lost: the frame that was being written when the file was cut, [0-9]+ bytes of it"+noChecksums, stderr)
+	code, _, stderr = run([]byte(checked)[:len(checked)-1], "repair", "-", "-")
+	require.Equal(t, cli.ExitLost, code, stderr)
+	require.Regexp(t, "; lost: the frame that was being written when the file was cut, [0-9]+ bytes of it\n$", stderr)
 	code, kept, stderr := run([]byte(plain+"garbage"), "repair", "-", "-")
 	require.Equal(t, cli.ExitLost, code, stderr)
 	require.Equal(t, plain, kept)
-	require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are no frame\n")
+	require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are no frame"+noChecksums)
 }
 
 // A compressed file without an end, as of a recording that was killed between two batches, keeps
@@ -54,14 +59,45 @@ func TestRepairUnended(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, w.Flush())
 	}
-	for _, content := range [][]byte{zipped.Bytes(), packed.Bytes()} {
+	for i, content := range [][]byte{zipped.Bytes(), packed.Bytes()} {
 		code, kept, stderr := run(content, "repair", "-", "-")
 		require.Equal(t, cli.ExitLost, code, stderr)
 		require.True(t, plain == kept)
-		require.Contains(t, stderr, " whole frames with 5,181 records in 127,366 bytes; the compressed file has no end: its writer was killed, or what followed is lost\n")
+		const lost = "its writer was killed, or what followed is lost"
+		require.Regexp(t, "^standard input: 158 whole frames with 5,181 records in 127,366 bytes; the compressed file has no end: "+lost+"; the stream has no checksums, ", stderr)
+		// No command reports the next frame, of which no byte exists.
+		want := "standard input: the compressed file has no end after frame 158: " + lost
+		for _, command := range []string{"cat", "stat", "inspect"} {
+			code, _, stderr = run(content, command, "-")
+			require.Equal(t, cli.ExitData, code)
+			require.Contains(t, stderr, "stef "+command+": "+want+"; stef repair copies the whole frames\n")
+		}
+		code, _, stderr = run(content, "convert", "--skip", "--to", "otlp-json", "-", "-")
+		require.Equal(t, cli.ExitLost, code)
+		require.Contains(t, stderr, "not complete: "+want+"; all whole frames were converted\n")
+		code, _, stderr = run(content, "convert", "--to", "otlp-json", "-", "-")
+		require.Equal(t, cli.ExitData, code)
+		require.Contains(t, stderr, "stef convert: "+want+"; stef repair copies the whole frames, and stef convert --skip converts them\n")
 		code, report, _ := run(content, "stat", "-")
 		require.Equal(t, cli.ExitData, code)
 		require.Contains(t, report, "\nno end       the compression ends after byte 127366: its writer was killed, or what followed is lost\n")
+
+		// If a part of a frame exists, they report this frame.
+		var short bytes.Buffer
+		g.Reset(&short)
+		z.Reset(&short)
+		w := []interface {
+			io.Writer
+			Flush() error
+		}{g, z}[i]
+		_, err := io.WriteString(w, plain[:len(plain)-1])
+		require.NoError(t, err)
+		require.NoError(t, w.Flush())
+		for _, args := range [][]string{{"cat", "-"}, {"convert", "--skip", "--to", "otlp-json", "-", "-"}} {
+			_, _, stderr := run(short.Bytes(), args...)
+			require.Contains(t, stderr, "frame 158 at offset ")
+			require.NotContains(t, stderr, "no end")
+		}
 	}
 }
 
@@ -88,7 +124,7 @@ func TestConcatenated(t *testing.T) {
 	code, _, stderr = run(nil, "repair", all, m.path("first.stef"))
 	require.Equal(t, cli.ExitLost, code)
 	require.Contains(t, stderr, want+"\n")
-	require.Contains(t, stderr, "; not copied: the 127,366 bytes of what follows\n")
+	require.Contains(t, stderr, "; not copied: the 127,366 bytes of what follows; the stream has no checksums, ")
 	kept, err := os.ReadFile(m.path("first.stef"))
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(kept, one))

@@ -4,7 +4,9 @@
 package cli_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,6 +47,51 @@ func requests(t *testing.T, name string) (n, plain, packed int) {
 			packed += len(z.EncodeAll(request, nil))
 		}
 	}
+}
+
+// The ratio to OTLP depends on the level of zstd: stat compares it with that of the exporter, which
+// depends on signal, schema and size of the frames.
+func TestStatLevel(t *testing.T) {
+	dir, recording := folder(t)
+	f := func(want, in string, convert ...string) {
+		t.Helper()
+		if len(convert) > 0 {
+			out := filepath.Join(dir, "out.stef")
+			mustRun(t, nil, append([]string{"convert", "--quiet", "--force", in, out}, convert...)...)
+			in = out
+		}
+		text, _ := mustRun(t, nil, "stat", in)
+		require.Contains(t, text, want+"\n", text)
+	}
+	const unknown, measure = "zstd level   unknown, because streams do not contain it (default of stef convert: default)", "; stef convert --level fastest prints the ratio for fastest"
+	f("zstd level   default; the exporter uses fastest for such frames"+measure, recording)
+	f(unknown+"; the exporter uses fastest for such frames"+measure, recording, "--frame-items", "100000") // logs of any size
+	f(unknown+"; the exporter uses default for such frames", recording, "--schema", "full")
+
+	// A small message of metrics and a large one, whose frame has more than 64 KiB.
+	point := func(i int) string {
+		return fmt.Sprintf(`{"timeUnixNano":"1700000000000000000","attributes":[{"key":"a","value":{"stringValue":"%x"}}]}`, sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+	}
+	message := func(points ...string) string {
+		return `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","gauge":{"dataPoints":[` + strings.Join(points, ",") + `]}}]}]}]}` + "\n"
+	}
+	var many []string
+	for i := range 2000 {
+		many = append(many, point(i))
+	}
+	small, large := message(point(0)), message(many...)
+	file := func(content string) string {
+		name := filepath.Join(dir, "metrics.json")
+		require.NoError(t, os.WriteFile(name, []byte(content), 0o666))
+		return name
+	}
+	f("zstd level   default; the exporter uses fastest for such frames"+measure, file(small+small))
+	f("zstd level   default; the exporter uses fastest for such frames up to frame 2, and default from the next on, which has more than 64 KiB before compression"+measure, file(small+small+large+small))
+	f("zstd level   default; the exporter uses default for such frames", file(large+small))
+
+	mustRun(t, nil, "convert", "--quiet", "--force", "--compression", "none", recording, filepath.Join(dir, "out.stef"))
+	text, _ := mustRun(t, nil, "stat", filepath.Join(dir, "out.stef"))
+	require.NotContains(t, text, "zstd level")
 }
 
 // TestRequests checks the size of OTLP on the wire that is printed beside the size of a

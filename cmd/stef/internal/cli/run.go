@@ -129,7 +129,7 @@ func message(err error) string {
 		text = strings.TrimPrefix(text, name)
 	}
 	text = frameLast.ReplaceAllString(text, "frame $2 at offset $1")
-	text = cutFrame.ReplaceAllString(text, "$1: the stream ends inside it: ")
+	text = unended(err, cutFrame.ReplaceAllString(text, "$1: the stream ends inside it: "))
 	if errors.Is(err, stef.ErrZstdDict) || errors.Is(err, dynamic.ErrZstdDict) {
 		text, _, _ = strings.Cut(text, ": pass the dictionary of the writer")
 		text += "; stef convert reads it with --dictionary, the file that the sender has as dictionary of encoding stef_encoding"
@@ -151,11 +151,29 @@ func message(err error) string {
 	return text
 }
 
+// unended rewrites the text of an error of a compressed file whose content ends between two
+// frames, but whose compression has no end. Readers report the next frame, of which no byte exists.
+func unended(err error, text string) string {
+	var bad *file.ContentError
+	if !errors.As(err, &bad) || bad.Packed == "" || !errors.Is(err, io.ErrUnexpectedEOF) {
+		return text
+	}
+	at := nextFrame.FindStringSubmatch(text)
+	if at == nil || at[2] != strconv.FormatInt(bad.Read, 10) {
+		return text
+	}
+	next, _ := strconv.Atoi(at[1])
+	text = strings.Replace(text, at[0], fmt.Sprintf("the compressed file has no end after frame %d: its writer was killed, or what followed is lost", next-1), 1)
+	text = strings.Replace(text, "copies the whole frames before it", "copies the whole frames", 1)
+	return strings.Replace(text, convert.BeginConverted, "; all whole frames were converted", 1)
+}
+
 // Errors of package dynamic differ from those of package stef: they write the frame after
 // the offset, and name the part of a frame in which a cut stream ends. message uses these
 // patterns to rewrite them.
 var (
 	frameLast = regexp.MustCompile(`offset (\d+), frame (\d+)`)
+	nextFrame = regexp.MustCompile(`frame (\d+) at offset (\d+): (?:corrupt stream: the stream ends inside it|zstd|gzip): unexpected EOF`)
 	cutFrame  = regexp.MustCompile(`(frame \d+ at offset \d+: corrupt stream): (?:frame header|(?:un)?compressed size|content of a frame): `)
 )
 

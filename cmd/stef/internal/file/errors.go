@@ -45,6 +45,8 @@ type ContentError struct {
 	Err  error
 	// Packed is the compression of the file as a whole, as Input.Packed.
 	Packed string
+	// Read is the number of bytes of content that were read before the error.
+	Read int64
 }
 
 // Error names the file.

@@ -37,6 +37,7 @@ type Input struct {
 	raw      source
 	content  *bufio.Reader
 	unpacked int64
+	read     int64 // as unpacked, but unchanged by Random and Keep
 	close    []func()
 }
 
@@ -178,6 +179,7 @@ func unexpected(err error) error {
 func (in *Input) Read(b []byte) (int, error) {
 	n, err := in.content.Read(b)
 	in.unpacked += int64(n)
+	in.read += int64(n)
 	return n, err
 }
 
@@ -262,7 +264,7 @@ func (in *Input) Blame(err error) error {
 	if in.Each {
 		packed = ""
 	}
-	return &ContentError{in.Name, err, packed}
+	return &ContentError{in.Name, err, packed, in.read}
 }
 
 // Close closes the file.

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/figure"
+	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/stef-go/dynamic"
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -64,6 +65,9 @@ func (r *Report) overview(p *page) {
 	if r.OTLPZstd > 0 {
 		p.line("as OTLP      %s, together %s bytes, %s with zstd for each request alone; the stream is %.3g times that", figure.Count(r.Requests, "request"),
 			figure.Grouped(r.OTLP), figure.Grouped(r.OTLPZstd), float64(r.Size)/float64(r.OTLPZstd))
+		if h.Compression == dynamic.Zstd {
+			p.line("zstd level   %s", r.level())
+		}
 	}
 	if errors.Is(r.Whole.Damage, dynamic.ErrZstdDict) {
 		p.line("not read     the %s bytes from byte %d on: they need a zstd dictionary", figure.Grouped(r.Whole.Lost), r.Size)
@@ -78,6 +82,36 @@ func (r *Report) overview(p *page) {
 	}
 	p.line("restarts     dictionaries %d, compression %d, codecs %d", r.Restarts(dynamic.RestartDictionaries),
 		r.Restarts(dynamic.RestartCompression), r.Restarts(dynamic.RestartCodecs))
+}
+
+// smallFrame is the size, before compression, of the largest frames of metrics that the exporter
+// compresses at the level fastest: see stef.LevelAuto.
+const smallFrame = 64 << 10
+
+// level compares the level of the stream with the one that the exporter selects, because the
+// ratio to OTLP depends on it.
+func (r *Report) level() string {
+	has := "unknown, because streams do not contain it (default of stef convert: default)"
+	if r.Source != "" {
+		has = "default"
+	}
+	const measure = "; stef convert --level fastest prints the ratio for fastest"
+	large := -1
+	if r.Root.Signal == otlpfile.Metrics {
+		large = slices.IndexFunc(r.Frames, func(f Frame) bool { return f.Plain > smallFrame })
+	}
+	switch {
+	case !r.compact() || large == 0:
+		return has + "; the exporter uses default for such frames"
+	case large > 0:
+		return fmt.Sprintf("%s; the exporter uses fastest for such frames up to frame %s, and default from the next on, which has more than 64 KiB before compression%s", has, figure.Grouped(large), measure)
+	}
+	return has + "; the exporter uses fastest for such frames" + measure
+}
+
+// compact reports whether the stream is in the compact form.
+func (r *Report) compact() bool {
+	return slices.Equal(r.Header.Wire, schema.WireOf(r.Root.Wire)) && r.Root.Wire != r.Root.Struct
 }
 
 // checksums says how many frames with records end with a checksum.
@@ -108,7 +142,7 @@ func (r *Report) schema() string {
 		name = "schema of " + own
 	case own != "" && compat == schema.Older:
 		name = "older version of " + own
-	case slices.Equal(wire, schema.WireOf(r.Root.Wire)) && r.Root.Wire != r.Root.Struct:
+	case r.compact():
 		name = "compact schema"
 	case slices.Equal(wire, schema.WireOf(r.Root.Struct)):
 		name = "full schema"
