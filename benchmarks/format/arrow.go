@@ -24,9 +24,9 @@ func (arrowFormat) Setup() string {
 		"one IPC stream for all batches, so that the schema is sent once"
 }
 
-func (arrowFormat) Own() string    { return "zstd per buffer (ipc.WithZstd)" }
-func (arrowFormat) Drops() string  { return lakeDrops }
-func (arrowFormat) Stateful() bool { return true }
+func (arrowFormat) Own() string                    { return "zstd per buffer (ipc.WithZstd)" }
+func (arrowFormat) Drops(s otlpfile.Signal) string { return withoutItems(s) }
+func (arrowFormat) Stateful() bool                 { return true }
 
 func (arrowFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {
 	rows, err := newLakeRows(lake.Arrow, signal)

@@ -81,7 +81,7 @@ func TestDrops(t *testing.T) {
 			err := Check(f, None, []otlpfile.Batch{b}, dataset.Items(b.Signal, []otlpfile.Batch{b}))
 			if slices.Contains(losers, f.Name()) {
 				require.Error(t, err, f.Name())
-				require.NotEmpty(t, f.Drops(), f.Name())
+				require.NotEmpty(t, f.Drops(b.Signal), f.Name())
 			} else {
 				require.NoError(t, err, f.Name())
 			}

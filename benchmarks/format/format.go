@@ -30,8 +30,9 @@ type Format interface {
 	Setup() string
 	// Own names the compression that is part of the format, or is "".
 	Own() string
-	// Drops lists the data that decoding does not restore. It is "" if there is none.
-	Drops() string
+	// Drops lists the data of a signal that decoding does not restore, or of all signals for
+	// otlpfile.SignalUnknown. It is "" if there is none.
+	Drops(otlpfile.Signal) string
 	// Stateful reports whether a message depends on earlier ones.
 	Stateful() bool
 	// NewEncoder begins a stream, compressed by the format itself if own is set.
@@ -112,4 +113,25 @@ func Find(name string) Format {
 		}
 	}
 	return nil
+}
+
+// has reports whether a loss in items of one signal belongs to the list for signal.
+func has(signal, of otlpfile.Signal) bool {
+	return signal == of || signal == otlpfile.SignalUnknown
+}
+
+// withoutItems is the loss of formats that write items alone.
+func withoutItems(signal otlpfile.Signal) string {
+	if has(signal, otlpfile.Metrics) {
+		return "resources, scopes and metrics without items"
+	}
+	return "resources and scopes without items"
+}
+
+// zeroSigns is the loss of pdata's marshalers.
+func zeroSigns(signal otlpfile.Signal) string {
+	if has(signal, otlpfile.Metrics) {
+		return "the sign of zero in summaries and zero thresholds"
+	}
+	return ""
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/otelstef/stef/lake"
 )
 
-// lakeDrops is the content that tables of package lake do not carry.
-const lakeDrops = "resources, scopes and metrics without items"
-
 // lakeSignals are the signals of package lake.
 var lakeSignals = map[otlpfile.Signal]lake.Signal{
 	otlpfile.Metrics: lake.Metrics, otlpfile.Traces: lake.Traces, otlpfile.Logs: lake.Logs,

@@ -30,8 +30,12 @@ func (otelArrow) Setup() string {
 }
 
 func (otelArrow) Own() string { return "zstd in Arrow IPC (WithZstd)" }
-func (otelArrow) Drops() string {
-	return "schema URLs, metadata of metrics, flags, and what its own tests leave out: contents are compared by count, not item by item"
+func (otelArrow) Drops(signal otlpfile.Signal) string {
+	metadata := ""
+	if has(signal, otlpfile.Metrics) {
+		metadata = "metadata of metrics, "
+	}
+	return "schema URLs, " + metadata + "flags, and what its own tests leave out: contents are compared by count, not item by item"
 }
 func (otelArrow) Stateful() bool { return true }
 

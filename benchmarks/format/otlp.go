@@ -19,9 +19,9 @@ func (otlp) Setup() string {
 	return "ProtoMarshaler and ProtoUnmarshaler of the Collector's pdata, default feature gates; each batch is a message of its own"
 }
 
-func (otlp) Own() string    { return "" }
-func (otlp) Drops() string  { return "the sign of zero in summaries and zero thresholds" }
-func (otlp) Stateful() bool { return false }
+func (otlp) Own() string                    { return "" }
+func (otlp) Drops(s otlpfile.Signal) string { return zeroSigns(s) }
+func (otlp) Stateful() bool                 { return false }
 
 func (otlp) NewEncoder(otlpfile.Signal, bool) (Encoder, error) { return otlpEnd{}, nil }
 

@@ -17,8 +17,12 @@ func (otlpJSON) Setup() string {
 }
 
 func (otlpJSON) Own() string { return "" }
-func (otlpJSON) Drops() string {
-	return "the sign of zero in summaries and zero thresholds; payloads of NaN"
+func (otlpJSON) Drops(signal otlpfile.Signal) string {
+	const nan = "payloads of NaN"
+	if signs := zeroSigns(signal); signs != "" {
+		return signs + "; " + nan
+	}
+	return nan
 }
 func (otlpJSON) Stateful() bool { return false }
 

@@ -30,9 +30,9 @@ func (f parquetFormat) Setup() string {
 	return s
 }
 
-func (parquetFormat) Own() string    { return "zstd (level of arrow-go) per page" }
-func (parquetFormat) Drops() string  { return lakeDrops }
-func (parquetFormat) Stateful() bool { return false }
+func (parquetFormat) Own() string                    { return "zstd (level of arrow-go) per page" }
+func (parquetFormat) Drops(s otlpfile.Signal) string { return withoutItems(s) }
+func (parquetFormat) Stateful() bool                 { return false }
 
 func (f parquetFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error) {
 	rows, err := newLakeRows(lake.Parquet, signal)

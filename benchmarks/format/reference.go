@@ -37,8 +37,12 @@ func (reference) Setup() string {
 func (reference) Own() string {
 	return "zstd (its default level and window), one context over the stream"
 }
-func (reference) Drops() string {
-	return "what its schema does not have: entity references, metadata of metrics, flags of points, the sign of zero in dictionary structs"
+func (reference) Drops(signal otlpfile.Signal) string {
+	metrics := ""
+	if has(signal, otlpfile.Metrics) {
+		metrics = "metadata of metrics, flags of points, "
+	}
+	return "what its schema does not have: entity references, " + metrics + "the sign of zero in dictionary structs"
 }
 func (reference) Stateful() bool { return true }
 

@@ -94,8 +94,8 @@ func exporterLevels() string {
 	return "of the exporter: " + strings.Join(levels, ", ")
 }
 
-func (stefFormat) Drops() string  { return "resources, scopes and metrics without items" }
-func (stefFormat) Stateful() bool { return true }
+func (stefFormat) Drops(s otlpfile.Signal) string { return withoutItems(s) }
+func (stefFormat) Stateful() bool                 { return true }
 
 func (f stefFormat) options() []stefpdata.EncoderOption {
 	mode := stefpdata.Ordered

@@ -13,7 +13,7 @@ func formats(c *Context) (*Outcome, error) {
 	t := c.table("formats", "The formats and how they are set up")
 	t.Columns = report.Text("format", "set up", "own compression", "does not carry")
 	for _, f := range sizeFormats(otlpfile.Metrics) {
-		own, drops := f.Own(), f.Drops()
+		own, drops := f.Own(), f.Drops(otlpfile.SignalUnknown)
 		if own == "" {
 			own = "none"
 		}

@@ -117,7 +117,13 @@ func (r regrouped) NewEncoder(signal otlpfile.Signal, own bool) (format.Encoder,
 	return regroupedEncoder{e}, err
 }
 
-func (r regrouped) Drops() string { return r.Format.Drops() + "; containers without items" }
+func (r regrouped) Drops(signal otlpfile.Signal) string {
+	const containers = "containers without items"
+	if drops := r.Format.Drops(signal); drops != "" {
+		return drops + "; " + containers
+	}
+	return containers
+}
 
 type regroupedEncoder struct{ format.Encoder }
 
@@ -200,7 +206,7 @@ func sizes(c *Context, name, title string, formatsOf func(otlpfile.Signal) []for
 			items := float64(set.Items)
 			t.Add(ref.Title(), f.Name(), s.of(format.None), otlp.of(format.None)/s.of(format.None), s.of(format.None)/items,
 				s.of(format.Gzip), s.of(format.Zstd), s.of(format.ZstdStream), s.of(format.Own),
-				float64(otlp.best())/float64(s.best()), float64(s.best())/items, carries(f))
+				float64(otlp.best())/float64(s.best()), float64(s.best())/items, carries(f, ref.Signal))
 			t.Bench = append(t.Bench, sizeLines(name, ref, f, s)...)
 			c.Figures.size(name, ref, f.Name(), s, otlp, float64(s.best())/items)
 		}
@@ -217,11 +223,11 @@ func unlessTooLarge(err error) error {
 	return err
 }
 
-func carries(f format.Format) string {
-	if f.Drops() == "" {
+func carries(f format.Format, signal otlpfile.Signal) string {
+	if f.Drops(signal) == "" {
 		return "everything"
 	}
-	return "all but: " + f.Drops()
+	return "all but: " + f.Drops(signal)
 }
 
 // sizeLines are the sizes in the format of Go benchmarks.

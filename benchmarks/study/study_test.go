@@ -388,3 +388,20 @@ func TestPointNames(t *testing.T) {
 	f("zstd", "STEF full sorted", "STEF full sorted zstd")
 	f("cpu", "STEF optimize_for", "STEF optimize_for cpu")
 }
+
+// A row of the tables of sizes lists the losses of its signal only.
+func TestCarries(t *testing.T) {
+	for _, signal := range otlpfile.Signals() {
+		for _, f := range sizeFormats(signal) {
+			text := carries(f, signal)
+			ofMetrics := strings.Contains(text, "metric") || strings.Contains(text, "summaries") || strings.Contains(text, "points")
+			if signal != otlpfile.Metrics {
+				require.False(t, ofMetrics, "%s, %s: %s", f.Name(), signal, text)
+			} else if f.Name() != "OTLP/JSON" {
+				require.True(t, ofMetrics, "%s: %s", f.Name(), text)
+			}
+		}
+	}
+	require.Equal(t, "everything", carries(format.OTLP(), otlpfile.Logs))
+	require.Equal(t, "all but: resources and scopes without items", carries(format.STEF(format.Sorted), otlpfile.Traces))
+}
