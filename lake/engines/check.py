@@ -9,6 +9,7 @@ return is compared with what this program computes from the OTLP JSON.
 
 import collections
 import csv
+import glob
 import json
 import math
 import os
@@ -200,6 +201,8 @@ def main(folder):
                              sum("process.runtime.name" in attributes(r) for r, _, _ in spans)), got)
 
     # Parts that pyarrow, DuckDB and pandas selected can be converted back.
+    for name in glob.glob("from-*.parquet"):
+        os.remove(name)
     exec(open(os.path.join(HERE, "part.py")).read(), {})
     want = sorted(json.dumps(s, sort_keys=True) for _, _, s in spans if s.get("kind") == 2)
     for part in ("part", "duckdb-part", "pandas-part", "polars-part"):
@@ -212,6 +215,12 @@ def main(folder):
     services = {service(r) for r, _, _ in spans} - {None}
     equal("rows of the files of services", len(t) - t["service_name"].null_count,
           sum(pyarrow.parquet.read_metadata(f"service-{s}.parquet").num_rows for s in services))
+    begun = glob.glob("from-*.parquet")
+    equal("rows of the files of 10 seconds", len(t) - t["start_time"].null_count,
+          sum(pyarrow.parquet.read_metadata(name).num_rows for name in begun))
+    for name in begun:
+        times = pyarrow.parquet.read_table(name)["start_time"].cast("int64").to_numpy()
+        equal("10 seconds of " + name, 1, len(set(times // 10**10)))
     restored = {"copied": lambda: duckdb.sql("COPY (FROM 'traces.parquet') TO 'copied.parquet'"),
                 "polars": lambda: polars.read_parquet("traces.parquet").write_parquet("polars.parquet"),
                 "pandas": lambda: pandas.read_parquet("traces.parquet", dtype_backend="pyarrow").to_parquet("pandas.parquet"),

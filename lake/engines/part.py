@@ -21,5 +21,11 @@ pq.write_table(rows.replace_schema_metadata(t.schema.metadata), "pandas-part.par
 rows = polars.read_parquet("traces.parquet").filter(polars.col("kind") == "server").to_arrow()
 pq.write_table(rows.cast(t.schema), "polars-part.parquet")
 
-for service in pc.unique(t["service_name"]).drop_null().to_pylist():  # a file for each service
+# A file for each service. drop_null leaves out the spans without a service: their service_name is null.
+for service in pc.unique(t["service_name"]).drop_null().to_pylist():
     pq.write_table(t.filter(pc.equal(t["service_name"], service)), f"service-{service}.parquet")
+
+# A file for each 10 seconds.
+begins = pc.floor_temporal(t["start_time"], 10, "second")
+for begin in pc.unique(begins).drop_null():
+    pq.write_table(t.filter(pc.equal(begins, begin)), f"from-{begin.as_py():%Y%m%d-%H%M%S}.parquet")
