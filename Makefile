@@ -222,9 +222,9 @@ test-contrib: collector ## Test a process of the distribution with the STEF rece
 
 # Otel Arrow needs older libraries of the Collector than we do: a program of its
 # own, which only this target builds.
-rivals: collector ## Compare pairs of Collectors as processes: OTLP, Otel Arrow and STEF (minutes; leave the machine alone)
+rivals: collector ## Compare pairs of Collectors as processes: OTLP, Otel Arrow and STEF (some 5 minutes once compiled; leave the machine alone)
 	cd tools/otelarrow && $(GO) build -o $(CURDIR)/bin/otelcol-arrow .
-	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_OTELCOL_ARROW=$(CURDIR)/bin/otelcol-arrow $(GO) test -count=1 -v -timeout 60m -run '^TestRivals$$' ./internal/e2e | grep '^[|d]\|^note:\|FAIL\|_test.go'
+	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_OTELCOL_ARROW=$(CURDIR)/bin/otelcol-arrow $(GO) test -count=1 -v -timeout 60m -run '^TestRivals$$' ./internal/e2e | grep --line-buffered '^[|d]\|^note:\|FAIL\|_test.go'
 
 test-kafka: ## Test the encoding extension with a Kafka broker from Maven Central (needs Java and Maven; KAFKA_ITEMS=200000)
 	mvn -q -f tools/kafka/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/.tmp/kafka

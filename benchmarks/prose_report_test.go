@@ -42,6 +42,8 @@ var elsewhere = []string{
 	"Pair saves 2.0 µs an item on the Xeon",
 	"Pair has 2.3 µs for OTLP and 1.0 for STEF",
 	"73.5 and 107.7 an item in one case",
+	"| command | batches | level of zstd | bytes, STEF / OTLP |", // by a reader
+	"metrics of a reader had 0.92 times (2026-11-26)",
 	"The rows of STEF at 0.02 and 2 ms vary", // the names of rows
 	"240 batches in 0.1 to 0.3 s",
 	"| round trip | way | batches/s | batches/CPU s |",                                  // BenchmarkTransport
@@ -285,6 +287,11 @@ func (b book) speed(t *testing.T) {
 		charts = append(charts, table(t, "frontier-"+signal).where("choice", "STEF optimize_for balanced").one(t, "bytes"))
 	}
 	b.here.says(t, "converters alone | a request of the program | %.2f | %.2f | %.2f |", charts...)
+	var converters []any
+	for _, signal := range signals {
+		converters = append(converters, table(t, "frontier-"+signal).where("choice", "STEF optimize_for balanced").one(t, "CPU"))
+	}
+	b.here.says(t, "(the charts) | %.2f, %.2f and %.2f times | %.2f, %.2f and %.2f times |", append(slices.Clone(charts), converters...)...)
 	b.here.says(t, "whose batches are larger: %.2f instead of %.2f times OTLP's for metrics", charts[0],
 		most(table(t, "pair-runs").where("setting", "default", "signal", "metrics", "age", "steady").known("bytes").column(t, "bytes")))
 
@@ -449,6 +456,7 @@ func (b book) collectors(t *testing.T) {
 		}
 	}
 	b.here.says(t, "machine; %.2f to %.2f times in the agent alone, in one run", least(agents), most(agents))
+	b.here.says(t, "| %s, %s and %s times | %s, %s and %s times |\n| exporter", append(slices.Clone(both[3:]), both[:3]...)...)
 	b.here.says(t, "up to 8,192 items, or those of 200 ms | %s | %s | %s |", both[3:]...)
 	b.root.says(t, "Agent and backend together had %s (metrics), %s (traces) and %s times (logs) the CPU of OTLP in three runs, in which differences below 0.1 are noise even on an idle machine. "+
 		"They had %s, %s and %s times the bytes in one of these runs", both...)

@@ -81,6 +81,12 @@ func (b book) pair(t *testing.T) {
 	}
 	steady := largest("steady")
 	b.here.says(t, "bytes %s times in the recordings (steady: %s times)", span(".2", largest("first batch")), span(".2", steady))
+	var alone []any
+	for _, signal := range signals {
+		speed := of("default", signal, "steady", "speed")
+		alone = append(alone, fmt.Sprintf("%.2f to %.2f", 1/most(speed), 1/least(speed)))
+	}
+	b.here.says(t, "([figures](#exporter-and-receiver)) | %.2f, %.2f and %.2f times | %s, %s and %s times |", append([]any{steady[0], steady[1], steady[2]}, alone...)...)
 	items := batchesOf(t, signals...)
 	b.here.says(t, "steady: their second halves | a sixteenth of a recording, %.0f to %s items | %.2f | %.2f | %.2f |", least(items), thousands(most(items)), steady[0], steady[1], steady[2])
 	b.here.says(t, "first batches | as above | %.2f | %.2f | %.2f |", largest("first batch")[0], largest("first batch")[1], largest("first batch")[2])

@@ -106,11 +106,13 @@ func TestRivals(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("STEF_ROUNDS")); err == nil {
 		rounds = n
 	}
-	var table strings.Builder
 	var spreads []spreadOf
-	fmt.Fprintf(&table, "data: %d recordings in internal/fixtures/recordings; medians of %d rounds\n\n", len(recordings.All()), rounds)
-	table.WriteString("| signal | protocol | items | bytes an item | agent, us CPU an item | backend, us CPU an item | both, OTLP = 1 | protocol alone, OTLP = 1 | CPU s of a round | spread | MiB agent, backend |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-	for _, signal := range []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs} {
+	// Each line is printed when it is known: the whole table takes minutes.
+	signals := []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs}
+	fmt.Printf("note: %d measurements of 3 to 5 s each; the rows of a signal are printed when its last round is over\n", len(signals)*len(rivals)*rounds)
+	fmt.Printf("data: %d recordings in internal/fixtures/recordings; medians of %d rounds\n\n", len(recordings.All()), rounds)
+	fmt.Print("| signal | protocol | items | bytes an item | agent, us CPU an item | backend, us CPU an item | both, OTLP = 1 | protocol alone, OTLP = 1 | CPU s of a round | spread | MiB agent, backend |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, signal := range signals {
 		costs := make([][]cost, len(rivals))
 		for range rounds {
 			for i, r := range rivals {
@@ -141,12 +143,11 @@ func TestRivals(t *testing.T) {
 				alone = fmt.Sprintf("%.2f", (both-floor)/otlpAlone)
 			}
 			c := costs[i][0]
-			fmt.Fprintf(&table, "| %s | %s | %d | %.1f | %.2f | %.2f | %.2f | %s | %.2f | %.0f %% | %d, %d |\n", signal, r.name, c.items,
+			fmt.Printf("| %s | %s | %d | %.1f | %.2f | %.2f | %.2f | %s | %.2f | %.0f %% | %d, %d |\n", signal, r.name, c.items,
 				perItem(costs[i], func(c cost) float64 { return float64(c.bytes) }), perItem(costs[i], func(c cost) float64 { return micros(c.agent) }),
 				perItem(costs[i], func(c cost) float64 { return micros(c.backend) }), both/otlp, alone, seconds, 100*spread, c.memory[0], c.memory[1])
 		}
 	}
-	fmt.Print(table.String())
 	fmt.Print("\n", notes(rounds, spreads))
 }
 
