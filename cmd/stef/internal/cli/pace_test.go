@@ -60,7 +60,7 @@ func TestReplayEndpointGone(t *testing.T) {
 			require.Zero(t, code, text)
 			require.Eventually(t, func() bool {
 				return strings.Contains(stderr.String(), "\n"+address+": connection refused (nothing listens there); trying again\n")
-			}, 2*replay.CheckEvery, 10*time.Millisecond, stderr.String())
+			}, 12*replay.CheckEvery, 10*time.Millisecond, "%s", &stderr)
 			require.True(t, interrupt.Deliver())
 			require.Equal(t, cli.ExitInterrupted, <-done, stderr.String())
 		})
