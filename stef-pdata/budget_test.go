@@ -26,7 +26,7 @@ type budgetCase[T any] struct {
 	batch  func(n int, fill func(i int, resource, item pcommon.Map)) T
 	encode func(*bytes.Buffer, T) error
 	record func(*bytes.Buffer) (*otelstef.Attributes, recordWriter)
-	decode func(*bytes.Buffer, ...DecoderOption) (func() (T, error), *int)
+	decode func(*bytes.Buffer, ...DecoderOption) (func() (T, error), *int, func() uint64)
 	items  func(T) int
 	size   func(T) int
 	parse  func([]byte) (T, error)
@@ -64,13 +64,13 @@ var budgetTraces = budgetCase[ptrace.Traces]{
 		}
 		return w.Record().Span().Attributes(), w
 	},
-	decode: func(src *bytes.Buffer, options ...DecoderOption) (func() (ptrace.Traces, error), *int) {
+	decode: func(src *bytes.Buffer, options ...DecoderOption) (func() (ptrace.Traces, error), *int, func() uint64) {
 		r, err := otelstef.NewSpansReader(src)
 		if err != nil {
 			panic(err)
 		}
 		d := NewTracesDecoder(r, options...)
-		return d.Decode, &d.build.Spent
+		return d.Decode, &d.build.Spent, d.Records
 	},
 	items: ptrace.Traces.SpanCount,
 	size:  new(ptrace.ProtoMarshaler).TracesSize,
@@ -104,13 +104,13 @@ var budgetMetrics = budgetCase[pmetric.Metrics]{
 		}
 		return w.Record().Attributes(), w
 	},
-	decode: func(src *bytes.Buffer, options ...DecoderOption) (func() (pmetric.Metrics, error), *int) {
+	decode: func(src *bytes.Buffer, options ...DecoderOption) (func() (pmetric.Metrics, error), *int, func() uint64) {
 		r, err := otelstef.NewMetricsReader(src)
 		if err != nil {
 			panic(err)
 		}
 		d := NewMetricsDecoder(r, options...)
-		return d.Decode, &d.build.Spent
+		return d.Decode, &d.build.Spent, d.Records
 	},
 	items: pmetric.Metrics.DataPointCount,
 	size:  new(pmetric.ProtoMarshaler).MetricsSize,
@@ -143,13 +143,13 @@ var budgetLogs = budgetCase[plog.Logs]{
 		}
 		return w.Record().Record().Attributes(), w
 	},
-	decode: func(src *bytes.Buffer, options ...DecoderOption) (func() (plog.Logs, error), *int) {
+	decode: func(src *bytes.Buffer, options ...DecoderOption) (func() (plog.Logs, error), *int, func() uint64) {
 		r, err := otelstef.NewLogsReader(src)
 		if err != nil {
 			panic(err)
 		}
 		d := NewLogsDecoder(r, options...)
-		return d.Decode, &d.build.Spent
+		return d.Decode, &d.build.Spent, d.Records
 	},
 	items: plog.Logs.LogRecordCount,
 	size:  new(plog.ProtoMarshaler).LogsSize,
@@ -179,7 +179,7 @@ func testMaxBytes[T any](t *testing.T, c *budgetCase[T]) {
 			}
 		})))
 		require.Less(t, stream.Len(), 2*text)
-		decode, spent := c.decode(&stream, WithMaxBytes(limit))
+		decode, spent, _ := c.decode(&stream, WithMaxBytes(limit))
 		items, most := 0, 0
 		for {
 			batch, err := decode()
@@ -223,20 +223,23 @@ func testHugeRecord[T any](t *testing.T, c *budgetCase[T]) {
 		require.NoError(t, w.Close())
 		return &stream
 	}
-	decode, _ := c.decode(write(900))
+	decode, _, records := c.decode(write(900))
 	batch, err := decode()
 	require.ErrorIs(t, err, stef.ErrLimit)
 	require.ErrorContains(t, err, "record 3")
 	require.Equal(t, 2, c.items(batch))
 	require.Less(t, c.size(batch), 1000)
+	require.EqualValues(t, 2, records(), "record 3 is in no batch")
 	_, err = decode()
 	require.ErrorIs(t, err, stef.ErrLimit)
+	require.EqualValues(t, 2, records())
 
-	decode, _ = c.decode(write(300))
+	decode, _, records = c.decode(write(300))
 	batch, err = decode()
 	require.NoError(t, err)
 	require.Equal(t, 3, c.items(batch))
 	require.Greater(t, c.size(batch), 300*len(text))
+	require.EqualValues(t, 3, records())
 }
 
 // TestEstimate compares the estimate with the size as OTLP of recordings.
@@ -258,7 +261,7 @@ func testEstimate[T any](t *testing.T, c *budgetCase[T], file []byte) {
 		}
 		var stream bytes.Buffer
 		require.NoError(t, c.encode(&stream, batch))
-		decode, spent := c.decode(&stream)
+		decode, spent, _ := c.decode(&stream)
 		batch, err = decode()
 		require.NoError(t, err)
 		require.LessOrEqual(t, c.size(batch), *spent)

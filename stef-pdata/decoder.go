@@ -6,6 +6,7 @@ package stefpdata
 import (
 	"io"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/build"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
@@ -17,6 +18,7 @@ type reader interface {
 	Err() error
 	BufferedRecords() uint64
 	StateBytes() int
+	Stats() stef.ReaderStats
 }
 
 // decoder holds the state that the decoders of all signals share.
@@ -29,6 +31,7 @@ type decoder struct {
 	shared   int    // size of the batches that may share memory with the next one
 	rejected RecordErrors
 	err      error // the error that ended the stream
+	tooLarge bool  // err is about the last record, which the reader counts and no batch contains
 
 	// The containers of the last record, and whether the batch contains them. A
 	// container is added to the batch with its first item.
@@ -63,6 +66,7 @@ func (d *decoder) decode(add func(room int), dropLast func()) error {
 		add(d.maxItems - n)
 		if d.err = b.Check(d.read, before); d.err != nil {
 			dropLast()
+			d.tooLarge = true
 			break
 		}
 	}
@@ -97,6 +101,17 @@ func (d *decoder) detaches() bool {
 // BatchBytes returns an upper estimate of both the OTLP size and the memory of the
 // batch that Decode returned last.
 func (d *decoder) BatchBytes() int { return d.size }
+
+// Records returns how many records of the stream are in a batch or in RecordErrors. Acknowledge
+// them, not the number in the Stats of the reader: the reader also counts the record that ended
+// the stream because it is too large.
+func (d *decoder) Records() uint64 {
+	n := d.r.Stats().Records
+	if d.tooLarge {
+		n--
+	}
+	return n
+}
 
 // SetMaxBytes changes the maximum size of the batches that Decode returns from now
 // on, as WithMaxBytes sets it.

@@ -58,7 +58,7 @@ func ExampleLogsDecoder_server() {
 			if err := store(ld); err != nil {
 				return err // UNAVAILABLE: the client sends the records again
 			}
-			s.AckUpTo(r.Stats().Records)
+			s.AckUpTo(d.Records())
 		}
 	}
 

@@ -60,7 +60,7 @@ func (r *run) receive(signal otlpfile.Signal, s *stefgrpc.ServerStream) error {
 		if err != nil {
 			return err
 		}
-		s.AckUpTo(d.Reader.Stats().Records)
+		s.AckUpTo(d.Records())
 	}
 }
 

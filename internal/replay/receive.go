@@ -89,7 +89,7 @@ func receive(r grpc.ServiceRegistrar, server *stefgrpc.Server, d *anysignal.Desc
 					return err
 				}
 			}
-			s.AckUpTo(decoder.Reader.Stats().Records)
+			s.AckUpTo(decoder.Records())
 		}
 	}))
 }

@@ -83,6 +83,8 @@ type Decoder[T any] struct {
 	// BatchBytes returns an upper estimate of the size as OTLP, and of the memory,
 	// of the last batch.
 	BatchBytes func() int
+	// Records returns how many records are in the batches or reported as bad.
+	Records func() uint64
 	// SetMaxBytes changes the maximum size of the next batches.
 	SetMaxBytes func(n int)
 	// Reset starts the next stream, after Reader.Reset.

@@ -51,7 +51,7 @@ var Logs = &Descriptor[plog.Logs]{
 			return nil, err
 		}
 		d := stefpdata.NewLogsDecoder(r, options...)
-		return &Decoder[plog.Logs]{d.Decode, d.BatchBytes, d.SetMaxBytes, d.Reset, r}, nil
+		return &Decoder[plog.Logs]{d.Decode, d.BatchBytes, d.Records, d.SetMaxBytes, d.Reset, r}, nil
 	},
 	OTLP: OTLP[plog.Logs]{
 		Service: "opentelemetry.proto.collector.logs.v1.LogsService",

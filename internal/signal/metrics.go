@@ -52,7 +52,7 @@ var Metrics = &Descriptor[pmetric.Metrics]{
 			return nil, err
 		}
 		d := stefpdata.NewMetricsDecoder(r, options...)
-		return &Decoder[pmetric.Metrics]{d.Decode, d.BatchBytes, d.SetMaxBytes, d.Reset, r}, nil
+		return &Decoder[pmetric.Metrics]{d.Decode, d.BatchBytes, d.Records, d.SetMaxBytes, d.Reset, r}, nil
 	},
 	OTLP: OTLP[pmetric.Metrics]{
 		Service: "opentelemetry.proto.collector.metrics.v1.MetricsService",

@@ -52,7 +52,7 @@ var Traces = &Descriptor[ptrace.Traces]{
 			return nil, err
 		}
 		d := stefpdata.NewTracesDecoder(r, options...)
-		return &Decoder[ptrace.Traces]{d.Decode, d.BatchBytes, d.SetMaxBytes, d.Reset, r}, nil
+		return &Decoder[ptrace.Traces]{d.Decode, d.BatchBytes, d.Records, d.SetMaxBytes, d.Reset, r}, nil
 	},
 	OTLP: OTLP[ptrace.Traces]{
 		Service: "opentelemetry.proto.collector.trace.v1.TraceService",

@@ -337,6 +337,7 @@ func (s *stream[T]) next() error {
 	begin := time.Now()
 	decoded, err := s.decoder.Decode()
 	stats := s.reader.Stats()
+	stats.Records = s.decoder.Records() // without a record that ends the stream because it is too large
 	b := batch[T]{data: decoded, from: s.records + 1, to: stats.Records, lane: s.lane, began: begin}
 	s.lane = false
 	var bad stefpdata.RecordErrors

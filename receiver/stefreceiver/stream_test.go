@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -195,6 +197,51 @@ func TestRecordsThatAreNoOTLP(t *testing.T) {
 	}
 	f("accepted", nil, []stefgrpc.IDRange{{From: 4, To: 5}, {From: 8, To: 8}})
 	f("refused", consumererror.NewPermanent(errors.New("no")), []stefgrpc.IDRange{{From: 1, To: 10}})
+}
+
+// A record that is larger than a batch may be ends the stream. It reaches no consumer, so it is not
+// acknowledged, also together with bad records.
+func TestTooLargeRecordsAreNotAcknowledged(t *testing.T) {
+	f := func(name string, acked int, kinds ...otelstef.MetricType) {
+		t.Run(name, func(t *testing.T) {
+			to, _, metrics, _ := everything()
+			r := startRig(t, testConfig(), to)
+			var chunks chunkList
+			w, err := otelstef.NewMetricsWriter(&chunks, stef.WithFrameBytes(16*mib))
+			require.NoError(t, err)
+			for _, kind := range append(kinds, otelstef.MetricTypeGauge, otelstef.MetricTypeGauge) {
+				w.Record().EditMetric().SetType(kind)
+				attrs := w.Record().Attributes()
+				attrs.SetLen(0)
+				if w.Stats().Records == uint64(len(kinds)) { // a text in a dictionary, so the stream is small
+					for key := range 6 {
+						attrs.AppendString(strings.Repeat("k", key+1), strings.Repeat("x", 7*mib))
+					}
+				}
+				w.Record().Point().Value().SetInt64(1)
+				require.NoError(t, w.Write())
+			}
+			require.NoError(t, w.Flush())
+			p := rawOpen(t, r, "Metrics")
+			for _, chunk := range chunks {
+				for part := range slices.Chunk(chunk, mib) {
+					p.data(part, false)
+				}
+				p.data(nil, true)
+			}
+			last, st := p.endAcked()
+			require.Equal(t, codes.ResourceExhausted, st.Code(), st.Message())
+			require.Contains(t, st.Message(), fmt.Sprintf("record %d takes about 44", len(kinds)+1))
+			require.EqualValues(t, acked, last)
+			require.Equal(t, sumOf(t, r.telemetry, "otelcol_receiver_stef_records_rejected", "", ""), int64(acked-metrics.DataPointCount()))
+			r.requireIdle()
+		})
+	}
+	const good, bad = otelstef.MetricTypeGauge, otelstef.MetricType(99)
+	f("first", 0)
+	f("after good records", 2, good, good)
+	f("after bad records", 2, bad, bad)
+	f("after both", 2, good, bad)
 }
 
 func TestPipelineKnowsTheClient(t *testing.T) {

@@ -70,7 +70,7 @@ func of[T any](d *signal.Descriptor[T], wrap func(T) otlpfile.Batch, pdata func(
 				batch, err := r.Decode()
 				return wrap(batch), err
 			}
-			return &signal.Decoder[otlpfile.Batch]{Decode: decode, BatchBytes: r.BatchBytes, SetMaxBytes: r.SetMaxBytes, Reset: r.Reset, Reader: r.Reader}, nil
+			return &signal.Decoder[otlpfile.Batch]{Decode: decode, BatchBytes: r.BatchBytes, Records: r.Records, SetMaxBytes: r.SetMaxBytes, Reset: r.Reset, Reader: r.Reader}, nil
 		},
 		OTLP: signal.OTLP[otlpfile.Batch]{
 			Service: d.OTLP.Service,

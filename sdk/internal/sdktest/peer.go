@@ -229,7 +229,7 @@ func handler[T any](p *Peer, d *signal.Descriptor[T], keep func(T)) stefgrpc.Han
 			if reject {
 				s.Reject(first, first)
 			}
-			s.AckUpTo(decoder.Reader.Stats().Records)
+			s.AckUpTo(decoder.Records())
 		}
 	})
 }
