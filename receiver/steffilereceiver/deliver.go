@@ -15,6 +15,8 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
+
+	"github.com/otelstef/stef/internal/fanout"
 )
 
 // sink is the pipeline of a signal.
@@ -94,20 +96,16 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 	}
 }
 
-// permanent reports whether all consumers that refused a batch did so permanently. The fan-out
-// of the Collector returns the errors of several consumers as one error. If one of them is
-// temporary, the batch must be retried.
+// permanent reports whether all consumers that refused a batch did so permanently. If one of
+// them is temporary, the batch must be retried.
 func permanent(err error) bool {
-	several, ok := err.(interface{ Errors() []error })
-	if !ok {
-		return consumererror.IsPermanent(err)
-	}
-	for _, one := range several.Errors() {
+	parts := fanout.Parts(err)
+	for _, one := range parts {
 		if !permanent(one) {
 			return false
 		}
 	}
-	return true
+	return len(parts) > 0 || consumererror.IsPermanent(err)
 }
 
 // clone returns a deep copy of a batch.

@@ -321,12 +321,13 @@ func (s several) Unwrap() []error { return s }
 // it temporarily.
 func TestSeveralConsumersRefuse(t *testing.T) {
 	no, full := consumererror.NewPermanent(errors.New("no")), errors.New("full")
-	for name, refusals := range map[string]several{
-		"a part and all":        {consumererror.NewLogs(full, numbered(5, 10)), full},
-		"two parts":             {consumererror.NewLogs(full, numbered(5, 10)), consumererror.NewLogs(full, numbered(1, 2))},
-		"permanent, temporary":  {no, full},
-		"temporary, permanent":  {full, no},
-		"permanent, both after": {no, several{no, full}},
+	for name, refusals := range map[string]error{
+		"a part and all":        several{consumererror.NewLogs(full, numbered(5, 10)), full},
+		"two parts":             several{consumererror.NewLogs(full, numbered(5, 10)), consumererror.NewLogs(full, numbered(1, 2))},
+		"permanent, temporary":  several{no, full},
+		"temporary, permanent":  several{full, no},
+		"permanent, both after": several{no, several{no, full}},
+		"of a connector":        fmt.Errorf("routing: %w", errors.Join(no, full)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/otelstef/stef/internal/fanout"
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
@@ -34,11 +35,11 @@ type refusal struct {
 // use the first to report that they are full temporarily, and the second has no
 // defined meaning.
 //
-// The fan-out of the Collector returns the errors of several consumers as one error. It is
-// permanent if all of them are.
+// The fan-out of the Collector and connectors return the errors of several consumers as one
+// error. It is permanent if all of them are.
 func refusalOf(err error, after time.Duration) refusal {
-	if several, ok := err.(interface{ Errors() []error }); ok && len(several.Errors()) > 0 {
-		return refusalOfAll(err, several.Errors(), after)
+	if parts := fanout.Parts(err); len(parts) > 0 {
+		return refusalOfAll(err, parts, after)
 	}
 	st, ok := statusOf(err)
 	permanent := consumererror.IsPermanent(err)

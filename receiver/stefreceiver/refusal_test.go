@@ -86,7 +86,13 @@ func (s several) Unwrap() []error { return s }
 func TestRefusalOfSeveralConsumers(t *testing.T) {
 	const after = 7 * time.Second
 	no, full := consumererror.NewPermanent(status.Error(codes.InvalidArgument, "no")), errors.New("full")
-	for _, err := range []several{{no, full}, {full, no}, {full, full}, {no, several{no, full}}} {
+	for _, err := range []error{
+		several{no, full}, several{full, no}, several{full, full}, several{no, several{no, full}},
+		// Connectors, such as the one that routes, use package errors.
+		errors.Join(no, full), errors.Join(full, no), errors.Join(no, several{no, full}), several{no, errors.Join(no, full)},
+		fmt.Errorf("routing: %w", errors.Join(no, full)), fmt.Errorf("routing: %w", several{no, full}),
+		consumererror.NewDownstream(errors.Join(no, full)), consumererror.NewDownstream(several{no, full}),
+	} {
 		got := refusalOf(err, after)
 		require.False(t, got.permanent, "%v", err)
 		require.Equal(t, codes.Unavailable, got.status.Code())
@@ -95,11 +101,22 @@ func TestRefusalOfSeveralConsumers(t *testing.T) {
 	}
 	got := refusalOf(several{withRetryInfo(codes.Unavailable, 2*time.Second), no, withRetryInfo(codes.Unavailable, time.Second)}, after)
 	require.Equal(t, 2*time.Second, delayOf(got.status, 0))
-	all := several{no, consumererror.NewPermanent(full)}
-	got = refusalOf(all, after)
-	require.True(t, got.permanent)
-	require.Equal(t, codes.InvalidArgument, got.status.Code())
-	require.Equal(t, all.Error(), got.status.Message())
+	for _, all := range []error{
+		several{no, consumererror.NewPermanent(full)}, errors.Join(no, consumererror.NewPermanent(full)), errors.Join(no),
+	} {
+		got = refusalOf(all, after)
+		require.True(t, got.permanent)
+		require.Equal(t, codes.InvalidArgument, got.status.Code())
+		require.Equal(t, all.Error(), got.status.Message())
+	}
+	// A component can judge all of them together.
+	for _, judged := range []error{
+		consumererror.NewPermanent(errors.Join(no, full)), consumererror.NewOTLPGRPCError(errors.Join(full, full), status.New(codes.InvalidArgument, "no")),
+	} {
+		got = refusalOf(judged, after)
+		require.True(t, got.permanent)
+		require.Equal(t, codes.InvalidArgument, got.status.Code())
+	}
 }
 
 func TestUndecodable(t *testing.T) {

@@ -1,0 +1,40 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fanout splits the error of several consumers into the errors of each.
+package fanout
+
+import (
+	"errors"
+	"reflect"
+
+	"go.opentelemetry.io/collector/consumer/consumererror"
+)
+
+// Parts returns the errors of the consumers if err consists of several, and nil otherwise. The
+// fan-out of the Collector uses package multierr for them, and connectors use errors.Join.
+// Components between these and the receiver may wrap the error.
+//
+// consumererror.IsPermanent reports true if any of the parts is permanent. A receiver that calls
+// it for the whole error drops data that another consumer would accept later.
+func Parts(err error) []error {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if several, ok := err.(interface{ Errors() []error }); ok { // package multierr
+			return several.Errors()
+		}
+		switch reflect.TypeOf(err) {
+		case joined:
+			return err.(interface{ Unwrap() []error }).Unwrap()
+		case permanent, carrier: // a component has judged all parts together
+			return nil
+		}
+	}
+	return nil
+}
+
+// The types of errors that Parts distinguishes. Two of them are not exported.
+var (
+	joined    = reflect.TypeOf(errors.Join(errors.New("")))
+	permanent = reflect.TypeOf(consumererror.NewPermanent(nil))
+	carrier   = reflect.TypeFor[*consumererror.Error]()
+)
