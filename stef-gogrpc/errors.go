@@ -127,8 +127,12 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable reports whether the data of the stream may be sent again, by the table
-// of OTLP: RESOURCE_EXHAUSTED only if the peer named a delay.
+// of OTLP: RESOURCE_EXHAUSTED only if the peer named a delay. Errors of KindUnavailable are
+// always retryable: gRPC reports some lost streams as INTERNAL.
 func (e *Error) Retryable() bool {
+	if e.Kind == KindUnavailable {
+		return true
+	}
 	switch e.code() {
 	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
 		return true

@@ -55,6 +55,12 @@ func TestFromStatus(t *testing.T) {
 
 	require.Nil(t, FromStatus(nil))
 	require.Nil(t, FromStatus(status.Error(codes.OK, "")))
+
+	// A proxy between the ends reset the stream. The peer has not judged the data.
+	reset := FromStatus(status.Error(codes.Internal, "stream terminated by RST_STREAM with error code: INTERNAL_ERROR"))
+	require.Equal(t, KindUnavailable, reset.Kind)
+	require.Equal(t, codes.Internal, reset.Code)
+	require.True(t, reset.Retryable())
 }
 
 func TestFromOtherErrors(t *testing.T) {

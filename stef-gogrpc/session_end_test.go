@@ -49,6 +49,14 @@ func TestSessionStreamLost(t *testing.T) {
 		r.stop()
 		require.EqualValues(t, 1, r.session.Stats().Closed[CloseLost])
 	})
+	bubble(t, "a proxy reset it", func(t *testing.T, r *rig) {
+		r.config.FlushInterval = -1
+		r.start()
+		a := r.send(load{})
+		r.stream(0).end(FromStatus(status.Error(codes.Internal, "stream terminated by RST_STREAM with error code: INTERNAL_ERROR")))
+		require.True(t, a.unsent(KindUnavailable).Cause.Retryable())
+		r.stop()
+	})
 	bubble(t, "some it had not sent", func(t *testing.T, r *rig) {
 		r.start()
 		r.stream(0).block()
