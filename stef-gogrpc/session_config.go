@@ -36,7 +36,8 @@ type SessionConfig struct {
 	// session ends it earlier. A burst is over when no batch was sent for ten times the mean
 	// time between two batches, and for at least FlushInterval/250. If ten times the mean
 	// exceeds FlushInterval/4, frames wait for the whole interval. The default is 50 ms. With a
-	// negative value, a frame ends as soon as no batch waits to be encoded.
+	// negative value, a frame ends as soon as no batch waits to be encoded. Set it to at most half
+	// of AckTimeout and of the time that callers give to Send: both include this wait.
 	FlushInterval time.Duration
 	// FlushBytes ends the wait when that many bytes are buffered. The default is 1 MiB.
 	// With a negative value, only FlushInterval and the frame size of the writer end it.

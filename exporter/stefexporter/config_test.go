@@ -365,6 +365,8 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"stef: {idle_timeout: 10ms}", "idle_timeout is 10ms: set it to 0 for no limit, or to 1s or more")
 	f(endpoint+"stef: {max_stream_lifetime: 10ms}", "max_stream_lifetime is 10ms: set it to 0 for no limit, or to 1s or more")
 	f(endpoint+"stef: {flush_interval: 1m}", "flush_interval is 1m0s: set it to a duration from 0s to 10s")
+	f(endpoint+"timeout: 5s\nstef: {flush_interval: 10s}", "stef::flush_interval is 10s and timeout is 5s", "at most half of timeout")
+	f(endpoint+"timeout: 50ms", "stef::flush_interval is 50ms and timeout is 50ms", "or raise timeout")
 	f(endpoint+"stef: {shutdown_drain_timeout: 0s}", "shutdown_drain_timeout is 0s")
 	f(endpoint+"stef: {mode: fast}", `mode is "fast": set it to sorted or ordered`)
 	f(endpoint+"stef: {mode: {logs: none}}", `mode of logs is "none"`)

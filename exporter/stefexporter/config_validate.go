@@ -243,7 +243,14 @@ func (c *Config) validateTimeout() error {
 	if c.TimeoutConfig.Timeout < 0 {
 		return fmt.Errorf("timeout is %s: set a duration above 0, such as 15s", c.TimeoutConfig.Timeout)
 	}
-	return confkeys.WithUnit("timeout", c.TimeoutConfig.Timeout)
+	if err := confkeys.WithUnit("timeout", c.TimeoutConfig.Timeout); err != nil {
+		return err
+	}
+	if flush := c.Stef.FlushInterval; flush >= c.TimeoutConfig.Timeout && flush <= maxFlush && c.Protocol != ProtocolOTLP {
+		return fmt.Errorf("stef::flush_interval is %v and timeout is %v, so an attempt to send a batch could end before its frame does: "+
+			"set flush_interval to at most half of timeout, or raise timeout", flush, c.TimeoutConfig.Timeout)
+	}
+	return nil
 }
 
 func (c *Config) validateProtocol() error {
