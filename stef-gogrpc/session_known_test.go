@@ -230,6 +230,27 @@ func TestSessionGaveUpInDelay(t *testing.T) {
 		require.NotContains(t, e.Error(), "while no stream was open")
 		r.stop()
 	})
+	bubble(t, "while an attempt to replace a live stream failed", func(t *testing.T, r *rig) {
+		r.config.MaxUnackedBatches = 1
+		r.config.FlushInterval = -1
+		r.config.MaxLifetime = time.Minute
+		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {
+			if n == 0 {
+				return nil
+			}
+			return retryAfter(time.Minute)
+		}
+		r.start()
+		time.Sleep(time.Minute)
+		r.send(load{})
+		a := r.send(load{})
+		a.waits()
+		a.cancel()
+		e := a.unsent(KindCanceled)
+		require.Zero(t, e.Cause.RetryDelay)
+		require.NotContains(t, e.Error(), "while no stream was open")
+		r.stop()
+	})
 }
 
 // uncountedWriter writes to its stream without the ids of the records in each

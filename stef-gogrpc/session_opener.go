@@ -220,8 +220,10 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	s.lastErr.Store(err)
 	var out session.Decisions
 	s.mu.Lock()
-	s.unopened.Store(&lapse{err, time.Now()})
 	live := s.machine.OpenFailed(refused, time.Now(), &out)
+	if live == 0 {
+		s.unopened.Store(&lapse{err, time.Now()})
+	}
 	s.mu.Unlock()
 	switch {
 	case refused == nil || refused.Class == session.Refused || live > 0:
