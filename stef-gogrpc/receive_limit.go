@@ -5,6 +5,7 @@ package stefgrpc
 
 import (
 	"encoding/binary"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -93,7 +94,7 @@ func (c limitedCredentials) Clone() credentials.TransportCredentials {
 }
 
 func (l *ReceiveLimit) connection(conn net.Conn) *limitedConn {
-	c := &limitedConn{Conn: conn, limit: l, messages: map[uint32]*messageBytes{}}
+	c := &limitedConn{Conn: conn, limit: l, messages: map[uint32]*messageBytes{}, goAway: goAway{last: math.MaxUint32}}
 	c.in.preface = len(http2Preface)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,6 +138,7 @@ type limitedConn struct {
 	mu       sync.Mutex // Read and Write have goroutines of their own
 	closed   bool
 	messages map[uint32]*messageBytes // of the open streams
+	goAway   goAway
 }
 
 // Read implements net.Conn.
@@ -157,12 +159,43 @@ func (c *limitedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.out.each(p[:n], func(f *http2Frames, _ []byte) {
-		if f.kind == frameReset || f.kind == frameHeaders && f.flags&flagEndStream != 0 {
+	c.out.each(p[:n], func(f *http2Frames, payload []byte) {
+		switch {
+		case f.kind == frameReset || f.kind == frameHeaders && f.flags&flagEndStream != 0:
 			c.drop(f.stream)
+		case f.kind == frameGoAway && c.goAway.receive(f, payload):
+			for stream := range c.messages {
+				if stream > c.goAway.last {
+					c.drop(stream)
+				}
+			}
 		}
 	})
 	return n, err
+}
+
+// goAway reads the frames with which a server says which stream is the last one that it
+// accepts. gRPC ignores later streams and their data, and never ends them.
+type goAway struct {
+	last   uint32
+	prefix [4]byte
+	have   int
+}
+
+// receive reads a part of the payload, and reports whether last is complete.
+func (g *goAway) receive(f *http2Frames, payload []byte) bool {
+	if !f.begun {
+		f.begun, g.have = true, 0
+	}
+	if g.have == len(g.prefix) {
+		return false
+	}
+	g.have += copy(g.prefix[g.have:], payload)
+	if g.have < len(g.prefix) {
+		return false
+	}
+	g.last = binary.BigEndian.Uint32(g.prefix[:]) & (1<<31 - 1)
+	return true
 }
 
 // Close implements net.Conn.
@@ -191,7 +224,7 @@ func (c *limitedConn) received(b []byte) (grown, open bool) {
 	c.in.each(b, func(f *http2Frames, payload []byte) {
 		switch f.kind {
 		case frameHeaders:
-			if c.messages[f.stream] == nil {
+			if c.messages[f.stream] == nil && f.stream <= c.goAway.last {
 				c.messages[f.stream] = &messageBytes{plain: c.limit.plain}
 			}
 		case frameData:
@@ -279,6 +312,7 @@ const (
 	frameData    = 0
 	frameHeaders = 1
 	frameReset   = 3
+	frameGoAway  = 7
 
 	flagEndStream = 1
 	flagPadded    = 8

@@ -7,12 +7,17 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 )
 
 // h2 writes the frames of a client.
@@ -200,3 +205,99 @@ type readConn struct {
 }
 
 func (c readConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
+
+// TestReceiveLimitGoAway: gRPC ignores streams that a client opens after the last GOAWAY, and never
+// ends them. They are not counted, so a client cannot make a connection that ends hold more and more.
+func TestReceiveLimitGoAway(t *testing.T) {
+	for _, piece := range []int{1, 5, 1 << 20} {
+		l := NewReceiveLimit(1<<30, nil)
+		c, receive, send := countedConn(t, l)
+		x, server := newH2(true), newH2(false)
+		begin := func(ids ...uint32) {
+			for _, id := range ids {
+				require.NoError(t, x.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: []byte("h"), EndHeaders: true}))
+				require.NoError(t, x.WriteData(id, false, grpcMessage(300)[:205]))
+			}
+			receive(x.Bytes(), piece)
+			x.Reset()
+		}
+		end := func(last uint32) {
+			require.NoError(t, server.WriteGoAway(last, http2.ErrCodeNo, []byte("graceful_stop")))
+			send(server.Bytes(), piece)
+			server.Reset()
+		}
+		begin(1, 3)
+		end(math.MaxUint32)
+		begin(5, 7)
+		require.Len(t, c.messages, 4, "streams that the client opens before it knows of the end")
+		end(5)
+		require.Len(t, c.messages, 3)
+		begin(9, 11)
+		require.Len(t, c.messages, 3)
+		require.Equal(t, int64(3*(200+frameCost)), l.Bytes())
+		require.NoError(t, server.WriteRSTStream(5, http2.ErrCodeNo))
+		end(3)
+		require.Equal(t, int64(2*(200+frameCost)), l.Bytes())
+	}
+}
+
+// TestReceiveLimitIgnoredStreams does the same with a connection that gRPC ends because of its age.
+func TestReceiveLimitIgnoredStreams(t *testing.T) {
+	l := NewReceiveLimit(1<<30, nil)
+	server, err := NewServer()
+	require.NoError(t, err)
+	g := grpc.NewServer(grpc.Creds(l.Credentials(nil)), grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: time.Millisecond}))
+	server.Register(g)
+	listener, err := net.Listen("tcp", "localhost:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(listener) }()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	_, err = conn.Write([]byte(http2Preface))
+	require.NoError(t, err)
+	x := http2.NewFramer(conn, conn)
+	require.NoError(t, x.WriteSettings())
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	open := func(id uint32) {
+		block.Reset()
+		for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", StreamMethod}, {":authority", "x"}, {"content-type", "application/grpc"}} {
+			require.NoError(t, encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}))
+		}
+		require.NoError(t, x.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true}))
+		require.NoError(t, x.WriteData(id, false, grpcMessage(1000)[:500]))
+	}
+	open(1)
+	const held = 495 + frameCost
+	pong := func(want func(http2.Frame) bool) {
+		for {
+			f, err := x.ReadFrame()
+			require.NoError(t, err)
+			if ping, ok := f.(*http2.PingFrame); ok && !ping.IsAck() {
+				require.NoError(t, x.WritePing(true, ping.Data))
+			}
+			if want(f) {
+				return
+			}
+		}
+	}
+	pong(func(f http2.Frame) bool { // the second one
+		end, ok := f.(*http2.GoAwayFrame)
+		return ok && end.LastStreamID < 1<<30
+	})
+	for id := uint32(3); id < 1000; id += 2 {
+		open(id)
+	}
+	require.NoError(t, x.WritePing(false, [8]byte{1}))
+	pong(func(f http2.Frame) bool {
+		ping, ok := f.(*http2.PingFrame)
+		return ok && ping.IsAck()
+	})
+	require.EqualValues(t, held, l.Bytes(), "the stream that gRPC accepted")
+	require.EqualValues(t, 1, server.Stats().Opened)
+	require.NoError(t, conn.Close())
+	require.Eventually(t, func() bool { return l.Bytes() == 0 }, 10*time.Second, time.Millisecond)
+	g.Stop()
+	require.NoError(t, <-served)
+}
