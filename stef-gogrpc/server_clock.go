@@ -19,6 +19,7 @@ type clock struct {
 	limit  clockLimit
 	began  time.Time
 	spent  time.Duration // part of the limit that earlier waits used
+	silent time.Time     // since when the client has sent no data, while the server waited for it
 }
 
 // clockLimit identifies the limit that applies to a wait.
@@ -58,8 +59,11 @@ func (c *clock) start(rules *inboundRules) {
 		c.limit, c.spent = limit, 0
 	}
 	c.began = time.Now()
+	if rules.data || c.silent.IsZero() {
+		c.silent = c.began
+	}
 	if rules.within {
-		c.stream.idleSince.Store(c.began.UnixNano())
+		c.stream.idleSince.Store(c.silent.UnixNano())
 	}
 	most := c.stream.server.config.timeouts[limit]
 	if most == 0 {

@@ -219,6 +219,30 @@ func TestServerEvictsUnfinishedChunks(t *testing.T) {
 	})
 }
 
+// TestServerEvictsEmptyMessages: a client cannot keep its unfinished chunk with messages without
+// data while it blocks other clients.
+func TestServerEvictsEmptyMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serving(t, readAll, WithMaxBufferedBytes(1000))
+		hostile := open(t, s, "Metrics")
+		hostile.data(true, "header")
+		hostile.data(false, strings.Repeat("x", 900))
+		honest := open(t, s, "Metrics")
+		honest.data(true, "header")
+		honest.data(true, strings.Repeat("y", 200))
+		for range 30 {
+			time.Sleep(pressure / 10)
+			hostile.data(false)
+		}
+		synctest.Wait()
+		require.Zero(t, s.Stats().Waiting, "the honest client waits")
+		require.EqualValues(t, 1, s.Stats().Evicted)
+		require.Equal(t, codes.ResourceExhausted, hostile.status(t).Code())
+		honest.halfClose()
+		requireStatus(t, honest.status(t), codes.OK, "")
+	})
+}
+
 // TestBudgetBoundsWaitingBytes: messages beyond the bound are rejected and not
 // buffered.
 func TestBudgetBoundsWaitingBytes(t *testing.T) {
