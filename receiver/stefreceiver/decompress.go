@@ -120,6 +120,9 @@ func (d *decompression) run(ctx context.Context, request *otlpRequest, at *place
 		plain, err = inflate(ctx, request, d.most)
 	}
 	if err != nil {
+		if gone := ctx.Err(); gone != nil && errors.Is(err, gone) {
+			return gone
+		}
 		return d.refusal(err)
 	}
 	request.free()

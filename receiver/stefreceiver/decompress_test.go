@@ -223,6 +223,32 @@ func TestCompressedRequestErrors(t *testing.T) {
 	r.requireIdle()
 }
 
+// gzipped is the transport of a call whose messages gzip compresses.
+type gzipped struct{ grpc.ServerTransportStream }
+
+func (gzipped) RecvCompress() string { return "gzip" }
+
+// A request whose client gives up, or whose deadline passes, while it is decompressed is not
+// invalid: a proxy between both may receive the answer, and the client would drop its data.
+func TestCompressedRequestGivesUp(t *testing.T) {
+	to, _, metrics, _ := everything()
+	r := startRig(t, testConfig(), to)
+	p := r.shared.handlers[1].(*pipe[pmetric.Metrics])
+	for code, end := range map[codes.Code]func() (context.Context, context.CancelFunc){
+		codes.Canceled:         func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) },
+		codes.DeadlineExceeded: func() (context.Context, context.CancelFunc) { return context.WithTimeout(context.Background(), 0) },
+	} {
+		ctx, cancel := end()
+		cancel()
+		message := mem.SliceBuffer(compress(t, "gzip", marshal(t, textOf(3*mib))))
+		err := p.export(grpc.NewContextWithServerTransportStream(ctx, gzipped{}), &otlpRequest{data: mem.BufferSlice{message}})
+		require.Equal(t, code, status.Code(err), "%v", err)
+	}
+	require.Zero(t, metrics.DataPointCount())
+	require.Zero(t, sumOf(t, r.telemetry, "otelcol_receiver_stef_requests_refused", "", ""))
+	r.requireIdle()
+}
+
 // Small requests do not wait for large ones. The metric counts a waiting request until the
 // client gives up.
 func TestPlacesToDecompress(t *testing.T) {
