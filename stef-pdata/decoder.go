@@ -54,6 +54,7 @@ func (d *decoder) decode(add func(room int), dropLast func()) error {
 	b := d.budget
 	d.resource, d.scope, d.hasResource, d.hasScope = nil, nil, false, false
 	d.rejected, b.Spent = nil, 0
+	d.read = d.r.Stats().Records // a receiver of files skips records that it has delivered before
 	for n := 0; n < d.maxItems && (n == 0 || d.r.BufferedRecords() > 0 && !b.Full(n, d.r.StateBytes())); n++ {
 		if !d.r.Next() {
 			if d.err = d.r.Err(); d.err == nil {

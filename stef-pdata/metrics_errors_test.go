@@ -239,6 +239,35 @@ func TestBadRecordsFillBatches(t *testing.T) {
 	require.EqualValues(t, records, total)
 }
 
+// TestBadRecordsAfterSkippedOnes: errors have the numbers of records in the stream, also if a
+// program has skipped some of them, as the receiver of files does after a restart.
+func TestBadRecordsAfterSkippedOnes(t *testing.T) {
+	var buf bytes.Buffer
+	w, err := otelstef.NewMetricsWriter(&buf)
+	require.NoError(t, err)
+	for i := range 5 {
+		w.Record().EditMetric().SetType(otelstef.MetricTypeGauge)
+		if i == 3 {
+			w.Record().EditMetric().SetType(99)
+		}
+		w.Record().Point().Value().SetInt64(int64(i))
+		require.NoError(t, w.Write())
+	}
+	require.NoError(t, w.Close())
+	r, err := otelstef.NewMetricsReader(&buf)
+	require.NoError(t, err)
+	require.True(t, r.Next())
+	require.True(t, r.Next())
+	d := stefpdata.NewMetricsDecoder(r)
+	md, err := d.Decode()
+	var bad stefpdata.RecordErrors
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, 2, md.DataPointCount())
+	require.EqualValues(t, 4, bad[0].First)
+	require.EqualValues(t, 4, bad[0].Last)
+	require.EqualValues(t, 5, d.Records())
+}
+
 // Buckets that do not suit the bounds of their metric are converted as they are: OTLP can
 // express them.
 func TestBucketsBesideBounds(t *testing.T) {
