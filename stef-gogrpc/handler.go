@@ -36,7 +36,7 @@ type Handler interface {
 	// never accept the records of the stream returns an *Error of KindInvalid. If two streams
 	// in a row end with KindInvalid or KindRejected before a Session has sent a record on
 	// them, its Send fails at once, and is not retryable, until a stream stays open.
-	// Clients receive the text of the error. A panic ends the stream with INTERNAL,
+	// Clients receive the text of the error, up to 1 KiB. A panic ends the stream with INTERNAL,
 	// after which clients drop the data that they had sent, and does not affect other streams.
 	// A Session keeps what it has not sent and opens streams again, so a handler that
 	// panics at its start is called again and again.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -100,10 +101,29 @@ func errUnknownRoot(name string, served []string) error {
 	return reasonStatus(codes.Unimplemented, text, ReasonUnknownRoot, 0)
 }
 
-// statusOf returns the status of an error of a handler.
+// maxStatusText is the maximum size of the text of a status. A status is sent in headers, and
+// clients and proxies limit their size, often to 8 KiB. If headers are too large, gRPC resets the
+// stream, and the client gets INTERNAL instead of the status. The text is in the headers twice:
+// percent-encoded, and in the details in base64.
+const maxStatusText = 1 << 10
+
+// shortened returns a status whose text has at most maxStatusText bytes.
+func shortened(err error) error {
+	st, ok := status.FromError(err)
+	if !ok || len(st.Message()) <= maxStatusText {
+		return err
+	}
+	short := st.Proto() // a copy
+	short.Message = strings.ToValidUTF8(short.GetMessage()[:maxStatusText-len("…")], "") + "…"
+	return status.FromProto(short).Err()
+}
+
+// statusOf returns the status of an error of a handler. A long text is cut.
 //
 // spec: #grpc-status
-func statusOf(err error) error {
+func statusOf(err error) error { return shortened(wholeStatus(err)) }
+
+func wholeStatus(err error) error {
 	var carrier interface{ GRPCStatus() *status.Status }
 	var own *Error
 	switch {

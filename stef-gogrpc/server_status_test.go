@@ -6,8 +6,10 @@ package stefgrpc
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -46,4 +48,28 @@ func TestReasons(t *testing.T) {
 	require.Equal(t, "stefgrpc: limit: disk full", e.Error())
 	require.Equal(t, time.Minute, e.RetryDelay)
 	require.True(t, e.Retryable())
+}
+
+// TestLongStatus: the text of a status is cut, because it is sent in headers. Its code, delay and
+// reason remain.
+func TestLongStatus(t *testing.T) {
+	long := strings.Repeat("é", 10_000)
+	for _, err := range []error{
+		errors.New(long),
+		&Error{Kind: KindLimit, RetryDelay: time.Minute, Err: errors.New(long)},
+		reasonStatus(codes.Unavailable, long, ReasonBusy, time.Minute),
+		fmt.Errorf("%s: %w", long, stef.ErrSchema),
+		status.Error(codes.Aborted, long),
+	} {
+		whole, st := FromStatus(wholeStatus(err)), statusOf(err)
+		require.LessOrEqual(t, len(status.Convert(st).Message()), maxStatusText)
+		require.Greater(t, len(status.Convert(st).Message()), maxStatusText-5)
+		require.True(t, utf8.ValidString(status.Convert(st).Message()))
+		e := FromStatus(st)
+		require.Equal(t, whole.Kind, e.Kind)
+		require.Equal(t, whole.Code, e.Code)
+		require.Equal(t, whole.RetryDelay, e.RetryDelay)
+		require.Equal(t, Reason(wholeStatus(err)), Reason(st))
+	}
+	require.NoError(t, statusOf(nil))
 }

@@ -112,6 +112,36 @@ func TestOTLPRefusals(t *testing.T) {
 	f(status.Error(codes.PermissionDenied, "not you"), codes.PermissionDenied, false)
 }
 
+// A refusal with a long text fits in the headers that clients in Java and proxies accept. Otherwise
+// gRPC would reset the request, and the client would drop it.
+func TestLongRefusals(t *testing.T) {
+	long := strings.Repeat("é", 10_000) // three bytes each byte in a header
+	f := func(err error, code codes.Code, again bool) {
+		t.Helper()
+		r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return err })})
+		conn := r.dial(grpc.WithMaxHeaderListSize(8 << 10))
+		st := status.Convert(export(conn, points(4)))
+		require.Equal(t, code, st.Code(), st.Message())
+		require.Contains(t, st.Message(), "ééé")
+		_, ok := retryInfo(st)
+		require.Equal(t, again, ok)
+		if again {
+			s := metricKind.mustOpen(t, conn)
+			_, err := s.send(points(1))
+			require.NoError(t, err)
+			e := requireEnd(t, endOf(t, s.stream), code, "ééé")
+			require.True(t, e.HasRetryInfo)
+		}
+	}
+	f(errors.New(long), codes.Unavailable, true)
+	f(errors.Join(errors.New(long), consumererror.NewPermanent(errors.New(long))), codes.Unavailable, true)
+	f(consumererror.NewPermanent(errors.New(long)), codes.Internal, false)
+	f(status.Error(codes.InvalidArgument, long), codes.InvalidArgument, false)
+	f(undecodable(errors.New(long)).Err(), codes.InvalidArgument, false)
+	f(consumererror.NewPermanent(detailed(codes.InvalidArgument, "ééé", &errdetails.DebugInfo{Detail: long}).Err()), codes.InvalidArgument, false)
+	f(errors.Join(consumererror.NewPermanent(errors.New(long))), codes.Internal, false)
+}
+
 func TestOTLPPanics(t *testing.T) {
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { panic("odd batch") })})
 	st := status.Convert(export(r.dial(), points(1)))

@@ -6,12 +6,14 @@ package stefreceiver
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -54,11 +56,11 @@ func refusalOf(err error, after time.Duration) refusal {
 		return refusal{status: unavailable(err.Error(), delayOf(st, after))}
 	}
 	if !ok || st.Code() == codes.OK || st.Code() == codes.Unknown || retried(st.Code()) {
-		return refusal{permanent: true, status: status.New(codes.Internal, err.Error())}
+		return refusal{permanent: true, status: status.New(codes.Internal, shortened(err.Error()))}
 	}
-	if _, named := retryInfo(st); named {
-		// With a delay, senders of OTLP would retry.
-		st = status.New(st.Code(), st.Message())
+	// With a delay, senders of OTLP would retry.
+	if _, named := retryInfo(st); named || proto.Size(st.Proto()) > maxText {
+		st = status.New(st.Code(), shortened(st.Message()))
 	}
 	return refusal{permanent: true, status: st}
 }
@@ -76,7 +78,7 @@ func refusalOfAll(err error, parts []error, after time.Duration) refusal {
 	if longest >= 0 {
 		return refusal{status: unavailable(err.Error(), longest)}
 	}
-	return refusal{permanent: true, status: status.New(refusalOf(parts[0], after).status.Code(), err.Error())}
+	return refusal{permanent: true, status: status.New(refusalOf(parts[0], after).status.Code(), shortened(err.Error()))}
 }
 
 // statusOf returns the status that an error carries, and whether it carries one.
@@ -126,7 +128,7 @@ var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold
 
 // undecodable returns the status of a request that cannot be decoded.
 func undecodable(err error) *status.Status {
-	violation := &errdetails.BadRequest_FieldViolation{Field: "request", Description: err.Error()}
+	violation := &errdetails.BadRequest_FieldViolation{Field: "request", Description: shortened(err.Error())}
 	return detailed(codes.InvalidArgument, "the request cannot be decoded: "+err.Error(),
 		&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{violation}})
 }
@@ -148,8 +150,22 @@ func exceeds(reason, format string, args ...any) error {
 // invalid refuses a request that cannot be decoded.
 func invalid(err error) error { return &badRequest{undecodable(err).Err(), requestInvalid} }
 
+// maxText is the maximum size of the text of a status. A status is sent in headers, and clients
+// and proxies limit their size: those in Java to 8 KiB. If headers are too large, gRPC resets the
+// call, and the client gets INTERNAL and drops data that it should send again. The text is in the
+// headers up to three times: percent-encoded, and in the details in base64.
+const maxText = 1 << 10
+
+// shortened returns a text of at most maxText bytes.
+func shortened(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText-len("…")], "") + "…"
+}
+
 func detailed(code codes.Code, message string, detail protoadapt.MessageV1) *status.Status {
-	st := status.New(code, message)
+	st := status.New(code, shortened(message))
 	if with, err := st.WithDetails(detail); err == nil {
 		st = with
 	}
