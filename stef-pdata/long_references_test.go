@@ -4,9 +4,11 @@
 package stefpdata_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -46,4 +48,20 @@ func TestLongReferences(t *testing.T) {
 			lr.Attributes().PutStr(key, long[:min(len(long), 15<<10)])
 		}
 	})
+}
+
+// References to a pair of the body contain its key. If the key is long, the attributes that repeat
+// the pair are written as they are. Otherwise each of them would hold its own copy of the key, and
+// the log record would be too large for the writer.
+func TestReferencesToLongKeys(t *testing.T) {
+	ld := plog.NewLogs()
+	lr := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+	lr.Body().SetEmptyMap().PutStr(strings.Repeat("k", 80<<10), "the same value")
+	for i := range 1000 {
+		lr.Attributes().PutStr(fmt.Sprint("attribute ", i), "the same value")
+	}
+	lds := []plog.Logs{ld}
+	stream := encodeLogs(t, lds, stefpdata.Ordered, otelstef.CompactLogs())
+	requireSameLogs(t, stefpdata.Ordered, lds, decodeLogs(t, stream))
+	require.Less(t, len(stream), 200<<10)
 }

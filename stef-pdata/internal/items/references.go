@@ -69,7 +69,9 @@ type habitTable struct {
 
 const (
 	// maxHabits is the maximum number of keys with habits. maxHabitKey is the maximum length of
-	// such a key, in bytes. Both bound the memory of a stream.
+	// such a key, and of a key in a reference, in bytes. Both bound the memory of a stream. A
+	// record can have a reference in each attribute, so long keys would also make it larger
+	// than a frame.
 	maxHabits   = 1 << 10
 	maxHabitKey = 1 << 8
 	// maxReplaced is the maximum number of bytes that references in attributes and structured
@@ -332,7 +334,7 @@ func (r *references) search(text string, toBody bool) string {
 		return ""
 	}
 	for _, p := range r.pairs {
-		if p.text == text && r.first(p.key) == text {
+		if p.text == text && len(p.key) <= maxHabitKey && r.first(p.key) == text {
 			return otelstef.ReferenceKey + p.key
 		}
 	}
