@@ -45,6 +45,10 @@ var (
 // Len returns the number of texts in the index.
 func (x *TextIndex) Len() int { return len(x.entries) }
 
+// TextBytes returns the size of the long texts in the index. The short ones are part of their
+// entries.
+func (x *TextIndex) TextBytes() int { return len(x.text) }
+
 // Find returns the number of v and whether v is in the index.
 func (x *TextIndex) Find(v string) (number uint32, ok bool) {
 	number, _, ok = x.find(v)

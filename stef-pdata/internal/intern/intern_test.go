@@ -273,3 +273,53 @@ func TestNames(t *testing.T) {
 	}
 	require.Equal(t, uint32(1), n.ID("name0"))
 }
+
+// The texts of names and keys are bounded by their bytes, too. Long names then share a number, and
+// the sorter drops its keys.
+func TestLongNames(t *testing.T) {
+	var n Names
+	for i := range 1000 {
+		n.ID(fmt.Sprint(strings.Repeat("n", 64<<10), i))
+	}
+	require.Less(t, n.texts.TextBytes(), maxNameBytes+128<<10)
+	require.Equal(t, uint32(2), n.ID(strings.Repeat("n", 64<<10)+"1"))
+	require.Equal(t, uint32(MaxNames), n.ID("new"))
+
+	var s KeySorter
+	for i := range 1000 {
+		m := pcommon.NewMap()
+		m.PutStr(fmt.Sprint(strings.Repeat("k", 64<<10), i), "")
+		var found SortedPairs
+		s.Find(&found, m, new(PairStore), 0)
+		require.True(t, found.Set == nil, "only short keys are held")
+		require.Less(t, s.KeyBytes(), maxKeyBytes+128<<10)
+	}
+}
+
+// The pool keeps the texts of sets that it does not add, so they count.
+func TestTextsOfRejectedSets(t *testing.T) {
+	for _, reject := range []func(m pcommon.Map){
+		func(m pcommon.Map) { // too deep
+			v := m.PutEmpty("deep")
+			for range 300 {
+				v = v.SetEmptySlice().AppendEmpty()
+			}
+		},
+		func(m pcommon.Map) { m.PutStr("long", strings.Repeat("x", 8<<20)) }, // too large
+	} {
+		var p Sets
+		var c values.Copier
+		n := 0
+		for ; !p.Full(MaxSets); n++ {
+			m := pcommon.NewMap()
+			m.PutStr("id", fmt.Sprint(strings.Repeat("i", 128<<10), n))
+			reject(m)
+			_, err := p.Find(&c, m, 0)
+			require.ErrorIs(t, err, stef.ErrLimit)
+			require.LessOrEqual(t, n, MaxHeldBytes/(128<<10))
+		}
+		held := p.texts.TextBytes()
+		require.Greater(t, held, MaxHeldBytes*3/4)
+		require.Less(t, held, MaxHeldBytes*5/4)
+	}
+}

@@ -37,6 +37,10 @@ type KeySet struct {
 const (
 	MaxKeys    = 1 << 12 // maximum number of keys that get a number
 	MaxSetKeys = 64
+	// All keys are dropped when their text takes more than maxKeyBytes. The sets hold keys of
+	// their own, so a set is too large if its keys take more than maxSetBytes.
+	maxKeyBytes = 1 << 20
+	maxSetBytes = MaxSetKeys << 8
 )
 
 // SortedPairs is the attributes of a span, event or link.
@@ -143,7 +147,7 @@ func (s *KeySorter) Collect(m pcommon.Map) []Pair {
 	if s.pairs == nil {
 		s.pairs = make([]Pair, MaxSetKeys)
 	}
-	if s.Keys() > MaxKeys {
+	if s.Keys() > MaxKeys || s.KeyBytes() > maxKeyBytes {
 		s.forget()
 	}
 	i := 0
@@ -179,7 +183,8 @@ func (p *Pair) scalar(v pcommon.Value) {
 	}
 }
 
-// setOf returns the set of the keys of pairs, or nil if a key occurs twice.
+// setOf returns the set of the keys of pairs, or nil if a key occurs twice or the keys are too
+// long.
 func (s *KeySorter) setOf(pairs []Pair) *KeySet {
 	sum := uint64(0)
 	for i := range pairs {
@@ -246,6 +251,9 @@ func makeSet(pairs []Pair) *KeySet {
 		set.place[p.Number] = uint8(i) + 1
 		set.Keys = append(set.Keys, p.Key)
 		set.Bytes += len(p.Key.Text)
+	}
+	if set.Bytes > maxSetBytes {
+		return nil
 	}
 	return set
 }

@@ -15,15 +15,19 @@ import (
 // batches, so that the order of names stays the same.
 type Names struct{ texts codec.TextIndex }
 
-// MaxNames is how many names have a number of their own. All others share one.
-const MaxNames = 1 << 14
+// MaxNames is how many names have a number of their own. All others share one. No further names
+// get a number when the text of those before takes maxNameBytes.
+const (
+	MaxNames     = 1 << 14
+	maxNameBytes = MaxHeldBytes
+)
 
 // Reset drops all numbers.
 func (n *Names) Reset() { n.texts.Reset() }
 
 // ID returns the number of a name.
 func (n *Names) ID(name string) uint32 {
-	if n.texts.Len() == MaxNames {
+	if n.texts.Len() == MaxNames || n.texts.TextBytes() >= maxNameBytes {
 		number, ok := n.texts.Find(name)
 		if !ok {
 			return MaxNames

@@ -68,6 +68,9 @@ func (c *PairCache) Init(keys, values *stef.TextDict) { c.keys, c.values = keys,
 // Keys returns how many keys have a number.
 func (c *PairCache) Keys() int { return c.numbers.Len() }
 
+// KeyBytes returns the size of the text of these keys.
+func (c *PairCache) KeyBytes() int { return c.numbers.TextBytes() }
+
 // Forget drops all numbers.
 func (c *PairCache) Forget() {
 	c.numbers.Release()

@@ -161,8 +161,10 @@ func (p *Sets) slot(set, way uint32) *uint32 {
 // search returns the id of a set, and adds the set if it is new. like is a set that may have
 // most of the attributes, or 0.
 func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, error) {
+	texts := p.texts.Len()
 	sameKeys, err := p.collect(c, m, like)
 	if err != nil {
+		p.holdTexts(texts)
 		return 0, mapping.InField("attributes", err)
 	}
 	h := p.hashPairs(m)
@@ -173,6 +175,7 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	}
 	set, err := p.make(c, m)
 	if err != nil {
+		p.holdTexts(texts)
 		return 0, mapping.InField("attributes", err)
 	}
 	if sameKeys {
@@ -184,6 +187,14 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	id := p.add(h)
 	p.entries = append(slices.Grow(p.entries, 1)[:id], set)
 	return id, nil
+}
+
+// holdTexts counts the texts from a number on. The pool keeps them although the set that has them
+// is not added.
+func (p *Sets) holdTexts(from int) {
+	for _, text := range p.shared[from:] {
+		p.HeldBytes += mapping.ValueBytes + len(text)
+	}
 }
 
 // collect sets pairs to the attributes of m. It omits arrays, maps and bytes: make adds these.
