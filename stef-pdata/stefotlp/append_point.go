@@ -177,6 +177,7 @@ func (d *MetricsDecoder) summary(rec *otelstef.Metrics) {
 
 // appendExemplars appends the exemplars of a point as fields with this tag.
 func (d *MetricsDecoder) appendExemplars(dst []byte, tag byte, p *otelstef.Point) []byte {
+	from := len(dst)
 	for i := range p.Exemplars().Len() {
 		x, at := p.Exemplars().At(i), 0
 		dst, at = begin(dst, tag, roomPart)
@@ -189,7 +190,9 @@ func (d *MetricsDecoder) appendExemplars(dst []byte, tag byte, p *otelstef.Point
 		}
 		dst = appendIDs(dst, tagExemplarTraceID, x.TraceID(), tagExemplarSpanID, x.SpanID())
 		dst = d.appendAttributes(dst, tagExemplarAttributes, x.FilteredAttributes())
-		dst = end(dst, at, roomPart)
+		if dst = end(dst, at, roomPart); d.tooLarge(len(dst) - from) {
+			break
+		}
 	}
 	return dst
 }

@@ -8,14 +8,30 @@ import (
 	"math"
 
 	"github.com/otelstef/stef/stef-go/otelstef"
+	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
 // backward writes a message from its end to its beginning, so that each length is known
 // when it is written. Use it for nested values: space reserved for a length has an
 // unknown size, so the content would move once for every enclosing value.
 type backward struct {
-	buf []byte
-	at  int // where the message begins
+	buf  []byte
+	at   int  // where the message begins
+	over bool // a part of a record was too large and is not complete
+}
+
+// maxRecordBytes is how much one record may append, including the containers that it opens.
+// Encoders reject items and containers of more than mapping.MaxItemBytes.
+const maxRecordBytes = 4 * mapping.MaxItemBytes
+
+// tooLarge reports whether a part of a record that has size bytes so far must end, because the
+// record is too large. Everything that repeats calls it: a record of a few bytes can refer to a
+// large text of a dictionary a million times.
+func (w *backward) tooLarge(size int) bool {
+	if size > maxRecordBytes {
+		w.over = true
+	}
+	return w.over
 }
 
 // room reserves n bytes before the written bytes and returns them.
@@ -95,7 +111,7 @@ func writeText[T string | []byte](w *backward, tag byte, v T) {
 
 func (w *backward) array(n int, element func(i int)) {
 	size := w.size()
-	for i := n - 1; i >= 0; i-- {
+	for i := n - 1; i >= 0 && !w.tooLarge(w.size()); i-- {
 		before := w.size()
 		element(i)
 		w.field(tagValues, before)
@@ -131,7 +147,7 @@ func (w *backward) value(v *otelstef.AnyValue) {
 		w.array(elements.Len(), func(i int) { w.value(elements.At(i)) })
 	case otelstef.AnyValueTypeKVList:
 		pairs, size := v.KVList(), w.size()
-		for i := pairs.Len() - 1; i >= 0; i-- {
+		for i := pairs.Len() - 1; i >= 0 && !w.tooLarge(w.size()); i-- {
 			key, v, before := pairs.Key(i), pairs.Value(i), w.size()
 			if v.Type() != otelstef.AnyValueTypeString || !w.text(key, v.Str()) {
 				w.value(v)
@@ -160,7 +176,7 @@ func (w *backward) body(v *otelstef.BodyValue) {
 		w.array(elements.Len(), func(i int) { w.body(elements.At(i)) })
 	case otelstef.BodyValueTypeMap:
 		pairs, size := v.Map(), w.size()
-		for i := pairs.Len() - 1; i >= 0; i-- {
+		for i := pairs.Len() - 1; i >= 0 && !w.tooLarge(w.size()); i-- {
 			key, v, before := pairs.Key(i), pairs.Value(i), w.size()
 			if v.Type() != otelstef.BodyValueTypeString || !w.text(key, v.Str()) {
 				w.body(v)
@@ -191,15 +207,18 @@ func (w *backward) message(dst []byte, tag byte, f func()) []byte {
 	f()
 	dst = appendText(dst, tag, w.bytes())
 	if len(w.buf) > maxKept {
-		*w = backward{}
+		w.buf, w.at = nil, 0
 	}
 	return dst
 }
 
 // appendAttributes appends the pairs of m as KeyValue fields with this tag.
 func (w *backward) appendAttributes(dst []byte, tag byte, m *otelstef.Attributes) []byte {
+	at := len(dst)
 	for i := range m.Len() {
-		dst = w.appendPair(dst, tag, m.Key(i), m.Value(i))
+		if dst = w.appendPair(dst, tag, m.Key(i), m.Value(i)); w.tooLarge(len(dst) - at) {
+			break
+		}
 	}
 	return dst
 }

@@ -4,9 +4,11 @@
 package stefotlp
 
 import (
+	"fmt"
 	"io"
 	"slices"
 
+	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/internal/features"
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
@@ -37,6 +39,9 @@ func WithMaxItems(n int) DecoderOption {
 // least one item, and completes the item that reaches the number. The default is
 // DefaultMaxBytes. The limit is necessary because a short stream can repeat a large
 // value very often. Each RecordError counts as 200 bytes. A number below 1 counts as 1.
+//
+// A record that takes more than 32 MiB as OTLP ends the stream with an error that wraps
+// stef.ErrLimit.
 func WithMaxBytes(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxBytes = n }
 }
@@ -63,6 +68,7 @@ type decoder struct {
 	backward
 
 	out      []byte
+	began    int    // where the current record begins in out, with the containers that it opens
 	read     uint64 // records read of the stream
 	rejected RecordErrors
 	err      error // the error that ended the stream
@@ -107,7 +113,13 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 			break
 		}
 		d.read++
+		d.began = len(d.out)
 		record()
+		if d.over || len(d.out)-d.began > maxRecordBytes {
+			d.out = d.out[:d.began]
+			d.err = fmt.Errorf("stefotlp: %w: record %d takes more than %d bytes as OTLP", stef.ErrLimit, d.read, maxRecordBytes)
+			break
+		}
 		if cap(d.out)-len(d.out) < spare {
 			d.grow(len(d.out)-len(dst), n+1)
 		}
@@ -154,6 +166,7 @@ func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 	}
 	d.resource, d.scope = resource, scope
 	d.fault = mapping.CheckContainers(resource, scope)
+	d.began = len(d.out)
 }
 
 // open begins the messages of the current containers, unless they have begun already.
@@ -168,19 +181,20 @@ func (d *decoder) open() {
 	}
 }
 
-func (d *decoder) endScope() {
-	if d.scopeAt != 0 {
-		d.out = end(d.out, d.scopeAt, roomContainer)
-		d.scopeAt = 0
-	}
-}
+func (d *decoder) endScope() { d.endContainer(&d.scopeAt) }
 
 func (d *decoder) endResource() {
 	d.endScope()
-	if d.resourceAt != 0 {
-		d.out = end(d.out, d.resourceAt, roomContainer)
-		d.resourceAt = 0
+	d.endContainer(&d.resourceAt)
+}
+
+// endContainer ends the message that begins at *at, if one is open. A message that a record
+// began which was too large is not in out any more.
+func (d *decoder) endContainer(at *int) {
+	if *at != 0 && *at <= len(d.out) {
+		d.out = end(d.out, *at, roomContainer)
 	}
+	*at = 0
 }
 
 func (d *decoder) appendResource(dst []byte, r *otelstef.Resource) []byte {
@@ -192,15 +206,24 @@ func (d *decoder) appendResource(dst []byte, r *otelstef.Resource) []byte {
 		dst, refAt = begin(dst, tagResourceEntityRef, roomPart)
 		dst = appendString(dst, tagEntityRefSchemaURL, ref.SchemaURL())
 		dst = appendString(dst, tagEntityRefType, ref.Type())
-		for _, key := range ref.IDKeys().Values() {
-			dst = appendText(dst, tagEntityRefIDKey, key)
-		}
-		for _, key := range ref.DescriptionKeys().Values() {
-			dst = appendText(dst, tagEntityRefDescriptionKey, key)
-		}
+		dst = d.appendTexts(dst, tagEntityRefIDKey, ref.IDKeys().Values())
+		dst = d.appendTexts(dst, tagEntityRefDescriptionKey, ref.DescriptionKeys().Values())
 		dst = end(dst, refAt, roomPart)
+		if d.tooLarge(len(dst) - at) {
+			break
+		}
 	}
 	return appendString(end(dst, at, roomItem), tagSchemaURL, r.SchemaURL())
+}
+
+func (d *decoder) appendTexts(dst []byte, tag byte, texts []string) []byte {
+	at := len(dst)
+	for _, text := range texts {
+		if dst = appendText(dst, tag, text); d.tooLarge(len(dst) - at) {
+			break
+		}
+	}
+	return dst
 }
 
 func (d *decoder) appendScope(dst []byte, s *otelstef.Scope) []byte {

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -307,4 +309,141 @@ func TestEqualContainersAreOne(t *testing.T) {
 	require.Equal(t, 1, mds[0].MetricCount())
 	require.Equal(t, 4, mds[0].DataPointCount())
 	require.Equal(t, 1, mds[0].ResourceMetrics().At(0).ScopeMetrics().Len())
+}
+
+// hugeText is short enough that a writer does not check the size of its record.
+var hugeText = strings.Repeat("x", 60<<10)
+
+// A record of a few bytes can refer to a text many times. If it is too large as OTLP, decoders stop
+// before they have written much of it, and return the records before it.
+func TestHugeRecord(t *testing.T) {
+	const times = 20_000
+	attributes := func(a *otelstef.Attributes) {
+		a.SetLen(1000)
+		for i := range 1000 {
+			a.SetString(i, "k", hugeText)
+		}
+	}
+	deep := func(a *otelstef.Attributes) {
+		list := a.Append("k").SetArray()
+		list.SetLen(times)
+		for i := range times {
+			list.At(i).SetString(hugeText)
+		}
+	}
+	pairs := func(a *otelstef.Attributes) {
+		list := a.Append("k").SetArray()
+		list.SetLen(times / 1000)
+		for i := range times / 1000 {
+			for range 1000 {
+				list.At(i).SetKVList().Append("k").SetString(hugeText)
+			}
+		}
+	}
+	for name, set := range map[string]func(*otelstef.Spans){
+		"attributes": func(r *otelstef.Spans) { attributes(r.Span().Attributes()) },
+		"array":      func(r *otelstef.Spans) { deep(r.Span().Attributes()) },
+		"map":        func(r *otelstef.Spans) { pairs(r.Span().Attributes()) },
+		"scope":      func(r *otelstef.Spans) { attributes(r.EditScope().Attributes()) },
+		"entity": func(r *otelstef.Spans) {
+			r.EditResource().EntityRefs().SetLen(2)
+			for i := range 2 {
+				for range times {
+					r.EditResource().EntityRefs().At(i).IDKeys().Append(hugeText)
+				}
+			}
+		},
+		"events": func(r *otelstef.Spans) {
+			r.Span().Events().SetLen(times)
+			for i := range times {
+				r.Span().Events().At(i).SetName(hugeText)
+			}
+		},
+		"links": func(r *otelstef.Spans) {
+			r.Span().Links().SetLen(times / 1000)
+			for i := range times / 1000 {
+				attributes(r.Span().Links().At(i).Attributes())
+			}
+		},
+	} {
+		t.Run("spans, "+name, func(t *testing.T) {
+			var out bytes.Buffer
+			w, err := otelstef.NewSpansWriter(&out, stef.WithCompression(stef.Zstd))
+			require.NoError(t, err)
+			testHugeRecord(t, &out, w, func() { set(w.Record()) }, func() (func([]byte) ([]byte, error), error) {
+				r, err := otelstef.NewSpansReader(&out)
+				return stefotlp.NewTracesDecoder(r).AppendOTLP, err
+			}, func(b []byte) int { return traces.unmarshal(t, [][]byte{b})[0].SpanCount() })
+		})
+	}
+	for name, set := range map[string]func(*otelstef.Metrics){
+		"metadata": func(r *otelstef.Metrics) { attributes(r.EditMetric().Metadata()) },
+		"exemplars": func(r *otelstef.Metrics) {
+			r.Point().Exemplars().SetLen(times / 1000)
+			for i := range times / 1000 {
+				attributes(r.Point().Exemplars().At(i).FilteredAttributes())
+			}
+		},
+	} {
+		t.Run("metrics, "+name, func(t *testing.T) {
+			var out bytes.Buffer
+			w, err := otelstef.NewMetricsWriter(&out, stef.WithCompression(stef.Zstd))
+			require.NoError(t, err)
+			testHugeRecord(t, &out, w, func() { set(w.Record()) }, func() (func([]byte) ([]byte, error), error) {
+				r, err := otelstef.NewMetricsReader(&out)
+				return stefotlp.NewMetricsDecoder(r).AppendOTLP, err
+			}, func(b []byte) int { return metrics.unmarshal(t, [][]byte{b})[0].DataPointCount() })
+		})
+	}
+	for name, set := range map[string]func(*otelstef.Logs){
+		"resource": func(r *otelstef.Logs) { attributes(r.EditResource().Attributes()) },
+		"body": func(r *otelstef.Logs) {
+			list := r.Record().Body().SetValue().SetArray()
+			list.SetLen(times)
+			for i := range times {
+				list.At(i).SetString(hugeText)
+			}
+		},
+		"body map": func(r *otelstef.Logs) {
+			for range 1000 {
+				r.Record().Body().SetValue().SetMap().Append("k").SetString(hugeText)
+			}
+		},
+	} {
+		t.Run("logs, "+name, func(t *testing.T) {
+			var out bytes.Buffer
+			w, err := otelstef.NewLogsWriter(&out, stef.WithCompression(stef.Zstd))
+			require.NoError(t, err)
+			testHugeRecord(t, &out, w, func() { set(w.Record()) }, func() (func([]byte) ([]byte, error), error) {
+				r, err := otelstef.NewLogsReader(&out)
+				return stefotlp.NewLogsDecoder(r).AppendOTLP, err
+			}, func(b []byte) int { return logs.unmarshal(t, [][]byte{b})[0].LogRecordCount() })
+		})
+	}
+}
+
+// testHugeRecord writes two records to w, of which the second one is changed by set, and decodes
+// them.
+func testHugeRecord(t *testing.T, out *bytes.Buffer, w interface {
+	Write() error
+	Close() error
+}, set func(), open func() (func([]byte) ([]byte, error), error), count func([]byte) int) {
+	require.NoError(t, w.Write())
+	set()
+	require.NoError(t, w.Write())
+	require.NoError(t, w.Close())
+	require.Less(t, out.Len(), 64<<10)
+	appendOTLP, err := open()
+	require.NoError(t, err)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	b, err := appendOTLP(nil)
+	runtime.ReadMemStats(&after)
+	require.ErrorIs(t, err, stef.ErrLimit)
+	require.ErrorContains(t, err, "record 2 takes more than 33554432 bytes as OTLP")
+	require.Equal(t, 1, count(b))
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(400<<20))
+	again, sameErr := appendOTLP(nil)
+	require.Empty(t, again)
+	require.Equal(t, err, sameErr)
 }

@@ -40,7 +40,7 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 // frame is cut off, it appends no points of the frame. If a call has both RecordErrors and such
 // an error, it returns the RecordErrors, and the next call returns the other error.
 func (d *MetricsDecoder) AppendOTLP(dst []byte) ([]byte, error) {
-	d.metric, d.metricAt = nil, 0
+	d.metric, d.metricAt, d.dataAt = nil, 0, 0
 	return d.decode(dst, d.record, d.finish)
 }
 
@@ -53,11 +53,8 @@ func (d *MetricsDecoder) finish() {
 }
 
 func (d *MetricsDecoder) endMetric() {
-	if d.metricAt != 0 {
-		d.out = end(d.out, d.dataAt, roomContainer)
-		d.out = end(d.out, d.metricAt, roomContainer)
-		d.metricAt = 0
-	}
+	d.endContainer(&d.dataAt)
+	d.endContainer(&d.metricAt)
 }
 
 // record appends the point of the current record.
@@ -100,6 +97,7 @@ func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {
 		(metric == d.metric || mapping.SameDescriptor(metric, d.metric))
 	if !same {
 		d.endMetric()
+		d.began = len(d.out)
 	}
 	if rec.Resource() != d.resource || rec.Scope() != d.scope {
 		d.enter(rec.Resource(), rec.Scope())

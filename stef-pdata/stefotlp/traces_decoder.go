@@ -68,11 +68,15 @@ func (d *TracesDecoder) span(s *otelstef.Span) {
 	dst = append(dst, attributes...)
 	dst = appendNumber(dst, tagSpanDroppedAttributes, s.DroppedAttributesCount())
 	for i := range s.Events().Len() {
-		dst = d.appendEvent(dst, s.Events().At(i))
+		if dst = d.appendEvent(dst, s.Events().At(i)); d.tooLarge(len(dst) - at) {
+			break
+		}
 	}
 	dst = appendNumber(dst, tagSpanDroppedEvents, s.DroppedEventsCount())
 	for i := range s.Links().Len() {
-		dst = d.appendLink(dst, s.Links().At(i))
+		if dst = d.appendLink(dst, s.Links().At(i)); d.tooLarge(len(dst) - at) {
+			break
+		}
 	}
 	dst = appendNumber(dst, tagSpanDroppedLinks, s.DroppedLinksCount())
 	if status := s.Status(); status.Code() != 0 || status.Message() != "" {
