@@ -22,6 +22,7 @@ type encoder struct {
 	key       []byte
 	kept      features.Set
 	losses    Losses
+	before    Losses // losses before the current item, with those in unknown
 
 	at       mapping.Place
 	rejected ItemErrors
@@ -53,6 +54,20 @@ func (e *encoder) Losses() Losses {
 	losses := e.losses
 	losses.UnknownFields = e.unknown
 	return losses
+}
+
+// beginItem prepares the encoder for an item.
+func (e *encoder) beginItem() {
+	e.begin()
+	e.before, e.before.UnknownFields = e.losses, e.unknown
+}
+
+// rejectItem notes that item i, which is in x, is not written.
+func (e *encoder) rejectItem(i int, x extent, err error) {
+	e.losses, e.unknown = e.before, e.before.UnknownFields // the content of the item does not count
+	e.losses.UnknownFields = 0
+	e.at.Offset, e.at.Item = x.from, i
+	e.reject("", err, 1)
 }
 
 // start verifies that no resource of a message is truncated, and prepares the encoder for the
@@ -361,9 +376,30 @@ func (e *encoder) unusual(x extent, s *shape, f func(x extent) error) error {
 	b := e.b
 	e.b, e.held, e.parser.body = plain, e.held[:0], e.parser.body[:0]
 	e.begin()
+	e.unknown = e.before.UnknownFields // f counts the unknown fields again
 	err := f(extent{0, len(plain)})
 	e.b, e.held, e.parser.body = b, e.held[:0], e.parser.body[:0]
+	if _, inner := mapping.Split(err); inner != nil {
+		if d, ok := inner.(*damage); ok {
+			d.at = e.original(x, d.at)
+		}
+	}
 	return err
+}
+
+// original returns where the byte at an offset of the rewritten item is in the message. x is the
+// item in the message.
+func (e *encoder) original(x extent, at int) int {
+	plain := 0 // the end of the field in the rewritten item
+	for from := x.from; from < x.to; {
+		tag, start := varint(e.b, from)
+		to := skip(e.b[:x.to], start, tag)
+		if plain += varintLen(tag) + to - start; at < plain {
+			return max(from, to-(plain-at))
+		}
+		from = to
+	}
+	return x.to
 }
 
 // id encodes an id of n bytes for the record: raw bytes, or hexadecimal text in the

@@ -166,6 +166,34 @@ func TestDamagedSpansAndLogs(t *testing.T) {
 	f(logs, "trace_id", text("\x4a\x05"))
 }
 
+// The offset of a damaged attribute is its place in the message, also if the item has tags in more
+// bytes than necessary.
+func TestOffsetsBehindLongTags(t *testing.T) {
+	const value = "\x0a\x05abc" // a text that is cut off
+	for _, s := range signals[1:] {
+		number := map[string]byte{"traces": 9, "logs": 6}[s.name]
+		for _, tag := range []int{0, 1, 2} { // in the tag of an earlier field, of the attribute, and of a later field
+			var item []byte
+			for i, f := range [][]byte{
+				field(number, attribute("k", "v")),
+				field(number, field(1, text("k")), field(2, text(value))),
+				field(number, attribute("k", "v")),
+			} {
+				if i == tag {
+					f = append([]byte{f[0] | 0x80, 0}, f[1:]...)
+				}
+				item = append(item, f...)
+			}
+			b := inScope(fixed(map[string]byte{"traces": 7, "logs": 1}[s.name]), item)
+			_, err := s.encode(t, b)
+			var left stefotlp.ItemErrors
+			require.ErrorAs(t, err, &left)
+			require.Equal(t, "attributes[1].value.string_value", left[0].Field)
+			require.Equal(t, bytes.Index(b, text(value)), left[0].Offset)
+		}
+	}
+}
+
 // A truncated or changed message is rejected by both paths or by none. The exceptions
 // are groups, which only pdata rejects, and tags of over 32 bits, which pdata does
 // not check.

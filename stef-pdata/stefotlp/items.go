@@ -39,8 +39,10 @@ func (e *encoder) items(rec containersOf, item func(i int, x extent) error) erro
 // enterResource returns the resource of the ResourceX in x, or nil if it has nothing
 // to write. count counts the items of a ScopeX.
 func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelstef.Resource {
+	unknown := e.unknown
 	h, err := e.identify(x)
 	if err != nil {
+		e.unknown = unknown
 		e.reject("", err, 0)
 		return nil
 	}
@@ -55,6 +57,7 @@ func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelste
 			n += count(scope)
 			return nil
 		})
+		e.unknown = unknown
 		e.reject("resource.", err, n)
 		return nil
 	}
@@ -63,8 +66,10 @@ func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelste
 
 // enterScope is enterResource for a ScopeX.
 func (e *encoder) enterScope(x extent, count func(scope extent) int) *otelstef.Scope {
+	unknown := e.unknown
 	h, err := e.identify(x)
 	if err != nil {
+		e.unknown = unknown
 		e.reject("", err, h.items)
 		return nil
 	}
@@ -74,7 +79,9 @@ func (e *encoder) enterScope(x extent, count func(scope extent) int) *otelstef.S
 	}
 	scope, err := e.scope(h)
 	if err != nil {
-		e.reject("scope.", err, count(x))
+		n := count(x)
+		e.unknown = unknown
+		e.reject("scope.", err, n)
 		return nil
 	}
 	return scope

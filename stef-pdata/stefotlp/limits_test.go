@@ -245,6 +245,60 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, stefotlp.Losses{DroppedEvents: 2, DroppedLinks: 1}, e.Losses())
 }
 
+// The content of items and containers that are not written is no loss. Unknown fields of an item
+// with a tag in more bytes than necessary count once.
+func TestLossesOfRejectedItems(t *testing.T) {
+	cut := text("\x0a\x05") // a field that is cut off
+	unknown := field(15, text("x"))
+	m := func(items int, want stefotlp.Losses, b []byte) {
+		t.Helper()
+		w, err := otelstef.NewMetricsWriter(io.Discard, otelstef.PublishedMetrics())
+		require.NoError(t, err)
+		e := stefotlp.NewMetricsEncoder(w)
+		var left stefotlp.ItemErrors
+		require.ErrorAs(t, e.EncodeOTLP(append(b, inScope(gauge(point()))...)), &left)
+		require.Equal(t, items, left.Items())
+		require.Equal(t, want, e.Losses())
+	}
+	zero := field(5, field(5, make([]byte, 16)))
+	m(1, stefotlp.Losses{}, inScope(gauge(point([]byte{8 << 3, 3}, zero, unknown, field(5, field(7, cut))))))
+	m(1, stefotlp.Losses{}, inScope(gauge(field(1, unknown, field(7, cut)))))
+	m(2, stefotlp.Losses{}, inScope(append(gauge(point(unknown), point()), field(12, unknown, cut)...)))
+	m(2, stefotlp.Losses{}, field(1, field(2, field(2, gauge(point(), point())), unknown), field(1, cut)))
+	m(1, stefotlp.Losses{}, field(1, field(2, field(2, gauge(point())), unknown, field(1, unknown, cut))))
+	m(1, stefotlp.Losses{UnknownFields: 1}, inScope(gauge(point(unknown), point(unknown, field(7, cut)))))
+
+	sw, err := otelstef.NewSpansWriter(io.Discard)
+	require.NoError(t, err)
+	lw, err := otelstef.NewLogsWriter(io.Discard)
+	require.NoError(t, err)
+	for number, newEncoder := range map[byte]func() lossy{ // number is that of the attributes
+		9: func() lossy { return stefotlp.NewTracesEncoder(sw) },
+		6: func() lossy { return stefotlp.NewLogsEncoder(lw) },
+	} {
+		f := func(want uint64, item ...[]byte) {
+			t.Helper()
+			e := newEncoder()
+			_ = e.EncodeOTLP(inScope(bytes.Join(item, nil)))
+			require.Equal(t, stefotlp.Losses{UnknownFields: want}, e.Losses())
+		}
+		attributes := func(content ...[]byte) []byte { return field(number, append(content, attribute("k", "v"))...) }
+		long := append([]byte{number<<3 | 2 | 0x80, 0}, attributes()[1:]...)
+		unknown := text("\xfa\x07\x01x") // field 127
+		f(1, unknown, attributes())
+		f(1, unknown, long)
+		f(1, long, unknown)
+		f(2, long, attributes(unknown, unknown))
+		f(0, unknown, long, field(number, unknown, cut))
+	}
+}
+
+// lossy is an encoder of any signal.
+type lossy interface {
+	EncodeOTLP([]byte) error
+	Losses() stefotlp.Losses
+}
+
 // Encoders keep no references to a message, so callers may overwrite it afterwards.
 func TestMessagesAreNotKept(t *testing.T) {
 	f := func(file []byte, want []byte, encode func([]byte) error, flush func() error, out *bytes.Buffer) {

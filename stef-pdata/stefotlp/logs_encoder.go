@@ -54,10 +54,9 @@ func (e *LogsEncoder) EncodeOTLP(b []byte) error {
 
 // item writes the log record in x.
 func (e *LogsEncoder) item(i int, x extent) error {
-	e.begin()
+	e.beginItem()
 	if err := e.record(x); err != nil {
-		e.at.Offset, e.at.Item = x.from, i
-		e.reject("", err, 1)
+		e.rejectItem(i, x, err)
 		return nil
 	}
 	return e.w.Write()

@@ -164,8 +164,10 @@ func (e *MetricsEncoder) describeField(d *description, b []byte, at int, s *shap
 
 func (e *MetricsEncoder) metric(i int, x extent) error {
 	e.at.Offset, e.at.Metric, e.at.Item = x.from, i, -1
+	unknown := e.unknown
 	d, err := e.describe(x)
 	if err != nil {
+		e.unknown = unknown
 		e.reject("", err, d.points)
 		return nil
 	}
@@ -180,6 +182,7 @@ func (e *MetricsEncoder) metric(i int, x extent) error {
 	if e.base == nil {
 		v := otelstef.NewMetric()
 		if err := e.inKey(func() error { return e.fillMetric(v, &d, length) }); err != nil {
+			e.unknown = unknown
 			e.reject("metric.", err, d.points)
 			return nil
 		}
@@ -251,8 +254,7 @@ func (e *MetricsEncoder) points(d *description) error {
 		x := extentAt(b, start)
 		at = x.to
 		if err := e.point(d.kind, x); err != nil {
-			e.at.Offset, e.at.Item = x.from, item
-			e.reject("", err, 1)
+			e.rejectItem(item, x, err)
 		} else if err := e.w.Write(); err != nil {
 			return err
 		}
@@ -262,7 +264,7 @@ func (e *MetricsEncoder) points(d *description) error {
 }
 
 func (e *MetricsEncoder) point(kind uint64, x extent) error {
-	e.begin()
+	e.beginItem()
 	switch kind {
 	case tagHistogram:
 		return e.histogram(x)

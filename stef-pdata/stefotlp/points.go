@@ -61,7 +61,7 @@ func (e *MetricsEncoder) unusualNumber(x extent) error {
 	if err := e.check(e.b, x, numberShape); err != nil {
 		return err
 	}
-	e.begin()
+	e.begin() // again, without the attributes that number has collected
 	var start, time, number, flags uint64
 	typ := otelstef.PointValueTypeNone
 	b := e.b[:x.to]

@@ -53,10 +53,9 @@ func (e *TracesEncoder) EncodeOTLP(b []byte) error {
 
 // item writes the span in x.
 func (e *TracesEncoder) item(i int, x extent) error {
-	e.begin()
+	e.beginItem()
 	if err := e.span(x); err != nil {
-		e.at.Offset, e.at.Item = x.from, i
-		e.reject("", err, 1)
+		e.rejectItem(i, x, err)
 		return nil
 	}
 	return e.w.Write()
