@@ -5,6 +5,7 @@ package stefpdata_test
 
 import (
 	"bytes"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -161,4 +162,39 @@ func countEmpty(md pmetric.Metrics) uint64 {
 		}
 	}
 	return n
+}
+
+// The content of points that are not written is no loss.
+func TestLossesOfRejectedPoints(t *testing.T) {
+	md := pmetric.NewMetrics()
+	metrics := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
+	reject := func(x pmetric.Exemplar) {
+		v := x.FilteredAttributes().PutEmpty("deep")
+		for range 300 {
+			v = v.SetEmptySlice().AppendEmpty()
+		}
+	}
+	for i, bad := range []bool{true, false} {
+		number := metrics.AppendEmpty().SetEmptyGauge().DataPoints().AppendEmpty()
+		histogram := metrics.AppendEmpty().SetEmptyHistogram().DataPoints().AppendEmpty()
+		exponential := metrics.AppendEmpty().SetEmptyExponentialHistogram().DataPoints().AppendEmpty()
+		number.SetFlags(2)
+		histogram.SetFlags(3)
+		histogram.SetCount(uint64(1 + i))
+		exponential.SetFlags(1)
+		for _, x := range []pmetric.ExemplarSlice{number.Exemplars(), histogram.Exemplars(), exponential.Exemplars()} {
+			if bad {
+				reject(x.AppendEmpty())
+			}
+		}
+	}
+	for _, mode := range modes {
+		w, err := otelstef.NewMetricsWriter(io.Discard, otelstef.PublishedMetrics())
+		require.NoError(t, err)
+		e := stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode))
+		var rejected stefpdata.ItemErrors
+		require.ErrorAs(t, e.Encode(md), &rejected)
+		require.Equal(t, 3, rejected.Items())
+		require.Equal(t, stefpdata.Losses{Flags: 3, Values: 1, Unvalued: 1}, e.Losses(), mode)
+	}
 }

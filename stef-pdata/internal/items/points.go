@@ -29,13 +29,18 @@ func (w *Points) Init(f features.Set, losses *mapping.Losses) { w.features, w.lo
 // flags sets the flags and reports whether the value is omitted because of them.
 //
 // spec: #otlp-metrics
-func (w *Points) flags(dst *otelstef.Point, flags pmetric.DataPointFlags, hasValue bool) (omit bool) {
+func (w *Points) flags(dst *otelstef.Point, flags pmetric.DataPointFlags) (omit bool) {
 	if w.features.Flags {
 		dst.SetFlags(uint64(flags))
 		return false
 	}
-	if flags == 0 {
-		return false
+	return flags.NoRecordedValue()
+}
+
+// lose counts the losses of a point that has been set completely.
+func (w *Points) lose(flags pmetric.DataPointFlags, hasValue bool) {
+	if w.features.Flags || flags == 0 {
+		return
 	}
 	if flags != 1 {
 		w.losses.Flags++
@@ -43,7 +48,6 @@ func (w *Points) flags(dst *otelstef.Point, flags pmetric.DataPointFlags, hasVal
 	if flags.NoRecordedValue() && hasValue {
 		w.losses.Values++
 	}
-	return flags.NoRecordedValue()
 }
 
 // Number sets all fields of a number point except its attributes.
@@ -51,20 +55,24 @@ func (w *Points) Number(dst *otelstef.Point, p pmetric.NumberDataPoint) error {
 	dst.SetStartTimestamp(uint64(p.StartTimestamp()))
 	dst.SetTimestamp(uint64(p.Timestamp()))
 	typ := p.ValueType()
+	omit := w.flags(dst, p.Flags())
 	switch {
-	case w.flags(dst, p.Flags(), typ != pmetric.NumberDataPointValueTypeEmpty):
-		dst.Value().SetType(otelstef.PointValueTypeNone)
-	case typ == pmetric.NumberDataPointValueTypeInt:
+	case !omit && typ == pmetric.NumberDataPointValueTypeInt:
 		dst.Value().SetInt64(p.IntValue())
-	case typ == pmetric.NumberDataPointValueTypeDouble:
+	case !omit && typ == pmetric.NumberDataPointValueTypeDouble:
 		dst.Value().SetFloat64(p.DoubleValue())
 	default:
-		if !w.features.Flags {
-			w.losses.Unvalued++
-		}
 		dst.Value().SetType(otelstef.PointValueTypeNone)
 	}
-	return w.exemplars(dst, p.Exemplars())
+	if err := w.exemplars(dst, p.Exemplars()); err != nil {
+		return err
+	}
+	hasValue := typ != pmetric.NumberDataPointValueTypeEmpty
+	if !omit && !hasValue && !w.features.Flags {
+		w.losses.Unvalued++
+	}
+	w.lose(p.Flags(), hasValue)
+	return nil
 }
 
 func (w *Points) Histogram(dst *otelstef.Point, p pmetric.HistogramDataPoint) error {
@@ -72,24 +80,28 @@ func (w *Points) Histogram(dst *otelstef.Point, p pmetric.HistogramDataPoint) er
 	dst.SetTimestamp(uint64(p.Timestamp()))
 	buckets := p.BucketCounts()
 	hasValue := p.Count() != 0 || p.HasSum() || p.HasMin() || p.HasMax() || buckets.Len() > 0
-	if w.flags(dst, p.Flags(), hasValue) {
+	if w.flags(dst, p.Flags()) {
 		dst.Value().SetType(otelstef.PointValueTypeNone)
-		return w.exemplars(dst, p.Exemplars())
+	} else {
+		h := dst.Value().SetHistogram()
+		h.SetCount(int64(p.Count()))
+		h.SetOptionalSum(p.Sum(), p.HasSum())
+		h.SetOptionalMin(p.Min(), p.HasMin())
+		h.SetOptionalMax(p.Max(), p.HasMax())
+		counts := h.BucketCounts()
+		if err := w.Take(8 * buckets.Len()); err != nil {
+			return mapping.InField("bucket_counts", err)
+		}
+		counts.SetLen(buckets.Len())
+		for i := range buckets.Len() {
+			counts.Set(i, buckets.At(i))
+		}
 	}
-	h := dst.Value().SetHistogram()
-	h.SetCount(int64(p.Count()))
-	h.SetOptionalSum(p.Sum(), p.HasSum())
-	h.SetOptionalMin(p.Min(), p.HasMin())
-	h.SetOptionalMax(p.Max(), p.HasMax())
-	counts := h.BucketCounts()
-	if err := w.Take(8 * buckets.Len()); err != nil {
-		return mapping.InField("bucket_counts", err)
+	if err := w.exemplars(dst, p.Exemplars()); err != nil {
+		return err
 	}
-	counts.SetLen(buckets.Len())
-	for i := range buckets.Len() {
-		counts.Set(i, buckets.At(i))
-	}
-	return w.exemplars(dst, p.Exemplars())
+	w.lose(p.Flags(), hasValue)
+	return nil
 }
 
 // Exponential sets all fields of an exponential histogram point except its
@@ -102,8 +114,6 @@ func (w *Points) Exponential(dst *otelstef.Point, p pmetric.ExponentialHistogram
 	dst.SetTimestamp(uint64(p.Timestamp()))
 	if w.features.Flags {
 		dst.SetFlags(uint64(p.Flags()))
-	} else if p.Flags() != 0 {
-		w.losses.Flags++
 	}
 	h := dst.Value().SetExpHistogram()
 	h.SetCount(p.Count())
@@ -119,7 +129,13 @@ func (w *Points) Exponential(dst *otelstef.Point, p pmetric.ExponentialHistogram
 	if err := w.buckets(h.NegativeBuckets(), p.Negative()); err != nil {
 		return mapping.InField("negative.bucket_counts", err)
 	}
-	return w.exemplars(dst, p.Exemplars())
+	if err := w.exemplars(dst, p.Exemplars()); err != nil {
+		return err
+	}
+	if !w.features.Flags && p.Flags() != 0 {
+		w.losses.Flags++
+	}
+	return nil
 }
 
 func (w *Points) buckets(dst *otelstef.ExpHistogramBuckets, src pmetric.ExponentialHistogramDataPointBuckets) error {
@@ -141,8 +157,9 @@ func (w *Points) Summary(dst *otelstef.Point, p pmetric.SummaryDataPoint) error 
 	dst.Exemplars().SetLen(0)
 	quantiles := p.QuantileValues()
 	hasValue := p.Count() != 0 || !values.SameFloat(p.Sum(), 0) || quantiles.Len() > 0
-	if w.flags(dst, p.Flags(), hasValue) {
+	if w.flags(dst, p.Flags()) {
 		dst.Value().SetType(otelstef.PointValueTypeNone)
+		w.lose(p.Flags(), hasValue)
 		return nil
 	}
 	s := dst.Value().SetSummary()
@@ -157,6 +174,7 @@ func (w *Points) Summary(dst *otelstef.Point, p pmetric.SummaryDataPoint) error 
 		to.SetQuantile(from.Quantile())
 		to.SetValue(from.Value())
 	}
+	w.lose(p.Flags(), hasValue)
 	return nil
 }
 
