@@ -204,7 +204,7 @@ func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 		if err := e.inKey(func() error { return e.fillResource(v, h.container, h.url) }); err != nil {
 			return nil, err
 		}
-		found = e.resources.add(e.key, v)
+		found = e.resources.add(e.key, v, e.budget.Spent())
 		if !e.kept.EntityRefs {
 			found.lost = len(e.parts)
 		}
@@ -313,7 +313,7 @@ func (e *encoder) scope(h home) (*otelstef.Scope, error) {
 	if err := e.inKey(func() error { return e.fillScope(v, h.container, h.url) }); err != nil {
 		return nil, err
 	}
-	return e.scopes.add(e.key, v).value, nil
+	return e.scopes.add(e.key, v, e.budget.Spent()).value, nil
 }
 
 func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {

@@ -6,6 +6,7 @@ package stefotlp_test
 import (
 	"bytes"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -327,4 +328,32 @@ func TestMessagesAreNotKept(t *testing.T) {
 	require.NoError(t, err)
 	f(fixtures.Logs(), logs.encode(t, fixture(t, fixtures.Logs())), stefotlp.NewLogsEncoder(l).EncodeOTLP, l.Flush, &out)
 	require.Empty(t, l.Record().Record().Body().Str())
+}
+
+// Containers whose values take far more memory than their bytes in a message do not fill the memory
+// of an encoder.
+func TestMemoryOfContainers(t *testing.T) {
+	w, err := otelstef.NewLogsWriter(io.Discard, stef.WithDictBytes(1<<20))
+	require.NoError(t, err)
+	e := stefotlp.NewLogsEncoder(w)
+	for i := range 100 {
+		ld := plog.NewLogs()
+		rl := ld.ResourceLogs().AppendEmpty()
+		rl.Resource().Attributes().PutInt("number", int64(i))
+		rl.ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
+		list := rl.Resource().Attributes().PutEmptySlice("list")
+		for range 30_000 {
+			list.AppendEmpty()
+		}
+		b, err := (&plog.ProtoMarshaler{}).MarshalLogs(ld)
+		require.NoError(t, err)
+		require.Less(t, len(b), 100<<10)
+		require.NoError(t, e.EncodeOTLP(b))
+	}
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	require.Less(t, m.HeapAlloc, uint64(64<<20))
+	require.NoError(t, w.Close())
+	runtime.KeepAlive(e)
 }

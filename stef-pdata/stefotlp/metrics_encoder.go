@@ -186,7 +186,7 @@ func (e *MetricsEncoder) metric(i int, x extent) error {
 			e.reject("metric.", err, d.points)
 			return nil
 		}
-		e.base = e.metrics.add(e.key, v)
+		e.base = e.metrics.add(e.key, v, e.budget.Spent())
 	}
 	e.rec.SetMetric(e.base.value)
 	return e.points(&d)
@@ -302,7 +302,7 @@ func (e *MetricsEncoder) withBounds(bounds []byte) error {
 		v := otelstef.NewMetric()
 		v.CopyFrom(base.value)
 		v.HistogramBounds().SetValues(e.floats)
-		found = e.variants.add(e.key, v)
+		found = e.variants.add(e.key, v, len(bounds))
 	}
 	base.bound, base.bounds = found, found.key[8:]
 	e.rec.SetMetric(found.value)

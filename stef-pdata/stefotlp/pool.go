@@ -9,7 +9,7 @@ package stefotlp
 type pool[T any] struct {
 	byKey map[string]*pooled[T]
 	last  *pooled[T]
-	bytes int // total length of the keys
+	bytes int // total size of the keys and of the values, counted as for MaxItemBytes
 }
 
 type pooled[T any] struct {
@@ -57,14 +57,15 @@ func (p *pool[T]) observe(e *pooled[T]) {
 	p.last = e
 }
 
-// add adds the value with the encoded bytes of key.
-func (p *pool[T]) add(key []byte, value *T) *pooled[T] {
+// add adds the value with the encoded bytes of key. size is the size of the value: that of an
+// empty list element is 2 bytes in the key, and a hundred in memory.
+func (p *pool[T]) add(key []byte, value *T, size int) *pooled[T] {
 	if p.byKey == nil {
 		p.byKey = map[string]*pooled[T]{}
 	}
 	e := &pooled[T]{key: string(key), value: value, number: len(p.byKey)}
 	p.byKey[e.key] = e
-	p.bytes += len(key)
+	p.bytes += len(key) + size
 	p.observe(e)
 	return e
 }

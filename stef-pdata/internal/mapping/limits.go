@@ -36,6 +36,9 @@ type Budget struct {
 // Begin starts a new item.
 func (b *Budget) Begin() { b.Left = MaxItemBytes }
 
+// Spent returns the bytes that the item uses.
+func (b *Budget) Spent() int { return MaxItemBytes - b.Left }
+
 // Take counts n bytes.
 func (b *Budget) Take(n int) error {
 	if b.Left -= n; b.Left < 0 {
