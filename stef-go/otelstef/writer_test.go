@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -270,4 +272,50 @@ func TestAnnouncedSchemas(t *testing.T) {
 	f(logsRoot(t), otelstef.LogsBaseSchema(), false, base)
 	f(logsRoot(t), otelstef.LogsBaseSchema(), true, base, stef.WithSchemaHeader())
 	f(logsRoot(t), otelstef.LogsSchema(), true, stef.WithSchemaHeader())
+}
+
+// A record with a large text begins the next frame if it does not fit in the current one. With all
+// restart flags, that frame can be decoded without the earlier ones, too.
+func TestLargeRecordInOwnFrame(t *testing.T) {
+	large := strings.Repeat("x", 63<<20-150)
+	for name, form := range map[string]stef.WriterOption{"full": stef.WithSchemaHeader(), "compact": otelstef.CompactLogs()} {
+		t.Run(name, func(t *testing.T) {
+			var chunks writes
+			w, err := otelstef.NewLogsWriter(&chunks, form, stef.WithRestart(stef.RestartAll))
+			require.NoError(t, err)
+			rec := w.Record().Record()
+			rec.SetSeverityText("INFO")
+			rec.SetTraceID(bytes.Repeat([]byte("t"), 16))
+			rec.Attributes().SetLen(1)
+			rec.Attributes().SetString(0, "key", "value")
+			for i := range 202 {
+				rec.SetTime(uint64(i))
+				if i == 200 {
+					rec.Body().SetString(large)
+				}
+				require.NoError(t, w.Write())
+				rec.Body().SetString("short")
+			}
+			require.NoError(t, w.Close())
+			require.Equal(t, 5, len(chunks), "the headers, and a frame before, with and after the large record")
+			for i, want := range map[int]uint64{3: 200, 4: 201} {
+				r, err := otelstef.NewLogsReader(bytes.NewReader(slices.Concat(chunks[0], chunks[1], chunks[i])))
+				require.NoError(t, err)
+				require.True(t, r.Next(), r.Err())
+				got := r.Record().Record()
+				require.Equal(t, want, got.Time())
+				require.Equal(t, "INFO", got.SeverityText())
+				require.Equal(t, bytes.Repeat([]byte("t"), 16), got.TraceID())
+				require.Equal(t, "value", got.Attributes().Value(0).Str())
+			}
+		})
+	}
+}
+
+// writes are the writes of a writer.
+type writes [][]byte
+
+func (w *writes) Write(b []byte) (int, error) {
+	*w = append(*w, bytes.Clone(b))
+	return len(b), nil
 }

@@ -211,8 +211,15 @@ func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 			s.written+s.pending+1, stef.ErrLimit, c.Text, maxRecordText)
 	}
 	top.SetOversize(false)
-	if s.pending > 0 && s.tree.Size()+c.Text > maxRecordText {
-		return s.endFrame(s.restart()) // the record begins the next frame
+	if s.pending == 0 || s.tree.Size()+c.Text <= maxRecordText {
+		return nil
+	}
+	if err := s.endFrame(s.restart()); err != nil {
+		return err
+	}
+	if top.Oversize() { // the record begins a frame that can be decoded without the earlier ones
+		markAll(&Check{Shared: true})
+		top.SetOversize(false)
 	}
 	return nil
 }
