@@ -87,8 +87,9 @@ func WithReaderOptions(options ...dynamic.ReaderOption) Option {
 }
 
 // WithFrameTextBytes limits the text about the columns of one frame, which is held in
-// memory, to about n bytes. Values beyond it are counted but not shown. The default
-// is DefaultFrameTextBytes, enough for some 800,000 values a frame.
+// memory, to about n bytes. Values beyond it, and further bytes of the value that reaches
+// it, are counted but not shown. The default is DefaultFrameTextBytes, enough for some
+// 800,000 values a frame.
 func WithFrameTextBytes(n int) Option {
 	return func(c *config) { c.frameText = n }
 }

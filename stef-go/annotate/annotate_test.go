@@ -5,11 +5,14 @@ package annotate_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -410,4 +413,44 @@ func TestRecords(t *testing.T) {
 	out, err = f(bad.Bytes(), annotate.WithRecords())
 	require.ErrorIs(t, err, dynamic.ErrCorrupt)
 	require.Contains(t, out, "# plain records\n# r1: {}\n\n# error: stef: offset 23, frame 1, record 2: corrupt stream: the CompactForm 4\n")
+}
+
+// The limit of the text of a frame also applies to the bytes of one element: of a long value, or of
+// damage that was not read.
+func TestTextOfLongElements(t *testing.T) {
+	const size = 1 << 23
+	root := rootOf(t, "package p struct R root { A string B bool }")
+	var valid bytes.Buffer
+	w, err := dynamic.NewWriter(&valid, root)
+	require.NoError(t, err)
+	rec := dynamic.NewStruct(root)
+	rec.Fields[0] = strings.Repeat("x", size)
+	require.NoError(t, w.Write(rec))
+	require.NoError(t, w.Close())
+	// unread is a stream with a frame of one record. Column A or B has bytes that no record reads.
+	unread := func(sizes ...byte) []byte {
+		payload := slices.Concat([]byte{1, byte(len(sizes))}, sizes, make([]byte, 1+size))
+		b := append([]byte("STEF\x02\x00\x00\x00\x02\x00\x00\x00"), binary.AppendUvarint(nil, uint64(len(payload)))...)
+		return append(b, payload...)
+	}
+	for name, stream := range map[string][]byte{
+		"value": valid.Bytes(),
+		"bytes": unread(0b0101_0000, 0b01_001000, 0, 0, 0b0000_1_000), // sizes 1, 1<<23, 0
+		"bits":  unread(0b0101_1_000, 0b001_00100, 0, 0, 0),           // sizes 1, 0, 1<<23
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := annotate.Stream(&out, bytes.NewReader(stream), root, annotate.WithFrameTextBytes(1<<20))
+			runtime.ReadMemStats(&after)
+			require.Equal(t, name == "value", err == nil, err)
+			if err != nil {
+				require.ErrorContains(t, err, "were not read")
+			}
+			require.True(t, strings.Contains(out.String(), "shown\n"))
+			require.Less(t, out.Len(), 2<<20)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8*size))
+		})
+	}
 }

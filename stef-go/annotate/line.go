@@ -5,6 +5,7 @@ package annotate
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
@@ -16,24 +17,50 @@ const (
 	// bytesPerLine is the number of bytes in a line. Further bytes follow on lines
 	// without a meaning.
 	bytesPerLine = 12
+	// partBytes is the number of bytes of an element that are printed at once.
+	partBytes = 1000 * bytesPerLine
+	// restBits is the maximum number of unread bits that are printed. Values have fewer bits.
+	restBits = 1 << 10
+	// leastText is the text of an element that is shown even if the text of a frame has
+	// reached its limit.
+	leastText = 4 << 10
 )
 
-// element returns the lines of an element. They are valid until the next call.
-func (p *printer) element(e *dynamic.Event, text string) []byte {
+// printElement prints the lines of an element.
+func (p *printer) printElement(e *dynamic.Event, text string) {
+	if e.Bits >= 0 || len(e.Data) <= partBytes {
+		p.print(p.element(e, text, math.MaxInt))
+		return
+	}
+	part := *e
+	for at := 0; at < len(e.Data); at += partBytes {
+		part.Offset, part.Data = e.Offset+int64(at), e.Data[at:min(at+partBytes, len(e.Data))]
+		p.print(p.element(&part, text, math.MaxInt))
+		text = ""
+	}
+}
+
+// element returns the lines of an element, which are valid until the next call. It ends them
+// with a line that counts the other bytes of the element when they have room bytes.
+func (p *printer) element(e *dynamic.Event, text string, room int) []byte {
 	p.line = p.line[:0]
 	if e.Bits >= 0 {
 		p.bits(e, text)
 	} else {
-		p.bytes(e, text)
+		p.bytes(e, text, room)
 	}
 	return p.line
 }
 
-func (p *printer) bytes(e *dynamic.Event, text string) {
+func (p *printer) bytes(e *dynamic.Event, text string, room int) {
 	if len(e.Data) == 0 {
 		p.meant(0, text)
 	}
 	for at := 0; at < len(e.Data); at += bytesPerLine {
+		if len(p.line) >= room {
+			p.line = fmt.Appendf(p.line, "# %s not shown\n", plural(uint64(len(e.Data)-at), "byte"))
+			return
+		}
 		start := len(p.line)
 		p.offset(e, int64(at))
 		p.line = fmt.Appendf(p.line, ": % x", e.Data[at:min(at+bytesPerLine, len(e.Data))])
@@ -44,6 +71,12 @@ func (p *printer) bytes(e *dynamic.Event, text string) {
 
 func (p *printer) bits(e *dynamic.Event, text string) {
 	start := len(p.line)
+	if isRest(e.Detail) && e.Bits > restBits {
+		part := *e
+		part.Bits = restBits
+		text += fmt.Sprintf(", %d bits, the first %d of them are shown", e.Bits, restBits)
+		e = &part
+	}
 	if e.Bits > 0 {
 		p.offset(e, 0)
 		p.line = fmt.Appendf(p.line, ".%d: ", e.Bit)

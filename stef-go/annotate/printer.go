@@ -91,10 +91,10 @@ func (p *printer) event(e *dynamic.Event) {
 	case dynamic.TraceFrame:
 		p.begin(d.Frame)
 	case dynamic.TraceField:
-		p.print(p.element(e, fieldText(d)))
+		p.printElement(e, fieldText(d))
 	default:
 		if e.Column < 0 {
-			p.print(p.element(e, restText(e)))
+			p.printElement(e, restText(e))
 			return
 		}
 		p.value(e)
@@ -157,7 +157,7 @@ func (p *printer) value(e *dynamic.Event) {
 		fmt.Fprintf(c, "# %d values are not shown\n", c.hidden)
 		c.hidden = 0
 	}
-	c.Write(p.element(e, p.meaning(e)))
+	c.Write(p.element(e, p.meaning(e), max(p.room, leastText)))
 	p.room -= c.Len() - before
 }
 
@@ -196,6 +196,10 @@ func (p *printer) record(root *schema.Struct, rec *dynamic.Struct) {
 	}
 	p.line = fmt.Appendf(p.line[:0], "# r%d: ", p.number)
 	p.line = append(dynamic.AppendPlainJSON(p.line, root, rec), '\n')
+	if len(p.line) > max(p.room, leastText) {
+		p.records.hidden++
+		return
+	}
 	p.records.Write(p.line)
 	p.room -= len(p.line)
 }

@@ -37,7 +37,7 @@ func (w *wireLines) flush() {
 		if i < len(names) {
 			name = names[i]
 		}
-		w.p.print(w.p.element(e, fmt.Sprintf("%s: %s", plural(uint64(w.counts[i]), "field"), name)))
+		w.p.printElement(e, fmt.Sprintf("%s: %s", plural(uint64(w.counts[i]), "field"), name))
 	}
 	w.events, w.counts = nil, nil
 }
@@ -98,7 +98,7 @@ func (s *sizeLines) add(e *dynamic.Event, size uint64) {
 	path := e.Path
 	if size > 0 || e.Bits != 1 {
 		s.flush()
-		s.p.print(s.p.element(e, plural(size, "byte")+": "+path))
+		s.p.printElement(e, plural(size, "byte")+": "+path)
 		return
 	}
 	if s.empty == nil {
@@ -127,6 +127,6 @@ func (s *sizeLines) flush() {
 	case s.count > 2:
 		text += fmt.Sprintf(", and %d more to %s", s.count-1, s.last)
 	}
-	s.p.print(s.p.element(s.empty, text))
+	s.p.printElement(s.empty, text)
 	s.empty = nil
 }
