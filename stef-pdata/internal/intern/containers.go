@@ -19,8 +19,8 @@ type Resources struct {
 	pool[resourceEntry]
 	KeepEntityRefs bool // entity references are kept
 
-	// alike maps a hash that ignores the order of attributes to the last value with
-	// that hash. Some producers send the attributes in a different order each time.
+	// alike maps the hash of a value to the last value with that hash. Some producers send
+	// the attributes in a different order each time.
 	alike map[codec.Hash]uint32
 	spare *otelstef.Resource // an unused value for the next new resource
 }
@@ -62,7 +62,11 @@ func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint
 	}
 	var h hash
 	h.String(url)
+	h.Uint64(uint64(r.DroppedAttributesCount()))
 	h.attributes(r.Attributes())
+	if p.KeepEntityRefs {
+		h.entityRefs(entity.ResourceEntityRefs(r))
+	}
 	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
 		if p.same(id, r, url) {
 			p.observe(id)
@@ -75,15 +79,20 @@ func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint
 	}
 	p.HeldBytes += mapping.MaxItemBytes - c.Left
 	id := p.insert(h, e)
-	p.share(&p.entries[id], id, r.Attributes())
+	p.share(&p.entries[id], id, r)
 	p.observe(id)
 	return id, nil
 }
 
 // share makes e, the entry of id, share the value of the first entry with an equal value.
-func (p *Resources) share(e *resourceEntry, id uint32, attributes pcommon.Map) {
+func (p *Resources) share(e *resourceEntry, id uint32, r pcommon.Resource) {
 	var h hash
-	h.pairs(attributes)
+	h.String(e.value.SchemaURL())
+	h.Uint64(e.value.DroppedAttributesCount())
+	h.stored(e.value.Attributes())
+	if p.KeepEntityRefs {
+		h.entityRefs(entity.ResourceEntityRefs(r))
+	}
 	for first := p.alike[h.Hash]; first != 0; first = p.entries[first].next {
 		if known := &p.entries[first]; known.value.Equal(e.value) {
 			if e.arrival != e.value.Attributes() {
@@ -159,6 +168,8 @@ func (p *Scopes) Find(c *values.Copier, s pcommon.InstrumentationScope, url stri
 	var h hash
 	h.String(s.Name())
 	h.String(s.Version())
+	h.String(url)
+	h.Uint64(uint64(s.DroppedAttributesCount()))
 	h.attributes(s.Attributes())
 	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
 		if p.same(id, s, url) {

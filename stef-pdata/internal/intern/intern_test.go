@@ -12,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/xpdata"
+	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -321,5 +323,100 @@ func TestTextsOfRejectedSets(t *testing.T) {
 		held := p.texts.TextBytes()
 		require.Greater(t, held, MaxHeldBytes*3/4)
 		require.Less(t, held, MaxHeldBytes*5/4)
+	}
+}
+
+// Containers and sets that differ in anything have different hashes, so a lookup never compares
+// many of them.
+func TestHashesCoverEverything(t *testing.T) {
+	const n = 1000
+	// nested sets v to list number i of many that consist of the same elements in the same order.
+	nested := func(v pcommon.Value, i int) {
+		left := 27
+		for _, digit := range []int{i / 100, i / 10 % 10, i % 10} {
+			list := v.SetEmptySlice()
+			for range digit {
+				list.AppendEmpty().SetStr("x")
+			}
+			left -= digit
+			v = list.AppendEmpty()
+		}
+		list := v.SetEmptySlice()
+		for range left {
+			list.AppendEmpty().SetStr("x")
+		}
+	}
+	attributes := map[string]func(m pcommon.Map, i int){
+		"text":   func(m pcommon.Map, i int) { m.PutStr("k", fmt.Sprint(i)) },
+		"nested": func(m pcommon.Map, i int) { nested(m.PutEmpty("k"), i) },
+		"bytes": func(m pcommon.Map, i int) {
+			m.PutEmptySlice("k").AppendEmpty().SetEmptyBytes().FromRaw(make([]byte, i))
+		},
+		"equal keys": func(m pcommon.Map, i int) {
+			var b xpdata.MapBuilder
+			for bit := range 10 {
+				b.AppendEmpty("k").SetInt(int64(i >> bit & 1))
+			}
+			b.UnsafeIntoMap(m)
+		},
+	}
+	c := values.Copier{ByKey: true}
+	resources := map[string]func(r pcommon.Resource, i int) (url string){
+		"url":   func(_ pcommon.Resource, i int) string { return fmt.Sprint(i) },
+		"count": func(r pcommon.Resource, i int) string { r.SetDroppedAttributesCount(uint32(i)); return "" },
+		"entity": func(r pcommon.Resource, i int) string {
+			entity.ResourceEntityRefs(r).AppendEmpty().DescriptionKeys().Append(fmt.Sprint(i))
+			return ""
+		},
+	}
+	for name, set := range attributes {
+		resources[name] = func(r pcommon.Resource, i int) string { set(r.Attributes(), i); return "" }
+		var sets Sets
+		for i := range n {
+			m := pcommon.NewMap()
+			set(m, i)
+			_, err := sets.Find(&c, m, 0)
+			require.NoError(t, err)
+		}
+		require.Equal(t, n, sets.Size(), name)
+		require.Len(t, sets.byHash, n, name)
+	}
+	for name, set := range resources {
+		p := Resources{KeepEntityRefs: true}
+		var scopes Scopes
+		for i := range n {
+			r, s := pcommon.NewResource(), pcommon.NewInstrumentationScope()
+			url := set(r, i)
+			r.Attributes().CopyTo(s.Attributes())
+			s.SetDroppedAttributesCount(r.DroppedAttributesCount())
+			_, err := p.Find(&c, r, url)
+			require.NoError(t, err)
+			_, err = scopes.Find(&c, s, url)
+			require.NoError(t, err)
+		}
+		require.Equal(t, n, p.Size(), name)
+		require.Len(t, p.byHash, n, name)
+		require.Len(t, p.alike, n, name)
+		require.Len(t, scopes.byHash, scopes.Size(), name)
+	}
+	for name, set := range map[string]func(m pmetric.Metric, i int){
+		"description": func(m pmetric.Metric, i int) { m.SetDescription(fmt.Sprint(i)) },
+		"unit":        func(m pmetric.Metric, i int) { m.SetUnit(fmt.Sprint(i)) },
+		"metadata":    func(m pmetric.Metric, i int) { nested(m.Metadata().PutEmpty("k"), i) },
+		"temporality": func(m pmetric.Metric, i int) {
+			m.SetEmptySum().SetAggregationTemporality(pmetric.AggregationTemporality(i / 2))
+			m.Sum().SetIsMonotonic(i%2 == 0)
+		},
+	} {
+		var p Metrics
+		for i := range n {
+			m := pmetric.NewMetric()
+			set(m, i)
+			d := Describe(m)
+			_, err := p.Find(&c, &d)
+			require.NoError(t, err)
+		}
+		require.Equal(t, n, p.Size(), name)
+		require.Len(t, p.byHash, n, name)
 	}
 }

@@ -84,6 +84,11 @@ func (p *Metrics) Find(c *values.Copier, d *Descriptor) (uint32, error) {
 	}
 	var h hash
 	h.String(d.Name())
+	h.String(d.Description())
+	h.String(d.Unit())
+	h.Pair(uint64(d.Typ), uint64(d.temporality))
+	h.Bool(d.monotonic)
+	h.attributes(d.Metadata())
 	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
 		if p.same(id, d) {
 			p.observe(id)
