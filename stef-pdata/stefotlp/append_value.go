@@ -28,10 +28,11 @@ const maxRecordBytes = 4 * mapping.MaxItemBytes
 // record is too large. Everything that repeats calls it: a record of a few bytes can refer to a
 // large text of a dictionary a million times.
 func (w *backward) tooLarge(size int) bool {
-	if size > maxRecordBytes {
-		w.over = true
+	if size <= maxRecordBytes {
+		return false
 	}
-	return w.over
+	w.over = true
+	return true
 }
 
 // room reserves n bytes before the written bytes and returns them.

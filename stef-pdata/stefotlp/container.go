@@ -22,7 +22,7 @@ type encoder struct {
 	key       []byte
 	kept      features.Set
 	losses    Losses
-	before    Losses // losses before the current item, with those in unknown
+	before    Losses // what an item may change in losses, and unknown, before the current item
 
 	at       mapping.Place
 	rejected ItemErrors
@@ -59,13 +59,13 @@ func (e *encoder) Losses() Losses {
 // beginItem prepares the encoder for an item.
 func (e *encoder) beginItem() {
 	e.begin()
-	e.before, e.before.UnknownFields = e.losses, e.unknown
+	e.before.UnknownFields, e.before.ZeroIDs = e.unknown, e.losses.ZeroIDs
 }
 
 // rejectItem notes that item i, which is in x, is not written.
 func (e *encoder) rejectItem(i int, x extent, err error) {
-	e.losses, e.unknown = e.before, e.before.UnknownFields // the content of the item does not count
-	e.losses.UnknownFields = 0
+	// The content of the item does not count.
+	e.unknown, e.losses.ZeroIDs = e.before.UnknownFields, e.before.ZeroIDs
 	e.at.Offset, e.at.Item = x.from, i
 	e.reject("", err, 1)
 }

@@ -254,6 +254,9 @@ func (e *MetricsEncoder) points(d *description) error {
 		x := extentAt(b, start)
 		at = x.to
 		if err := e.point(d.kind, x); err != nil {
+			if !e.kept.Flags {
+				e.losses.Flags, e.losses.Values, e.losses.Unvalued = e.before.Flags, e.before.Values, e.before.Unvalued
+			}
 			e.rejectItem(item, x, err)
 		} else if err := e.w.Write(); err != nil {
 			return err
@@ -265,6 +268,9 @@ func (e *MetricsEncoder) points(d *description) error {
 
 func (e *MetricsEncoder) point(kind uint64, x extent) error {
 	e.beginItem()
+	if !e.kept.Flags {
+		e.before.Flags, e.before.Values, e.before.Unvalued = e.losses.Flags, e.losses.Values, e.losses.Unvalued
+	}
 	switch kind {
 	case tagHistogram:
 		return e.histogram(x)
