@@ -187,6 +187,7 @@ func (e *MetricsEncoder) metric(i int, x extent) error {
 			return nil
 		}
 		e.base = e.metrics.add(e.key, v, e.budget.Spent())
+		e.base.held = e.budget.Spent()
 	}
 	e.rec.SetMetric(e.base.value)
 	return e.points(&d)
@@ -305,10 +306,13 @@ func (e *MetricsEncoder) withBounds(bounds []byte) error {
 		for at := 0; at < len(bounds); at += 8 {
 			e.floats = append(e.floats, float64At(bounds, at))
 		}
+		if e.variants.full() { // a message can have a variant for each point
+			e.variants.empty()
+		}
 		v := otelstef.NewMetric()
 		v.CopyFrom(base.value)
 		v.HistogramBounds().SetValues(e.floats)
-		found = e.variants.add(e.key, v, len(bounds))
+		found = e.variants.add(e.key, v, len(bounds)+base.held)
 	}
 	base.bound, base.bounds = found, found.key[8:]
 	e.rec.SetMetric(found.value)

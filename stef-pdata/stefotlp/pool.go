@@ -21,6 +21,7 @@ type pooled[T any] struct {
 
 	// The following fields are set only for metrics.
 	number int        // number of the metric in its pool
+	held   int        // bytes of the metric, counted as for MaxItemBytes
 	bounds string     // last bounds of the points, as bytes
 	bound  *pooled[T] // the variant of the metric with those bounds
 }

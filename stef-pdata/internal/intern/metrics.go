@@ -19,17 +19,25 @@ import (
 // Metrics caches metrics. A metric of OTLP is a base entry without bounds; each list
 // of bounds of its histograms is a variant.
 //
+// The value of a variant is a copy of the value of its base, with all metadata. A batch can
+// have a variant for each point, so variants have no values when the pool has too many bytes:
+// Value then builds the value.
+//
 // spec: #otlp-metrics
 type Metrics struct {
 	pool[metricEntry]
-	spare []float64
+	spare   []float64
+	built   *otelstef.Metric // the value that Value built last
+	builtOf uint32           // the id of built, or 0
 }
 
 type metricEntry struct {
-	value   *otelstef.Metric
+	value   *otelstef.Metric     // nil for a variant without value
 	arrival *otelstef.Attributes // attributes in their original order
+	bounds  []float64            // of a variant
 	base    uint32               // 0 for a base
-	bounds  uint32               // for a base: the last used variant
+	variant uint32               // for a base: the last used variant
+	held    int                  // for a base: its bytes in HeldBytes
 }
 
 // Descriptor is the identity of a metric, apart from bounds.
@@ -68,12 +76,46 @@ func Describe(m pmetric.Metric) Descriptor {
 	return d
 }
 
+// Reset empties the pool.
+func (p *Metrics) Reset() {
+	p.pool.Reset()
+	p.built, p.builtOf = nil, 0
+}
+
 // Value returns the value of an id.
-func (p *Metrics) Value(id uint32) *otelstef.Metric { return p.entries[id].value }
+func (p *Metrics) Value(id uint32) *otelstef.Metric {
+	e := &p.entries[id]
+	if e.value != nil {
+		return e.value
+	}
+	if p.builtOf != id {
+		p.built, p.builtOf = withBounds(p.entries[e.base].value, e.bounds), id
+	}
+	return p.built
+}
+
+// withBounds returns a copy of a metric with other bounds.
+func withBounds(base *otelstef.Metric, bounds []float64) *otelstef.Metric {
+	v := otelstef.NewMetric()
+	v.CopyFrom(base)
+	v.HistogramBounds().SetValues(bounds)
+	return v
+}
 
 // RankByValue ranks all ids.
 func (p *Metrics) RankByValue() {
-	p.Rank(p.Size(), func(a, b uint32) int { return order.CompareMetrics(p.entries[a].value, p.entries[b].value) })
+	p.Rank(p.Size(), func(a, b uint32) int {
+		x, y := &p.entries[a], &p.entries[b]
+		return order.CompareMetrics(p.baseOf(x), p.baseOf(y), x.bounds, y.bounds)
+	})
+}
+
+// baseOf returns the value of an entry without bounds.
+func (p *Metrics) baseOf(e *metricEntry) *otelstef.Metric {
+	if e.base != 0 {
+		e = &p.entries[e.base]
+	}
+	return e.value
 }
 
 // Find returns the id of a metric without bounds. It adds the metric if it is new.
@@ -99,7 +141,8 @@ func (p *Metrics) Find(c *values.Copier, d *Descriptor) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	p.HeldBytes += mapping.MaxItemBytes - c.Left
+	e.held = mapping.MaxItemBytes - c.Left
+	p.HeldBytes += e.held
 	id := p.insert(h, e)
 	p.observe(id)
 	return id, nil
@@ -145,7 +188,7 @@ func (p *Metrics) make(c *values.Copier, d *Descriptor) (metricEntry, error) {
 // bounds, and adds it if it is new. Without bounds it returns base.
 func (p *Metrics) WithBounds(base uint32, bounds pcommon.Float64Slice) (uint32, error) {
 	e := &p.entries[base]
-	if id := e.bounds; id != 0 && sameFloats(p.entries[id].value.HistogramBounds().Values(), bounds) {
+	if id := e.variant; id != 0 && sameFloats(p.entries[id].bounds, bounds) {
 		return id, nil
 	}
 	n := bounds.Len()
@@ -165,17 +208,22 @@ func (p *Metrics) WithBounds(base uint32, bounds pcommon.Float64Slice) (uint32, 
 	}
 	for id := p.byHash[h.Hash]; id != 0; id = p.chain[id] {
 		v := &p.entries[id]
-		if v.base == base && slices.EqualFunc(v.value.HistogramBounds().Values(), p.spare, values.SameFloat) {
-			e.bounds = id
+		if v.base == base && slices.EqualFunc(v.bounds, p.spare, values.SameFloat) {
+			e.variant = id
 			return id, nil
 		}
 	}
-	v := otelstef.NewMetric()
-	v.CopyFrom(e.value)
-	v.HistogramBounds().SetValues(p.spare)
-	p.HeldBytes += mapping.ValueBytes + 8*n
-	id := p.insert(h, metricEntry{value: v, base: base})
-	p.entries[base].bounds = id
+	v := metricEntry{base: base}
+	full := p.HeldBytes > MaxHeldBytes
+	if p.HeldBytes += mapping.ValueBytes + 8*n; full {
+		v.bounds = slices.Clone(p.spare)
+	} else {
+		p.HeldBytes += e.held
+		v.value = withBounds(e.value, p.spare)
+		v.bounds = v.value.HistogramBounds().Values()
+	}
+	id := p.insert(h, v)
+	p.entries[base].variant = id
 	return id, nil
 }
 

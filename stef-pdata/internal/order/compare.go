@@ -91,7 +91,8 @@ func CompareFloats(a, b float64) int {
 	return cmp.Compare(math.Float64bits(a), math.Float64bits(b))
 }
 
-func CompareMetrics(a, b *otelstef.Metric) int {
+// compareDescriptors compares what is compared before the bounds.
+func compareDescriptors(a, b *otelstef.Metric) int {
 	if c := cmp.Compare(a.Name(), b.Name()); c != 0 {
 		return c
 	}
@@ -101,10 +102,16 @@ func CompareMetrics(a, b *otelstef.Metric) int {
 	if c := cmp.Or(cmp.Compare(a.Unit(), b.Unit()), cmp.Compare(a.Type(), b.Type())); c != 0 {
 		return c
 	}
-	if c := CompareLists(a.Metadata(), b.Metadata()); c != 0 {
-		return c
+	return CompareLists(a.Metadata(), b.Metadata())
+}
+
+// CompareMetrics compares two metrics as if their bounds were x and y.
+func CompareMetrics(a, b *otelstef.Metric, x, y []float64) int {
+	if a != b {
+		if c := compareDescriptors(a, b); c != 0 {
+			return c
+		}
 	}
-	x, y := a.HistogramBounds().Values(), b.HistogramBounds().Values()
 	if c := cmp.Compare(len(x), len(y)); c != 0 {
 		return c
 	}

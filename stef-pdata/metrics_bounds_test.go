@@ -1,0 +1,82 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefpdata_test
+
+import (
+	"io"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefpdata "github.com/otelstef/stef/stef-pdata"
+	"github.com/otelstef/stef/stef-pdata/stefotlp"
+)
+
+// manyBounds returns a histogram whose points all have different bounds.
+func manyBounds(metadata, points int) pmetric.Metrics {
+	md := pmetric.NewMetrics()
+	m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
+	m.SetName("histogram")
+	for i := range metadata {
+		m.Metadata().PutInt(strconv.Itoa(i), int64(i))
+	}
+	dps := m.SetEmptyHistogram().DataPoints()
+	for i := range points {
+		p := dps.AppendEmpty()
+		p.ExplicitBounds().FromRaw([]float64{float64((i * 7) % points)})
+		p.BucketCounts().FromRaw([]uint64{uint64(i), 1})
+		p.SetCount(uint64(i) + 1)
+	}
+	return md
+}
+
+// A metric in a stream has its bounds and its metadata. An encoder does not keep a copy of the
+// metadata for each list of bounds: a batch of 80 KB would take 190 MiB.
+func TestManyBoundsWithMetadata(t *testing.T) {
+	const metadata, points = 1000, 2000
+	md := manyBounds(metadata, points)
+	message, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(md)
+	require.NoError(t, err)
+	require.Less(t, len(message), 100_000)
+
+	live := func() int64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return int64(stats.HeapAlloc)
+	}
+	f := func(name string, newEncode func(w *otelstef.MetricsWriter) func() error) {
+		t.Run(name, func(t *testing.T) {
+			before := live()
+			w, err := otelstef.NewMetricsWriter(io.Discard)
+			require.NoError(t, err)
+			encode := newEncode(w)
+			for range 2 {
+				require.NoError(t, encode())
+				require.Less(t, live()-before, int64(48<<20))
+			}
+			require.Equal(t, uint64(2*points), w.Stats().Records)
+			require.NoError(t, encode()) // keeps the encoder alive until here
+		})
+	}
+	for _, mode := range []stefpdata.Mode{stefpdata.Sorted, stefpdata.Ordered} {
+		f(mode.String(), func(w *otelstef.MetricsWriter) func() error {
+			e := stefpdata.NewMetricsEncoder(w, stefpdata.WithMode(mode))
+			return func() error { return e.Encode(md) }
+		})
+		t.Run(mode.String()+", content", func(t *testing.T) {
+			want := []pmetric.Metrics{manyBounds(300, 500), manyBounds(1, 500), manyBounds(300, 500)}
+			requireSame(t, mode, want, decodeMetrics(t, encodeMetrics(t, want, mode)))
+		})
+	}
+	f("OTLP", func(w *otelstef.MetricsWriter) func() error {
+		e := stefotlp.NewMetricsEncoder(w)
+		return func() error { return e.EncodeOTLP(message) }
+	})
+}
