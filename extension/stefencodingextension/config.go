@@ -95,7 +95,8 @@ type LimitsConfig struct {
 	MaxRecordAllocMiB int `mapstructure:"max_record_alloc_mib"`
 	// MaxDictMiB bounds the dictionaries of a message.
 	MaxDictMiB int `mapstructure:"max_dict_mib"`
-	// MaxDecodedMiB bounds the decoded size of a message, as OTLP.
+	// MaxDecodedMiB bounds the decoded size of a message, as OTLP. The estimate of its memory
+	// may be 8 times as much.
 	MaxDecodedMiB int `mapstructure:"max_decoded_mib"`
 
 	_ struct{}

@@ -4,6 +4,7 @@
 package stefencodingextension
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"github.com/otelstef/stef/extension/stefencodingextension/internal/metadatatest"
 	"github.com/otelstef/stef/internal/teltest/canon"
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
 // items compares items without the order of their attributes, because mode sorted changes it.
@@ -248,6 +250,36 @@ func TestDecodedLimit(t *testing.T) {
 	got, err := newEncoding(t, "{limits: {max_decoded_mib: 9}}").UnmarshalLogs(message)
 	require.NoError(t, err)
 	require.Equal(t, 8, got.LogRecordCount())
+}
+
+// TestDecodedMemoryLimit: the memory of a decoded message is bounded, too. Empty events take 2
+// bytes of OTLP, and many times more memory. So do omitted records, which take no OTLP.
+func TestDecodedMemoryLimit(t *testing.T) {
+	message := func(n int, set func(span *otelstef.Span, i int)) []byte {
+		var out bytes.Buffer
+		w, err := otelstef.NewSpansWriter(&out, stef.WithCompression(stef.Zstd))
+		require.NoError(t, err)
+		for i := range n {
+			set(w.Record().Span(), i)
+			require.NoError(t, w.Write())
+		}
+		require.NoError(t, w.Close())
+		require.Less(t, out.Len(), 4<<10)
+		return out.Bytes()
+	}
+	f := func(refused, accepted int, message []byte) {
+		t.Helper()
+		_, err := newEncoding(t, fmt.Sprintf("{limits: {max_decoded_mib: %d}}", refused)).UnmarshalTraces(message)
+		require.ErrorIs(t, err, stef.ErrLimit)
+		require.ErrorContains(t, err, "raise the limit: max_decoded_mib")
+		got, err := newEncoding(t, fmt.Sprintf("{limits: {max_decoded_mib: %d}}", accepted)).UnmarshalTraces(message)
+		require.NoError(t, err)
+		require.Less(t, (&ptrace.ProtoMarshaler{}).TracesSize(got), refused<<20)
+	}
+	f(8, 32, message(100, func(span *otelstef.Span, _ int) { span.Events().SetLen(8000) }))
+	f(1, 8, message(100_000, func(span *otelstef.Span, i int) { // only the first span has a valid id
+		span.SetTraceID([]byte("12345678")[:min(i, 1+i%2)])
+	}))
 }
 
 // TestUnencodableItems: items over a limit of the format are omitted, and the message contains
