@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"unsafe"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -103,9 +104,6 @@ func (e *encoder) start(b []byte) error {
 	return nil
 }
 
-// maxInner is how many extents are kept for the next message.
-const maxInner = maxKept / 16
-
 const broken = "a field is cut off or has a wrong wire type"
 
 // finish releases the message and returns the error of EncodeOTLP: err, or ItemErrors for
@@ -114,9 +112,7 @@ const broken = "a field is cut off or has a wrong wire type"
 func (e *encoder) finish(s *signal, records uint64, err error) error {
 	b := e.b
 	e.b = nil
-	if cap(e.inner) > maxInner {
-		e.inner = nil
-	}
+	e.key, e.fresh, e.pairs, e.parts, e.inner = reusable(e.key), reusable(e.fresh), reusable(e.pairs), reusable(e.parts), reusable(e.inner)
 	if err == nil && len(e.rejected) > 0 {
 		if records == 0 && !errors.Is(e.rejected[0], stef.ErrLimit) {
 			if err := s.foreign(b); err != nil {
@@ -126,6 +122,15 @@ func (e *encoder) finish(s *signal, records uint64, err error) error {
 		return e.rejected
 	}
 	return err
+}
+
+// reusable returns a buffer for the next message, or nil if it is too large to be kept: a field of
+// two bytes can take 32 bytes in a list.
+func reusable[T any](buffer []T) []T {
+	if uintptr(cap(buffer))*unsafe.Sizeof(*new(T)) > maxKept {
+		return nil
+	}
+	return buffer
 }
 
 // each calls f for every field with the tag want in x, which is already checked.

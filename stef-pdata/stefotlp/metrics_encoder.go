@@ -55,6 +55,7 @@ func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
 	}
 	before := e.w.Stats().Records
 	err := e.each(extent{0, len(b)}, tagResources, e.resourceMetrics)
+	e.positive, e.negative, e.counts, e.floats = reusable(e.positive), reusable(e.negative), reusable(e.counts), reusable(e.floats)
 	return e.finish(&metricsSignal, e.w.Stats().Records-before, err)
 }
 

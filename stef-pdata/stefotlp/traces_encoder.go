@@ -48,6 +48,7 @@ func (e *TracesEncoder) EncodeOTLP(b []byte) error {
 	}
 	before := e.w.Stats().Records
 	err := e.items(e.rec, e.item)
+	e.links, e.status = reusable(e.links), reusable(e.status)
 	return e.finish(&tracesSignal, e.w.Stats().Records-before, err)
 }
 
