@@ -205,14 +205,17 @@ func (e *encoder) identify(x extent) (h home, err error) {
 func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 	found := e.resources.find(e.key)
 	if found == nil {
-		v := otelstef.NewResource()
+		v, unknown := otelstef.NewResource(), e.unknown
 		if err := e.inKey(func() error { return e.fillResource(v, h.container, h.url) }); err != nil {
 			return nil, err
 		}
 		found = e.resources.add(e.key, v, e.budget.Spent())
+		found.unknown = e.unknown - unknown
 		if !e.kept.EntityRefs {
 			found.lost = len(e.parts)
 		}
+	} else {
+		e.unknown += found.unknown
 	}
 	e.losses.EntityRefs += uint64(found.lost)
 	return found.value, nil
@@ -312,13 +315,16 @@ func (e *encoder) entityRef(v *otelstef.EntityRef, x extent) error {
 // scope returns the scope that was identified.
 func (e *encoder) scope(h home) (*otelstef.Scope, error) {
 	if found := e.scopes.find(e.key); found != nil {
+		e.unknown += found.unknown
 		return found.value, nil
 	}
-	v := otelstef.NewScope()
+	v, unknown := otelstef.NewScope(), e.unknown
 	if err := e.inKey(func() error { return e.fillScope(v, h.container, h.url) }); err != nil {
 		return nil, err
 	}
-	return e.scopes.add(e.key, v, e.budget.Spent()).value, nil
+	added := e.scopes.add(e.key, v, e.budget.Spent())
+	added.unknown = e.unknown - unknown
+	return v, nil
 }
 
 func (e *encoder) fillScope(v *otelstef.Scope, x, url extent) error {

@@ -194,6 +194,29 @@ func TestOffsetsBehindLongTags(t *testing.T) {
 	}
 }
 
+// The offset of damage is right in an item that has tags in more bytes than necessary, too.
+func TestOffsetsInUnusualItems(t *testing.T) {
+	f := func(s signal, item []byte, damaged string) {
+		t.Helper()
+		b := inScope(fixed(map[string]byte{"traces": 7, "logs": 1}[s.name]), item)
+		_, err := s.encode(t, b)
+		var left stefotlp.ItemErrors
+		require.ErrorAs(t, err, &left)
+		require.Len(t, left, 1)
+		require.Equal(t, bytes.Index(b, text(damaged)), left[0].Offset, left.Error())
+	}
+	join := func(fields ...[]byte) []byte { return bytes.Join(fields, nil) }
+	// A number in a field whose tag has three bytes, which is also the field before it.
+	unusual := func(number byte) []byte { return []byte{number<<3 | 0x80, 0x80, 0, 5} }
+	cut := "\x0a\x05cut" // a text of 5 bytes that is cut off
+	traces, logs := signals[1], signals[2]
+	f(traces, join(unusual(6), field(9, attribute("k", "v")), field(9, text(cut))), cut)
+	f(traces, join(field(9, text(cut)), unusual(6)), cut)
+	f(traces, join(unusual(6), unusual(6), field(11, field(3, text(cut)))), cut)
+	f(logs, join(unusual(2), field(6, text(cut))), cut)
+	f(logs, join(unusual(2), field(6, attribute("k", "v")), unusual(7), field(5, field(6, field(1, text(cut))))), cut)
+}
+
 // A truncated or changed message is rejected by both paths or by none. The exceptions
 // are groups, which only pdata rejects, and tags of over 32 bits, which pdata does
 // not check.

@@ -230,6 +230,12 @@ func TestLosses(t *testing.T) {
 	f(stefotlp.Losses{UnknownFields: 2}, inScope(gauge(point(field(15, text("x"))), point(field(15, text("x"))))))
 	unknown := field(7, attribute("k", "v"), field(15, text("x")))
 	f(stefotlp.Losses{UnknownFields: 3}, inScope(gauge(point(unknown), point(unknown), point(unknown))))
+	stranger := field(15, text("x"))
+	resource, scope := field(1, stranger), field(1, field(1, text("s")), stranger)
+	f(stefotlp.Losses{UnknownFields: 5}, bytes.Join([][]byte{
+		field(1, resource, field(2, scope, field(2, gauge(point())))),
+		field(1, resource, field(2, scope, field(2, append(gauge(point()), field(12, unknown[2:])...)))),
+	}, nil))
 	f(stefotlp.Losses{ZeroIDs: 1}, inScope(gauge(point(field(5, field(5, make([]byte, 16)))))))
 	f(stefotlp.Losses{Values: 1}, inScope(gauge(point(flags(1)))), published)
 	f(stefotlp.Losses{Values: 1, Flags: 1}, inScope(gauge(point(flags(3)))), published)
@@ -244,6 +250,13 @@ func TestLosses(t *testing.T) {
 	e := stefotlp.NewTracesEncoder(w)
 	require.NoError(t, e.EncodeOTLP(inScope([]byte{12 << 3, 5, 14 << 3, 6}, []byte{12 << 3, 5})))
 	require.Equal(t, stefotlp.Losses{DroppedEvents: 2, DroppedLinks: 1}, e.Losses())
+
+	// A tag in more bytes than necessary does not change the count.
+	w, err = otelstef.NewSpansWriter(io.Discard)
+	require.NoError(t, err)
+	e = stefotlp.NewTracesEncoder(w)
+	require.NoError(t, e.EncodeOTLP(inScope(bytes.Join([][]byte{text("\xa2\x01\x01x"), field(11, stranger), text("\xb0\x00\x05")}, nil))))
+	require.Equal(t, stefotlp.Losses{UnknownFields: 2}, e.Losses())
 }
 
 // The content of items and containers that are not written is no loss. Unknown fields of an item

@@ -181,7 +181,7 @@ func (e *MetricsEncoder) metric(i int, x extent) error {
 	e.key = append(e.key, byte(d.kind), byte(stefBool(d.monotonic)))
 	e.base = e.metrics.find(e.key)
 	if e.base == nil {
-		v := otelstef.NewMetric()
+		v, described := otelstef.NewMetric(), e.unknown
 		if err := e.inKey(func() error { return e.fillMetric(v, &d, length) }); err != nil {
 			e.unknown = unknown
 			e.reject("metric.", err, d.points)
@@ -189,6 +189,9 @@ func (e *MetricsEncoder) metric(i int, x extent) error {
 		}
 		e.base = e.metrics.add(e.key, v, e.budget.Spent())
 		e.base.held = e.budget.Spent()
+		e.base.unknown = e.unknown - described
+	} else {
+		e.unknown += e.base.unknown
 	}
 	e.rec.SetMetric(e.base.value)
 	return e.points(&d)

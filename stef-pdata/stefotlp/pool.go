@@ -17,7 +17,8 @@ type pooled[T any] struct {
 	value  *T
 	follow *pooled[T] // the entry that followed this one last time
 
-	lost int // entity references of a resource that the stream does not carry
+	lost    int    // entity references of a resource that the stream does not carry
+	unknown uint64 // unknown fields that were counted when the value was set
 
 	// The following fields are set only for metrics.
 	number int        // number of the metric in its pool
