@@ -45,7 +45,7 @@ func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.Deco
 	begin := &beginning{src: src}
 	r, err := x.NewDecoder(bufio.NewReader(begin), limits, x.reading...)
 	if err != nil {
-		return nil, x.telemetry.refused(x.Name, x.explainStream(begin.kept, 0, err))
+		return nil, x.streamError(begin, 0, err)
 	}
 	for n := int64(0); n < o.Offset; n++ {
 		if !r.Reader.Next() {
@@ -55,6 +55,16 @@ func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.Deco
 		}
 	}
 	return &streamDecoder[B]{codec: x, reader: r, begin: begin, offset: uint64(o.Offset)}, nil
+}
+
+// streamError returns the error of a stream that cannot be read after a record. If its bytes are the
+// reason, the stream is refused, and the error is permanent. If the source failed, reading again may
+// succeed.
+func (x *codec[B]) streamError(b *beginning, offset uint64, err error) error {
+	if b.failed != nil && errors.Is(err, b.failed) {
+		return fmt.Errorf("reading a stream of %s after record %d: the source failed: %w", x.Name, offset, b.failed)
+	}
+	return x.telemetry.refused(x.Name, x.explainStream(b.kept, offset, err))
 }
 
 // explainStream is like explain, but for a stream whose first bytes are begin.
@@ -70,8 +80,9 @@ func (x *codec[B]) explainStream(begin []byte, offset uint64, err error) error {
 // beginning keeps the first bytes of a stream. If the stream cannot be decoded, they show
 // which format or signal it has.
 type beginning struct {
-	src  io.Reader
-	kept []byte
+	src    io.Reader
+	kept   []byte
+	failed error // the error of src, other than its end
 }
 
 // maxBeginning is enough for the headers of streams, and for small messages.
@@ -82,11 +93,14 @@ func (b *beginning) Read(p []byte) (int, error) {
 	if room := maxBeginning - len(b.kept); room > 0 {
 		b.kept = append(b.kept, p[:min(n, room)]...)
 	}
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { // a truncated source stays truncated
+		b.failed = err
+	}
 	return n, err
 }
 
-// decode returns the next batch that is not empty, or io.EOF. Any other error
-// is permanent and ends the stream; batches before it are complete.
+// decode returns the next batch that is not empty, or io.EOF. Any other error ends the
+// stream, and is permanent unless the source failed; batches before it are complete.
 func (d *streamDecoder[B]) decode() (B, error) {
 	for d.err == nil {
 		batch, err := d.reader.Decode()
@@ -97,7 +111,7 @@ func (d *streamDecoder[B]) decode() (B, error) {
 		case errors.Is(err, io.EOF):
 			d.err = io.EOF
 		case err != nil:
-			d.err = d.codec.telemetry.refused(d.codec.Name, d.codec.explainStream(d.begin.kept, d.offset, err))
+			d.err = d.codec.streamError(d.begin, d.offset, err)
 		}
 		if d.err == nil {
 			d.offset = d.reader.Reader.Stats().Records

@@ -5,8 +5,10 @@ package stefencodingextension
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
+	"testing/iotest"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/encoding"
 	"github.com/stretchr/testify/require"
@@ -105,6 +107,33 @@ func TestStreamDecoderOfCutFile(t *testing.T) {
 		require.ErrorIs(t, err, stef.ErrCorrupt)
 		require.True(t, consumererror.IsPermanent(err))
 	}
+}
+
+// TestStreamDecoderOfFailingSource: if the source fails, the stream is not to blame, and the rest
+// can be read later.
+func TestStreamDecoderOfFailingSource(t *testing.T) {
+	file, batches := logsFile(t)
+	failure := errors.New("connection reset")
+	f := func(bytesBefore int) (decoded int64) {
+		e := newEncoding(t, "{}")
+		d, err := e.NewLogsDecoder(io.MultiReader(bytes.NewReader(file[:bytesBefore]), iotest.ErrReader(failure)))
+		for err == nil {
+			_, err = d.DecodeLogs()
+			decoded = d.Offset()
+		}
+		require.ErrorIs(t, err, failure)
+		require.False(t, consumererror.IsPermanent(err), err)
+		require.NotContains(t, err.Error(), "recovered")
+		return decoded
+	}
+	require.Zero(t, f(0))
+	require.Zero(t, f(6))
+	got := f(len(file) - 1)
+	want := int64(0)
+	for _, ld := range batches[:len(batches)-1] {
+		want += int64(ld.LogRecordCount())
+	}
+	require.Equal(t, want, got)
 }
 
 func TestMetricsStreamDecoder(t *testing.T) {
