@@ -37,9 +37,10 @@
 //
 // # Errors
 //
-// A message in which a resource is truncated is rejected as a whole, with a
-// WireError, and so is a message of another signal. The encoders omit an item that is
-// damaged, exceeds a limit (200 nested arrays and maps, MaxDepth; 8 MiB, MaxItemBytes; 1023
+// A message in which a resource is truncated is rejected as a whole, with a WireError. So is
+// a message of another signal, unless one of its items looks like an item of the encoder's
+// signal: a gauge without a description can look like a span. The encoders omit an item that
+// is damaged, exceeds a limit (200 nested arrays and maps, MaxDepth; 8 MiB, MaxItemBytes; 1023
 // attributes in a list, stef.MaxPairs) or has an id of a wrong length. They report it in
 // ItemErrors and write the rest. The same applies to a container with all of its items. The
 // decoders omit records that OTLP cannot express, and report them in RecordErrors.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/internal/fixtures"
+	"github.com/otelstef/stef/stef-go/otelstef"
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
@@ -47,6 +48,19 @@ func TestForeignMessages(t *testing.T) {
 			require.Less(t, empties, len(messages)/2)
 		}
 	}
+}
+
+// A gauge without a description looks like a span if its name has the length of a trace id. The
+// encoder then only omits the items that are no spans.
+func TestForeignItemsThatFit(t *testing.T) {
+	var out bytes.Buffer
+	w, err := otelstef.NewSpansWriter(&out)
+	require.NoError(t, err)
+	fits := append(field(1, text("process.cpu.time")), field(5, point())...)
+	var left stefotlp.ItemErrors
+	require.ErrorAs(t, stefotlp.NewTracesEncoder(w).EncodeOTLP(inScope(fits, gauge(point()))), &left)
+	require.Equal(t, 1, left.Items())
+	require.Equal(t, uint64(1), w.Stats().Records)
 }
 
 // A damaged item of the encoder's own signal is reported as an item, not as a message of
