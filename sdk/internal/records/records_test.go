@@ -59,6 +59,34 @@ func TestLinksKeepTheirTraceState(t *testing.T) {
 }
 
 // The OTLP exporter of the SDK merges resources that differ in the schema URL only.
+// Times that OTLP cannot express are unset, and never become other times.
+func TestExtremeTimes(t *testing.T) {
+	year := func(n int) time.Time { return time.Date(n, 7, 1, 12, 0, 0, 5, time.UTC) }
+	last := time.Unix(18446744073, 709551615)
+	for at, want := range map[time.Time]uint64{
+		{}:                     0,
+		year(1500):             0,
+		year(1600):             0,
+		year(1969):             0,
+		time.Unix(0, 0):        0,
+		time.Unix(-1, 1e9-1):   0,
+		time.Unix(0, 1):        1,
+		year(2024):             uint64(year(2024).UnixNano()),
+		year(2300):             uint64(year(2300).Unix())*1e9 + 5,
+		last:                   math.MaxUint64,
+		last.Add(1):            0,
+		year(2600):             0,
+		year(9999):             0,
+		time.Unix(1<<62, 0):    0,
+		time.Unix(-1<<62, 999): 0,
+	} {
+		spans := tracetest.SpanStubs{{StartTime: at, EndTime: at}}.Snapshots()
+		got := encodeSpans(t, spans)[0].ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+		require.Equal(t, want, uint64(got.StartTimestamp()), at)
+		require.Equal(t, want, uint64(got.EndTimestamp()), at)
+	}
+}
+
 func TestResourcesKeepTheirSchemaURL(t *testing.T) {
 	a := resource.NewWithAttributes("https://example.com/1", attribute.String("service.name", "shop"))
 	b := resource.NewWithAttributes("https://example.com/2", attribute.String("service.name", "shop"))

@@ -223,8 +223,17 @@ func statusCode(code codes.Code) uint64 {
 }
 
 // unixNano returns a time as nanoseconds since 1970, as in OTLP; 0 for the zero
-// time and times before 1970.
-func unixNano(t time.Time) uint64 { return uint64(max(0, t.UnixNano())) }
+// time, and for times that 64 bits cannot hold: before 1970 and after July 2554.
+func unixNano(t time.Time) uint64 {
+	seconds, nanos := uint64(t.Unix()), uint64(t.Nanosecond()) // seconds before 1970 are very large
+	if seconds >= lastSecond && (seconds > lastSecond || nanos > math.MaxUint64-lastSecond*1e9) {
+		return 0
+	}
+	return seconds*1e9 + nanos
+}
+
+// lastSecond is the last second of which 64 bits can hold the first nanosecond.
+const lastSecond = math.MaxUint64 / 1_000_000_000
 
 func clamp(n int) uint64 { return uint64(min(max(int64(n), 0), math.MaxUint32)) }
 
