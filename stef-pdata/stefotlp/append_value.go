@@ -20,15 +20,11 @@ type backward struct {
 	over bool // a part of a record was too large and is not complete
 }
 
-// maxRecordBytes is how much one record may append, including the containers that it opens.
-// Encoders reject items and containers of more than mapping.MaxItemBytes.
-const maxRecordBytes = 4 * mapping.MaxItemBytes
-
 // tooLarge reports whether a part of a record that has size bytes so far must end, because the
 // record is too large. Everything that repeats calls it: a record of a few bytes can refer to a
 // large text of a dictionary a million times.
 func (w *backward) tooLarge(size int) bool {
-	if size <= maxRecordBytes {
+	if size <= mapping.MaxRecordBytes {
 		return false
 	}
 	w.over = true

@@ -115,9 +115,9 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 		d.read++
 		d.began = len(d.out)
 		record()
-		if d.over || len(d.out)-d.began > maxRecordBytes {
+		if d.over || len(d.out)-d.began > mapping.MaxRecordBytes {
 			d.out = d.out[:d.began]
-			d.err = fmt.Errorf("stefotlp: %w: record %d takes more than %d bytes as OTLP", stef.ErrLimit, d.read, maxRecordBytes)
+			d.err = fmt.Errorf("stefotlp: %w: record %d takes more than %d bytes as OTLP", stef.ErrLimit, d.read, mapping.MaxRecordBytes)
 			break
 		}
 		if cap(d.out)-len(d.out) < spare {

@@ -21,11 +21,6 @@ type Budget struct {
 	state int // memory of the reader at the first record of the batch
 }
 
-// maxRecordBytes is how much one record may add to a batch, including the containers
-// that it opens. Encoders reject items and containers of more than
-// mapping.MaxItemBytes.
-const maxRecordBytes = 4 * mapping.MaxItemBytes
-
 // Full reports whether a batch must end before the record that follows record n. state
 // is the memory of the reader. Its growth during the batch counts, because records can add
 // dictionary entries and other data that are not part of the batch.
@@ -39,8 +34,8 @@ func (b *Budget) Full(n, state int) bool {
 // Check returns an error if the record that was just added to the batch is too large.
 // before is the value of Spent before that record.
 func (b *Budget) Check(record uint64, before int) error {
-	if n := b.Spent - before; n > maxRecordBytes {
-		return fmt.Errorf("stefpdata: %w: record %d takes about %d bytes as OTLP, at most %d are allowed", stef.ErrLimit, record, n, maxRecordBytes)
+	if n := b.Spent - before; n > mapping.MaxRecordBytes {
+		return fmt.Errorf("stefpdata: %w: record %d takes about %d bytes as OTLP, at most %d are allowed", stef.ErrLimit, record, n, mapping.MaxRecordBytes)
 	}
 	return nil
 }
