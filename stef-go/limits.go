@@ -27,8 +27,9 @@ type Limits struct {
 	// is large. A reader refuses a larger frame with all of its records.
 	FrameBytes int
 	// DictBytes bounds the memory of all dictionaries together. A text entry counts as
-	// its length plus 16 bytes, a struct entry as an estimate of its memory. Default 64
-	// MiB, far above what a writer with the default limit of 4 MiB can reach.
+	// its length plus 16 bytes, a struct entry as an estimate of its memory. The estimate has
+	// no absent fields; what entries need in addition to it may be 16 times the limit. Default
+	// 64 MiB, far above what a writer with the default limit of 4 MiB can reach.
 	DictBytes int
 	// RecordBytes bounds the estimated memory that the arrays, multimaps and
 	// oneofs of one record newly allocate. Default 32 MiB.

@@ -303,6 +303,7 @@ func (p *plan) printStructHash(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("")
 	pr.P("// size returns the memory of s as a dictionary entry or a part of one.")
 	pr.P("func (s *%s) size() int {", s.Name)
+	pr.If(s.Dict != "", "if n := s.slot.Size(); n != 0 {\nreturn n\n}")
 	numbers := 0
 	for _, f := range fields {
 		if size(f.t, "") == "" {

@@ -269,6 +269,9 @@ func (s *Metric) hash(h *codec.Hash) {
 
 // size returns the memory of s as a dictionary entry or a part of one.
 func (s *Metric) size() int {
+	if n := s.slot.Size(); n != 0 {
+		return n
+	}
 	n := 24 + 16 + len(s.name) + 16 + len(s.description) + 16 + len(s.unit) + s.metadata.size() + s.histogramBounds.Size()
 	return n
 }

@@ -194,6 +194,9 @@ func (s *Resource) hash(h *codec.Hash) {
 
 // size returns the memory of s as a dictionary entry or a part of one.
 func (s *Resource) size() int {
+	if n := s.slot.Size(); n != 0 {
+		return n
+	}
 	n := 8 + 16 + len(s.schemaURL) + s.attributes.size() + s.entityRefs.Size()
 	return n
 }
@@ -249,7 +252,9 @@ func (e *resourceEncoder) Encode(v, held *Resource) *Resource {
 	}
 	e.head.Write(1, 1)
 	e.encodeFields(v)
-	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, v.size()))
+	size := v.size()
+	v.slot.KeepSize(size)
+	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, size))
 	return v
 }
 
@@ -302,11 +307,19 @@ func (d *resourceDecoder) Decode(held *Resource) *Resource {
 	s.CopyFrom(held)
 	d.decodeFields(s)
 	size := s.size()
+	owned := d.dict.Owned(s)
+	if d.dict.Spacious(size, owned) {
+		large := s
+		s = NewResource()
+		s.CopyFrom(large)
+		owned = d.dict.Owned(s)
+	}
 	if size >= stefrt.LargeText {
 		s.node.SetLarge()
 	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, size)
+	s.slot.KeepSize(size)
+	d.dict.Append(&d.head.BitsIn, s, size, owned)
 	return s
 }
 

@@ -219,6 +219,9 @@ func (s *Scope) hash(h *codec.Hash) {
 
 // size returns the memory of s as a dictionary entry or a part of one.
 func (s *Scope) size() int {
+	if n := s.slot.Size(); n != 0 {
+		return n
+	}
 	n := 8 + 16 + len(s.name) + 16 + len(s.version) + 16 + len(s.schemaURL) + s.attributes.size()
 	return n
 }
@@ -274,7 +277,9 @@ func (e *scopeEncoder) Encode(v, held *Scope) *Scope {
 	}
 	e.head.Write(1, 1)
 	e.encodeFields(v)
-	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, v.size()))
+	size := v.size()
+	v.slot.KeepSize(size)
+	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, size))
 	return v
 }
 
@@ -330,11 +335,19 @@ func (d *scopeDecoder) Decode(held *Scope) *Scope {
 	s.CopyFrom(held)
 	d.decodeFields(s)
 	size := s.size()
+	owned := d.dict.Owned(s)
+	if d.dict.Spacious(size, owned) {
+		large := s
+		s = NewScope()
+		s.CopyFrom(large)
+		owned = d.dict.Owned(s)
+	}
 	if size >= stefrt.LargeText {
 		s.node.SetLarge()
 	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, size)
+	s.slot.KeepSize(size)
+	d.dict.Append(&d.head.BitsIn, s, size, owned)
 	return s
 }
 

@@ -4,6 +4,7 @@
 package stefrt
 
 import (
+	"math"
 	"reflect"
 	"unsafe"
 
@@ -17,7 +18,20 @@ import (
 type Slot struct {
 	dict  *dictCore
 	epoch uint32
+	size  uint32 // see Size
 	ref   uint64
+}
+
+// Size returns the size of the value as a dictionary entry, or 0 if it is not known. Entries
+// contain other entries. Without this size, the size of an entry would be computed again for
+// each reference to it, although a reference takes only a few bits of a stream.
+func (s *Slot) Size() int { return int(s.size) }
+
+// KeepSize stores the size of a value that cannot change any more.
+func (s *Slot) KeepSize(size int) {
+	if uint64(size) <= math.MaxUint32 {
+		s.size = uint32(size)
+	}
 }
 
 type dictCore struct {
@@ -87,7 +101,7 @@ func (d *StructDict[T]) Insert(hash uint64, v *T, size int) (ref uint64) {
 
 // Remember stores a reference in a slot.
 func (d *StructDict[T]) Remember(s *Slot, ref uint64) {
-	*s = Slot{dict: &d.dictCore, epoch: d.epoch, ref: ref}
+	s.dict, s.epoch, s.ref = &d.dictCore, d.epoch, ref
 }
 
 // StructOverhead is added to the size of the contents of an entry of a struct dictionary.
@@ -143,20 +157,49 @@ func (t *StructTable[T]) Entry(d *codec.BitsIn) *T {
 }
 
 // Append makes v the next entry. size is its size by the rule of the specification, which
-// counts only the contents. The entry uses more memory: its lists are separate objects, and it
-// has spare capacity if it began as a copy of a larger entry. Append adds this memory to the
-// memory that the reader counts, and half of size as an estimate for texts.
-func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size int) {
+// counts only the contents. owned is the result of Owned. The entry uses more memory than size:
+// its lists are separate objects, and absent fields keep their contents. Append adds this memory
+// to the memory that the reader counts, and half of size as an estimate for texts.
+func (t *StructTable[T]) Append(d *codec.BitsIn, v *T, size, owned int) {
 	if !t.limit.Take(size + StructOverhead) {
 		d.Fail(bitio.FaultDictSize)
 		return
 	}
-	if t.shape == nil {
-		t.shape = shapeOf(reflect.TypeFor[T]())
-	}
-	owned := int(t.shape.size) + t.shape.ownedSize(unsafe.Pointer(v))
 	extra := max(0, owned-size-StructOverhead) + size/2
 	t.limit.Extra += extra
 	t.limit.Added += int64(extra)
+	if t.limit.Extra/maxExtra > t.limit.Max {
+		d.Fail(bitio.FaultDictSize)
+		return
+	}
 	t.entries = append(t.entries, tableEntry[T]{v, size})
 }
+
+// maxExtra is the maximum ratio between the memory that entries need in addition to their
+// sizes and the limit of these sizes. Only entries with large absent fields reach it: a size
+// does not include these fields, but a reader must keep them.
+const maxExtra = 16
+
+// Owned returns the memory of an entry without its texts and without other entries.
+func (t *StructTable[T]) Owned(v *T) int {
+	if t.shape == nil {
+		t.shape = shapeOf(reflect.TypeFor[T]())
+	}
+	return int(t.shape.size) + t.shape.ownedSize(unsafe.Pointer(v))
+}
+
+// Spacious reports whether a new entry uses far more memory than its contents need. It began as
+// a copy of the previous value, and keeps the memory of list elements that only this value had.
+// The caller then replaces it by a copy of its contents. Otherwise a short stream with values that
+// are large and small in turn could fill the memory, although the sizes of the small ones are
+// within the limit.
+func (t *StructTable[T]) Spacious(size, owned int) bool {
+	if owned <= spacious*(size+StructOverhead) {
+		return false
+	}
+	t.limit.Added += int64(owned) // it is allocated, although the entry does not keep it
+	return true
+}
+
+// spacious is the maximum ratio between the memory and the size of an entry that is not copied.
+const spacious = 4

@@ -115,8 +115,8 @@ func TestStructTable(t *testing.T) {
 	refused(0, bitio.FaultRef)
 	refused(1, bitio.FaultRef)
 	first, second := &thing{v: 1}, &thing{v: 2}
-	table.Append(&d, first, 4)
-	table.Append(&d, second, 6)
+	table.Append(&d, first, 4, 0)
+	table.Append(&d, second, 6, 0)
 	require.Same(t, first, entry(1))
 	require.Same(t, second, entry(2))
 	refused(0, bitio.FaultRef)
@@ -128,13 +128,48 @@ func TestStructTable(t *testing.T) {
 	require.Equal(t, bitio.FaultEnd, fault.Code)
 
 	fault = bitio.Fault{}
-	table.Append(&d, &thing{v: 3}, 0)
+	table.Append(&d, &thing{v: 3}, 0, 0)
 	require.Equal(t, bitio.FaultNone, fault.Code)
-	table.Append(&d, &thing{v: 4}, 0)
+	table.Append(&d, &thing{v: 4}, 0, 0)
 	require.Equal(t, bitio.FaultDictSize, fault.Code)
 	refused(4, bitio.FaultRef)
 
 	table.Restart()
 	refused(1, bitio.FaultRef)
 	require.Equal(t, uint64(1), first.v, "what was given away stays as it is")
+}
+
+// TestStructTableMemory checks the limit of the memory that sizes do not include.
+func TestStructTableMemory(t *testing.T) {
+	limit := codec.DictLimit{Max: 10 * StructOverhead}
+	var table StructTable[thing]
+	table.init(&limit)
+	var d codec.BitsIn
+	var fault bitio.Fault
+	d.Attach(&fault, 0)
+	owned := maxExtra * limit.Max / 2
+	require.False(t, table.Spacious(0, spacious*StructOverhead))
+	require.Zero(t, limit.Added)
+	require.True(t, table.Spacious(0, owned))
+	require.Equal(t, int64(owned), limit.Added, "the memory was allocated")
+	for range 2 {
+		table.Append(&d, new(thing), 0, owned)
+		require.Equal(t, bitio.FaultNone, fault.Code)
+	}
+	table.Append(&d, new(thing), 0, owned)
+	require.Equal(t, bitio.FaultDictSize, fault.Code)
+}
+
+func TestSlotKeepsSize(t *testing.T) {
+	var d StructDict[thing]
+	var s Slot
+	require.Zero(t, s.Size())
+	s.KeepSize(7)
+	d.Remember(&s, 1)
+	require.Equal(t, 7, s.Size())
+	if large := int64(1) << 32; large == int64(int(large)) {
+		s = Slot{}
+		s.KeepSize(int(large))
+		require.Zero(t, s.Size(), "too large to be kept")
+	}
 }

@@ -75,7 +75,7 @@ func makeShape(t reflect.Type) *shape {
 	switch s.kind {
 	case reflect.Pointer, reflect.Slice:
 		s.elem = makeShape(t.Elem())
-		s.back = t.Elem() == reflect.TypeFor[Node]() || strings.HasPrefix(t.Elem().Name(), "Elem[")
+		s.back = t.Elem() == reflect.TypeFor[Node]() || strings.HasPrefix(t.Elem().Name(), "Elem[") || shared(t.Elem())
 	case reflect.Array:
 		s.elem, s.count = makeShape(t.Elem()), uintptr(t.Len())
 		s.plain = s.elem.plain
@@ -91,6 +91,15 @@ func makeShape(t reflect.Type) *shape {
 		s.plain = true
 	}
 	return s
+}
+
+// shared reports whether values of a type are shared: they are dictionary entries of their own.
+func shared(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	slot, ok := t.FieldByName("slot")
+	return ok && slot.Type == reflect.TypeFor[Slot]()
 }
 
 // ownedSize returns the memory of the objects that a value owns, without the texts. It

@@ -110,6 +110,9 @@ func (s *Unit) hash(h *codec.Hash) {
 
 // size returns the memory of s as a dictionary entry or a part of one.
 func (s *Unit) size() int {
+	if n := s.slot.Size(); n != 0 {
+		return n
+	}
 	n := 0
 	return n
 }
@@ -156,7 +159,9 @@ func (e *unitEncoder) Encode(v, held *Unit) *Unit {
 	}
 	e.head.Write(1, 1)
 	e.encodeFields(v)
-	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, v.size()))
+	size := v.size()
+	v.slot.KeepSize(size)
+	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, size))
 	return v
 }
 
@@ -185,11 +190,19 @@ func (d *unitDecoder) Decode(held *Unit) *Unit {
 	s.CopyFrom(held)
 	d.decodeFields(s)
 	size := s.size()
+	owned := d.dict.Owned(s)
+	if d.dict.Spacious(size, owned) {
+		large := s
+		s = NewUnit()
+		s.CopyFrom(large)
+		owned = d.dict.Owned(s)
+	}
 	if size >= stefrt.LargeText {
 		s.node.SetLarge()
 	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, size)
+	s.slot.KeepSize(size)
+	d.dict.Append(&d.head.BitsIn, s, size, owned)
 	return s
 }
 

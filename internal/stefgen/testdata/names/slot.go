@@ -310,6 +310,9 @@ func (s *Slot) hash(h *codec.Hash) {
 
 // size returns the memory of s as a dictionary entry or a part of one.
 func (s *Slot) size() int {
+	if n := s.slot.Size(); n != 0 {
+		return n
+	}
 	n := 32 + 16 + len(s.sizeField) + 16 + len(s.hashField) + 16 + len(s.freezeField) + s.cleanField.Size()
 	return n
 }

@@ -574,6 +574,9 @@ func (s *Shared) hash(h *codec.Hash) {
 
 // size returns the memory of s as a dictionary entry or a part of one.
 func (s *Shared) size() int {
+	if n := s.slot.Size(); n != 0 {
+		return n
+	}
 	n := 16
 	if s.present&(1<<1) != 0 {
 		n += 16 + len(s.s)

@@ -69,7 +69,9 @@ func (e *sharedEncoder) Encode(v, held *Shared) *Shared {
 	}
 	e.head.Write(1, 1)
 	e.encodeFields(v)
-	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, v.size()))
+	size := v.size()
+	v.slot.KeepSize(size)
+	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, size))
 	return v
 }
 
@@ -142,11 +144,19 @@ func (d *sharedDecoder) Decode(held *Shared) *Shared {
 	s.CopyFrom(held)
 	d.decodeFields(s)
 	size := s.size()
+	owned := d.dict.Owned(s)
+	if d.dict.Spacious(size, owned) {
+		large := s
+		s = NewShared()
+		s.CopyFrom(large)
+		owned = d.dict.Owned(s)
+	}
 	if size >= stefrt.LargeText {
 		s.node.SetLarge()
 	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, size)
+	s.slot.KeepSize(size)
+	d.dict.Append(&d.head.BitsIn, s, size, owned)
 	return s
 }
 

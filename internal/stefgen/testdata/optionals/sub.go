@@ -199,6 +199,9 @@ func (s *Sub) hash(h *codec.Hash) {
 
 // size returns the memory of s as a dictionary entry or a part of one.
 func (s *Sub) size() int {
+	if n := s.slot.Size(); n != 0 {
+		return n
+	}
 	n := 8 + 16 + len(s.w)
 	return n
 }
@@ -250,7 +253,9 @@ func (e *subEncoder) Encode(v, held *Sub) *Sub {
 	}
 	e.head.Write(1, 1)
 	e.encodeFields(v)
-	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, v.size()))
+	size := v.size()
+	v.slot.KeepSize(size)
+	e.dict.Remember(&v.slot, e.dict.Insert(sum, v, size))
 	return v
 }
 
@@ -295,11 +300,19 @@ func (d *subDecoder) Decode(held *Sub) *Sub {
 	s.CopyFrom(held)
 	d.decodeFields(s)
 	size := s.size()
+	owned := d.dict.Owned(s)
+	if d.dict.Spacious(size, owned) {
+		large := s
+		s = NewSub()
+		s.CopyFrom(large)
+		owned = d.dict.Owned(s)
+	}
 	if size >= stefrt.LargeText {
 		s.node.SetLarge()
 	}
 	s.freeze()
-	d.dict.Append(&d.head.BitsIn, s, size)
+	s.slot.KeepSize(size)
+	d.dict.Append(&d.head.BitsIn, s, size, owned)
 	return s
 }
 

@@ -25,6 +25,7 @@ type Record struct {
 	shared, sharedSent *Shared
 	parent             *Record
 	group              Group
+	loop, loopSent     *Loop
 }
 
 // The fields of Record, as bits of Modified.
@@ -36,6 +37,7 @@ const (
 	RecordFieldShared
 	RecordFieldParent
 	RecordFieldGroup
+	RecordFieldLoop
 )
 
 // NewRecord returns an initial value that is not part of a record.
@@ -153,6 +155,36 @@ func (s *Record) Group() *Group {
 	return &s.group
 }
 
+// Loop returns the field.
+// It must not be changed once it is shared: see EditLoop and SetLoop.
+func (s *Record) Loop() *Loop {
+	if s == nil {
+		return nil
+	}
+	return s.loop
+}
+
+// SetLoop sets Loop to a value, which becomes shared; see package stef.
+// Writers of different goroutines must not share a value: use one value for each.
+func (s *Record) SetLoop(v *Loop) {
+	if v == s.loop {
+		return
+	}
+	v = v.share(&s.node)
+	if v == s.loopSent {
+		s.node.Unmark(RecordFieldLoop)
+	} else {
+		s.node.Mark(RecordFieldLoop)
+	}
+	s.loop = v
+}
+
+// EditLoop returns Loop for changes, as a copy if it is shared.
+func (s *Record) EditLoop() *Loop {
+	s.loop = s.loop.edit(&s.node, RecordFieldLoop)
+	return s.loop
+}
+
 // String returns s as JSON for human readers.
 func (s *Record) String() string { return stefrt.StringOf(s.json) }
 
@@ -173,6 +205,7 @@ func (s *Record) json(j *stefrt.JSON) {
 		s.parent.json(j.Field("Parent"))
 	}
 	s.group.json(j.Field("Group"))
+	s.loop.json(j.Field("Loop"))
 	j.Close('}')
 }
 
@@ -188,6 +221,8 @@ func (s *Record) init(parent *stefrt.Node, bit uint64) {
 	s.shared, s.sharedSent = NewShared(), initialShared
 	s.shared.node.Init(&s.node, RecordFieldShared)
 	s.group.init(&s.node, RecordFieldGroup)
+	s.loop, s.loopSent = NewLoop(), initialLoop
+	s.loop.node.Init(&s.node, RecordFieldLoop)
 }
 
 // clear sets the initial value without marks.
@@ -202,6 +237,8 @@ func (s *Record) clear() {
 	s.shared.node.Init(&s.node, RecordFieldShared)
 	s.parent = nil
 	s.group.clear()
+	s.loop, s.loopSent = NewLoop(), initialLoop
+	s.loop.node.Init(&s.node, RecordFieldLoop)
 }
 
 var initialRecord = NewRecord()
@@ -230,6 +267,11 @@ func (s *Record) CopyFrom(src *Record) {
 		s.UnsetParent()
 	}
 	s.group.CopyFrom(&src.group)
+	if src.loop.node.Frozen() {
+		s.SetLoop(src.loop)
+	} else {
+		s.EditLoop().CopyFrom(src.loop)
+	}
 }
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.
@@ -241,7 +283,8 @@ func (s *Record) Equal(o *Record) bool {
 		s.again.Equal(&o.again) &&
 		(s.shared == o.shared || s.shared.Equal(o.shared)) &&
 		(s.present&(1<<0) == 0 || s.parent.Equal(o.parent)) &&
-		s.group.Equal(&o.group)
+		s.group.Equal(&o.group) &&
+		(s.loop == o.loop || s.loop.Equal(o.loop))
 }
 
 // Unshare replaces the shared values in s by copies, at any depth. See package stef.
@@ -251,11 +294,13 @@ func (s *Record) Unshare() {
 	if s.parent != nil {
 		s.parent.Unshare()
 	}
+	s.loop = s.loop.edit(&s.node, RecordFieldLoop)
+	s.loop.Unshare()
 }
 
 // markAll marks all of s as changed.
 func (s *Record) markAll(c *stefrt.Check) {
-	c.Mark(&s.node, ^uint64(0)>>57)
+	c.Mark(&s.node, ^uint64(0)>>56)
 	s.value.markAll(c)
 	s.chain.markAll(c)
 	s.mutual.markAll(c)
@@ -273,4 +318,13 @@ func (s *Record) markAll(c *stefrt.Check) {
 		s.parent.markAll(c)
 	}
 	s.group.markAll(c)
+	if c.Shared {
+		s.loop.markAll(c)
+	}
+	if !c.Measure {
+		s.loopSent = nil
+	}
+	if c.Shared && !c.Measure {
+		s.loop.clean()
+	}
 }

@@ -20,6 +20,7 @@ type recordEncoder struct {
 	shared sharedEncoder
 	parent *recordEncoder
 	group  *groupEncoder
+	loop   *loopEncoder
 }
 
 func (e *recordEncoder) register(b *stefrt.EncoderBuilder, name string) {
@@ -42,6 +43,9 @@ func (e *recordEncoder) register(b *stefrt.EncoderBuilder, name string) {
 		},
 		func(b *stefrt.EncoderBuilder) {
 			e.group = stefrt.ShareEncoder(b, "Group", "Group", (*groupEncoder).register)
+		},
+		func(b *stefrt.EncoderBuilder) {
+			e.loop = stefrt.ShareEncoder(b, "Loop", "Loop", (*loopEncoder).register)
 		},
 	)
 }
@@ -72,6 +76,9 @@ func (e *recordEncoder) Encode(s *Record) {
 	if mask&RecordFieldGroup != 0 {
 		e.group.Encode(&s.group)
 	}
+	if mask&RecordFieldLoop != 0 {
+		s.loopSent = e.loop.Encode(s.loop, s.loopSent)
+	}
 }
 
 type recordDecoder struct {
@@ -83,6 +90,7 @@ type recordDecoder struct {
 	shared sharedDecoder
 	parent *recordDecoder
 	group  *groupDecoder
+	loop   *loopDecoder
 }
 
 func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
@@ -105,6 +113,9 @@ func (d *recordDecoder) register(b *stefrt.DecoderBuilder, name string) {
 		},
 		func(b *stefrt.DecoderBuilder) {
 			d.group = stefrt.ShareDecoder(b, "Group", "Group", (*groupDecoder).register)
+		},
+		func(b *stefrt.DecoderBuilder) {
+			d.loop = stefrt.ShareDecoder(b, "Loop", "Loop", (*loopDecoder).register)
 		},
 	)
 }
@@ -149,6 +160,9 @@ func (d *recordDecoder) Decode(s *Record) {
 	}
 	if mask&RecordFieldGroup != 0 {
 		d.group.Decode(&s.group)
+	}
+	if mask&RecordFieldLoop != 0 {
+		s.loop = d.loop.Decode(s.loop)
 	}
 	stefrt.Leave(d.head.Alloc)
 }

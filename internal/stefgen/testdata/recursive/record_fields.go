@@ -17,6 +17,7 @@ type RecordFields struct {
 	Value                             ValueType
 	Box, Chain, First, Second, Shared uint64
 	Key                               KeyType
+	Loop, Turn                        uint64
 }
 
 func (f *RecordFields) set(counts *stefrt.FieldCounts) {
@@ -28,4 +29,6 @@ func (f *RecordFields) set(counts *stefrt.FieldCounts) {
 	f.Second = counts.Mask("Second")
 	f.Shared = counts.Mask("Shared")
 	f.Key = KeyType(counts.Last("Key"))
+	f.Loop = counts.Mask("Loop")
+	f.Turn = counts.Mask("Turn")
 }

@@ -18,12 +18,12 @@ const RecordRootName = "Record"
 
 // RecordSchema returns the complete wire schema of Record.
 func RecordSchema() schema.WireSchema {
-	return schema.WireSchema{7, 6, 2, 2, 2, 3, 3, 2}
+	return schema.WireSchema{8, 6, 2, 2, 2, 3, 3, 2, 3, 2}
 }
 
 // RecordBaseSchema returns the wire schema of streams that announce none.
 func RecordBaseSchema() schema.WireSchema {
-	return schema.WireSchema{7, 6, 2, 2, 2, 3, 3, 2}
+	return schema.WireSchema{8, 6, 2, 2, 2, 3, 3, 2, 3, 2}
 }
 
 // RecordWriter writes a stream of Record records, for one goroutine at a time. It also has
@@ -93,6 +93,13 @@ func (w *RecordWriter) ContinueFrom(previous any) {
 	}
 	if set&RecordFieldGroup == 0 {
 		s.group.CopyFrom(&src.group)
+	}
+	if set&RecordFieldLoop == 0 {
+		if src.loop.node.Frozen() {
+			s.SetLoop(src.loop)
+		} else {
+			s.EditLoop().CopyFrom(src.loop)
+		}
 	}
 }
 

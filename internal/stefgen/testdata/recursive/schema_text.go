@@ -17,14 +17,14 @@ func RecordRoot() *schema.Struct { return parsedSchema().Root("Record") }
 
 // RecordConstructors returns the constructors of the types of a Record record, for package steftest.
 func RecordConstructors() []any {
-	return []any{NewRecord, NewValue, NewObject, NewBox, NewChain, NewFirst, NewSecond, NewByFirst, NewShared, NewGroup, NewKey}
+	return []any{NewRecord, NewValue, NewObject, NewBox, NewChain, NewFirst, NewSecond, NewByFirst, NewShared, NewGroup, NewKey, NewLoop, NewTurn}
 }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
 
 // schemaText is the schema without comments, with one type per line.
 const schemaText = `package fixtures.recursive
-struct Record root { Value Value Chain Chain Mutual First Again Value Shared Shared Parent Record optional Group Group }
+struct Record root { Value Value Chain Chain Mutual First Again Value Shared Shared Parent Record optional Group Group Loop Loop }
 oneof Value { Object Object List []Value String string dict(Strings) Number float64 Flag bool Self Box }
 multimap Object { key string dict(Strings) value Value }
 struct Box { Value Value Note string optional }
@@ -34,4 +34,6 @@ struct Second { S string Firsts []First ByFirst ByFirst }
 multimap ByFirst { key First value Second }
 multimap Group { key Key value Group }
 oneof Key { Name string Inner Key }
-struct Shared dict(Shared) { Value Value Chain Chain Mutual First }`
+struct Shared dict(Shared) { Value Value Chain Chain Mutual First }
+struct Loop dict(Loop) { N uint64 Blobs []bytes Turns []Turn }
+struct Turn { Loop Loop Maybe Loop optional }`

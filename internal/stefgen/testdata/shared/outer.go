@@ -301,6 +301,9 @@ func (s *Outer) hash(h *codec.Hash) {
 
 // size returns the memory of s as a dictionary entry or a part of one.
 func (s *Outer) size() int {
+	if n := s.slot.Size(); n != 0 {
+		return n
+	}
 	n := 8 + s.middle.size() + s.other.size() + s.words.Size() + 16 + len(s.blob)
 	return n
 }

@@ -3388,6 +3388,9 @@ func (s *Maybe) hash(h *codec.Hash) {
 
 // size returns the memory of s as a dictionary entry or a part of one.
 func (s *Maybe) size() int {
+	if n := s.slot.Size(); n != 0 {
+		return n
+	}
 	n := 512
 	return n
 }
