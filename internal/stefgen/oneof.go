@@ -426,8 +426,10 @@ func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field,
 	n := s.Name
 	pr.P("")
 	pr.P("func (d *%sDecoder) Decode(v *%s) {", private(n), n)
-	pr.P("typ := %sType(d.head.Read(d.head.Width))", n)
-	pr.P("if uint64(typ) > d.head.Choices {\nd.head.NoSuchChoice()\nreturn\n}")
+	// With 255 choices the number has 9 bits, so it is compared before it becomes a Type.
+	pr.P("choice := d.head.Read(d.head.Width)")
+	pr.P("if choice > d.head.Choices {\nd.head.NoSuchChoice()\nreturn\n}")
+	pr.P("typ := %sType(choice)", n)
 	eachChoice(pr, "typ", fields, func(f *field) string {
 		c := "d." + f.priv
 		switch f.class {

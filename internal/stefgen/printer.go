@@ -6,7 +6,11 @@ package stefgen
 import (
 	"bytes"
 	"fmt"
+	"go/ast"
 	"go/format"
+	"go/parser"
+	"go/token"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -75,21 +79,34 @@ var imports = map[string]string{
 	"unsafe":  `"unsafe"`,
 }
 
-var qualified = regexp.MustCompile(`(?:^|[^\w.]|\.\.\.)([a-z]+)\.[A-Z]`)
+// imported returns the names of the packages that code uses, in the order of their names. It
+// parses the code, because texts in it may look like the use of a package: the package of a schema
+// can be io.Shop.
+func imported(code []byte) ([]string, error) {
+	src, err := parser.ParseFile(token.NewFileSet(), "", append([]byte("package p\n"), code...), parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("generated code does not parse: %w\n%s", err, code)
+	}
+	used := map[string]bool{}
+	ast.Inspect(src, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := selector.X.(*ast.Ident); ok && imports[x.Name] != "" && selector.Sel.IsExported() {
+				used[x.Name] = true
+			}
+		}
+		return true
+	})
+	return slices.Sorted(maps.Keys(used)), nil
+}
 
 // File returns the file: header, package clause, imports and what was printed.
 func (p *printer) File(pkg, source, header string) ([]byte, error) {
-	used := map[string]bool{}
-	for _, line := range strings.Split(p.body.String(), "\n") {
-		code, _, _ := strings.Cut(line, "//")
-		for _, m := range qualified.FindAllStringSubmatch(code, -1) {
-			if imports[m[1]] != "" {
-				used[m[1]] = true
-			}
-		}
+	used, err := imported(p.body.Bytes())
+	if err != nil {
+		return nil, err
 	}
 	var std, own []string
-	for name := range used {
+	for _, name := range used {
 		if strings.Contains(imports[name], ".") {
 			own = append(own, imports[name])
 		} else {

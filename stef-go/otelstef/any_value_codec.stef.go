@@ -166,11 +166,12 @@ func (d *anyValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *anyValueDecoder) Decode(v *AnyValue) {
-	typ := AnyValueType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := AnyValueType(choice)
 	switch typ {
 	case AnyValueTypeString:
 		v.str, v.num = d.string.Decode(), 0

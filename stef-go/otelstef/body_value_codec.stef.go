@@ -95,11 +95,12 @@ func (d *bodyValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *bodyValueDecoder) Decode(v *BodyValue) {
-	typ := BodyValueType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := BodyValueType(choice)
 	switch typ {
 	case BodyValueTypeString:
 		v.str, v.num = d.string.Decode(), 0

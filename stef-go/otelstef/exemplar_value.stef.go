@@ -214,11 +214,12 @@ func (d *exemplarValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *exemplarValueDecoder) Decode(v *ExemplarValue) {
-	typ := ExemplarValueType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := ExemplarValueType(choice)
 	switch typ {
 	case ExemplarValueTypeInt64:
 		v.num = uint64(d.int64.Decode())

@@ -299,11 +299,12 @@ func (d *logBodyDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *logBodyDecoder) Decode(v *LogBody) {
-	typ := LogBodyType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := LogBodyType(choice)
 	switch typ {
 	case LogBodyTypeString:
 		v.str = d.string.Decode()

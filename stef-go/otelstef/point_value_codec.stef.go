@@ -74,11 +74,12 @@ func (d *pointValueDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *pointValueDecoder) Decode(v *PointValue) {
-	typ := PointValueType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := PointValueType(choice)
 	switch typ {
 	case PointValueTypeInt64:
 		v.num = uint64(d.int64.Decode())

@@ -126,11 +126,12 @@ func (d *any2Decoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *any2Decoder) Decode(v *Any2) {
-	typ := Any2Type(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := Any2Type(choice)
 	switch typ {
 	case Any2TypeInt:
 		v.num = uint64(d.int.Decode())

@@ -325,11 +325,12 @@ func (d *anyDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *anyDecoder) Decode(v *Any) {
-	typ := AnyType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := AnyType(choice)
 	switch typ {
 	case AnyTypeFlag:
 		v.num = stefrt.BoolBits(d.flag.Decode())

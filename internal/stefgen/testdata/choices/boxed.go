@@ -295,11 +295,12 @@ func (d *boxedDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *boxedDecoder) Decode(v *Boxed) {
-	typ := BoxedType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := BoxedType(choice)
 	switch typ {
 	case BoxedTypeA:
 		if !d.open(v) {

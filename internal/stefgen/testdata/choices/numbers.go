@@ -341,11 +341,12 @@ func (d *numbersDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *numbersDecoder) Decode(v *Numbers) {
-	typ := NumbersType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := NumbersType(choice)
 	switch typ {
 	case NumbersTypeU:
 		v.num = d.u.Decode()

@@ -200,11 +200,12 @@ func (d *oneDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *oneDecoder) Decode(v *One) {
-	typ := OneType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := OneType(choice)
 	switch typ {
 	case OneTypeA:
 		v.num = d.a.Decode()

@@ -147,11 +147,12 @@ func (d *sevenDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *sevenDecoder) Decode(v *Seven) {
-	typ := SevenType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := SevenType(choice)
 	switch typ {
 	case SevenTypeA:
 		v.num = d.a.Decode()

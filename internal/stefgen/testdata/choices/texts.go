@@ -242,11 +242,12 @@ func (d *textsDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *textsDecoder) Decode(v *Texts) {
-	typ := TextsType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := TextsType(choice)
 	switch typ {
 	case TextsTypeA:
 		v.str = d.a.Decode()

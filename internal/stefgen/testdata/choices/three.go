@@ -285,11 +285,12 @@ func (d *threeDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *threeDecoder) Decode(v *Three) {
-	typ := ThreeType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := ThreeType(choice)
 	switch typ {
 	case ThreeTypeA:
 		v.num = d.a.Decode()

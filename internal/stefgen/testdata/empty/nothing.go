@@ -136,11 +136,12 @@ func (d *nothingDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *nothingDecoder) Decode(v *Nothing) {
-	typ := NothingType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := NothingType(choice)
 	v.typ = typ
 }
 

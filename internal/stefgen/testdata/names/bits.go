@@ -297,11 +297,12 @@ func (d *bitsDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *bitsDecoder) Decode(v *Bits) {
-	typ := BitsType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := BitsType(choice)
 	switch typ {
 	case BitsTypeStefrt:
 		v.str = d.stefrt.Decode()

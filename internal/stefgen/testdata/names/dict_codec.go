@@ -91,11 +91,12 @@ func (d *dictDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *dictDecoder) Decode(v *Dict) {
-	typ := DictType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := DictType(choice)
 	switch typ {
 	case DictTypeNode:
 		v.num = d.nodeField.Decode()

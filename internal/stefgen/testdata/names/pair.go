@@ -290,11 +290,12 @@ func (d *pairDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *pairDecoder) Decode(v *Pair) {
-	typ := PairType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := PairType(choice)
 	switch typ {
 	case PairTypeText:
 		v.str = d.text.Decode()

@@ -245,11 +245,12 @@ func (d *branchDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *branchDecoder) Decode(v *Branch) {
-	typ := BranchType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := BranchType(choice)
 	switch typ {
 	case BranchTypeLeaf:
 		v.num = d.leaf.Decode()

@@ -301,11 +301,12 @@ func (d *choiceDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *choiceDecoder) Decode(v *Choice) {
-	typ := ChoiceType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := ChoiceType(choice)
 	switch typ {
 	case ChoiceTypeNumber:
 		v.num = uint64(d.number.Decode())

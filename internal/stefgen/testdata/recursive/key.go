@@ -253,11 +253,12 @@ func (d *keyDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *keyDecoder) Decode(v *Key) {
-	typ := KeyType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := KeyType(choice)
 	switch typ {
 	case KeyTypeName:
 		v.str = d.name.Decode()

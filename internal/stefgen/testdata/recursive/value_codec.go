@@ -168,11 +168,12 @@ func (d *valueDecoder) register(b *stefrt.DecoderBuilder, name string) {
 }
 
 func (d *valueDecoder) Decode(v *Value) {
-	typ := ValueType(d.head.Read(d.head.Width))
-	if uint64(typ) > d.head.Choices {
+	choice := d.head.Read(d.head.Width)
+	if choice > d.head.Choices {
 		d.head.NoSuchChoice()
 		return
 	}
+	typ := ValueType(choice)
 	switch typ {
 	case ValueTypeObject:
 		if !d.open(v) {
