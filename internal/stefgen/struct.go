@@ -267,7 +267,9 @@ func (p *plan) printSharedSetter(pr *printer, s *schema.Struct, f *field) {
 	add, absent := "", ""
 	if f.present != "" {
 		absent = ", with the initial value\n// if it was absent"
-		add = fmt.Sprintf("if s.present&(%s) == 0 {\ns.node.Mark(%s)\ns.present |= %s\n}\n", f.present, f.bit, f.present)
+		// Checks of the record did not see the value while it was absent.
+		add = fmt.Sprintf("if s.present&(%s) == 0 {\ns.node.Mark(%s)\ns.present |= %s\nif v == s.%s {\ns.node.SetLarge()\n}\n}\n",
+			f.present, f.bit, f.present, f.priv)
 	}
 	pr.P("")
 	pr.P("// Set%s sets %s to a value, which becomes shared; see package stef.", f.name, f.name)

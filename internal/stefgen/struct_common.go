@@ -131,7 +131,7 @@ func (p *plan) printStructMarkAll(pr *printer, s *schema.Struct, fields []*field
 	pr.P("c.Mark(&s.node, %s)", mask)
 	var texts []string
 	for _, f := range fields {
-		if hasText(f.t) {
+		if hasText(f.t) && f.present == "" {
 			texts = append(texts, fmt.Sprintf("len(s.%s)", f.priv))
 		}
 	}
@@ -139,13 +139,19 @@ func (p *plan) printStructMarkAll(pr *printer, s *schema.Struct, fields []*field
 		pr.P("c.Text += %s", strings.Join(texts, " + "))
 	}
 	for _, f := range fields {
-		switch f.class {
-		case classNode:
+		switch {
+		case hasText(f.t) && f.present != "":
+			guarded(pr, f, "s", fmt.Sprintf("c.Text += len(s.%s)", f.priv))
+		case f.class == classNode:
 			guarded(pr, f, "s", fmt.Sprintf("s.%s.%s(c)", f.priv, method(f.t, "MarkAll")))
-		case classShared:
-			pr.P("if c.Shared {\ns.%s.markAll(c)\n}", f.priv)
+		case f.class == classShared:
+			in := "c.Shared"
+			if f.present != "" {
+				in += fmt.Sprintf(" && s.present&(%s) != 0", f.present)
+			}
+			pr.P("if %s {\ns.%s.markAll(c)\n}", in, f.priv)
 			pr.P("if !c.Measure {\ns.%sSent = nil\n}", f.priv)
-			pr.P("if c.Shared && !c.Measure {\ns.%s.clean()\n}", f.priv)
+			pr.P("if %s && !c.Measure {\ns.%s.clean()\n}", in, f.priv)
 		}
 	}
 	pr.P("}")

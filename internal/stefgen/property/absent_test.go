@@ -5,12 +5,14 @@ package property_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/internal/stefgen/testdata/optionals"
 	"github.com/otelstef/stef/internal/stefgen/testdata/scalars"
+	stef "github.com/otelstef/stef/stef-go"
 )
 
 // TestNamesOfEnums prints enums with the names of their values, and a value without a name
@@ -96,4 +98,36 @@ func TestPresentKeepsContent(t *testing.T) {
 	require.Equal(t, "b", choice.SetInner().B())
 	choice.SetInner().Reset()
 	require.False(t, choice.Inner().HasB())
+}
+
+// TestAbsentFieldsDoNotCount makes fields absent that made the record exceed a limit. Their
+// values are not written any more.
+func TestAbsentFieldsDoNotCount(t *testing.T) {
+	var out bytes.Buffer
+	w, err := optionals.NewRecordWriter(&out)
+	require.NoError(t, err)
+	long := strings.Repeat("a", 40<<20)
+	w.Record().AddInner().SetB(long)
+	require.NoError(t, w.Write())
+	w.Record().Inner().UnsetB()
+	w.Record().EditShared().SetS(long)
+	require.NoError(t, w.Write(), "the record has one of the two texts")
+	w.Record().EditShared().UnsetS()
+
+	w.Record().EditShared().AddM().SetLen(stef.MaxPairs + 1)
+	require.ErrorIs(t, w.Write(), stef.ErrLimit)
+	w.Record().UnsetShared()
+	require.NoError(t, w.Write())
+	w.Record().SetShared(w.Record().Shared())
+	require.ErrorIs(t, w.Write(), stef.ErrLimit, "the value is present again")
+	require.NoError(t, w.Close())
+	r, err := optionals.NewRecordReader(&out, stef.WithLimits(stef.Limits{DictBytes: 1 << 30}))
+	require.NoError(t, err)
+	n := 0
+	for ; r.Next(); n++ {
+		require.Equal(t, n == 0, r.Record().Inner().HasB())
+		require.Equal(t, n == 1, r.Record().HasShared() && r.Record().Shared().HasS())
+	}
+	require.NoError(t, r.Err())
+	require.Equal(t, 3, n)
 }

@@ -144,7 +144,9 @@ func (s *Point) Equal(o *Point) bool {
 // markAll marks all of s as changed.
 func (s *Point) markAll(c *stefrt.Check) {
 	c.Mark(&s.node, ^uint64(0)>>62)
-	c.Text += len(s.y)
+	if s.present&(1<<0) != 0 {
+		c.Text += len(s.y)
+	}
 }
 
 // clean clears all marks in s.

@@ -101,6 +101,9 @@ func (s *Deeper) SetE(v *Shared) {
 	if s.present&(1<<1) == 0 {
 		s.node.Mark(DeeperFieldE)
 		s.present |= 1 << 1
+		if v == s.e {
+			s.node.SetLarge()
+		}
 	}
 	if v == s.e {
 		return
@@ -227,13 +230,13 @@ func (s *Deeper) Unshare() {
 func (s *Deeper) markAll(c *stefrt.Check) {
 	c.Mark(&s.node, ^uint64(0)>>61)
 	s.d.MarkAll(c)
-	if c.Shared {
+	if c.Shared && s.present&(1<<1) != 0 {
 		s.e.markAll(c)
 	}
 	if !c.Measure {
 		s.eSent = nil
 	}
-	if c.Shared && !c.Measure {
+	if c.Shared && s.present&(1<<1) != 0 && !c.Measure {
 		s.e.clean()
 	}
 }

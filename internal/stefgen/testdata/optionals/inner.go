@@ -214,7 +214,9 @@ func (s *Inner) Unshare() {
 // markAll marks all of s as changed.
 func (s *Inner) markAll(c *stefrt.Check) {
 	c.Mark(&s.node, ^uint64(0)>>61)
-	c.Text += len(s.b)
+	if s.present&(1<<0) != 0 {
+		c.Text += len(s.b)
+	}
 	if s.present&(1<<1) != 0 {
 		s.deeper.markAll(c)
 	}

@@ -163,7 +163,9 @@ func (s *Inner2) Equal(o *Inner2) bool {
 // markAll marks all of s as changed.
 func (s *Inner2) markAll(c *stefrt.Check) {
 	c.Mark(&s.node, ^uint64(0)>>62)
-	c.Text += len(s.y)
+	if s.present&(1<<1) != 0 {
+		c.Text += len(s.y)
+	}
 }
 
 // clean clears all marks in s.

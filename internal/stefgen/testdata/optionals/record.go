@@ -348,6 +348,9 @@ func (s *Record) SetShared(v *Shared) {
 	if s.present&(1<<8) == 0 {
 		s.node.Mark(RecordFieldShared)
 		s.present |= 1 << 8
+		if v == s.shared {
+			s.node.SetLarge()
+		}
 	}
 	if v == s.shared {
 		return
@@ -677,13 +680,13 @@ func (s *Record) markAll(c *stefrt.Check) {
 	if s.present&(1<<7) != 0 {
 		s.chain.markAll(c)
 	}
-	if c.Shared {
+	if c.Shared && s.present&(1<<8) != 0 {
 		s.shared.markAll(c)
 	}
 	if !c.Measure {
 		s.sharedSent = nil
 	}
-	if c.Shared && !c.Measure {
+	if c.Shared && s.present&(1<<8) != 0 && !c.Measure {
 		s.shared.clean()
 	}
 	if s.present&(1<<9) != 0 {

@@ -228,6 +228,9 @@ func (s *Shared) SetSub(v *Sub) {
 	if s.present&(1<<5) == 0 {
 		s.node.Mark(SharedFieldSub)
 		s.present |= 1 << 5
+		if v == s.sub {
+			s.node.SetLarge()
+		}
 	}
 	if v == s.sub {
 		return
@@ -416,7 +419,9 @@ func (s *Shared) Unshare() {
 // markAll marks all of s as changed.
 func (s *Shared) markAll(c *stefrt.Check) {
 	c.Mark(&s.node, ^uint64(0)>>57)
-	c.Text += len(s.s)
+	if s.present&(1<<1) != 0 {
+		c.Text += len(s.s)
+	}
 	if s.present&(1<<2) != 0 {
 		s.m.markAll(c)
 	}
@@ -426,13 +431,13 @@ func (s *Shared) markAll(c *stefrt.Check) {
 	if s.present&(1<<4) != 0 {
 		s.l.MarkAll(c)
 	}
-	if c.Shared {
+	if c.Shared && s.present&(1<<5) != 0 {
 		s.sub.markAll(c)
 	}
 	if !c.Measure {
 		s.subSent = nil
 	}
-	if c.Shared && !c.Measure {
+	if c.Shared && s.present&(1<<5) != 0 && !c.Measure {
 		s.sub.clean()
 	}
 }

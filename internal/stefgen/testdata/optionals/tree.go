@@ -336,7 +336,9 @@ func (s *Tree) Equal(o *Tree) bool {
 // markAll marks all of s as changed.
 func (s *Tree) markAll(c *stefrt.Check) {
 	c.Mark(&s.node, ^uint64(0)>>59)
-	c.Text += len(s.name)
+	if s.present&(1<<0) != 0 {
+		c.Text += len(s.name)
+	}
 	if s.present&(1<<1) != 0 {
 		s.left.markAll(c)
 	}

@@ -140,8 +140,10 @@ func (s *Box) Equal(o *Box) bool {
 // markAll marks all of s as changed.
 func (s *Box) markAll(c *stefrt.Check) {
 	c.Mark(&s.node, ^uint64(0)>>62)
-	c.Text += len(s.note)
 	s.value.markAll(c)
+	if s.present&(1<<0) != 0 {
+		c.Text += len(s.note)
+	}
 }
 
 // clean clears all marks in s.

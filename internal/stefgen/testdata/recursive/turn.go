@@ -70,6 +70,9 @@ func (s *Turn) SetMaybe(v *Loop) {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(TurnFieldMaybe)
 		s.present |= 1 << 0
+		if v == s.maybe {
+			s.node.SetLarge()
+		}
 	}
 	if v == s.maybe {
 		return
@@ -203,13 +206,13 @@ func (s *Turn) markAll(c *stefrt.Check) {
 	if c.Shared && !c.Measure {
 		s.loop.clean()
 	}
-	if c.Shared {
+	if c.Shared && s.present&(1<<0) != 0 {
 		s.maybe.markAll(c)
 	}
 	if !c.Measure {
 		s.maybeSent = nil
 	}
-	if c.Shared && !c.Measure {
+	if c.Shared && s.present&(1<<0) != 0 && !c.Measure {
 		s.maybe.clean()
 	}
 }

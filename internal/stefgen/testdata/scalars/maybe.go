@@ -444,5 +444,16 @@ func (s *Maybe) Equal(o *Maybe) bool {
 // markAll marks all of s as changed.
 func (s *Maybe) markAll(c *stefrt.Check) {
 	c.Mark(&s.node, ^uint64(0)>>55)
-	c.Text += len(s.text) + len(s.word) + len(s.raw) + len(s.blob)
+	if s.present&(1<<4) != 0 {
+		c.Text += len(s.text)
+	}
+	if s.present&(1<<5) != 0 {
+		c.Text += len(s.word)
+	}
+	if s.present&(1<<6) != 0 {
+		c.Text += len(s.raw)
+	}
+	if s.present&(1<<7) != 0 {
+		c.Text += len(s.blob)
+	}
 }

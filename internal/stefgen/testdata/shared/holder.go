@@ -100,6 +100,9 @@ func (s *Holder) SetOuter(v *Outer) {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(HolderFieldOuter)
 		s.present |= 1 << 0
+		if v == s.outer {
+			s.node.SetLarge()
+		}
 	}
 	if v == s.outer {
 		return
@@ -232,13 +235,13 @@ func (s *Holder) markAll(c *stefrt.Check) {
 	if c.Shared && !c.Measure {
 		s.inner.clean()
 	}
-	if c.Shared {
+	if c.Shared && s.present&(1<<0) != 0 {
 		s.outer.markAll(c)
 	}
 	if !c.Measure {
 		s.outerSent = nil
 	}
-	if c.Shared && !c.Measure {
+	if c.Shared && s.present&(1<<0) != 0 && !c.Measure {
 		s.outer.clean()
 	}
 }

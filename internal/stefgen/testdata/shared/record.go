@@ -168,6 +168,9 @@ func (s *Record) SetMaybe(v *Outer) {
 	if s.present&(1<<0) == 0 {
 		s.node.Mark(RecordFieldMaybe)
 		s.present |= 1 << 0
+		if v == s.maybe {
+			s.node.SetLarge()
+		}
 	}
 	if v == s.maybe {
 		return
@@ -429,13 +432,13 @@ func (s *Record) markAll(c *stefrt.Check) {
 	s.holders.MarkAll(c)
 	s.choice.markAll(c)
 	s.tags.markAll(c)
-	if c.Shared {
+	if c.Shared && s.present&(1<<0) != 0 {
 		s.maybe.markAll(c)
 	}
 	if !c.Measure {
 		s.maybeSent = nil
 	}
-	if c.Shared && !c.Measure {
+	if c.Shared && s.present&(1<<0) != 0 && !c.Measure {
 		s.maybe.clean()
 	}
 	if s.present&(1<<1) != 0 {
