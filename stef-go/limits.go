@@ -32,7 +32,8 @@ type Limits struct {
 	// 64 MiB, far above what a writer with the default limit of 4 MiB can reach.
 	DictBytes int
 	// RecordBytes bounds the estimated memory that the arrays, multimaps and
-	// oneofs of one record newly allocate. Default 32 MiB.
+	// oneofs of one record newly allocate, and copies of bytes with a dictionary.
+	// Default 32 MiB.
 	RecordBytes int
 	// Depth bounds how deep values of recursive types may be nested. An array of
 	// AnyValue inside another one counts as two levels: the AnyValue and its array. A

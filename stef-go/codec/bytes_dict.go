@@ -42,10 +42,12 @@ func (e *BytesDictEncoder) Encode(v []byte) {
 type BytesTable struct {
 	entries []string
 	limit   *DictLimit
+	alloc   *Alloc
 }
 
-// Init sets the limit that the table counts against.
-func (t *BytesTable) Init(limit *DictLimit) { t.limit = limit }
+// Init sets the limit that the table counts against, and the allowance that copies of its
+// entries count against.
+func (t *BytesTable) Init(limit *DictLimit, alloc *Alloc) { t.limit, t.alloc = limit, alloc }
 
 // Restart empties the table.
 func (t *BytesTable) Restart() {
@@ -87,7 +89,10 @@ func (d *BytesDictDecoder) Decode(dst []byte) []byte {
 		entry := d.table.entries[ref]
 		if len(entry) > freeBytes {
 			d.table.limit.Work += int64(len(entry))
-			d.table.limit.Added += int64(max(0, len(entry)-cap(dst)))
+			if !d.table.alloc.Take(max(0, len(entry)-cap(dst))) {
+				d.Fail(bitio.FaultRecordSize)
+				return dst
+			}
 		}
 		return append(dst, entry...)
 	}

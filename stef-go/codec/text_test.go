@@ -101,7 +101,7 @@ func TestTextRefuses(t *testing.T) {
 
 		var rawTable codec.BytesTable
 		var rawDict codec.BytesDictDecoder
-		rawTable.Init(&limit)
+		rawTable.Init(&limit, new(codec.Alloc))
 		rawDict.Init(&rawTable)
 		fault = open(&rawDict, unhex(t, data))
 		require.Equal(t, "kept", string(rawDict.Decode([]byte("kept"))))
@@ -184,6 +184,7 @@ func (e *dictEncoders) restart() {
 // dictDecoders are the reading side of dictEncoders.
 type dictDecoders struct {
 	limit     codec.DictLimit
+	alloc     codec.Alloc
 	textTable codec.StringTable
 	rawTable  codec.BytesTable
 	text      [2]codec.StringDictDecoder
@@ -191,9 +192,9 @@ type dictDecoders struct {
 }
 
 func newDictDecoders(limit int) *dictDecoders {
-	d := &dictDecoders{limit: codec.DictLimit{Max: limit}}
+	d := &dictDecoders{limit: codec.DictLimit{Max: limit}, alloc: codec.Alloc{Left: 1 << 20, Max: 1 << 20}}
 	d.textTable.Init(&d.limit)
-	d.rawTable.Init(&d.limit)
+	d.rawTable.Init(&d.limit, &d.alloc)
 	for i := range d.text {
 		d.text[i].Init(&d.textTable)
 		d.raw[i].Init(&d.rawTable)

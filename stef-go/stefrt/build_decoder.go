@@ -219,7 +219,7 @@ func PrimitiveDecoder(name string, d column.Reader, dict string) DecoderField {
 			d.Init(t)
 		case interface{ Init(*codec.BytesTable) }:
 			t := tableOf(b, "bytes "+dict, func() *codec.BytesTable { return new(codec.BytesTable) })
-			t.Init(b.limit)
+			t.Init(b.limit, b.alloc)
 			d.Init(t)
 		}
 		b.tree.Add(name, d)

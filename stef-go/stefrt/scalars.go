@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/otelstef/stef/stef-go/codec"
 )
@@ -46,6 +47,7 @@ func (a *Scalars[T]) SetLen(n int) {
 func (a *Scalars[T]) Set(i int, v T) {
 	if a.v[i] != v {
 		a.node.Mark(1)
+		a.checkText(v)
 		a.v[i] = v
 	}
 }
@@ -53,7 +55,19 @@ func (a *Scalars[T]) Set(i int, v T) {
 // Append adds an element at the end.
 func (a *Scalars[T]) Append(v T) {
 	a.node.Mark(1)
+	a.checkText(v)
 	a.v = append(a.v, v)
+}
+
+// checkText makes Write check the size of the record if v is long text. The comparison of sizes
+// is constant, so numbers are not converted to an interface.
+func (a *Scalars[T]) checkText(v T) {
+	if unsafe.Sizeof(v) != unsafe.Sizeof("") {
+		return
+	}
+	if text, ok := any(v).(string); ok && len(text) >= LargeText {
+		a.node.SetLarge()
+	}
 }
 
 // Delete deletes the elements from i up to but not including j.
@@ -68,6 +82,13 @@ func (a *Scalars[T]) Delete(i, j int) {
 func (a *Scalars[T]) SetValues(v []T) {
 	if !slices.Equal(a.v, v) {
 		a.node.Mark(1)
+		if texts, ok := any(v).([]string); ok {
+			for _, text := range texts {
+				if len(text) >= LargeText {
+					a.node.SetLarge()
+				}
+			}
+		}
 		a.v = append(a.v[:0], v...)
 	}
 }
@@ -288,6 +309,9 @@ func (a *ByteRuns) SetLen(n int) {
 func (a *ByteRuns) Set(i int, v []byte) {
 	if !bytes.Equal(a.v[i], v) {
 		a.node.Mark(1)
+		if len(v) >= LargeText {
+			a.node.SetLarge()
+		}
 		a.v[i] = append(a.v[i][:0], v...)
 	}
 }
