@@ -3,7 +3,11 @@
 
 package stefgen
 
-import "github.com/otelstef/stef/stef-go/schema"
+import (
+	"strings"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
 
 // printArray prints the declarations that arrays of a composite type need.
 func (p *plan) printArray(pr *printer, t *schema.Type) {
@@ -19,6 +23,9 @@ func (p *plan) printArray(pr *printer, t *schema.Type) {
 	pr.P("Init: (*%s).init, Clear: (*%s).clear, Reset: (*%s).Reset,\nCopyFrom: (*%s).CopyFrom, Equal: (*%s).Equal, MarkAll: (*%s).markAll,", n, n, n, n, n, n)
 	if p.shared[elem.Name] {
 		pr.P("Clean: (*%s).clean, Hash: (*%s).hash, Size: (*%s).size,\nMarkDiff: func(v, held *%s) { v.markDiff(held) },", n, n, n, n)
+	}
+	if extra := p.initialSize(elem); extra != "" {
+		pr.P("Extra: %s,", strings.TrimPrefix(extra, "+"))
 	}
 	pr.P("}\n}")
 	for _, role := range []string{"Encoder", "Decoder"} {

@@ -394,7 +394,7 @@ func (p *plan) printMultimapDecoder(pr *printer, n string, k, v part) {
 	if nodes {
 		pr.P("old := len(m.pairs)")
 	}
-	pr.P("n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(%sPair{})))", private(n))
+	pr.P("n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(%sPair{}))%s)", private(n), p.initialSize(k.t, v.t))
 	pr.P("m.grow(n)")
 	if nodes {
 		pr.P("for i := old; i < n; i++ {")

@@ -461,7 +461,11 @@ func (p *plan) printOneofDecoder(pr *printer, s *schema.Struct, fields []*field,
 		pr.P("// open allocates the box of v, if the record is within its memory limit.")
 		pr.P("func (d *%sDecoder) open(v *%s) bool {", private(n), n)
 		pr.P("if v.box == nil {")
-		pr.P("if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(%sBox{}))) {\nreturn false\n}", private(n))
+		var choices []*schema.Type
+		for _, f := range fields {
+			choices = append(choices, f.t)
+		}
+		pr.P("if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(%sBox{}))%s) {\nreturn false\n}", private(n), p.initialSize(choices...))
 		pr.P("v.open()\n}\nreturn true\n}")
 	}
 }

@@ -232,6 +232,6 @@ func (p *plan) printOpen(pr *printer, s *schema.Struct, f *field) {
 		leave = "stefrt.Leave(d.head.Alloc)\n"
 	}
 	pr.P("if s.present&(%s) != 0 && s.%s == nil {", f.present, f.priv)
-	pr.P("if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.%s))) {\ns.present = 0\n%sreturn\n}", f.priv, leave)
+	pr.P("if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.%s))%s) {\ns.present = 0\n%sreturn\n}", f.priv, p.initialSize(f.t), leave)
 	pr.P("s.%s = new(%s)\n%s\n}", f.priv, goType(f.t), initStatement(f.t, "s."+f.priv, "&s.node", f.bit))
 }

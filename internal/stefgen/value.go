@@ -5,6 +5,8 @@ package stefgen
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -301,4 +303,33 @@ func large(t *schema.Type, node, v string) string {
 		return ""
 	}
 	return fmt.Sprintf("if len(%s) >= stefrt.LargeText {\n%s.SetLarge()\n}\n", v, node)
+}
+
+// initialSize returns the expression of the memory that initial values of the types allocate: a
+// dictionary struct is a separate object, also while it is initial. It begins with a plus sign,
+// and is empty if nothing is allocated.
+func (p *plan) initialSize(types ...*schema.Type) string {
+	counts := map[string]int{}
+	var visit func(t *schema.Type)
+	visit = func(t *schema.Type) {
+		if t.Kind != schema.KindStruct {
+			return // oneofs, multimaps and arrays are empty
+		}
+		if isDictStruct(t) {
+			counts[t.Name]++
+		}
+		for _, f := range p.fieldsOf(t.Struct) {
+			if !f.lazy {
+				visit(f.t)
+			}
+		}
+	}
+	for _, t := range types {
+		visit(t)
+	}
+	expr := ""
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		expr += fmt.Sprintf("+%d*int(unsafe.Sizeof(%s{}))", counts[name], name)
+	}
+	return expr
 }

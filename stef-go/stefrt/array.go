@@ -30,6 +30,8 @@ type Elem[T any] struct {
 	CopyFrom func(v, src *T)
 	Equal    func(v, o *T) bool
 	MarkAll  func(v *T, c *Check)
+	// Extra is the memory that Init allocates, for dictionary structs in the element.
+	Extra int
 
 	Clean    func(v *T)
 	MarkDiff func(v, held *T)
@@ -137,9 +139,12 @@ func (a *Array[T]) BeginEncode() int {
 // BeginDecode makes the array n long, with new elements initial, and reports whether
 // the memory allowance is sufficient. For generated code.
 func (a *Array[T]) BeginDecode(n int, alloc *codec.Alloc) bool {
+	if again := min(n, len(a.elems)) - a.n; again > 0 && !alloc.TakeEach(again, a.kind.Extra) {
+		return false // Clear allocates what Init does
+	}
 	if n > len(a.elems) {
 		var t T
-		if !alloc.TakeEach(n-len(a.elems), int(unsafe.Sizeof(t)+8)) {
+		if !alloc.TakeEach(n-len(a.elems), int(unsafe.Sizeof(t)+8)+a.kind.Extra) {
 			return false
 		}
 		a.reserve(n)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/internal/stefgen/testdata/scalars"
+	"github.com/otelstef/stef/internal/stefgen/testdata/shared"
 	stef "github.com/otelstef/stef/stef-go"
 )
 
@@ -78,4 +79,33 @@ func TestCopiesOfBytesCount(t *testing.T) {
 	require.ErrorIs(t, r.Err(), stef.ErrLimit)
 	require.ErrorContains(t, r.Err(), "Limits.RecordBytes")
 	require.Less(t, r.Stats().AddedBytes, int64(128<<20))
+}
+
+// TestInitialValuesCount reads lists whose elements are initial. Each has dictionary structs, which
+// are objects of their own. They count against the memory of the record, also if the list has less
+// elements for a while.
+func TestInitialValuesCount(t *testing.T) {
+	const count = 200_000 // 15 MB without the dictionary structs
+	for _, part := range []int{count, count / 10} {
+		var out bytes.Buffer
+		w, err := shared.NewRecordWriter(&out)
+		require.NoError(t, err)
+		for range count / part {
+			w.Record().Holders().SetLen(part)
+			require.NoError(t, w.Write())
+			w.Record().Holders().Reset()
+			require.NoError(t, w.Write())
+		}
+		require.NoError(t, w.Close())
+		r, err := shared.NewRecordReader(&out)
+		require.NoError(t, err)
+		for r.Next() {
+		}
+		if part == count {
+			require.ErrorIs(t, r.Err(), stef.ErrLimit)
+			continue
+		}
+		require.NoError(t, r.Err())
+		require.Greater(t, r.Stats().AddedBytes, int64(100<<20))
+	}
 }

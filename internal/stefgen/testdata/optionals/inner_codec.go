@@ -77,7 +77,7 @@ func (d *innerDecoder) Decode(s *Inner) {
 		s.b = d.b.Decode()
 	}
 	if s.present&(1<<1) != 0 && s.deeper == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.deeper))) {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.deeper))+1*int(unsafe.Sizeof(Shared{}))+1*int(unsafe.Sizeof(Sub{}))) {
 			s.present = 0
 			stefrt.Leave(d.head.Alloc)
 			return

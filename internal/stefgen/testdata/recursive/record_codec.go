@@ -144,7 +144,7 @@ func (d *recordDecoder) Decode(s *Record) {
 		s.shared = d.shared.Decode(s.shared)
 	}
 	if s.present&(1<<0) != 0 && s.parent == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.parent))) {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(*s.parent))+1*int(unsafe.Sizeof(Loop{}))+1*int(unsafe.Sizeof(Shared{}))) {
 			s.present = 0
 			stefrt.Leave(d.head.Alloc)
 			return

@@ -6,6 +6,8 @@
 package recursive
 
 import (
+	"unsafe"
+
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -341,6 +343,7 @@ func init() {
 		CopyFrom: (*Turn).CopyFrom, Equal: (*Turn).Equal, MarkAll: (*Turn).markAll,
 		Clean: (*Turn).clean, Hash: (*Turn).hash, Size: (*Turn).size,
 		MarkDiff: func(v, held *Turn) { v.markDiff(held) },
+		Extra:    2 * int(unsafe.Sizeof(Loop{})),
 	}
 }
 

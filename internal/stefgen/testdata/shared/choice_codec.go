@@ -141,7 +141,7 @@ func (d *choiceDecoder) Decode(v *Choice) {
 // open allocates the box of v, if the record is within its memory limit.
 func (d *choiceDecoder) open(v *Choice) bool {
 	if v.box == nil {
-		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(choiceBox{}))) {
+		if !stefrt.Take(d.head.Alloc, &d.head, int(unsafe.Sizeof(choiceBox{}))+5*int(unsafe.Sizeof(Inner{}))+2*int(unsafe.Sizeof(Middle{}))+1*int(unsafe.Sizeof(Outer{}))) {
 			return false
 		}
 		v.open()

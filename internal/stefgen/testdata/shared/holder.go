@@ -6,6 +6,8 @@
 package shared
 
 import (
+	"unsafe"
+
 	"github.com/otelstef/stef/stef-go/codec"
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
@@ -321,6 +323,7 @@ func init() {
 	holderElem = stefrt.Elem[Holder]{
 		Init: (*Holder).init, Clear: (*Holder).clear, Reset: (*Holder).Reset,
 		CopyFrom: (*Holder).CopyFrom, Equal: (*Holder).Equal, MarkAll: (*Holder).markAll,
+		Extra: 5*int(unsafe.Sizeof(Inner{})) + 2*int(unsafe.Sizeof(Middle{})) + 1*int(unsafe.Sizeof(Outer{})),
 	}
 }
 

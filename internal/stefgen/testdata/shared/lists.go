@@ -261,7 +261,7 @@ func (d *listsDecoder) Decode(m *Lists) {
 // resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *listsDecoder) resize(m *Lists, h uint64) bool {
 	old := len(m.pairs)
-	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(listsPair{})))
+	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(listsPair{}))+5*int(unsafe.Sizeof(Inner{}))+2*int(unsafe.Sizeof(Middle{}))+1*int(unsafe.Sizeof(Outer{})))
 	m.grow(n)
 	for i := old; i < n; i++ {
 		m.pairs[i].key.clear()

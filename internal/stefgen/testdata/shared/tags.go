@@ -285,7 +285,7 @@ func (d *tagsDecoder) Decode(m *Tags) {
 // resize sets the number of pairs to that of the header, if it is within the limits.
 func (d *tagsDecoder) resize(m *Tags, h uint64) bool {
 	old := len(m.pairs)
-	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(tagsPair{})))
+	n, ok := d.head.Pairs(h, cap(m.pairs), int(unsafe.Sizeof(tagsPair{}))+5*int(unsafe.Sizeof(Inner{}))+2*int(unsafe.Sizeof(Middle{}))+1*int(unsafe.Sizeof(Outer{})))
 	m.grow(n)
 	for i := old; i < n; i++ {
 		m.pairs[i].value.clear()
