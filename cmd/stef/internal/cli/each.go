@@ -6,6 +6,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +21,8 @@ import (
 // each converts the signals of a file in turn, each to its own file. It skips
 // signals without items.
 func (c *conversion) each(env *Env, o convert.Options, inName, outName string) error {
-	if inName == "-" {
-		return usagef("%s needs a file to read several times, not standard input", convert.SignalMark)
+	if err := severalTimes([]string{inName}); err != nil {
+		return err
 	}
 	if o.Root != nil {
 		return usagef("--signal and %s do not go together", convert.SignalMark)
@@ -106,4 +107,18 @@ func holds(name string, root *stream.Root) bool {
 	defer in.Close()
 	found, err := convert.Signals(in)
 	return err != nil || slices.Contains(found, root.Signal)
+}
+
+// severalTimes returns an error if an input cannot be read once for each signal. A pipe, such as
+// that of <(zcat all.json.gz), has nothing left for the second signal.
+func severalTimes(names []string) error {
+	for _, name := range names {
+		if name == "-" {
+			return usagef("%s needs files to read several times, not standard input", convert.SignalMark)
+		}
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			return completef("%s needs files to read several times, and %s is a pipe or a device: write its content to a file first", convert.SignalMark, name)
+		}
+	}
+	return nil
 }

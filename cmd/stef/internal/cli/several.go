@@ -111,8 +111,8 @@ func (c *conversion) merge(env *Env, o convert.Options, inNames []string, outNam
 // severalBySignal converts the signals of several files in turn, each to its own file. It
 // skips signals without items.
 func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []string, outName string) error {
-	if slices.Contains(inNames, "-") {
-		return usagef("%s needs files to read several times, not standard input", convert.SignalMark)
+	if err := severalTimes(inNames); err != nil {
+		return err
 	}
 	if o.Root != nil {
 		return usagef("--signal and %s do not go together", convert.SignalMark)

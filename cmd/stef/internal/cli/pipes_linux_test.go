@@ -1,0 +1,106 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/internal/fixtures"
+)
+
+// piped returns the name of a pipe with a content, as <(COMMAND) in a shell does.
+func piped(t *testing.T, content []byte) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { r.Close() })
+	_, err = w.Write(content)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return fmt.Sprintf("/dev/fd/%d", r.Fd())
+}
+
+// A pipe can be read once. So it cannot be split into one file for each signal, which reads
+// the inputs several times: all signals but the first one would be lost.
+func TestSplitPipe(t *testing.T) {
+	m := newMistakes(t)
+	both, err := os.ReadFile(m.both)
+	require.NoError(t, err)
+	f := func(files int, args ...string) {
+		t.Helper()
+		args = append([]string{"convert"}, args...)
+		for range files {
+			args = append(args, piped(t, both))
+		}
+		code, _, stderr := run(nil, append(args, m.path("split-{signal}.stef"))...)
+		require.Equal(t, cli.ExitUsage, code, stderr)
+		require.Regexp(t, `^stef convert: \{signal\} needs files to read several times, and /dev/fd/\d+ is a pipe or a device: write its content to a file first\n$`, stderr)
+		left, err := filepath.Glob(m.path("split-*"))
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+	f(1)
+	f(2, "--from", "otlp-json")
+	f(2, "--skip")
+	mustRun(t, nil, "convert", "--signal", "traces", piped(t, both), m.path("one.stef")) // reads it once
+}
+
+// A recording can be written to named pipes, which cannot be synced. It ends with an error if
+// the reader of the pipe ends, because nobody reads what is acknowledged then.
+func TestRecordToPipe(t *testing.T) {
+	dir := t.TempDir()
+	logs := filepath.Join(dir, fixtures.LogsName)
+	require.NoError(t, os.WriteFile(logs, fixtures.Logs(), 0o666))
+	want, _ := mustRun(t, nil, "cat", logs)
+	f := func(limit int64, flags ...string) (code int, got []byte) {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "pipe-{signal}.otlp")
+		pipe := filepath.Join(filepath.Dir(out), "pipe-logs.otlp")
+		require.NoError(t, syscall.Mkfifo(pipe, 0o666))
+		read := make(chan []byte, 1)
+		go func() {
+			r, err := os.Open(pipe)
+			if err != nil {
+				read <- nil
+				return
+			}
+			defer r.Close()
+			b, _ := io.ReadAll(io.LimitReader(r, limit))
+			read <- b
+		}()
+		address, interrupt, wait := recording(t, append(flags, out)...)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			run(nil, "replay", "--rate", "max", "--in-flight", "1", "--retries", "0", "--endpoint", address, logs)
+			time.Sleep(10 * time.Millisecond) // until files are synced again
+			interrupt.Deliver()
+		}()
+		select {
+		case <-sent:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the recorder does not answer")
+		}
+		code, _ = wait()
+		return code, <-read
+	}
+	for _, sync := range []string{"--sync=0", "--sync=1ms"} {
+		code, got := f(1<<30, sync)
+		require.Zero(t, code)
+		lines, _ := mustRun(t, got, "cat", "-")
+		require.True(t, want == lines)
+	}
+	code, got := f(10_000)
+	require.Equal(t, cli.ExitIO, code)
+	require.Len(t, got, 10_000)
+}
