@@ -21,6 +21,7 @@ type tape struct {
 	w       *convert.BatchWriter
 	items   uint64
 	dirty   bool
+	device  bool      // a pipe or a device, which cannot be synced
 	checked time.Time // when inPlace last checked that the file still has its name
 }
 
@@ -33,7 +34,7 @@ func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
 	}
 	t := &tape{name: name, file: f, checked: time.Now()}
 	if err = lock(f); err == nil {
-		err = empty(f)
+		err = t.empty()
 	}
 	if err == nil {
 		t.w, err = convert.NewBatchWriter(f, name, s)
@@ -46,9 +47,10 @@ func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
 }
 
 // createOrKeep opens a file for writing and keeps its content. Without force, it refuses a regular file
-// that exists: another program created it after the recording began.
+// that exists: another program created it after the recording began. It does not open the file for
+// reading: a pipe that the recorder itself could read would accept data that nobody reads.
 func createOrKeep(name string, force bool) (*os.File, error) {
-	flags := os.O_RDWR | os.O_CREATE
+	flags := os.O_WRONLY | os.O_CREATE
 	if !force && exists(name) {
 		return nil, errAppeared
 	}
@@ -65,11 +67,15 @@ func createOrKeep(name string, force bool) (*os.File, error) {
 var errAppeared = errors.New("another program created the file after the recording began; --force overwrites it")
 
 // empty truncates a regular file. The caller has locked it, so no other program writes it.
-func empty(f *os.File) error {
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+func (t *tape) empty() error {
+	info, err := t.file.Stat()
+	if err != nil {
 		return err
 	}
-	return f.Truncate(0)
+	if t.device = !info.Mode().IsRegular(); t.device {
+		return nil
+	}
+	return t.file.Truncate(0)
 }
 
 // lock locks a file. It retries for a while, because a receiver locks a file for a moment to
@@ -109,16 +115,23 @@ func (t *tape) sync() error {
 		return nil
 	}
 	t.dirty = false
-	if err := t.file.Sync(); err != nil {
+	if err := t.toDisk(); err != nil {
 		return &file.Error{Name: t.name, Err: err}
 	}
 	return nil
 }
 
+func (t *tape) toDisk() error {
+	if t.device {
+		return nil
+	}
+	return t.file.Sync()
+}
+
 // close completes the file.
 func (t *tape) close() error {
 	err := t.w.Close()
-	for _, end := range []func() error{t.file.Sync, func() error { return t.inPlace(0) }, t.file.Close} {
+	for _, end := range []func() error{t.toDisk, func() error { return t.inPlace(0) }, t.file.Close} {
 		if e := end(); err == nil {
 			err = e
 		}
