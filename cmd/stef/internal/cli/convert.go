@@ -279,7 +279,7 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 	defer in.Close()
 	plain := notCompressed(in)
 	refusal := c.overwrite([]string{inName}, outName)
-	out, err := create(env, inName, outName)
+	out, err := c.create(env, inName, outName)
 	if err != nil && skipEmpty { // report the error only if there are items
 		out, refusal, err = file.Standard(io.Discard), err, nil
 	}

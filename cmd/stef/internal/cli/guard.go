@@ -113,11 +113,11 @@ func openable(o convert.Options, inNames []string, outName string) error {
 }
 
 // create creates OUT.
-func create(env *Env, inName, outName string) (*file.Output, error) {
+func (c *conversion) create(env *Env, inName, outName string) (*file.Output, error) {
 	if info, err := os.Stat(outName); outName != "-" && err == nil && info.IsDir() {
 		return nil, &file.Error{Name: outName, Err: fmt.Errorf("is a folder; name a file in it: %s", filepath.Join(outName, streamName(inName)))}
 	}
-	return env.Temps.Create(outName, env.Stdout)
+	return env.Temps.Create(outName, env.Stdout, c.force)
 }
 
 // streamName returns a file name to suggest for a stream converted from an input.

@@ -4,6 +4,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -103,4 +104,42 @@ func TestRecordToPipe(t *testing.T) {
 	code, got := f(10_000)
 	require.Equal(t, cli.ExitIO, code)
 	require.Len(t, got, 10_000)
+}
+
+// Without --force, no command replaces a file that another program created while it ran.
+func TestOutputAppears(t *testing.T) {
+	m := newMistakes(t)
+	stream, err := os.ReadFile(m.metrics) // larger than what commands read before they begin their output
+	require.NoError(t, err)
+	f := func(args ...string) {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "out.stef")
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		defer r.Close()
+		code, stderr := make(chan int, 1), ""
+		go func() {
+			var errs bytes.Buffer
+			c := cli.Run(append(args, "-", out), cli.Env{Stdin: r, Stdout: io.Discard, Stderr: &errs})
+			stderr = errs.String()
+			code <- c
+		}()
+		_, err = w.Write(stream[:len(stream)-1])
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { // the command has begun its output
+			entries, err := os.ReadDir(filepath.Dir(out))
+			return err == nil && len(entries) == 1
+		}, 10*time.Second, time.Millisecond)
+		require.NoError(t, os.WriteFile(out, []byte("other"), 0o666))
+		_, err = w.Write(stream[len(stream)-1:])
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		require.Equal(t, cli.ExitIO, <-code)
+		require.Contains(t, stderr, ": another program created the file in the meantime; --force overwrites it\n")
+		got, err := os.ReadFile(out)
+		require.NoError(t, err)
+		require.Equal(t, "other", string(got))
+	}
+	f("convert", "--from", "stef")
+	f("repair", "--root", "metrics")
 }

@@ -50,12 +50,12 @@ encoding: stef_encoding, it keeps the whole messages in the same way.
 			if !*force && args[1] != "-" && exists(args[1]) {
 				return existsError(args[1])
 			}
-			return repair(env, o, args[0], args[1])
+			return repair(env, o, args[0], args[1], *force)
 		}
 	},
 }
 
-func repair(env *Env, o *opener, inName, outName string) error {
+func repair(env *Env, o *opener, inName, outName string, force bool) error {
 	in, err := o.open(env, inName, convert.Options{})
 	if err != nil {
 		return headless(inName, err)
@@ -66,7 +66,7 @@ func repair(env *Env, o *opener, inName, outName string) error {
 			return err
 		}
 	}
-	out, err := env.Temps.Create(outName, env.Stdout)
+	out, err := env.Temps.Create(outName, env.Stdout, force)
 	if err != nil {
 		return err
 	}

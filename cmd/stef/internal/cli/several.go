@@ -70,7 +70,7 @@ func (m *merged) output(env *Env, more string) {
 // output.
 func (c *conversion) merge(env *Env, o convert.Options, inNames []string, outName string) (_ *merged, err error) {
 	m := &merged{plain: o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None}
-	if m.out, err = create(env, inNames[0], outName); err != nil {
+	if m.out, err = c.create(env, inNames[0], outName); err != nil {
 		return nil, err
 	}
 	guarded := &guard{m.out, c.overwrite(inNames, outName)}

@@ -18,7 +18,7 @@ import (
 
 // Devices and pipes are written directly and are not replaced.
 func TestDevices(t *testing.T) {
-	out, err := new(file.Temps).Create("/dev/full", nil)
+	out, err := new(file.Temps).Create("/dev/full", nil, false)
 	require.NoError(t, err)
 	_, err = io.WriteString(out, "new")
 	var failed *file.Error

@@ -8,7 +8,7 @@
 // only when it is complete:
 //
 //	in, err := file.Open("-", os.Stdin)
-//	out, err := temps.Create("x.stef", os.Stdout)
+//	out, err := temps.Create("x.stef", os.Stdout, false)
 //	defer out.Discard()
 //	... read in, write out ...
 //	err = out.Commit()

@@ -59,12 +59,32 @@ func (t *Temps) remove(path string) {
 	_ = os.Remove(path)
 }
 
-// rename renames a temporary file to its final name.
-func (t *Temps) rename(path, name string) error {
+// errAppeared is the error of an output whose name another program took before Commit.
+var errAppeared = errors.New("another program created the file in the meantime; --force overwrites it")
+
+// rename renames a temporary file to its final name. Without replace, it keeps a file that has
+// this name already.
+func (t *Temps) rename(path, name string, replace bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.paths[path] {
 		return fs.ErrNotExist // a signal handler removed it first
+	}
+	if !replace {
+		// A rename would replace the file. Making a second name does not.
+		if os.Link(path, name) == nil {
+			delete(t.paths, path)
+			_ = os.Remove(path) // the output has its name, so the conversion succeeded
+			return nil
+		}
+		// The name exists, or the file system has no second names. A link to a file that does not
+		// exist is replaced.
+		switch _, err := os.Stat(name); {
+		case err == nil:
+			return errAppeared
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
 	}
 	if err := os.Rename(path, name); err != nil {
 		return err
@@ -83,6 +103,7 @@ type Output struct {
 	file    *os.File
 	temps   *Temps
 	path    string // the final path, if the file has another name until then
+	replace bool   // whether Commit replaces a file with that path
 	written int64
 }
 
@@ -91,12 +112,13 @@ func Standard(w io.Writer) *Output { return &Output{Name: "standard output", w: 
 
 // Create creates a file, or uses stdout for the name "-". The file is written
 // under another name in the same folder until Commit. Anything that is not a
-// regular file, such as a pipe or a device, is written directly.
-func (t *Temps) Create(name string, stdout io.Writer) (*Output, error) {
+// regular file, such as a pipe or a device, is written directly. Without replace,
+// Commit returns an error if a file with the name exists then.
+func (t *Temps) Create(name string, stdout io.Writer, replace bool) (*Output, error) {
 	if name == "-" {
 		return Standard(stdout), nil
 	}
-	o := &Output{Name: name, temps: t}
+	o := &Output{Name: name, temps: t, replace: replace}
 	mode := fs.FileMode(0)
 	switch info, err := os.Stat(name); {
 	case err == nil && info.IsDir():
@@ -173,7 +195,7 @@ func (o *Output) Write(b []byte) (int, error) {
 func (o *Output) Written() int64 { return o.written }
 
 // Commit renames the complete file to its final name. Until then the name has
-// no file, or the previous one.
+// no file, or the previous one. See Create for a name that another program takes in the meantime.
 func (o *Output) Commit() error {
 	if o.file == nil {
 		return nil
@@ -196,7 +218,7 @@ func (o *Output) Commit() error {
 		return nil
 	}
 	if err == nil {
-		err = o.temps.rename(temp, o.path)
+		err = o.temps.rename(temp, o.path, o.replace)
 	}
 	if err != nil {
 		o.temps.remove(temp)

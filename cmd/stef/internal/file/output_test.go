@@ -38,7 +38,7 @@ func content(t *testing.T, path string) string {
 
 func create(t *testing.T, temps *file.Temps, path, text string) *file.Output {
 	t.Helper()
-	out, err := temps.Create(path, nil)
+	out, err := temps.Create(path, nil, true)
 	require.NoError(t, err)
 	n, err := io.WriteString(out, text)
 	require.NoError(t, err)
@@ -91,6 +91,40 @@ func TestOutputReplaces(t *testing.T) {
 	require.Equal(t, []string{"link", "out"}, names(t, dir))
 }
 
+// Without replace, an output replaces no file that another program created in the meantime, but a
+// link to a file that does not exist.
+func TestOutputKeeps(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	begin := func() *file.Output {
+		out, err := new(file.Temps).Create(path, nil, false)
+		require.NoError(t, err)
+		_, err = io.WriteString(out, "new")
+		require.NoError(t, err)
+		return out
+	}
+	out := begin()
+	require.NoError(t, os.WriteFile(path, []byte("other"), 0o666))
+	err := out.Commit()
+	var failed *file.Error
+	require.ErrorAs(t, err, &failed)
+	require.EqualError(t, err, path+": another program created the file in the meantime; --force overwrites it")
+	require.Equal(t, "other", content(t, path))
+	require.Equal(t, []string{"out"}, names(t, dir))
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, begin().Commit())
+	require.Equal(t, "new", content(t, path))
+
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "none"), path))
+	require.NoError(t, begin().Commit())
+	require.Equal(t, []string{"out"}, names(t, dir))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular())
+}
+
 // A signal handler removes an incomplete file, and it is not created again.
 func TestRemove(t *testing.T) {
 	dir := t.TempDir()
@@ -112,7 +146,7 @@ func TestCreateFails(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o666))
 	f := func(path string) {
 		t.Helper()
-		_, err := new(file.Temps).Create(filepath.Join(dir, path), nil)
+		_, err := new(file.Temps).Create(filepath.Join(dir, path), nil, true)
 		var failed *file.Error
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, filepath.Join(dir, path), failed.Name)
@@ -151,7 +185,7 @@ func (f *failing) Write(b []byte) (int, error) {
 
 func TestStandardOutput(t *testing.T) {
 	var b bytes.Buffer
-	out, err := new(file.Temps).Create("-", &b)
+	out, err := new(file.Temps).Create("-", &b, false)
 	require.NoError(t, err)
 	_, err = io.WriteString(out, "text")
 	require.NoError(t, err)
