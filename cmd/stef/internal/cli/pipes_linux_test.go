@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
+	"github.com/otelstef/stef/cmd/stef/internal/convert"
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
@@ -142,4 +143,14 @@ func TestOutputAppears(t *testing.T) {
 	}
 	f("convert", "--from", "stef")
 	f("repair", "--root", "metrics")
+}
+
+// An output that cannot be written has the same exit code in each format.
+func TestFullDevice(t *testing.T) {
+	m := newMistakes(t)
+	for _, format := range convert.Formats(true) {
+		code, _, stderr := run(nil, "convert", "--to", format, m.json, "/dev/full")
+		require.Equal(t, cli.ExitIO, code, stderr)
+		require.Contains(t, stderr, "/dev/full: write: no space left on device", format)
+	}
 }

@@ -102,6 +102,9 @@ func (o *Options) newSink(out io.Writer, s otlpfile.Signal) (sink, error) {
 			format = lake.Arrow
 		}
 		w, err := lake.NewWriter(out, format, lakeSignals[s], lake.WriterOptions{Columns: o.Columns})
+		if failed := (*file.Error)(nil); errors.As(err, &failed) { // the head of a Parquet file was not written
+			return nil, err
+		}
 		if err != nil {
 			return nil, refuse("%v", err)
 		}
