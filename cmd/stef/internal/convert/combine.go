@@ -17,7 +17,8 @@ const MaxFrameItems = 1 << 20
 const maxFrameBytes = 64 << 20
 
 // combiner combines consecutive batches of one signal. It returns batches unchanged if
-// most is 0. The zero Batch means that there is no batch.
+// most is 0, and always batches without items: no limit would end a frame of these. The zero
+// Batch means that there is no batch.
 type combiner struct {
 	most  int // maximum number of items of a combined batch
 	held  otlpfile.Batch
@@ -30,7 +31,7 @@ type combiner struct {
 // add adds a batch of n items and returns a batch to write, or the zero Batch. The returned
 // batch is valid until the next call.
 func (c *combiner) add(b otlpfile.Batch, n int) otlpfile.Batch {
-	if c.most == 0 {
+	if c.most == 0 || n == 0 {
 		return b
 	}
 	if n > c.most {
