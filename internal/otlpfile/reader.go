@@ -68,8 +68,9 @@ type Reader struct {
 	unpacked  bool
 	bytesOnly func(Signal) bool
 	skipped   [len(signalNames)]uint64
-	unknown   unknownFields
-	loose     atomic.Bool // whether a message had unknown fields
+	unknown   unknownFields // of JSON
+	strangers uint64        // unknown fields of protobuf
+	loose     atomic.Bool   // whether a message had unknown fields
 	maxPart   int
 	batchSize int
 	workers   int
@@ -230,6 +231,7 @@ func (r *Reader) next() (Batch, error) {
 		for s, n := range res.skipped {
 			r.skipped[s] += n
 		}
+		r.strangers += res.strangers
 		for _, f := range res.unknown {
 			r.unknown.add(f.Message, f.Name, f.Objects)
 		}
@@ -304,7 +306,9 @@ type result struct {
 	found   Signal // the signal that the content shows, or SignalUnknown
 	skipped [len(signalNames)]uint64
 	unknown unknownFields
-	err     error
+	// strangers is the number of unknown fields of a part.
+	strangers uint64
+	err       error
 }
 
 // decode decodes a piece. It changes nothing in the reader but an atomic value, so
@@ -323,10 +327,11 @@ func (r *Reader) decode(p piece) (res result) {
 			return r.skip(p)
 		}
 	}
-	if err := r.check(p); err != nil {
+	strangers, err := r.check(p)
+	if err != nil {
 		return result{err: err}
 	}
-	res = result{wanted: true, found: p.found, items: p.found == r.signal || p.found == SignalUnknown && hasItems(r.signal, p.body)}
+	res = result{wanted: true, strangers: strangers, found: p.found, items: p.found == r.signal || p.found == SignalUnknown && hasItems(r.signal, p.body)}
 	if r.bytesOnly != nil && r.bytesOnly(r.signal) {
 		res.batch = Batch{Signal: r.signal, OTLP: p.body}
 		return res
@@ -344,7 +349,7 @@ func (r *Reader) skip(p piece) (res result) {
 	bad := func(offset int, err error) result {
 		return result{err: &Error{Format: r.format, Signal: p.found, Part: p.part, Offset: p.offset + int64(offset), Err: err}}
 	}
-	if ft := check(p.found, p.body); ft != nil {
+	if _, ft := check(p.found, p.body); ft != nil {
 		return bad(ft.offset, ft.err)
 	}
 	b, err := Unmarshal(p.found, p.body)
@@ -361,6 +366,10 @@ func (r *Reader) Skipped(s Signal) uint64 { return r.skipped[s] }
 // Unknown returns the fields of JSON messages that OTLP does not have, in the order of the
 // file, and how many objects had them so far. Messages of other signals do not count.
 func (r *Reader) Unknown() []UnknownField { return r.unknown }
+
+// UnknownInProto returns how many fields of protobuf messages OTLP does not have, so far. Pdata
+// does not hold them, but Batch.OTLP does. Messages of other signals do not count.
+func (r *Reader) UnknownInProto() uint64 { return r.strangers }
 
 // signalOfMessage returns the signal of a message with items.
 func signalOfMessage(body []byte) Signal {
@@ -385,23 +394,23 @@ func hasItems(s Signal, body []byte) bool {
 
 // check finds an error in a message before pdata reads it, and reports its
 // position. A message of another signal may be well-formed, so the signal of
-// the first message with items is verified.
-func (r *Reader) check(p piece) error {
-	ft := check(r.signal, p.body)
+// the first message with items is verified. unknown is the number of its unknown fields.
+func (r *Reader) check(p piece) (unknown uint64, err error) {
+	unknown, ft := check(r.signal, p.body)
 	if ft != nil && p.found == SignalUnknown {
 		p.found = signalOfMessage(p.body)
 	}
 	if p.found != SignalUnknown && p.found != r.signal {
-		return &Error{Format: r.format, Signal: r.signal, Part: p.part, Offset: p.offset, Found: p.found, Err: fmt.Errorf("%w: it holds %s", ErrSignal, p.found)}
+		return 0, &Error{Format: r.format, Signal: r.signal, Part: p.part, Offset: p.offset, Found: p.found, Err: fmt.Errorf("%w: it holds %s", ErrSignal, p.found)}
 	}
 	if ft == nil {
-		return nil
+		return unknown, nil
 	}
 	if r.format == Proto {
 		p.part += entriesBefore(p.body, ft.offset)
 	}
 	p.offset += int64(ft.offset)
-	return r.inContent(p, ft.err)
+	return 0, r.inContent(p, ft.err)
 }
 
 // checkJSON checks a message and reports whether it holds the signal of the

@@ -22,18 +22,21 @@ type fault struct {
 
 // A walk traverses a message by its shape.
 type walk struct {
-	strict bool // unknown fields and control characters in texts are faults
-	cut    bool // the message may end anywhere: it is the head of a longer one
-	items  int  // fields of the fourth level: metrics, spans or log records
+	strict  bool   // unknown fields and control characters in texts are faults
+	cut     bool   // the message may end anywhere: it is the head of a longer one
+	items   int    // fields of the fourth level: metrics, spans or log records
+	unknown uint64 // fields that OTLP does not have
 }
 
 // errCut ends a walk of a head without a fault.
 var errCut = errors.New("cut")
 
-// check returns the fault in a message of a signal, or nil if there is none.
-func check(s Signal, b []byte) *fault {
+// check returns how many fields of a message of a signal OTLP does not have, and the fault in the
+// message, or nil if there is none.
+func check(s Signal, b []byte) (unknown uint64, ft *fault) {
 	w := walk{}
-	return w.message(b, 0, roots[s], 0, 0)
+	ft = w.message(b, 0, roots[s], 0, 0)
+	return w.unknown, ft
 }
 
 // message walks the bytes of one message, which begins at offset base. Level
@@ -51,8 +54,11 @@ func (w *walk) message(b []byte, base int, s *shape, level, depth int) *fault {
 			return &fault{start, corrupt("%s has the invalid field number %d", s.name, number)}
 		}
 		f := s.field(number)
-		if f.kind == unknown && w.strict {
-			return &fault{start, corrupt("%s has no field %d", s.name, number)}
+		if f.kind == unknown {
+			if w.strict {
+				return &fault{start, corrupt("%s has no field %d", s.name, number)}
+			}
+			w.unknown++
 		}
 		size, head, ft := w.extent(b[pos:], wire, base+pos)
 		if ft != nil {

@@ -145,6 +145,8 @@ type Result struct {
 	// Requests are the sizes of the OTLP side if Options.Requests is set and one
 	// side is OTLP and the other a stream; otherwise nil.
 	Requests *Requests
+
+	unknown uint64 // fields of protobuf in the input that pdata does not hold
 }
 
 // EmptyColumn is a column of Options.Columns without a value.

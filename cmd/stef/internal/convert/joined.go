@@ -168,13 +168,16 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 	}
 	if s, ok := c.sink.(tableSink); ok {
 		c.res.PartsOut = s.Batches()
-		c.res.EmptyColumns, c.res.Losses, c.res.InOTLP = s.EmptyColumns(), nonzero(c.empty, emptyLoss), s.InOTLP()
+		c.res.EmptyColumns, c.res.Losses, c.res.InOTLP = s.EmptyColumns(), nonzero(c.empty, emptyLoss, c.res.unknown, unknownLoss), s.InOTLP()
 	}
 	if c.res.To.otlp() { // the messages that were written keep theirs, but messages without items are not written
-		c.res.Losses = nonzero(c.empty, emptyLoss)
+		if c.res.To != OTLPJSON { // protobuf is written as it is
+			c.res.unknown = 0
+		}
+		c.res.Losses = nonzero(c.empty, emptyLoss, c.res.unknown, unknownLoss)
 	}
 	if s, ok := c.sink.(streamSink); ok {
-		c.res.PartsOut, c.res.Losses = s.Stats().Frames, s.Losses(c.empty)
+		c.res.PartsOut, c.res.Losses = s.Stats().Frames, s.Losses(c.empty, c.res.unknown)
 	}
 	return c.res, c.packed.Close()
 }
@@ -419,6 +422,7 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 		b.count = func(into *Result) {
 			into.others(r.Skipped)
 			into.ignore(r.Unknown())
+			into.unknown += r.UnknownInProto()
 		}
 		b.next = func() (otlpfile.Batch, error) {
 			batch, err := r.Next()

@@ -106,7 +106,11 @@ func encode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 		return nil, err
 	}
 	stats := enc.Stats()
-	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses(0)
+	unknown := r.UnknownInProto()
+	if o.bytesOnly(r.Signal()) { // the encoder counts them
+		unknown = 0
+	}
+	res.Items, res.PartsOut, res.Losses = stats.Records, stats.Frames, enc.Losses(0, unknown)
 	res.others(r.Skipped)
 	res.ignore(r.Unknown())
 	return res, res.complete(items)
@@ -226,6 +230,9 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	}
 	res.others(r.Skipped)
 	res.ignore(r.Unknown())
+	if o.To == OTLPJSON { // protobuf is written as it is
+		res.Losses = nonzero(r.UnknownInProto(), unknownLoss)
+	}
 	return res, w.Close()
 }
 

@@ -30,14 +30,18 @@ func (e *batchEncoder) Encode(b otlpfile.Batch) error {
 	return err
 }
 
-// emptyLoss describes the number of lost resources, scopes and metrics.
-const emptyLoss = "%d resource{s}, scope{s} or metric{s} without items"
+// emptyLoss describes the number of lost resources, scopes and metrics, and unknownLoss that of lost
+// fields.
+const (
+	emptyLoss   = "%d resource{s}, scope{s} or metric{s} without items"
+	unknownLoss = "%d field{s} that this version of OTLP does not know"
+)
 
-func (e *batchEncoder) Losses(empty uint64) []string {
+func (e *batchEncoder) Losses(empty, unknown uint64) []string {
 	l := e.losses()
 	return nonzero(
 		l.EmptyContainers+empty, emptyLoss,
-		l.UnknownFields, "%d field{s} that this version of OTLP does not know",
+		l.UnknownFields+unknown, unknownLoss,
 		l.EntityRefs, "%d entity reference{s}",
 		l.Flags, "flags of %d point{s}",
 		l.Values, "values of %d point{s} that {were} flagged as not recorded",

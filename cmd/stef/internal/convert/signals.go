@@ -80,8 +80,9 @@ type encoder interface {
 	// Stats returns the counts of the stream.
 	Stats() stef.WriterStats
 	// Losses describes what the schema could not represent. empty is the number of
-	// resources, scopes and metrics without items that the encoder did not see.
-	Losses(empty uint64) []string
+	// resources, scopes and metrics without items that the encoder did not see, and unknown
+	// that of unknown fields.
+	Losses(empty, unknown uint64) []string
 }
 
 // decoder reads batches from a stream, at most one frame at a time.
