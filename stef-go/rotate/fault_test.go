@@ -354,6 +354,37 @@ func TestSync(t *testing.T) {
 	require.EqualValues(t, 101, w.Stats().Records)
 }
 
+// A fault of a sync in the background is reported even if the file is finished during the sync. The
+// sync at the end of the file returns nil then, because the system returns a fault once.
+func TestSyncFailsWhileFinished(t *testing.T) {
+	for _, finish := range []func(*Writer[*otelstef.LogsWriter]) error{(*Writer[*otelstef.LogsWriter]).Rotate, (*Writer[*otelstef.LogsWriter]).Close} {
+		stuck := make(chan struct{})
+		d := &stubDisk{room: plenty, stuck: stuck, onSync: syscall.EIO}
+		reported := make(chan error, 10)
+		w := openOn(t, Options{Dir: t.TempDir(), SyncEvery: 2 * time.Millisecond, OnError: func(err error) { reported <- err }}, d)
+		require.NoError(t, writeLogs(w, 1, 1))
+		eventually(t, func() (begun bool) {
+			d.set(func() { begun = d.syncs == 1 })
+			return begun
+		})
+		d.set(func() { d.stuck, d.onSync = nil, nil })
+		time.AfterFunc(20*time.Millisecond, func() { close(stuck) })
+		require.NoError(t, finish(w))
+		select {
+		case err := <-reported:
+			var failed *Error
+			require.ErrorAs(t, err, &failed)
+			require.Equal(t, "sync", failed.Op)
+			require.ErrorIs(t, err, syscall.EIO)
+		case <-time.After(10 * time.Second):
+			t.Fatal("the fault was not reported")
+		}
+		require.NoError(t, w.Close())
+		require.Equal(t, map[Kind]uint64{KindOther: 1}, w.Stats().Errors)
+		require.EqualValues(t, 1, w.Stats().Finished)
+	}
+}
+
 func TestErrorText(t *testing.T) {
 	e := &Error{Op: "write", Path: "a/b", Lost: 3, Err: &fs.PathError{Op: "write", Path: "a/b", Err: syscall.ENOSPC}}
 	require.EqualError(t, e, "rotate: write a/b: no space left on device (3 records lost)")

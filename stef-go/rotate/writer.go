@@ -435,6 +435,7 @@ func (w *Writer[S]) background() {
 // without the lock, so that writers do not wait for the disk.
 func (w *Writer[S]) work() {
 	var unsynced diskFile
+	var path string
 	note := func(err error) {
 		if err == nil {
 			return
@@ -458,7 +459,7 @@ func (w *Writer[S]) work() {
 			note(w.flush())
 		}
 		if w.active && o.Sync == SyncInterval && w.file.dirty && now.Sub(w.file.synced) >= o.SyncEvery {
-			w.file.dirty, w.file.synced, unsynced = false, now, w.file.file
+			w.file.dirty, w.file.synced, unsynced, path = false, now, w.file.file, w.file.path
 		}
 		return nil
 	})
@@ -469,6 +470,10 @@ func (w *Writer[S]) work() {
 		_ = w.locked(func() error {
 			if w.active && w.file.file == unsynced {
 				note(w.fail("sync", err))
+			} else {
+				// The file was finished in the meantime, perhaps without an error: the system
+				// returns the fault of a file only once.
+				w.report(&Error{Op: "sync", Path: path, Err: err})
 			}
 			return nil
 		})
