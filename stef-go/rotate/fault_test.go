@@ -25,6 +25,7 @@ type stubDisk struct {
 	mu       sync.Mutex
 	room     int // bytes until the disk is full
 	syncs    int
+	dirs     []string // folders in the order of their syncs
 	onCreate error
 	onSync   error
 	stuck    chan struct{} // Sync waits for it, unless it is nil
@@ -44,6 +45,8 @@ func (d *stubDisk) create(path string, perm fs.FileMode) (diskFile, error) {
 }
 
 func (d *stubDisk) mkdir(dir string, perm fs.FileMode) error { return osDisk{}.mkdir(dir, perm) }
+
+func (d *stubDisk) syncDir(dir string) { d.set(func() { d.dirs = append(d.dirs, dir) }) }
 
 func (d *stubDisk) set(f func()) {
 	d.mu.Lock()
@@ -352,6 +355,51 @@ func TestSync(t *testing.T) {
 	require.NoError(t, writeLogs(w, 101, 101)) // in a new file
 	require.NoError(t, w.Close())
 	require.EqualValues(t, 101, w.Stats().Records)
+}
+
+// The sync of a new file does not sync its name. So its folder is synced after the first sync of the
+// file, and the folders of new folders, too. Otherwise, a crash of the machine could lose a file
+// with synced records.
+func TestSyncFolders(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "a", "b")
+	d := &stubDisk{room: plenty}
+	w := openOn(t, Options{Dir: dir, Sync: SyncFlush}, d)
+	require.NoError(t, writeLogs(w, 1, 1))
+	want := []string{dir, filepath.Join(top, "a"), top}
+	require.Equal(t, want, d.dirs)
+	require.NoError(t, writeLogs(w, 2, 2))
+	require.Equal(t, want, d.dirs)
+	require.NoError(t, w.Rotate()) // the file has another name then
+	require.NoError(t, writeLogs(w, 3, 3))
+	require.Equal(t, append(want, dir, dir), d.dirs)
+
+	d = &stubDisk{room: plenty}
+	w = openOn(t, Options{Dir: dir, SyncEvery: 2 * time.Millisecond}, d)
+	require.NoError(t, writeLogs(w, 1, 1))
+	synced := func(n int) (ok bool) {
+		d.set(func() { ok = len(d.dirs) == n })
+		return ok
+	}
+	eventually(t, func() bool { return synced(1) })
+	require.NoError(t, writeLogs(w, 2, 2))
+	eventually(t, func() (ok bool) {
+		d.set(func() { ok = d.syncs == 2 })
+		return ok
+	})
+	require.True(t, synced(1))
+
+	d = &stubDisk{room: plenty}
+	w = openOn(t, Options{Dir: filepath.Join(top, "c"), SyncEvery: time.Hour}, d)
+	require.NoError(t, writeLogs(w, 1, 1))
+	require.NoError(t, w.Close())
+	require.Equal(t, []string{filepath.Join(top, "c"), top}, d.dirs)
+
+	d = &stubDisk{room: plenty}
+	w = openOn(t, Options{Dir: dir, Sync: SyncNone}, d)
+	require.NoError(t, writeLogs(w, 1, 1))
+	require.NoError(t, w.Close())
+	require.Empty(t, d.dirs)
 }
 
 // A fault of a sync in the background is reported even if the file is finished during the sync. The

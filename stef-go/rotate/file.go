@@ -18,6 +18,8 @@ import (
 type disk interface {
 	create(path string, perm fs.FileMode) (diskFile, error)
 	mkdir(dir string, perm fs.FileMode) error
+	// syncDir forces the names in a folder to the disk.
+	syncDir(dir string)
 }
 
 // diskFile is an open file.
@@ -47,6 +49,8 @@ func (osDisk) create(path string, perm fs.FileMode) (diskFile, error) {
 
 func (osDisk) mkdir(dir string, perm fs.FileMode) error { return os.MkdirAll(dir, perm) }
 
+func (osDisk) syncDir(dir string) { syncDir(dir) }
+
 type osFile struct{ *os.File }
 
 func (f osFile) lock() bool {
@@ -70,6 +74,7 @@ func (f osFile) at(path string) bool {
 // output is the active file. It counts complete chunks, and removes what a failed write
 // left in the file.
 type output struct {
+	disk    disk
 	file    diskFile
 	path    string // path of the active file
 	opened  time.Time
@@ -80,7 +85,10 @@ type output struct {
 	// confirmed is the size at which the file was last checked after a write.
 	confirmed int64
 	dirty     bool // written since the last sync
-	err       error
+	// folders have the name of the file, and names of new folders. A sync of the file does not
+	// sync them, so they are synced after the first one.
+	folders []string
+	err     error
 }
 
 // tries bounds how many names are tried for a new file.
@@ -88,6 +96,13 @@ const tries = 100
 
 // create creates and locks the next active file.
 func (o *output) create(d disk, dir string, perm fs.FileMode, next func() Name) error {
+	o.disk, o.folders = d, []string{dir}
+	for missing := dir; missing != filepath.Dir(missing); missing = filepath.Dir(missing) {
+		if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		o.folders = append(o.folders, filepath.Dir(missing))
+	}
 	if err := d.mkdir(dir, perm|perm>>2&0o111); err != nil {
 		return err
 	}
@@ -131,6 +146,13 @@ func (o *output) Write(chunk []byte) (int, error) {
 	return n, nil
 }
 
+// syncFolders syncs folders after the first sync of a file.
+func syncFolders(d disk, folders []string) {
+	for _, dir := range folders {
+		d.syncDir(dir)
+	}
+}
+
 // finish renames the file to its final name and closes it. A file without
 // useful content is removed.
 func (o *output) finish(sync, useful bool) error {
@@ -156,7 +178,10 @@ func (o *output) finish(sync, useful bool) error {
 		syncErr = errors.Join(syncErr, o.file.Close())
 	}
 	if sync && renameErr == nil {
-		syncDir(filepath.Dir(o.path))
+		if o.folders == nil {
+			o.folders = []string{filepath.Dir(o.path)} // the file has a new name there
+		}
+		syncFolders(o.disk, o.folders)
 	}
 	if renameErr != nil {
 		return renameErr

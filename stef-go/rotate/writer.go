@@ -342,6 +342,8 @@ func (w *Writer[S]) flush() error {
 		if err := w.file.file.Sync(); err != nil {
 			return w.fail("sync", err)
 		}
+		syncFolders(w.disk, w.file.folders)
+		w.file.folders = nil
 	}
 	return w.confirm()
 }
@@ -436,6 +438,7 @@ func (w *Writer[S]) background() {
 func (w *Writer[S]) work() {
 	var unsynced diskFile
 	var path string
+	var folders []string
 	note := func(err error) {
 		if err == nil {
 			return
@@ -460,13 +463,16 @@ func (w *Writer[S]) work() {
 		}
 		if w.active && o.Sync == SyncInterval && w.file.dirty && now.Sub(w.file.synced) >= o.SyncEvery {
 			w.file.dirty, w.file.synced, unsynced, path = false, now, w.file.file, w.file.path
+			w.file.folders, folders = nil, w.file.folders
 		}
 		return nil
 	})
 	if unsynced == nil {
 		return
 	}
-	if err := unsynced.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
+	err := unsynced.Sync()
+	syncFolders(w.disk, folders)
+	if err != nil && !errors.Is(err, os.ErrClosed) {
 		_ = w.locked(func() error {
 			if w.active && w.file.file == unsynced {
 				note(w.fail("sync", err))
