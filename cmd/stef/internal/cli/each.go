@@ -112,12 +112,16 @@ func holds(name string, root *stream.Root) bool {
 // severalTimes returns an error if an input cannot be read once for each signal. A pipe, such as
 // that of <(zcat all.json.gz), has nothing left for the second signal.
 func severalTimes(names []string) error {
+	needs := "a file"
+	if len(names) > 1 {
+		needs = "files"
+	}
 	for _, name := range names {
 		if name == "-" {
-			return usagef("%s needs files to read several times, not standard input", convert.SignalMark)
+			return usagef("%s needs %s to read several times, not standard input", convert.SignalMark, needs)
 		}
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return completef("%s needs files to read several times, and %s is a pipe or a device: write its content to a file first", convert.SignalMark, name)
+			return completef("%s needs %s to read several times, and %s is a pipe or a device: write its content to a file first", convert.SignalMark, needs, name)
 		}
 	}
 	return nil
