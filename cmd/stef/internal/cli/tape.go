@@ -6,6 +6,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
@@ -23,6 +24,8 @@ type tape struct {
 	dirty   bool
 	device  bool      // a pipe or a device, which cannot be synced
 	checked time.Time // when inPlace last checked that the file still has its name
+	// syncFolder syncs the folder of the file. It is nil after the first sync.
+	syncFolder func(dir string)
 }
 
 // newTape creates a file and locks it, so that a steffile receiver does not delete it. With force,
@@ -32,7 +35,7 @@ func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
 	if err != nil {
 		return nil, &file.Error{Name: name, Err: err}
 	}
-	t := &tape{name: name, file: f, checked: time.Now()}
+	t := &tape{name: name, file: f, checked: time.Now(), syncFolder: syncFolder}
 	if err = lock(f); err == nil {
 		err = t.empty()
 	}
@@ -125,7 +128,21 @@ func (t *tape) toDisk() error {
 	if t.device {
 		return nil
 	}
-	return t.file.Sync()
+	if err := t.file.Sync(); err != nil {
+		return err
+	}
+	if t.syncFolder != nil { // a sync of a new file does not sync its name
+		t.syncFolder(filepath.Dir(t.name))
+		t.syncFolder = nil
+	}
+	return nil
+}
+
+func syncFolder(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync() // not every file system can
+		_ = d.Close()
+	}
 }
 
 // close completes the file.
