@@ -71,13 +71,16 @@ func (k *Known) forget() {
 	k.attributes, k.candidates = k.attributes[:0], k.candidates[:0]
 }
 
-// list returns the attributes. It replaces an array of one element by this element, because a
+// list returns the first attributes, up to maxKnown of them. It replaces an array of one element by this element, because a
 // reference to such an attribute stands for the element. This does not apply to a double.
 func (k *Known) list() []pcommon.Value {
 	if !k.collected {
 		k.collected = true
 		k.attributes = k.attributes[:0]
 		for _, v := range k.record.Attributes().All() {
+			if len(k.attributes) == maxKnown {
+				break // a reference has one byte for the number; a rejected record can have millions
+			}
 			if v.Type() == pcommon.ValueTypeSlice && v.Slice().Len() == 1 && v.Slice().At(0).Type() != pcommon.ValueTypeDouble {
 				v = v.Slice().At(0)
 			}
@@ -242,7 +245,7 @@ func (k *Known) collect(text string) {
 	for _, ref := range timeRefs {
 		k.propose(ref, k.textOf(ref), 1)
 	}
-	for i, v := range k.list()[:min(len(k.list()), maxKnown)] {
+	for i, v := range k.list() {
 		switch v.Type() {
 		case pcommon.ValueTypeStr:
 			if s := v.Str(); len(s) >= minKnownText && len(s) <= maxKnownText {

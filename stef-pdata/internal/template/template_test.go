@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/xpdata"
 
 	stef "github.com/otelstef/stef/stef-go"
 	"github.com/otelstef/stef/stef-go/otelstef"
@@ -312,4 +313,22 @@ func TestSplitterForgets(t *testing.T) {
 	for _, b := range s.bodies[:cap(s.bodies)] {
 		require.Equal(t, Body{}, b)
 	}
+}
+
+// A log record can have more attributes than references can name. Only the first ones are listed,
+// and so only their memory is kept for the next log records.
+func TestKnownAttributes(t *testing.T) {
+	lr := plog.NewLogRecord()
+	var b xpdata.MapBuilder
+	for i := range 100_000 {
+		b.AppendEmpty("key").SetStr(fmt.Sprintf("value %d", i))
+	}
+	b.UnsafeIntoMap(lr.Attributes())
+	var k Known
+	k.of(lr)
+	require.Len(t, k.list(), maxKnown)
+	require.Equal(t, 9, k.prefix("value 255", attributeRefs[255]))
+	require.Len(t, k.links("value 255 and value 256"), 1)
+	k.forget()
+	require.LessOrEqual(t, cap(k.attributes), 2*maxKnown)
 }
