@@ -69,7 +69,7 @@ func load(s kind, file []byte) (*recording, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", signals[s].name, err)
 		}
-		b.OTLP = nil // memory that belongs to the reader
+		b.OTLP = nil // the reader reuses this memory
 		loaded.items += b.Items()
 		loaded.batches = append(loaded.batches, b)
 	}

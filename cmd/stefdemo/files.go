@@ -26,7 +26,7 @@ import (
 )
 
 // files writes the recordings as STEF files, reads them back and compares. It
-// keeps the files in dir, unless that is "".
+// keeps the files in dir; if dir is "", it deletes them.
 func files(out io.Writer, dir string) error {
 	keep := dir != ""
 	if !keep {

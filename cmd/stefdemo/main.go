@@ -10,9 +10,9 @@
 // Without flags it runs an agent Collector that receives OTLP and sends STEF,
 // and a backend Collector that receives STEF, both in this process. It sends
 // the recordings through them and prints the items that arrived, the bytes
-// between the Collectors and the CPU time. Beside them it prints the same
-// figures for OTLP with zstd. The figures are separate for the first half of
-// each recording, which begins a stream, and the second half.
+// between the Collectors and the CPU time. It prints the same figures for OTLP
+// with zstd. The figures are separate for the first half of each recording,
+// which begins a stream, and the second half.
 //
 // With -rounds the second half is sent several times. Later rounds have new ids
 // and times, but the same values and texts, which compress better than new
