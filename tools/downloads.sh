@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Measures what the go command downloads to build a program that imports one
-# package of the root module: modules of others and the size of their archives.
-# It uses an empty module cache, filled from the one of this user and from the
-# configured proxy.
+# package of the root module: the number of foreign modules and the size of their
+# archives. The go command starts with an empty module cache, and downloads from
+# the module cache of this user and from the configured proxy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD

@@ -3,15 +3,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs every fuzz target of every module, one after another. Arguments are flags
-# of go test: fuzz.sh -fuzztime 10s. The targets are found by listing the tests of
-# every package that has some, so a new target needs no entry anywhere. The packages
-# of a module are built together, once for all of their targets; new inputs go where
-# go test -fuzz puts them. Inputs are minimized for a short time only: whole
-# streams are large, and all time could go into that.
+# of go test: fuzz.sh -fuzztime 10s. The script finds the targets itself: it lists the
+# tests of every package with fuzz targets. The packages of a module are built
+# together, once for all of their targets. New inputs are stored where go test -fuzz
+# stores them. Inputs are minimized only briefly: whole streams are large, and
+# minimizing them could take all of the time.
 #
-# With a time, the packages are instrumented: coverage guides the search. With a count
-# of inputs, such as -fuzztime 100x, which is a quick check, they are built as for go
-# test. So few inputs find no new coverage, and the instrumentation compiles all
+# With a time, the packages are instrumented, so that coverage guides the search. A count
+# of inputs, such as -fuzztime 100x, is for a quick check: the packages are built as for
+# go test. Few inputs find no new coverage, and an instrumented build would compile all
 # packages again.
 #
 # FUZZ_PART=network selects the ten targets that read what arrives over the network,
@@ -65,7 +65,7 @@ done < <(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r -n 1 dirname |
 found=0
 chosen=0
 for module in $(printf '%s\n' "${!packages[@]}" | sort); do
-  # One program of each package, named after its folder; go fails if two have one name.
+  # One program for each package, named after its folder. go fails if two have the same name.
   out=$(mktemp -d "$built/XXXXXX")
   # shellcheck disable=SC2086 # the packages are words
   (cd "$module" && go test -c "${build[@]}" -o "$out/" ${packages[$module]})
@@ -74,7 +74,7 @@ for module in $(printf '%s\n' "${!packages[@]}" | sort); do
     dir=${dir%/.}
     path=$(cd "$dir" && go list .)
     program=$out/$(basename "$path").test
-    # "|| true" is for grep alone.
+    # "|| true" is for grep: it fails if it finds no target.
     listing=$(cd "$dir" && "$program" -test.list '^Fuzz')
     for target in $(grep '^Fuzz' <<<"$listing" || true); do
       selected "$dir" "$target" || continue
@@ -89,6 +89,6 @@ for module in $(printf '%s\n' "${!packages[@]}" | sort); do
 done
 printf '%d fuzz targets\n' "$found"
 if [ "$part" = network ] && [ "$chosen" -ne "$(wc -l <<<"$network")" ]; then
-  echo "$chosen targets face the network, not those that this script lists" >&2
+  echo "this script lists $(wc -l <<<"$network") network targets, but only $chosen of them exist: correct the list" >&2
   exit 1
 fi

@@ -4,9 +4,9 @@
 
 # Prints the licences of each module that the programs and packages of the released
 # modules are built from. Arguments are other folders of modules. Some modules have
-# parts under several licences: their file names the parts. Fails where a module has no
-# licence file, or none that is in the list below. MPL-2.0 covers the files of a module
-# alone, so that a module used unchanged is fine.
+# parts under several licences: their licence file names the parts. The script fails if a
+# module has no licence file, or if none of its licences is in the list below. MPL-2.0
+# covers only the files of a module, so programs may use an unchanged module.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,6 +34,6 @@ while read -r path version dir; do
   printf '%-24s %s %s\n' "$licence" "$path" "$version"
 done <<<"$all"
 if [ "$bad" -gt 0 ]; then
-  printf '%d modules need a look\n' "$bad" >&2
+  printf '%d modules have no known licence: check those marked with !\n' "$bad" >&2
   exit 1
 fi

@@ -2,10 +2,10 @@
 # Copyright The Otel/STEF Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Runs the tests that asked for a large real set, with the sets: realtests.sh LIST
-# [FLAG...], where LIST is what a run of all tests wrote with STEF_SETS_LOG=LIST, and
-# the flags are for go test. One go test for each module runs the tests of these
-# names in these packages.
+# realtests.sh LIST [FLAG...] runs the tests in LIST with the large real sets. A run of
+# all tests with STEF_SETS_LOG=LIST writes this file: it lists the tests that asked for a
+# set. FLAG is for go test. In each module, one go test runs all tests with one of these
+# names in the listed packages.
 set -euo pipefail
 list=$1
 shift

@@ -6,8 +6,8 @@
 //
 //	protogen ../../stef-spec/destination.proto ../../stef-gogrpc/stefpb
 //
-// It also writes source.pb.go with a hash of the .proto file. So a test can check whether
-// the code was generated from this file without any of these tools.
+// It also writes source.pb.go with a hash of the .proto file. With the hash, a test can check,
+// without these tools, whether the code was generated from this file.
 package main
 
 import (
@@ -65,8 +65,8 @@ func generate(file string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// File names are global in a program, like message names. A plain name may clash with that
-	// of another package.
+	// File names are global in a program, like message names. Without the path, the name could
+	// clash with the file name of another package.
 	path := strings.ReplaceAll(descriptor.GetPackage(), ".", "/") + "/" + name
 	descriptor.Name = proto.String(path)
 	plugin, err := protogen.Options{}.New(&pluginpb.CodeGeneratorRequest{

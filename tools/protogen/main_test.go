@@ -30,7 +30,7 @@ func TestGeneratedIsCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(have, want) {
-			t.Errorf("%s is not what %s gives: run make generate", name, messages)
+			t.Errorf("%s differs from the code generated from %s: run make generate", name, messages)
 		}
 	}
 }
