@@ -16,7 +16,7 @@ var (
 	namesData     = regexp.MustCompile(`benchdata\.Name\(|teltest\.BenchSets\(|dataset\.Main\(`)
 )
 
-// nameless reports folders whose benchmarks do not name their data on the first line.
+// nameless reports folders whose benchmarks do not print the name of their data.
 func nameless(files []file) (problems []string) {
 	with, named := map[string]bool{}, map[string]bool{}
 	for _, f := range files {

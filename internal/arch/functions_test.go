@@ -17,7 +17,7 @@ import (
 // maxFunction is the maximum number of lines of a function.
 const maxFunction = 80
 
-// product reports whether a file is handwritten source of a product package.
+// product reports whether a file is handwritten Go source, without tests.
 func (f file) product() bool {
 	return f.goSource() && !f.goTest() && !f.testdata() && !f.generated()
 }

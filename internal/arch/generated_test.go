@@ -60,7 +60,7 @@ func stale(have, fresh []file) []string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(old)) {
-		problems = append(problems, name+": nothing in the schema gives it any more")
+		problems = append(problems, name+": stefc no longer generates this file: remove it")
 	}
 	return problems
 }
@@ -164,7 +164,7 @@ func TestStaleBites(t *testing.T) {
 	f(nil, a, a)
 	f(nil, append(sample(t, "doc.go", "x\n"), a...), a)
 	f([]string{"a.stef.go: missing"}, nil, a)
-	f([]string{"a.stef.go: nothing in the schema gives it any more"}, a, nil)
+	f([]string{"a.stef.go: stefc no longer generates this file: remove it"}, a, nil)
 	f([]string{"a.stef.go: differs from line 2 on"}, a, sample(t, "a.stef.go", "1\n4\n3\n"))
 	f([]string{"a.stef.go: differs from line 4 on"}, a, sample(t, "a.stef.go", "1\n2\n3\n4\n"))
 }

@@ -278,7 +278,7 @@ func imports(packs map[string]*pack, direct, reach, never []rule) []string {
 			}
 			for _, r := range never {
 				if fits(dir, r.pattern) && fitsAny(name, r.names) {
-					report("%s: never on %s, here by way of %s", dir, name, via[name])
+					report("%s: must not depend on %s, but does by way of %s", dir, name, via[name])
 				}
 			}
 		}
@@ -385,7 +385,7 @@ func TestImportsBite(t *testing.T) {
 		"d/d.go", ours("a")+`; "example.com/x"`, "a/a.go", `"github.com/klauspost/compress/zstd"`)
 	f([]string{"d: depends on github.com/klauspost/compress/zstd by way of a"}, "d ->", "",
 		"d/d.go", ours("a"), "a/a.go", `"github.com/klauspost/compress/zstd"`)
-	f([]string{"d: never on b, here by way of a"}, "", "d -> b/...", "d/d.go", ours("a"), "a/a.go", ours("b"), "b/b.go", "")
+	f([]string{"d: must not depend on b, but does by way of a"}, "", "d -> b/...", "d/d.go", ours("a"), "a/a.go", ours("b"), "b/b.go", "")
 }
 
 func TestImportsAreMadeBites(t *testing.T) {

@@ -43,8 +43,8 @@ func compile(t *testing.T, dir string) object {
 	return object{notes, string(symbols)}
 }
 
-// inlined returns "" if the compiler inlined every call of a leaf, otherwise which calls it
-// did not inline. The leaf must be named by its folder, as in
+// inlined returns "" if the compiler inlined every call of a leaf. Otherwise it says what the
+// compiler did not inline. The name of the leaf begins with its folder, as in
 // "stef-go/bitio.(*BitWriter).Write".
 func (o object) inlined(leaf string) string {
 	note := regexp.MustCompile(`(?m): inlining call to ` + regexp.QuoteMeta(path.Base(leaf)) + `$`)

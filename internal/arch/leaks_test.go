@@ -47,8 +47,8 @@ func startsGoroutines(t *testing.T, f file) (found bool) {
 	return found
 }
 
-// TestLeaksAreChecked: the tests of a package that starts goroutines fail if one
-// outlives them.
+// TestLeaksAreChecked checks that each package that starts goroutines has a TestMain
+// that fails if a goroutine outlives the tests.
 func TestLeaksAreChecked(t *testing.T) {
 	starts, checks := map[string]bool{}, map[string]bool{}
 	for _, f := range repo(t) {

@@ -21,7 +21,7 @@ const (
 	maxHandwritten = 600
 	maxTest        = 900
 	maxGenerated   = 450
-	maxType        = 700 // what is generated of one type of a schema: record and codec
+	maxType        = 700 // the generated files of one type of a schema together: record and codec
 	maxTemplate    = 80
 	maxIfDepth     = 2 // {{if}} inside {{if}}
 )

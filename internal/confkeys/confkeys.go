@@ -17,7 +17,7 @@ import (
 )
 
 // Section is a part of a configuration whose keys are the fields of a struct.
-// Other parts report their unknown keys themselves.
+// Unknown keys of all other parts are found when the configuration is unmarshaled.
 type Section struct {
 	path string
 	keys []string

@@ -33,7 +33,7 @@ func explain(err error, conf map[string]any, hints, choices map[string]string, s
 }
 
 // durations returns an error for every duration without a unit, and for every text that
-// is no duration.
+// is not a valid duration.
 func durations(conf map[string]any, sections []Section) []error {
 	var errs []error
 	walk("", rootOf(sections), conf, func(f entry) {
@@ -119,8 +119,8 @@ func areSections(list reflect.Value) bool {
 	return true
 }
 
-// isExtension reports whether a key is the name of an extension, or a pointer to one. Names
-// have the type ID of the Collector's package component, which this package does not import.
+// isExtension reports whether t is the type of the name of an extension, or a pointer to this
+// type: ID of the Collector's package component, which this package does not import.
 func isExtension(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -26,7 +26,7 @@ import (
 const (
 	// longEnv makes the runner execute the long blocks, too.
 	longEnv = "STEF_DOCS_LONG"
-	// longTarget is the target that sets it.
+	// longTarget is the target of the Makefile that sets longEnv.
 	longTarget = "docs-long"
 	// longTime bounds the run time of one long block.
 	longTime = 100 * time.Minute
@@ -110,7 +110,7 @@ func (x *tester) script(dir string, most time.Duration, b *block, text string) e
 // loopback finds addresses of the page's programs.
 var loopback = regexp.MustCompile(`localhost:[0-9]+`)
 
-// withPorts replaces each port of the page with one that is free here.
+// withPorts replaces each port of the page with a port that is free on this machine.
 func (x *tester) withPorts(text string) string {
 	return loopback.ReplaceAllStringFunc(text, func(address string) string {
 		if x.ports == nil {
@@ -212,8 +212,8 @@ func splitVariables(command string) (words string, names map[string]bool) {
 	return strings.Join(rest, " "), names
 }
 
-// inCI checks that CI runs each command. The step of CI may have further variables, and
-// other values of them.
+// inCI checks that CI runs each command. The command of CI may set more variables, and may
+// set them to other values.
 func (f *facts) inCI(text string) error {
 	steps, err := f.ciCommands()
 	if err != nil {

@@ -16,9 +16,9 @@
 //
 //	<!-- docs: run -->            run the commands with bash; all blocks of a page
 //	                              that run share a folder that has the recordings
-//	                              of internal/fixtures, shop.stef and orders.stef,
-//	                              and the files before it; $STEF is the root of
-//	                              the repository, $DIR that folder
+//	                              of internal/fixtures, shop.stef, orders.stef and
+//	                              the files of earlier blocks; $STEF is the root of
+//	                              the repository, $DIR the shared folder
 //	<!-- docs: run in the repository --> the same at the root of the repository;
 //	                              each line begins there
 //	<!-- docs: session -->        run the commands after "$ " and compare their
@@ -45,6 +45,6 @@
 //	                              function of the repository
 //
 // A block that nothing covers fails the test, and so do commands in indented
-// text. Ports of localhost become ports that are free. go test -v prints each block and how
-// it is covered.
+// text. The runner replaces ports of localhost by free ports. go test -v prints each block
+// and how it is covered.
 package docs

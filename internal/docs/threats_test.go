@@ -33,7 +33,7 @@ var limitName = regexp.MustCompile(`max_|limit|timeout|per_stream`)
 // notALimit names keys that limitName matches but that do not bound a resource
 // that a peer can exhaust.
 var notALimit = map[string]bool{
-	"shutdown_timeout":                       true, // time of our own
+	"shutdown_timeout":                       true, // bounds the time of our own shutdown
 	"stef::shutdown_drain_timeout":           true,
 	"stef::max_stream_lifetime":              true, // moves load
 	"stef::idle_timeout":                     true, // saves memory

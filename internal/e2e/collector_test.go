@@ -125,7 +125,7 @@ func start(t *testing.T, name, components, pipelines string) *collector {
 	return startProgram(t, binary(t), "detailed", name, components, pipelines)
 }
 
-// startProgram is start for another program and another level of its own metrics.
+// startProgram is like start, but for another program that exposes another level of metrics.
 func startProgram(t *testing.T, program, level, name, components, pipelines string) *collector {
 	t.Helper()
 	port := freePort(t)

@@ -280,7 +280,7 @@ func TestExamplesWithTLS(t *testing.T) {
 	require.Equal(t, codes.OK, answer(first, pair))
 	require.Equal(t, codes.Unauthenticated, answer("second", pair))
 	require.Equal(t, codes.Unavailable, answer(first), "without a certificate")
-	// The server belongs to all signals: its lines do not name the one whose component started it.
+	// All signals share the server: its log lines do not name the signal whose component started it.
 	for _, start := range []string{"A client was refused", "A client could not connect"} {
 		var line string
 		require.Eventually(t, func() bool {

@@ -115,7 +115,7 @@ func TestBackendRefusesForGood(t *testing.T) {
 		dropped, _ = p.agent.sum(t, "otelcol_exporter_stef_items_dropped")
 		return float64(missing) == dropped
 	}, 30*time.Second, 100*time.Millisecond)
-	require.NotZero(t, missing, "the test is to see drops")
+	require.NotZero(t, missing, "the test must cause drops")
 	t.Logf("%d of %d records dropped and counted", missing, len(accepted))
 }
 

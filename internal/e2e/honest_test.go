@@ -72,8 +72,8 @@ func sendHonestly(address string) error {
 	return errors.Join(err, conn.Close())
 }
 
-// sendOnStream sends batches until the Collector ends the stream. It returns the time of the
-// batch that was not acknowledged.
+// sendOnStream sends batches until the Collector ends the stream. The latency of the first batch
+// counts from began. sendOnStream returns this time for the batch that was not acknowledged.
 func sendOnStream(client *stefgrpc.Client, began time.Time) (time.Time, error) {
 	stream, err := client.Open(context.Background(), otelstef.MetricsRoot())
 	if err != nil {

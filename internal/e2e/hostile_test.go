@@ -34,7 +34,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// receiverSum is the sum in the README of the receiver, in MiB, for two processors.
+// receiverSum is the memory bound, in MiB, in the row "sum" of the README of the receiver. It is
+// for two processors.
 const receiverSum = 2952
 
 // honestFloor is the p99 that is always accepted for an honest client beside an attack. Other
@@ -76,9 +77,9 @@ func streams(write func(w *otelstef.MetricsWriter) error) func(testing.TB) func(
 	}
 }
 
-// TestAttacker is not a test: TestHostile runs it in a process of its own, whose standard
-// input it holds. It prints a line when the attack is prepared, then repeats it until the
-// input ends.
+// TestAttacker is not a test: TestHostile runs it in a process of its own, and keeps the standard
+// input of this process open. The process prints a line when the attack is prepared. Then it
+// repeats the attack until its standard input ends.
 func TestAttacker(t *testing.T) {
 	var i int
 	var address string
@@ -124,9 +125,9 @@ func startAttacker(t *testing.T, i int, address string) *attacker {
 	return &attacker{c, input}
 }
 
-// lowestPriority returns a command that runs another one at the lowest priority. To Linux a
-// processor that runs only processes of SCHED_IDLE is free, so a thread that wakes up is moved
-// there at once. With nice it can wait some milliseconds for the other processor instead.
+// lowestPriority returns a command that runs another one at the lowest priority. Linux treats a
+// processor as free if it runs only processes of SCHED_IDLE, and immediately moves a thread that
+// wakes up to it. With nice, the thread can wait some milliseconds for the other processor instead.
 func lowestPriority() []string {
 	if path, err := exec.LookPath("chrt"); err == nil {
 		return []string{path, "--idle", "0"}
@@ -140,11 +141,11 @@ func (a *attacker) stop(t *testing.T) {
 	require.NoError(t, a.command.Wait(), "the attacker")
 }
 
-// TestHostile attacks a Collector with the default configuration, which sends what it
-// accepts to a backend. It stays below the memory that its README states, and serves an
-// honest client beside each attack and after it. The p99 of the time until a batch of the
-// honest client is acknowledged is at most three times that without an attack, or
-// honestFloor.
+// TestHostile attacks a Collector with the default configuration, which sends the data that it
+// accepts to a backend. The Collector uses less memory than the README of the receiver states,
+// and serves an honest client during each attack and after it. The p99 of the time until a batch
+// of the honest client is acknowledged is at most honestFloor, or three times the p99 without an
+// attack.
 func TestHostile(t *testing.T) {
 	binary(t)
 	entry := address(t)

@@ -38,8 +38,8 @@ type rival struct {
 	receiver string // configuration of the backend; %s is the endpoint
 }
 
-// nowhere is an agent that receives and batches items and drops them. Its cost is part of the
-// cost of each protocol.
+// nowhere configures an agent that receives and batches items and drops them. The cost of this
+// agent is part of the cost of each protocol.
 const nowhere = "  nop:\n"
 
 const arrowBinary = "STEF_OTELCOL_ARROW"
@@ -180,7 +180,7 @@ func notes(rounds int, spreads []spreadOf) string {
 	return text + fmt.Sprintf("note: the spread of %d of %d rows is above %.0f %%; %s: %s\n", len(rows), len(spreads), 100*unsteady, again, strings.Join(rows, "; "))
 }
 
-// TestNotes checks which rows are said to be uncertain.
+// TestNotes checks which rows the notes name as uncertain.
 func TestNotes(t *testing.T) {
 	text := notes(3, []spreadOf{{"logs, STEF", 0.1}})
 	require.Equal(t, 1, strings.Count(text, "\n"))
@@ -235,8 +235,8 @@ func measure(t *testing.T, r rival, signal otlpfile.Signal) (result cost) {
 			counts, err := (&replay.Player{Send: sender.Send}).Play(t.Context(), sources...)
 			require.NoError(t, err)
 			sent += int(counts.Items)
-			// After twice the timeout of the batch processor all items should be there, so that
-			// reading the metrics, which costs CPU, too, happens once.
+			// Reading the metrics costs CPU, too. After twice the timeout of the batch processor,
+			// all items should have arrived, so that reading them once is enough.
 			time.Sleep(400 * time.Millisecond)
 			require.Eventually(t, func() bool {
 				n, _ := last.sum(t, accepted[signal])

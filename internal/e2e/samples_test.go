@@ -54,7 +54,8 @@ type sampler struct {
 	list      []sample
 }
 
-// observe makes the sampler read a process from now on; nil ends it.
+// observe makes the sampler read a process from now on. If c is nil, the sampler stops reading
+// the process.
 func (s *sampler) observe(name string, c *collector, debug string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,7 +260,7 @@ func TestFlatnesses(t *testing.T) {
 	require.Equal(t, []bool{false, true, true, true, true, true}, f(3))
 }
 
-// writeSamples writes samples as CSV, for the page.
+// writeSamples writes samples as CSV, for the page of benchmarks/soak.
 func writeSamples(path string, list []sample) error {
 	rows := [][]string{{"seconds", "process", "life", "resident_mib", "goroutines", "files", "cpu_seconds", "queue_mib", "backlog"}}
 	for _, s := range list {

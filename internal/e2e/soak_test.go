@@ -78,7 +78,7 @@ exporters:
       max_elapsed_time: 0s
 `
 
-// soakPipelines begins with the extensions, which belong to the section service.
+// soakPipelines ends with the extensions, which belong to the section service.
 const soakPipelines = `    logs:
       receivers: [%s]
       exporters: [%s]
@@ -95,7 +95,7 @@ type rig struct {
 	agent, backend *collector
 	entry, exit    string
 	dir, storage   string
-	limited        error // why the file system of the queue has no small size
+	limited        error // why no small file system could be mounted for the queue, or nil
 	authority      *authority
 	serial         int64
 	random         *rand.Rand
@@ -223,10 +223,10 @@ func (r *rig) fill() {
 	}
 }
 
-// fault is a temporary failure. between waits.
+// fault is a temporary failure. Method cause calls begin, waits for the time between, and calls end.
 type fault struct {
 	name    string
-	kills   bool // a process; only in TestChaos
+	kills   bool // whether the fault kills a process; only TestChaos has such faults
 	between time.Duration
 	begin   func(r *rig)
 	end     func(r *rig)
@@ -438,7 +438,7 @@ func (r *rig) report(name string, length time.Duration) {
 	}
 }
 
-// write writes the files from which the page is made.
+// write writes the files from which benchmarks/soak makes a page.
 func (r *rig) write(dir, summary string, list []sample) {
 	t := r.t
 	require.NoError(t, errors.Join(

@@ -73,7 +73,7 @@ func TestTLSRotation(t *testing.T) {
 	write(keyFile, nextKey)
 	opened := p.network.Opened()
 	time.Sleep(phase() + 2*time.Second)
-	require.Greater(t, p.network.Opened(), opened, "connections are to move")
+	require.Greater(t, p.network.Opened(), opened, "streams must move to new connections")
 	p.settle(t, l)
 }
 

@@ -148,7 +148,7 @@ func (b *kafkaBroker) kill(t *testing.T) {
 	b.process = nil
 }
 
-// bytes is how large the segments of a topic are.
+// bytes returns the size of the segments of a topic.
 func (b *kafkaBroker) bytes(t *testing.T, topic string) (total int64) {
 	t.Helper()
 	segments, err := filepath.Glob(filepath.Join(b.dir, "log", topic+"-*", "*.log"))
@@ -195,12 +195,12 @@ func TestKafkaBrokerKilled(t *testing.T) {
 }
 
 // TestKafkaCost sends the recordings of the repository through a broker, as
-// STEF and as otlp_proto under the producer's zstd, and prints the bytes on the
-// broker's disk and the CPU of the three parties. Exporter, broker and receiver
-// run one after another. The CPU time for starting and for creating topics is not counted: a
-// first round of the recordings is sent before the measurement.
+// STEF and as otlp_proto with the zstd of the producer. It prints the bytes on the broker's disk and
+// the CPU of exporter, broker and receiver. The exporter sends everything before the receiver reads.
+// The CPU time for starting and for creating topics is not counted: a first round of the recordings
+// is sent before the measurement.
 func TestKafkaCost(t *testing.T) {
-	newBroker(t).kill(t) // skips where there is none
+	newBroker(t).kill(t) // skips the test if STEF_KAFKA_LIB is not set
 	rounds := max(1, total(t)/10_000)
 	for _, way := range []struct{ encoding, compression string }{{"stef_encoding", "none"}, {"otlp_proto", "zstd"}} {
 		t.Run(way.encoding, func(t *testing.T) {

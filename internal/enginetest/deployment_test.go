@@ -130,9 +130,9 @@ func (p *process) stop(t *testing.T) {
 	require.True(t, p.command.ProcessState.Success(), "%s: %v", p.name, p.command.ProcessState)
 }
 
-// printCost prints the cost of ended processes by name: the sum of their CPU, with the CPU of
-// the start apart, and the largest memory. items is how many items passed through all
-// processes of a name.
+// printCost prints the cost of ended processes by name: the sum of their CPU, the part of it that
+// starting took, and the largest memory. items is how many items passed through all processes of
+// a name.
 func printCost(t *testing.T, processes []*process, items map[string]int) {
 	t.Helper()
 	names := []string{}
@@ -195,8 +195,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestArchive runs the example of an archive, and reads it back: with the file tool, the files
-// with the example of a follower, and the objects with the example of a restore.
+// TestArchive runs the example archive.yaml, which writes files and objects. It reads all of them
+// with the file tool, the files with the example follower.yaml, and the objects with restore.yaml.
 func TestArchive(t *testing.T) {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("telemetry"))
@@ -276,11 +276,11 @@ func TestReadmeConfigurations(t *testing.T) {
 	require.Equal(t, 6, loaded, "two blocks, with their keys")
 }
 
-// TestDeployment runs the reference deployment in small, each part a process: two agents,
+// TestDeployment runs a small reference deployment, with a process for each part: two agents,
 // two gateways, a broker, and two consumers of one group. Items are sent as STEF to an agent,
-// as OTLP to the other agent, and as OTLP to a gateway. At a third of the items the broker is
-// killed and restarted, later a consumer is killed and replaced. Everything that was
-// accepted arrives at the backend.
+// as OTLP to the other agent, and as OTLP to a gateway. After a third of the items, the broker is
+// killed and restarted. Later, a consumer is killed and replaced. All accepted items arrive at the
+// backend.
 func TestDeployment(t *testing.T) {
 	b := newBroker(t)
 	binary, n, to := collectorBinary(t), total(t), newSink(t)
@@ -337,9 +337,9 @@ func TestDeployment(t *testing.T) {
 		b.started.Seconds(), (b.cpu - b.started).Seconds(), float64((b.cpu-b.started).Microseconds())/float64(3*n))
 }
 
-// feedThroughFailures sends all items. At a third of them, when the backend receives, it
-// kills the broker and restarts it. At five sixths, when the backend receives again, it
-// kills a consumer and starts another, which it returns.
+// feedThroughFailures sends all items. After a third of them, when the backend receives items, it
+// kills the broker and restarts it. After five sixths, when the backend receives items again, it
+// kills a consumer, starts another one, and returns it.
 func feedThroughFailures(t *testing.T, b *kafkaBroker, to *sink, feeds []*feed, accepted *atomic.Int64, killed *process, consumer func() *process) (started *process) {
 	t.Helper()
 	n := total(t)

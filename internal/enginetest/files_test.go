@@ -414,8 +414,8 @@ s3uploader: {region: us-east-1, s3_bucket: telemetry, s3_prefix: items, s3_parti
 	readBucket(t, h, server.URL, began, batches*size)
 }
 
-// readBucket reads the objects of a bucket that were written since began with the S3
-// receiver, and requires n items of each signal, each once.
+// readBucket uses the S3 receiver to read the objects of a bucket that were written after the time
+// began. It requires n items of each signal, each once.
 func readBucket(t *testing.T, h host, url string, began time.Time, n int) {
 	t.Helper()
 	f, got := awss3receiver.NewFactory(), newLedgers()
@@ -523,7 +523,7 @@ func stefBinary(t *testing.T) fileTool {
 	return fileTool(binary)
 }
 
-// parts converts files into one, and returns its OTLP messages.
+// parts converts files into one file, and returns the OTLP messages of this file.
 func (f fileTool) parts(t *testing.T, files []string) [][]byte {
 	t.Helper()
 	require.NotEmpty(t, files)

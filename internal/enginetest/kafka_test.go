@@ -31,7 +31,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// partitions of each topic.
+// partitions is the number of partitions of each topic.
 const partitions = 6
 
 // topics returns the topics of a test, one for each signal.
@@ -45,7 +45,7 @@ func topics(t *testing.T) map[string]string {
 func broker(t *testing.T, topics map[string]string) string {
 	t.Helper()
 	if address := os.Getenv("STEF_KAFKA"); address != "" {
-		return address // it creates topics by itself
+		return address // this broker creates topics by itself
 	}
 	names := make([]string, 0, len(topics))
 	for _, name := range topics {
@@ -179,7 +179,7 @@ func startConsumers(t *testing.T, h host, config component.Config, to *sink) con
 	return startConsumersWith(t, h, config, to, zap.NewNop())
 }
 
-// startConsumersWith is startConsumers with the logger of the receivers.
+// startConsumersWith is like startConsumers, but also sets the logger of the receivers.
 func startConsumersWith(t *testing.T, h host, config component.Config, to *sink, logger *zap.Logger) consumers {
 	t.Helper()
 	f := kafkareceiver.NewFactory()

@@ -71,7 +71,7 @@ type (
 )
 
 // startOTLP returns clients that send OTLP to an address. A call returns when the server has
-// accepted the request; it is repeated after the errors that OTLP retries.
+// accepted the request. After errors that OTLP retries, the client sends the request again.
 func startOTLP(t *testing.T, address string) (*producers, *otlpSender) {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))

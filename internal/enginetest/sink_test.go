@@ -58,7 +58,7 @@ func newSink(t *testing.T) *sink {
 	return s
 }
 
-// run starts components, and shuts them down after the test, the last first.
+// run starts components, and shuts them down after the test, in reverse order.
 func (s *sink) run(t *testing.T, list ...component.Component) {
 	t.Helper()
 	for _, c := range list {

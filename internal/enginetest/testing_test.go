@@ -34,7 +34,7 @@ func newHost(t *testing.T) host {
 	return newHostWith(t, componenttest.NewNopTelemetrySettings())
 }
 
-// newHostWith is newHost with the telemetry of the extension.
+// newHostWith is like newHost, but also sets the telemetry of the extension.
 func newHostWith(t *testing.T, telemetry component.TelemetrySettings) host {
 	t.Helper()
 	f := stefencodingextension.NewFactory()

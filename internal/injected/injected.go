@@ -30,9 +30,9 @@ type (
 	}
 )
 
-// WithoutSignal returns the settings of a component without its signal. Use it for what the
-// components of several signals share: otherwise its telemetry names the signal of the component
-// that happens to do the work.
+// WithoutSignal returns the settings of a component without its signal. Use it for an object that
+// the components of several signals share. Otherwise the telemetry of the object names the signal
+// of the component that happens to do the work.
 func WithoutSignal(settings component.TelemetrySettings) component.TelemetrySettings {
 	settings.Logger = settings.Logger.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
 		if injected, ok := c.(cores); ok {

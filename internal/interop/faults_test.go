@@ -17,7 +17,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// positive makes every zero of a value positive and every NaN zero: the reference
+// positive replaces every negative zero and every NaN in a value by zero, because the reference
 // implementation compares floats by value. See TestNegativeZero.
 func positive(v any) {
 	switch v := v.(type) {

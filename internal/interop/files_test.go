@@ -116,8 +116,8 @@ func (r root) read(t *testing.T, stream []byte) []*dynamic.Struct {
 	return all
 }
 
-// settings are all flags of the reference's writer, with and without compression,
-// except those of TestRestartCompressionWithoutCompression.
+// settings returns all flags of the reference's writer, with and without compression,
+// except for the combination that TestRestartCompressionWithoutCompression tests.
 func settings() []ref.WriterOptions {
 	var all []ref.WriterOptions
 	for flags := range ref.FrameFlags(8) {
@@ -173,7 +173,7 @@ func oursSpans(t *testing.T, parts []ptrace.Traces, mode stefpdata.Mode, options
 	return b.Bytes()
 }
 
-// load returns the first parts of a recording.
+// load calls each with the first parts of every recording of a signal.
 func load(t *testing.T, signal string, each func(name string, parts [][]byte)) {
 	t.Helper()
 	file := map[string][]byte{"metrics": fixtures.Metrics(), "traces": fixtures.Traces()}[signal]
@@ -282,8 +282,8 @@ func TestRealFilesOfTheReference(t *testing.T) {
 }
 
 // TestRandom writes random records in the published schema, which the reference
-// implementation reads and writes again. Deeper records are left out: when the reference copies
-// a record, it loses maps inside attributes of dictionary structs.
+// implementation reads and writes again. Records with more than three levels are omitted: when
+// the reference copies a record, it loses maps inside attributes of dictionary structs.
 func TestRandom(t *testing.T) {
 	for name, r := range map[string]root{"metrics": metrics, "spans": spans} {
 		t.Run(name, func(t *testing.T) {

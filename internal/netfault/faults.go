@@ -176,7 +176,7 @@ func (f *Faults) KillAfter(d Direction, n int64) int {
 // bytes from least to most. A most of 0 turns this off.
 func (f *Faults) KillEach(d Direction, least, most int64) error {
 	if least < 0 || most < least {
-		return fmt.Errorf("netfault: kill after %d to %d bytes", least, most)
+		return fmt.Errorf("netfault: kill after %d to %d bytes: the numbers must be 0 or more and ascend", least, most)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -235,8 +235,8 @@ func (f *Faults) sum(d Direction, of func(*knobs) int64) int64 {
 	return n
 }
 
-// draw returns the byte count at which the next connection is cut, for a
-// direction.
+// draw returns the byte count of a direction at which the next connection is cut,
+// or -1 if s is empty.
 func (f *Faults) draw(s span) int64 {
 	if s.max == 0 {
 		return -1

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// minWindow keeps a slow link from blocking between single packets.
+// minWindow is the minimum window on a slow link, so that writers do not block after each packet.
 const minWindow = 64 << 10
 
 // Bytes written in quick succession arrive in steps of at most this length, as
@@ -263,7 +263,7 @@ func (l *line) schedule(n int, rate int64, delay time.Duration) {
 	if l.departs.Before(now) {
 		l.departs = now
 	}
-	// Bytes leave in sequence; one step is a millisecond's worth.
+	// Bytes leave in steps: each has the bytes that the rate allows in a millisecond.
 	for size := max(1, int(rate/1000)); n > 0; n -= size {
 		size := min(n, size)
 		l.departs = l.departs.Add(time.Duration(float64(size) / float64(rate) * float64(time.Second)))

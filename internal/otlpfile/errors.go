@@ -36,8 +36,8 @@ type Error struct {
 	Signal Signal
 	Part   int // the number of the part, JSON message or top-level entry, from 1
 	Line   int // the line of JSON, from 1
-	// OneLine is the line that holds the message of the error, if the file seems to have
-	// one JSON message per line, and other lines seem to be OTLP. Otherwise it is 0.
+	// OneLine is the line of the message with the error. It is 0 if the file does not seem to
+	// have one JSON message per line, or if its other lines do not seem to be OTLP.
 	OneLine int
 	Offset  int64 // bytes before the error, in the uncompressed content
 	// Cut reports whether the file ends too early. The part or message that begins at Offset

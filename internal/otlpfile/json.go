@@ -300,7 +300,7 @@ func lineOf(p piece) int {
 
 // jsonError adds the line to an error.
 func (r *Reader) jsonError(p piece, err error) error {
-	if p.part > 1 || !errors.Is(err, errNoSignal) { // the lines after a first one without known fields are most likely no OTLP either
+	if p.part > 1 || !errors.Is(err, errNoSignal) { // if the first line has no known field, the next lines are probably not OTLP, either
 		p.oneLine = lineOf(p)
 	}
 	if e := (*errAt)(nil); errors.As(err, &e) {

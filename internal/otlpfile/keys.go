@@ -77,7 +77,7 @@ func keysOfShape(s *shape, known map[*shape]*jsonKeys) *jsonKeys {
 			below = keysOfShape(f.shape, known)
 		}
 		names := []string{f.name}
-		if strings.HasPrefix(f.name, "scope_") { // pdata reads it as the field that replaced it
+		if strings.HasPrefix(f.name, "scope_") { // pdata reads the deprecated field as the field that replaced it
 			names = append(names, "deprecated_"+f.name)
 		}
 		for _, name := range names {

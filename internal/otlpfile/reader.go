@@ -156,7 +156,7 @@ func (r *Reader) guess() error {
 			return r.at(piece{}, fmt.Errorf("%w: the content is not otlp-parts, otlp or otlp-json", ErrFormat))
 		}
 	}
-	if r.format == Proto && isPprof(head) { // is no message of any signal
+	if r.format == Proto && isPprof(head) { // not a message of any signal
 		return r.at(piece{}, fmt.Errorf("%w: %w", ErrSignal, ErrProfiles))
 	}
 	r.sniff = r.signal != SignalUnknown && (r.format == Proto || r.format == Parts && !r.others)
@@ -168,8 +168,8 @@ func (r *Reader) guess() error {
 	return nil
 }
 
-// isPprof reports whether a file begins as a profile of pprof does: with a message whose
-// first field is a number. OTLP begins with messages in messages.
+// isPprof reports whether a file begins like a profile of pprof: with a message whose first
+// field is a number. OTLP begins with a message whose first field is a message.
 func isPprof(head []byte) bool {
 	return len(head) > 2 && head[0] == 0x0a && head[1] < 16 && head[2] == 0x08
 }
@@ -239,7 +239,7 @@ func (r *Reader) next() (Batch, error) {
 		if res.found != SignalUnknown {
 			r.last = res.found
 		} else if r.others && r.format == Parts && !res.items && r.last != SignalUnknown && r.last != r.signal {
-			continue // a part without items counts as one of the signal of the part before it
+			continue // a part without items has the signal of the part before it
 		}
 		if res.wanted {
 			return res.batch, nil

@@ -31,7 +31,7 @@ type source struct {
 	*bufio.Reader
 	below       failing
 	compression Compression
-	unpacked    bool // whether the file is compressed, here or by the caller
+	unpacked    bool // whether the file is compressed: the source or the caller decompresses it
 	closer      func()
 	offset      int64 // offset of the next byte
 }

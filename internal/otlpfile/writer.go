@@ -45,7 +45,7 @@ func NewWriter(w io.Writer, f Format, s Signal, opts ...WriterOption) (*Writer, 
 		return nil, fmt.Errorf("otlpfile: NewWriter: %w", ErrFormat)
 	}
 	if s == SignalUnknown || s > Logs {
-		return nil, fmt.Errorf("otlpfile: NewWriter: %w", ErrSignal)
+		return nil, fmt.Errorf("otlpfile: NewWriter: %w is not metrics, traces or logs", ErrSignal)
 	}
 	switch wr.compression {
 	case None:
@@ -65,9 +65,9 @@ func NewWriter(w io.Writer, f Format, s Signal, opts ...WriterOption) (*Writer, 
 	return wr, nil
 }
 
-// Write appends a batch: a part, a line of JSON, or more entries of the one
-// message. If the batch has the bytes of its message, Write writes these. After
-// an error the file is unusable, and Write returns the same error again.
+// Write appends a batch: a part, a line of JSON, or, in a file of one message, more
+// entries of this message. If the batch has the bytes of its message, Write writes
+// these. After an error the file is unusable, and Write returns the same error again.
 func (w *Writer) Write(b Batch) error {
 	if w.err != nil {
 		return w.err

@@ -107,7 +107,7 @@ func TestBalance(t *testing.T) {
 	cancel()
 	group.Wait()
 
-	require.Zero(t, failed.Load(), "a backend that goes in order is no failure")
+	require.Zero(t, failed.Load(), "a graceful shutdown of a backend must not make a push fail")
 	afterDrain, _ := b.sinks[0].count()
 	require.Equal(t, atDrain, afterDrain)
 	var all, different int

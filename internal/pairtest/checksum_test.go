@@ -25,8 +25,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// flipper is a TCP proxy that changes a byte on its way to the target: a bit of the
-// first byte behind mark.
+// flipper is a TCP proxy. On the way to the target, it flips one bit of the first byte
+// after mark.
 type flipper struct {
 	mark    []byte
 	flipped atomic.Bool

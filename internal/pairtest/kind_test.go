@@ -27,7 +27,8 @@ type kind[T any] struct {
 	// batch makes a batch of items with these ids, and ids reads them.
 	batch func(ids []string) T
 	ids   func(T) []string
-	// send passes a batch to an exporter.
+	// exporter creates an exporter, and returns the function that passes a batch to it.
+	// receiver creates a receiver that passes batches to its last argument.
 	exporter func(context.Context, exporter.Factory, exporter.Settings, component.Config) (component.Component, func(context.Context, T) error, error)
 	receiver func(context.Context, receiver.Factory, receiver.Settings, component.Config, func(context.Context, T) error) (component.Component, error)
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
-// TestStreamMemory uses a receiver with little memory for dictionaries. It ends streams
-// gracefully, the exporter opens others, and everything arrives once.
+// TestStreamMemory uses a receiver with little memory for dictionaries. The receiver ends
+// streams gracefully, the exporter opens others, and everything arrives once.
 func TestStreamMemory(t *testing.T) {
 	const batches, items = 60, 40
 	addr := freeAddr(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
-// TestRotation replaces streams under load, at the request of either end or of the connection.
-// No data is lost. If streams end gracefully, no push fails and nothing is sent twice.
+// TestRotation replaces streams under load: at the request of either end, or because the connection
+// is too old. No data is lost. If streams end gracefully, no push fails and nothing is sent twice.
 func TestRotation(t *testing.T) {
 	f := func(name, receiver string, inOrder bool, change func(*stefexporter.Config)) {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestRotation(t *testing.T) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			d.check(t, s.seen, nil, value(t, x.telemetry, "otelcol_exporter_stef_items_dropped"), !inOrder)
-			require.Greater(t, value(t, x.telemetry, "otelcol_exporter_stef_streams_opened"), int64(2), "there was something to see")
+			require.Greater(t, value(t, x.telemetry, "otelcol_exporter_stef_streams_opened"), int64(2), "streams must be replaced")
 			require.Zero(t, value(t, x.telemetry, "otelcol_exporter_stef_downgrades"))
 			if inOrder {
 				require.Equal(t, 800, d.attempts)

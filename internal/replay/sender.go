@@ -164,7 +164,7 @@ func (o *opening) isLive() bool {
 func (o *opening) failed(err *stefgrpc.Error) {
 	o.silent.Stop()
 	if !err.Retryable() {
-		return // Send returns it.
+		return // Send returns err
 	}
 	if o.pending.Load() == 0 { // no batch needs the stream; the peer may have ended after the last one
 		return
@@ -206,8 +206,8 @@ func (o *opening) bound(ctx context.Context) (context.Context, func()) {
 var backoff = stefgrpc.Backoff{Initial: firstWait, Max: 64 * firstWait, Multiplier: 2, Jitter: -1}
 
 func stefSender(client *stefgrpc.Client, d *anysignal.Descriptor, compression stef.Compression) *signalSender {
-	// A session opens a stream immediately, so it is created for the first
-	// batch.
+	// A session opens a stream immediately, so it is created when the first batch
+	// is sent.
 	var session *stefgrpc.Session[otlpfile.Batch]
 	var open *opening
 	var once sync.Once

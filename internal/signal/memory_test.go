@@ -104,13 +104,14 @@ func deep(arrays int) []byte {
 	return wrap(value, 1, 2, 2, 5, 1, 7, 2)
 }
 
-// TestMemoryRefuses: what pdata must not decode, or would read in another way, is refused.
+// TestMemoryRefuses checks that Memory refuses requests that pdata must not decode, or would read
+// in another way.
 func TestMemoryRefuses(t *testing.T) {
 	_, err := Metrics.OTLP.Memory(deep(500))
 	require.NoError(t, err)
 	_, err = Metrics.OTLP.Memory(deep(MaxNesting))
 	require.ErrorIs(t, err, ErrNested)
-	hidden := protowire.AppendVarint(nil, 1<<35|1<<3|2) // the number of its field is 1 in 32 bits
+	hidden := protowire.AppendVarint(nil, 1<<35|1<<3|2) // its lower 32 bits are the tag of field 1
 	for what, body := range map[string][]byte{
 		"a group":           {1<<3 | 3, 1<<3 | 4},
 		"a number too high": append(hidden, 0),
@@ -174,7 +175,7 @@ func requireObvious(t *testing.T, body []byte) {
 	}
 }
 
-// TestMemoryIsExact: for the recordings, the fast count equals the obvious one.
+// TestMemoryIsExact checks that Memory and obvious return the same for the recordings.
 func TestMemoryIsExact(t *testing.T) {
 	for _, recording := range recordings.All() {
 		parts, err := recording.Parts()

@@ -28,7 +28,7 @@ func (d *Descriptor[T]) AutoLevel(wire schema.WireSchema) stef.Level {
 	if schema.Compare(d.Root(), wire) == schema.Newer {
 		return d.CompactLevel
 	}
-	return stef.LevelDefault // finds ids that repeat, which the compact form does not write
+	return stef.LevelDefault // finds repeated ids; streams in the compact form do not repeat ids
 }
 
 var published = sync.OnceValue(func() map[string]*schema.Struct {

@@ -103,7 +103,7 @@ func (p *plan) checkStruct(s *schema.Struct) (errs []error) {
 		errs = append(errs, inForm(err, p.typeOfForm(s.Name)))
 	}
 	if p.endless(s) {
-		err := refuse(s.Name, s.Pos, "struct %s contains itself by way of an optional dictionary struct, which generated code cannot leave out: put an array, multimap or oneof between", s.Name)
+		err := refuse(s.Name, s.Pos, "struct %s contains itself by way of an optional dictionary struct, for which generated code always creates a value: put an array, multimap or oneof between them", s.Name)
 		errs = append(errs, inForm(err, p.typeOfForm(s.Name)))
 	}
 	seen := map[string]string{}
@@ -182,7 +182,7 @@ func upperHint(name string) string {
 	return ""
 }
 
-// endless reports whether an initial value of s contains another one of s.
+// endless reports whether an initial value of s contains another initial value of s.
 func (p *plan) endless(s *schema.Struct) bool {
 	seen := map[*schema.Struct]bool{}
 	var leads func(from *schema.Struct) bool

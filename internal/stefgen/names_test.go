@@ -124,7 +124,7 @@ func TestInternalNamesAreAllListed(t *testing.T) {
 	}
 	unused := maps.Clone(internal)
 	maps.DeleteFunc(unused, func(name string, _ bool) bool { return found[name] })
-	require.Empty(t, slices.Sorted(maps.Keys(unused)), "nothing is called so any more")
+	require.Empty(t, slices.Sorted(maps.Keys(unused)), "no field or method has these names any more")
 }
 
 // privateNames returns the names of fields and methods of the generated structs

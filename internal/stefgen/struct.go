@@ -22,7 +22,7 @@ type field struct {
 	// lazy fields are pointers that are allocated when they are first present:
 	// optional fields whose type contains itself.
 	lazy bool
-	// form fields are only in the other form of the records.
+	// form fields are only in the compact form of the records.
 	form bool
 }
 

@@ -84,5 +84,5 @@ require (
 	modernc.org/b/v2 v2.1.10 // indirect
 )
 
-// The tests of the receiver need its exporter, which cannot be had at v0.144.0.
+// The tests of the receiver need its exporter, which is not available at v0.144.0.
 replace github.com/open-telemetry/opentelemetry-collector-contrib/exporter/stefexporter => github.com/open-telemetry/opentelemetry-collector-contrib/exporter/stefexporter v0.139.0

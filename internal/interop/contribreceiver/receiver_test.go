@@ -278,7 +278,7 @@ func TestTransient(t *testing.T) {
 }
 
 // TestOtherSignals checks what happens to traces and logs. This version of the receiver has
-// neither STEF nor OTLP for them, so our exporter drops and counts them, and metrics go on.
+// neither STEF nor OTLP for them, so our exporter drops and counts them. Metrics still arrive.
 func TestOtherSignals(t *testing.T) {
 	factory := stefreceiver.NewFactory()
 	require.Equal(t, component.StabilityLevelUndefined, factory.TracesStability())

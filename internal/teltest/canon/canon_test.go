@@ -131,7 +131,7 @@ func TestGrouping(t *testing.T) {
 	require.Less(t, whole.ResourceMetrics().Len(), apart.ResourceMetrics().Len()/10)
 	require.Empty(t, canon.DiffOrderedMetrics(whole, apart))
 
-	// Reversed resources are the same items in another order.
+	// Resources in another order contain the same items.
 	apart.ResourceMetrics().Sort(func(a, b pmetric.ResourceMetrics) bool { return rank(a) < rank(b) })
 	require.Empty(t, canon.Diff(canon.Metrics(mds...), canon.Metrics(apart)))
 	require.Contains(t, canon.DiffOrderedMetrics(whole, apart), "differs")

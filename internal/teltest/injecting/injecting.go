@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// The telemetry adds the attribute until it is dropped. The source has no attributes.
+// Each type stands for telemetry with the attribute. source is the same telemetry without it.
 type (
 	core struct {
 		zapcore.Core
