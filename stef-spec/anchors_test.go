@@ -27,7 +27,7 @@ string string-dict state restart evolution compatibility schema-language grpc ot
 var (
 	anchorTag = regexp.MustCompile(`<a id="([^"]*)"></a>`)
 	linkTo    = regexp.MustCompile(`\]\(#([^)]*)\)`)
-	// A citation stands alone in a comment line or at its end: spec: #a #b.
+	// A citation is a whole comment, on a line of its own or at the end of a line: spec: #a #b.
 	citation = regexp.MustCompile(`(?://|#|<!--|--)\s*spec:((?:\s+#[a-z0-9-]+)+)`)
 )
 

@@ -35,7 +35,7 @@ type referenceRules struct {
 	total   int
 }
 
-// references replaces the references of a log record. sent is whether Refers is true, and formats
+// references replaces the references of a log record. sent is the value of Refers. formats says
 // whether the stream has the field Formats.
 func (s *logsRules) references(log view, sent, formats bool) error {
 	x := referenceRules{log: log, formats: formats}
@@ -69,7 +69,7 @@ func (s *logsRules) references(log view, sent, formats bool) error {
 	return nil
 }
 
-// list lists the pairs of the body, a pair before those of its value.
+// list lists the pairs of the body. A pair precedes the pairs in its value.
 func (x *referenceRules) list(v *dynamic.Oneof) {
 	if v.Choice != choiceBodyMap {
 		return

@@ -74,7 +74,7 @@ func TestCompactRefused(t *testing.T) {
 	point(`"Form":42, "Words":[1,0]`, true)
 	point(`"Form":56, "Words":[0,0,0,0,0,0,0], "Floats":[0,0,0]`, false)
 	point(`"Form":56, "Words":[0,0,0,0,0,0], "Floats":[0,0,0]`, true)
-	point(`"Form":56, "Words":[0,0,0,0,0,0,1], "Floats":[0,0,0]`, true) // v and d: a negative count that is missing
+	point(`"Form":56, "Words":[0,0,0,0,0,0,1], "Floats":[0,0,0]`, true) // the last word announces a negative count, which is missing
 	point(`"Form":56, "Words":[0,0,0,0,0,0,0], "Floats":[0,0]`, true)
 	point(`"Form":70, "Words":[0], "Floats":[0]`, false)
 	point(`"Form":70, "Words":[0], "Floats":[0,0]`, true)
@@ -83,9 +83,9 @@ func TestCompactRefused(t *testing.T) {
 
 	// Code -1: all exemplars are sent. The residual is the complement of the code.
 	f(metrics, `{"Point":{"Exemplars":[{}]}}`, false)
-	f(metrics, `{"Point":{"Exemplars":[{}], "CompactExemplars":1}}`, true)                    // -2: exemplar 0 is that of a series that has none
+	f(metrics, `{"Point":{"Exemplars":[{}], "CompactExemplars":1}}`, true)                    // -2: exemplar 0 is that of the series, which has none
 	f(metrics, `{"Point":{"CompactExemplars":`+minus+`}}`, false)                             // 0: none
-	f(metrics, `{"Point":{"Exemplars":[{}], "CompactExemplars":18446744073709551614}}`, true) // 1: the sent one in place of one that is missing
+	f(metrics, `{"Point":{"Exemplars":[{}], "CompactExemplars":18446744073709551614}}`, true) // 1: the sent exemplar replaces exemplar 0 of the series, which has none
 
 	f(spans, `{"Compact":{"Trace":1}}`, false)
 	f(spans, `{}`, true) // code 0 without a trace before

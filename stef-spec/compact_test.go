@@ -142,7 +142,7 @@ func compactSchemaWith(t *testing.T, more string) *schema.Schema {
 	return s
 }
 
-// compactRoot is what the tests need of a root in the compact form.
+// compactRoot contains what the tests need to know about a root in the compact form.
 type compactRoot struct {
 	*vectorRoot
 	compact, full *schema.Struct
@@ -381,7 +381,7 @@ func plainValue(full *schema.Struct, rec any) *dynamic.Struct {
 // pick returns one of the values.
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
-// lifelikePoint changes a point as a stream of a few series does.
+// lifelikePoint changes a point. The changes are like those in a stream of a few series.
 func lifelikePoint(r *rand.Rand, rec *otelstef.Metrics) {
 	kind := r.IntN(6)
 	rec.EditMetric().SetName(fmt.Sprint("metric", kind))
@@ -498,7 +498,7 @@ func lifelikeCounts(r *rand.Rand, counts *list.Values[uint64]) {
 	}
 }
 
-// lifelikeSpan changes a span as a stream of a few traces does.
+// lifelikeSpan changes a span. The changes are like those in a stream of a few traces.
 func lifelikeSpan(r *rand.Rand, rec *otelstef.Spans) {
 	s := rec.Span()
 	id := func(n int) []byte { return []byte(fmt.Sprintf("%08d", n)) }

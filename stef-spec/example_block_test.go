@@ -66,8 +66,8 @@ type shownPart struct {
 	bits, notes []string
 }
 
-// partID names a part of a stream: the label alone is not unique, columns are
-// in every frame.
+// partID names a part of a stream. The label alone is not unique, because every
+// frame has columns.
 type partID struct {
 	frame int
 	label string
@@ -165,7 +165,7 @@ func (e *example) addShown(text string) error {
 	return nil
 }
 
-// frameOf returns the frame that a part belongs to: a header opens one.
+// frameOf returns the frame of a new part with a label. A frame header begins a frame.
 func (e *example) frameOf(label string) int {
 	frame := -1
 	if n := len(e.shown); n > 0 {

@@ -28,7 +28,7 @@ func parseRecord(root *schema.Struct, held *dynamic.Struct, line string) (*dynam
 	return toStruct(root, held, v)
 }
 
-// toStruct sets the fields named in v on top of held.
+// toStruct returns held with the values of v for the fields that v names.
 func toStruct(s *schema.Struct, held *dynamic.Struct, v any) (*dynamic.Struct, error) {
 	fields, ok := v.(map[string]any)
 	if !ok {

@@ -33,8 +33,8 @@ func TestExamples(t *testing.T) {
 	require.NotEmpty(t, found)
 	text := spec.Specification
 	names := map[string]bool{}
-	// From the last to the first, so that the offsets of the remaining ones
-	// stay valid.
+	// Examples are changed from the last to the first, so that the offsets of the
+	// remaining examples stay valid.
 	for _, b := range slices.Backward(found) {
 		e, err := parseExample(b)
 		require.NoError(t, err, "example in line %d", b.line)

@@ -65,7 +65,7 @@ func (s *jsonShapes) add(t *schema.Type) {
 	}
 }
 
-// of is the form of a type where it is used.
+// of returns the shape of a value of type t: for a struct, oneof or multimap, the name of the type.
 func (s *jsonShapes) of(t *schema.Type, optional bool) string {
 	if optional {
 		return s.of(t, false) + "|null"

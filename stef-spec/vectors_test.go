@@ -49,7 +49,7 @@ type vectorOption struct {
 	option stef.WriterOption
 }
 
-// vectorRoot has the data that the test needs about a root.
+// vectorRoot contains what the tests need to know about a root.
 type vectorRoot struct {
 	name string
 	base schema.WireSchema
@@ -145,7 +145,7 @@ func spansVector(name, about string, options []vectorOption, run func(s *script[
 }
 
 func logsVector(name, about string, options []vectorOption, run func(s *script[*otelstef.Logs])) vector {
-	// The schema of the vectors does not change when Logs grows.
+	// With this option, the schema of the vectors stays the same when Logs gets new fields.
 	options = append([]vectorOption{{"WithSchema(LogsBaseSchema())", stef.WithSchema(otelstef.LogsBaseSchema())}}, options...)
 	return newVector(logsRoot, otelstef.NewLogsWriter, "logs_"+name, about, options, run)
 }
@@ -331,8 +331,8 @@ func withSchema(wire ...int) vectorOption {
 	return vectorOption{fmt.Sprintf("WithSchema(%v)", wire), stef.WithSchema(wire)}
 }
 
-// setAttributes sets the pairs of m from keys and values in turn. The kind of a value follows
-// from its Go type; nil is none, a []any an array, and a pairs a list of keys and values.
+// setAttributes sets the pairs of m from keys and values in turn. The Go type of a value selects
+// its kind: nil is the empty value, []any an array, and type pairs a list of keys and values.
 func setAttributes(m *otelstef.Attributes, keysAndValues ...any) {
 	m.SetLen(len(keysAndValues) / 2)
 	for i := range m.Len() {

@@ -50,8 +50,9 @@ type STEFClientMessage struct {
 	// The next bytes of the STEF stream. The bytes of all messages in order are
 	// the stream, from its fixed header on.
 	StefBytes []byte `protobuf:"bytes,2,opt,name=stef_bytes,json=stefBytes,proto3" json:"stef_bytes,omitempty"`
-	// The last byte of stef_bytes is the last byte of a chunk: of the fixed
-	// header or of a frame. A server may wait for it before it decodes.
+	// Whether the last byte of stef_bytes is the last byte of a chunk: of the fixed
+	// header or of a frame. A server may wait for the end of a chunk before it
+	// decodes the chunk.
 	IsEndOfChunk  bool `protobuf:"varint,3,opt,name=is_end_of_chunk,json=isEndOfChunk,proto3" json:"is_end_of_chunk,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -246,9 +247,9 @@ type STEFDestinationCapabilities struct {
 	// The wire schema of the root with all the fields the server reads.
 	Schema []byte `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
 	// Greatest window of zstd that the server asks the client to use, in bytes,
-	// because it has many streams. 0 means that it asks for none. A client that
-	// does not know the field chooses its window itself. The number leaves
-	// room for fields of other versions of the protocol.
+	// because the server has many streams. 0 means that it does not ask. A client
+	// that does not know this field chooses its window itself. The field number
+	// leaves room for fields of other versions of the protocol.
 	MaxZstdWindowBytes uint64 `protobuf:"varint,100,opt,name=max_zstd_window_bytes,json=maxZstdWindowBytes,proto3" json:"max_zstd_window_bytes,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -309,8 +310,8 @@ func (x *STEFDestinationCapabilities) GetMaxZstdWindowBytes() uint64 {
 type STEFDictionaryLimits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Greatest size of all dictionaries together, in bytes, counted by the rules
-	// of the specification. The client restarts them when they have reached it.
-	// 0 means that the server names no limit.
+	// of the specification. The client restarts the dictionaries when they have
+	// reached this size. 0 means that the server names no limit.
 	MaxDictBytes  uint64 `protobuf:"varint,2,opt,name=max_dict_bytes,json=maxDictBytes,proto3" json:"max_dict_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

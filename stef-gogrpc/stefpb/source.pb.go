@@ -6,4 +6,4 @@
 package stefpb
 
 // SourceSHA256 is the SHA-256 of the destination.proto that this package is generated from.
-const SourceSHA256 = "873560933ddc1cc7a48e147a88b66658342d97d7ff308e49426de46ca4b720c3"
+const SourceSHA256 = "5f8c6d3df911e7a5524ec7f1e74a09504b2b2ec15b3a3bfad8a66d147ad1231a"
