@@ -62,7 +62,7 @@ func check(conf map[string]any, hints, choices map[string]string, sections ...Se
 	return errors.Join(slices.Concat(unknown(conf, hints, sections), notText(conf, choices), durations(conf, sections))...)
 }
 
-// unknown returns an error for every key that does not exist in any section.
+// unknown returns an error for every key that is in a section but not in its struct.
 func unknown(conf map[string]any, hints map[string]string, sections []Section) []error {
 	var errs []error
 	for _, section := range sections {

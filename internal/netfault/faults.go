@@ -176,7 +176,7 @@ func (f *Faults) KillAfter(d Direction, n int64) int {
 // bytes from least to most. A most of 0 turns this off.
 func (f *Faults) KillEach(d Direction, least, most int64) error {
 	if least < 0 || most < least {
-		return fmt.Errorf("netfault: kill after %d to %d bytes: the numbers must be 0 or more and ascend", least, most)
+		return fmt.Errorf("netfault: kill after %d to %d bytes: the first number must be 0 or more, the second at least as large", least, most)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

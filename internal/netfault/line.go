@@ -127,8 +127,8 @@ func (l *line) ownAlarm() alarm {
 	return l.alarm
 }
 
-// take moves the bytes that may be read now to p. If there are none, next is
-// the time to check again, or zero if no bytes are in flight.
+// take moves the bytes that may be read now to p. If there are none, next is the
+// time to check again. It is zero if no bytes are in flight or the line is stalled.
 func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

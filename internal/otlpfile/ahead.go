@@ -30,7 +30,7 @@ type ahead struct {
 	last    *job // the job whose result was returned last
 
 	mu     sync.Mutex
-	free   sync.Cond // signalled when bytes fall or the reader is closed
+	free   sync.Cond // signalled when bytes decreases or the reader is closed
 	bytes  int       // of the pieces in memory
 	closed bool
 	spare  [][]byte

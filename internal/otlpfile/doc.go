@@ -31,7 +31,8 @@
 //
 // A truncated file is an error, as is any other damage that would silently lose
 // data: an *Error with the part, the line and the byte. Fields unknown to pdata
-// are the exception, as the protocol requires; Reader.Unknown has those of JSON. A file of JSON or of parts may hold
-// messages of several signals if the reader is opened for one of them
-// WithOtherSignals. The reader then counts the items that it skips.
+// are the exception, as the protocol requires; Reader.Unknown has those of JSON.
+// A file of JSON or of parts may hold messages of several signals if the reader
+// is opened for one of them WithOtherSignals. The reader then counts the items
+// that it skips.
 package otlpfile

@@ -134,7 +134,8 @@ func (s *source) read(dst []byte, n int) ([]byte, error) {
 	return dst, nil
 }
 
-// cause reports whether the source failed or its content is bad.
+// cause returns err with its cause: ErrRead if the source failed, otherwise a cause about the
+// content.
 func (s *source) cause(err error) error {
 	switch {
 	case s.below.err != nil:

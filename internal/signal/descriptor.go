@@ -37,7 +37,7 @@ type Descriptor[T any] struct {
 	New func() T
 	// CopyTo replaces the content of a batch by a copy of another one.
 	CopyTo func(src, dst T)
-	// MoveTo appends the items of a batch to another batch, and leaves it empty.
+	// MoveTo appends the items of src to dst, and leaves src empty.
 	MoveTo func(src, dst T)
 	// Items returns the number of items in a batch.
 	Items func(T) int

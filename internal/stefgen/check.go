@@ -158,8 +158,8 @@ func checkJSONName(s *schema.Struct, f *schema.Field, before []*schema.Field) er
 	return nil
 }
 
-// sharedPart reports whether a multimap or array would contain a dictionary struct.
-// In generated code only fields of structs can.
+// sharedPart reports whether t is a dictionary struct or an array of dictionary structs.
+// In generated code, only fields of structs can be dictionary structs.
 func sharedPart(t *schema.Type) bool {
 	return isDictStruct(t) || t.Kind == schema.KindArray && isDictStruct(t.Elem)
 }

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package stefgen generates Go code from a schema: one file per type, with the
-// record, its encoder and its decoder, and two files per root, the writer and the
-// reader.
+// record, its encoder and its decoder (two files if one would be long); four files
+// per root, with the writer, the reader, and the fields and dictionaries of a
+// stream; and one file with the text of the schema.
 //
 // The steps from schema to code:
 //
@@ -16,6 +17,6 @@
 //
 // Go functions print the code, not templates: nearly every printed line depends on
 // the kind of a field, and one function per piece is clearer than nested conditions
-// in a template. gofmt formats the result. The output depends on the schema alone,
-// so the same schema produces the same bytes.
+// in a template. gofmt formats the result. The output depends only on the schema and
+// the options, so equal input produces the same bytes.
 package stefgen

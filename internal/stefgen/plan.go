@@ -197,7 +197,7 @@ func parts(t *schema.Type) []*schema.Type {
 }
 
 // findAbsent finds the structs that a getter returns as nil if there is no value: the choices
-// of oneofs, values of maps, fields that are allocated late, and the structs in all of these.
+// of oneofs, values of multimaps, lazy fields, and the structs in all of these.
 func (p *plan) findAbsent() {
 	var visit func(t *schema.Type)
 	visit = func(t *schema.Type) {

@@ -113,9 +113,9 @@ func root() (string, error) {
 	}
 }
 
-// BenchSets makes a test program say on its first line which sets its benchmarks use, see
-// package benchdata. Each benchmark has the name of its set in its own name. others describes
-// the other data of the benchmarks.
+// BenchSets makes a test program print, as its first line of output, which sets its benchmarks
+// use, see package benchdata. Each benchmark has the name of its set in its own name. others
+// describes the other data of the benchmarks.
 func BenchSets(others string) bool {
 	dir := os.Getenv("STEF_DATA")
 	if dir == "" {

@@ -25,7 +25,7 @@ type class int
 const (
 	caller   class = iota // calls other functions of the walk: the path
 	leaf                  // calls none of them: it computes one thing
-	accessor              // reads or sets a field of a record, or of pdata
+	accessor              // reads or sets a field of a record, or sets one of pdata
 	numClasses
 )
 

@@ -137,8 +137,8 @@ func pair() (send func(n int) error, stop func(), err error) {
 }
 
 // walk calls do 20 times to warm up and then once with cleared counters. It prints how many
-// functions the last call ran. All functions that docs/architecture.md names must be among
-// them.
+// functions the last call ran. All functions that docs/architecture.md names for this walk must
+// be among them.
 func walk(name string, do func(n int) error) error {
 	for n := range 20 {
 		if err := do(n); err != nil {

@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package benchdata makes test programs say on their first line which data their
-// benchmarks use.
+// Package benchdata makes test programs print, as their first line of output, which data
+// their benchmarks use.
 package benchdata
 
 import (
