@@ -159,6 +159,7 @@ func (s *Turn) Reset() { s.CopyFrom(initialTurn) }
 //
 // Call Unshare before a goroutine with another writer gets s.
 func (s *Turn) CopyFrom(src *Turn) {
+	stefrt.NotZero(src.loop == nil, "Turn")
 	if src.loop.node.Frozen() {
 		s.SetLoop(src.loop)
 	} else {
