@@ -157,8 +157,8 @@ func (b *backend[B]) markDown(err error) {
 	}
 }
 
-// markUp notes that a stream is open, or that the backend has answered that it has no
-// STEF, so that OTLP requests can be sent.
+// markUp notes that batches can be sent: a stream is open, or the backend has answered that it
+// has no STEF and receives OTLP requests.
 func (b *backend[B]) markUp() {
 	b.mu.Lock()
 	if !b.isDown || b.closed {

@@ -150,7 +150,7 @@ func (b *balancer[B]) connect(ctx context.Context, address string) (*backend[B],
 		config.ClientConfig.Authority = strings.TrimPrefix(config.ClientConfig.Endpoint, "dns:///")
 	}
 	config.ClientConfig.Endpoint = address
-	// The status of one backend is not that of the exporter.
+	// Hide the host's status reporter: the status of one backend is not that of the exporter.
 	quiet := struct{ component.Host }{b.host}
 	return b.exporter.newBackend(ctx, quiet, &config, b.changed)
 }

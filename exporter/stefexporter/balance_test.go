@@ -25,8 +25,8 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 )
 
-// When a backend leaves, only its keys move, and they spread over the others; each
-// backend has its share.
+// TestChoose checks that each backend gets about the same number of keys. When a backend
+// leaves, only its keys move, and they spread over the others.
 func TestChoose(t *testing.T) {
 	const keys, n = 30_000, 5
 	var seeds []uint64
@@ -58,8 +58,8 @@ func TestChoose(t *testing.T) {
 	require.NotEqual(t, keyOfText("a"), keyOfText("b"))
 }
 
-// Splitting neither loses nor adds items, keeps the items of a key together, and does not
-// copy a batch that is one part.
+// TestSplit checks that splitting neither loses nor adds items, keeps the items of a key
+// together, and does not copy a batch if all of its items belong to one part.
 func TestSplit(t *testing.T) {
 	where := func(n int) func(uint64) int { return func(key uint64) int { return int(key % uint64(n)) } }
 	td := ptrace.NewTraces()

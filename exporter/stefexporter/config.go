@@ -46,7 +46,7 @@ type Config struct {
 	// MetadataKeys are the keys of client metadata that are sent as headers. Each
 	// combination of their values has its own streams.
 	MetadataKeys []string `mapstructure:"metadata_keys"`
-	// MetadataCardinalityLimit bounds these combinations.
+	// MetadataCardinalityLimit is the maximum number of these combinations.
 	MetadataCardinalityLimit uint32 `mapstructure:"metadata_cardinality_limit"`
 
 	// sizerUnset reports that the configuration has a queue_size without a sizer.

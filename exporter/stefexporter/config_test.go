@@ -56,7 +56,7 @@ func TestConfigHTTP(t *testing.T) {
 	_, err = load(t, "endpoint: https://backend:4320")
 	require.NoError(t, err)
 	_, err = load(t, "endpoint: http://backend:4320\ntls: {insecure: true, ca_file: ca.crt}")
-	require.ErrorContains(t, err, "TLS is on", "configtls turns it on for an authority")
+	require.ErrorContains(t, err, "TLS is on", "configtls turns TLS on if a CA is set")
 }
 
 // TestConfigOfContrib reads configurations of the exporter of the same name in the
@@ -142,7 +142,7 @@ func TestConfigDependents(t *testing.T) {
 	c, err = load(t, "{endpoint: 'localhost:4320', compression: none}")
 	require.NoError(t, err)
 	require.Equal(t, stef.None, c.streamCompression())
-	require.Equal(t, compressionNone, c.Stef.Compression, "what is printed is what is in force")
+	require.Equal(t, compressionNone, c.Stef.Compression, "the printed value is the effective one")
 
 	c, err = load(t, "{endpoint: 'localhost:4320', stef: {mode: ordered}}")
 	require.NoError(t, err)
@@ -383,9 +383,9 @@ func TestConfigMistakes(t *testing.T) {
 		`add "tenant" to sending_queue::batch::partition::metadata_keys`)
 }
 
-// TestConfigStorage makes other mistakes in a configuration with a valid storage: the error
-// names the mistake and does not mention the storage. It also checks the errors of invalid
-// storages.
+// TestConfigStorage makes mistakes in other keys of a configuration with a valid storage: the
+// error names the mistake and does not mention the storage. The test also checks the errors of
+// invalid storages.
 func TestConfigStorage(t *testing.T) {
 	const storage = "endpoint: localhost:4320\nsending_queue: {storage: file_storage"
 	f := func(rest, want string) {

@@ -104,16 +104,16 @@ func (c *Config) validateClient() error {
 	return errors.Join(validateHostPort(c.ClientConfig.Endpoint), balancerErr)
 }
 
-// validatePlain rejects http:// where TLS is on: the Collector removes the scheme and uses
-// TLS, which a peer without TLS answers with an error that does not mention the scheme.
+// validatePlain rejects http:// if TLS is on. The Collector would remove the scheme and use
+// TLS, and the error of a peer without TLS would not mention the scheme.
 func (c *Config) validatePlain() error {
 	tls := &c.ClientConfig.TLS
-	if tls.Insecure && tls.CAFile == "" && tls.CAPem == "" { // configtls turns TLS on for an authority
+	if tls.Insecure && tls.CAFile == "" && tls.CAPem == "" { // configtls turns TLS on if a CA is set
 		return nil
 	}
 	check := func(key, endpoint string) error {
 		address, plain := strings.CutPrefix(endpoint, "http://")
-		if !plain || (&configgrpc.ClientConfig{Endpoint: address}).Validate() != nil { // which is reported elsewhere
+		if !plain || (&configgrpc.ClientConfig{Endpoint: address}).Validate() != nil { // other checks report an invalid address
 			return nil
 		}
 		return fmt.Errorf("%s has the scheme http://, but TLS is on: write %s, and set tls::insecure to true if the peer has no TLS", key, address)
@@ -192,8 +192,8 @@ func (c *Config) validateRouting() error {
 	return errors.Join(errs...)
 }
 
-// validateBackend rejects addresses that cannot be dialed. gRPC itself adds port 443
-// where there is none.
+// validateBackend rejects addresses that cannot be dialed, and addresses without a port, to
+// which gRPC would add port 443.
 func validateBackend(endpoint string) error {
 	if err := validateScheme("endpoints", endpoint); err != nil || strings.TrimSpace(endpoint) == "" {
 		return err
@@ -247,7 +247,7 @@ func (c *Config) validateTimeout() error {
 		return err
 	}
 	if flush := c.Stef.FlushInterval; flush >= c.TimeoutConfig.Timeout && flush <= maxFlush && c.Protocol != ProtocolOTLP {
-		return fmt.Errorf("stef::flush_interval is %v and timeout is %v, so an attempt to send a batch could end before its frame does: "+
+		return fmt.Errorf("stef::flush_interval is %v and timeout is %v, so an attempt to send a batch could time out before its frame is sent: "+
 			"set flush_interval to at most half of timeout, or raise timeout", flush, c.TimeoutConfig.Timeout)
 	}
 	return nil

@@ -31,7 +31,7 @@ const (
 	connectTimeout = 20 * time.Second
 )
 
-// pauses are the pauses between attempts.
+// pauses configures the pauses between attempts to connect and to open a stream.
 type pauses struct {
 	connection backoff.Config
 	stream     stefgrpc.Backoff

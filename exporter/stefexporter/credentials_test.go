@@ -28,7 +28,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// retriedConfig has a queue and short retries without an end.
+// retriedConfig returns a configuration with a queue, and with retries that begin after a short
+// pause and never end.
 func retriedConfig(addr string, protocol Protocol, refused bool) *Config {
 	c := queued(testConfig(addr))
 	c.Protocol = protocol
@@ -38,7 +39,7 @@ func retriedConfig(addr string, protocol Protocol, refused bool) *Config {
 }
 
 // TestRetryRefusedCredentials queues batches for a peer that refuses the credentials at first.
-// Then all of them arrive, or, by default, are dropped.
+// With retry_refused_credentials, all batches arrive later. By default, they are dropped.
 func TestRetryRefusedCredentials(t *testing.T) {
 	f := func(name string, code codes.Code, protocol Protocol, retried bool) {
 		t.Run(name, func(t *testing.T) {
@@ -102,8 +103,8 @@ func TestRetryRefusedCredentialsOTLP(t *testing.T) {
 	f("by default", codes.PermissionDenied, ProtocolAuto, false)
 }
 
-// TestStreamEndsForCredentials uses a peer that ends a stream with data because of the
-// credentials, as when a token expires.
+// TestStreamEndsForCredentials uses a peer that reads data from a stream and then ends the
+// stream because of the credentials, as when a token expires.
 func TestStreamEndsForCredentials(t *testing.T) {
 	f := func(retried bool) {
 		t.Helper()

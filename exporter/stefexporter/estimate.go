@@ -32,13 +32,13 @@ const (
 	estimateMemory = 0.95
 )
 
-// estimate estimates the size of batches as OTLP requests with zstd, whatever otlp_fallback
-// uses: the published figures compare with zstd, and estimates with one compression can be
-// compared and added across exporters. It measures some batches, and assumes the same bytes
-// per item for other batches with about the same number of items: small requests repeat their
-// resources more often, and compress less. The first batch of each size is measured
-// immediately, even over the budget: otherwise the items of a burst after the start would not
-// be counted, while the bytes of their streams are.
+// estimate estimates the size that batches would have as OTLP requests with zstd. It assumes
+// zstd even if otlp_fallback uses another compression: the published figures compare with zstd,
+// and so the estimates of several exporters can be compared and added. It measures some batches,
+// and assumes the same bytes per item for other batches with about the same number of items,
+// because small requests repeat resources more often and compress less. The first batch of each
+// size is measured immediately, even over the budget: otherwise the estimate would not count a
+// burst after the start, although other metrics count the bytes of its streams.
 type estimate[B any] struct {
 	config *Config
 	signal *signal.Descriptor[B]
@@ -73,8 +73,8 @@ func newEstimate[B any](c *Config, s *signal.Descriptor[B]) *estimate[B] {
 // classOf returns the class of a batch.
 func classOf(items int) int { return min(bits.Len(uint(items)), len(estimate[int]{}.classes)-1) }
 
-// delivered counts a batch of which the given items, out of all, were delivered. It returns
-// the bytes to add to the estimate. Call it before the push of the batch returns.
+// delivered counts a batch: all is the number of its items, items the number of delivered ones.
+// It returns the bytes to add to the estimate. Call it before the push of the batch returns.
 func (e *estimate[B]) delivered(data B, items, all int) (bytes int64) {
 	if e.begin(all) {
 		began := e.now()
@@ -109,7 +109,7 @@ func (e *estimate[B]) begin(items int) bool {
 	if e.measuring > 0 || e.budget < price || c.measured*e.seen > e.measured*c.seen {
 		return false
 	}
-	if c.skip > 0 { // a random number, because batches of different content may alternate
+	if c.skip > 0 { // a random number of batches: batches of different content may alternate
 		c.skip--
 		return false
 	}
@@ -123,7 +123,7 @@ func (e *estimate[B]) end(items, size int, ok bool, took time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.measuring--
-	e.budget -= took // it may become negative, until enough time has passed
+	e.budget -= took // the budget may be negative until enough time has passed
 	c := &e.classes[classOf(items)]
 	c.ended = true
 	c.measured += float64(items)

@@ -58,7 +58,8 @@ func TestEstimate(t *testing.T) {
 	f(configcompression.TypeZstd)
 }
 
-// measuredRig is an estimate with a simulated clock: measuring an item takes the time cost.
+// measuredRig is an estimate with a simulated clock, on which each item takes a fixed time to
+// measure.
 type measuredRig struct {
 	*estimate[ptrace.Traces]
 	clock    time.Time
@@ -99,7 +100,7 @@ func TestEstimateIsRare(t *testing.T) {
 		r.delivered(large, 8192, 8192)
 		r.clock = r.clock.Add(100 * time.Millisecond)
 	}
-	require.Len(t, r.measured, 1, "the first one; it has used up the time of more than an hour")
+	require.Len(t, r.measured, 1, "only the first: measuring it used up the budget of more than an hour")
 
 	r = newMeasuredRig(c, 1)
 	r.signal.Size = func(ptrace.Traces) int { return c.Fallback.MaxRequestSizeMiB<<20 + 1 }

@@ -19,8 +19,8 @@ import (
 // textHint says what to do about errors with a text.
 type textHint struct{ text, hint string }
 
-// hints say what to change for errors of TLS and gRPC that arise at this end and whose text
-// does not say it. The first match is used.
+// hints say what to change. They are for errors of TLS and gRPC that arise at this end and only
+// describe the problem. The first match is used.
 var hints = []textHint{
 	{"first record does not look like a TLS handshake", "the peer does not speak TLS: set tls::insecure to true, or turn TLS on at the peer"},
 	{"certificate signed by unknown authority", "set tls::ca_file to the authority that signed the peer's certificate"},
@@ -41,7 +41,7 @@ var hints = []textHint{
 	{"authenticator not found", "define this extension under extensions, and list it in service::extensions"},
 }
 
-// What to say about an endpoint that worked before: its configuration was right, so something
+// These hints are for an endpoint that worked before: its configuration was right, so something
 // else has changed.
 const (
 	gone       = "it worked until now: the peer is probably down or restarting"
@@ -112,7 +112,7 @@ func matchOf(text string) *textHint {
 	return nil
 }
 
-// explainedError is an error with what to do about it.
+// explainedError is an error whose text also says what to do.
 type explainedError struct {
 	text string
 	err  error
@@ -126,11 +126,11 @@ func (c *Config) otlpEndpoint() string {
 	return cmp.Or(c.Fallback.Endpoint, c.ClientConfig.Endpoint)
 }
 
-// explain adds to an error the place where it happened and, if known, what to do
-// about it. No endpoint has worked yet.
+// explain adds to an error where it happened and, if known, what to do about it. It assumes
+// that no endpoint has worked yet.
 func (c *Config) explain(err error) error { return c.explainAfter(err, nil) }
 
-// explainAfter is explain if some endpoints have worked before.
+// explainAfter is like explain, but worked contains the endpoints that have worked before.
 func (c *Config) explainAfter(err error, worked map[string]bool) error {
 	if known := (*explainedError)(nil); errors.As(err, &known) {
 		return err
@@ -244,9 +244,9 @@ func (c *Config) refusalHint(err error, text string) string {
 // refuse the client after it has begun to send.
 var closedByPeer = regexp.MustCompile(`^(.*no STEF stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
 
-// closedHint returns what to do if the peer closed the connection without an answer, or
-// "". OTLP requests fail in the same way on a connection that worked before, so with a
-// certificate, or without TLS, there is a hint for streams only.
+// closedHint returns what to do if the peer closed the connection without an answer, or "".
+// With a client certificate, it returns "". Without TLS, it has a hint for streams only, because
+// OTLP requests fail in the same way on a connection that worked before.
 func (c *Config) closedHint(text string, worked bool) string {
 	tls := &c.ClientConfig.TLS
 	switch m := closedByPeer.FindStringSubmatch(text); {
@@ -286,8 +286,8 @@ var (
 	// openingStream matches the text that package stefgrpc adds if a stream cannot be opened.
 	// Its group is the kind of the error, except unavailable.
 	openingStream = regexp.MustCompile(`(?:unavailable: |(\w+: ))?opening a stream of \w+(?: to \S+)?: `)
-	// tlsChain and tlsDoubt match what crypto/tls adds before and after the cause of a
-	// certificate error.
+	// tlsChain, tlsAlert and tlsDoubt match what gRPC and crypto/tls add before and after the
+	// cause of a TLS error.
 	tlsChain = regexp.MustCompile(`tls: failed to verify certificate: x509: `)
 	tlsAlert = regexp.MustCompile(`(?:error reading server preface: )?remote error: tls: `)
 	tlsDoubt = regexp.MustCompile(` \(possibly because of .* while trying to verify candidate authority certificate "[^"]*"\)`)

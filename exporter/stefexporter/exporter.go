@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 )
 
-// errShutdown is the error of pending batches when the exporter ended.
+// errShutdown is the error of batches that are pending when the exporter is shut down.
 var errShutdown = errors.New("the exporter was shut down before the peer answered")
 
 // stefExporter exports one signal.
@@ -116,7 +116,7 @@ func (x *stefExporter[B]) dropReason(f *failure) string {
 	case !queue.HasValue() || queue.Get().WaitForResult:
 		return "" // The caller receives the error.
 	case x.isStopping() && queue.Get().StorageID != nil && x.config.RetryConfig.Enabled:
-		return "" // The storage keeps the data, because the sender of retries says so.
+		return "" // The storage keeps the batch, because the retry sender returns a shutdown error.
 	case x.isStopping():
 		return dropShutdown
 	case !x.config.RetryConfig.Enabled:
@@ -169,10 +169,10 @@ func (x *stefExporter[B]) onlyOTLP() bool {
 			any = true
 		}
 	}
-	return any // a first batch would be sent by STEF
+	return any // without routes, the first batch would be sent by STEF
 }
 
-// backends returns the backends, of which there is one without routing.
+// backends returns all backends. Without routing, there is one.
 func (x *stefExporter[B]) backends() []*backend[B] {
 	switch {
 	case x.balancer != nil:

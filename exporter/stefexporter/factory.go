@@ -116,9 +116,8 @@ type lifecycle struct {
 // damaged lists error texts of the storage for a file that is corrupt or not a database.
 var damaged = []string{"invalid database", "checksum error", "version mismatch"}
 
-// Start starts the exporter. It adds text to errors of the storage: if the file is locked,
-// such an error is only "timeout", and if the file is damaged, it names neither file nor
-// queue.
+// Start starts the exporter. It explains errors of the storage: the error for a locked file is
+// only "timeout", and the error for a damaged file names neither the file nor the queue.
 func (l *lifecycle) Start(ctx context.Context, host component.Host) error {
 	err := l.Component.Start(ctx, host)
 	switch {

@@ -37,7 +37,7 @@ type health struct {
 	target string // ends the log line "Nothing can be sent", such as " to this backend"
 
 	mu          sync.Mutex
-	failures    int       // attempts to open a stream or to send a request, one after another
+	failures    int       // consecutive failed attempts to open a stream or to send a request
 	returned    time.Time // when a stream first handed back a batch since the last acknowledgement
 	undelivered bool      // the problem is that open streams hand batches back
 	status      componentstatus.Status
@@ -200,8 +200,8 @@ func (h *health) known(err error) {
 	}
 }
 
-// stalled records that nothing was delivered since the start, and that nothing
-// failed.
+// stalled is called firstWord after the start. It logs a warning if no stream was opened and no
+// problem was reported so far.
 func (h *health) stalled() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -222,7 +222,7 @@ func (h *health) failedPermanently(err error) {
 	}
 }
 
-// change sets the status. No status follows a permanent error.
+// change sets the status and reports whether it changed. A permanent error is never replaced.
 func (h *health) change(to componentstatus.Status) bool {
 	if h.status == to || h.status == componentstatus.StatusPermanentError {
 		return false

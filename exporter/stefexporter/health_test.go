@@ -139,8 +139,8 @@ func TestStartMistakes(t *testing.T) {
 	})
 }
 
-// TestFirstWord uses peers to which nothing can be sent. The log says so long before the first
-// batch times out. The error names the endpoint and has at most four parts.
+// TestFirstWord uses peers to which nothing can be sent. A log line reports this long before
+// the first batch times out. Its error names the endpoint and has at most four parts.
 func TestFirstWord(t *testing.T) {
 	require.Less(t, firstWord, createDefaultConfig().(*Config).TimeoutConfig.Timeout/4)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and sends nothing

@@ -22,7 +22,7 @@ type identity struct {
 	info    client.Info // passed to authenticators that read client metadata
 }
 
-// context returns a context that sends with the metadata of the identity.
+// context returns a context whose calls send the metadata of the identity.
 func (i identity) context(ctx context.Context) context.Context {
 	if len(i.headers) == 0 {
 		return ctx
@@ -30,10 +30,10 @@ func (i identity) context(ctx context.Context) context.Context {
 	return client.NewContext(outgoing(ctx, i.headers), i.info)
 }
 
-// validate returns an error if gRPC does not send the headers: metadata of clients may have
-// values such as those of HTTP headers, which are not restricted to ASCII. No stream could be
-// opened, and batches would wait for one. The values may be secrets, so the error does not
-// repeat them.
+// validate returns an error if gRPC cannot send the headers. Metadata of clients may come from
+// HTTP headers, which are not restricted to ASCII. Without this check, no stream could be
+// opened, and batches would wait for a stream. The values may be secrets, so the error does not
+// contain them.
 func (i identity) validate() error {
 	for key, values := range i.headers {
 		if strings.ContainsFunc(key, func(r rune) bool {

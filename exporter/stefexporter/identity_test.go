@@ -65,7 +65,7 @@ func TestIdentities(t *testing.T) {
 	require.True(t, consumererror.IsPermanent(err))
 	require.ErrorContains(t, err, "raise metadata_cardinality_limit")
 	dropped(t, x, map[string]int64{dropIdentities: 2})
-	require.NoError(t, x.ConsumeTraces(contextOf(map[string][]string{"tenant": {"a"}}), spans("a")), "who is known stays")
+	require.NoError(t, x.ConsumeTraces(contextOf(map[string][]string{"tenant": {"a"}}), spans("a")), "a known tenant keeps its route")
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,9 +95,9 @@ func TestIdentitiesByOTLP(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "a"}, tenants)
 }
 
-// TestIdentityIsNoHeader checks that metadata that gRPC does not send as a header drops its
-// batches at once, by either protocol, and opens no route: such batches must not wait for a
-// stream, because they would occupy the consumers of the queue.
+// TestIdentityIsNoHeader uses metadata that gRPC cannot send as a header. With either protocol,
+// batches with such metadata are dropped immediately, and no route is opened. If these batches
+// waited for a stream, they would occupy the consumers of the queue.
 func TestIdentityIsNoHeader(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolAuto, ProtocolSTEF, ProtocolOTLP} {
 		p := listen(t, &peer{}, "", true, true)

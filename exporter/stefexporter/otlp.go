@@ -50,7 +50,7 @@ func newOTLPSender[B any](x *site[B]) *otlpSender[B] {
 func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metadata.MD) *failure {
 	size := o.signal.Size(b)
 	if most := o.config.Fallback.MaxRequestSizeMiB << 20; size > most {
-		return &failure{reason: dropTooLarge, err: fmt.Errorf("OTLP request of %d bytes, at most %d: "+
+		return &failure{reason: dropTooLarge, err: fmt.Errorf("the OTLP request has %d bytes, but the maximum is %d: "+
 			"lower sending_queue::batch::max_size, or raise otlp_fallback::max_request_size_mib if the peer accepts more", size, most)}
 	}
 	select {

@@ -40,7 +40,7 @@ type peer struct {
 	addr   string
 	server *grpc.Server
 	stef   *stefgrpc.Server
-	root   *schema.Struct // of streams, nil is that of spans
+	root   *schema.Struct // root of the streams; nil means the root of spans
 	// advertise is the schema to announce to clients, nil is the whole schema.
 	advertise schema.WireSchema
 

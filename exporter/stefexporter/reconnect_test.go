@@ -80,7 +80,7 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// TestPeerThatWorked ends a peer: neither the status nor the errors of batches say that the
+// TestPeerThatWorked stops a peer: neither the status nor the errors of batches say that the
 // configuration is wrong.
 func TestPeerThatWorked(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
@@ -100,8 +100,8 @@ func TestPeerThatWorked(t *testing.T) {
 	require.ErrorContains(t, x.host.last().Err(), want)
 }
 
-// TestReadyConnectionsThatBreak checks that a peer which closes each connection when a
-// stream is opened is tried at most once a second.
+// TestReadyConnectionsThatBreak uses a peer that closes its connections when a stream is
+// opened. The exporter tries to open a stream at most once a second.
 func TestReadyConnectionsThatBreak(t *testing.T) {
 	p := defaultPauses()
 	// A connection that is ready for an instant may go unnoticed: the next attempt then follows

@@ -43,7 +43,7 @@ func startGateway(t *testing.T, code codes.Code, addr string) *gateway {
 	return g
 }
 
-// refusedConfig tries again after 1, 2, 4, 5, 5, ... seconds.
+// refusedConfig returns a configuration with pauses of 1, 2, 4, 5, 5, ... seconds after refusals.
 func refusedConfig(addr string, protocol Protocol) *Config {
 	c := testConfig(addr)
 	c.Protocol = protocol
@@ -100,9 +100,9 @@ func TestFreshRefusal(t *testing.T) {
 	require.Equal(t, int64(2), counted(t, x, "items_dropped", "reason")[dropPermanent])
 }
 
-// TestStreamsRefusedAtOnce: a peer that ends each stream for a permanent reason, before it reads
-// data, refuses every batch: they are dropped and counted. When it accepts streams, a batch
-// that arrives later is delivered.
+// TestStreamsRefusedAtOnce uses a peer that ends each stream for a permanent reason before it
+// reads data. Every batch is dropped and counted. After the peer has begun to accept streams, a
+// new batch is delivered.
 func TestStreamsRefusedAtOnce(t *testing.T) {
 	var accepts atomic.Bool
 	p := &peer{}
@@ -198,7 +198,7 @@ func TestRefusalPause(t *testing.T) {
 	c.TimeoutConfig.Timeout = 3 * time.Second
 	require.Equal(t, 1500*time.Millisecond, c.refusalPause())
 	c.TimeoutConfig.Timeout = 100 * time.Millisecond
-	require.Equal(t, time.Second, c.refusalPause(), "of shorter pauses, a batch would not wait for the refusal but meet it")
+	require.Equal(t, time.Second, c.refusalPause(), "never shorter than minRefusalPause")
 
 	c = createDefaultConfig().(*Config)
 	x := &route[int]{site: &site[int]{config: c}}

@@ -58,13 +58,13 @@ type route[B any] struct {
 
 	soon    bool          // the peer refused, and is tried again after pause
 	early   bool          // timer was set by a change of a connection
-	away    bool          // the last attempt failed, but not by a refusal, and the peer named no pause
+	away    bool          // the last attempt or stream failed without a refusal or a retry delay of the peer
 	pause   time.Duration // the last pause after a refusal; 0 after a stream was opened
 	tried   time.Time     // when the last attempt failed
 	changed time.Time     // when a connection was made or lost while the peer refused
 }
 
-// site contains what all routes of an exporter share.
+// site contains what all routes to a backend share.
 type site[B any] struct {
 	config    *Config
 	signal    *signal.Descriptor[B]
@@ -79,7 +79,7 @@ type site[B any] struct {
 	// servesOthers reports whether the peer accepts streams of other identities.
 	servesOthers func(than *route[B]) bool
 
-	// For routing between several sites, else nil.
+	// These two are nil unless the exporter routes between several backends.
 	reachable   func()          // a stream is open, or the peer has answered that it has no STEF
 	unreachable func(err error) // no stream is open and none can be opened
 }
@@ -176,7 +176,7 @@ func (x *route[B]) opened(slot int) {
 }
 
 // openFailed handles a failed attempt to open a stream. If retryIn is 0, the
-// session retries when Probe is called.
+// session retries only when Probe is called.
 func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -28,7 +28,7 @@ type senders struct {
 // stalledAgain is the time after which the warning may be logged again.
 const stalledAgain = 5 * time.Minute
 
-// senders returns nil if no sender waits for the queue.
+// senders returns nil if senders never wait for the queue.
 func (x *stefExporter[B]) senders() *senders {
 	if !x.config.QueueConfig.HasValue() {
 		return nil
@@ -53,7 +53,7 @@ func (s *senders) warn() {
 	}
 	time.AfterFunc(stalledAgain, func() { s.quiet.Store(false) })
 	s.logger.Warn("The sending queue is full, and a sender that set no deadline waits for it. "+
-		"A shutdown of the Collector may wait as long. "+
+		"A shutdown of the Collector may have to wait for this sender. "+
 		"Set a timeout at the receiver if it has one, such as timeout of host_metrics and other scrapers, or a deadline at the OTLP client.",
 		zap.Duration("waits_for", s.after))
 }

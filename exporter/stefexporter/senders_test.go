@@ -49,8 +49,8 @@ func stalls(logs *observer.ObservedLogs) int {
 	return logs.FilterMessageSnippet("a sender that set no deadline waits").Len()
 }
 
-// TestSendersWithoutDeadline: a sender whose context never ends waits for a full queue, which
-// is logged once, and returns when the sender gives up.
+// TestSendersWithoutDeadline: if a sender without a deadline waits for a full queue, this is
+// logged once. The call returns when the sender cancels its context.
 func TestSendersWithoutDeadline(t *testing.T) {
 	for _, kind := range []string{"traces", "metrics", "logs"} {
 		t.Run(kind, func(t *testing.T) {

@@ -17,7 +17,7 @@ type splitter[B any] struct {
 	// returns one part of the batch for each result of where. The parts are copies, unless
 	// there is only one part.
 	split func(batch B, where func(key uint64) int) map[int]B
-	// rest returns an error that says that only a part was not delivered.
+	// rest wraps an error so that the Collector retries only the given part of a batch.
 	rest func(error, B) error
 }
 

@@ -228,8 +228,8 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 	return nil
 }
 
-// endedWithin counts the items of a batch whose stream the peer ended for good after it had
-// answered some of its records.
+// endedWithin counts the items of a batch that the peer answered only in part: it acknowledged
+// or rejected some records, and then ended the stream with a permanent error.
 func (x *stefSender[B]) endedWithin(ctx context.Context, b *batch[B], e *stefgrpc.UnsentError) {
 	left := b.left.Items()
 	sent := uint64(b.items - left)
@@ -300,7 +300,7 @@ func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 }
 
 // closedBusy is the reason of a stream that the peer ended because it does not accept data at
-// the moment. Such a peer names a time to send again.
+// the moment. Such a peer sends a retry delay.
 const closedBusy = "busy"
 
 // reasonOf returns the metric attribute for a closed stream. err is nil if the stream ended

@@ -168,7 +168,7 @@ func TestSTEFEnds(t *testing.T) {
 	f(status.Error(codes.InvalidArgument, "bad frame"), true, "bad frame")
 }
 
-// TestSTEFCrash kills the peer while batches wait for it.
+// TestSTEFCrash kills the peer while batches wait for acknowledgements.
 func TestSTEFCrash(t *testing.T) {
 	reached := make(chan struct{}, 8)
 	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
@@ -239,7 +239,7 @@ func TestSTEFWaitsForNobody(t *testing.T) {
 	queue.WaitForResult = true
 	c.QueueConfig = configoptional.Some(queue)
 	x := start(t, c)
-	const early = 4 // frames before any frame waits
+	const early = 4 // batches that are sent one after another: their frames do not wait
 	for range early {
 		require.NoError(t, x.send("early"))
 	}
@@ -348,7 +348,8 @@ func TestSTEFOlderSchema(t *testing.T) {
 	require.Equal(t, []string{"a"}, p.bySTEF)
 }
 
-// A batch that waited for a stream in vain counts as UNAVAILABLE, not as DEADLINE_EXCEEDED.
+// TestNoStreamCode checks that a batch for which no stream could be opened counts as
+// UNAVAILABLE, not as DEADLINE_EXCEEDED.
 func TestNoStreamCode(t *testing.T) {
 	c := testConfig("127.0.0.1:1")
 	c.Protocol = ProtocolSTEF
@@ -358,8 +359,8 @@ func TestNoStreamCode(t *testing.T) {
 	require.Equal(t, map[string]int64{"UNAVAILABLE": 1}, counted(t, x, "failed_attempts", "code"))
 }
 
-// TestSTEFEndsWithinBatch checks that items which the peer had answered when it ended the
-// stream for good do not count as dropped with the rest of their batch.
+// TestSTEFEndsWithinBatch uses a peer that answers a part of a batch and then ends the stream
+// with a permanent error. The error drops only the items that the peer had not answered.
 func TestSTEFEndsWithinBatch(t *testing.T) {
 	p := &peer{}
 	p.onStream = func(s *stefgrpc.ServerStream) error {

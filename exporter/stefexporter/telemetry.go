@@ -19,7 +19,7 @@ import (
 
 // The reasons of dropped items.
 const (
-	dropRejected    = "rejected"             // records that the peer reported bad
+	dropRejected    = "rejected"             // records that the peer reported as bad
 	dropUnencodable = "unencodable"          // beyond a limit of the format
 	dropPartial     = "partial_success"      // rejected by an OTLP peer
 	dropTooLarge    = "too_large"            // above max_request_size_mib

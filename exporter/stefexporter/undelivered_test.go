@@ -50,7 +50,7 @@ func TestNothingDelivered(t *testing.T) {
 	require.Equal(t, componentstatus.StatusRecoverableError, host.last().Status())
 	messages := func() (list []string) {
 		for _, e := range logs.All() {
-			if !strings.HasPrefix(e.Message, "Exporting failed.") { // says exporterhelper
+			if !strings.HasPrefix(e.Message, "Exporting failed.") { // logged by exporterhelper
 				list = append(list, e.Message)
 			}
 		}
@@ -88,7 +88,7 @@ func TestOneStreamLost(t *testing.T) {
 	require.Zero(t, count())
 	h.recovered("Batches are acknowledged.")
 	h.handedBack(first, lost)
-	require.Zero(t, count(), "an acknowledgement was between")
+	require.Zero(t, count(), "an acknowledgement came in between")
 
 	again()
 	again()
