@@ -279,7 +279,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytes, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes",
-		metric.WithDescription("Bytes of OTLP requests before compression. It counts each request that is written to a connection, also one that is sent again, but no attempts without a connection. [Alpha]"),
+		metric.WithDescription("Bytes of OTLP requests before compression. Each request that is written to a connection counts, also if it is sent again. Attempts without a connection do not count. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -291,7 +291,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytesEstimated, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes_estimated",
-		metric.WithDescription("Estimate of the size that the batches that were delivered by STEF would have as OTLP requests with zstd, whatever the compression of otlp_fallback is. Some batches are measured, the first of each size at once. [Alpha]"),
+		metric.WithDescription("Estimated size of the batches that were delivered by STEF, as OTLP requests with zstd, even if otlp_fallback uses another compression. Some batches are measured, the first of each size immediately. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -333,7 +333,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefStreamsClosed, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_streams_closed",
-		metric.WithDescription("Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended it then), server (the peer ended it in order), lost (the connection broke, or the peer ended the stream with an error), busy (the peer ended it and said when to send again, for example because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]"),
+		metric.WithDescription("Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended it then), server (the peer ended it gracefully), lost (the connection broke, or the peer ended the stream with an error), busy (the peer ended it and said when to send again, for example because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
@@ -363,7 +363,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefZstdRatio, err = builder.meter.Float64ObservableGauge(
 		"otelcol_exporter_stef_zstd_ratio",
-		metric.WithDescription("Bytes of frames before zstd by bytes after it, since the start. It does not compare STEF with OTLP. [Alpha]"),
+		metric.WithDescription("Bytes of frames before zstd divided by bytes after it, since the start. It does not compare STEF with OTLP. [Alpha]"),
 		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)

@@ -230,7 +230,7 @@ func AssertEqualExporterStefItemsDropped(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefOtlpBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes",
-		Description: "Bytes of OTLP requests before compression. It counts each request that is written to a connection, also one that is sent again, but no attempts without a connection. [Alpha]",
+		Description: "Bytes of OTLP requests before compression. Each request that is written to a connection counts, also if it is sent again. Attempts without a connection do not count. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -262,7 +262,7 @@ func AssertEqualExporterStefOtlpBytesCompressed(t *testing.T, tt *componenttest.
 func AssertEqualExporterStefOtlpBytesEstimated(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes_estimated",
-		Description: "Estimate of the size that the batches that were delivered by STEF would have as OTLP requests with zstd, whatever the compression of otlp_fallback is. Some batches are measured, the first of each size at once. [Alpha]",
+		Description: "Estimated size of the batches that were delivered by STEF, as OTLP requests with zstd, even if otlp_fallback uses another compression. Some batches are measured, the first of each size immediately. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -374,7 +374,7 @@ func AssertEqualExporterStefStreamsActive(t *testing.T, tt *componenttest.Teleme
 func AssertEqualExporterStefStreamsClosed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_streams_closed",
-		Description: "Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended it then), server (the peer ended it in order), lost (the connection broke, or the peer ended the stream with an error), busy (the peer ended it and said when to send again, for example because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]",
+		Description: "Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended it then), server (the peer ended it gracefully), lost (the connection broke, or the peer ended the stream with an error), busy (the peer ended it and said when to send again, for example because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -454,7 +454,7 @@ func AssertEqualExporterStefUpgrades(t *testing.T, tt *componenttest.Telemetry, 
 func AssertEqualExporterStefZstdRatio(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_zstd_ratio",
-		Description: "Bytes of frames before zstd by bytes after it, since the start. It does not compare STEF with OTLP. [Alpha]",
+		Description: "Bytes of frames before zstd divided by bytes after it, since the start. It does not compare STEF with OTLP. [Alpha]",
 		Unit:        "1",
 		Data: metricdata.Gauge[float64]{
 			DataPoints: dps,
