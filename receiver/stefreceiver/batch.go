@@ -51,7 +51,7 @@ func (s *stream[T]) settle(b *batch[T]) {
 	s.releaseSlot(b.lane, time.Since(b.began), b.weight)
 }
 
-// verdict is what the records of a batch that are in data get.
+// verdict is the result for those records of a batch that data contains.
 type verdict uint8
 
 const (
@@ -63,7 +63,7 @@ const (
 // process sends a batch to the pipeline. If the pipeline refuses it temporarily, the stream
 // fails. It runs on its own goroutine.
 func (s *stream[T]) process(b *batch[T], begin time.Time) verdict {
-	// When the slot is free, the next batch begins. So a failure must be known before.
+	// Release the slot last: the next batch begins then, and must know of a failure of this one.
 	defer func() { <-s.slots }()
 	defer s.settle(b)
 	if failed := s.failure.Load(); failed != nil && failed.from < b.from {
@@ -88,8 +88,8 @@ func (s *stream[T]) process(b *batch[T], begin time.Time) verdict {
 	return unjudged
 }
 
-// answer settles the records of a batch. It can wait until the client reads its answers, so
-// nothing is held meanwhile that other clients need.
+// answer settles the records of a batch. It may block until the client reads its answers, so
+// the stream must not hold anything that other clients need.
 func (s *stream[T]) answer(b *batch[T], v verdict) {
 	var none T
 	b.data = none
@@ -116,7 +116,7 @@ func (s *stream[T]) rejectBad(b *batch[T]) {
 	}
 }
 
-// rejected counts records that were reported bad.
+// rejected counts records that were reported as bad.
 func (s *stream[T]) rejected(from, to uint64, reason string) {
 	s.meter.rejected(to-from+1, reason)
 	s.count(-int64(to - from + 1))

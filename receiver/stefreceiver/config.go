@@ -51,7 +51,7 @@ type Config struct {
 	// temporarily. 0 lets them retry immediately.
 	RetryAfter time.Duration `mapstructure:"retry_after"`
 
-	// MaxStreamLifetime ends streams in order when they reach this age, so that
+	// MaxStreamLifetime is the age at which streams are ended gracefully, so that
 	// clients open new ones, possibly to other servers. 0 means never.
 	MaxStreamLifetime time.Duration `mapstructure:"max_stream_lifetime"`
 
@@ -222,7 +222,7 @@ func (c *Config) Validate() error {
 	errs = append(errs,
 		c.validateClientCA(),
 		confkeys.DurationAtLeast("ack_interval", c.AckInterval, 0, "0 acknowledges immediately, the default is 10ms"),
-		confkeys.AtLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 hands batches on one after another, the default is 4"),
+		confkeys.AtLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 passes batches to the pipeline one after another, the default is 4"),
 		confkeys.AtLeast("max_batch_items", c.MaxBatchItems, 0, "0 makes a batch of each frame, the default is 8192"),
 		confkeys.Between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"),
 		confkeys.DurationAtLeast("retry_after", c.RetryAfter, 0, "0 lets clients retry immediately, the default is 5s"),

@@ -119,8 +119,8 @@ func (c *core) outlive(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// catch converts a panic into an error. Functions that call the decoders, which read untrusted
-// bytes, or the pipeline defer it.
+// catch converts a panic into an error. Functions must defer it if they call the pipeline, or
+// the decoders, which read untrusted bytes.
 func (c *core) catch(m *meter, what string, err *error) {
 	value := recover()
 	if value == nil {

@@ -36,7 +36,7 @@ const (
 // A place is the permission to decompress a request. A request first acquires a small
 // place. If its decompressed size exceeds smallRequest, or the credit of its client, the
 // decompressed bytes are dropped, and the request waits for one of the few large places.
-// It releases its small place before that, so that small requests do not wait for large
+// It releases its small place before it waits, so that small requests do not wait for large
 // ones. Connections share the places fairly. There are half as many large places as
 // processors, so half of the processors remain for other clients. While a request waits,
 // its compressed bytes are kept, and only their size is admitted.

@@ -33,15 +33,15 @@ import (
 	"github.com/otelstef/stef/internal/teltest/compressed"
 )
 
-// textOf returns a point with a text of so many bytes.
+// textOf returns a point with a text of n bytes.
 func textOf(n int) pmetric.Metrics {
 	md := points(1)
 	md.ResourceMetrics().At(0).Resource().Attributes().PutStr("text", strings.Repeat("x", n))
 	return md
 }
 
-// Requests arrive unchanged, with each compression and whether they need a small or a large
-// place.
+// TestCompressedRequests checks that requests of each compression arrive unchanged, whether they
+// need a small or a large place.
 func TestCompressedRequests(t *testing.T) {
 	for _, name := range []string{"gzip", "zstd", "snappy"} {
 		to, _, metrics, _ := everything()
@@ -100,7 +100,8 @@ func marshal(t testing.TB, md pmetric.Metrics) []byte {
 	return body
 }
 
-// sendCompressed sends a message on streams of connections, and returns how many were answered.
+// sendCompressed sends a message on each of several streams of several connections, and returns
+// how many of the messages were answered.
 func sendCompressed(t testing.TB, r *rig, name string, message []byte, connections, streams int) int {
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -223,13 +224,14 @@ func TestCompressedRequestErrors(t *testing.T) {
 	r.requireIdle()
 }
 
-// gzipped is the transport of a call whose messages gzip compresses.
+// gzipped is the transport of a call whose messages are compressed with gzip.
 type gzipped struct{ grpc.ServerTransportStream }
 
 func (gzipped) RecvCompress() string { return "gzip" }
 
-// A request whose client gives up, or whose deadline passes, while it is decompressed is not
-// invalid: a proxy between both may receive the answer, and the client would drop its data.
+// TestCompressedRequestGivesUp cancels requests, or lets their deadline pass, while they are
+// decompressed. The answer must not call them invalid: a proxy may pass it on to the client, and
+// the client would drop its data.
 func TestCompressedRequestGivesUp(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)

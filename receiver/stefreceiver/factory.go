@@ -49,7 +49,7 @@ func createLogs(_ context.Context, settings receiver.Settings, config component.
 	return create(signal.Logs, logsOperation, settings, config, next.ConsumeLogs)
 }
 
-// The operations of each signal, because the Collector has one method per signal.
+// These are the operations of each signal: the Collector has separate methods for each signal.
 var (
 	tracesOperation = operation{
 		start: (*receiverhelper.ObsReport).StartTracesOp,

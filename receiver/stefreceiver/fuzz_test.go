@@ -86,7 +86,7 @@ func (f *frames) edit(other *frames, changes []byte) {
 		p := &f.list[i]
 		at := 0
 		if len(p.content) > 0 {
-			at = where / len(f.list) % len(p.content) // small: records, and sizes of columns
+			at = where / len(f.list) % len(p.content) // a small position, where the records and the sizes of columns are
 		}
 		switch what % 9 {
 		case 0: // a frame of the other stream, whose dictionaries differ
@@ -98,7 +98,7 @@ func (f *frames) edit(other *frames, changes []byte) {
 			f.list = slices.Insert(f.list, int(with)%len(f.list), frameParts{p.flags, bytes.Clone(p.content)})
 		case 2:
 			f.list = slices.Delete(f.list, i, i+1)
-		case 3: // restart dictionaries or codecs, or not
+		case 3: // change whether dictionaries or codecs restart
 			p.flags ^= 1 << (with % 3)
 		case 4:
 			if len(p.content) > 0 {
@@ -112,7 +112,7 @@ func (f *frames) edit(other *frames, changes []byte) {
 			p.content = slices.Insert(p.content, at, with)
 		case 7:
 			p.content = p.content[:len(p.content)-min(int(with), len(p.content))]
-		default: // the end of another content
+		default: // replace the end by that of a frame of the other stream
 			if len(other.list) > 0 {
 				q := other.list[int(with)%len(other.list)].content
 				p.content = append(p.content[:at:at], q[min(at, len(q)):]...)

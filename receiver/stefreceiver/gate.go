@@ -36,7 +36,7 @@ type gate struct {
 	inUse   int64
 	waiting int64
 	now     int64      // virtual time
-	arrived uint64     // waiting requests so far
+	arrived uint64     // number of requests that had to wait so far
 	room    []*account // clients with waiting requests
 	recent  [2]visit   // visits of different clients, the most recent first
 }
@@ -75,8 +75,8 @@ func newGate(limit, waitingLimit int64) gate {
 	return gate{limit: limit, waitingLimit: waitingLimit}
 }
 
-// weight returns the weight of n. A request that is larger than the limit is
-// admitted alone; otherwise it would never be admitted.
+// weight returns n, but at most the limit: a request that is larger than the limit is
+// admitted alone. Otherwise it would never be admitted.
 func (g *gate) weight(n int64) int64 {
 	if g.limit > 0 {
 		n = min(n, g.limit)
@@ -111,7 +111,7 @@ func (g *gate) wait(ctx context.Context, w *waiter) error {
 	}
 }
 
-// enter admits n and returns nil, or returns a waiter. If admitted of the waiter is nil, the
+// enter admits n and returns nil, or returns a waiter. If the channel of the waiter is nil, the
 // request is refused.
 func (g *gate) enter(a *account, n int64) *waiter {
 	g.mu.Lock()

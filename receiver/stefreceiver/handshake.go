@@ -108,7 +108,7 @@ var handshakeHints = [...]struct{ text, hint string }{
 
 const (
 	noVersion = "Client and receiver have no version of TLS in common: check min_version and max_version"
-	notGRPC   = "The client does not speak gRPC: OTLP over HTTP has another receiver"
+	notGRPC   = "The client does not speak gRPC: OTLP over HTTP needs the otlp receiver"
 )
 
 // handshakeCause returns the index of the hint for an error, or the number of hints. Each

@@ -196,7 +196,7 @@ func TestMaxStreams(t *testing.T) {
 		require.Nil(t, second.capabilities)
 		st := second.end()
 		require.Equal(t, codes.Unavailable, st.Code())
-		require.Contains(t, st.Message(), "raise limits::max_streams of the receiver (is 1; an exporter needs num_streams for each signal)")
+		require.Contains(t, st.Message(), "raise limits::max_streams of the receiver (it is 1; an exporter opens num_streams streams for each signal)")
 		_, again := retryInfo(st)
 		require.True(t, again)
 		require.Equal(t, stefgrpc.ReasonBusy, stefgrpc.Reason(st.Err()))
@@ -211,8 +211,8 @@ func TestMaxStreams(t *testing.T) {
 	require.Equal(t, int64(2), logs.All()[1].ContextMap()["not_logged"])
 }
 
-// A message or chunk that is too large ends its stream because of a limit, and the log says
-// which one, although gRPC ends the stream itself if a message is too large.
+// TestTooLarge: if a message or chunk is too large, its stream ends with the reason limit, and the
+// log says which limit. If a message is too large, gRPC itself ends the stream.
 func TestTooLarge(t *testing.T) {
 	f := func(want string, change func(*Config)) {
 		t.Helper()
@@ -351,8 +351,8 @@ func TestUnreadAnswersHoldNothing(t *testing.T) {
 	require.Len(t, transport.settled, 20)
 }
 
-// TestRefusedBatchesEndTheOrder: after a batch that was refused temporarily, the pipeline gets no
-// later batch if it processes one at a time. The client sends all of them again, in order.
+// TestRefusedBatchesEndTheOrder: if the pipeline processes one batch at a time and refuses one
+// temporarily, it gets no later batch. The client sends all of these batches again, in order.
 func TestRefusedBatchesEndTheOrder(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(func(c *Config) { c.ConsumersPerStream = 1 }), settings)
@@ -383,7 +383,7 @@ func (slowError) As(any) bool {
 	return false
 }
 
-// Ranges that differ only in their reasons become one.
+// TestIDsOf checks that adjacent ranges become one, even if their reasons differ.
 func TestIDsOf(t *testing.T) {
 	require.Empty(t, idsOf(nil))
 	require.Equal(t, []stefgrpc.IDRange{{From: 2, To: 5}, {From: 7, To: 7}}, idsOf(stefpdata.RecordErrors{

@@ -35,7 +35,7 @@ const (
 	// laneBatch is the maximum size of a batch of an expensive stream. A larger record
 	// becomes a batch of its own.
 	laneBatch = mib
-	// restPerWork is the time that a lane rests, divided by the time of the work before.
+	// restPerWork is the time that a lane rests, divided by the time of the preceding work.
 	restPerWork = 7
 	// laneRest bounds the rest for each laneBatch, because the measured time of the work
 	// includes the time that the pipeline waits for other components.
@@ -126,7 +126,7 @@ func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 }
 
 // heldCost is the number of newly held bytes that cost as much as one byte of
-// telemetry, because this memory is allocated and measured.
+// telemetry. They have a cost because this memory must be allocated and measured.
 const heldCost = 4
 
 // addedCost is the number of added bytes that cost as much as one byte of telemetry.

@@ -250,7 +250,7 @@ func TestRefusedStreamsWait(t *testing.T) {
 		cheap.Store(time.Now().UnixNano())
 		require.Equal(t, 3*restPerWork*streamWork, refuse(3))
 		requireState(t, &c.lanes.gate, 0, 0)
-		time.Sleep(46 * time.Second) // the credit of 23 streams, of which the first 8 had some
+		time.Sleep(46 * time.Second) // repays the cost of all 23 streams, so there is credit for 8 streams again
 		cheap.Store(time.Now().UnixNano())
 		require.Zero(t, refuse(8))
 		require.Equal(t, restPerWork*streamWork, refuse(1))

@@ -88,7 +88,7 @@ func TestSumsOfMemory(t *testing.T) {
 		require.EqualValues(t, int(sumOfLimits(c, 8))+aStream*c.Limits.MaxStreams, number(string(further[3+row])))
 		all := int(sumOfLimits(c, 2)) + aStream*c.Limits.MaxStreams
 		require.Equal(t, all, number(cells[7]))
-		streams := c.Limits.MaxStreams // of an agent: 3, and 6 while they are replaced
+		streams := c.Limits.MaxStreams // an agent has 3 streams, and 6 while they are replaced
 		require.Equal(t, fmt.Sprintf("%d to %d", streams/6, streams/3), cells[8])
 		require.InDelta(t, 0.8*1024*float64(number(string(pod[1]))), all, aStream, "four fifths of the pod")
 	}

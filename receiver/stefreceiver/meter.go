@@ -17,7 +17,7 @@ import (
 // Values of the attribute reason.
 const (
 	// for streams that ended
-	endClosed   = "closed"   // the client ended the stream in order
+	endClosed   = "closed"   // the client ended the stream gracefully
 	endServer   = "server"   // the stream is too old or idle, or the receiver shuts down
 	endLost     = "lost"     // the client disconnected
 	endTimeout  = "timeout"  // the client took too long
@@ -146,8 +146,8 @@ func (m *meter) notAdmitted(protocol string) {
 	m.telemetry.ReceiverStefAdmissionRefused.Add(context.Background(), 1, m.protocols[protocol])
 }
 
-// refused counts an OTLP request that exceeds a limit, cannot be decoded, or whose client is
-// not authenticated.
+// refused counts an OTLP request that exceeds a limit, that cannot be decoded, or whose client
+// is not authenticated.
 func (m *meter) refused(reason string) {
 	m.telemetry.ReceiverStefRequestsRefused.Add(context.Background(), 1, m.reasons[reason])
 }

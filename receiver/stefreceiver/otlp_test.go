@@ -112,10 +112,10 @@ func TestOTLPRefusals(t *testing.T) {
 	f(status.Error(codes.PermissionDenied, "not you"), codes.PermissionDenied, false)
 }
 
-// A refusal with a long text fits in the headers that clients in Java and proxies accept. Otherwise
-// gRPC would reset the request, and the client would drop it.
+// TestLongRefusals: proxies and Java clients limit the size of headers. A refusal with a long text
+// does not exceed this limit. Otherwise gRPC would reset the request, and the client would drop it.
 func TestLongRefusals(t *testing.T) {
-	long := strings.Repeat("é", 10_000) // three bytes each byte in a header
+	long := strings.Repeat("é", 10_000) // a header has three bytes for each of these bytes
 	f := func(err error, code codes.Code, again bool) {
 		t.Helper()
 		r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return err })})

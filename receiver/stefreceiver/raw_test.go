@@ -28,7 +28,7 @@ type raw struct {
 	t            testing.TB
 	stream       grpc.ClientStream
 	capabilities *stefpb.STEFDestinationCapabilities
-	acked        uint64 // as far as it was read
+	acked        uint64 // the last acknowledged id that the client has read
 }
 
 func rawOpen(t testing.TB, r *rig, root string) *raw {
@@ -45,7 +45,7 @@ func rawOpenOn(t testing.TB, conn *grpc.ClientConn, ctx context.Context, root st
 	err = stream.SendMsg(&stefpb.STEFClientMessage{
 		FirstMessage: &stefpb.STEFClientFirstMessage{RootStructName: root},
 	})
-	if err != io.EOF { // a full server does not wait for it
+	if err != io.EOF { // a server that is full does not wait for the message
 		require.NoError(t, err)
 	}
 	var answer stefpb.STEFServerMessage

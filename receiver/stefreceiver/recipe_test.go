@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// recipe describes a hostile stream, a number for each gene. Streams are made by the
-// writers of stef-go, so they are valid, except for bytes that are flipped afterwards.
+// recipe describes a hostile stream with one number for each gene. The writers of stef-go
+// write the streams, so the streams are valid, except for bytes that are flipped afterwards.
 type recipe [genes]byte
 
 const (

@@ -58,7 +58,7 @@ func refusalOf(err error, after time.Duration) refusal {
 	if !ok || st.Code() == codes.OK || st.Code() == codes.Unknown || retried(st.Code()) {
 		return refusal{permanent: true, status: status.New(codes.Internal, shortened(err.Error()))}
 	}
-	// With a delay, senders of OTLP would retry.
+	// Remove a retry delay: senders of OTLP would retry because of it.
 	if _, named := retryInfo(st); named || proto.Size(st.Proto()) > maxText {
 		st = status.New(st.Code(), shortened(st.Message()))
 	}
@@ -121,9 +121,9 @@ func unavailable(message string, after time.Duration) *status.Status {
 	return detailed(codes.Unavailable, message, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 }
 
-// errHeldMost ends, in order, the stream that held the most memory. Its client opens
+// errHeldMost gracefully ends the stream that held the most memory. Its client opens
 // another stream immediately.
-var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold too much memory, this one the most: open it again",
+var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold too much memory, and this stream holds the most: open it again",
 	&errdetails.ErrorInfo{Reason: stefgrpc.ReasonReconnect, Domain: stefgrpc.ReasonDomain}).Err()
 
 // undecodable returns the status of a request that cannot be decoded.
@@ -151,7 +151,7 @@ func exceeds(reason, format string, args ...any) error {
 func invalid(err error) error { return &badRequest{undecodable(err).Err(), requestInvalid} }
 
 // maxText is the maximum size of the text of a status. A status is sent in headers, and clients
-// and proxies limit their size: those in Java to 8 KiB. If headers are too large, gRPC resets the
+// and proxies limit their size: clients in Java to 8 KiB. If headers are too large, gRPC resets the
 // call, and the client gets INTERNAL and drops data that it should send again. The text is in the
 // headers up to three times: percent-encoded, and in the details in base64.
 const maxText = 1 << 10

@@ -73,8 +73,8 @@ func noteAdmitted(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, h
 }
 
 // explainRefused is the first interceptor of streams, so that it sees the errors of the
-// authenticator. It counts and logs refused streams, and adds to the error for the client
-// which limit was reached.
+// authenticator. It counts and logs refused streams. If max_streams was reached, it adds this
+// limit to the error for the client.
 func (s *shared) explainRefused(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if info.FullMethod != stefgrpc.StreamMethod {
 		err := handler(srv, stream)
@@ -140,11 +140,11 @@ func (s *shared) refusedReason(o *opening, err error) string {
 func (s *shared) explainFull(ctx context.Context, err error) error {
 	most := s.config.Limits.MaxStreams
 	if skipped, ok := s.full.due(); ok {
-		s.logger.Warn("A stream was refused: there are as many as limits::max_streams allows. An exporter needs num_streams for each signal.",
+		s.logger.Warn("A stream was refused: there are as many streams as limits::max_streams allows. An exporter opens num_streams streams for each signal.",
 			zap.Int("max_streams", most), clientField(ctx), zap.Int64("not_logged", skipped))
 	}
 	answer := status.Convert(err).Proto() // a copy
-	answer.Message = fmt.Sprintf("%s: raise limits::max_streams of the receiver (is %d; an exporter needs num_streams for each signal)", answer.GetMessage(), most)
+	answer.Message = fmt.Sprintf("%s: raise limits::max_streams of the receiver (it is %d; an exporter opens num_streams streams for each signal)", answer.GetMessage(), most)
 	return status.FromProto(answer).Err()
 }
 
@@ -199,7 +199,7 @@ func clientField(ctx context.Context) zap.Field {
 // logLarge logs an OTLP request that gRPC refuses because of its size.
 func (c *core) logLarge(ctx context.Context, signal string, err error) {
 	if skipped, ok := c.large.due(); ok {
-		c.logger.Warn("An OTLP request was refused: it is too large. Raise max_recv_msg_size_mib of this receiver, or lower the size of batches at the client, for exporters of the Collector sending_queue::batch::max_size.",
+		c.logger.Warn("An OTLP request was refused: it is too large. Raise max_recv_msg_size_mib of this receiver, or lower the size of batches at the client (in exporters of the Collector: sending_queue::batch::max_size).",
 			clientField(ctx), signalField(signal), zap.Error(err), zap.Int64("not_logged", skipped))
 	}
 }

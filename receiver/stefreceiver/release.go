@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// releaser returns the memory of streams that ended to the system. A process whose
-// clients are all idle allocates nothing, so the garbage collector would not run
+// releaser returns memory to the operating system after streams have ended. A process
+// whose clients are all idle allocates nothing, so the garbage collector would not run
 // for two minutes, and thousands of ended streams would occupy a GiB until then.
 type releaser struct {
 	cycles func() uint64                   // number of garbage collections
@@ -27,8 +27,8 @@ type releaser struct {
 }
 
 const (
-	// releaseDelay is the wait before a forced collection. An ordinary collection in
-	// that time makes the forced one unnecessary.
+	// releaseDelay is the wait before a forced collection. Two ordinary collections in
+	// that time make the forced one unnecessary.
 	releaseDelay = time.Second
 	// releaseStreams is the number of ended streams, of 1 to 3 MiB each, that is
 	// worth a forced collection.
@@ -39,7 +39,7 @@ func newReleaser() *releaser {
 	return &releaser{
 		cycles: gcCycles,
 		free: func() {
-			runtime.GC() // the second collection frees the contents of pools
+			runtime.GC() // FreeOSMemory collects again, which frees the contents of pools
 			debug.FreeOSMemory()
 		},
 		after: func(d time.Duration, f func()) { time.AfterFunc(d, f) },

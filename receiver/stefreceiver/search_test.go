@@ -45,7 +45,7 @@ type outcome struct {
 	records       uint64
 }
 
-// budget ends a stream that was charged that much.
+// budget is the charge after which suffer ends a stream.
 const budget = 16 * mib
 
 // suffer passes a stream through the receiver. With keep it measures live memory,
@@ -161,7 +161,7 @@ func (idleTransport) Reject(uint64, uint64)              {}
 func (idleTransport) Ack(uint64, uint64)                 {}
 
 func liveHeap() int64 {
-	runtime.GC() // pools are emptied by the second
+	runtime.GC() // the second collection empties pools
 	runtime.GC()
 	return readMetric("/gc/heap/live:bytes")
 }
@@ -189,9 +189,9 @@ func threadTime() time.Duration {
 type objective struct {
 	Name string
 	keep bool
-	// overGRPC objectives measure a server with the default configuration.
+	// overGRPC makes the search measure a server with the default configuration.
 	overGRPC bool
-	// relative objectives have a bound that depends on the recordings.
+	// relative reports that the bound depends on the recordings.
 	relative bool
 	// ratio returns the ratio, and most the bound that the test checks. ordinary is
 	// the ratio of the recordings of this repository.

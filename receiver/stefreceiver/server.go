@@ -97,9 +97,9 @@ func (s *shared) listen(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// shutdown ends the server in order. It accepts no new connections or streams.
+// shutdown ends the server gracefully. The server accepts no new connections or streams.
 // Streams finish their current frame and receive its acknowledgement; requests are
-// answered. Then, or when the time is over, everything ends.
+// answered. Then, or when shutdown_timeout is over, everything ends.
 func (s *shared) shutdown(ctx context.Context) error {
 	srv := &s.server
 	srv.mu.Lock()

@@ -35,7 +35,7 @@ type shared struct {
 	otlpOff  limitedLog
 
 	handshakes [len(handshakeHints) + 1]limitedLog // by cause
-	tlsClients limitedLog                          // of clients with TLS, where the receiver has none
+	tlsClients limitedLog                          // of clients that use TLS if the receiver does not
 
 	receiving *stefgrpc.ReceiveLimit
 	refused   map[string]metric.MeasurementOption // attributes of refused streams by reason
@@ -79,7 +79,7 @@ func (s *shared) leave() {
 }
 
 func newShared(config *Config, settings receiver.Settings) (*shared, error) {
-	settings.TelemetrySettings = injected.WithoutSignal(settings.TelemetrySettings) // else that of the first component
+	settings.TelemetrySettings = injected.WithoutSignal(settings.TelemetrySettings) // else log lines would have the signal of the first component
 	c, err := newCore(config, settings)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func newShared(config *Config, settings receiver.Settings) (*shared, error) {
 	s.receiving = stefgrpc.NewReceiveLimit(config.receiving(), func(client net.Addr, bytes int64) {
 		s.telemetry.ReceiverStefConnectionsClosed.Add(context.Background(), 1, own)
 		if skipped, ok := s.closed.due(); ok {
-			s.logger.Warn("A connection was closed: of all clients, this one held the most bytes of messages that it did not finish. If it is an honest one, raise limits::memory_limit_mib.",
+			s.logger.Warn("A connection was closed: of all clients, this one held the most bytes of unfinished messages. If the client is not hostile, raise limits::memory_limit_mib.",
 				zap.Stringer("client", client), zap.Int64("bytes", bytes), zap.Int64("not_logged", skipped))
 		}
 	})

@@ -11,8 +11,8 @@ import (
 )
 
 // source passes the bytes of a stream to its reader. Before the handler asks for
-// admission, it waits here for the first bytes of a frame. When it must wait for
-// the client within a frame, it releases its admission.
+// admission, it calls await to wait for the first bytes of a frame. While Read waits for
+// the client within a frame, the stream releases its admission.
 type source struct {
 	from io.Reader
 	// pause is called before each read that may wait, and resume after it.

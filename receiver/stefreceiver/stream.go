@@ -128,7 +128,7 @@ func (s *stream[T]) serve() error {
 	return err
 }
 
-// evict ends the stream in order, because it holds more than others. It is safe
+// evict ends the stream gracefully, because it holds more memory than the others. It is safe
 // for concurrent use.
 func (s *stream[T]) evict() {
 	s.evicted.Store(true)

@@ -9,7 +9,7 @@ import (
 )
 
 // streamMemory bounds the memory that all streams together hold between batches:
-// dictionaries, the buffers of the last frame, windows of zstd. When it is
+// dictionaries, the buffers of the last frame, windows of zstd. When the limit is
 // exceeded, the stream that holds the most must end. Its client opens another one,
 // which starts with empty dictionaries.
 type streamMemory struct {

@@ -33,7 +33,7 @@ func TestStreamMemory(t *testing.T) {
 		require.ErrorIs(t, m.wait(ctx), context.DeadlineExceeded, "it still holds its memory")
 		cancel()
 		m.set(large, streamAllowance+9*mib)
-		require.Len(t, ended, 1, "what a stream adds that ends already counts for itself")
+		require.Len(t, ended, 1, "memory that an ending stream adds ends no other stream")
 
 		waited := make(chan error, 1)
 		go func() { waited <- m.wait(context.Background()) }()

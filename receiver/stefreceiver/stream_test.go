@@ -199,8 +199,8 @@ func TestRecordsThatAreNoOTLP(t *testing.T) {
 	f("refused", consumererror.NewPermanent(errors.New("no")), []stefgrpc.IDRange{{From: 1, To: 10}})
 }
 
-// A record that is larger than a batch may be ends the stream. It reaches no consumer, so it is not
-// acknowledged, also together with bad records.
+// TestTooLargeRecordsAreNotAcknowledged: a record that exceeds the maximum size of a batch ends the
+// stream. The record reaches no consumer, so it is not acknowledged, even if bad records precede it.
 func TestTooLargeRecordsAreNotAcknowledged(t *testing.T) {
 	f := func(name string, acked int, kinds ...otelstef.MetricType) {
 		t.Run(name, func(t *testing.T) {

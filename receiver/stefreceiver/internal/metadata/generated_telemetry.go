@@ -269,7 +269,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefRecordsRejected, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_records_rejected",
-		metric.WithDescription("Records of STEF streams reported bad to the client, which does not send them again, by reason: pipeline (the pipeline refused them permanently), conversion (OTLP cannot represent them). [Alpha]"),
+		metric.WithDescription("Records of STEF streams reported as bad to the client, which does not send them again, by reason: pipeline (the pipeline refused them permanently), conversion (OTLP cannot represent them). [Alpha]"),
 		metric.WithUnit("{records}"),
 	)
 	errs = errors.Join(errs, err)
@@ -281,7 +281,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefStreamMemoryBytes, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_stef_stream_memory_bytes",
-		metric.WithDescription("Memory that STEF streams hold between batches beyond 3 MiB each, which limits::stream_memory_limit_mib bounds. [Alpha]"),
+		metric.WithDescription("Memory that STEF streams hold between batches, without the first 3 MiB of each stream. limits::stream_memory_limit_mib bounds it. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -293,7 +293,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefStreamsClosed, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_streams_closed",
-		metric.WithDescription("STEF streams that ended, by reason: closed (the client ended the stream), server (the stream was too old or idle, or the receiver shuts down), lost (the client disconnected), timeout (the client took too long), refused (the pipeline refused a batch temporarily), memory (all streams together held too much memory, and this one the most), pressure (too much telemetry waited for admission), invalid (the stream cannot be decoded), limit (the stream exceeded a limit), panic (a defect). [Alpha]"),
+		metric.WithDescription("STEF streams that ended, by reason: closed (the client ended the stream), server (the stream was too old or idle, or the receiver shuts down), lost (the client disconnected), timeout (the client took too long), refused (the pipeline refused a batch temporarily), memory (all streams together held too much memory, and this one held the most), pressure (too much telemetry waited for admission), invalid (the stream cannot be decoded), limit (the stream exceeded a limit), panic (a defect). [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)

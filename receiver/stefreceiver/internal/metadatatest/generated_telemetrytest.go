@@ -247,7 +247,7 @@ func AssertEqualReceiverStefPanics(t *testing.T, tt *componenttest.Telemetry, dp
 func AssertEqualReceiverStefRecordsRejected(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_records_rejected",
-		Description: "Records of STEF streams reported bad to the client, which does not send them again, by reason: pipeline (the pipeline refused them permanently), conversion (OTLP cannot represent them). [Alpha]",
+		Description: "Records of STEF streams reported as bad to the client, which does not send them again, by reason: pipeline (the pipeline refused them permanently), conversion (OTLP cannot represent them). [Alpha]",
 		Unit:        "{records}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -279,7 +279,7 @@ func AssertEqualReceiverStefRequestsRefused(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverStefStreamMemoryBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_stream_memory_bytes",
-		Description: "Memory that STEF streams hold between batches beyond 3 MiB each, which limits::stream_memory_limit_mib bounds. [Alpha]",
+		Description: "Memory that STEF streams hold between batches, without the first 3 MiB of each stream. limits::stream_memory_limit_mib bounds it. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -311,7 +311,7 @@ func AssertEqualReceiverStefStreamsActive(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverStefStreamsClosed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_streams_closed",
-		Description: "STEF streams that ended, by reason: closed (the client ended the stream), server (the stream was too old or idle, or the receiver shuts down), lost (the client disconnected), timeout (the client took too long), refused (the pipeline refused a batch temporarily), memory (all streams together held too much memory, and this one the most), pressure (too much telemetry waited for admission), invalid (the stream cannot be decoded), limit (the stream exceeded a limit), panic (a defect). [Alpha]",
+		Description: "STEF streams that ended, by reason: closed (the client ended the stream), server (the stream was too old or idle, or the receiver shuts down), lost (the client disconnected), timeout (the client took too long), refused (the pipeline refused a batch temporarily), memory (all streams together held too much memory, and this one held the most), pressure (too much telemetry waited for admission), invalid (the stream cannot be decoded), limit (the stream exceeded a limit), panic (a defect). [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
