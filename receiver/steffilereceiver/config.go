@@ -155,7 +155,7 @@ func (c *Config) Validate() error {
 	}
 	errs = append(errs,
 		confkeys.DurationAtLeast("poll_interval", c.PollInterval, 10*time.Millisecond, "the default is 200ms"),
-		confkeys.DurationAtLeast("settle_time", c.SettleTime, time.Second, "a shorter one takes files that are still being written for finished, the default is 10s"),
+		confkeys.DurationAtLeast("settle_time", c.SettleTime, time.Second, "with a shorter time, files that are still being written could count as finished; the default is 10s"),
 		confkeys.DurationAtLeast("shutdown_timeout", c.ShutdownTimeout, time.Millisecond, "the default is 5s"),
 		confkeys.Retries(c.RetryConfig.InitialInterval, c.RetryConfig.MaxInterval, c.RetryConfig.MaxElapsedTime),
 		confkeys.OneOf("on_finished", c.OnFinished, Keep, Delete, Move),
@@ -171,7 +171,7 @@ func (c *Config) Validate() error {
 	}
 	for _, p := range c.Include {
 		if ok, _ := filepath.Match(filepath.Dir(p), filepath.Clean(c.MoveTo)); ok && c.MoveTo != "" {
-			fail("move_to is %q, whose files the pattern %q of include may match: they would be delivered again; use another folder", c.MoveTo, p)
+			fail("move_to is %q, but the pattern %q of include may match files in this folder: they would be delivered again; use another folder", c.MoveTo, p)
 		}
 	}
 	return errors.Join(errs...)

@@ -39,8 +39,8 @@ func TestWriteUntilKilled(t *testing.T) {
 	}
 }
 
-// Writers are killed at random instants while their files are followed. Every flushed record
-// is delivered once, and no record is delivered that was not written.
+// TestKilledWriters kills writers at random times while their files are followed. Every flushed
+// record is delivered once, and only written records are delivered.
 func TestKilledWriters(t *testing.T) {
 	kills := 100
 	if testing.Short() {

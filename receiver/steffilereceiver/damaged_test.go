@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// A damaged file is delivered once. The receiver does not follow it under its new name,
-// although the pattern matches the new name, and not after a restart either.
+// A damaged file is delivered once. The receiver does not follow it under its new name, even
+// after a restart, although the pattern matches the new name.
 func TestDamagedOnce(t *testing.T) {
 	for on, folder := range map[OnFinished]string{Delete: ".", Move: "done"} {
 		for _, store := range []*memory{nil, {}} {

@@ -23,7 +23,7 @@ import (
 type sink[T any] struct {
 	consume func(context.Context, T) error
 	mutates bool // consume may change the batch
-	// rest returns the part of a batch that, according to an error, was not accepted.
+	// rest returns the part of a batch that an error reports as not accepted.
 	rest  func(error) (T, bool)
 	start func(*receiverhelper.ObsReport, context.Context) context.Context
 	end   func(obs *receiverhelper.ObsReport, ctx context.Context, format string, items int, err error)
@@ -96,8 +96,8 @@ func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 	}
 }
 
-// permanent reports whether all consumers that refused a batch did so permanently. If one of
-// them is temporary, the batch must be retried.
+// permanent reports whether all consumers that refused a batch did so permanently. If one
+// refusal is temporary, the batch must be retried.
 func permanent(err error) bool {
 	parts := fanout.Parts(err)
 	for _, one := range parts {

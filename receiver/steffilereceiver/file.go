@@ -86,8 +86,8 @@ func (t *tail[T]) read(s section) {
 // whole returns the offset in the file after the last whole frame.
 func (t *tail[T]) whole() int64 { return t.in.begin + t.frames.End() }
 
-// lacks reports whether a file that was read to its end has fewer records than its place
-// says were delivered.
+// lacks reports whether a file that was read to its end has fewer records than were delivered
+// according to its place.
 func (t *tail[T]) lacks() bool {
 	if t.place.Records == 0 {
 		return false

@@ -60,7 +60,7 @@ func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 	switch {
 	case damage != nil:
 		outcome = damaged
-		f.log.Error("A file cannot be read further; the records before this place were delivered", zap.String("file", c.path),
+		f.log.Error("A file cannot be read further; the records up to this point were delivered", zap.String("file", c.path),
 			zap.Uint64("records", t.place.delivered()), zap.Int64("unread_bytes", rest), zap.Error(damage))
 	case rest > 0:
 		outcome = cut
@@ -96,7 +96,7 @@ func (f *follower[T]) lost(key string, t *tail[T]) {
 }
 
 // dispose applies on_finished to a finished file. If that fails, the next pass tries
-// again. It does not touch a file that was replaced or has grown since it was read: the
+// again. A file that was replaced or has grown since it was read is not touched: the
 // next pass reads it.
 func (f *follower[T]) dispose(c candidate, p *place) {
 	if f.config.OnFinished == Keep {

@@ -106,7 +106,7 @@ func (f *follower[T]) prepare(ctx context.Context, host component.Host) error {
 	}
 	f.places.client = client
 	if err := f.places.load(ctx); err != nil {
-		return errors.Join(fmt.Errorf("cannot read the file positions from storage %s: %w", f.config.StorageID, err), client.Close(ctx))
+		return errors.Join(fmt.Errorf("cannot read the positions in files from storage %s: %w", f.config.StorageID, err), client.Close(ctx))
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func (f *follower[T]) look() {
 	}
 }
 
-// home reports whether no open file was renamed or removed.
+// home reports whether all open files are still in the folder under the same names.
 func (f *follower[T]) home(list []candidate) bool {
 	same := 0
 	for _, c := range list {
@@ -372,7 +372,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	}
 }
 
-// overwritten reports whether other bytes replaced those that were read of an open file.
+// overwritten reports whether bytes that were read from an open file have been overwritten.
 func (f *follower[T]) overwritten(t *tail[T]) bool {
 	same, err := t.place.matches(t.File)
 	return err == nil && !same
@@ -491,7 +491,7 @@ func (f *follower[T]) save(finished bool) {
 	}
 }
 
-// warn logs and counts an error about a file. Repetitions are counted only.
+// warn logs and counts an error about a file. Repetitions are counted but not logged.
 func (f *follower[T]) warn(key, operation string, err error) {
 	f.meter.failed(operation)
 	text := operation + ": " + err.Error()
@@ -534,6 +534,6 @@ var phrases = map[string]string{
 	"open":    "open a file",
 	"read":    "read a file",
 	"finish":  "delete or move a file that was delivered",
-	"storage": "save the places of files; after a restart, records may be delivered again",
-	"signal":  "tell the signal of a file",
+	"storage": "save the positions in files; after a restart, records may be delivered again",
+	"signal":  "determine the signal of a file",
 }

@@ -238,7 +238,7 @@ func TestFolderRemovedAndBack(t *testing.T) {
 	require.NoError(t, w.put(numbered(1, 10)))
 	to.requireOnce(10)
 	require.NoError(t, os.RemoveAll(dir))
-	time.Sleep(150 * time.Millisecond) // until the writer looks
+	time.Sleep(150 * time.Millisecond) // until the writer notices it
 	r.requireFinished(removed, 1)
 	require.NoError(t, w.put(numbered(11, 20)))
 	require.NoError(t, w.put(numbered(21, 30)))

@@ -228,8 +228,8 @@ func (p *place) begins(file *os.File, sums map[int]string) (bool, error) {
 }
 
 // contains reports whether a file contains all bytes that were read for the place. The caller
-// has compared the first ones with begins. read is a digest of at most the first p.Read bytes
-// of the file; contains extends it.
+// must have compared the first bytes with begins. read is a digest of at most the first p.Read
+// bytes of the file; contains extends it.
 func (p *place) contains(file *os.File, read *digest) (bool, error) {
 	info, err := file.Stat()
 	switch {

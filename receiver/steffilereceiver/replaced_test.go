@@ -54,9 +54,9 @@ func (c *collected) requireSeen(first, last uint64, n int) {
 	}
 }
 
-// A file that begins like one that was delivered before is delivered completely. The
-// first file is gone: it was removed after a part of it was delivered, or after it was
-// delivered and kept, or it was replaced.
+// A new file is delivered completely, even if it begins like a file that was delivered before.
+// The earlier file was removed after a part of it was delivered, or was delivered, kept and
+// removed, or was replaced.
 func TestAnotherFileWithTheSameBeginning(t *testing.T) {
 	before := [][2]uint64{{1, 100}, {101, 200}}
 	for name, content := range map[string][][2]uint64{
@@ -250,7 +250,7 @@ func TestPositionsWithoutDigest(t *testing.T) {
 	require.EqualValues(t, 1, r.errors("read"))
 }
 
-// A file that a program has locked is not finished, however long it pauses.
+// A file that a program has locked does not count as finished, however long the program pauses.
 func TestLockedFileIsNotFinished(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -275,8 +275,8 @@ func TestLockedFileIsNotFinished(t *testing.T) {
 	requireFiles(t, dir, 0)
 }
 
-// A file that another one overwrites in place while the pipeline refuses a batch is delivered
-// from its beginning, and is not damaged.
+// If a file is overwritten in place while the pipeline refuses a batch, the new content is
+// delivered from its beginning, and the file does not count as damaged.
 func TestOverwrittenWhileTheBatchWaits(t *testing.T) {
 	for _, on := range []OnFinished{Keep, Delete} {
 		dir := t.TempDir()
@@ -303,8 +303,8 @@ func TestOverwrittenWhileTheBatchWaits(t *testing.T) {
 	}
 }
 
-// A file of another signal is not read, but a file of this signal that replaces it is: by another
-// file, or by other content of the same file.
+// A file of another signal is not read. If a file of this signal replaces it, or if the file is
+// overwritten with data of this signal, the new data is read.
 func TestReplacedByAnotherSignal(t *testing.T) {
 	spans := ptrace.NewTraces()
 	spans.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("GET /")

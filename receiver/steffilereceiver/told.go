@@ -87,8 +87,8 @@ type foreign struct {
 	start place // with the checksum of the beginning
 }
 
-// foreign reports whether a file is of another signal. A file of this signal can replace it
-// under the same name, so it compares the beginning of the file when the file has changed.
+// foreign reports whether a file is of another signal. A file of this signal can replace such a
+// file under the same name, so foreign compares the beginning of a file that has changed.
 func (f *follower[T]) foreign(c candidate) bool {
 	of := f.other[c.key]
 	switch {
@@ -170,8 +170,8 @@ func missingFolder(pattern string) string {
 var otherFormats = []struct{ head, what string }{
 	{"\x1f\x8b", "compressed with gzip as a whole: decompress it; if it holds OTLP, use stef convert"},
 	{"\x28\xb5\x2f\xfd", "compressed with zstd as a whole: decompress it; if it holds OTLP, use stef convert"},
-	{"PAR1", "Parquet: stef convert makes STEF of it"},
-	{"{", "JSON: stef convert makes STEF of OTLP JSON"},
+	{"PAR1", "Parquet: convert it to STEF with stef convert"},
+	{"{", "JSON: if it holds OTLP, convert it to STEF with stef convert"},
 }
 
 // errNotSTEF means that a file has another format.

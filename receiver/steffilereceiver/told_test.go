@@ -79,7 +79,7 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 		"No file matches a pattern of include yet, none-*.stef",
 		"No file matches a pattern of include yet: its folder does not exist, " + filepath.Join("nodir", "*.stef") + ", nodir",
 		"A pattern of include names a folder, folder, " + filepath.Join("folder", "*.stef*"),
-		"Cannot open a file, json.stef, the file is not STEF but JSON: stef convert makes STEF of OTLP JSON",
+		"Cannot open a file, json.stef, the file is not STEF but JSON: if it holds OTLP, convert it to STEF with stef convert",
 		"Cannot open a file, gzip.stef, the file is not STEF but compressed with gzip as a whole: decompress it; if it holds OTLP, use stef convert",
 		"Cannot open a file, zstd.stef, the file is not STEF but compressed with zstd as a whole: decompress it; if it holds OTLP, use stef convert",
 	} {
