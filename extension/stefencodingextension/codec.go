@@ -50,9 +50,9 @@ const (
 	maxPooledRecords = 1 << 14
 )
 
-// memoryFactor is how many times the limit of the size as OTLP the estimate of the memory may be.
-// The estimate includes the omitted records. It is 3 to 6 times the size for usual telemetry, but
-// 80 times for empty span events, which a few bytes can repeat very often.
+// memoryFactor limits the estimated memory of a message to this multiple of max_decoded_mib. The
+// estimate includes the omitted records. It is 3 to 6 times the size as OTLP for usual telemetry,
+// but 80 times for empty span events, which a few bytes can repeat very often.
 const memoryFactor = 8
 
 // errNoReference is the error for marshaling logs with the reference schema.
@@ -91,8 +91,8 @@ func newCodec[B any](s *signal.Descriptor[B], c *Config, dicts []*stef.ZstdDict,
 	return x, nil
 }
 
-// marshal returns a message with the items of batch, which it does not change. Items
-// that exceed a limit of the format are left out, counted and logged. If no item
+// marshal returns a message with the items of batch. It does not change batch. Items
+// that exceed a limit of the format are omitted, counted and logged. If no item
 // remains, or the batch cannot be marshaled, its items are counted, and the error is
 // permanent: the same batch fails again.
 func (x *codec[B]) marshal(batch B) ([]byte, error) {
@@ -157,8 +157,8 @@ func (x *codec[B]) release(w *messageWriter[B]) error {
 	return nil
 }
 
-// unmarshal returns the items of a message. Records that are not valid OTLP are left
-// out, counted and logged. If no record remains, unmarshal returns an error. Every
+// unmarshal returns the items of a message. Records that are not valid OTLP are
+// omitted, counted and logged. If no record remains, unmarshal returns an error. Every
 // error is permanent: the same bytes fail again.
 func (x *codec[B]) unmarshal(message []byte) (B, error) {
 	batch, err := x.decode(message)
@@ -180,7 +180,7 @@ func (x *codec[B]) decode(message []byte) (B, error) {
 	}
 	defer x.close(r)
 	var bad stefpdata.RecordErrors
-	size, estimate := -1, 0 // size is unknown while the estimate, which is never too low, is within the limit
+	size, estimate := -1, 0 // the estimate is never too low, so size is not measured while the estimate is within the limit
 	for n := 0; ; n++ {
 		batch, err := r.Decode()
 		var some stefpdata.RecordErrors
@@ -201,7 +201,7 @@ func (x *codec[B]) decode(message []byte) (B, error) {
 			size = x.Size(all) + x.Size(batch)
 		}
 		if max(size, estimate/memoryFactor) > limit {
-			return all, fmt.Errorf("%w: a message of %d bytes decodes to more than max_decoded_mib allows, %d MiB of OTLP or %d times as much memory",
+			return all, fmt.Errorf("%w: a message of %d bytes decodes to more than max_decoded_mib allows (%d MiB of OTLP, or %d times as much memory)",
 				stef.ErrLimit, len(message), x.config.Limits.MaxDecodedMiB, memoryFactor)
 		}
 		if n == 0 {

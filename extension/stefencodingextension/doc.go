@@ -5,17 +5,17 @@
 // metrics and logs to STEF messages and unmarshals them. Components with a setting for an
 // encoding extension (Kafka, files, object storage) can then read and write STEF.
 //
-// A message is one complete STEF stream: it decodes on its own, because
-// partitions are rebalanced and objects are listed in any order. Writers,
+// A message is one complete STEF stream, so that it can be decoded on its own:
+// partitions are rebalanced, and objects are listed in any order. Writers,
 // encoders and readers are reset for the next message, not rebuilt.
 //
 //	config.go    options, defaults, validation
 //	factory.go   the factory for the Collector
 //	extension.go the extension: one codec per signal, lifecycle
 //	codec.go     marshal and unmarshal messages of one signal
-//	signals.go   the differences between traces, metrics and logs
 //	stream.go    decoders that read one batch after another from a stream
 //	errors.go    errors that say what is wrong with a message and what to do
+//	telemetry.go metrics and log lines
 //
 // README.md describes the options and what each component supports.
 package stefencodingextension

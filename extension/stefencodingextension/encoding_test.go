@@ -69,7 +69,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSameBytes: the bytes of a message do not depend on the messages before.
+// TestSameBytes: the bytes of a message do not depend on earlier messages.
 func TestSameBytes(t *testing.T) {
 	used := newEncoding(t, "{}")
 	for i, td := range recordedTraces(t) {
@@ -164,15 +164,15 @@ func TestMistakes(t *testing.T) {
 	require.NoError(t, err)
 	refused(metrics[:len(metrics)/2], stef.ErrCorrupt, "unmarshaling metrics from")
 	refused(metrics[:len(metrics)/2], stef.ErrCorrupt, "check what wrote or shortened it")
-	refused(traces[:len(traces)/2], ErrSignal, "traces, not metrics") // its schema tells
+	refused(traces[:len(traces)/2], ErrSignal, "traces, not metrics") // its schema shows the signal
 	newer := append([]byte{}, metrics...)
 	newer[5] = 1
 	refused(newer, stef.ErrVersion, "upgrade this Collector")
 
 }
 
-// TestMarshalErrors: a batch that cannot be marshaled is a permanent error, so that an
-// exporter does not send it again, and its items are counted once.
+// TestMarshalErrors: a batch that cannot be marshaled causes a permanent error, so that an
+// exporter does not send the batch again. Its items are counted once.
 func TestMarshalErrors(t *testing.T) {
 	ld, td := recordedLogs(t)[0], ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()

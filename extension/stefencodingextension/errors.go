@@ -13,7 +13,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// The errors of a message, for errors.Is, beside those of package stef.
+// These are the errors of messages in addition to those of package stef, for use with errors.Is.
 var (
 	// ErrFormat means that a message is not a STEF stream.
 	ErrFormat = errors.New("this is not STEF")
@@ -71,8 +71,8 @@ func advise(err error) error {
 	return err
 }
 
-// limitKeys names the keys of the limit that a message exceeded. The decoder knows limits,
-// but no keys.
+// limitKeys returns the configuration keys of the limit that a message exceeded. Errors of the
+// decoder do not name these keys.
 func limitKeys(err error) string {
 	for _, key := range []string{"max_message_mib", "max_decoded_mib"} {
 		if strings.Contains(err.Error(), key) {

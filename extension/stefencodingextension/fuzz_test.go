@@ -58,7 +58,7 @@ func FuzzUnmarshal(f *testing.F) {
 
 // FuzzStream reads any bytes with the stream decoders. They do not panic. Every error is
 // permanent, and the next call returns it again. A batch has at most the requested number of
-// items. A decoder that resumes at the offset of the end returns io.EOF.
+// items. A decoder that starts at the offset after the last record returns io.EOF.
 func FuzzStream(f *testing.F) {
 	file, _ := logsFile(f)
 	f.Add(file, uint8(7))

@@ -21,10 +21,10 @@ import (
 	"github.com/otelstef/stef/internal/teltest/randtel"
 )
 
-// TestRandom: any telemetry survives a message, from 64 goroutines that use one
-// extension, and the bytes are those of an extension that was not used before.
+// TestRandom marshals and unmarshals random telemetry on 64 goroutines that use one
+// extension. No data changes, and messages have the same bytes as those of a new extension.
 func TestRandom(t *testing.T) {
-	rounds := int64(320) // of all goroutines: the race detector makes one ten times as long
+	rounds := int64(320) // of all goroutines together: with the race detector, a round takes ten times as long
 	switch {
 	case testing.Short():
 		rounds = 128

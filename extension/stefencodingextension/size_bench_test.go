@@ -117,7 +117,7 @@ func recordings(tb testing.TB) []source {
 	}
 }
 
-// largeSets are the recordings with the large real sets, if those are here.
+// largeSets returns the recordings and the large real sets.
 func largeSets(tb testing.TB) []source {
 	list := recordings(tb)
 	for _, s := range []struct {
@@ -222,7 +222,7 @@ func benchmarkSize(b *testing.B, sources []source) {
 	}
 }
 
-// batchMessages are the numbers of messages in a record batch that are measured.
+// batchMessages are the measured numbers of messages per record batch.
 var batchMessages = []int{1, 2, 5, 10}
 
 // maxBatches is how many record batches of a size are measured.

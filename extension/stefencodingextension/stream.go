@@ -57,9 +57,9 @@ func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.Deco
 	return &streamDecoder[B]{codec: x, reader: r, begin: begin, offset: uint64(o.Offset)}, nil
 }
 
-// streamError returns the error of a stream that cannot be read after a record. If its bytes are the
-// reason, the stream is refused, and the error is permanent. If the source failed, reading again may
-// succeed.
+// streamError returns the error of a stream that cannot be read further after offset records. If the
+// bytes of the stream are the cause, the stream is refused, and the error is permanent. If the source
+// failed, reading again may succeed.
 func (x *codec[B]) streamError(b *beginning, offset uint64, err error) error {
 	if b.failed != nil && errors.Is(err, b.failed) {
 		return fmt.Errorf("reading a stream of %s after record %d: the source failed: %w", x.Name, offset, b.failed)

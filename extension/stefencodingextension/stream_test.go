@@ -109,8 +109,8 @@ func TestStreamDecoderOfCutFile(t *testing.T) {
 	}
 }
 
-// TestStreamDecoderOfFailingSource: if the source fails, the stream is not to blame, and the rest
-// can be read later.
+// TestStreamDecoderOfFailingSource: if the source fails, the error is not permanent, because the
+// rest of the stream can be read later.
 func TestStreamDecoderOfFailingSource(t *testing.T) {
 	file, batches := logsFile(t)
 	failure := errors.New("connection reset")

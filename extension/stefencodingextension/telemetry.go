@@ -55,7 +55,7 @@ func (t *telemetry) unmarshaled(signal string, bytes int) {
 	t.builder.ExtensionStefEncodingBytesUnmarshaled.Add(context.Background(), int64(bytes), at)
 }
 
-// dropped counts items that are left out while the rest of a message is kept.
+// dropped counts items that are omitted while the rest of a message is kept.
 func (t *telemetry) dropped(signal string, items int, reason string, why error) {
 	t.builder.ExtensionStefEncodingItemsDropped.Add(context.Background(), int64(items), t.attributes("signal", signal, "reason", reason))
 	if t.mayLog() {
