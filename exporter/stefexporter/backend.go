@@ -157,8 +157,8 @@ func (b *backend[B]) markDown(err error) {
 	}
 }
 
-// markUp notes that batches can be sent: a stream is open, or the backend has answered that it
-// has no STEF and receives OTLP requests.
+// markUp notes that batches can be sent: a stream is open, or OTLP requests can be sent, because
+// the backend has answered that it has no STEF.
 func (b *backend[B]) markUp() {
 	b.mu.Lock()
 	if !b.isDown || b.closed {

@@ -200,8 +200,8 @@ func (h *health) known(err error) {
 	}
 }
 
-// stalled is called firstWord after the start. It logs a warning if no stream was opened and no
-// problem was reported so far.
+// stalled is called firstWord after a route was created, if the peer has refused nothing. It logs
+// a warning if nothing has succeeded and no problem was reported since the start.
 func (h *health) stalled() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -58,7 +58,7 @@ type route[B any] struct {
 
 	soon    bool          // the peer refused, and is tried again after pause
 	early   bool          // timer was set by a change of a connection
-	away    bool          // the last attempt or stream failed without a refusal or a retry delay of the peer
+	away    bool          // the last attempt failed without a refusal, or a stream was lost; the peer named no pause
 	pause   time.Duration // the last pause after a refusal; 0 after a stream was opened
 	tried   time.Time     // when the last attempt failed
 	changed time.Time     // when a connection was made or lost while the peer refused

@@ -28,7 +28,7 @@
 // batch can only be read after the one before it. It hands each batch to a
 // goroutine that passes it to the pipeline. These goroutines end in any order; the
 // transport acknowledges up to the first record that is not finished. If the
-// pipeline refuses records permanently, they are reported bad, record by record.
+// pipeline refuses records permanently, they are reported as bad, record by record.
 // If it refuses them temporarily, the stream ends after all accepted records were
 // acknowledged.
 //

@@ -161,8 +161,8 @@ func TestTemporaryErrorOnIdleStream(t *testing.T) {
 	requireEnd(t, endOf(t, s.stream), codes.Unavailable, "full")
 }
 
-// Records that OTLP cannot represent are always reported bad. The other records are
-// reported bad only if the pipeline refuses them permanently.
+// Records that OTLP cannot represent are always reported as bad. The other records are
+// reported as bad only if the pipeline refuses them permanently.
 func TestRecordsThatAreNoOTLP(t *testing.T) {
 	f := func(name string, refuse error, want []stefgrpc.IDRange) {
 		t.Run(name, func(t *testing.T) {
