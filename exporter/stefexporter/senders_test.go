@@ -30,7 +30,7 @@ func fullQueue(t *testing.T, change func(*exporterhelper.QueueBatchConfig)) (exp
 	config.ClientConfig.Endpoint = "localhost:1"
 	config.ClientConfig.TLS.Insecure = true
 	config.TimeoutConfig.Timeout = 50 * time.Millisecond
-	config.Stef.ShutdownDrainTimeout = 10 * time.Millisecond
+	config.Stef.FlushInterval, config.Stef.ShutdownDrainTimeout = 10*time.Millisecond, 10*time.Millisecond
 	queue := *config.QueueConfig.Get()
 	queue.QueueSize, queue.NumConsumers = 1, 1
 	if change != nil {
