@@ -67,7 +67,7 @@ func TestBlockedWriterEnds(t *testing.T) {
 		name       string
 		kind       stefgrpc.Kind
 		goesOn     bool // the stream continues, without writes
-		graceful   bool // if the handler continues to read
+		graceful   bool // works only if the handler continues to read
 		grpc       []grpc.ServerOption
 		bringAbout func(b *blockedEnds)
 	}

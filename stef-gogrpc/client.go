@@ -43,8 +43,8 @@ func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client,
 	return &Client{conn, config}, nil
 }
 
-// checkTarget refuses a target that can never be reached: gRPC takes an unknown scheme for a part
-// of the host, and each attempt to connect fails with an error that looks temporary.
+// checkTarget refuses a target that can never be reached: gRPC treats an unknown scheme as part of
+// the host, so each attempt to connect fails with an error that looks temporary.
 func checkTarget(conn grpc.ClientConnInterface) error {
 	c, ok := conn.(interface {
 		Target() string

@@ -33,7 +33,7 @@ type serverPeer struct {
 	toward  chan any // []byte or error, to the client
 	gate    chan struct{}
 	refuses error // of NewStream
-	never   bool  // NewStream waits for its context
+	never   bool  // NewStream waits until its context ends
 }
 
 func newServerPeer() *serverPeer { return &serverPeer{toward: make(chan any, 1000)} }
@@ -87,7 +87,7 @@ func (p *serverPeer) say(message any) {
 	p.toward <- message
 }
 
-// stall stops reading, like a server that is too slow for flow control.
+// stall stops reading, so that flow control blocks the client.
 func (p *serverPeer) stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +133,7 @@ func (p *serverPeer) take(m any) error {
 	return nil
 }
 
-// capable is a capabilities message.
+// capable returns a capabilities message.
 func capable(dict uint64, wire []byte) *stefpb.STEFServerMessage {
 	c := &stefpb.STEFDestinationCapabilities{Schema: wire}
 	if dict > 0 {
@@ -142,7 +142,7 @@ func capable(dict uint64, wire []byte) *stefpb.STEFServerMessage {
 	return &stefpb.STEFServerMessage{Content: &stefpb.STEFServerMessage_Capabilities{Capabilities: c}}
 }
 
-// ackOf is a response message.
+// ackOf returns a response message.
 func ackOf(id uint64, bad ...IDRange) *stefpb.STEFServerMessage {
 	r := &stefpb.STEFDataResponse{AckRecordId: id}
 	for _, x := range bad {

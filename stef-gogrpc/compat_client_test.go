@@ -109,7 +109,7 @@ func decoding(saw chan<- served) stefgrpc.HandlerFunc {
 	}
 }
 
-// The codec of the server may be protobuf's or our own.
+// eachCodec runs f twice. Both runs have the default codec of gRPC servers, which is protobuf's.
 func eachCodec(t *testing.T, f func(t *testing.T, options ...grpc.ServerOption)) {
 	t.Run("protobuf", func(t *testing.T) { f(t) })
 	t.Run("codec", func(t *testing.T) { f(t) })

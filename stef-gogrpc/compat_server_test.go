@@ -64,8 +64,8 @@ func (s *referenceServer) hear() ([]byte, error) {
 	return m, err
 }
 
-// chunk collects a chunk. A message in it contains only bytes and the flag, with a
-// total size of at most largest bytes.
+// chunk collects a chunk. Each of its messages must contain only bytes and the flag, and must
+// not be larger than largest.
 func (s *referenceServer) chunk(largest int) ([]byte, error) {
 	var chunk []byte
 	for {
@@ -328,7 +328,7 @@ func TestCompatServerEnds(t *testing.T) {
 			for range len(responses) {
 				require.NoError(t, w.Write())
 				if err := w.Flush(); err != nil {
-					break // the server was faster
+					break // the server has already ended the stream
 				}
 			}
 			<-s.Done()
@@ -352,8 +352,8 @@ func TestCompatServerEnds(t *testing.T) {
 	f("a damaged message", nil, stefgrpc.KindProtocol, codes.Internal, 1, ack(1), fromHex(t, "1207"))
 }
 
-// A receiver does not acknowledge the last records, as a receiver of the reference did. A
-// call that waits for the acknowledgement ends with its context.
+// A receiver of the reference did not acknowledge the last records. A call that waits for this
+// acknowledgement ends with its context.
 func TestCompatServerForgetsTheLast(t *testing.T) {
 	client := serveReference(t, scriptedResponses([][]byte{responseMessage(1), nil}, nil))
 	s := openMetrics(t, client)
@@ -368,8 +368,8 @@ func TestCompatServerForgetsTheLast(t *testing.T) {
 }
 
 // A frame larger than a message is sent in several messages, with the flag only on
-// the last. So a server that collects them sees whole chunks, and none beyond its
-// limit.
+// the last. So a server that collects messages gets whole chunks, and no message over
+// its limit.
 func TestCompatServerLargeFrames(t *testing.T) {
 	const largest = 1000
 	got := make(chan [][]byte, 1)

@@ -65,7 +65,7 @@ func fromHex(t testing.TB, s string) []byte {
 	return b
 }
 
-// field appends a field of bytes, number a field of a number.
+// field appends a bytes field, number a varint field.
 func field(b []byte, n protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), value)
 }

@@ -75,7 +75,7 @@
 // # The compact form
 //
 // Some roots, for example those of package otelstef, also have a compact form, which has a
-// larger schema. A stream has the compact form if both ends use its root: client.Open(ctx,
+// larger schema. A stream has the compact form if both ends use the compact root: client.Open(ctx,
 // otelstef.MetricsCompactRoot()) and server.Handle(otelstef.MetricsCompactRoot(),
 // handler). If one end uses otelstef.MetricsRoot(), the stream has the full form.
 // The code that writes and reads records is the same. Do not append
@@ -90,17 +90,17 @@
 // If a stream ends early, it is unknown whether the unacknowledged records arrived.
 // The sender should send them again, except the bad records. Records that had arrived
 // then arrive twice. Error.Retryable reports whether a retry may succeed. A server cannot tell
-// records that are sent again from new ones: the stream and the numbers of the records are
-// others. So a storage where duplicates matter needs a key from the data, such as the trace id
-// and span id of a span, or the series and timestamp of a point, and overwrites an equal key.
-// Log records have no such key.
+// records that are sent again from new ones: they arrive on another stream, with other ids.
+// So if duplicates matter, the storage needs a key from the data, such as the trace id and
+// span id of a span, or the series and timestamp of a point, and must overwrite the entry that
+// has the same key. Log records have no such key.
 //
 // A frame over WithMaxChunkBytes, or over Limits.FrameBytes of the server's reader, ends the
 // stream with KindLimit, and the handler gets none of its records. Nothing splits frames or
 // batches. A Session returns the batch with the first record of the frame as permanently
-// failed, although the large record may be in a later batch of the frame. The other batches
-// are retryable. When the batch with the large record is sent again, the same happens to its
-// next frame, until this batch is the first one in a frame: then it is lost, with its good
+// failed, although the record that is too large may be in a later batch of the frame. The other
+// batches are retryable. When the batch with this record is sent again, the same happens to its
+// next frame, until the batch is the first one in a frame. Then the batch is lost, with its good
 // records.
 //
 // # Ownership

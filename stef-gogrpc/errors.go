@@ -127,8 +127,9 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable reports whether the data of the stream may be sent again, by the table
-// of OTLP: RESOURCE_EXHAUSTED only if the peer named a delay. Errors of KindUnavailable are
-// always retryable: gRPC reports some lost streams as INTERNAL.
+// of OTLP. RESOURCE_EXHAUSTED is retryable only if the peer named a delay. Errors of
+// KindUnavailable are always retryable, even with the code INTERNAL, which gRPC reports for some
+// lost streams.
 func (e *Error) Retryable() bool {
 	if e.Kind == KindUnavailable {
 		return true
@@ -203,7 +204,7 @@ func (e *statusError) Error() string { return e.text }
 // Unwrap returns the error of gRPC, which has the status.
 func (e *statusError) Unwrap() error { return e.err }
 
-// plainStatus returns err with a text for users, if it is a status.
+// plainStatus returns err. If err is a status, the result has a text for users.
 func plainStatus(err error) error {
 	carrier, ok := err.(interface{ GRPCStatus() *status.Status })
 	if !ok {

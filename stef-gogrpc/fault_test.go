@@ -114,7 +114,7 @@ func (b *backend) crash() {
 	<-b.served
 }
 
-// leave ends the server in order.
+// leave ends the server gracefully.
 func (b *backend) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
@@ -287,7 +287,7 @@ func (r *faultRun) goWrong(random *rand.Rand) {
 		r.backend.crash()
 		r.backend.start()
 	case 1:
-		r.tell("the server leaves in order and comes back")
+		r.tell("the server ends gracefully and comes back")
 		r.backend.leave()
 		r.backend.start()
 	case 2:

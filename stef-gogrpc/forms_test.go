@@ -26,7 +26,7 @@ func formRoots(t *testing.T, compact, full *schema.Struct, published schema.Wire
 	return []*schema.Struct{compact, full, oldest}
 }
 
-// olderLogs are the fields of a schema of logs from before LogRecord had attributes.
+// olderLogs are the fields of an older schema of logs, in which LogRecord has no attributes.
 var olderLogs = schema.WireSchema{4, 1, 4, 7, 4, 5, 10, 3, 7, 2}
 
 // firstCompact are the fields of the first version of the compact form of logs.
@@ -154,7 +154,7 @@ func send[R any, P interface {
 		for i := 0; r.Next(); i++ {
 			set(expected, i)
 			if !expected.Equal(r.Record()) {
-				return fmt.Errorf("record %d is another one", i)
+				return fmt.Errorf("record %d differs from the one that was sent", i)
 			}
 			s.AckUpTo(r.Stats().Records)
 		}

@@ -58,12 +58,12 @@ func (s *script) bytes() []byte {
 const (
 	actRaw    = iota // bytes of a message
 	actAnswer        // a response, or data with the flag from a byte
-	actHello         // a good first message of the side
+	actHello         // a valid first message of the peer
 	actHello2        // a first message with arbitrary contents
 	actEnd           // io.EOF
 	actStatus        // a status with a code
 	actPause         // tens of microseconds
-	actLarge         // a large message of the side
+	actLarge         // a large message of the peer
 	acts
 )
 

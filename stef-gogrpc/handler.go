@@ -15,8 +15,8 @@ type Handler interface {
 	//
 	// The stream ends when ServeSTEF returns. Before that, the server sends all
 	// acknowledgements and rejections, also if ServeSTEF returns an error. If the client does not
-	// read them, it gets UNAVAILABLE instead of a permanent status, which it would blame on a batch
-	// that may be good. Otherwise the status for the client is
+	// read them, it gets UNAVAILABLE: it would blame a permanent status on a batch that may be
+	// good. Otherwise the status for the client is
 	//
 	//	nil                          OK
 	//	an *Error, a gRPC status     that status
@@ -29,15 +29,15 @@ type Handler interface {
 	// Wrapped errors count as the errors they wrap. Clients send the data again
 	// after UNAVAILABLE. After INVALID_ARGUMENT and other permanent codes, a Session drops the
 	// batch with the first record that is neither acknowledged nor rejected, and sends the later
-	// ones again. Other clients may drop all of them: to lose nothing but
-	// bad records, reject these, and keep the limits of the reader above what clients
+	// ones again. Other clients may drop all unanswered records. To lose only
+	// bad records, reject them, and keep the limits of the reader above what clients
 	// send (Limits.FrameBytes of package stef says how large frames can be). So a handler whose
 	// database fails returns the error of the database, and a handler that can
 	// never accept the records of the stream returns an *Error of KindInvalid. If two streams
 	// in a row end with KindInvalid or KindRejected before a Session has sent a record on
-	// them, its Send fails at once, and is not retryable, until a stream stays open.
+	// them, its Send fails at once with an error that is not retryable, until a stream stays open.
 	// Clients receive the text of the error, up to 1 KiB. A panic ends the stream with INTERNAL,
-	// after which clients drop the data that they had sent, and does not affect other streams.
+	// which is also a permanent code, and does not affect other streams.
 	// A Session keeps what it has not sent and opens streams again, so a handler that
 	// panics at its start is called again and again.
 	ServeSTEF(s *ServerStream) error

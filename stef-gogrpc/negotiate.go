@@ -59,8 +59,8 @@ func agree(root *schema.Struct, dictBytes int, server *wire.Capabilities) (agree
 }
 
 // writerOptions returns the options that make a writer follow the agreement. They
-// always announce the schema. That is allowed if both ends have the same schema,
-// and a recording of the stream then states its schema.
+// always announce the schema, even where this is optional, so that a recording of
+// the stream states its schema.
 func (a *agreement) writerOptions() []stef.WriterOption {
 	options := []stef.WriterOption{
 		stef.WithSchemaHeader(), stef.WithDictBytes(a.dictBytes), stef.WithSchema(slices.Clone(a.wire)),

@@ -75,8 +75,9 @@ func WithMaxUnackedRecords(n uint64) ClientOption {
 	}
 }
 
-// WithCallOptions adds options to the call of every stream, such as credentials
-// and compression. Options that choose a codec have no effect.
+// WithCallOptions adds options to the call of every stream, such as credentials.
+// Options that choose a codec have no effect. A Server refuses streams with
+// grpc.UseCompressor, unless it has WithCompressedMessages.
 func WithCallOptions(options ...grpc.CallOption) ClientOption {
 	return func(c *clientConfig) error {
 		if i := slices.Index(options, nil); i >= 0 {

@@ -53,7 +53,7 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 	require.NoError(t, err)
 
 	config := stefgrpc.SessionConfig{}
-	config.Streams = 4 // a batch can move to another stream as many times
+	config.Streams = 4 // a batch can move to another stream up to 4 times
 	config.MaxLifetime = -1
 	config.FlushInterval = time.Millisecond
 	session, err := stefgrpc.NewSession(
@@ -129,7 +129,7 @@ func TestKeepalive(t *testing.T) {
 		sent := make(chan error, 1)
 		go func() { sent <- session.Send(context.Background(), 3) }()
 		time.Sleep(time.Minute)
-		require.Empty(t, sent, "an idle connection is none that is dead")
+		require.Empty(t, sent, "keepalive ended an idle connection")
 
 		e.net.Stall(netfault.Both)
 		time.Sleep(16 * time.Second)

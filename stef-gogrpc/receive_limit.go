@@ -39,7 +39,7 @@ type ReceiveLimit struct {
 
 // NewReceiveLimit returns a limit of a number of bytes, which should be several times the
 // largest message that the server accepts. ended, unless it is nil, is called for each
-// connection that is closed, with the bytes of incomplete messages that it held.
+// connection that the limit closes, with the bytes of incomplete messages that it held.
 func NewReceiveLimit(bytes int64, ended func(client net.Addr, bytes int64)) *ReceiveLimit {
 	return &ReceiveLimit{max: bytes, ended: ended, connections: map[*limitedConn]struct{}{}}
 }
@@ -56,7 +56,7 @@ func NewReceiveLimit(bytes int64, ended func(client net.Addr, bytes int64)) *Rec
 // client may also send messages that are not compressed, which arrive unchanged. Handlers
 // must tell the two apart by their first bytes.
 //
-// Call it before Credentials.
+// Call WithoutDecompression before Credentials.
 func (l *ReceiveLimit) WithoutDecompression() *ReceiveLimit {
 	l.plain = true
 	return l
@@ -135,7 +135,7 @@ type limitedConn struct {
 	in, out http2Frames
 	held    atomic.Int64
 
-	mu       sync.Mutex // Read and Write have goroutines of their own
+	mu       sync.Mutex // Read and Write run on different goroutines
 	closed   bool
 	messages map[uint32]*messageBytes // of the open streams
 	goAway   goAway
@@ -145,7 +145,7 @@ type limitedConn struct {
 func (c *limitedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	grown, open := c.received(p[:n])
-	if !open { // these bytes were not looked at, so gRPC must not see them
+	if !open { // these bytes were not counted, so gRPC must not receive them
 		return 0, net.ErrClosed
 	}
 	if grown {
@@ -174,8 +174,8 @@ func (c *limitedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// goAway reads the frames with which a server says which stream is the last one that it
-// accepts. gRPC ignores later streams and their data, and never ends them.
+// goAway reads GOAWAY frames, in which a server names the last stream that it accepts.
+// gRPC ignores later streams and their data, and never ends them.
 type goAway struct {
 	last   uint32
 	prefix [4]byte

@@ -35,7 +35,7 @@ func newH2(preface bool) *h2 {
 	return x
 }
 
-// message returns a message of gRPC with its prefix.
+// grpcMessage returns a message of gRPC with its prefix.
 func grpcMessage(n int) []byte {
 	b := binary.BigEndian.AppendUint32([]byte{0}, uint32(n))
 	return append(b, make([]byte, n)...)
@@ -153,7 +153,7 @@ func TestReceiveLimitWithoutDecompression(t *testing.T) {
 			b := grpcMessage(n)
 			b[0] = flag
 			for i := range n {
-				b[5+i] = 1 // like the byte of compression
+				b[5+i] = 1 // like the compressed flag
 			}
 			return b
 		}
@@ -198,7 +198,7 @@ func TestReceiveLimitAfterClose(t *testing.T) {
 	require.Zero(t, n)
 }
 
-// readConn reads from something else.
+// readConn reads from Reader instead of Conn.
 type readConn struct {
 	net.Conn
 	io.Reader
@@ -207,7 +207,7 @@ type readConn struct {
 func (c readConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
 // TestReceiveLimitGoAway: gRPC ignores streams that a client opens after the last GOAWAY, and never
-// ends them. They are not counted, so a client cannot make a connection that ends hold more and more.
+// ends them. They are not counted: otherwise a client could increase the count without bound.
 func TestReceiveLimitGoAway(t *testing.T) {
 	for _, piece := range []int{1, 5, 1 << 20} {
 		l := NewReceiveLimit(1<<30, nil)
@@ -241,7 +241,7 @@ func TestReceiveLimitGoAway(t *testing.T) {
 	}
 }
 
-// TestReceiveLimitIgnoredStreams does the same with a connection that gRPC ends because of its age.
+// TestReceiveLimitIgnoredStreams tests the same on a connection that gRPC ends because of its age.
 func TestReceiveLimitIgnoredStreams(t *testing.T) {
 	l := NewReceiveLimit(1<<30, nil)
 	server, err := NewServer()
@@ -282,7 +282,7 @@ func TestReceiveLimitIgnoredStreams(t *testing.T) {
 			}
 		}
 	}
-	pong(func(f http2.Frame) bool { // the second one
+	pong(func(f http2.Frame) bool { // the second GOAWAY
 		end, ok := f.(*http2.GoAwayFrame)
 		return ok && end.LastStreamID < 1<<30
 	})

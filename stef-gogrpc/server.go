@@ -283,8 +283,8 @@ func (s *Server) gone(st *ServerStream) {
 	}
 }
 
-// cancelGrace is the time that handlers have to return after their context has
-// ended.
+// cancelGrace is how long Shutdown waits for handlers to return after it has
+// cancelled their contexts.
 const cancelGrace = time.Second
 
 // Shutdown ends all streams gracefully. The server accepts no new streams. Each handler reads

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// rejectMany rejects n records one by one, with an accepted record before each, and returns
-// the number of rejected records at the time when one call began to wait.
+// rejectMany rejects n records one by one on another goroutine, with an accepted record before
+// each. done receives n when all calls have returned.
 func rejectMany(s *ServerStream, n uint64) (done chan uint64) {
 	done = make(chan uint64, 1)
 	go func() {
@@ -84,7 +84,7 @@ func TestServerSendsFullResponsesAtOnce(t *testing.T) {
 }
 
 // A client that reads no responses for too long loses its stream, and may send its data again.
-// Nobody waits after the end.
+// No call waits after the end of the stream.
 func TestServerEndsStreamsOfUnreadResponses(t *testing.T) {
 	const n = 10 * ledger.MaxUntold
 	f := func(name string, code codes.Code, after time.Duration, end func(s *Server, a *accounts)) {
@@ -122,7 +122,8 @@ func TestServerEndsStreamsOfUnreadResponses(t *testing.T) {
 	})
 }
 
-// A handler whose stream ended that way learns it from Read, within a chunk.
+// If the stream ends because the client reads no acknowledgements, Read returns this error, even
+// within a chunk.
 func TestServerReadAfterUnreadResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := make(chan error, 1)

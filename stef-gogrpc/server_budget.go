@@ -41,7 +41,7 @@ const pressure = time.Second
 
 // acquire reserves n bytes as soon as the budget has room for them. It returns the
 // error of the context, or an error of KindLimit if n exceeds the whole budget or
-// if the waiting bytes already equal the size of the budget.
+// if the waiting bytes already exceed it.
 func (b *budget) acquire(ctx context.Context, n int64) error {
 	if n > b.max {
 		return errorf(KindLimit, "message with %d bytes of data, the server buffers at most %d (WithMaxBufferedBytes of the server)", n, b.max)

@@ -19,7 +19,7 @@ type clock struct {
 	limit  clockLimit
 	began  time.Time
 	spent  time.Duration // part of the limit that earlier waits used
-	silent time.Time     // since when the client has sent no data, while the server waited for it
+	silent time.Time     // when the first wait after the last data began
 }
 
 // clockLimit identifies the limit that applies to a wait.

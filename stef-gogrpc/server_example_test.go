@@ -86,8 +86,8 @@ func (b *storage) logs(s *stefgrpc.ServerStream) error {
 
 // limited returns the options of a reader with less memory for a frame than the default of 64
 // MiB. The receiver of the Collector has the same limit. A refused frame is lost with its first
-// batch, so the limit is above what clients send: a frame of 4 MiB and a record that exceeds
-// it. The encoders of package stefpdata write items of up to 8 MiB.
+// batch, so the limit is above what clients send: a frame of 4 MiB plus its last record. The
+// encoders of package stefpdata write items of up to 8 MiB.
 func limited(s *stefgrpc.ServerStream) []stef.ReaderOption {
 	return append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: 32 << 20}))
 }

@@ -32,8 +32,8 @@ func store(out *files, s *stefgrpc.ServerStream) error {
 		return err
 	}
 	defer r.Close()
-	// Next and s.Reject may wait for the client, so do not call them in the function of Write, which
-	// other handlers wait for. BufferedRecords says that Next does not wait.
+	// Next and s.Reject may wait for the client. Do not call them in the function of Write: other
+	// handlers wait for it. If BufferedRecords is not 0, Next does not wait.
 	for r.Next() {
 		err := out.Write(func(w *otelstef.MetricsWriter) error {
 			for {
@@ -54,7 +54,7 @@ func store(out *files, s *stefgrpc.ServerStream) error {
 	return r.Err()
 }
 
-// A server that writes what all clients send to files of one Writer. Write flushes to the
+// This server writes the records of all clients to files, with one Writer. Write flushes to the
 // operating system before it returns; with rotate.SyncFlush it also waits for the disk.
 func ExampleServer_files() {
 	dir, err := os.MkdirTemp("", "telemetry")

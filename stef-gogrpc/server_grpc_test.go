@@ -410,8 +410,8 @@ func TestServerRefusesGRPCCompression(t *testing.T) {
 	})
 }
 
-// After the server ended an idle stream, operations of the client say so. After CloseSend they do
-// not, because then the client ended it.
+// After the server ended an idle stream, the errors of the client say so. After CloseSend they do
+// not, because the client ended the stream.
 func TestClientOfIdleStream(t *testing.T) {
 	f := func(name, want string, end func(s *stefgrpc.Stream)) {
 		t.Helper()

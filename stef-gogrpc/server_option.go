@@ -106,9 +106,9 @@ func WithMaxBufferedBytes(bytes int) ServerOption {
 // records are outstanding. An acknowledgement is sent immediately if the interval since
 // the last response has passed; otherwise it is merged with others and sent when the
 // interval ends. When nothing is outstanding, which means that the handler has finished
-// every record and waits for the client, it is sent one millisecond after the last
-// response. With 0, acknowledgements are sent immediately; those made while a response
-// is being sent are merged into the next one. The default is DefaultAckInterval.
+// every record and waits for the client, the minimum is one millisecond. With 0,
+// acknowledgements are sent immediately; those made while a response is being sent are
+// merged into the next one. The default is DefaultAckInterval.
 func WithAckInterval(d time.Duration) ServerOption {
 	return func(c *serverConfig) error {
 		c.ackInterval = d
@@ -141,11 +141,11 @@ const maxDictLimit = min(1<<38, math.MaxInt>>2)
 
 // WithWindowMemoryBytes sets a bound for the memory of the zstd windows of all streams.
 // When the default windows of the open streams would need more, the server asks the client
-// of each new stream for a smaller window. 0 never asks.
+// of each new stream for a smaller window. With 0, the server never asks.
 //
 // The client then chooses a window by the size of its frames, 16 KiB if these are small.
-// The server sends the largest window that the client may choose. With that window, all
-// open streams together would need at most four times the bound; it is at least 32 KiB. A
+// The server sends the largest window that the client may choose. With it, all open streams
+// together would need at most four times the bound, but it is never less than 32 KiB. A
 // stream with the default window of 1 MiB holds 1.4 MiB, a stream with 64 KiB holds a
 // quarter of a MiB. With DefaultWindowMemoryBytes, the server asks for no window while at
 // most 46 streams are open, for at most 1 MiB with up to 184 streams, and for at most
@@ -271,7 +271,8 @@ func logPanic(s *ServerStream, value any, stack []byte) {
 	log.Errorf("handler of %s panicked: %v\n%s", s.Root().Name, value, stack)
 }
 
-// stackOfPanic is called in the deferred function that recovers.
+// stackOfPanic returns the stack. The deferred function that recovers must call it: its stack
+// includes that of the panic.
 func stackOfPanic() []byte { return debug.Stack() }
 
 func atLeast(option string, n, least int) error {

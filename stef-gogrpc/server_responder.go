@@ -20,7 +20,7 @@ type responder struct {
 	send func(Response) error // never called concurrently
 	// hold is called before a sending goroutine starts, done when it ends.
 	hold, done func()
-	// fail ends the stream, and over is closed when it has ended: nothing waits then.
+	// fail ends the stream. over is closed when the stream has ended, which ends all waits.
 	fail func(*Error)
 	over <-chan struct{}
 
@@ -31,7 +31,7 @@ type responder struct {
 	state  responderState
 	closed bool
 	full   bool          // the ledger was about to store too much, so it does not change any more
-	room   chan struct{} // created by a call that waits; closed when its state has changed
+	room   chan struct{} // created by a call that waits; closed when the call must check again
 	ended  chan struct{} // created by close; closed when nothing remains to be sent
 	err    error         // first error of send; nothing is sent after it
 }
@@ -57,14 +57,14 @@ func (r *responder) note(change func(*ledger.Receiver)) {
 	r.schedule()
 	r.awaitRoom()
 	if r.ledger.Ranges() > maxRanges {
-		// A later AckUpTo would accept records whose rejection is not stored, so nothing is.
+		// Store nothing more: a later AckUpTo would accept records whose rejection is not stored.
 		r.full = true
 		r.fail(crowded(fmt.Sprintf("the handler finished records in more than %d ranges before records with lower ids: call AckUpTo more often", maxRanges)))
 	}
 }
 
-// maxRanges bounds the ranges that a responder stores. Most of them wait for the handler,
-// so a call that waited here might wait for itself.
+// maxRanges bounds the ranges that a responder stores. Most of them wait until the handler has
+// finished earlier records, so a call that waited for room could wait for its own caller.
 const maxRanges = 1 << 20
 
 // unreadTimeout is the maximum time that a call waits for the next response to be sent.
@@ -133,8 +133,8 @@ func (r *responder) acked() uint64 {
 	return r.ledger.Acked()
 }
 
-// told reports whether all acknowledgements and rejections have been sent. Those that full
-// dropped never are.
+// told reports whether all acknowledgements and rejections have been sent. It is false if note
+// has dropped some because the ledger was full.
 func (r *responder) told() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

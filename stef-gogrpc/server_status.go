@@ -118,7 +118,7 @@ func shortened(err error) error {
 	return status.FromProto(short).Err()
 }
 
-// statusOf returns the status of an error of a handler. A long text is cut.
+// statusOf returns the status of an error of a handler. A long text is truncated.
 //
 // spec: #grpc-status
 func statusOf(err error) error { return shortened(wholeStatus(err)) }
@@ -174,7 +174,7 @@ func (s *ServerStream) status(err error, told bool) error {
 	if err == io.EOF && s.readErr == io.EOF {
 		err = nil // the handler returned what its decoder returned at the clean end
 	}
-	var cause *Error // why the server cancelled the context, if the client is the cause
+	var cause *Error // why the server cancelled the context, unless Shutdown did
 	errors.As(context.Cause(s.ctx), &cause)
 	switch {
 	case cause != nil && (err == nil || errors.Is(err, context.Canceled)):
@@ -195,9 +195,10 @@ func (s *ServerStream) status(err error, told bool) error {
 	return nil
 }
 
-// failed returns the status of a stream that ends with err. A client drops the batch with the
-// first unanswered record after a permanent error. If it was not told all answers, that may be a
-// batch that was accepted or that nobody judged, so it must send everything again.
+// failed returns the status of a stream that ends with err. After a permanent error, a client
+// drops the batch with the first unanswered record. If it has not received all answers, the
+// handler may have accepted this batch. In this case the status is retryable, so that the client
+// sends everything again.
 func (s *ServerStream) failed(err error, told bool) error {
 	st := statusOf(err)
 	if told || s.grpc.Context().Err() != nil || FromStatus(st).Retryable() {

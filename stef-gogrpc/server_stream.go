@@ -55,7 +55,7 @@ type ServerStream struct {
 
 	// Used by the handler's goroutine.
 	current inbound
-	within  bool // a chunk
+	within  bool // inside a chunk
 	readErr error
 	stopped stopReason
 
@@ -245,9 +245,9 @@ func (s *ServerStream) Decoded(id uint64) { s.responses.decoded(id) }
 
 // AckUpTo accepts all records up to and including id, except rejected records. The
 // id must be that of a record that was read. The server only passes bytes to the handler's
-// reader, so it cannot check the id, and its Stats count what was acknowledged. A client that
-// did not send as many records ends the stream, and sends its batches again or drops them.
-// It can wait as Reject does.
+// reader, so it cannot check the id, and its Stats count also records that do not exist. A client
+// that did not send as many records ends the stream, and sends its batches again or drops them.
+// AckUpTo can wait, as Reject does.
 func (s *ServerStream) AckUpTo(id uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Ack(id) })
 }

@@ -271,7 +271,7 @@ func TestServerCountsRecordsAndFailures(t *testing.T) {
 		require.Equal(t, []uint64{5, 2, 0}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
 		stats = play(errors.New("disk full"))
 		require.Equal(t, []uint64{10, 4, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
-		stats = play(io.EOF) // of its decoder: the client ended the stream in order
+		stats = play(io.EOF) // of its decoder: the client ended the stream gracefully
 		require.Equal(t, []uint64{15, 6, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
 		stats = play(context.Canceled) // the client disconnected
 		require.Equal(t, []uint64{20, 8, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
@@ -376,7 +376,7 @@ func TestServerBoundsBufferedBytes(t *testing.T) {
 		state(5, 0) // one message ahead of the handler
 		p.data(true, "567")
 		p.data(true, "89abcdef")
-		state(5, 0) // and no more
+		state(5, 0) // and no further message
 		read <- 1
 		state(8, 0) // a message counts until it is read
 		read <- 4

@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// A handler that inserts batches on several goroutines: it acknowledges them in any order,
-// and returns when all of them have ended.
+// This handler inserts batches on several goroutines. It acknowledges the batches in any order,
+// and returns when all inserts have ended.
 func ExampleServerStream_Ack() {
 	db := &database{}
 	server, err := stefgrpc.NewServer()

@@ -27,9 +27,9 @@ type BatchWriter[B any] interface {
 	//
 	// Leave out a record if Write of a generated writer returns an error that wraps
 	// stef.ErrLimit: the writer has not written it and continues. Then return the id of the
-	// last record and an error with a method Items() int, which returns the number of omitted
-	// items, such as that of LeftOut or stefpdata.ItemErrors. Do not wrap it. Send waits for
-	// the other items as usual.
+	// last record and an error such as that of LeftOut or stefpdata.ItemErrors: it has a method
+	// Items() int, which returns the number of omitted items. Do not wrap this error. Send waits
+	// for the other items as usual.
 	//
 	// A *BatchError is permanent for the batch and leaves the stream usable; last then includes
 	// the records of the batch that were written, but Send does not wait for them. Any other
@@ -59,7 +59,7 @@ type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 // A batch ends in exactly one way: acknowledged, rejected, or returned to its
 // caller. Delivery is at least once. A batch is sent again only by its caller,
 // with one exception: the session sends it again if its stream was replaced, or
-// ended by the server in order, before the server answered any part of the batch.
+// the server ended the stream gracefully, before it answered any part of the batch.
 // With one stream the session does so once; with more streams, as often as it has
 // streams, because a server that ends may end all of them. This delivers a batch
 // twice if a server ends a stream without acknowledging the batches it accepted.

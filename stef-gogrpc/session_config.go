@@ -33,11 +33,11 @@ type SessionConfig struct {
 
 	// FlushInterval is how long encoded batches may wait for more batches in their frame. A
 	// frame waits that long while batches are sent one after another. At the end of a burst the
-	// session ends it earlier. A burst is over when no batch was sent for ten times the mean
+	// session ends the frame earlier. A burst is over when no batch was sent for ten times the mean
 	// time between two batches, and for at least FlushInterval/250. If ten times the mean
 	// exceeds FlushInterval/4, frames wait for the whole interval. The default is 50 ms. With a
-	// negative value, a frame ends as soon as no batch waits to be encoded. Set it to at most half
-	// of AckTimeout and of the time that callers give to Send: both include this wait.
+	// negative value, a frame ends as soon as no batch waits to be encoded. Set FlushInterval to at
+	// most half of AckTimeout and of the time that callers give to Send: both include this wait.
 	FlushInterval time.Duration
 	// FlushBytes ends the wait when that many bytes are buffered. The default is 1 MiB.
 	// With a negative value, only FlushInterval and the frame size of the writer end it.
@@ -66,9 +66,10 @@ type SessionConfig struct {
 	MaxUnackedBytes   int64
 
 	// AckTimeout is how long a stream with unanswered batches may wait for an
-	// acknowledgement. The time starts no earlier than the oldest of these
-	// batches. When it is over, the stream is replaced and its batches are
-	// returned. A slow destination that makes progress is not disconnected; the
+	// acknowledgement. The time is counted from the last acknowledgement, or from the
+	// encoding of the oldest of these batches if that is later. When it is over, the stream is
+	// replaced and its batches are returned. A slow destination that makes progress is not
+	// disconnected; the
 	// context of Send bounds how long a batch waits for it. AckTimeout also bounds
 	// how long a Send may continue after its context has ended. Default 15 s.
 	AckTimeout time.Duration

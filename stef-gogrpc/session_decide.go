@@ -29,7 +29,7 @@ func newJob[B any]() *job[B] {
 	return j
 }
 
-// reset prepares a job whose Send returns for reuse.
+// reset prepares j for reuse, after Send has read the result.
 func (j *job[B]) reset() {
 	var none B
 	j.Batch.Reset()
@@ -206,7 +206,7 @@ func withRejected(left, rejected error) error {
 // Delivered; only the answers of the server decide whether the written items are delivered.
 func leftOut(err error) error {
 	if err == nil {
-		return nil // before the variables, which escape
+		return nil // before the variables below, which escape to the heap
 	}
 	var items interface{ Items() int }
 	var bad *BatchError

@@ -63,7 +63,7 @@ func TestSessionStreamLost(t *testing.T) {
 		a := r.send(load{id: 1})
 		time.Sleep(r.config.FlushInterval)
 		synctest.Wait()
-		b := r.send(load{id: 2}) // in the inbox: the owner is blocked by the network
+		b := r.send(load{id: 2}) // in the inbox: the network blocks the sender
 		c := r.send(load{id: 3}) // in the queue
 		r.stream(0).end(unavailable())
 		for _, x := range []*call{a, b, c} {
@@ -222,7 +222,7 @@ func TestSessionInOrderEnd(t *testing.T) {
 	})
 }
 
-// KindOf returns the kind of the error with which a batch was returned.
+// KindOf returns the kind of the error of a batch whose stream ended with end.
 func KindOf(end error) Kind {
 	if end == nil {
 		return KindClosed
@@ -517,7 +517,7 @@ func TestSessionRefused(t *testing.T) {
 		r.start()
 		time.Sleep(r.config.ProbeInterval)
 		synctest.Wait()
-		require.Equal(t, 2, r.session.Stats().Live, "what one has found out, the other need not wait for")
+		require.Equal(t, 2, r.session.Stats().Live, "the success of one slot makes the other slot try again at once")
 		r.stop()
 	})
 	bubble(t, "and never asked again by itself", func(t *testing.T, r *rig) {

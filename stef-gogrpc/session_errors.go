@@ -112,9 +112,9 @@ func (e leftOutError) Unwrap() []error { return e }
 func (e leftOutError) Items() int { return len(e) }
 
 // UnsentError is the error of a batch that the session returned to its caller: the session does
-// not use it any more. Cause.Retryable reports whether to send it again. It also returns true
-// if the context of Send ended or the session was shut down: leave a loop of retries if
-// ctx.Err() is not nil or the error wraps ErrSessionClosed.
+// not use the batch any more. Cause.Retryable reports whether to send the batch again. It also
+// returns true if the context of Send ended or the session was shut down: leave a loop of retries
+// if ctx.Err() is not nil or the error wraps ErrSessionClosed.
 //
 // If the server ends a stream for a permanent reason, only the batch with the first unanswered
 // record gets this reason as its Cause. The later batches of the stream, also those of other
@@ -136,8 +136,8 @@ type UnsentError struct {
 	MaybeDelivered bool
 	// Acknowledged is how many records from the start of the batch were
 	// acknowledged. They have arrived, except those in Rejected. Acknowledged and Rejected
-	// count as RejectedError.Ranges does: only if LeftOut is nil and WriteBatch writes a
-	// record for each item, in order, are they positions of items.
+	// count written records, as RejectedError.Ranges does. They are positions of items only
+	// if LeftOut is nil and WriteBatch writes one record for each item, in order.
 	Acknowledged uint64
 	// Rejected are the records that were reported bad, as in RejectedError. Do not
 	// send them again.
@@ -149,7 +149,7 @@ type UnsentError struct {
 }
 
 // Settled returns how many of the records of the batch were delivered, and how many were
-// reported bad. records is how many the batch has; neither count exceeds what it allows.
+// reported bad. records is the size of the batch. The sum of the results does not exceed it.
 func (e *UnsentError) Settled(records uint64) (delivered, rejected uint64) {
 	delivered = e.Acknowledged
 	for _, r := range e.Rejected {

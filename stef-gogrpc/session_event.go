@@ -118,7 +118,7 @@ type CloseReason = session.CloseReason
 
 // The reasons.
 const (
-	// CloseRotated: it reached MaxLifetime.
+	// CloseRotated: the stream reached MaxLifetime.
 	CloseRotated = session.CloseRotated
 	// CloseByServer: the server ended the stream cleanly, or its connection received GOAWAY.
 	CloseByServer = session.CloseByServer

@@ -61,7 +61,7 @@ type site struct {
 	mu       sync.Mutex
 	listener *bufconn.Listener
 	arrived  map[uint64]int // by time
-	streams  atomic.Int64   // ever
+	streams  atomic.Int64   // opened so far
 	servers  []*grpc.Server
 }
 
@@ -135,7 +135,7 @@ func (x *site) count(time uint64) int {
 	return x.arrived[time]
 }
 
-// dial connects to the present server of the site.
+// dial connects to the current server of the site.
 func (x *site) dial() *grpc.ClientConn {
 	dial := func(ctx context.Context, _ string) (net.Conn, error) {
 		x.mu.Lock()

@@ -165,7 +165,7 @@ func TestSessionAckTimeoutUnsent(t *testing.T) {
 }
 
 // TestSessionRefusedWithDelay: if a server refuses with a delay, the session does
-// not try again before the delay is over, even if the delay exceeds Probe.
+// not try again before the delay is over, even if the delay exceeds ProbeInterval.
 func TestSessionRefusedWithDelay(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.onOpen = func(_ context.Context, n int, _ *fakeStream) error {

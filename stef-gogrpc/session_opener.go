@@ -30,9 +30,8 @@ type opener[B any] struct {
 	tried    chan struct{} // closed after the first attempt
 }
 
-// openStagger times n is how long slot n waits, at the start of the session, for the first
-// attempt of the previous slot. Load balancers distribute streams that are opened one after
-// another.
+// openStagger: at the start of a session, slot n waits for the first attempt of the previous slot,
+// at most n times openStagger. Load balancers distribute streams that are opened one after another.
 const openStagger = time.Second
 
 func newOpener[B any](s *Session[B], number int) *opener[B] {
@@ -242,7 +241,7 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 // immediately.
 func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	s := t.session
-	t.drainProbe() // the stream was live then
+	t.drainProbe() // ignore calls of Probe while the stream was live
 	s.mu.Lock()
 	end := l.state.Outcome()
 	age := l.state.Age(time.Now())

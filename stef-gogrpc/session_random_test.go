@@ -54,8 +54,8 @@ type server struct {
 	world  *world
 	random *rand.Rand
 	more   chan struct{}
-	next   int    // frame
-	done   uint64 // records
+	next   int    // index of the next frame to process
+	done   uint64 // number of processed records
 	unsaid []badRecord
 }
 

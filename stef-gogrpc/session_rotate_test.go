@@ -322,7 +322,7 @@ func TestSessionEvents(t *testing.T) {
 		var mu sync.Mutex
 		var lines []string
 		r.config.Events = record(func(e event) {
-			r.session.Stats() // callbacks may call State: no lock is held
+			r.session.Stats() // callbacks may call Stats: no lock is held
 			mu.Lock()
 			defer mu.Unlock()
 			lines = append(lines, fmt.Sprintf("%d %v %v records=%d bytes=%d %v err=%v", e.stream, e.kind, e.reason, e.records, e.bytes, e.duration, e.err != nil))

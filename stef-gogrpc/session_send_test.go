@@ -303,7 +303,7 @@ func TestSessionBounds(t *testing.T) {
 		r.config.MaxUnackedBytes = 250
 		r.start()
 		a := r.send(load{bytes: 249})
-		b := r.send(load{bytes: 1000}) // may exceed it
+		b := r.send(load{bytes: 1000}) // one batch may exceed the bound
 		c := r.send(load{bytes: 1})
 		require.Equal(t, 1, r.session.Stats().Waiting)
 		require.EqualValues(t, 1249, r.session.Stats().UnackedBytes)

@@ -81,7 +81,7 @@ func (x *sender[B]) send() {
 	}
 }
 
-// release closes the writer, if it can be closed. The stream accepts no more batches then.
+// release closes the writer if it is an io.Closer. Call it when the stream accepts no more batches.
 func (x *sender[B]) release() {
 	if w, ok := x.writer.(io.Closer); ok {
 		_ = w.Close()
@@ -187,7 +187,7 @@ func (x *sender[B]) flush() bool {
 	return x.canContinue(e)
 }
 
-// closeSend closes the sending side of a stream in order.
+// closeSend ends the current frame and closes the sending side of the stream.
 func (x *sender[B]) closeSend(state session.State) {
 	if state == session.Ended || x.state.Dirty() && !x.flush() {
 		return

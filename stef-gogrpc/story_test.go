@@ -30,7 +30,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-var update = flag.Bool("update", false, "write the stories again with what happens")
+var update = flag.Bool("update", false, "rewrite the stories with the actual events")
 
 // TestStories runs the conversations in testdata. A story is a list of commands
 // for the client or the server of a stream. The events that a command causes
@@ -39,7 +39,7 @@ var update = flag.Bool("update", false, "write the stories again with what happe
 //	# what the story is about
 //	server stalls
 //	write 10 100
-//	  10 is waiting
+//	  write 10 100 waits
 //
 // "->" is a message to the server, "<-" a response to WithOnResponse. A line that
 // begins with a command is the result of that command, which may have begun much

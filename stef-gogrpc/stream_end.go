@@ -91,8 +91,8 @@ func (s *Stream) reason(err error) error {
 }
 
 // describe adds context to an error: the root of the stream, the peer, and how many of the records
-// that were sent are acknowledged. A batch of the stream may have further records, so that its
-// error has another number.
+// that were sent are acknowledged. The error of a batch counts the records of the batch, so its
+// numbers can differ.
 func (s *Stream) describe(e *Error, records uint64) *Error {
 	to := ""
 	if s.peer != nil && s.peer.Addr != nil {
@@ -147,7 +147,7 @@ func (s *Stream) closeSend(ctx context.Context) error {
 	s.mu.Unlock()
 	var err error
 	select {
-	case s.sending <- struct{}{}: // also if ctx has ended: closing does not wait then
+	case s.sending <- struct{}{}: // does not wait, so it is tried even if ctx has ended
 	default:
 		err = s.acquire(ctx)
 	}

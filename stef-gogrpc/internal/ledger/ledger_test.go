@@ -91,10 +91,10 @@ func TestSendLedgerRejected(t *testing.T) {
 	}
 	f(nil, Response{Acked: 5})
 	f(idRanges{{From: 2, To: 5}}, Response{Acked: 5, Rejected: []IDRange{{From: 2, To: 5}}})
-	f(idRanges{{From: 1, To: 5}}, Response{Acked: 5, Rejected: []IDRange{{From: 0, To: 5}}})                     // no record has the id 0
-	f(idRanges{{From: 90, To: 100}}, Response{Acked: 100, Rejected: []IDRange{{From: 90, To: maxID}}})           // nor one that was not sent
+	f(idRanges{{From: 1, To: 5}}, Response{Acked: 5, Rejected: []IDRange{{From: 0, To: 5}}})                     // there is no id 0
+	f(idRanges{{From: 90, To: 100}}, Response{Acked: 100, Rejected: []IDRange{{From: 90, To: maxID}}})           // ids over 100 were not sent
 	f(nil, Response{Acked: 100, Rejected: []IDRange{{From: 101, To: 200}, {From: 7, To: 3}, {}}})                //
-	f(idRanges{{From: 4, To: 9}}, Response{Acked: 3}, Response{Acked: 9, Rejected: []IDRange{{From: 3, To: 9}}}) // one too low
+	f(idRanges{{From: 4, To: 9}}, Response{Acked: 3}, Response{Acked: 9, Rejected: []IDRange{{From: 3, To: 9}}}) // begins one id too low
 	// Records are reported bad after they were acknowledged. Each counts once.
 	f(idRanges{{From: 1, To: 3}}, Response{Acked: 3, Rejected: []IDRange{{From: 2, To: 3}}}, Response{Acked: 9, Rejected: []IDRange{{From: 1, To: 3}}})
 	f(idRanges{{From: 2, To: 3}}, Response{Acked: 3}, Response{Acked: 3, Rejected: []IDRange{{From: 2, To: 3}}}, Response{Acked: 9, Rejected: []IDRange{{From: 2, To: 3}}})

@@ -5,7 +5,7 @@ package ledger
 
 import "time"
 
-// Spacing is the minimum time between two responses, if nothing else is outstanding.
+// Spacing is the minimum time between two responses if nothing is outstanding.
 const Spacing = time.Millisecond
 
 // Pace decides when a receiver sends its next response. While records are

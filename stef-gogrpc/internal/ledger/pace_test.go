@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the stories again with what happens")
+var update = flag.Bool("update", false, "rewrite the stories with the actual events")
 
 // TestPaceStories runs testdata/pace.txt. The file lists events of a receiver, each followed
 // by the indented responses that are sent. With -update the test rewrites the responses;
@@ -42,7 +42,7 @@ type paceStory struct {
 
 func (s *paceStory) time() time.Time { return time.Unix(1e9, 0).Add(s.now) }
 
-// respond sends what is due, and returns the time until something else is.
+// respond sends the responses that are due, and returns the time until the next one is due.
 func (s *paceStory) respond() time.Duration {
 	for s.ledger.Pending() {
 		if due := s.pace.Due(&s.ledger, s.time()); due > 0 {

@@ -9,7 +9,7 @@ import "github.com/otelstef/stef/stef-gogrpc/internal/wire"
 // stays far below the receive limit of any client.
 const maxResponseRanges = 4096
 
-// MaxUntold is the number of rejected ranges that can be sent and are not, above which
+// MaxUntold is the maximum number of rejected ranges that can wait to be sent before
 // Backlogged reports true.
 const MaxUntold = 4 * maxResponseRanges
 
@@ -36,7 +36,7 @@ func (l *Receiver) Finish(r wire.IDRange) {
 	l.advance()
 }
 
-// advance moves the mark to the end of the finished ids that begin there.
+// advance moves the mark to the end of the finished ids that follow it without a gap.
 func (l *Receiver) advance() {
 	for {
 		if r, ok := l.accepted.first(); ok && r.From-1 <= l.mark {
@@ -68,7 +68,7 @@ func (l *Receiver) Acked() uint64 { return l.mark }
 // Ranges returns the number of stored ranges.
 func (l *Receiver) Ranges() int { return l.accepted.n + l.rejected.n }
 
-// Backlogged reports whether more than MaxUntold rejected ranges can be sent and are not.
+// Backlogged reports whether more than MaxUntold rejected ranges could be sent now.
 func (l *Receiver) Backlogged() bool { return l.canSend(MaxUntold + 1) }
 
 // canSend reports whether n rejected ranges can be sent, because the records before

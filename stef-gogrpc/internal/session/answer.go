@@ -110,7 +110,7 @@ func (m *Machine) wasIdle(s *Stream, now time.Time) bool {
 
 // Over describes the end of a stream, as the caller of the Machine observed it.
 type Over struct {
-	Cause  *Fault // nil: in order, with everything acknowledged
+	Cause  *Fault // nil: the stream ended gracefully, with everything acknowledged
 	SentTo uint64 // the id of the last record that may have been sent
 }
 
@@ -138,10 +138,10 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 			s.reason = CloseByServer
 		}
 		if s.inOrder && m.wasIdle(s, now) {
-			s.reason = CloseIdle // the server noticed first
+			s.reason = CloseIdle // the server noticed first that the stream was idle
 		}
 	}
-	s.empty = cause.Class == Refused && end.SentTo == 0 && s.reason == CloseLost // not by this end
+	s.empty = cause.Class == Refused && end.SentTo == 0 && s.reason == CloseLost // CloseLost: this end did not end it
 	switch deliberate := cause.Class == Refused && cause.Deliberate; {
 	case !deliberate:
 		m.notRefused()
@@ -151,8 +151,8 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 	if s.end = cause; cause.Class == Refused {
 		// Servers read batches in order and acknowledge the accepted ones, so the first
 		// unanswered batch is taken to be the refused one. If a server refuses a whole frame or
-		// message, the bad batch may be a later one. The later batches are sent on other
-		// streams until the bad batch is the first of one.
+		// message, the bad batch may be a later one. The callers send the later batches again,
+		// until the bad batch is the first unanswered one of its stream.
 		s.blamed = s.pending.head
 	}
 	if drained && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {

@@ -11,7 +11,7 @@ import "time"
 // The evidence is a frame that waited in vain for further batches, when no other batches
 // were in flight and the waiting ones had been submitted soon after an answer. Such
 // batches most likely come from all the callers that wait for answers: the last answers
-// have released them, and they have all come back. Callers that do not wait for answers
+// released them, and each has submitted its next batch. Callers that do not wait for answers
 // rarely cause such frames several times in a row with the same number of batches.
 type callers struct {
 	waited   int // callers that waited for the last frame that is evidence
@@ -30,8 +30,8 @@ const (
 	minValid, maxValid = 8, 100
 )
 
-// measure processes a frame that waited, and ended while n callers waited for it and for
-// the frames of other streams.
+// measure processes a frame that waited. n is the number of callers that waited, when it ended,
+// for this frame and for the frames of other streams.
 func (c *callers) measure(n int, evidence bool, interval time.Duration, now time.Time) {
 	due := c.due(now)
 	c.measured = now

@@ -146,7 +146,7 @@ func (m *Machine) reassign(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	sent := b.first <= s.sentTo
 	again := (s.inOrder || !sent) && a.Acknowledged == 0 && a.Bad == 0 && b.moves < m.config.Streams && m.refusal() == nil
 	if s.empty {
-		again = true // the peer has seen no batch; fill returns it if the peer refuses all streams
+		again = true // the peer has seen no batch; fill returns b if the peer refuses all streams
 	}
 	if again && !b.gaveUp {
 		out.add(Decision{Kind: Redispatched, Stream: s, Bytes: b.bytes})

@@ -10,8 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// Take moves the batch that waits for a stream to its sender, which encodes it and
-// calls Encoded. It returns nil if no batch waits.
+// Take passes the batch in the inbox of a stream to the sender of the stream, which
+// encodes it and calls Encoded. Take returns nil if the inbox is empty.
 func (m *Machine) Take(s *Stream, now time.Time, out *Decisions) (*Batch, State) {
 	b := s.inbox
 	if b != nil {

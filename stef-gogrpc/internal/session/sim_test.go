@@ -223,7 +223,7 @@ func (s *sim) closed(n int, think time.Duration) {
 
 // TestFrames checks how many batches share a frame, and how long they wait, under loads of
 // all kinds. Batches that are submitted one by one share frames as if each frame waited for
-// the whole interval. Bursts, and callers that wait for answers, do not wait for it.
+// the whole interval. Bursts, and batches of callers that wait for answers, wait less.
 func TestFrames(t *testing.T) {
 	const ms = time.Millisecond
 	for _, trip := range []time.Duration{ms / 3, ms, 20 * ms} {
@@ -252,7 +252,7 @@ func TestFrames(t *testing.T) {
 				random := func(s *sim) {
 					s.open(func() time.Duration { return time.Duration(s.random.ExpFloat64() * float64(gap)) })
 				}
-				// A frame has the batch that begins it, and those of the interval.
+				// A frame contains the batch that begins it and the batches of the next interval.
 				most := 1.12 / float64(1+max(0, 50*ms-1)/gap/time.Duration(streams))
 				check(fmt.Sprint("regular ", gap), streams, regular, most, 51*ms)
 				check(fmt.Sprint("random ", gap), streams, random, 1.25*most, 51*ms)

@@ -20,7 +20,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-var update = flag.Bool("update", false, "write the stories again with what happens")
+var update = flag.Bool("update", false, "rewrite the stories with the actual events")
 
 // TestStories runs the stories in testdata. A story is a list of events of a machine, each
 // followed by the indented decisions of the machine. With -update the test rewrites the
