@@ -21,9 +21,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// warnOfBases warns if a root of the code in the folder was generated with a -base and
-// gets another one: the flag was most likely forgotten. old and now are the schemas of the
-// code and of files.
+// warnOfBases warns if a root of the code in the folder was generated with a -base and the new
+// code has another base: the flag was most likely forgotten. old is the schema of the code in the
+// folder, now that of files, the new code.
 func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, files []stefgen.File) {
 	was, is := basesOf(dir), map[string]schema.WireSchema{}
 	for _, f := range files {
@@ -39,7 +39,7 @@ func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, fi
 		if r == nil || was[before] == nil || slices.Equal(was[before], is[root]) || slices.Equal(was[before], schema.WireOf(r)) {
 			continue
 		}
-		fmt.Fprintf(stderr, "%s: warning: the code in %s was generated with -base %s=%s, the new code has the base %s%s: it cannot read all streams\n",
+		fmt.Fprintf(stderr, "%s: warning: the code in %s was generated with -base %s=%s, the new code has the base %s%s: it cannot read some streams\n",
 			path, filepath.Clean(dir), before, was[before].Text(), name, is[root].Text())
 		fmt.Fprintf(stderr, "     | without a schema header that the old code reads. Pass -base %s=%s, or ignore this if there are no such streams.\n",
 			root, was[before].Text())
@@ -47,8 +47,8 @@ func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, fi
 }
 
 // meantRoot returns what to write if a -base has an unknown name, as the end of a message: the
-// root with that name in other case, the one that had the name in the code in the folder, or
-// else the roots of s.
+// root whose name differs only in case, the renamed root that had this name in the code in the
+// folder, or else all roots of s.
 func meantRoot(dir string, s *schema.Schema, name string) string {
 	var names []string
 	for _, r := range s.Roots() {
@@ -84,8 +84,8 @@ func basesOf(dir string) map[string]schema.WireSchema {
 	return bases
 }
 
-// basesIn returns the wire schemas that the functions with the ending BaseSchema of a
-// generated file return, by root.
+// basesIn returns, by root, the wire schemas of the functions of a generated file whose names
+// end in BaseSchema.
 func basesIn(content []byte) map[string]schema.WireSchema {
 	file, err := parser.ParseFile(token.NewFileSet(), "", content, parser.SkipObjectResolution)
 	if err != nil {

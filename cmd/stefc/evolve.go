@@ -49,7 +49,7 @@ func (r renaming) warn(stderr io.Writer, path string) {
 	fmt.Fprintf(stderr, "     | the names refuses clients with the other. It can handle both, see Rename a root in the README of stefc.\n")
 }
 
-// against compares the schema now with the one in the file oldPath. It reports findings as
+// against compares now, the new schema, with the schema in the file oldPath. It reports findings as
 // errors and returns the exit code. It warns about a renamed root, and returns the old schema and
 // the renaming. form is the schema of -form, or nil; its fields are added to the old schema.
 func against(stderr io.Writer, path, oldPath string, form, now *schema.Schema) (*schema.Schema, renaming, int) {
@@ -129,7 +129,7 @@ func findings(old, now *schema.Schema) []finding {
 	return slices.DeleteFunc([]finding{layout, enums}, func(f finding) bool { return len(f.changes) == 0 })
 }
 
-// print prints the changes and the advice, which ends with more.
+// print prints the changes and the advice, and then the text more.
 func (f finding) print(stderr io.Writer, more string) {
 	for _, change := range f.changes[:min(len(f.changes), maxShown)] {
 		fmt.Fprintf(stderr, "     | %v\n", change)

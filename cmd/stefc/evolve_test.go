@@ -88,7 +88,8 @@ func TestRunComparesBeforeBase(t *testing.T) {
 		require.True(t, strings.HasPrefix(stderr[strings.Index(stderr, "shop.stef: the new"):],
 			"shop.stef: the new code reads streams of old.stef wrongly or not at all:\n     | "+want+"\n"), stderr)
 		require.NotContains(t, stderr, "-base")
-		// Without -against, the comparison with the code in the folder reports it before the error.
+		// Without -against, the comparison with the code in the folder reports the change before the
+		// error of -base.
 		code, stderr = compileText(t, "shop.stef", now, "-base", "Flow=2,2,1", "-out", "gen")
 		require.Equal(t, exitUsage, code)
 		warned, refused := strings.Index(stderr, want), strings.Index(stderr, "stefc: -base of Flow: ")
@@ -238,8 +239,8 @@ func TestRunAgainstRoots(t *testing.T) {
 		"     | Keep each root. If roots got other names, rename one at a time, in a step that neither adds nor removes a root.\n", stderr)
 }
 
-// TestRunAgainstRenamedBesideNew: a root is renamed and another one is added. The root whose
-// fields go on is the renamed one.
+// TestRunAgainstRenamedBesideNew: a root is renamed and another one is added. The root that has
+// all fields of the old root is the renamed one.
 func TestRunAgainstRenamedBesideNew(t *testing.T) {
 	const old = "package a\nstruct Event root { At uint64 By By }\nstruct By dict(By) { Name string }\n"
 	stefc(t, old)
@@ -259,7 +260,7 @@ func TestRunAgainstRenamedBesideNew(t *testing.T) {
 	f(warning, renamed)
 	f(warning, renamed+"struct Ping root { At uint64 }\n")
 	f(warning, strings.Replace(renamed, "By By }", "By By Note string }", 1)+"struct Ping root { At uint64 By string }\nstruct Pong root { By By At uint64 }\n")
-	// Two continue it, or none does.
+	// Two roots continue the old one, or none does.
 	f(refused, renamed+"struct Ping root { At uint64 By By }\n")
 	f(refused, strings.Replace(renamed, "At uint64 ", "At int64 ", 1)+"struct Ping root { At uint64 }\n")
 	f(refused, strings.Replace(renamed, "At uint64 ", "Time uint64 ", 1)+"struct Ping root { At uint64 }\n")

@@ -33,7 +33,7 @@ type formCheck struct {
 func checkForm(path string, base *schema.Schema, form *formFile) idl.Diagnostics {
 	c := &formCheck{path: path, base: base, form: form}
 	if form.schema.Package != base.Package {
-		c.refuse(form.schema.Package, packagePos(form.src, form.schema.Package), "the package is "+base.Package+" in "+path+": a form has the same")
+		c.refuse(form.schema.Package, packagePos(form.src, form.schema.Package), "the package is "+base.Package+" in "+path+": a form must have the same package")
 	}
 	for _, s := range form.schema.Structs {
 		c.structDef(s)
@@ -42,15 +42,15 @@ func checkForm(path string, base *schema.Schema, form *formFile) idl.Diagnostics
 		if own := find(base.Multimaps, func(own *schema.Multimap) bool { return own.Name == m.Name }); own == nil {
 			c.refuse(m.Name, m.Pos, m.Name+" is not in "+path+": a form cannot add multimaps")
 		} else if own.Key.String() != m.Key.String() || own.Value.String() != m.Value.String() {
-			c.refuse(m.Name, m.Pos, m.Name+" is another multimap in "+path+": repeat it without a change, or take another name")
+			c.refuse(m.Name, m.Pos, m.Name+" is a different multimap in "+path+": repeat it without a change, or choose another name")
 		}
 	}
 	for _, e := range form.schema.Enums {
 		own := find(base.Enums, func(own *schema.Enum) bool { return own.Name == e.Name })
 		if own == nil && c.defined(e.Name) {
-			c.refuse(e.Name, e.Pos, e.Name+" is of another kind in "+path+": take another name")
+			c.refuse(e.Name, e.Pos, e.Name+" is of another kind in "+path+": choose another name")
 		} else if own != nil && !slices.EqualFunc(own.Values, e.Values, func(a, b schema.EnumValue) bool { return a.Name == b.Name && a.Value == b.Value }) {
-			c.refuse(e.Name, e.Pos, e.Name+" has other values in "+path+": repeat it without a change, or take another name")
+			c.refuse(e.Name, e.Pos, e.Name+" has other values in "+path+": repeat it without a change, or choose another name")
 		}
 	}
 	if len(c.list) == 0 {
@@ -74,14 +74,14 @@ func (c *formCheck) structDef(s *schema.Struct) {
 		c.refuse(s.Name, s.Pos, s.Name+" is no root in "+c.path+": a form adds fields to the roots of the schema and has no roots of its own")
 		return
 	case own == nil || own.Oneof != s.Oneof:
-		c.refuse(s.Name, s.Pos, s.Name+" is of another kind in "+c.path+": repeat the kind to add to it, or take another name")
+		c.refuse(s.Name, s.Pos, s.Name+" is of another kind in "+c.path+": use the same kind to add to it, or choose another name")
 		return
 	case s.Dict != "" && s.Dict != own.Dict:
 		c.refuse(s.Name, s.Pos, s.Name+" has no dictionary in "+c.path+", and a form cannot change that")
 	}
 	for _, f := range s.Fields {
 		if slices.ContainsFunc(own.Fields, func(g *schema.Field) bool { return g.Name == f.Name }) {
-			c.refuse(f.Name, f.Pos, s.Name+"."+f.Name+" is already in "+c.path+": a form has only what it adds")
+			c.refuse(f.Name, f.Pos, s.Name+"."+f.Name+" is already in "+c.path+": a form must have only the fields that it adds")
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (c *formCheck) unused() {
 	}
 	check := func(name string, pos schema.Pos) {
 		if !used[name] {
-			c.refuse(name, pos, "no root of "+c.path+" uses "+name+", also with the fields of the form")
+			c.refuse(name, pos, "no root of "+c.path+" uses "+name+", even with the fields of the form")
 		}
 	}
 	for _, s := range c.form.schema.Structs {

@@ -45,25 +45,25 @@ enum Color { Red = 1 }
 		"   2 | struct N root { X int64 }\n     |        ^", head+"struct N root { X int64 }\n")
 	f("2:8: Item is no root in shop.stef: a form adds fields to the roots of the schema and has no roots of its own\n"+
 		"   2 | struct Item root { X int64 }\n     |        ^~~~", head+"struct Item root { X int64 }\n")
-	f("5:8: no root of shop.stef uses Itm, also with the fields of the form\n"+
+	f("5:8: no root of shop.stef uses Itm, even with the fields of the form\n"+
 		"   5 | struct Itm { X int64 }\n     |        ^~~", packed+"struct Itm { X int64 }\n")
-	f("2:6: no root of shop.stef uses Hue, also with the fields of the form\n"+
+	f("2:6: no root of shop.stef uses Hue, even with the fields of the form\n"+
 		"   2 | enum Hue { Red = 1 }\n     |      ^~~", head+"enum Hue { Red = 1 }\n")
-	f("1:9: the package is com.example.shop in shop.stef: a form has the same\n"+
+	f("1:9: the package is com.example.shop in shop.stef: a form must have the same package\n"+
 		"   1 | package com.example.other\n     |         ^~~~~~~~~~~~~~~~~", "package com.example.other\nstruct Order root { X bool }\n")
-	f("2:10: Labels is another multimap in shop.stef: repeat it without a change, or take another name\n"+
+	f("2:10: Labels is a different multimap in shop.stef: repeat it without a change, or choose another name\n"+
 		"   2 | multimap Labels { key string value bytes }\n     |          ^~~~~~", head+"multimap Labels { key string value bytes }\n")
 	f("2:10: More is not in shop.stef: a form cannot add multimaps\n"+
 		"   2 | multimap More { key string value bytes }\n     |          ^~~~", head+"multimap More { key string value bytes }\nstruct Order root { M More }\n")
-	f("2:6: Color has other values in shop.stef: repeat it without a change, or take another name\n"+
+	f("2:6: Color has other values in shop.stef: repeat it without a change, or choose another name\n"+
 		"   2 | enum Color { Red = 2 }\n     |      ^~~~~", head+"enum Color { Red = 2 }\n")
-	f("3:3: Order.ID is already in shop.stef: a form has only what it adds\n"+
+	f("3:3: Order.ID is already in shop.stef: a form must have only the fields that it adds\n"+
 		"   3 |   ID uint64\n     |   ^~", head+"struct Order root {\n  ID uint64\n}\n")
-	f("2:7: Item is of another kind in shop.stef: repeat the kind to add to it, or take another name\n"+
+	f("2:7: Item is of another kind in shop.stef: use the same kind to add to it, or choose another name\n"+
 		"   2 | oneof Item { X int64 }\n     |       ^~~~", head+"oneof Item { X int64 }\n")
-	f("2:8: Color is of another kind in shop.stef: repeat the kind to add to it, or take another name\n"+
+	f("2:8: Color is of another kind in shop.stef: use the same kind to add to it, or choose another name\n"+
 		"   2 | struct Color { X int64 }\n     |        ^~~~~", head+"struct Color { X int64 }\n")
-	f("2:6: Item is of another kind in shop.stef: take another name\n"+
+	f("2:6: Item is of another kind in shop.stef: choose another name\n"+
 		"   2 | enum Item { X = 1 }\n     |      ^~~~", head+"enum Item { X = 1 }\n")
 	f("2:8: Item has no dictionary in shop.stef, and a form cannot change that\n"+
 		"   2 | struct Item dict(Item) { X int64 }\n     |        ^~~~", head+"struct Item dict(Item) { X int64 }\n")

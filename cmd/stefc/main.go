@@ -8,8 +8,8 @@
 //	stefc -numbers file.stef
 //	stefc -version
 //
-// It writes one file per type. The file is named after the type and ends in
-// .stef.go. Stefc removes the generated files of earlier runs that are no longer needed,
+// It writes one or more files per type. Their names begin with that of the type and end
+// in .stef.go. Stefc removes the generated files of earlier runs that are no longer needed,
 // and does not rewrite unchanged files. It prints only warnings and errors. It
 // warns if the new code misreads streams that the code in the folder has written. If the
 // new code misreads streams of the schema of -against, that is an error. With -check it
@@ -70,11 +70,11 @@ func (o *settings) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.out, "out", ".", "`folder` to write to; use another one for each schema")
 	flags.StringVar(&o.pkg, "package", "", "Go package `name`; default the last part of the schema's package")
 	flags.Var(o.base, "base", "wire schema of streams that announce none, as `Root=N,N,...`; white space separates roots; default the whole schema")
-	flags.StringVar(&o.against, "against", "", "older schema `file`: write nothing and exit with 1 if the new code misreads streams of it")
+	flags.StringVar(&o.against, "against", "", "older schema `file`: write nothing and exit with 1 if the new code misreads streams of this schema")
 	flags.Var(&o.ignore, "ignore", "do not print warnings about the schema that contain this `text`; may be repeated")
-	flags.BoolVar(&o.check, "check", false, "print warnings and errors, also about changes of the code in -out: write nothing; -against makes such changes errors")
-	flags.BoolVar(&o.replace, "replace", false, "replace the code in the folder even if it is that of other roots")
-	flags.StringVar(&o.form, "form", "", "schema `file` that goes on where the other ends, with fields of another form of its records")
+	flags.BoolVar(&o.check, "check", false, "print warnings and errors, also about changes since the code in -out, and write nothing; -against reports breaking changes as errors")
+	flags.BoolVar(&o.replace, "replace", false, "replace the code in the folder even if it is the code of other roots")
+	flags.StringVar(&o.form, "form", "", "schema `file` with additional fields, for another wire form of the same records")
 	flags.BoolVar(&o.numbers, "numbers", false, "print the numbers of fields of each root, as -base accepts them, and exit")
 	flags.BoolVar(&o.version, "version", false, "print the version and exit")
 	flags.StringVar(&o.header, "header", "", "text `file` with the licence text for the top of each file; default none")
@@ -234,12 +234,12 @@ func headerText(path string, stderr io.Writer) (string, int) {
 // to compare with, for example because -out was forgotten.
 func checked(o settings, old *generated, stderr io.Writer) int {
 	if old == nil && o.against == "" {
-		fmt.Fprintf(stderr, "stefc: there is no generated code in %s, so nothing was compared: before the first run without -check this is right; otherwise pass the folder with the code with -out, or the old schema with -against\n", filepath.Clean(o.out))
+		fmt.Fprintf(stderr, "stefc: there is no generated code in %s, so nothing was compared: this is expected before the first run without -check; otherwise pass the folder of the code with -out, or the old schema with -against\n", filepath.Clean(o.out))
 	}
 	return 0
 }
 
-// notPlain returns why a text cannot stand in comments, or "".
+// notPlain returns why a text cannot be put in comments, or "".
 func notPlain(text []byte) string {
 	switch {
 	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
@@ -247,7 +247,7 @@ func notPlain(text []byte) string {
 	case !utf8.Valid(text) || bytes.ContainsRune(text, 0):
 		return "is not UTF-8: save it as UTF-8"
 	case bytes.HasPrefix(bytes.TrimSpace(text), []byte("/*")):
-		return "has a comment between /* and */: leave these marks out, stefc writes the text in lines with //"
+		return "has a comment between /* and */: remove these marks, stefc writes the text in lines with //"
 	}
 	return ""
 }
@@ -387,7 +387,7 @@ func parseMain(path string, src []byte, form *formFile, old *generated, o settin
 	return s, hint, 0
 }
 
-// referenceImplementation is what all warnings about the reference implementation contain.
+// referenceImplementation is the text that all warnings about the reference implementation contain.
 const referenceImplementation = "reference implementation"
 
 func aboutReference(d idl.Diagnostic) bool {

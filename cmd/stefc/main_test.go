@@ -147,8 +147,8 @@ func TestRunIgnores(t *testing.T) {
 	require.Contains(t, stderr, "must not be empty")
 }
 
-// TestRunReportsAllRefusals: stefc prints all that generated code cannot have in one run, in the
-// order of the file. It does not also warn about the reference implementation, because the
+// TestRunReportsAllRefusals: one run prints everything that generated code does not support, in
+// the order of the file. It does not also warn about the reference implementation, because the
 // schema has to change.
 func TestRunReportsAllRefusals(t *testing.T) {
 	const schema = "package a\nstruct R root {\n  O O\n  VLANs uint64\n  List []P\n}\nstruct P dict(P) { A bool optional }\noneof O { P P }\n"
@@ -354,7 +354,7 @@ func TestRunWarnsOfEnums(t *testing.T) {
 			"     | Quality.Ugly: was 3 and is 6: old streams have a value without a name\n")
 }
 
-// TestNumbers: the numbers of a schema are its own -base.
+// TestNumbers: -numbers prints each root as -base accepts it.
 func TestNumbers(t *testing.T) {
 	dir, _, _ := stefc(t, shop+"struct Visit root { Time uint64 Items []Item }\n", "-h")
 	var out, stderr bytes.Buffer
@@ -516,8 +516,8 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// Code of another package in the folder is reported before anything is written. Files
-// that do not count for the go command do not matter.
+// Code of another package in the folder is reported before anything is written. Test files,
+// and files that the build ignores, do not matter.
 func TestRunRefusesFolderOfOtherPackage(t *testing.T) {
 	dir, code, stderr := stefc(t, shop, "-package", "orders", "shop.stef")
 	require.Equal(t, 0, code, stderr)
@@ -556,7 +556,7 @@ func TestRunWarnsOfBases(t *testing.T) {
 		require.Equal(t, 0, code, stderr)
 		code, stderr = again(append(next.args, "-out", "gen", "shop.stef")...)
 		require.Equal(t, 0, code)
-		require.Equal(t, "shop.stef: warning: the code in gen was generated with -base Order=3,1, the new code has the base "+next.base+": it cannot read all streams\n"+
+		require.Equal(t, "shop.stef: warning: the code in gen was generated with -base Order=3,1, the new code has the base "+next.base+": it cannot read some streams\n"+
 			"     | without a schema header that the old code reads. Pass -base Order=3,1, or ignore this if there are no such streams.\n", stderr)
 	}
 	// The default is the whole schema, which grows without a warning.
@@ -565,8 +565,8 @@ func TestRunWarnsOfBases(t *testing.T) {
 	require.Empty(t, stderr)
 }
 
-// TestRunWarnsOfBaseOfRenamedRoot: a root with another name keeps its streams, so it needs
-// the same -base.
+// TestRunWarnsOfBaseOfRenamedRoot: a renamed root still has its old streams, so it needs the
+// same -base.
 func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
 	two := shop + "struct Visit root { Time uint64 Items []Item }\n"
 	renamed := strings.Replace(two, "struct Order root", "struct Sale root", 1)
@@ -578,7 +578,7 @@ func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
 	require.NotContains(t, stderr, "-base")
 	code, stderr = compileText(t, "shop.stef", renamed, "-out", "gen")
 	require.Equal(t, 0, code)
-	require.Contains(t, stderr, "shop.stef: warning: the code in gen was generated with -base Order=2,1, the new code has the base Sale=3,1: it cannot read all streams\n"+
+	require.Contains(t, stderr, "shop.stef: warning: the code in gen was generated with -base Order=2,1, the new code has the base Sale=3,1: it cannot read some streams\n"+
 		"     | without a schema header that the old code reads. Pass -base Sale=2,1, or ignore this if there are no such streams.\n")
 
 	// The error of -base names the root that had the name in the code in the folder.
@@ -597,7 +597,7 @@ func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
 func TestRunChecks(t *testing.T) {
 	dir, code, stderr := stefc(t, shop, "-check", "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
-	require.Equal(t, "stefc: there is no generated code in gen, so nothing was compared: before the first run without -check this is right; otherwise pass the folder with the code with -out, or the old schema with -against\n", stderr)
+	require.Equal(t, "stefc: there is no generated code in gen, so nothing was compared: this is expected before the first run without -check; otherwise pass the folder of the code with -out, or the old schema with -against\n", stderr)
 	code, stderr = again("-check", "-against", "shop.stef", "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
 	require.Empty(t, stderr)

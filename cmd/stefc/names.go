@@ -46,8 +46,8 @@ func renamedGetters(path string, s *schema.Schema) (list idl.Diagnostics) {
 	return list
 }
 
-// withoutPlurals returns a name with the plurals of capitals in it written as words:
-// VlanIds for VlanIDs.
+// withoutPlurals returns a name with each plural of an acronym written as a word: VlanIds for
+// VlanIDs.
 func withoutPlurals(name string) string {
 	b := []byte(name)
 	for start := 0; start < len(b); start++ {

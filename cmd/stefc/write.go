@@ -87,8 +87,8 @@ func write(dir string, files []stefgen.File) error {
 	return nil
 }
 
-// replace first writes a file under another name, so that its own name never
-// has an incomplete file.
+// replace writes a file under a temporary name and then renames it, so that the file
+// is never incomplete.
 func replace(path string, content []byte) error {
 	half := path + ".tmp"
 	err := os.WriteFile(half, content, 0o666)

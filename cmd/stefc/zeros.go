@@ -15,9 +15,9 @@ import (
 // zeroNames are names of the value 0 of an enum that say that no value was written.
 var zeroNames = []string{"", "Unspecified", "Unknown", "Unset", "None"}
 
-// newEnums warns of fields that now has and old does not, and that have an enum with a meaning
-// for 0: a reader cannot tell an older stream, which has no such field, from a written 0. It
-// compares structs of the same name.
+// newEnums warns of new fields of an enum type whose value 0 has a meaning: a reader cannot tell an
+// older stream, which does not have the field, from a written 0. It compares the structs of old and
+// now that have the same name.
 func newEnums(path string, old, now *schema.Schema) (list idl.Diagnostics) {
 	for _, st := range now.Structs {
 		at := slices.IndexFunc(old.Structs, func(s *schema.Struct) bool { return s.Name == st.Name })
