@@ -27,8 +27,8 @@
 // getters and setters connects the two: Value reads a record into a value of package
 // dynamic, and Set writes one. A Follower reads only the fields that Modified
 // reports. A Mutator changes a record between two writes as a program might, and
-// tracks the expected contents of the record. Records generates the values: runs of
-// random records that reach every type and its edge cases.
+// tracks the expected contents of the record. Records generates the values: sequences
+// of random records that reach every type and its edge cases.
 //
 // Package dynamic, which is independent of generated code, decides what is correct.
 //

@@ -19,7 +19,7 @@ type Follower struct {
 	held *dynamic.Struct
 }
 
-// NewFollower makes a Follower for the records of a stream, from the first on.
+// NewFollower returns a Follower for all records of a stream, beginning with the first.
 func NewFollower(root *schema.Struct, kept schema.Kept) *Follower {
 	return &Follower{root, getter{kept}, dynamic.NewStruct(root)}
 }
@@ -37,7 +37,7 @@ func (f *Follower) value(t *schema.Type, v reflect.Value, held any) any {
 	switch t.Kind {
 	case schema.KindStruct:
 		if shared(t) {
-			break // has no marks
+			break // a shared value does not mark its changed fields
 		}
 		return f.structure(t.Struct, v, held.(*dynamic.Struct))
 	case schema.KindOneof:

@@ -67,7 +67,7 @@ func method(v reflect.Value, name string) reflect.Value {
 	}
 	i := methodIndex(v, name)
 	if i < 0 {
-		panic(fmt.Sprintf("steftest: %s has no method %s; it is not made of this schema", v.Type(), name))
+		panic(fmt.Sprintf("steftest: %s has no method %s; it was not generated from this schema", v.Type(), name))
 	}
 	return v.Method(i)
 }
@@ -82,6 +82,6 @@ func exported(name string) string {
 	return string(r)
 }
 
-// shared reports whether values of t are held by pointer, by all records with the
-// same value.
+// shared reports whether t is a dictionary struct. Records with the same value hold
+// pointers to one shared value.
 func shared(t *schema.Type) bool { return t.Kind == schema.KindStruct && t.Struct.Dict != "" }

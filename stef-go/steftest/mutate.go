@@ -15,8 +15,8 @@ import (
 
 // Mutate uses Mutators to change the records of two writers that share values of
 // dictionary structs. It writes after each round of changes, and compares the
-// result with what readers return. Then each writer is replaced by another one, which
-// continues its record.
+// result with what readers return. Then it replaces each writer by another one that
+// continues with the record of the first.
 func Mutate(tb testing.TB, r *Root, seed uint64) {
 	tb.Helper()
 	rnd := newRandom(seed, Shape{})

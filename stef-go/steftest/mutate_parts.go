@@ -209,7 +209,7 @@ func (m *Mutator) scalars(elem *schema.Type, v reflect.Value, old *dynamic.Array
 	return c
 }
 
-// valuesOf returns elems as the slice that SetValues of v takes.
+// valuesOf returns elems as a slice of the type that SetValues of v accepts.
 func valuesOf(v reflect.Value, elems []any) reflect.Value {
 	values := reflect.MakeSlice(call(v, "Values").Type(), len(elems), len(elems))
 	for i, e := range elems {

@@ -17,7 +17,7 @@ import (
 // and uses pointers that no longer belong to the record. It tracks the value that
 // the record must then have.
 //
-// Writers send what is marked as changed, so this finds missing marks: the record
+// Writers send what is marked as changed. So a Mutator finds missing marks: the record
 // then has a value that its readers do not receive.
 type Mutator struct {
 	random
@@ -81,8 +81,8 @@ func (m *Mutator) Mutate() *dynamic.Struct {
 	return m.want
 }
 
-// change changes the composite value that v points to, whose value is old, and
-// returns its expected new value.
+// change changes the composite value that v points to. old is the expected value before
+// the change; the result is the expected value after it.
 func (m *Mutator) change(t *schema.Type, v reflect.Value, old any, depth int) any {
 	if depth < 0 || m.chance(2) {
 		call(v, "Reset")
@@ -186,8 +186,8 @@ func (m *Mutator) setPrimitive(t *schema.Type, old any) any {
 	return m.random.primitive(t)
 }
 
-// dict changes a field that holds a dictionary struct. held is nil if it is
-// absent.
+// dict changes a field that holds a dictionary struct. held is the value of the field,
+// or nil if the field is absent.
 func (m *Mutator) dict(t *schema.Type, name string, v reflect.Value, held *dynamic.Struct, depth int) *dynamic.Struct {
 	pool := m.pool.values[t.Name]
 	switch n := m.IntN(10); {
@@ -201,7 +201,7 @@ func (m *Mutator) dict(t *schema.Type, name string, v reflect.Value, held *dynam
 		m.addShared(t, sharedValue{free, value.(*dynamic.Struct)})
 		return value.(*dynamic.Struct)
 	case n < 6 && held != nil:
-		// Set the present value again, which does not make it shared.
+		// Set the current value again, which does not make it shared.
 		call(v, "Set"+name, call(v, name))
 		return held
 	case n < 7:

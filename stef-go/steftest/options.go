@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// WriterSettings is what options of a writer set.
+// WriterSettings are the settings that result from options of a writer.
 type WriterSettings struct {
 	DictBytes    int               // stef.WithDictBytes
 	WindowBytes  int               // stef.WithWindowBytes; 0: depends on the level

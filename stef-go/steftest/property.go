@@ -170,7 +170,7 @@ func readBoth(r *Root, s setting, stream []byte, want []*dynamic.Struct) error {
 		value := Value(d.Record(), r.Schema, nil)
 		have = append(have, value)
 		if d := Diff(r.Schema, value, follower.Next(d.Record())); d != "" {
-			return fmt.Errorf("generated reader: record %d by its marks: %s", len(have), d)
+			return fmt.Errorf("generated reader: record %d, of which only the fields in Modified were read: %s", len(have), d)
 		}
 	}
 	if err := differs(r, want, have, d.Err()); err != nil {
@@ -207,7 +207,7 @@ func refusesNewer(r *Root, rnd random) error {
 		newer = append(whole, 1)
 	}
 	if _, err := r.NewWriter(io.Discard, stef.WithSchema(newer)); !errors.Is(err, stef.ErrSchema) {
-		return fmt.Errorf("a writer in the schema %v returns %v", newer, err)
+		return fmt.Errorf("a writer in the newer schema %v returns %v, want an error that wraps stef.ErrSchema", newer, err)
 	}
 	stream := []byte{'S', 'T', 'E', 'F', 2, 0, 0}
 	header, err := newer.AppendBinary(nil)
@@ -217,7 +217,7 @@ func refusesNewer(r *Root, rnd random) error {
 	header = append(append([]byte{byte(len(header))}, header...), 0)
 	stream = append(append(stream, 0, byte(len(header))), header...)
 	if _, err := r.NewReader(bytes.NewReader(stream)); !errors.Is(err, stef.ErrSchema) {
-		return fmt.Errorf("a reader of the schema %v returns %v", newer, err)
+		return fmt.Errorf("a reader of the newer schema %v returns %v, want an error that wraps stef.ErrSchema", newer, err)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (f *failure) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// TestAllRoots: a root without a test is an error, and named.
+// TestAllRoots: AllRoots fails if a root has no test, and names the root.
 func TestAllRoots(t *testing.T) {
 	all := func(tb testing.TB, r *steftest.Root, _ uint64) { steftest.AllRoots(tb, r) }
 	require.Equal(t, "roots have no test, make a Root of each with NewRoot: Second", fails(t, all, scalarsRoot(t)))
@@ -85,7 +85,7 @@ func fails(tb testing.TB, property func(tb testing.TB, r *steftest.Root, seed ui
 	return f.message
 }
 
-// brokenWriter is a writer with an error.
+// brokenWriter is a writer whose Write calls another function.
 type brokenWriter struct {
 	steftest.Writer[any]
 	write func(w steftest.Writer[any]) error
@@ -196,7 +196,7 @@ func TestMissingConstructors(t *testing.T) {
 	require.PanicsWithValue(t, "steftest: "+want, func() {
 		steftest.NewMutator(1, root(choices.NewRecord), choices.NewRecord(), nil)
 	})
-	// The others need none.
+	// RoundTrip and Evolve need no constructors.
 	steftest.RoundTrip(t, root(), 1)
 	steftest.Evolve(t, root(), 1)
 }

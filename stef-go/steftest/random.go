@@ -18,8 +18,8 @@ type Shape struct {
 	// Depth is the maximum number of levels of structs, oneofs, multimaps and arrays
 	// in a record. 0 means 10.
 	Depth int
-	// Wide is how many of a thousand multimaps and arrays have more than 62 and up to
-	// 1023 pairs or elements. 62 is the maximum number of pairs whose changed values a
+	// Wide is how many of a thousand multimaps and arrays have 61 to 1023 pairs or
+	// elements. 62 is the maximum number of pairs whose changed values a
 	// multimap can send without keys, and 1023 is the limit. 0 means 2; a negative
 	// value means none.
 	Wide int
@@ -50,8 +50,8 @@ func newRandom(seed uint64, shape Shape) random {
 
 func (r random) chance(percent int) bool { return r.IntN(100) < percent }
 
-// Records returns n records of root, each a random change of one before it,
-// mostly the last. The same seed produces the same records.
+// Records returns n records of root. Each one is a random change of an earlier one,
+// mostly of the last, or equal to it. The same seed produces the same records.
 func Records(seed uint64, root *schema.Struct, n int, shape Shape) []*dynamic.Struct {
 	return newRandom(seed, shape).records(root, n)
 }
@@ -76,8 +76,8 @@ func (r random) records(root *schema.Struct, n int) []*dynamic.Struct {
 // fresh returns a random value, starting from the initial one.
 func (r random) fresh(t *schema.Type, depth int) any { return r.change(t, dynamic.NewValue(t), depth) }
 
-// change returns a copy of v, a value of type t, with one difference. At depth 0
-// it adds no further nesting.
+// change returns a randomly changed copy of v, a value of type t. At depth 0 it adds
+// no further nesting.
 func (r random) change(t *schema.Type, v any, depth int) any {
 	switch t.Kind {
 	case schema.KindStruct:
@@ -94,7 +94,7 @@ func (r random) change(t *schema.Type, v any, depth int) any {
 
 func (r random) structure(s *schema.Struct, v *dynamic.Struct, depth int) *dynamic.Struct {
 	c := &dynamic.Struct{Fields: append([]any{}, v.Fields...), Present: append([]bool{}, v.Present...)}
-	same := 40 // percent of the fields remain as they are
+	same := 40 // the percentage of fields that do not change
 	if len(s.Fields) > 6 {
 		same = 60
 	}
@@ -216,7 +216,7 @@ func (r random) primitive(t *schema.Type) any {
 	case schema.KindBytes:
 		return []byte(r.text())
 	}
-	panic(fmt.Sprintf("steftest: %s is no type of a field", t))
+	panic(fmt.Sprintf("steftest: %s is not a primitive type", t))
 }
 
 func (r random) number() uint64 {

@@ -94,7 +94,7 @@ func lengthClass(n int) string {
 	return "wide"
 }
 
-// expect lists the features that a run of values of type t should have.
+// expect lists the features that a sequence of values of type t should have.
 func (s sights) expect(t *schema.Type, where string, seen map[any]bool) {
 	switch t.Kind {
 	case schema.KindStruct, schema.KindOneof:
@@ -136,7 +136,7 @@ func (s sights) expect(t *schema.Type, where string, seen map[any]bool) {
 	}
 }
 
-// requireAll fails unless have contains every sight that values of root can contain.
+// requireAll fails unless have contains every feature that values of root can have.
 func requireAll(t *testing.T, root *schema.Struct, have sights) {
 	t.Helper()
 	want := sights{}

@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Writer is what generated writers of records R have in common.
+// Writer has the common methods of generated writers of records R.
 type Writer[R any] interface {
 	Record() R
 	Write() error
@@ -26,7 +26,7 @@ type Writer[R any] interface {
 	ContinueFrom(previous any)
 }
 
-// Reader is what generated readers of records R have in common.
+// Reader has the common methods of generated readers of records R.
 type Reader[R any] interface {
 	Next() bool
 	Record() R
@@ -54,16 +54,16 @@ type Root struct {
 	NewReader func(io.Reader, ...stef.ReaderOption) (Reader[any], error)
 
 	make map[reflect.Type]reflect.Value
-	// names returns the names of all roots of the generated code, or nil if it has one.
+	// names returns the names of all roots of the generated code, or nil if there is only one.
 	names func() ([]string, error)
 }
 
 // NewRoot connects a root struct with its generated writer and reader. base is the wire
 // schema of streams that announce none; nil means all of root. constructors are the
 // generated constructors, such as otelstef.NewResource, of all structs, oneofs and
-// multimaps below root, which otelstef.MetricsConstructors and its like return. Mutators
-// need them to make values that are not part of a record: Mutate, SelfContained and
-// NewMutator fail if one is missing.
+// multimaps below root; otelstef.MetricsConstructors and similar functions return them.
+// Mutators need them to make values that are not part of a record: Mutate, SelfContained
+// and NewMutator fail if one is missing.
 func NewRoot[R any, W Writer[R], D Reader[R]](root *schema.Struct, base schema.WireSchema,
 	newWriter func(io.Writer, ...stef.WriterOption) (W, error),
 	newReader func(io.Reader, ...stef.ReaderOption) (D, error), constructors ...any) *Root {
@@ -104,7 +104,7 @@ func NewRoot[R any, W Writer[R], D Reader[R]](root *schema.Struct, base schema.W
 	for _, c := range constructors {
 		f := reflect.ValueOf(c)
 		if f.Kind() != reflect.Func || f.Type().NumIn() != 0 || f.Type().NumOut() != 1 {
-			panic(fmt.Sprintf("steftest: a %s is no constructor", f.Type()))
+			panic(fmt.Sprintf("steftest: a %s is not a constructor", f.Type()))
 		}
 		r.make[f.Type().Out(0)] = f
 	}

@@ -74,7 +74,7 @@ func (s setting) generated() []stef.WriterOption {
 	return options
 }
 
-// effective returns the wire schema that streams of the setting are in.
+// effective returns the wire schema of streams with this setting.
 func (s setting) effective(r *Root) schema.WireSchema {
 	if s.wire == nil {
 		return schema.WireOf(r.Schema)

@@ -12,9 +12,9 @@ import (
 )
 
 // Value returns the contents of rec, the pointer to a generated record of root. It
-// calls getters only. Fields that are not kept have their initial value, and choices
-// that are not kept are none, as after reading a stream that does not have them; a nil
-// kept keeps all. The value shares nothing with the record.
+// calls getters only. Fields that are not kept have their initial value, and a oneof
+// whose choice is not kept has no choice, as after reading a stream that does not have
+// them; a nil kept keeps all. The value shares nothing with the record.
 func Value(rec any, root *schema.Struct, kept schema.Kept) *dynamic.Struct {
 	return getter{kept}.structure(root, reflect.ValueOf(rec))
 }
@@ -52,7 +52,7 @@ func primitive(t *schema.Type, v reflect.Value) any {
 	case schema.KindBytes:
 		return append([]byte{}, v.Bytes()...)
 	}
-	panic(fmt.Sprintf("steftest: %s is no type of a field", t))
+	panic(fmt.Sprintf("steftest: %s is not a primitive type", t))
 }
 
 func (g getter) structure(s *schema.Struct, v reflect.Value) *dynamic.Struct {
