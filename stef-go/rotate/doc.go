@@ -36,8 +36,8 @@
 //	telemetry-20261122T101548.123456789Z-0001234-000001-traces.stef
 //
 // with the UTC time of its creation, so names with the same prefix sort by time. PREFIX is
-// "telemetry" unless Options.Prefix is set, and SIGNAL is Options.Signal. While it is written, the
-// name has the suffix ActiveSuffix; the file is renamed when it is finished. A file
+// "telemetry" unless Options.Prefix is set, and SIGNAL is Options.Signal. While a file is written,
+// its name has the suffix ActiveSuffix; the file is renamed when it is finished. A file
 // is finished when it reaches Options.MaxBytes or Options.MaxAge, after an error, by
 // Rotate and by Close. A program that writes nothing creates no file.
 //
@@ -50,8 +50,8 @@
 // signal finishes it. If a crash of the machine left a part of the last frame, New
 // truncates the file to its last whole frame. It removes a file without whole frames of
 // records. New does not decode frames: if the disk lost data in the middle of a file,
-// only readers of the file detect that. Other programs call Abandoned to find such
-// files. Where the system has flock, a lock tells at once whether a process still
+// only readers of the file detect that. Other programs call Abandoned to find the files of
+// killed processes. Where the system has flock, a lock tells at once whether a process still
 // writes a file; elsewhere a file counts as abandoned when it was not modified for
 // StaleAfter. Programs that write other files into such a folder lock them with Lock.
 //
@@ -72,7 +72,7 @@
 //
 // With stef.WithChecksums readers notice bytes that the disk changed, but each frame is
 // compressed alone. If each Write is a batch of 100 records, files are 1.04 to 9 times as
-// large, with 10,000 records 1.002 to 2.3 times, the most if records repeat
+// large; with batches of 10,000 records, 1.002 to 2.3 times. Files of repeating records grow most
 // (go test -run '^$' -bench Checksums -benchtime 1x ./stef-go/rotate). Write large batches
 // or set Options.FlushInterval.
 //
@@ -91,10 +91,9 @@
 // Another process may remove the active file, or the folder. After each write, the Writer asks
 // the system whether the file still has a name. So a Write or Flush during or after the removal
 // does not return nil for records in a removed file: it returns an *Error, or the records are in
-// a new file. Nothing returns the loss of records that were written before the removal, because
-// their calls have returned. The Writer detects it with a later Write, or when it finishes the
-// file. It passes the error to Options.OnError, unless it is returned by Rotate or Close, and
-// counts all records of the file as lost in Stats. On a network file system, and if the file was
-// renamed, the Writer detects this within a tenth of a second while it writes, and may return nil
-// until then.
+// a new file. The calls that wrote records before the removal have returned, so they cannot return
+// the loss. The Writer detects the loss with a later Write, or when it finishes the file. It passes
+// the error to Options.OnError, unless Rotate or Close returns it, and counts all records of the
+// file as lost in Stats. On a network file system, and if the file was renamed, the Writer detects
+// the change within a tenth of a second while it writes, and may return nil until then.
 package rotate

@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 	err := e.Err
 	var path *fs.PathError
 	if errors.As(err, &path) {
-		err = path.Err // the path is named already
+		err = path.Err // the text already has the path
 	}
 	return fmt.Sprintf("rotate: %s %s: %v%s", e.Op, e.Path, err, lost)
 }
@@ -62,7 +62,7 @@ const (
 	kinds
 )
 
-// String returns the name of the class for metrics: "disk_full".
+// String returns the name of the class for metrics, such as "disk_full".
 func (k Kind) String() string {
 	switch k {
 	case KindFull:

@@ -255,8 +255,8 @@ func TestRemovedWhileWriting(t *testing.T) {
 	require.Equal(t, []uint64{3, 4, 1}, []uint64{s.Records, s.Lost, s.Errors[KindRemoved]})
 }
 
-// If Options.FlushInterval delays flushes, records are lost after their Write returned nil. The
-// next Flush returns the error, once, whatever found it.
+// If Options.FlushInterval delays flushes, records can be lost after their Write returned nil. The
+// next Flush returns the error, once, whichever operation detected the loss.
 func TestLostBeforeFlush(t *testing.T) {
 	remove := func(dir string) {
 		for _, name := range names(t, dir) {
@@ -358,7 +358,7 @@ func TestSync(t *testing.T) {
 }
 
 // The sync of a new file does not sync its name. So its folder is synced after the first sync of the
-// file, and the folders of new folders, too. Otherwise, a crash of the machine could lose a file
+// file, and the parents of new folders, too. Otherwise, a crash of the machine could lose a file
 // with synced records.
 func TestSyncFolders(t *testing.T) {
 	top := t.TempDir()

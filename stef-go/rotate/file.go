@@ -71,22 +71,22 @@ func (f osFile) at(path string) bool {
 	return err != nil || os.SameFile(named, open)
 }
 
-// output is the active file. It counts complete chunks, and removes what a failed write
-// left in the file.
+// output is the active file. It counts the bytes of complete chunks, and truncates what a
+// failed write left in the file.
 type output struct {
 	disk    disk
 	file    diskFile
 	path    string // path of the active file
 	opened  time.Time
-	checked time.Time // when path was last checked to name this file
+	checked time.Time // when it was last checked that path names this file
 	synced  time.Time // last sync in the background
 	flushed time.Time // last flush in the background
 	size    int64
 	// confirmed is the size at which the file was last checked after a write.
 	confirmed int64
 	dirty     bool // written since the last sync
-	// folders have the name of the file, and names of new folders. A sync of the file does not
-	// sync them, so they are synced after the first one.
+	// folders contain new names: that of the file, and those of new folders. A sync of the file
+	// does not sync folders, so they are synced after the first sync of the file.
 	folders []string
 	err     error
 }
@@ -114,8 +114,8 @@ func (o *output) create(d disk, dir string, perm fs.FileMode, next func() Name) 
 		} else if err != nil {
 			return err
 		}
-		// Another process may have seen the file before it was locked. It may have
-		// renamed the file, because it seemed to be abandoned.
+		// Before the file was locked, another process may have considered the file
+		// abandoned and renamed it.
 		if o.file.lock() && o.file.at(o.path) {
 			o.size, o.dirty, o.err = 0, false, nil
 			return nil
@@ -164,7 +164,7 @@ func (o *output) finish(sync, useful bool) error {
 	if sync {
 		syncErr = o.file.Sync()
 	}
-	// The lock holds until the file has its final name, where that is possible.
+	// Keep the lock until the file has its final name, if the system renames open files.
 	if !renamesOpenFiles {
 		syncErr = errors.Join(syncErr, o.file.Close())
 	}

@@ -37,7 +37,7 @@ func Lock(f *os.File) bool {
 	return locked || !known
 }
 
-// Locked reports whether a process locks a file. It is false where the file system has no
+// Locked reports whether a process has locked a file. It is false where the file system has no
 // locks.
 func Locked(path string) (bool, error) {
 	f, err := os.Open(path)
@@ -112,8 +112,8 @@ func recoverFile(path string) (bool, error) {
 }
 
 // wholeFrames returns the end of the last whole frame of a file, and whether the file
-// may hold records. A crash of the machine leaves a part of the frame that it
-// interrupts. If a frame is invalid, wholeFrames returns size and true, so that the
+// may hold records. After a crash of the machine, the last frame can be
+// incomplete. If a frame is invalid, wholeFrames returns size and true, so that the
 // file is kept as it is.
 func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool) {
 	var frames Frames

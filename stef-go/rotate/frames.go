@@ -31,8 +31,8 @@ type Frames struct {
 // End returns the offset after the last complete header or frame.
 func (f *Frames) End() int64 { return f.end }
 
-// Count returns the number of complete frames, without the variable header, so it is
-// -1 until that is complete.
+// Count returns the number of complete frames, without the variable header. It returns
+// -1 until the variable header is complete.
 func (f *Frames) Count() int { return f.frames - 1 }
 
 // Next moves past the next header or frame if all of it is in the first size bytes

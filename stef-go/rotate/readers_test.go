@@ -77,7 +77,7 @@ func TestRecordsOfManyReaders(t *testing.T) {
 					own := otelstef.NewMetrics()
 					for r.Next() {
 						err := out.Write(func(w *otelstef.MetricsWriter) error {
-							w.Record().Point().SetTimestamp(0) // the rest is of another goroutine, probably
+							w.Record().Point().SetTimestamp(0) // another goroutine has probably set the other fields
 							if err := put(w); err != nil {
 								return err
 							}

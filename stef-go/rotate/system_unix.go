@@ -46,7 +46,7 @@ func removed(f *os.File) bool {
 // syncDir forces the names in a folder to the disk.
 func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync() // not every file system can
+		_ = d.Sync() // some file systems cannot sync folders
 		_ = d.Close()
 	}
 }

@@ -56,7 +56,7 @@ type Writer[S Stream] struct {
 // Stats are counts of what a Writer did.
 type Stats struct {
 	Records   uint64 // records that reached a file
-	Lost      uint64 // the sum of Error.Lost, so it has records that Records counts, too, if their file was removed
+	Lost      uint64 // the sum of Error.Lost; if a file was removed, its records are in Records, too
 	Bytes     int64  // bytes of whole frames and headers that reached a file
 	Opened    uint64 // files
 	Finished  uint64 // files with their final name
@@ -134,8 +134,8 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 // Servers that write single records set FlushInterval, and call Flush before they
 // acknowledge them.
 //
-// Write returns an error of fill as it is, unless the file caused it; records that fill
-// wrote before are kept. An *Error says how many records are lost, and the next Write
+// Write returns an error of fill unchanged, unless the file caused it; records that fill
+// wrote before the error are kept. An *Error says how many records are lost, and the next Write
 // uses a new file. If Write cannot create a file, it does not call fill. If Write flushes and
 // returns nil, its records were in a file of Options.Dir when it returned.
 func (w *Writer[S]) Write(fill func(S) error) error {
@@ -171,8 +171,8 @@ func (w *Writer[S]) Write(fill func(S) error) error {
 
 // Flush ends the frame and writes it to the file. If records of an earlier Write were lost in the
 // background, the next call of Flush, Rotate or Close returns the first such error. Only one call
-// returns it: if several goroutines call Write and Flush, each reads the field Lost of Stats before
-// its Write, and acknowledges records only if the field is the same after its Flush.
+// returns it. So if several goroutines call Write and Flush, each must read the field Lost of Stats
+// before its Write, and acknowledge records only if the field is the same after its Flush.
 func (w *Writer[S]) Flush() error {
 	return w.locked(func() error {
 		if w.closed {
@@ -282,8 +282,8 @@ func (w *Writer[S]) keep(err *Error) {
 	}
 }
 
-// checkEvery is the minimum time between checks before Write calls its function. A file that was
-// removed before is then replaced without losing the records of this Write.
+// checkEvery is the minimum time between two checks of the name of the active file. Write checks it
+// before it calls its function, so that a removed file is replaced without losing these records.
 const checkEvery = 100 * time.Millisecond
 
 // ready opens a file if none is active, or if another process removed the active one.
@@ -318,7 +318,7 @@ func (w *Writer[S]) ready() error {
 	return nil
 }
 
-// next returns the name of the next file. Names sort even if the clock steps back.
+// next returns the name of the next file. Names sort by creation even if the clock steps back.
 func (w *Writer[S]) next() Name {
 	now := time.Now().UTC()
 	if !now.After(w.last.Time) {
@@ -433,7 +433,7 @@ func (w *Writer[S]) background() {
 	}
 }
 
-// work rotates, flushes and syncs the active file when its time is reached. It syncs
+// work rotates, flushes and syncs the active file when each of these is due. It syncs
 // without the lock, so that writers do not wait for the disk.
 func (w *Writer[S]) work() {
 	var unsynced diskFile

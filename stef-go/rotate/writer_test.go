@@ -127,7 +127,7 @@ func testSignal[W Stream, R interface {
 
 func TestRetention(t *testing.T) {
 	dir := t.TempDir()
-	// Files of others stay.
+	// Files with other names, prefixes or signals are kept.
 	others := []string{"notes.txt", "telemetry-20200101T000000.000000000Z-0000001-000001-traces.stef", "telemetry-x-20200101T000000.000000000Z-0000001-000001-logs.stef"}
 	for _, name := range others {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
@@ -200,7 +200,7 @@ func TestFramesOfWrites(t *testing.T) {
 	f(time.Hour, 1)
 }
 
-// The error of fill is returned, and what it wrote before is kept.
+// Write returns the error of fill, and keeps the records that fill wrote before it.
 func TestFillError(t *testing.T) {
 	dir := t.TempDir()
 	w := open(t, Options{Dir: dir})
