@@ -177,7 +177,7 @@ func (f *Figures) sizeBlock(study string) string {
 		}
 		t.Add(values...)
 	}
-	return markdown(t)
+	return markdown(t) + paragraph(`"-": the format cannot carry the set, or its batches are too large for it.`)
 }
 
 // sizeChart has bars of the sizes of shownFormats.
