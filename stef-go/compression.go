@@ -45,11 +45,11 @@ const (
 	LevelBetter
 	// LevelBest needs up to 3.6 times the CPU time of LevelDefault. Use it for files.
 	LevelBest
-	// LevelAuto is LevelFastest until a frame has more than 64 KiB before compression.
+	// LevelAuto is LevelFastest until the uncompressed size of a frame exceeds 64 KiB.
 	// The writer then restarts the compression, and uses LevelDefault from that frame
-	// on. LevelDefault needs tables of 1.25 MiB, LevelFastest of 0.25 MiB; for small
-	// frames the larger tables are not worth their time: docs/compact-form.md has the
-	// measurements.
+	// on. The tables of LevelDefault have 1.25 MiB, those of LevelFastest 0.25 MiB. The
+	// larger tables cost more time than they are worth for small frames:
+	// docs/compact-form.md has the measurements.
 	LevelAuto
 )
 

@@ -5,9 +5,9 @@ package stef
 
 import "io"
 
-// RecordWriter is implemented by the destination of a stream that needs to know
-// which records it receives, such as a transport that waits for acknowledgements. A
-// writer then calls WriteRecords instead of Write.
+// RecordWriter is implemented by destinations that need to know which records they
+// receive, such as a transport that waits for acknowledgements. A writer calls
+// WriteRecords of such a destination instead of Write.
 //
 // Each call is one chunk: the fixed header, the variable header or a frame. last is
 // the id of the last record in this chunk and all chunks before it, counted from 1

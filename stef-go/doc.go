@@ -29,24 +29,24 @@
 // must not change it. A field F of a record is one of these:
 //
 //   - a number, a boolean, text: F returns it and SetF sets it. Callers may keep
-//     the text of a reader, except after NextBorrowing of otelstef.LogsReader. It shares
-//     up to 16 KiB of memory with other texts, so clone text that you keep for long
-//     (strings.Clone);
+//     the text of a reader, except after NextBorrowing of otelstef.LogsReader. A text
+//     shares up to 16 KiB of memory with other texts, so clone text that you keep for
+//     long (strings.Clone);
 //   - bytes: F returns memory of the record, valid until the field changes, and
 //     SetF copies;
 //   - a struct, oneof, multimap or array: F returns a pointer; change the value through
 //     it. The pointer stays the same for the life of the record. In a oneof only the
 //     getter of the chosen value returns a pointer: the getters of the other choices
-//     return nil, or zero, and so do the getters of such a nil value;
+//     return nil or zero. All getters of such a nil pointer also return nil or zero;
 //   - optional: also HasF and UnsetF. A primitive also has SetOptionalF, and F returns
 //     the zero value if it is absent. A composite value has AddF, which makes it
 //     present. While it is absent, F may return the value of an earlier record, or nil
 //     if the type contains itself, and changes of this value are not written;
 //   - a dictionary struct: see below.
 //
-// A record keeps the text that a setter receives until other text replaces it. The
-// text must not alias memory that the program reuses. Dictionaries copy the text that
-// they keep.
+// A setter stores its text without copying it, and the record keeps this text until it
+// is replaced. So the text must not alias memory that the program reuses. Dictionaries
+// copy the text that they keep.
 //
 // Modified returns a set of bits: the fields of a value that changed. In a writer's
 // record these are the changes since the last Write, in a reader's record the
@@ -68,8 +68,8 @@
 // shared: callers may keep them, and set them in a writer's record.
 //
 // A shared value can be set in the records of several writers, if all of them run in
-// one goroutine. Writers of different goroutines would cause a data race, because a
-// value stores its reference in the dictionary that used it last. CopyFrom shares
+// one goroutine. Writers of different goroutines would cause a data race, because each
+// writer stores its dictionary reference in the shared value. CopyFrom shares
 // these values, too. So before you pass a copy of a record to a goroutine with another
 // writer, call Unshare: it replaces shared values by copies at any depth, also in structs,
 // lists, oneofs and multimaps. The other writer compares their contents.
@@ -94,21 +94,22 @@
 // calls Write of the destination once for every header and every frame. The same
 // records with the same options produce the same bytes.
 //
-// Readers return the records of frames that arrived completely. A stream may end before
-// any frame. If it ends within a frame, as in the file of a killed
+// Readers return the records of frames that arrived completely. A stream may end after
+// the headers and after any frame. If it ends within a frame, as in the file of a killed
 // program, the reader returns an error that wraps io.ErrUnexpectedEOF. A writer cannot
 // continue the stream of another writer, and a file holds one stream: after a crash
 // begin another file, as package rotate does.
 //
 // Frames have checksums only if the writer has WithChecksums, which needs zstd. Without
-// checksums readers often do not detect a changed byte. Then records have wrong values,
-// also records that Next returned before an error. Use checksums for files that are
-// kept if their frames are large: small ones become larger, see WithChecksums.
+// checksums readers often do not detect a changed byte. Records then have wrong values,
+// even records that Next returned before an error. Use checksums for files that are
+// kept, and write large frames: checksums make small frames larger, see WithChecksums.
 //
 // Writers can write an older schema (WithSchema). Readers read an older schema if the stream
-// announces it (WithSchemaHeader); if a stream announces none, they assume the one that stefc
-// -base set, by default their own. They refuse a newer one. A writer refuses a record with a multimap that is too
-// long for the format, or with more text than a frame holds, and can continue.
+// announces it (WithSchemaHeader), and refuse a newer one. If a stream announces no schema, readers
+// assume the schema that was passed to stefc as -base, by default their own. A writer refuses a
+// record with a multimap that is too long for the format, or with more text than a frame holds, and
+// can continue.
 //
 // A writer does not check the limits of readers. It writes values nested deeper than
 // Depth, and arrays and multimaps of a record that need more memory than RecordBytes,
@@ -123,11 +124,11 @@
 //
 //   - Iterate over a stream with Next until it returns false, then call Err. It returns
 //     nil at a clean end. Records that Next returned before an error are those that were
-//     written, unless bytes without a checksum were changed, or the reader is of another
-//     root or schema: a stream does not name them. The headers of streams and frames
-//     never have a checksum, the rest of a frame has one with WithChecksums. The end is
-//     final: Next does not check again whether a file has grown (package rotate finds
-//     the end of a file that is being written). bufio.Scanner and arrow-go's
+//     written, unless bytes without a checksum were changed, or the reader has another
+//     root or schema: a stream does not name its root or its schema. The headers of
+//     streams and frames never have a checksum, the rest of a frame has one with
+//     WithChecksums. The end is final: Next does not check again whether a file has grown
+//     (package rotate finds the end of a file that is being written). bufio.Scanner and arrow-go's
 //     array.RecordReader work like this. parquet-go fills a slice and returns io.EOF
 //     with the last rows; here a record is one value that changes in place, so there
 //     is no slice to fill.
@@ -138,10 +139,10 @@
 //   - Options are functions named With, as in zstd and arrow-go; parquet-go has structs
 //     and functions. An option that is nil or whose value is out of range is
 //     an error of the constructor, never a panic. A field of a struct that is 0 takes its default.
-//   - Numbers of bytes end in Bytes: DictBytes, WithDictBytes, Limits.DictBytes.
+//   - Names of sizes in bytes end in Bytes: DictBytes, WithDictBytes, Limits.DictBytes.
 //   - A Root is a *schema.Struct, the struct of the records with its fields; a Schema is
-//     a schema.WireSchema, the numbers of fields that a stream has. Stats are counts since
-//     the start.
+//     a schema.WireSchema, the counts of the fields that a stream has. Stats are counts since
+//     the start of the stream.
 //   - Mistakes in the code of the caller panic, as in package slices: an index
 //     out of range, a negative length, a nil shared value, a change of a shared value,
 //     a nil argument of CopyFrom and Equal, of a function of package schema, or of a

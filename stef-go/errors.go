@@ -71,5 +71,5 @@ func (e *FormatError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the error without its place.
+// Unwrap returns the error without its location.
 func (e *FormatError) Unwrap() error { return e.Err }

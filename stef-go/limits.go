@@ -23,17 +23,19 @@ type Limits struct {
 	// size. Default and maximum 64 MiB, the limit of the format. A smaller limit must be at
 	// least the frame size of the writers (WithFrameBytes, by default almost 4 MiB) plus their
 	// largest record, because a frame holds whole records. Encoders of package stefpdata write
-	// frames of at most 36 MiB with the default frame size, and of about 12 MiB if only the item
-	// is large. A reader refuses a larger frame with all of its records.
+	// frames of at most 36 MiB with the default frame size: the last record can add 8 MiB each for
+	// its item, resource, scope and metric. If only its item is so large, the frame has 12 MiB. A
+	// reader refuses a frame over the limit with all of its records.
 	FrameBytes int
 	// DictBytes bounds the memory of all dictionaries together. A text entry counts as
-	// its length plus 16 bytes, a struct entry as an estimate of its memory. The estimate has
-	// no absent fields; what entries need in addition to it may be 16 times the limit. Default
-	// 64 MiB, far above what a writer with the default limit of 4 MiB can reach.
+	// its length plus 16 bytes, a struct entry as an estimate of its memory without absent
+	// fields. The memory that the entries need in addition to this estimate may be up to 16
+	// times the limit. Default 64 MiB, far above what a writer with the default limit of 4
+	// MiB can reach.
 	DictBytes int
-	// RecordBytes bounds the estimated memory that the arrays, multimaps and
-	// oneofs of one record newly allocate, and copies of bytes with a dictionary.
-	// Default 32 MiB.
+	// RecordBytes bounds the estimated memory that a reader newly allocates for the
+	// arrays, multimaps and oneofs of one record, and for copies of bytes fields that
+	// have a dictionary. Default 32 MiB.
 	RecordBytes int
 	// Depth bounds how deep values of recursive types may be nested. An array of
 	// AnyValue inside another one counts as two levels: the AnyValue and its array. A

@@ -19,8 +19,8 @@ type WriterOption func(*config.Writer) error
 // Defaults of a writer.
 const (
 	// DefaultFrameBytes is 64 KiB less than 4 MiB, the default limit of gRPC for
-	// received messages. The 64 KiB are room for the record that exceeds the frame
-	// size.
+	// received messages. The 64 KiB are space for the part of the last record that
+	// exceeds the frame size.
 	DefaultFrameBytes = 4<<20 - 64<<10
 	// DefaultDictBytes is also the default of the reference implementation.
 	DefaultDictBytes = 4 << 20
@@ -42,10 +42,10 @@ func WithCompression(compression Compression) WriterOption {
 }
 
 // WithCompressionLevel sets the effort of zstd compression. The default is LevelDefault.
-// Readers read every level without an option. Without WithCompression(Zstd) the level has
-// no effect, as the options of the window have none. That is not an error, so that programs
-// can pass a configured level without looking at the configured compression. WithChecksums is
-// different: ignoring it would hide that nothing protects the stream.
+// Readers read every level without an option. Without WithCompression(Zstd), this option and
+// the options of the window have no effect. That is not an error, so that programs can pass a
+// configured level without looking at the configured compression. WithChecksums is different:
+// if it were ignored, callers would not notice that nothing protects the stream.
 func WithCompressionLevel(level Level) WriterOption {
 	return func(c *config.Writer) error {
 		if level < LevelFastest || level > LevelAuto {
@@ -70,11 +70,12 @@ func WithWindowBytes(bytes int) WriterOption {
 }
 
 // WithMaxWindowBytes makes the writer choose the zstd window by the size of its frames:
-// the window has room for 16 frames, or for 2 when only the first frame is known. bytes,
-// rounded down to a power of two, is its maximum; WithWindowBytes is another one. The
-// window is not below 16 KiB unless a maximum is. When frames grow, the writer restarts
-// the compression with a larger window. Servers with many streams announce a maximum, so
-// that their clients use this option. bytes is at least 1 KiB. By default the window is fixed.
+// the window has space for 16 frames, or for 2 when only the first frame is known. Its
+// maximum is bytes, rounded down to a power of two, or the window of WithWindowBytes if that
+// is smaller. Its minimum is 16 KiB, or the maximum if that is smaller. When frames grow,
+// the writer restarts the compression with a larger window. Servers with many streams announce
+// a maximum, so that their clients use this option. bytes must be at least 1 KiB. By default
+// the window is fixed.
 func WithMaxWindowBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1<<10 {
@@ -89,12 +90,12 @@ func WithMaxWindowBytes(bytes int) WriterOption {
 // that readers detect frames that a fault of a disk or of memory has changed. The
 // headers of streams and frames, some bytes each, have no checksum. Without
 // WithCompression(Zstd), creating the writer fails, because only zstd data can have a
-// checksum. Each frame is compressed independently of earlier frames, which makes small
-// frames larger: those of 100 records 1.04 to 9 times, those of 10,000 records 1.002 to 2.3
-// times, the most if records repeat
+// checksum. Each frame is compressed independently of earlier frames, which makes frames
+// larger: those of 100 records have 1.04 to 9 times the bytes, those of 10,000 records 1.002 to
+// 2.3 times. Records that repeat cost most
 // (go test -run '^$' -bench Checksums -benchtime 1x ./stef-go/rotate). So write large
-// frames. Every reader of the format accepts such frames; readers of this package verify
-// the checksum before they deliver the records of the frame. Default off.
+// frames. Every reader of the format accepts frames with checksums; readers of this package
+// verify the checksum before they deliver the records of the frame. Default off.
 func WithChecksums() WriterOption {
 	return func(c *config.Writer) error {
 		c.Checksums = true
@@ -117,7 +118,7 @@ func WithFrameBytes(bytes int) WriterOption {
 
 // WithDictBytes sets the total size of all dictionaries at which the writer empties and
 // restarts them, in bytes by the accounting of the specification. Default
-// DefaultDictBytes. A receiver may advertise its own limit.
+// DefaultDictBytes. Over gRPC, a server may announce a lower limit, which clients follow.
 func WithDictBytes(bytes int) WriterOption {
 	return func(c *config.Writer) error {
 		if bytes < 1 {
@@ -147,7 +148,7 @@ func WithRestart(flags FrameFlags) WriterOption {
 // ErrSchema. The default is the whole schema; a nil wire keeps it.
 func WithSchema(wire schema.WireSchema) WriterOption {
 	return func(c *config.Writer) error {
-		if wire != nil { // otherwise the writer's own default, which is not nil where records have a compact form
+		if wire != nil { // nil keeps the default of the writer, which is not the whole schema if records have a compact form
 			c.Schema = slices.Clone(wire)
 		}
 		return nil
@@ -164,16 +165,18 @@ func WithSchemaHeader() WriterOption {
 	}
 }
 
-// SchemaChecker is implemented by destinations that accept some schemas only, such as the
-// stream of a transport. A writer that is created on one, or reset to one, calls CheckSchema
-// before it writes anything, and fails with its error. WithSchemaCheck takes precedence.
+// SchemaChecker is implemented by destinations that accept only some schemas, such as the
+// stream of a transport. When a writer is created with such a destination or reset to it, the
+// writer calls CheckSchema before it writes anything. If CheckSchema returns an error, creating
+// or resetting the writer fails with this error. WithSchemaCheck takes precedence.
 type SchemaChecker interface {
 	CheckSchema(wire schema.WireSchema) error
 }
 
 // WithSchemaCheck makes the writer call check with the wire schema of the stream before
-// it writes anything; creating the writer fails with its error. Transports use it so
-// that a later option does not select a schema that their peer cannot read.
+// it writes anything. If check returns an error, creating the writer fails with this error.
+// Transports use this option to refuse a schema that their peer cannot read, even if a later
+// option selects it.
 func WithSchemaCheck(check func(wire schema.WireSchema) error) WriterOption {
 	return func(c *config.Writer) error {
 		c.CheckSchema = check

@@ -28,8 +28,8 @@ func TestWriterDefaults(t *testing.T) {
 		FrameBytes:  stef.DefaultFrameBytes,
 		DictBytes:   stef.DefaultDictBytes,
 	}, c)
-	// With the defaults, a frame with the record that exceeds its size is smaller than
-	// the default message limit of gRPC.
+	// The default is below the default message limit of gRPC, because the last record of a frame
+	// can exceed the frame size.
 	require.Less(t, c.FrameBytes, 4<<20)
 }
 
@@ -102,7 +102,8 @@ func TestWriterOptionErrors(t *testing.T) {
 	f(`WithUserData: the key or the value of "`+long[:32]+`" has more than 256 bytes`, stef.WithUserData(map[string]string{long + "x": ""}))
 }
 
-// TestOptionsCopy: the arguments of an option can be changed afterwards.
+// TestOptionsCopy: a change of the arguments of an option after the call does not change the
+// option.
 func TestOptionsCopy(t *testing.T) {
 	wire, pairs := schema.WireSchema{1}, map[string]string{"k": "v"}
 	options := []stef.WriterOption{stef.WithSchema(wire), stef.WithUserData(pairs)}
@@ -165,7 +166,7 @@ func TestLimits(t *testing.T) {
 			require.EqualError(t, err, fmt.Sprintf("stef: WithLimits: %s is %d, not between %d and %d, or 0 for the default", name, n, least, most))
 		}
 	}
-	const terabyte = min(1<<40, math.MaxInt) // an int holds less on 32 bits
+	const terabyte = min(1<<40, math.MaxInt) // the maximum of an int is smaller on 32-bit platforms
 	f("HeaderBytes", stef.MaxHeaderBytes, func(l *stef.Limits, n int) { l.HeaderBytes = n })
 	f("FrameBytes", stef.MaxFrameBytes, func(l *stef.Limits, n int) { l.FrameBytes = n })
 	f("DictBytes", terabyte, func(l *stef.Limits, n int) { l.DictBytes = n })

@@ -32,7 +32,7 @@ type ReaderStats struct {
 	Frames int
 	// Bytes is the number of bytes of the stream that were consumed.
 	Bytes int64
-	// PlainBytes is the size of the frames read, decompressed.
+	// PlainBytes is the uncompressed size of the frames that were read.
 	PlainBytes int64
 	// FrameFlags are the flags of the last frame.
 	FrameFlags FrameFlags
