@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// A fill sets the fields of record i as a program with live telemetry would:
-// resources and scopes are shared values, strings come from a vocabulary, times
-// and numbers move.
+// A fill function sets the fields of record i like a program with live telemetry:
+// resources and scopes are shared values, texts are from a vocabulary, and times
+// and numbers change.
 const (
 	vocabulary = 40
 	cycle      = 240 // records after which a fill repeats its values

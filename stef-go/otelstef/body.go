@@ -8,8 +8,8 @@ import "strings"
 // placeholder stands for a parameter in the text of a BodyTemplate.
 const placeholder = "\x00"
 
-// Observed returns when the event was observed, in Unix nanoseconds, in whichever form
-// the record has it: ObservedTime, or Time plus ObservedDelta.
+// Observed returns the time at which the event was observed, in Unix nanoseconds: Time plus
+// ObservedDelta if the record has ObservedDelta, otherwise ObservedTime.
 //
 // spec: #otlp-logs
 func (s *LogRecord) Observed() uint64 {
@@ -19,11 +19,11 @@ func (s *LogRecord) Observed() uint64 {
 	return s.ObservedTime()
 }
 
-// Text returns a text body in whichever form the record has it: String, Template, or
-// a Value that is text. ok is false if the body is empty or not text, and if it is a
-// template whose placeholders are not as many as its parameters. The text of a
-// template is allocated; use AppendText to avoid that. Text of a String body that
-// NextBorrowing has read is valid until the next call of NextBorrowing.
+// Text returns the text of a body of any form: String, Template, or a Value that is text.
+// ok is false if there is no body or if the body is not text. It is also false if the numbers
+// of placeholders and parameters of a template differ. The text of a template is allocated;
+// use AppendText to avoid that. Text of a String body that NextBorrowing has read is valid
+// until the next call of NextBorrowing.
 //
 // spec: #otlp-logs
 func (v *LogBody) Text() (text string, ok bool) {

@@ -58,7 +58,7 @@ func TestBodyText(t *testing.T) {
 	f("plain", true, template("plain"))
 	f("user u1 from 10.0.0.1", true, template("user \x00 from \x00", "u1", "10.0.0.1"))
 	f("u1u2", true, template("\x00\x00", "u1", "u2"))
-	f("a\x00b!", true, template("\x00!", "a\x00b")) // a parameter is not searched
+	f("a\x00b!", true, template("\x00!", "a\x00b")) // a placeholder in a parameter does not count
 	f("", false, template("user \x00"))
 	f("", false, template("user", "u1"))
 	f("", false, template("user \x00 from \x00", "u1"))

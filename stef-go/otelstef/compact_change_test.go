@@ -89,8 +89,8 @@ func change(random *rand.Rand, p *otelstef.Point) {
 	}
 }
 
-// A program that changes times and value of a point that it read must not change the state
-// of the series: all further points are read as they were written.
+// If a program changes the times and the value of a point that it read, the state of the
+// series does not change: all further points are read as they were written.
 func TestChangedPointsLeaveTheState(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 6))

@@ -55,12 +55,12 @@ func (m *Attributes) copyFlat(src *Attributes) bool {
 	pairs := m.pairs
 	for i, p := range src.pairs {
 		if i >= len(pairs) {
-			break // never: the compiler then checks no bounds
+			break // never happens: without this check, the compiler would add bounds checks
 		}
 		q := pairs[i]
 		if q.value.typ == AnyValueTypeString && p.value.typ == AnyValueTypeString &&
 			sameText(q.key, p.key) && sameText(q.value.str, p.value.str) {
-			q.value.num = 0 // the reference of the text
+			q.value.num = 0 // of a text, num is the reference; 0 is none
 			q.value.node.SetModified(0)
 			continue
 		}
@@ -98,7 +98,7 @@ func (m *Attributes) setFlat(i int, key, text string, num uint64, typ AnyValueTy
 			v.str = text
 			changed = true
 		}
-		v.num = 0 // the reference of the text
+		v.num = 0 // of a text, num is the reference; 0 is none
 	case AnyValueTypeNone:
 	default:
 		changed = changed || v.num != num

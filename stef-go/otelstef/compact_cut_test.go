@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// A span with an id of another length has its ids in the fields of Span, of which a stream in the
-// compact form can lack some.
+// If an id of a span has another length, the ids are in the fields of Span. A stream in the
+// compact form can lack some of these fields.
 func TestCompactWithoutFieldsOfIDs(t *testing.T) {
 	for kept := range 4 {
 		wire := otelstef.SpansCompactSchema()
@@ -29,7 +29,7 @@ func TestCompactWithoutFieldsOfIDs(t *testing.T) {
 				wire[i] = kept
 			}
 		}
-		// Nothing leads to Event, Link and SpanStatus any more.
+		// No kept field contains Event, Link or SpanStatus any more.
 		wire = slices.Delete(wire, 7, 10)
 		var out bytes.Buffer
 		w, err := otelstef.NewSpansWriter(&out, stef.WithSchema(wire))
@@ -57,15 +57,15 @@ func TestCompactWithoutFieldsOfIDs(t *testing.T) {
 	}
 }
 
-// cuts are the types of which a stream in the compact form can keep fewer fields, with the least
-// number of fields. Fields that the form computes are returned in any case.
+// cuts lists types of which a stream in the compact form can keep fewer fields, with the smallest
+// number of fields to keep. Fields that the form computes are returned in any case.
 var cuts = map[string]map[string]int{
 	"Metrics": {"AnyValue": 0, "Exemplar": 0, "ExemplarValue": 0, "Metric": 1, "Resource": 1, "Scope": 1},
 	"Spans":   {"AnyValue": 0, "Event": 2, "Link": 0, "Span": 9, "SpanStatus": 0, "Resource": 1},
 }
 
-// A stream in the compact form need not keep all other fields. State that depends on a field which
-// the stream lacks must be that of a reader, which does not have the field.
+// A stream in the compact form can lack other fields. If the state depends on such a field, the
+// writer must compute the state like a reader, which does not have the field.
 //
 // spec: #compact
 func TestCompactWithFewerFields(t *testing.T) {

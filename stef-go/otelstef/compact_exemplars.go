@@ -60,8 +60,8 @@ func (x *seriesExemplars) release() {
 	}
 }
 
-// exemplarCopy is an exemplar with ordinary ids, and with attributes that are no arrays,
-// maps or bytes.
+// exemplarCopy is a copy of an exemplar for which countExemplar returns true: each id has
+// its usual length or is empty, and no attribute is an array, a map or bytes.
 type exemplarCopy struct {
 	time, num   uint64
 	pairs       []pairCopy
@@ -72,8 +72,8 @@ type exemplarCopy struct {
 	spanID      [8]byte
 }
 
-// codeOf returns the code of n exemplars. A bit in kept says that the exemplar at its
-// place equals the exemplar of the series at this place.
+// codeOf returns the code of n exemplars. Bit i of kept says that exemplar i equals
+// exemplar i of the series.
 func (x *seriesExemplars) codeOf(kept uint64, n int) int64 {
 	if n == len(x.list) && (n > 0 && kept != 0 || n == 0 && x.shares) {
 		return int64(^kept & (1<<n - 1))
@@ -289,9 +289,9 @@ func (f *metricsReaderForm) leaveRecord(list *stefrt.Array[Exemplar]) {
 	stefrt.Worked(&f.reader.ReadStream, work)
 }
 
-// copySent does what restoreExemplars does when all exemplars of the point were sent and are
-// in list already. It copies them to copies, unless copies is nil, and returns the same
-// results.
+// copySent replaces restoreExemplars if all exemplars of the point were sent and decoded into
+// list. It copies them to copies, unless copies is nil, and returns the same results as
+// restoreExemplars.
 func (f *metricsReaderForm) copySent(list *stefrt.Array[Exemplar], copies []exemplarCopy) (counted int, ok bool) {
 	ok = true
 	for i := range list.Len() {
@@ -474,7 +474,7 @@ func (x *exemplarCopy) set(e *Exemplar) {
 	}
 	if len(e.traceID) == 16 && len(e.spanID) == 8 {
 		x.trace, x.span = 16, 8
-		x.traceID = [16]byte(e.traceID) // without calls
+		x.traceID = [16]byte(e.traceID) // compiles to no calls
 		x.spanID = [8]byte(e.spanID)
 	} else {
 		x.trace, x.span = uint8(copy(x.traceID[:], e.traceID)), uint8(copy(x.spanID[:], e.spanID))
@@ -509,7 +509,7 @@ func (x *exemplarCopy) setPairs(pairs []*attributesPair) {
 	x.counted = uint32(exemplarBytes + exemplarPairBytes*len(pairs) + size)
 }
 
-// setTexts copies all texts of pairs, in one piece.
+// setTexts copies all texts of pairs into one allocation.
 func (x *exemplarCopy) setTexts(pairs []*attributesPair, size int) {
 	var b strings.Builder
 	b.Grow(size)

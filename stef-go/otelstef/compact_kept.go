@@ -3,15 +3,15 @@
 
 package otelstef
 
-// keptMetrics is what a stream of metrics keeps of the values on which the state of the compact
-// form depends. A stream can be in the compact form and lack some of their fields or choices. Its
-// reader then has initial values there, so the writer must compute the state from such values, too.
+// keptMetrics computes the values that the reader has. A stream can be in the compact form and lack
+// some fields or choices of the values on which the state of the form depends. The reader then has
+// initial values in these places, so the writer must also compute the state from initial values.
 //
 // spec: #compact-state
 type keptMetrics struct {
 	fields MetricsFields
-	// cutValues, cutExemplars and cutTemporality say that the stream lacks parts of attributes, of
-	// exemplars, and the temporality of metrics.
+	// cutValues says that the stream lacks choices of attributes, cutExemplars that it lacks parts
+	// of exemplars, and cutTemporality that it lacks the temporality of metrics.
 	cutValues, cutExemplars, cutTemporality bool
 
 	attributes Attributes
@@ -30,7 +30,7 @@ func (k *keptMetrics) start(fields MetricsFields) {
 	}
 }
 
-// attributesOf returns attributes as the reader has them, until the next call.
+// attributesOf returns src as the reader has it. The result is valid until the next call.
 func (k *keptMetrics) attributesOf(src *Attributes) *Attributes {
 	k.copyAttributes(&k.attributes, src)
 	return &k.attributes
@@ -50,7 +50,7 @@ func (k *keptMetrics) copyAttributes(dst, src *Attributes) {
 }
 
 // exemplarsOf returns a point with the exemplars of src as the reader has them, and with the flags
-// of src, until the next call.
+// of src. The result is valid until the next call.
 func (k *keptMetrics) exemplarsOf(src *Point) *Point {
 	k.point.flags = src.flags
 	list, has := &k.point.exemplars, k.fields.Exemplar

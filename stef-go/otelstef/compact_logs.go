@@ -55,7 +55,7 @@ func (f LogsFields) Formats() bool { return f.Refers() && f.CompactLog&CompactLo
 
 // SetReferences says whether the next records have references: attributes, and texts in
 // structured bodies, that begin with the byte 0 and stand for other text of the log
-// record. It is false at first, and must be false if LogsFields.Refers is.
+// record. The default is false. on must be false if LogsFields.Refers returns false.
 //
 // spec: #compact-references
 func (w *LogsWriter) SetReferences(on bool) { w.form.wire.SetRefers(on) }
@@ -72,7 +72,7 @@ func (f *logsForm) Release() { f.logs.Release() }
 // logsWriterForm converts log records to the compact form.
 type logsWriterForm struct {
 	logsForm
-	all bool // send all fields, even equal ones
+	all bool // send all fields, even unchanged ones
 }
 
 func (f *logsWriterForm) start(w *LogsWriter) {
@@ -86,7 +86,7 @@ func (f *logsWriterForm) start(w *LogsWriter) {
 func (f *logsWriterForm) reset() {
 	f.wire.clear()
 	f.held, f.all = heldLog{}, false
-	// A field that a record does not use keeps its value.
+	// Put does not set fields that a record does not use, so clear them here.
 	f.fields = compact.LogFields{}
 }
 
@@ -182,7 +182,7 @@ func (f *logsWriterForm) encodeRecord(e *logsEncoder, s *LogRecord, was heldLog,
 	if modified == 0 {
 		return 0
 	}
-	// Always sent, because readers do not hold them.
+	// Send the plain fields even if they are unchanged, because readers do not keep them.
 	whole := e.record.head.Mask
 	e.record.head.Mask |= plain
 	observed, delta, has := s.observedTime, s.ObservedDelta(), s.HasObservedDelta()
@@ -206,7 +206,7 @@ func (f *logsWriterForm) encodeRecord(e *logsEncoder, s *LogRecord, was heldLog,
 // logsReaderForm converts log records from the compact form.
 type logsReaderForm struct {
 	logsForm
-	sent struct { // ids and times in the encoded form
+	sent struct { // ids and times that the stream sent last in the fields of LogRecord
 		time, observed uint64
 		ids            [2][]byte // of the trace and of the span
 	}
@@ -240,7 +240,7 @@ func (f *logsReaderForm) start(r *LogsReader) {
 	}
 }
 
-// computed returns the fields of the record that the form computes, which Run cannot predict.
+// computed returns the fields of the record that the form computes. Run cannot predict them.
 func (f *logsReaderForm) computed() uint64 { return LogsFieldRecord }
 
 // decode reads the record.
@@ -264,8 +264,8 @@ func (f *logsReaderForm) decode(r *LogsReader) {
 		f.decodeRecord(&d.record, &s.record)
 	}
 	if mask&LogsFieldCompact != 0 {
-		// Do what d.compact.Decode does, but set the fields of f.fields. Only Refers is
-		// in wire.
+		// Do the same as d.compact.Decode, but store the fields in f.fields. Only Refers
+		// is stored in wire.
 		d, x := &d.compact, &f.fields
 		mask := d.head.Read(d.head.Fields)
 		if mask&CompactLogFieldTraceHigh != 0 {
@@ -341,8 +341,8 @@ func (f *logsReaderForm) decodeRecord(d *logRecordDecoder, s *LogRecord) {
 	s.node.SetModified(mask &^ (compactRecord | LogRecordFieldObservedDelta))
 }
 
-// decodeSent decodes the ids and times that the stream has in the fields of LogRecord. It
-// stores them in f.sent. Later undo computes the ids and times and sets these fields.
+// decodeSent decodes the ids and times that the stream has in the fields of LogRecord, and
+// stores them in f.sent. undo sets these fields of the record later.
 func (f *logsReaderForm) decodeSent(d *logRecordDecoder, mask, present uint64) {
 	if mask&LogRecordFieldTime != 0 {
 		f.sent.time = d.time.Decode()

@@ -73,7 +73,7 @@ const keptForm = 256 << 10
 // metricsWriterForm converts metrics to the compact form.
 type metricsWriterForm struct {
 	metricsForm
-	all  bool // send Number even if it is equal
+	all  bool // send Number even if it is unchanged
 	kept keptMetrics
 }
 
@@ -91,7 +91,7 @@ func (f *metricsWriterForm) reset() {
 	f.wire.clear()
 	f.plain.clear()
 	f.number, f.all = 0, false
-	// A field that a record does not use keeps its value.
+	// Put does not set fields that a record does not use, so clear them here.
 	f.fields = compact.Fields{Words: f.fields.Words[:0], Floats: f.fields.Floats[:0]}
 }
 
@@ -335,7 +335,7 @@ func (f *metricsReaderForm) start(r *MetricsReader) {
 	}
 }
 
-// computed returns the fields of the record that the form computes, which Run cannot predict.
+// computed returns the fields of the record that the form computes. Run cannot predict them.
 func (f *metricsReaderForm) computed() uint64 { return MetricsFieldPoint }
 
 // Restart discards the state.
@@ -390,9 +390,9 @@ func (f *metricsReaderForm) decode(r *MetricsReader) {
 			return
 		}
 	}
-	// Do what undo does, for a point of a steady series, as most points are: without a
-	// compact.Point, and without a call, which would take time for each point. code is
-	// the code of the time.
+	// Most points belong to a steady series. Do the same as undo for them, but without a
+	// compact.Point and without a call, which would take time for each point. code is the
+	// code of the time.
 	residual := uint64(0)
 	if mask&MetricsFieldNumber != 0 {
 		f.fields.Number = d.number.Decode()

@@ -16,7 +16,7 @@ import (
 type spansForm struct {
 	on       bool
 	wire     CompactSpan // the fields that were sent last
-	id       uint64      // with start and duration the fields of the root that a writer sent last
+	id       uint64      // id, start and duration: the fields of the root that a writer sent last
 	start    uint64
 	duration uint64
 	spans    compact.Spans
@@ -161,7 +161,7 @@ func (f *spansWriterForm) set(e *spansEncoder) (mask uint64) {
 	return mask
 }
 
-// setBits sets a bit field of the form, and returns its mark if it differs.
+// setBits sets a double to bits. It returns mark if this changes the double, otherwise 0.
 func setBits(dst *float64, bits, mark uint64) uint64 {
 	if math.Float64bits(*dst) == bits {
 		return 0
@@ -199,7 +199,7 @@ func (f *spansWriterForm) take(src *Span) {
 // spansReaderForm converts spans from the compact form.
 type spansReaderForm struct {
 	spansForm
-	held [3][]byte // ids in the encoded form
+	held [3][]byte // ids that the stream sent last in the fields of Span
 
 	measured measuredSpans
 }
@@ -225,7 +225,7 @@ func (f *spansReaderForm) start(r *SpansReader) {
 	}
 }
 
-// computed returns the fields of the record that the form computes, which Run cannot predict.
+// computed returns the fields of the record that the form computes. Run cannot predict them.
 func (f *spansReaderForm) computed() uint64 { return SpansFieldSpan }
 
 // decode reads the record.
@@ -241,8 +241,8 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 	}
 	x := &f.fields
 	if mask&SpansFieldCompact != 0 {
-		// Do what d.compact.Decode does, but store the fields in f.fields; only the
-		// times are in wire. A call would take time for each span.
+		// Do the same as d.compact.Decode, but store the fields in f.fields. Only the times
+		// are stored in wire. A call would take time for each span.
 		d := &d.compact
 		mask := d.head.Read(d.head.Fields)
 		if mask&CompactSpanFieldTrace != 0 {
@@ -290,7 +290,7 @@ func (f *spansReaderForm) decode(r *SpansReader) {
 	}
 }
 
-// decodeContainer reads the fields before the span, which most records do not have.
+// decodeContainer reads the fields before the span. Most records do not have these fields.
 func (d *spansDecoder) decodeContainer(s *Spans, mask uint64) {
 	if mask&SpansFieldEnvelope != 0 {
 		d.envelope.Decode(&s.envelope)
@@ -327,7 +327,7 @@ func (f *spansReaderForm) undo(s *Spans) bool {
 		return false
 	}
 	for i, time := range x.Times {
-		if e := dst.events.At(i); e.timeUnixNano != time { // as SetTimeUnixNano, without a call
+		if e := dst.events.At(i); e.timeUnixNano != time { // like SetTimeUnixNano, but without a call
 			e.node.Mark(EventFieldTimeUnixNano)
 			e.timeUnixNano = time
 		}
@@ -401,8 +401,8 @@ func setID(dst *[]byte, id uint64) bool {
 	return true
 }
 
-// beginEvents clears the marks of the events that were not sent, and makes room for
-// their times.
+// beginEvents clears the marks of the events if none was sent, and makes room for the times of
+// all n events.
 func (f *spansReaderForm) beginEvents(dst *Span, n int, changed uint64) {
 	dst.events.BeginEncode() // clears the mark of events
 	if changed&SpanFieldEvents == 0 {

@@ -252,7 +252,7 @@ func TestCompactInitialContainer(t *testing.T) {
 	}
 }
 
-// A damaged stream returns records, or an error with a location.
+// A reader of a damaged stream returns records, or an error with a location.
 func TestCompactDamage(t *testing.T) {
 	eachForm(t, func(t *testing.T, c compactForm) {
 		for seed := range seeds(30) {

@@ -47,10 +47,10 @@
 // SetMonotonic(true). Without the first, converters to OTLP write an unspecified temporality, and
 // backends may drop such metrics.
 //
-// Writers do not check that the fields of a record suit each other. They write a value of
-// another type than that of its metric, such as SetInt64 with MetricTypeHistogram, and buckets
-// of a number other than that of HistogramBounds plus one. Converters to OTLP leave out the
-// first and report it, and convert the second as it is.
+// Writers do not check that the fields of a record suit each other. They write a value whose type
+// is not that of its metric, such as SetInt64 with MetricTypeHistogram; converters to OTLP omit
+// such a point and report it. They also write histograms whose number of buckets is not that of
+// HistogramBounds plus one; converters convert these as they are.
 //
 // # Records keep their content
 //
@@ -71,7 +71,7 @@
 // accept hexadecimal text of these lengths in every schema, and reject other lengths. Package
 // stef-pdata converts ids.
 //
-// # Reading logs of others
+// # Reading logs of other writers
 //
 // Two fields have two forms; a writer chooses the form for each record. A text body is String
 // or Template; LogBody.Text returns both. The observed time is ObservedTime, or Time plus

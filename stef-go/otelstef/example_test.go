@@ -113,7 +113,7 @@ func Example_shared() {
 // A gateway adds an attribute to each resource. With EditResource for each record, every record
 // would change the resource. The program copies and changes each resource once instead. It
 // finds the copy by the pointer of the original: a reader returns the same pointer for a
-// repeated resource while that is in its dictionary.
+// repeated resource while its dictionary contains the resource.
 func Example_gateway() {
 	r, err := otelstef.NewLogsReader(logsOfTwo()) // in a program: a file or a stream
 	if err != nil {
@@ -324,9 +324,9 @@ func ExampleCompactSpans() {
 	// compact: true
 }
 
-// A truncated stream ends with an error that says where, after the records of all
-// complete frames. A changed byte is an error only if it makes the stream invalid:
-// frames have checksums only with stef.WithChecksums.
+// From a truncated stream, a reader returns the records of all complete frames, and then
+// an error with its location. A changed byte is an error only if it makes the stream
+// invalid: frames have checksums only with stef.WithChecksums.
 func Example_errors() {
 	var stream bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&stream)

@@ -36,7 +36,7 @@ func requireFields(t *testing.T, root *schema.Struct, wire schema.WireSchema, fi
 		delete(counts, name)
 		var want uint64
 		switch {
-		case s == nil: // nothing in the stream leads to it
+		case s == nil: // no field of the stream has this type
 		case s.Oneof:
 			want = uint64(kept[s])
 		default:
@@ -97,7 +97,7 @@ func testFields[W interface {
 	}
 }
 
-// If the schema of a stream lacks a dictionary, it is nil, and its method Ref returns 0.
+// A dictionary that the schema of a stream lacks is nil, and its method Ref returns 0.
 func TestDicts(t *testing.T) {
 	root := otelstef.SpansRoot()
 	w, err := otelstef.NewSpansWriter(new(bytes.Buffer))

@@ -20,7 +20,7 @@ var small = stef.Limits{FrameBytes: 1 << 20, DictBytes: 1 << 20, RecordBytes: 12
 
 // fuzzReader reads streams with the generated reader and with package dynamic. The
 // records that both return must be equal, and either both or neither must return an
-// error. readBothWays and agree have the exceptions.
+// error. The comments in readBothWays and agree state the exceptions.
 func fuzzReader(f *testing.F, root *steftest.Root, published stef.WriterOption) {
 	for seed := range uint64(4) {
 		for _, options := range settings {

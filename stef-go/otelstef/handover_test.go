@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestRecordsForOtherGoroutines reads streams in several goroutines. Each writes its records
-// to a writer of its own and sends copies of them to one more writer, as the package comment
+// TestRecordsForOtherGoroutines reads streams in several goroutines. Each goroutine writes its
+// records to its own writer and sends copies of them to another writer, as the package comment
 // of stef describes. The race detector fails the test if a copy shares a value.
 func TestRecordsForOtherGoroutines(t *testing.T) {
 	const streams, records = 3, 40

@@ -35,9 +35,9 @@ func (f *fragile) Write(b []byte) (int, error) {
 	return f.Buffer.Write(b)
 }
 
-// interrupted writes random records with one writer, and between them flushes, begins new streams,
-// exceeds limits, writes large texts and lets the destination fail. One reader reads all streams,
-// some of them only in part. It must return the records of the frames that were written.
+// interrupted writes random records with one writer. Between the records it flushes, begins new
+// streams, exceeds limits, writes large texts and makes the destination fail. One reader reads all
+// streams, some of them only in part. It must return the records of the frames that were written.
 func interrupted[R any, W interface {
 	steftest.Writer[R]
 	Reset(io.Writer) error
@@ -85,7 +85,7 @@ func interrupted[R any, W interface {
 				require.NoError(t, w.Reset(dst))
 				m, want = steftest.NewMutator(r.Uint64(), c.Root, w.Record(), pool), nil
 			case 1:
-				_ = w.Flush() // its error is that of the next Write
+				_ = w.Flush() // the next Write returns its error, too
 			case 2, 3:
 				m.Mutate()
 				a, before := attributesOf(w.Record()), w.Stats()

@@ -116,8 +116,8 @@ func TestWidestMultimap(t *testing.T) {
 	require.True(t, r.Record().Attributes().Equal(w.Record().Attributes()))
 }
 
-// TestHugeRecord writes a record that no frame can hold: it is refused, and what was
-// written before and after it is read.
+// TestHugeRecord writes a record that no frame can hold: the writer refuses it, and the
+// records before and after it are read.
 func TestHugeRecord(t *testing.T) {
 	huge := strings.Repeat("x", 70<<20)
 	f := func(name string, set, fix func(r *otelstef.Metrics)) {
@@ -167,7 +167,7 @@ func TestHugeRecord(t *testing.T) {
 	}, func(r *otelstef.Metrics) { r.SetResource(otelstef.NewResource()) })
 }
 
-// A record that fits in a frame only alone gets its own frame.
+// A record gets its own frame if it is too large to share a frame with other records.
 func TestLargeRecords(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&out, stef.WithFrameBytes(stef.MaxFrameBytes-1<<20))
@@ -229,8 +229,8 @@ func TestReaderLimits(t *testing.T) {
 	f(stef.Limits{WindowBytes: 32 << 10}, stef.ErrLimit, false)
 }
 
-// TestDeepValues writes values that are nested about as deep as readers
-// follow them.
+// TestDeepValues writes values that are nested about as deep as the limit of readers
+// allows.
 func TestDeepValues(t *testing.T) {
 	f := func(depth int) error {
 		var out bytes.Buffer

@@ -75,7 +75,8 @@ func drain(root *steftest.Root, stream []byte, options ...stef.ReaderOption) (re
 }
 
 // requireSameRecords checks that package dynamic decodes the same records from a malformed
-// stream, until one of the readers fails. records is how many the generated reader returned.
+// stream, until one of the readers fails. records is the number of records that the generated
+// reader returned before.
 func requireSameRecords(t *testing.T, root *steftest.Root, stream []byte, records uint64) {
 	t.Helper()
 	r, err := root.NewReader(bytes.NewReader(stream))
@@ -96,7 +97,7 @@ func requireSameRecords(t *testing.T, root *steftest.Root, stream []byte, record
 	}
 }
 
-// requireTyped checks that err is a FormatError, which has the position, of a known kind.
+// requireTyped checks that err is a FormatError of a known kind.
 func requireTyped(tb testing.TB, err error) {
 	tb.Helper()
 	var e *stef.FormatError

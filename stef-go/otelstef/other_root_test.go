@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// If the stream records its schema, the error of a reader of another root names the root that
-// the stream seems to have. Otherwise, the error says that the root may be another one.
+// If the stream announces its schema, the error of a reader of another root names the root that
+// the stream seems to have. Otherwise, the error says that the stream may have another root.
 func TestOtherRoot(t *testing.T) {
 	type writer interface{ Close() error }
 	type kind struct {
@@ -60,13 +60,13 @@ func TestOtherRoot(t *testing.T) {
 					continue
 				}
 				require.ErrorIs(t, err, stef.ErrSchema)
-				require.NotContains(t, err.Error(), "fields for", "of a struct that the count may not belong to")
+				require.NotContains(t, err.Error(), "fields for", "the count may be that of another struct")
 				require.ErrorContains(t, err, "incompatible schema: the records seem to be those of "+from.name+", not of "+to.name+": read them with "+from.name+"Reader")
 			}
 		}
 	}
 
-	var out bytes.Buffer // logs record no schema by default
+	var out bytes.Buffer // streams of logs announce no schema by default
 	w, err := otelstef.NewLogsWriter(&out)
 	require.NoError(t, err)
 	w.Record().Record().Body().SetString("text")
@@ -102,7 +102,7 @@ func TestNilSchema(t *testing.T) {
 	require.Equal(t, otelstef.LogsSchema(), w.Schema())
 }
 
-// A writer with the schema of another root says so.
+// The error of a writer says that its schema may be that of another root.
 func TestWriterOfOtherRoot(t *testing.T) {
 	_, err := otelstef.NewLogsWriter(io.Discard, stef.WithSchema(otelstef.MetricsSchema()))
 	require.ErrorIs(t, err, stef.ErrSchema)

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// seeds is how many seeds the properties are checked with.
+// seeds returns the number of seeds with which a property is checked.
 func seeds(n uint64) uint64 {
 	switch {
 	case os.Getenv("STEF_LONG") != "":

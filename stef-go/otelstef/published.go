@@ -8,13 +8,13 @@ import (
 )
 
 // PublishedMetrics makes a writer of metrics use the published schema, which is that of the
-// reference implementation at v0.1.2. Every reader of STEF metrics can read it. It omits the
-// flags of points, and entity references.
+// reference implementation at v0.1.2. Every reader of STEF metrics can read it. The published
+// schema omits the flags of points, and entity references.
 func PublishedMetrics() stef.WriterOption { return stef.WithSchema(MetricsBaseSchema()) }
 
-// PublishedSpans is PublishedMetrics for spans. It omits the counts of dropped events and
-// links, and entity references. Programs must set ids of spans and links as lower-case
-// hexadecimal text, of 32 characters for traces and 16 for spans.
+// PublishedSpans is like PublishedMetrics, but for spans. The published schema omits the counts
+// of dropped events and links, and entity references. Programs must set ids of spans and links
+// as lower-case hexadecimal text, of 32 characters for traces and 16 for spans.
 func PublishedSpans() stef.WriterOption { return stef.WithSchema(SpansBaseSchema()) }
 
 // CompactMetrics makes a writer of metrics write in the compact form: it sends times
@@ -23,10 +23,10 @@ func PublishedSpans() stef.WriterOption { return stef.WithSchema(SpansBaseSchema
 // the stream: the readers of this package, and others that follow the specification.
 func CompactMetrics() stef.WriterOption { return stef.WithSchema(MetricsCompactSchema()) }
 
-// CompactSpans is CompactMetrics for spans: it sends parents and traces as references to
-// ids that were sent before, and times as differences.
+// CompactSpans is like CompactMetrics, but for spans: the writer sends parents and traces as
+// references to ids that were sent before, and times as differences.
 func CompactSpans() stef.WriterOption { return stef.WithSchema(SpansCompactSchema()) }
 
-// CompactLogs is CompactMetrics for log records. Readers set ObservedTime in records,
-// never ObservedDelta.
+// CompactLogs is like CompactMetrics, but for log records. Readers set ObservedTime in
+// records, never ObservedDelta.
 func CompactLogs() stef.WriterOption { return stef.WithSchema(LogsCompactSchema()) }

@@ -66,9 +66,9 @@ func TestErrorsSayWhere(t *testing.T) {
 	f(1, flip(4, 1), stef.FormatError{Frame: 0}, 0, stef.ErrSchema)
 	f(3, flip(0, 0x80), stef.FormatError{Frame: 2}, 2, stef.ErrCorrupt)
 	f(4, func(b []byte) []byte { return b[:len(b)-1] }, stef.FormatError{Frame: 3}, 4, stef.ErrCorrupt)
-	// One record more than there is data for.
+	// The frame announces one record more than it has data for.
 	f(3, flip(2, 1), stef.FormatError{Frame: 2, Column: "Metrics"}, 2, stef.ErrCorrupt)
-	// The last column with its last varint cut off.
+	// The last varint of the last column is cut off.
 	f(3, flip(-1, 0x80), stef.FormatError{Frame: 2, Record: 4, Column: "Metrics.Point.Timestamp"}, 3, stef.ErrCorrupt)
 }
 
@@ -199,7 +199,7 @@ func TestResetReader(t *testing.T) {
 	}
 	require.Empty(t, r.UserData())
 
-	// In the middle of a frame, after an error, after Close.
+	// Reset in the middle of a frame, after an error, and after Close.
 	require.NoError(t, r.Reset(bytes.NewReader(three.bytes)))
 	require.True(t, r.Next())
 	read(r, two)
@@ -220,7 +220,7 @@ func TestResetReader(t *testing.T) {
 	require.Zero(t, r.BufferedRecords())
 	read(r, two)
 
-	// After a stream of a newer schema, too.
+	// Reset also works after a stream of a newer schema.
 	spans := writeStream(t, spansRoot(t), 1, 1)
 	require.ErrorIs(t, r.Reset(bytes.NewReader(spans.bytes)), stef.ErrSchema)
 	require.False(t, r.Next())

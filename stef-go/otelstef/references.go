@@ -14,9 +14,9 @@ import (
 )
 
 // A reference is a text in the compact form that stands for text from elsewhere in the same log
-// record: the byte 0, a letter, and what the letter requires. A parameter of a body whose
-// key is true can contain a reference. In records whose Refers is true, attributes and pairs of a
-// structured body can also contain references.
+// record: the byte 0, a letter, and what the letter requires. A parameter of a body template can be
+// a reference if the key of the parameter is true. In records whose Refers is true, attributes and
+// pairs of a structured body can also be references.
 //
 // spec: #compact-references
 const (
@@ -102,7 +102,7 @@ const ReferencedBytes = 1 << 20
 // text that its reference stands for.
 type references struct {
 	formats bool     // the stream can have references with a format
-	sent    []string // for each parameter the reference, or "" if it is none
+	sent    []string // the reference in each parameter, or "" if it has none
 	found   int      // number of references in sent
 	text    []byte
 	changed []changedText
@@ -150,7 +150,7 @@ func (f *references) forget() {
 
 // undo replaces the references in the body of a decoded record by their texts. total is
 // the length of the texts of the other references of the record. It returns false if
-// the texts of all of them are too long.
+// the texts of all references together are too long.
 func (f *references) undo(r *LogRecord, total int) bool {
 	body := &r.body
 	if body.typ != LogBodyTypeTemplate {

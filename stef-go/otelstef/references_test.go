@@ -104,7 +104,7 @@ func TestAppendClock(t *testing.T) {
 	}
 }
 
-// Decimals read back as the same double, and have at least as many decimals as asked.
+// A decimal reads back as the same double, and has at least as many decimal places as requested.
 func TestAppendDecimal(t *testing.T) {
 	f := func(x float64, digit byte, want string) {
 		t.Helper()
@@ -288,7 +288,7 @@ func changeLog(r *rand.Rand, rec *otelstef.LogRecord, texts []string) {
 	}
 }
 
-// References cannot make a record of any size from a few bytes.
+// A few bytes of references cannot stand for texts of any size.
 func TestTooManyReferences(t *testing.T) {
 	f := func(size, references int) error {
 		var out bytes.Buffer

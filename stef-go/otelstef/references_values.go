@@ -13,8 +13,8 @@ import "github.com/otelstef/stef/stef-go/stefrt"
 const BodyPairs = 256
 
 // valueReferences replaces the references in the attributes and in the structured body
-// of a record by their texts. The next record is decoded on top of the references that
-// were sent, so restore sets them again before that.
+// of a record by their texts. The next record is decoded relative to the references that
+// were sent, so restore first puts these references back.
 type valueReferences struct {
 	formats  bool // the stream can have references with a format
 	replaced []replacedText
@@ -87,7 +87,7 @@ func (f *valueReferences) undo(r *LogRecord, on bool) int {
 	return f.total
 }
 
-// attributes replaces the references in the attributes. body is nil if it has no pairs.
+// attributes replaces the references in the attributes. body is nil if the body is not a map.
 func (f *valueReferences) attributes(r *LogRecord, body *BodyValue) {
 	a := &r.attributes
 	changed := a.node.Modified()

@@ -95,7 +95,7 @@ func TestReferences(t *testing.T) {
 }
 
 // TestReferencesOfReaders: the values of a reader's record have no references to texts, even if
-// a value was an integer before that is equal to a reference.
+// a value was an integer before, and this integer is equal to a reference.
 func TestReferencesOfReaders(t *testing.T) {
 	var in bytes.Buffer
 	w, err := otelstef.NewLogsWriter(&in)

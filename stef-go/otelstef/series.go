@@ -43,7 +43,7 @@ type seriesIndex struct {
 	pairs      int
 	words      int
 	last       *series // series of the last record
-	own        bool    // clone text, because callers may reuse it: in writers
+	own        bool    // in writers: clone text, because callers may reuse its memory
 	keyEpoch   uint64  // epoch of the references to keys, or 0
 	homes      table[seriesHome]
 	none       series // used if the attributes cannot identify a series
@@ -68,14 +68,14 @@ type seriesKey struct {
 	set *pairSet
 }
 
-// seriesContainer is the container of series.
+// seriesContainer is a container with its hash, and with the state of its resource.
 type seriesContainer struct {
 	container
 	hash uint64 // of the container
 	home *compact.Home
 }
 
-// seriesHome is the state of the series of a resource.
+// seriesHome is the state that all series of a resource share.
 type seriesHome struct {
 	compact.Home
 	resource uint64
@@ -107,7 +107,7 @@ type series struct {
 	exemplars *seriesExemplars
 }
 
-// release returns the memory that only this series uses to the pools.
+// release returns to the pools the memory that only this series uses.
 func (s *series) release() {
 	s.Series.Release()
 	if s.exemplars != nil {
@@ -180,8 +180,8 @@ const pairBytes = 16
 const wordBytes = 16
 
 // find returns the series of a record. moved says that its container may differ from
-// that of the last record. changed are the marks of the attributes, which say what
-// differs from those of the last record.
+// that of the last record. changed are the marks of the attributes that differ from those
+// of the last record.
 func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, changed uint64) *series {
 	last := x.last
 	if last == nil {
@@ -205,7 +205,7 @@ func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, cha
 		return x.findNext(c, next, attributes, changed)
 	}
 	// Readers compare the pairs here, without the calls of holds, so that all values
-	// stay in registers. Their equal texts mostly have the same address.
+	// stay in registers. In readers, equal texts mostly have the same address.
 	pairs, values := next.set.pairs, attributes.pairs
 	for marks := changed; marks != 0; marks &= marks - 1 {
 		i := uint(bits.TrailingZeros64(marks))
@@ -228,7 +228,7 @@ func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, cha
 	return next
 }
 
-// findNext is find for a record whose container is that of next.
+// findNext implements find for a record whose container is that of next.
 func (x *seriesIndex) findNext(c *container, next *series, attributes *Attributes, changed uint64) *series {
 	last := x.last
 	same := true
@@ -261,7 +261,7 @@ func (x *seriesIndex) follows(s, last *series, attributes *Attributes, changed u
 	return true
 }
 
-// findSlow is find for a record whose series is not last.next.
+// findSlow implements find for a record whose series is not last.next.
 func (x *seriesIndex) findSlow(c *container, attributes *Attributes, changed uint64) *series {
 	last := x.last
 	if last != nil && last.other != nil && last.other.container == *c && x.follows(last.other, last, attributes, changed) {
@@ -343,7 +343,7 @@ func (x *seriesIndex) newContainer(c *container, hash uint64) *seriesContainer {
 	return box
 }
 
-// homeOf returns the state of a resource, or adds it.
+// homeOf returns the state of a resource. It adds the state if there is none.
 func (x *seriesIndex) homeOf(resource uint64) *compact.Home {
 	home := seriesHome{resource: resource}
 	slots := x.homes.slots
@@ -362,7 +362,7 @@ func (x *seriesIndex) homeOf(resource uint64) *compact.Home {
 	return &added.Home
 }
 
-// grow adds to the words of all series, except for x.none, which is not kept.
+// grow adds words to the total of all series. Those of x.none do not count: it is not kept.
 func (x *seriesIndex) grow(s *series, words int) {
 	if words != 0 && s != &x.none {
 		x.words += words

@@ -49,8 +49,8 @@ func TestSeriesHaveTwoFollowers(t *testing.T) {
 	require.Len(t, known, 4)
 }
 
-// Other streams reuse the memory of the exemplars of a discarded series. It must be
-// empty and have no texts.
+// Other streams reuse the memory of the exemplars of a discarded series. This memory must
+// contain no exemplars and no texts.
 func TestReleasedExemplarsAreEmpty(t *testing.T) {
 	e := NewExemplar()
 	e.SetTimestamp(1)

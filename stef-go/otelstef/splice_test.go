@@ -12,7 +12,7 @@ import (
 )
 
 // FuzzSplice joins frames of two streams of the same form in any order, which no
-// writer does. The generated reader and package dynamic must see the same.
+// writer does. The generated reader and package dynamic must return the same records.
 func FuzzSplice(f *testing.F) {
 	roots := []*steftest.Root{metricsRoot(f), spansRoot(f), logsRoot(f)}
 	names := slices.Sorted(maps.Keys(settings))

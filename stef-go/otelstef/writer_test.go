@@ -176,8 +176,8 @@ func TestResetWriter(t *testing.T) {
 	f(func(w *otelstef.MetricsWriter) { require.ErrorIs(t, w.Reset(&failing{}), errFull) })
 }
 
-// TestFailedReset resets a writer to a destination that fails: it writes
-// nothing from then on.
+// TestFailedReset resets a writer to a destination that fails. After that, the writer
+// writes nothing.
 func TestFailedReset(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(io.Discard)
 	require.NoError(t, err)
