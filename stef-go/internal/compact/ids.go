@@ -18,7 +18,7 @@ const (
 	scanned = 32
 )
 
-// Codes of traces that represent no number.
+// Codes of traces that do not represent a difference between trace numbers.
 const (
 	traceSame = iota
 	traceNew
@@ -53,7 +53,7 @@ type spanID struct {
 }
 
 // before decodes the first element of a block: the position of the previous block, and
-// the order of its first id.
+// the order of the first id in that block.
 func (s *spanID) before() (block, first uint32) { return uint32(s.id), uint32(s.start) }
 
 const (
@@ -192,7 +192,8 @@ func (s *ids) at(t *trace, d uint64) (p place, ok bool) {
 	return s.before(t.backBlock, order), true
 }
 
-// before returns the id with an order that is in a previous block.
+// before returns the place of the id with this order, which is in a block before the
+// given block.
 func (s *ids) before(block, order uint32) place {
 	for {
 		var first uint32

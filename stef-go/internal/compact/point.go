@@ -130,7 +130,7 @@ type tick struct {
 	next uint32 // number of the tick, plus one
 }
 
-// maxTicks is the number of remembered times; a new one replaces the oldest.
+// maxTicks is the maximum number of remembered times; a new one then replaces the oldest.
 const maxTicks = 1 << 13
 
 // noTick is not the number of a tick.
@@ -172,8 +172,8 @@ func (s *Points) growClock() {
 // firstTicks is the capacity of the first clock of a stream.
 const firstTicks = 64
 
-// clocks are the clocks of streams that ended, for new streams, by the number of bits of
-// their capacity. Each tick is set before it is used, so they are not cleared.
+// clocks pools the clocks of ended streams for new streams. The index is the number of bits of
+// the capacity. Each tick is set before it is used, so clocks are not cleared.
 var clocks [15]sync.Pool // of *tick, the first one
 
 func takeClock(n int) []tick {
@@ -333,9 +333,9 @@ func (s *Points) Put(x *Series, p *Point, f *Fields) (words int) {
 	return words
 }
 
-// putSteady is Put for a point of a steady series whose codes are all 0: the fields for
-// times and for the form do not change. For any other point it returns false and changes
-// nothing. It is the inverse of TakeSteady.
+// putSteady implements Put for a point of a steady series if all codes of the point are 0:
+// the fields for times and for the form do not change. For any other point it returns false
+// and changes nothing. It is the inverse of TakeSteady.
 func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	start := x.start
 	if x.startIsTime {
@@ -551,8 +551,8 @@ func (s *Points) learnTick(x *Series, time uint64, next uint32) {
 
 // learnStep updates the score of predictions by second differences: it increases if the
 // second difference of this point has fewer bits than the first difference, and decreases
-// in the opposite case. The compiler makes no branches of the ifs; they would often be
-// mispredicted. Instead of counting bits it uses that a is shorter than b if and only if
+// in the opposite case. The compiler compiles the ifs without branches, which would often be
+// mispredicted. learnStep does not count bits: a has fewer bits than b if and only if
 // a < b&^a.
 func (x *Series) learnStep(step int64) {
 	second := step - x.step

@@ -11,8 +11,8 @@ func (s *Points) Take(x *Series, f *Fields, p *Point) (words int, ok bool) {
 	return s.TakeCode(x, f, p, s.TimeCode(f.Time))
 }
 
-// TakeCode is Take with the result of TimeCode. Call TimeCode once per record, because
-// it changes the state.
+// TakeCode is like Take, but receives the result of TimeCode. Call TimeCode once per record,
+// because it changes the state.
 func (s *Points) TakeCode(x *Series, f *Fields, p *Point, timeCode uint64) (words int, ok bool) {
 	if f.Known && x.points == 2 && IsNear(timeCode) {
 		return s.takeKnown(x, f, p, timeCode)
@@ -84,8 +84,8 @@ func (s *Points) TakeCode(x *Series, f *Fields, p *Point, timeCode uint64) (word
 // IsNear reports whether TakeSteady accepts the code of a time.
 func IsNear(code uint64) bool { return code != codeFar && code != codeThird }
 
-// takeKnown is Take for a point with the codes 0 of start and form, in a series with
-// two points. It does what TakeSteady does, for all forms.
+// takeKnown implements Take for a point whose codes of start and form are 0, in a series
+// with two points. It does the same as TakeSteady, but for all forms.
 func (s *Points) takeKnown(x *Series, f *Fields, p *Point, code uint64) (words int, ok bool) {
 	p.Kind = x.form.kind
 	switch {
@@ -119,11 +119,11 @@ func (s *Points) TimeCode(time uint64) uint64 { return s.time.Take(time) }
 // Residual returns the residual that the field Number represents.
 func (s *Points) Residual(number uint64) uint64 { return s.number.Take(number) }
 
-// TakeSteady is Take for a point with the codes 0 of start and form, in a steady
+// TakeSteady implements Take for a point whose codes of start and form are 0, in a steady
 // series: the start is the predicted one, and the form and the kind do not change. Most
 // points of most streams are such points, so TakeSteady returns the point in registers.
 // residual is the residual of Number, and code is the code of Time. Code 0 means that
-// the better prediction of the time is right; it then stays the better one.
+// the better prediction of the time is right; it then stays the better prediction.
 func (s *Points) TakeSteady(x *Series, residual, code uint64) (start, time, scalar uint64) {
 	before := x.number
 	m := before + int64(residual)
@@ -141,7 +141,7 @@ func (s *Points) TakeSteady(x *Series, residual, code uint64) (start, time, scal
 	x.learnStep(m - before)
 	x.number = m
 
-	// Do what takeTimes and takeTick do, without the calls.
+	// Do the same as takeTimes and takeTick, but without calls.
 	was := x.time
 	start = x.start
 	if x.startIsTime {
@@ -166,8 +166,8 @@ func (s *Points) TakeSteady(x *Series, residual, code uint64) (start, time, scal
 	return start, time, scalar
 }
 
-// takeTimes returns the times of a point with the code 0 of start, and updates the
-// state with them.
+// takeTimes returns the times of a point whose code of start is 0, and updates the state
+// with them.
 func (s *Points) takeTimes(x *Series, code uint64) (start, time uint64) {
 	was := x.time
 	start = x.start

@@ -41,7 +41,7 @@ func TestLearnStepComparesLengths(t *testing.T) {
 	}
 }
 
-// takeUnit has no branch on the sign.
+// takeUnit is the inverse of putUnit, although it has no branch on the sign.
 func TestTakeUnitIsTheInverse(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 100_000 {
@@ -66,7 +66,7 @@ func TestReleasedWordsAreEmpty(t *testing.T) {
 		r := x.rest
 		x.Release()
 		require.Nil(t, x.rest)
-		x.Release() // has nothing
+		x.Release() // has nothing to release
 		if n <= keptWords {
 			require.Empty(t, r.words)
 			require.Empty(t, r.floats)

@@ -66,7 +66,7 @@ type Spans struct {
 	ids    ids
 	names  map[string]*habits
 	text   int                      // total length of the names
-	recent [1 << recentBits]*habits // cache of names
+	recent [1 << recentBits]*habits // cache of habits, see recentHabits
 	habits *habits                  // habits of the last span
 	before uint64                   // start time of the last span
 	far    []uint64                 // far times of one span; kept to reuse the memory
@@ -150,7 +150,7 @@ func (s *Spans) recentHabits(hash uint64, name string) *habits {
 	return h
 }
 
-// sameText is a == b without a call for the same text.
+// sameText reports whether a == b. It calls no function if both are the same string.
 func sameText(a, b string) bool {
 	return len(a) == len(b) && (unsafe.StringData(a) == unsafe.StringData(b) || a == b)
 }
@@ -291,7 +291,7 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 	}
 	code := s.trace.Take(f.Trace)
 	var t *trace
-	if code == traceSame && s.ids.last != 0 { // as takeTrace, without a call
+	if code == traceSame && s.ids.last != 0 { // like takeTrace, but without a call
 		t = s.ids.trace(s.ids.last - 1)
 	} else if t = s.ids.takeTrace(code, f.High, f.Low); t == nil {
 		return false
@@ -317,7 +317,7 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 		if !s.takeEvents(f, base, start, duration, x) {
 			return false
 		}
-	} else { // as takeTimes, without calls
+	} else { // like takeTimes, but without calls
 		x.Start = base + s.startUnit.value(start)
 		if !s.startUnit.knows(start) {
 			s.startUnit.learn(x.Start - base)

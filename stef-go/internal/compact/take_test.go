@@ -71,7 +71,7 @@ func TestShortTakesAreTake(t *testing.T) {
 			fields Fields
 			point  Point
 		}
-		var sides [3]side // the writer, the reader with Take for any point, and that with the short ones
+		var sides [3]side // the writer, a reader that uses only Take of any point, and a reader that uses the shorter functions
 		for i := range sides {
 			s := &sides[i]
 			s.points.Reset()
@@ -91,7 +91,7 @@ func TestShortTakesAreTake(t *testing.T) {
 			before := writer.fields
 			writer.points.Put(&writer.series[k], p, &writer.fields)
 			sent := writer.fields
-			if !sent.Listed { // the lists stay
+			if !sent.Listed { // the lists do not change
 				sent.Words, sent.Floats = before.Words, before.Floats
 			}
 			if len(sent.Floats) == 0 {

@@ -3,8 +3,8 @@
 
 package compact
 
-// Codes of differences of times with a special meaning. All others have a magnitude
-// of at least four.
+// Codes of differences of times with a special meaning. All other codes of putUnit have a
+// magnitude of at least four.
 const (
 	codeSame  = 0 // equal to the prediction
 	codeOther = 1 // equal to the second prediction
@@ -13,8 +13,8 @@ const (
 )
 
 // putUnit returns the code of a difference of times. It uses the coarsest unit of 1,
-// 1e3, 1e6 and 1e9 ns that divides the difference. The code is the number of these
-// units times four, plus the number of the unit, with the sign of the difference. ok
+// 1e3, 1e6 and 1e9 ns that divides the difference. The code is the difference in this
+// unit times four, plus the index of the unit, with the sign of the difference. ok
 // is false if there is no code: for zero and for numbers that are too large.
 //
 // spec: #compact-unit
@@ -62,8 +62,8 @@ const sureRun = 16
 // maxSure bounds codes so that their differences fit in 64 bits in any unit.
 const maxSure = 1 << 40
 
-// put returns the code of a difference, without the unit after a run. It updates the
-// unit.
+// put returns the code of a difference. After a run, the code does not contain the unit.
+// put updates the unit.
 func (h *habitUnit) put(x uint64) (code uint64, ok bool) {
 	if x == 0 {
 		return codeSame, true

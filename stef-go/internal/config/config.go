@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package config has the settings that the options of package stef set, for the
-// packages that use them. Its fields have plain types because package stef imports
-// it; a field that is 0 selects the default.
+// packages that use them. The fields do not have types of package stef, because
+// package stef imports this package. A field that is 0 selects the default.
 package config
 
 import "github.com/otelstef/stef/stef-go/schema"

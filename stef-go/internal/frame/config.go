@@ -63,7 +63,7 @@ func ReaderConfig(options []stef.ReaderOption) (stef.Limits, config.ZstdDicts, e
 	}, c.ZstdDicts, nil
 }
 
-// ReaderLimits is ReaderConfig without the dictionaries.
+// ReaderLimits is like ReaderConfig, but does not return the dictionaries.
 func ReaderLimits(options []stef.ReaderOption) (stef.Limits, error) {
 	limits, _, err := ReaderConfig(options)
 	return limits, err

@@ -48,7 +48,7 @@ type VarHeader struct {
 	UserData map[string]string
 }
 
-// Append appends the variable header, user data in the order of the keys.
+// Append appends the variable header. User data are in the order of the keys.
 func (h *VarHeader) Append(dst []byte) ([]byte, error) {
 	var wire []byte
 	if h.Schema != nil {
@@ -69,7 +69,7 @@ func appendRun(dst []byte, run string) []byte {
 	return append(bitio.AppendUvarint(dst, uint64(len(run))), run...)
 }
 
-// ParseVarHeader reads a variable header. It ignores bytes after it, as the format
+// ParseVarHeader reads a variable header. It ignores bytes after the header, as the format
 // requires.
 func ParseVarHeader(b []byte) (h VarHeader, err error) {
 	wire, b, err := cutRun(b, stef.MaxHeaderBytes, "schema")

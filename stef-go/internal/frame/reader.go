@@ -61,7 +61,7 @@ func New(limits stef.Limits, dicts ...*config.ZstdDict) *Reader {
 	return r
 }
 
-// NewReader is New with a stream.
+// NewReader is like New, but also calls Reset with src.
 func NewReader(src io.Reader, limits stef.Limits, dicts ...*config.ZstdDict) (*Reader, error) {
 	r := New(limits, dicts...)
 	return r, r.Reset(src)
@@ -144,10 +144,10 @@ func (r *Reader) readFixedHeader() error {
 		return cut(err)
 	}
 	if size < fixedSize {
-		return fmt.Errorf("%w: size is %d, at least %d", stef.ErrCorrupt, size, fixedSize)
+		return fmt.Errorf("%w: the size field is %d, must be at least %d", stef.ErrCorrupt, size, fixedSize)
 	}
 	if size > uint64(r.limits.HeaderBytes) {
-		return fmt.Errorf("%w: size is %d, at most %d (Limits.HeaderBytes of the reader, see stef.WithLimits)", stef.ErrLimit, size, r.limits.HeaderBytes)
+		return fmt.Errorf("%w: the size field is %d, must be at most %d (Limits.HeaderBytes of the reader, see stef.WithLimits)", stef.ErrLimit, size, r.limits.HeaderBytes)
 	}
 	var rest [fixedSize]byte
 	if err := r.readFull(rest[:]); err != nil {
@@ -334,7 +334,7 @@ func (r *Reader) readFrame(limit int) (flags stef.FrameFlags, size int, err erro
 		return 0, 0, err
 	}
 	if size == 0 {
-		return 0, 0, fmt.Errorf("%w: the frame has no content: no frame begins here", stef.ErrCorrupt)
+		return 0, 0, fmt.Errorf("%w: the frame has no content, so no frame begins here", stef.ErrCorrupt)
 	}
 	if r.compression == stef.None {
 		r.payload, err = r.content(r.payload[:0], size)
@@ -470,14 +470,14 @@ func (r *Reader) uvarint() (uint64, error) {
 }
 
 func badFlags(b byte) error {
-	if b == signature[0] { // of a stream that was appended to a file
+	if b == signature[0] { // b may begin the signature of a stream that was appended to the file
 		return fmt.Errorf("%w: unknown bits in the frame flags %#02x: a second stream may begin here, but a file holds one stream", stef.ErrCorrupt, b)
 	}
 	return fmt.Errorf("%w: unknown bits in the frame flags %#02x: no frame begins here", stef.ErrCorrupt, b)
 }
 
-// cut converts the end of the source inside an element into an error that names the
-// element. It returns other errors of the source unchanged.
+// cut converts the end of the source inside a header or frame into an error of the kind
+// ErrCorrupt. It returns other errors of the source unchanged.
 func cut(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return fmt.Errorf("%w: the stream ends inside it: %w", stef.ErrCorrupt, io.ErrUnexpectedEOF)
@@ -515,7 +515,7 @@ type steady struct {
 const maxIdle = 100
 
 // noSource is the source of a closed reader. It replaces the last source, so that the
-// garbage collector can free that.
+// garbage collector can free the last source.
 type noSource struct{}
 
 func (noSource) Read([]byte) (int, error) { return 0, io.EOF }
@@ -533,7 +533,7 @@ func (s *steady) Read(b []byte) (int, error) {
 }
 
 // zstdInput feeds a decoder with the contents of the frames read so far. If the
-// decoder does not use all bytes of a frame, up to maxZstdTail of them are read
+// decoder does not use all bytes of a frame, it reads the rest, up to maxZstdTail bytes,
 // before the next frame.
 type zstdInput struct{ pending []byte }
 

@@ -26,7 +26,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// The heads of streams.
+// The fixed headers of streams.
 const (
 	plainHead = "53544546 02 00 00"
 	zstdHead  = "53544546 02 00 01"

@@ -90,8 +90,8 @@ func TestWriterHeads(t *testing.T) {
 	data := map[string]string{"k": "vv"}
 	f([]string{plainHead, "00 02 00 00"}, frame.VarHeader{})
 	f([]string{plainHead, "00 09 02 01 09 01 01 6b 02 76 76"}, frame.VarHeader{Schema: []int{9}, UserData: data})
-	// A zstd frame of its own: magic, a single segment of 2 bytes, one raw
-	// block, the last.
+	// A zstd frame of its own: magic, a single segment of 2 bytes, and one raw
+	// block, which is the last.
 	f([]string{zstdHead, "00 02 0b 28b52ffd 20 02 110000 0000"}, frame.VarHeader{}, stef.WithCompression(stef.Zstd))
 }
 
@@ -130,7 +130,7 @@ func TestWriterRefusesHeaders(t *testing.T) {
 	require.ErrorIs(t, err, stef.ErrLimit)
 	_, err = frame.NewWriter(&dst, config(t), &frame.VarHeader{Schema: []int{-1}})
 	require.ErrorIs(t, err, stef.ErrSchema)
-	require.Empty(t, dst, "nothing is written of a stream that cannot be")
+	require.Empty(t, dst, "nothing is written if the header is invalid")
 }
 
 func TestWriterFrames(t *testing.T) {
@@ -262,7 +262,7 @@ func TestSharedBlocks(t *testing.T) {
 				frames := dst[2:] // without the headers
 				own := blocksIn(t, frames[8])
 				for i := 1; i < len(frames); i++ {
-					// Frame 20 changes the content; frame 24 notices it.
+					// Frame 20 changes the content; the writer notices the change in frame 24.
 					want := own
 					if i < 24 && i%8 != 0 {
 						want--

@@ -150,7 +150,7 @@ func (s decoderSetting) release(d *zstdDecoder) {
 }
 
 // rawZstd returns the content of a short zstd frame that stores n bytes uncompressed, as
-// writers store the variable header. All others need a decoder.
+// writers store the variable header. All other zstd frames need a decoder.
 func rawZstd(coded []byte, n int) (content []byte, ok bool) {
 	const head, most = 9, 255
 	if n > most || len(coded) != head+n {
