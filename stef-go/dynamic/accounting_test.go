@@ -54,8 +54,8 @@ func (r random) setAttributes(attrs *otelstef.Attributes, n int) {
 }
 
 // changeMetrics replaces the dictionary structs of rec and does not edit them. So the marked
-// fields are exactly the fields that differ, and the generated writer, which sends marked
-// fields, sends the same fields as the writer of package dynamic, which compares values.
+// fields are exactly the fields that differ. The generated writer sends marked fields, and the
+// writer of package dynamic sends fields that differ: both send the same fields.
 func (r random) changeMetrics(rec *otelstef.Metrics, n int) {
 	if r.chance(30) {
 		m := otelstef.NewMetric()

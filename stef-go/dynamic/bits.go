@@ -34,7 +34,7 @@ func (w *bitWriter) bits(v uint64, count int) {
 	}
 }
 
-// compact writes v in the shortest class it fits in.
+// compact writes v in the shortest class that it fits in.
 //
 // spec: #uvarint-compact
 func (w *bitWriter) compact(v uint64) error {
@@ -85,9 +85,9 @@ func (r *bitReader) bits(count int) (uint64, error) {
 // spec: #missing-choices
 const grace = 56
 
-// choice reads count bits as the choice of a oneof. If bits are missing at the end of a
-// column that is not empty, they read as zeros, at most grace of them, and only if the
-// choice is then 0. The reference implementation reads them so, and some streams need it.
+// choice reads count bits as the choice of a oneof. It reads bits that are missing at the
+// end of a column as zeros: only if the column is not empty, at most grace bits, and only if
+// the choice is then 0. The reference implementation does the same, and some streams need it.
 func (r *bitReader) choice(count int) (uint64, error) {
 	missing := max(count-r.left(), 0)
 	if missing > 0 && len(r.data) == 0 || r.missing+missing > grace {

@@ -35,7 +35,7 @@ type column struct {
 	// for the element of an array, and two for the key and the value of a multimap. In
 	// a recursive type, a link can refer to an enclosing column.
 	links []*column
-	// optional counts the optional fields among the kept.
+	// optional counts the optional fields among the kept fields.
 	optional int
 	// recursive marks a composite type that can contain itself.
 	recursive bool
@@ -68,7 +68,7 @@ func (c *column) isBits() bool {
 // columns is the column tree of a root.
 type columns struct {
 	root *column
-	// all is the tree in order.
+	// all has all columns of the tree, in the order of a frame.
 	all []*column
 	// recursive has the identities of the types that can contain themselves.
 	recursive map[any]bool

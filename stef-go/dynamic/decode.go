@@ -70,7 +70,7 @@ func (d *decoder) allocate(size int) error {
 	return nil
 }
 
-// decode decodes the value of column c on top of cur, the previous value at the same
+// decode decodes the value of column c relative to cur, the previous value at the same
 // place.
 func (d *decoder) decode(c *column, cur any) (any, error) {
 	if !c.typ.Kind.Composite() {

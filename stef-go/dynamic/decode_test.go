@@ -125,7 +125,7 @@ func TestMissingChoices(t *testing.T) {
 	f(dynamic.ErrCorrupt, 2, 3, "01 01 01 01", 0, 0, 0)
 	f(nil, 6, 2+19, "001 001 00", 0, 0)
 	f(dynamic.ErrCorrupt, 6, 2+20, "001 001 00", 0, 0)
-	f(dynamic.ErrCorrupt, 6, 3, "001 001 01", 0, 0) // 010 if completed
+	f(dynamic.ErrCorrupt, 6, 3, "001 001 01", 0, 0) // 010 with the missing bit
 }
 
 // TestMissingBits truncates columns of other types, in which no bit may be missing.
@@ -178,8 +178,8 @@ func TestBadColumns(t *testing.T) {
 
 	const dict = "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64 }"
 	ok(dict, bitRun("1"), bitRun("10"), nil)
-	f(dict, bitRun("1"), bitRun("0 1"), nil)     // the number 0
-	f(dict, bitRun("1"), bitRun("0 01 01"), nil) // of an empty dictionary
+	f(dict, bitRun("1"), bitRun("0 1"), nil)     // reference 0
+	f(dict, bitRun("1"), bitRun("0 01 01"), nil) // reference 1 to an empty dictionary
 	f(dict, bitRun("1"), bitRun("0 00000000"), nil)
 
 	const float = "struct Rec root { F float64 }"

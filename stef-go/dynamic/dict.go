@@ -26,17 +26,17 @@ type readDicts struct {
 	limit   int
 }
 
-// readStructs is a dictionary of structs with what the stream did with it so far, also before
-// the dictionaries were reset.
+// readStructs is a dictionary of structs. use describes how the stream used it so far, also
+// before the dictionaries were reset.
 type readStructs struct {
 	entries []*Struct
 	use     DictUse
 }
 
-// DictUse says what a stream did with a dictionary.
+// DictUse describes how a stream used a dictionary.
 type DictUse struct {
-	// Entries is the number of entries sent, Most the largest number at a time, and Refs how
-	// often an entry was referred to.
+	// Entries is the number of entries that were sent, Most is the largest number of entries
+	// at a time, and Refs is the number of references to entries.
 	Entries, Most int
 	Refs          int64
 }

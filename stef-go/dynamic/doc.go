@@ -7,8 +7,8 @@
 // and knows one schema; this package interprets a schema.Struct at run time, reads bits
 // one at a time and checks every rule of the format. Tests compare the generated code
 // with it. The file tool uses it because the tool does not know the schema at compile
-// time. It shares only the schema types with the fast implementation, so that an error
-// in one is not also in the other.
+// time. This package shares only the schema types with the fast implementation, so that an
+// error in one is not also in the other.
 //
 // A Reader converts a stream into records, a Writer records into a stream:
 //

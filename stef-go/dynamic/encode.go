@@ -24,8 +24,8 @@ type encoder struct {
 	frameBits int
 }
 
-// encode encodes v on top of held, the value that the reader has at the same place.
-// If held is nil that value is unknown, so everything is sent.
+// encode encodes v relative to held, the value that the reader has at the same place.
+// If held is nil, that value is unknown, so everything is sent.
 func (e *encoder) encode(c *column, held, v any) error {
 	switch v := v.(type) {
 	case *Struct:

@@ -25,7 +25,7 @@ var (
 	ErrSchema = errors.New("schema mismatch")
 	// ErrVersion: the stream has an unknown version or an unknown compression.
 	ErrVersion = errors.New("unknown version")
-	// ErrZstdDict: the stream needs a zstd dictionary. This package reads no such streams.
+	// ErrZstdDict: the stream needs a zstd dictionary. This package cannot read such streams.
 	ErrZstdDict = errors.New("missing zstd dictionary")
 )
 

@@ -8,9 +8,9 @@ import (
 )
 
 // fitter prepares records for the encoder: it checks that they have the types of the
-// schema and stay within the limits, and normalizes what is not sent. Fields that
-// are not kept get their initial value, choices that are not kept become none, and
-// absent fields become nil. The copy shares strings and bytes with the original.
+// schema and stay within the limits, and returns normalized copies. In a copy, fields that are
+// not kept have their initial value, choices that are not kept are none, and absent fields are
+// nil. A copy shares strings and bytes with the original.
 //
 // spec: #evolution
 type fitter struct {
@@ -80,7 +80,7 @@ func (f *fitter) counts(t *schema.Type, v any) bool {
 
 func (f *fitter) structure(s *schema.Struct, path string, v *Struct) (*Struct, error) {
 	if len(v.Fields) != len(s.Fields) || len(v.Present) != len(s.Fields) {
-		return nil, fault(ErrSchema, "%s: %d fields and %d presence entries, %s has %d fields",
+		return nil, fault(ErrSchema, "%s: the value has %d fields and %d presence entries, but %s has %d fields",
 			path, len(v.Fields), len(v.Present), s.Name, len(s.Fields))
 	}
 	fit := NewStruct(s)
@@ -102,7 +102,7 @@ func (f *fitter) structure(s *schema.Struct, path string, v *Struct) (*Struct, e
 
 func (f *fitter) oneof(s *schema.Struct, path string, v *Oneof) (*Oneof, error) {
 	if v.Choice < 0 || v.Choice > len(s.Fields) {
-		return nil, fault(ErrSchema, "%s: choice %d, %s has %d", path, v.Choice, s.Name, len(s.Fields))
+		return nil, fault(ErrSchema, "%s: the value has choice %d, but %s has %d choices", path, v.Choice, s.Name, len(s.Fields))
 	}
 	fit := &Oneof{}
 	if v.Choice == 0 || v.Choice > f.kept.Of(s) {

@@ -30,7 +30,7 @@ const (
 	// RestartCodecs resets the codecs of numbers.
 	RestartCodecs
 
-	// RestartAll are all flags. A Writer makes frames with them
+	// RestartAll has all flags. A Writer makes frames with these flags
 	// self-contained.
 	RestartAll = RestartDictionaries | RestartCompression | RestartCodecs
 )
@@ -150,13 +150,13 @@ func (t *columns) split(content []byte, f *Frame) error {
 		return err
 	}
 	t.trace.bytes(in, TraceField{"records", f.Records})
-	size, err := in.uvarint("size of the sizes")
+	size, err := in.uvarint("size of the size table")
 	if err != nil {
 		t.trace.rest(in)
 		return err
 	}
 	t.trace.bytes(in, TraceField{"size of the size table", size})
-	b, err := in.take(size, "sizes of the columns")
+	b, err := in.take(size, "size table of the columns")
 	if err != nil {
 		t.trace.rest(in)
 		return err
@@ -194,7 +194,7 @@ func (t *columns) cut(sizes *bitReader, data *byteReader) error {
 	err := t.cutColumn(t.root, sizes, data)
 	if err == nil {
 		if err = sizes.end(); err != nil {
-			err = fmt.Errorf("sizes of the columns: %w", err)
+			err = fmt.Errorf("size table of the columns: %w", err)
 		}
 	}
 	t.trace.restOfBits(nil, sizes)

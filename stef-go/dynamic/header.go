@@ -40,7 +40,7 @@ func (c Compression) String() string {
 // Header is the information in a stream before its first record.
 type Header struct {
 	Compression Compression
-	// Wire is the wire schema that the stream records, nil if it records none.
+	// Wire is the wire schema that the stream announces, nil if it announces none.
 	Wire schema.WireSchema
 	// UserData are the keys and values that the writer set.
 	UserData map[string]string
@@ -68,7 +68,7 @@ func readFixedHeader(src *source, trace *tracer) (Compression, error) {
 		return 0, err
 	}
 	if size < 2 {
-		return 0, fault(ErrCorrupt, "the fixed header has %d bytes", size)
+		return 0, fault(ErrCorrupt, "the fixed header has %d bytes, at least 2 are required", size)
 	}
 	if size > maxFixedHeader {
 		return 0, fault(ErrLimit, "the fixed header has %d bytes, the limit is %d", size, maxFixedHeader)
@@ -191,8 +191,8 @@ func headerString(in *byteReader) (string, error) {
 	return string(b), err
 }
 
-// appendVarHeader appends the content of the first frame. A nil w records no schema.
-// User data are in the order of their keys.
+// appendVarHeader appends the content of the first frame. If w is nil, it announces no
+// schema. User data are in the order of their keys.
 //
 // spec: #var-header
 func appendVarHeader(dst []byte, w schema.WireSchema, userData map[string]string) ([]byte, error) {

@@ -32,7 +32,7 @@ func TestHeaders(t *testing.T) {
 	f("53 54 45 47 02 00 00 | 00 02 00 00", dynamic.ErrCorrupt)
 	f("53 54 45 46 01 00 | 00 02 00 00", dynamic.ErrCorrupt)
 	f("53 54 45 46 82 00 00 00 | 00 02 00 00", nil) // a longer form of 2
-	f("53 54 45 46 03 10 fc ff | 00 02 00 00", nil) // bits and bytes that mean nothing yet
+	f("53 54 45 46 03 10 fc ff | 00 02 00 00", nil) // reserved bits and bytes
 	f("53 54 45 46 02 01 00 | 00 02 00 00", dynamic.ErrVersion)
 	f("53 54 45 46 02 00 02 | 00 02 00 00", dynamic.ErrVersion)
 	f("53 54 45 46 02 00 03 | 00 02 00 00", dynamic.ErrVersion)
@@ -49,10 +49,10 @@ func TestHeaders(t *testing.T) {
 	f(fixed+"00 05 03 02 03 01 00", nil)
 	f(fixed+"00 04 02 01 02 00", nil)                   // without S
 	f(fixed+"00 04 02 01 04 00", dynamic.ErrSchema)     // more fields than there are
-	f(fixed+"00 04 02 01 41 00", dynamic.ErrSchema)     // than there can be
+	f(fixed+"00 04 02 01 41 00", dynamic.ErrSchema)     // more fields than there can be
 	f(fixed+"00 04 02 01 03 00", dynamic.ErrSchema)     // S is missing
 	f(fixed+"00 05 03 02 02 01 00", dynamic.ErrSchema)  // S is left over
-	f(fixed+"00 04 02 01 00 00", dynamic.ErrSchema)     // nothing left
+	f(fixed+"00 04 02 01 00 00", dynamic.ErrSchema)     // no fields
 	f(fixed+"00 03 01 00 00", dynamic.ErrSchema)        // no entries
 	f(fixed+"00 05 03 01 02 00 00", dynamic.ErrCorrupt) // bytes after the entries
 	f(fixed+"00 04 02 02 03 00", dynamic.ErrCorrupt)    // an entry is cut off

@@ -21,11 +21,12 @@ import (
 //	          or empty, are omitted
 //	oneof     the value of its choice, without the name of the choice; null if there
 //	          is none
-//	multimap  an object; a list of [key, value] if keys repeat or are no strings
+//	multimap  an object; a list of [key, value] if keys repeat, are not strings or
+//	          are not UTF-8
 //	array     a list
 //	integer   a number, however long
-//	enum      the name, or the number if it has none; omitted if it is 0 and not
-//	          optional, and 0 has no name or is Unspecified
+//	enum      the name, or the number if it has none; 0 is omitted if the field is
+//	          not optional and 0 has no name or the name Unspecified
 //	float64   a number with a point or an exponent; "NaN", "+Inf", "-Inf"
 //	string    a string; {"invalid_utf8_hex":HEX} if it is not UTF-8
 //	bytes     {"bytes":HEX} as the choice of a oneof, otherwise a string of
@@ -36,8 +37,8 @@ func AppendPlainJSON(dst []byte, root *schema.Struct, rec *Struct) []byte {
 	return plainJSON{}.structure(dst, root, rec)
 }
 
-// AppendZerosJSON is AppendPlainJSON with all fields that are not optional, also those
-// that are zero or empty. Use it for tools that convert the fields to columns: they
+// AppendZerosJSON is like AppendPlainJSON, but also prints fields that are not optional if
+// they are zero or empty. Use it for tools that convert the fields to columns: they
 // treat a missing field as unknown, and exclude it from a mean or a comparison.
 func AppendZerosJSON(dst []byte, root *schema.Struct, rec *Struct) []byte {
 	return plainJSON{zeros: true}.structure(dst, root, rec)

@@ -197,8 +197,8 @@ func TestDepth(t *testing.T) {
 	g(100_000, dynamic.ErrLimit)
 }
 
-// TestMaxDepth: the limit of depth is an option, and its error says that the stream may
-// be read with another one.
+// TestMaxDepth: the limit of depth is an option. The kind of its error says that a reader with
+// another limit may read the stream.
 func TestMaxDepth(t *testing.T) {
 	root := rootOf(t, nesting)
 	read := func(n, limit int) error {

@@ -55,7 +55,7 @@ func applyOptions[C any, O ~func(*C) error](config *C, options []O) error {
 	return nil
 }
 
-// WithAssumedSchema sets the schema that is assumed for streams that do not record a
+// WithAssumedSchema sets the schema that is assumed for streams that do not announce a
 // wire schema. The default is all fields of the schema.
 func WithAssumedSchema(w schema.WireSchema) ReaderOption {
 	return func(c *readerConfig) error {
@@ -65,8 +65,8 @@ func WithAssumedSchema(w schema.WireSchema) ReaderOption {
 }
 
 // WithMaxRecordBytes limits the estimated memory of a record including its strings, and
-// the memory that decoding one record adds. The default is 64 MiB. It exceeds the limit
-// of the format, which is 32 MiB without strings.
+// the memory that decoding one record adds. The default is 64 MiB. This default exceeds the
+// limit of the format, which is 32 MiB without strings.
 //
 // spec: #limits
 func WithMaxRecordBytes(n int) ReaderOption {
@@ -86,8 +86,8 @@ func WithMaxDictBytes(n int) ReaderOption {
 }
 
 // WithMaxDepth limits how deep values of types that can contain themselves are nested.
-// It counts levels as MaxDepth does, which is the default. Each level uses stack, so
-// the maximum is 100,000.
+// The comment of MaxDepth, the default, says which levels count. Each level uses stack,
+// so n is at most 100,000.
 func WithMaxDepth(n int) ReaderOption {
 	return func(c *readerConfig) error {
 		c.maxDepth = n
@@ -168,8 +168,8 @@ func WithSchema(w schema.WireSchema) WriterOption {
 	}
 }
 
-// WithSchemaHeader makes the Writer record its wire schema in the stream. A reader
-// needs it, unless the reader learns the wire schema by other means or its own schema
+// WithSchemaHeader makes the Writer announce its wire schema in the stream. A reader
+// needs the wire schema, unless it learns the wire schema by other means or its own schema
 // has exactly the fields that are written.
 func WithSchemaHeader() WriterOption {
 	return func(cfg *writerConfig) error {

@@ -156,8 +156,8 @@ func (r *Reader) Frame() *Frame { return &r.frame }
 // spec: #restart
 func (r *Reader) Restarts() uint64 { return r.restarts }
 
-// StructDict says what the stream did, up to the last record, with the dictionary of structs
-// that has a name.
+// StructDict returns how the stream used the dictionary of structs with this name, up to the
+// last record.
 func (r *Reader) StructDict(name string) DictUse {
 	if dict := r.decoder.dicts.structs[name]; dict != nil {
 		return dict.use

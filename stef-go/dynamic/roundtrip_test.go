@@ -102,7 +102,7 @@ func TestSelfContained(t *testing.T) {
 		case 0:
 			opts = append(opts, dynamic.WithCompression(dynamic.Zstd))
 		case 1:
-			// Without compression there is none to restart.
+			// Streams without compression do not need RestartCompression.
 			opts = append(opts, dynamic.WithRestart(dynamic.RestartDictionaries|dynamic.RestartCodecs))
 		}
 		stream := write(t, root, recs, false, opts...)

@@ -195,8 +195,8 @@ func (t *tracer) bytes(r *byteReader, detail any) {
 	}
 }
 
-// value emits an event for the data that was read since the last event. The source is bits, or
-// in if bits is nil. c is the column of the data, or nil.
+// value emits an event for the data that was read since the last event. The data is from bits,
+// or from in if bits is nil. c is the column of the data, or nil.
 func (t *tracer) value(c *column, in *byteReader, bits *bitReader, index []int, detail any) {
 	e := &Event{Column: -1, Derived: t.derived, Index: index, Detail: detail, Bits: -1}
 	if c != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Struct is the value of a struct, and so a record. The Go types of the values in it, and
-// in the other types of this package, by the type in the schema:
+// Struct is the value of a struct; a record is a Struct. This table has the Go type of the values
+// of each type in the schema:
 //
 //	bool                bool
 //	int64               int64
@@ -81,7 +81,7 @@ func NewStruct(s *schema.Struct) *Struct {
 	return v
 }
 
-// NewValue is NewStruct for any type.
+// NewValue is like NewStruct, but for any type.
 func NewValue(t *schema.Type) any {
 	switch t.Kind {
 	case schema.KindBool:

@@ -50,8 +50,8 @@ func fastOf(name string) fast {
 // return the same records, and both or neither must return an error. One of them may
 // find an error at an earlier record, because some errors can be found when a frame
 // begins. The comparison ends at a record for which the specification defines no
-// result, and at one that exceeds a limit that readers choose. It returns the number of
-// records and the error of this package.
+// result, and at a record that exceeds a limit that readers choose. requireSame returns the
+// number of records and the error of this package.
 func requireSame(t testing.TB, f fast, stream []byte) (records uint64, err error) {
 	t.Helper()
 	slow, slowErr := open(bytes.NewReader(stream), f.Schema.Name, dynamic.WithAssumedSchema(f.Base))

@@ -241,7 +241,7 @@ func (c *codes) span(rec *dynamic.Struct) {
 	c.set(rec, c.elements("Times", 3), "Compact", "Times")
 }
 
-// texts are references and texts that look like some.
+// texts are references and texts that look like references.
 var texts = []string{"", "text", "\x00", "\x00t", "\x00s", "\x00tt", "\x00T", "\x00T0", "\x00T3", "\x00T6", "\x00T9", "\x00TC", "\x00T1", "\x00LT3+D", "\x00L c:\x08", "\x00LA60y", "\x00LT0", "\x00d\x000", "\x00d\x013", "\x00d\x02",
 	"\x00a", "\x00a\x00", "\x00a\x01", "\x00a\x02", "\x00a\x03", "\x00a\xff", "\x00k", "\x00ka", "\x00kb", "\x00kc", "\x00kk", "\x00x"}
 

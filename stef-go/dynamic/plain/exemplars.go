@@ -73,7 +73,7 @@ func merge(c int64, held, sent []any) (list []any, repeated bool, err error) {
 		mark = ^mark
 	}
 	if bits.Len64(mark) > len(held) {
-		return nil, false, corrupt("the code %d of exemplars, and the series has %d", c, len(held))
+		return nil, false, corrupt("the code %d of exemplars refers to more exemplars than the series has: %d", c, len(held))
 	}
 	places := len(held)
 	if c < 0 {

@@ -55,14 +55,14 @@ func (t *traces) follow(code int64, high, low uint64) (*trace, error) {
 		return n, nil
 	}
 	if t.last == nil {
-		return nil, corrupt("the code %d of a trace, and there is no last trace", code)
+		return nil, corrupt("the code %d of a trace refers to the last trace, but there is none", code)
 	}
 	switch {
 	case code == 0:
 		return t.last, nil
 	case code == 2:
 		if t.last.next == nil {
-			return nil, corrupt("the code 2 of a trace, and the trace after the last one is not known")
+			return nil, corrupt("the code 2 of a trace refers to the trace after the last one, which is not known")
 		}
 		t.become(t.last.next)
 	default:

@@ -73,7 +73,7 @@ func (l *logs) timeOf(record view) (uint64, error) {
 	default:
 		x, ok := l.timeHabit.difference(code)
 		if !ok {
-			return 0, undefined("the code %d of CompactTime", code)
+			return 0, undefined("the code %d of CompactTime is not defined", code)
 		}
 		time = l.lastTime + x
 	}
@@ -98,7 +98,7 @@ func (l *logs) observedOf(record view, time uint64) (uint64, error) {
 	default:
 		x, ok := l.observedHabit.difference(code)
 		if !ok {
-			return 0, undefined("the code %d of CompactObserved", code)
+			return 0, undefined("the code %d of CompactObserved is not defined", code)
 		}
 		observed = better + x
 	}
@@ -121,7 +121,7 @@ func (l *logs) idsOf(rec, record view) (traceID, spanID []byte, err error) {
 	case idsApart:
 		return record.raw("TraceID"), record.raw("SpanID"), nil
 	default:
-		return nil, nil, corrupt("the CompactForm %d", form)
+		return nil, nil, corrupt("the CompactForm %d is not defined", form)
 	}
 	compact := rec.sub("Compact")
 	trace, err := l.traces.follow(l.trace.field(rec.number("Trace")), compact.bits("TraceHigh"), compact.bits("TraceLow"))

@@ -58,7 +58,7 @@ func (m *metrics) plain(rec view) (*dynamic.Struct, error) {
 	compact := rec.sub("Compact")
 	p := &point{timeCode: m.time.field(compact.number("Time")), startCode: m.start.field(compact.number("Start"))}
 	if p.timeCode == 3 {
-		return nil, corrupt("the code 3 of Time")
+		return nil, corrupt("the code 3 of Time is not defined")
 	}
 	if err := m.formOf(compact, x, p); err != nil {
 		return nil, err

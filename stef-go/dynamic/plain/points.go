@@ -26,9 +26,9 @@ func (m *metrics) formOf(compact view, x *series, p *point) error {
 	p.form = expected + m.form.field(compact.number("Form"))
 	switch kind, place := p.form/places, p.form%places; {
 	case p.form < 0 || kind > kindSummary || kind == kindInt64 && place != 1:
-		return corrupt("the form %d, which is none", p.form)
+		return corrupt("the form %d is not defined", p.form)
 	case kind == kindNone && place != 0:
-		return undefined("the form %d of a value of kind 0", p.form)
+		return undefined("the form %d is not defined for a value of kind 0", p.form)
 	}
 	p.kind = p.form / places
 	return nil
@@ -44,7 +44,7 @@ func (m *metrics) scalarOf(rec view, x *series, p *point) error {
 			return nil
 		}
 		if magnitude(p.mantissa) >= maxMantissa {
-			return undefined("the mantissa %d of a decimal", p.mantissa)
+			return undefined("the mantissa %d of a decimal is not below 2^53", p.mantissa)
 		}
 		p.scalar = math.Float64bits(float64(p.mantissa) / float64(power(10, int(place-1))))
 		return nil
@@ -98,12 +98,12 @@ func (m *metrics) listsOf(compact view, x *series, p *point) error {
 	words := m.words.elements(compact.numbers("Words"))
 	floats := m.floatElements(compact.doubles("Floats"))
 	if len(words) < isFar {
-		return corrupt("%d elements of Words, and %d times that are far", len(words), isFar)
+		return corrupt("%d elements of Words, fewer than the %d times that are far", len(words), isFar)
 	}
 	words, p.far = words[:len(words)-isFar], words[len(words)-isFar:]
 	if !composite {
 		if len(words) > 0 {
-			return corrupt("%d elements of Words more than times that are far, in a value of kind %d", len(words), p.kind)
+			return corrupt("%d elements of Words in addition to the times that are far, in a value of kind %d", len(words), p.kind)
 		}
 		if len(floats) > 0 {
 			return undefined("Floats in a value of kind %d", p.kind)
@@ -192,7 +192,7 @@ func (m *metrics) timesOf(x *series, home *home, p *point) error {
 	default:
 		d, ok := plainDifference(p.timeCode)
 		if !ok {
-			return undefined("the code %d of Time", p.timeCode)
+			return undefined("the code %d of Time is not defined", p.timeCode)
 		}
 		p.time = p.forecast + d
 	}
@@ -215,7 +215,7 @@ func (m *metrics) timesOf(x *series, home *home, p *point) error {
 	default:
 		d, ok := plainDifference(p.startCode)
 		if !ok {
-			return undefined("the code %d of Start", p.startCode)
+			return undefined("the code %d of Start is not defined", p.startCode)
 		}
 		p.start = p.time + d
 	}

@@ -240,7 +240,7 @@ func (s *signal) without(root *schema.Struct) *schema.Struct {
 	}
 	full, err := schema.Cut(root, kept.Wire(root))
 	if err != nil {
-		return root // the walk of Cut is that of Wire
+		return root // never happens: Cut visits the same types as Wire
 	}
 	return full
 }

@@ -133,7 +133,7 @@ func (s *spans) timesOf(rec, span view, base uint64, fields map[string]any) (sta
 		codes, others = times[:len(events)], times[len(events):]
 	}
 	if have, need := len(others), count(codes, far)+btoi(startCode == far)+btoi(durationCode == far); have != need {
-		return 0, corrupt("%d elements of Times after those of events, and %d times that are far", have, need)
+		return 0, corrupt("%d elements of Times after those of events, but %d times that are far", have, need)
 	}
 	next := func() (x uint64) {
 		x, others = others[0], others[1:]
@@ -146,7 +146,7 @@ func (s *spans) timesOf(rec, span view, base uint64, fields map[string]any) (sta
 	}
 	start = base + x
 	if durationCode < 0 {
-		return 0, undefined("the code %d of Duration", durationCode)
+		return 0, undefined("the code %d of Duration is not defined", durationCode)
 	}
 	if x, err = spanDifference(durationCode, &s.durations, next); err != nil {
 		return 0, err
@@ -164,7 +164,7 @@ func (s *spans) timesOf(rec, span view, base uint64, fields map[string]any) (sta
 		default:
 			x, ok := plainDifference(code)
 			if !ok {
-				return 0, undefined("the code %d of the time of an event", code)
+				return 0, undefined("the code %d of the time of an event is not defined", code)
 			}
 			time += x
 		}
@@ -182,7 +182,7 @@ func spanDifference(code int64, h *habit, next func() uint64) (x uint64, err err
 	} else {
 		var ok bool
 		if x, ok = h.difference(code); !ok {
-			return 0, undefined("the code %d of a time", code)
+			return 0, undefined("the code %d of a time is not defined", code)
 		}
 	}
 	h.learn(x)

@@ -77,7 +77,7 @@ func (p *parts) expHistogram(typ *schema.Struct) (*dynamic.Struct, error) {
 	}
 	counts := p.words[7:]
 	if p.words[6] > uint64(len(counts)) {
-		return nil, corrupt("%d negative counts of %d", p.words[6], len(counts))
+		return nil, corrupt("%d negative counts, but only %d counts", p.words[6], len(counts))
 	}
 	negative, positive := counts[:p.words[6]], counts[p.words[6]:]
 	h := newStruct(typ)
@@ -113,13 +113,13 @@ func (p *parts) summary(typ *schema.Struct) (*dynamic.Struct, error) {
 	s.set("Sum", math.Float64frombits(p.scalar))
 	s.set("QuantileValues", quantiles)
 	if p.floats[0] != 0 {
-		return nil, undefined("the first one of Floats of a summary is not 0")
+		return nil, undefined("the first element of Floats of a summary is not 0")
 	}
 	return s.val, nil
 }
 
 func (p *parts) wrongNumber() error {
-	return corrupt("%d words and %d floats of a value of kind %d", len(p.words), len(p.floats), p.kind)
+	return corrupt("%d words and %d floats do not fit a value of kind %d", len(p.words), len(p.floats), p.kind)
 }
 
 func total(counts []uint64) (sum uint64) {
@@ -149,7 +149,7 @@ func (v view) setOptional(present, sum, least, most uint64) error {
 		}
 	}
 	if present > hasSum|hasMin|hasMax {
-		return undefined("the bits %#x of p", present)
+		return undefined("the first word %#x of a histogram has bits that are not defined", present)
 	}
 	return nil
 }
