@@ -40,8 +40,8 @@
 // Frames are listed as they are stored, column by column, in the order of the size
 // table. The codes in a column state their record (r1 is the first record of the
 // stream) and, in brackets, the element of the enclosing arrays and the pair of the
-// enclosing multimaps. A line without bytes is not an element; it describes an event
-// at that point of the column.
+// enclosing multimaps. For integers, dod is the delta of deltas. A line without bytes is
+// not an element; it describes an event at that point of the column.
 //
 // WithRecords adds the records of each frame below its columns. In the compact form of
 // OpenTelemetry, columns contain differences. The records are then printed in the full
@@ -75,7 +75,7 @@ type config struct {
 	frames    int
 }
 
-// WithAssumedSchema sets the schema that is assumed for streams that do not record a
+// WithAssumedSchema sets the schema that is assumed for streams that do not announce a
 // wire schema. The default is all fields of the root.
 func WithAssumedSchema(w schema.WireSchema) Option {
 	return WithReaderOptions(dynamic.WithAssumedSchema(w))
@@ -87,9 +87,9 @@ func WithReaderOptions(options ...dynamic.ReaderOption) Option {
 }
 
 // WithFrameTextBytes limits the text about the columns of one frame, which is held in
-// memory, to about n bytes. Values beyond it, and further bytes of the value that reaches
-// it, are counted but not shown. The default is DefaultFrameTextBytes, enough for some
-// 800,000 values a frame.
+// memory, to about n bytes. Values after the limit, and further bytes of the value that
+// reaches the limit, are counted but not shown. The default is DefaultFrameTextBytes,
+// enough for some 800,000 values a frame.
 func WithFrameTextBytes(n int) Option {
 	return func(c *config) { c.frameText = n }
 }
@@ -113,8 +113,8 @@ func WithRecords() Option {
 	return func(c *config) { c.records = true }
 }
 
-// WithMaxFrames ends the text after n frames of data. Errors behind them are not returned. The
-// default is 0, which prints all frames.
+// WithMaxFrames ends the text after n frames of data. Errors in later frames are not returned.
+// The default is 0, which prints all frames.
 func WithMaxFrames(n int) Option {
 	return func(c *config) { c.frames = n }
 }

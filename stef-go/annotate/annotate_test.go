@@ -170,7 +170,7 @@ func restored(tb testing.TB, text string) []byte {
 			continue
 		}
 		if m[1] != "" {
-			continue // of a payload that is not in the stream
+			continue // the element is in a payload that is not in the stream itself
 		}
 		require.Equal(tb, m[2], fmt.Sprint(bits/8), "line %q", l)
 		code := strings.ReplaceAll(m[4], " ", "")
@@ -247,7 +247,7 @@ func requireTyped(tb testing.TB, err error) {
 	require.ErrorAs(tb, err, &e)
 }
 
-// failAfter fails when that many bytes are written.
+// failAfter accepts left bytes and then fails.
 type failAfter struct{ left int }
 
 var errFull = errors.New("full")
@@ -287,7 +287,7 @@ func TestOptions(t *testing.T) {
 	_, err := annotated(t, stream(t), annotate.WithReaderOptions(dynamic.WithMaxDictBytes(300)))
 	require.ErrorIs(t, err, dynamic.ErrLimit)
 
-	// Fields that are assumed.
+	// A schema that is assumed.
 	root := rootOf(t, "package p struct R root { A bool B bool }")
 	var b, out bytes.Buffer
 	w, err := dynamic.NewWriter(&b, root, dynamic.WithSchema(schema.WireSchema{1}))
@@ -412,7 +412,7 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, err)
 	out, err = f(bad.Bytes(), annotate.WithRecords())
 	require.ErrorIs(t, err, dynamic.ErrCorrupt)
-	require.Contains(t, out, "# plain records\n# r1: {}\n\n# error: stef: offset 23, frame 1, record 2: corrupt stream: the CompactForm 4\n")
+	require.Contains(t, out, "# plain records\n# r1: {}\n\n# error: stef: offset 23, frame 1, record 2: corrupt stream: the CompactForm 4 is not defined\n")
 }
 
 // The limit of the text of a frame also applies to the bytes of one element: of a long value, or of
@@ -427,7 +427,7 @@ func TestTextOfLongElements(t *testing.T) {
 	rec.Fields[0] = strings.Repeat("x", size)
 	require.NoError(t, w.Write(rec))
 	require.NoError(t, w.Close())
-	// unread is a stream with a frame of one record. Column A or B has bytes that no record reads.
+	// unread returns a stream with a frame of one record. Column A or B has bytes that no record reads.
 	unread := func(sizes ...byte) []byte {
 		payload := slices.Concat([]byte{1, byte(len(sizes))}, sizes, make([]byte, 1+size))
 		b := append([]byte("STEF\x02\x00\x00\x00\x02\x00\x00\x00"), binary.AppendUvarint(nil, uint64(len(payload)))...)

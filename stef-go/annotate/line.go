@@ -21,8 +21,8 @@ const (
 	partBytes = 1000 * bytesPerLine
 	// restBits is the maximum number of unread bits that are printed. Values have fewer bits.
 	restBits = 1 << 10
-	// leastText is the text of an element that is shown even if the text of a frame has
-	// reached its limit.
+	// leastText is the number of bytes up to which the text of an element or record is shown, if
+	// the text of its frame has not reached the limit yet.
 	leastText = 4 << 10
 )
 
@@ -40,8 +40,8 @@ func (p *printer) printElement(e *dynamic.Event, text string) {
 	}
 }
 
-// element returns the lines of an element, which are valid until the next call. It ends them
-// with a line that counts the other bytes of the element when they have room bytes.
+// element returns the lines of an element, which are valid until the next call. When the lines
+// have room bytes, the last line only counts the remaining bytes of the element.
 func (p *printer) element(e *dynamic.Event, text string, room int) []byte {
 	p.line = p.line[:0]
 	if e.Bits >= 0 {

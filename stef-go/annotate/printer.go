@@ -104,7 +104,7 @@ func (p *printer) event(e *dynamic.Event) {
 // beyond reports whether a frame is after the last one to print.
 func (p *printer) beyond(frame int) bool { return p.frames > 0 && frame > p.frames }
 
-// section prints the heading of the frame that e begins.
+// section prints the heading of a frame, if e begins one.
 func (p *printer) section(e *dynamic.Event) {
 	if !p.begun || e.Frame != p.frame {
 		p.endFrame()
