@@ -136,11 +136,11 @@ func (a *Array[T]) BeginEncode() int {
 	return a.n
 }
 
-// BeginDecode makes the array n long, with new elements initial, and reports whether
-// the memory allowance is sufficient. For generated code.
+// BeginDecode makes the array n long. New elements have the initial value. It returns false
+// if alloc does not allow the memory. For generated code.
 func (a *Array[T]) BeginDecode(n int, alloc *codec.Alloc) bool {
 	if again := min(n, len(a.elems)) - a.n; again > 0 && !alloc.TakeEach(again, a.kind.Extra) {
-		return false // Clear allocates what Init does
+		return false // Clear, too, allocates kind.Extra bytes
 	}
 	if n > len(a.elems) {
 		var t T

@@ -50,7 +50,7 @@ func arrayOf(values ...uint64) (a *stefrt.Array[cell], top *stefrt.Node) {
 	return a, top
 }
 
-// written writes the array as an encoder would.
+// written clears the marks, as an encoder does when it writes the array.
 func written(a *stefrt.Array[cell], top *stefrt.Node) {
 	top.Take()
 	for i := range a.BeginEncode() {
@@ -99,9 +99,8 @@ func TestArray(t *testing.T) {
 	require.Equal(t, uint64(1), a.At(50).node.Modified())
 }
 
-// TestArrayShrinksAndGrows: elements that were removed are gone. If the array
-// grows again, elements that the reader still holds are reset to the initial
-// value.
+// TestArrayShrinksAndGrows: if an array shrinks and grows again, the removed elements
+// have the initial value. Those that the reader holds with another value are marked.
 func TestArrayShrinksAndGrows(t *testing.T) {
 	f := func(wantMarks []uint64, change func(a *stefrt.Array[cell], top *stefrt.Node)) {
 		t.Helper()
@@ -213,7 +212,7 @@ func TestArrayBeginDecode(t *testing.T) {
 	require.True(t, a.BeginDecode(3, alloc))
 	require.True(t, a.BeginDecode(4, alloc))
 	require.Zero(t, a.At(3).v, "an element that grew again is initial")
-	require.Equal(t, left, alloc.Left, "what is there is not counted again")
+	require.Equal(t, left, alloc.Left, "allocated elements are not counted again")
 
 	for _, n := range []int{1 << 10, 1 << 30, math.MaxInt} {
 		alloc.Left = 1 << 10

@@ -54,7 +54,7 @@ type OneofDecoder struct {
 
 // grace is the number of zero bits that readers of the reference implementation
 // supply after the end of a bit column. In some streams the last oneofs are None
-// only because of these bits. They cannot add a value to a oneof, so this reader
+// only because of these bits. Zero bits cannot add a value to a oneof, so this reader
 // supplies them to oneof columns.
 //
 // spec: #interop-reader

@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// Slot stores the reference of a shared value in a dictionary. Values of dictionary
-// structs have one. A value can be in the dictionaries of many streams; the slot
+// Slot stores the reference of a shared value in a dictionary. Each value of a dictionary
+// struct has a slot. A value can be in the dictionaries of many streams; the slot
 // stores only the last reference.
 type Slot struct {
 	dict  *dictCore
@@ -79,7 +79,7 @@ func (d *StructDict[T]) Known(s *Slot) (ref uint64, ok bool) {
 func (d *StructDict[T]) Find(v *T, hash func(*T, *codec.Hash), equal func(a, b *T) bool) (entry *T, ref, sum uint64) {
 	var h codec.Hash
 	hash(v, &h)
-	// Entries with the same hash are at the next numbers.
+	// Entries with the same hash are at the next free keys.
 	for sum = uint64(h); ; sum++ {
 		e := d.byHash[sum]
 		if e.value == nil || equal(e.value, v) {
@@ -129,7 +129,7 @@ const restartedEntries = 1 << 12
 
 func (t *StructTable[T]) init(limit *codec.DictLimit) { t.limit = limit }
 
-// Restart empties the table. Values that it returned do not change.
+// Restart empties the table. Values that Entry returned do not change.
 func (t *StructTable[T]) Restart() {
 	clear(t.entries)
 	t.entries = t.entries[:0]

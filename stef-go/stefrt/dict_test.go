@@ -22,7 +22,7 @@ type thing struct {
 
 func sameThing(a, b *thing) bool { return a.v == b.v }
 
-// hashers of things, from good to as bad as can be.
+// hashers are hash functions of things, from a good one to those with only one result.
 var hashers = map[string]func(*thing, *codec.Hash){
 	"good":       func(v *thing, h *codec.Hash) { h.Uint64(v.v) },
 	"two":        func(v *thing, h *codec.Hash) { *h = codec.Hash(v.v % 2) },
@@ -136,7 +136,7 @@ func TestStructTable(t *testing.T) {
 
 	table.Restart()
 	refused(1, bitio.FaultRef)
-	require.Equal(t, uint64(1), first.v, "what was given away stays as it is")
+	require.Equal(t, uint64(1), first.v, "returned values do not change")
 }
 
 // TestStructTableMemory checks the limit of the memory that sizes do not include.

@@ -24,7 +24,7 @@ type FieldCounts struct {
 }
 
 // Mask returns a bit for each field of a struct that the stream carries. It is 0
-// if only fields that the stream lacks lead to the struct.
+// if the stream lacks all fields that lead to the struct.
 func (c *FieldCounts) Mask(typ string) uint64 { return maskOf(c.known[typ]) }
 
 // Last returns the greatest choice of a oneof that the stream carries; 0 means none.
@@ -68,7 +68,7 @@ func (c *FieldCounts) fail(format string, args ...any) {
 
 func (c *FieldCounts) done() error {
 	if c.wire != nil && c.next < len(c.wire) {
-		// No counts: the types of fields that the wire schema does not have are counted on neither side.
+		// The text has no numbers: neither side counts types that only occur in fields that the wire schema lacks.
 		c.fail("has more types than the records have here")
 	}
 	return c.err
@@ -81,7 +81,7 @@ func maskOf(n int) uint64 {
 	return 1<<n - 1
 }
 
-// rootOf returns the name of another root that wire fits, the first of them, or "".
+// rootOf returns the first name of rootsOf, or "" if there is none.
 func rootOf(roots func() *schema.Schema, own string, wire schema.WireSchema) string {
 	if others := rootsOf(roots, own, wire); len(others) > 0 {
 		return others[0]

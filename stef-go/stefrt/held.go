@@ -64,8 +64,9 @@ func shapeOf(t reflect.Type) *shape {
 	return makeShape(t)
 }
 
-// makeShape returns the shape of a type. The caller holds the mutex. A type that
-// contains itself does so behind a pointer or a slice, which are never plain.
+// makeShape returns the shape of a type. The caller holds the mutex. A type can contain
+// itself only behind a pointer or a slice. These are never plain, so it does no harm that
+// plain of the type is not yet known there.
 func makeShape(t reflect.Type) *shape {
 	if s := shapes.of[t]; s != nil {
 		return s
@@ -218,7 +219,7 @@ func (w *sizeWalk) text(s string) {
 }
 
 // objectSet is a set of objects in a hash table with open addressing. A key has the address of
-// the object, of 48 bits, and the index of its type. It is unique for the first 65,535 types.
+// the object, of 48 bits, and the index of its type. Keys are unique for the first 65,535 types.
 type objectSet struct {
 	slots []uint64
 	count int

@@ -41,7 +41,7 @@ func TestSizeOf(t *testing.T) {
 	one := &leaf{bytes: make([]byte, 500)}
 	hidden := &tree{leaves: []*leaf{one, one}}
 	hidden.leaves = hidden.leaves[:0]
-	require.Equal(t, 2*word+leafBytes+500, grown(hidden), "what is beyond the length counts, each value once")
+	require.Equal(t, 2*word+leafBytes+500, grown(hidden), "elements beyond the length count, each value once")
 
 	cycle := &tree{leaves: []*leaf{{}}}
 	cycle.leaves[0].parent = &cycle.Node
@@ -94,14 +94,14 @@ func TestSizeOfRandom(t *testing.T) {
 	}
 }
 
-// object identifies what a walk has seen: a struct and its first field have the same
-// address.
+// object identifies what a walk has seen. The address is not enough: a struct and its first
+// field have the same one.
 type object struct {
 	at  unsafe.Pointer
 	typ reflect.Type
 }
 
-// reflectWalk does with reflection what sizeWalk does.
+// reflectWalk computes the results of sizeWalk with reflection.
 type reflectWalk struct {
 	size, references int
 	seen             map[object]bool

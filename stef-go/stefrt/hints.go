@@ -11,9 +11,9 @@ import (
 	"github.com/otelstef/stef/stef-go/column"
 )
 
-// hints are the sizes of the columns in the last large frame of any stream with the
-// same columns. The first large frame of the next stream then allocates its columns
-// with these sizes at once. The sizes affect memory only, never the written bytes.
+// hints are the sizes of the columns in the last large frame of all streams with the
+// same root and number of columns. Later streams allocate large columns with these sizes
+// at once. The sizes affect memory only, never the written bytes.
 type hints struct {
 	mu    sync.Mutex
 	sizes []int
@@ -32,8 +32,8 @@ func hintsFor(root string, columns int) *hints {
 
 // writeColumns and readColumns are the numbers of columns of the last tree of a writer
 // and of a reader. The next tree usually has the same schema, so it starts with this
-// capacity. A complete tree of a reader releases unused capacity, because the memory of
-// idle streams counts.
+// capacity. A complete tree of a reader releases unused capacity, because idle streams
+// must need little memory.
 var writeColumns, readColumns atomic.Int64
 
 func (h *hints) expect(t *column.WriteTree) {

@@ -142,7 +142,7 @@ func PrintArray[T any](j *JSON, a *Array[T], print func(v *T, j *JSON)) {
 }
 
 // PrintPairs prints a multimap with text keys: as an object, or as an array of pairs if
-// keys repeat, because parsers of JSON keep one value of a key.
+// keys repeat, because parsers of JSON keep only one of the values of a key.
 func PrintPairs[P any](j *JSON, pairs []P, key func(p P) string, value func(p P)) {
 	seen := make(map[string]bool, len(pairs))
 	for _, p := range pairs {

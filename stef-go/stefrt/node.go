@@ -10,7 +10,7 @@ import (
 
 // Node holds the marks of one composite value and its place in the record.
 type Node struct {
-	_      noCopy // has no size, because it is not the last field
+	_      noCopy // takes no memory here; as the last field it would
 	mask   uint64
 	parent *Node
 	// bit is the mark of this value in parent. At the top of a record it

@@ -47,14 +47,14 @@ func TestMark(t *testing.T) {
 	f(0, 0, 7, func(_, _, leaf *stefrt.Node) { leaf.SetModified(7) })
 }
 
-// TestMarkStopsAtAMark: if a mark is set, the marks of the enclosing values are set,
-// too.
+// TestMarkStopsAtAMark: Mark stops at the first mark that is already set, because the marks
+// of the enclosing values are then set, too.
 func TestMarkStopsAtAMark(t *testing.T) {
 	top, mid, leaf := family()
 	leaf.Mark(1)
 	top.Take()
 	leaf.Mark(2)
-	require.Zero(t, top.Modified(), "the invariant was broken on purpose, and nobody looked so far")
+	require.Zero(t, top.Modified(), "Take broke the invariant, and Mark stopped at mid")
 	mid.Take()
 	leaf.Mark(4)
 	require.Equal(t, uint64(1<<3), top.Modified())
@@ -111,7 +111,7 @@ func TestFrozen(t *testing.T) {
 	mid.Freeze()
 	require.True(t, mid.Frozen())
 	require.False(t, mid.Free())
-	require.False(t, leaf.Frozen(), "only the value itself knows; what is in it finds it on the way up")
+	require.False(t, leaf.Frozen(), "only the shared value itself is frozen, not the values in it")
 	require.Zero(t, mid.Modified())
 
 	require.PanicsWithValue(t, "stef: a shared value cannot be changed; use the Edit method of the record", func() { mid.Mark(1) })

@@ -20,8 +20,8 @@ import (
 )
 
 // ReadStream converts frames into columns from which records are decoded. Generated readers
-// embed it and promote its methods. Operations that only generated readers need are functions.
-// It is not safe for use by several goroutines at once.
+// embed it and promote its methods. Operations that only generated readers need are functions,
+// not methods. A ReadStream is not safe for use by several goroutines at once.
 type ReadStream struct {
 	frame *frame.Reader
 	tree  column.ReadTree
@@ -55,7 +55,7 @@ type ReadStream struct {
 	record  any
 	kept    int    // memory of record when it was last measured
 	grown   int    // bytes that may have been added since
-	copied  int64  // value of limit.Added when grown included it last
+	copied  int64  // the part of limit.Added that grown already includes
 	added   int64  // bytes that decoding added, except those of the current record
 	left    uint64 // unread records of the frame
 	records uint64 // records read of the stream
@@ -77,8 +77,8 @@ func StartReader(s *ReadStream, r io.Reader, base schema.WireSchema, options []s
 	return s.begin(r)
 }
 
-// Measure makes a stream measure the record that it decodes into, a pointer. For
-// generated code.
+// Measure makes a stream measure the memory of record, which is a pointer to the record that
+// the stream decodes. For generated code.
 func Measure(s *ReadStream, record any) { s.record = record }
 
 // Roots sets known, which returns the schema with all roots of the generated code. Errors
@@ -87,7 +87,7 @@ func Measure(s *ReadStream, record any) { s.record = record }
 func Roots(s *ReadStream, known func() *schema.Schema) { s.roots = known }
 
 // RootNames returns the names of the roots of the generated code that reads a stream, or nil
-// if it has one. For tests of generated code.
+// if it has only one root. For tests of generated code.
 func RootNames(s *ReadStream) (names []string) {
 	if s.roots != nil {
 		for _, root := range s.roots().Roots() {
@@ -239,18 +239,18 @@ func (s *ReadStream) measure() {
 }
 
 // Run returns the number of the following records in the frame that do not change
-// any of fields, by reading ahead in the column of the root. It caches where runs
-// end: a second call for the same fields within a run does not read ahead again. So
-// the time for a frame is proportional to its records, for any number of calls.
+// any of fields, by reading ahead in the column of the root. It caches where four runs
+// end: a second call for the same fields within a run does not read ahead again. So for
+// up to four sets of fields, any number of calls takes time in proportion to the records.
 func Run(s *ReadStream, root *StructDecoder, fields uint64) int {
 	return RunPresent(s, root, fields, 0, 0)
 }
 
 // RunPresent is Run for a root with optional fields. present has the presence bits of the
-// current record, and watched those of the optional fields in fields: a record with others
-// changes these fields, also if it does not mark them.
+// current record. watched has the presence bits of the optional fields in fields: a record in
+// which one of these bits differs changes the field, even if it does not mark it.
 func RunPresent(s *ReadStream, root *StructDecoder, fields, present, watched uint64) int {
-	at := 0 // the run to replace: that of the same fields, otherwise the oldest
+	at := 0 // the run to replace: that of the same fields, otherwise the one that ends first
 	for i, run := range s.runs {
 		if run.fields == fields && run.end > s.records {
 			return int(run.end - s.records)
@@ -330,8 +330,8 @@ type ReadState interface {
 	Held() int
 }
 
-// AtReadRestart makes the stream call Restart of f when its dictionaries restart, and
-// count its memory.
+// AtReadRestart makes the stream call Restart of f when the dictionaries restart, and
+// count the memory of f.
 func AtReadRestart(s *ReadStream, f ReadState) {
 	s.state = f
 	if !slices.Contains(s.dicts, interface{ Restart() }(f)) {
@@ -346,8 +346,8 @@ func Faulty(s *ReadStream) bool { return s.fault.Code != bitio.FaultNone }
 // count.
 func Added(s *ReadStream, n int) { s.added += int64(n) }
 
-// Worked counts bytes that were copied, hashed or compared for a record, although the
-// stream has few bytes for them, or none.
+// Worked counts bytes that were copied, hashed or compared for a record and for which the
+// stream has few bytes or none.
 func Worked(s *ReadStream, n int) { s.limit.Work += int64(n) }
 
 // workPerByte is the number of copied, hashed or compared bytes that count as one
@@ -355,7 +355,7 @@ func Worked(s *ReadStream, n int) { s.limit.Work += int64(n) }
 const workPerByte = 8
 
 // workPerReference is the number of copied bytes that count as much as one reference
-// that sizeOf follows. Following a reference mostly misses the cache.
+// that sizeOf follows. Following a reference mostly misses the cache of the CPU.
 const workPerReference = 128
 
 // nextFrame reads frames until one has records. Readers of idle streams block in it, so it must
@@ -384,7 +384,7 @@ func (s *ReadStream) nextFrame() bool {
 // spec: #state
 func (s *ReadStream) beginFrame(flags stef.FrameFlags, payload []byte) bool {
 	s.measure()
-	s.grown += len(payload) // measured at the end of the frame, when the record has it
+	s.grown += len(payload) // at the end of the frame, the record may hold text of this size
 	s.stated = s.heldState()
 	records, n := bitio.Uvarint(payload)
 	if n <= 0 {
@@ -417,8 +417,8 @@ func (s *ReadStream) beginFrame(flags stef.FrameFlags, payload []byte) bool {
 	return false
 }
 
-// endFrame checks the last record of a frame. It also checks a record with a fault,
-// which is not delivered and so not counted.
+// endFrame checks the columns after the last record of a frame. It also ends the stream at a
+// record with a fault. Such a record is not delivered, so it is not counted.
 func (s *ReadStream) endFrame() bool {
 	if s.fault.Code != bitio.FaultNone {
 		s.records--
@@ -453,7 +453,7 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 }
 
 // explain adds to an error that the stream may have another root or schema than the reader
-// assumes. If the stream announces none, this is the likely cause, so the text begins with it.
+// assumes. If the stream announces no schema, this is the likely cause, so the text begins with it.
 func (s *ReadStream) explain(err error) error {
 	own := s.tree.Path(0)
 	if s.frame.Header().Schema == nil {

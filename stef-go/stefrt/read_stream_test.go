@@ -157,11 +157,11 @@ func TestReadErrors(t *testing.T) {
 			Offset: offsets[len(offsets)-1], Frame: len(frames), Record: record, Column: k.root.Name + path, Err: at.Err,
 		}, *at)
 		if record > 0 {
-			require.Equal(t, record-1, last, "the records before it were given")
+			require.Equal(t, record-1, last, "the records before the error were delivered")
 		}
 		require.Equal(t, last, r.Stats().Records)
 		require.False(t, r.Next())
-		require.Equal(t, err, r.Err(), "the error stays")
+		require.Equal(t, err, r.Err(), "later calls return the same error")
 		require.Zero(t, r.BufferedRecords())
 	}
 	columns := func(pairs ...string) map[string]string {
@@ -173,7 +173,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	const corrupt = "corrupt stream: "
 
-	// In a record: which, and in which column.
+	// Errors in a record have its number and the column.
 	end := corrupt + "the column ends before its last value"
 	f(plain, stef.ErrCorrupt, 0, "", corrupt+"the frame announces 1 records, which do not fit into 8 bits", frameText{0, 1, columns("", "00")})
 	f(plain, stef.ErrCorrupt, 0, "", corrupt+"the frame announces 3 records, which do not fit into 32 bits", frameText{0, 3, columns("", "00 00 00 00")})
@@ -235,9 +235,9 @@ func TestReadFrameErrors(t *testing.T) {
 	f("", "bytes follow the last column", "01 01 80 00")
 }
 
-// TestReadAssumedSchema: an error in the first frame of a stream that records no schema
-// names the schema that the reader assumes. Later errors, and those of streams with a
-// schema, do not.
+// TestReadAssumedSchema: if a stream announces no schema, an error in its first frame
+// names the schema that the reader assumes. Errors of later frames and of streams that
+// announce a schema do not.
 func TestReadAssumedSchema(t *testing.T) {
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	recorded, offsets := plain.stream(t, good(2, "00 00 00"))
@@ -260,7 +260,8 @@ func TestReadAssumedSchema(t *testing.T) {
 }
 
 // TestReadOtherRoot: a schema header that fits the root of the reader may be that of another
-// root, if the reader has more fields. The error says so, and names the only root that fits.
+// root, if the reader has more fields. The error says so. If only one other root fits, the
+// error names it.
 func TestReadOtherRoot(t *testing.T) {
 	const hint = "; or the records are not those of Plain"
 	f := func(want string, wire ...byte) {
@@ -316,7 +317,7 @@ func TestCountedFrames(t *testing.T) {
 	f(b[:len(b)-1], 2, 2, io.ErrUnexpectedEOF)
 }
 
-// TestReadHugeRecordCount: a record count is not trusted before there is data.
+// TestReadHugeRecordCount: a record count that needs more bits than the frame has is an error.
 func TestReadHugeRecordCount(t *testing.T) {
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	for _, count := range []uint64{9, 1 << 32, 1 << 63, 1<<64 - 1} {

@@ -265,7 +265,7 @@ func (a *Float64s) Hash(h *codec.Hash) {
 // generated code.
 func (a *Float64s) Size() int { return 8 * len(a.v) }
 
-// IfPresent returns v, or the zero value if no bit is set.
+// IfPresent returns v, or the zero value if bits is 0.
 func IfPresent[T any](bits uint64, v T) (value T) {
 	if bits != 0 {
 		value = v

@@ -42,7 +42,7 @@ func testScalars[A any, P primitives[A, V], V any](t *testing.T, zero, x, y V) {
 	top.Init(nil, 0)
 	a := P(new(A))
 	a.Init(&top, 1<<2)
-	// change says whether something is a change of the record.
+	// change checks whether do marks the array in the record.
 	change := func(want bool, do func()) {
 		t.Helper()
 		top.Take()
@@ -90,7 +90,7 @@ func testScalars[A any, P primitives[A, V], V any](t *testing.T, zero, x, y V) {
 	c := P(new(A))
 	c.CopyFrom((*A)(a))
 	require.Equal(t, hashOf(a.Hash), hashOf(c.Hash))
-	require.NotEqual(t, hashOf(a.Hash), hashOf(b.Hash), "or arrays of one length would be looked for one after another")
+	require.NotEqual(t, hashOf(a.Hash), hashOf(b.Hash), "the hash depends on the elements, not only on the length")
 	require.Positive(t, a.Size())
 
 	change(true, a.Reset)
@@ -99,7 +99,7 @@ func testScalars[A any, P primitives[A, V], V any](t *testing.T, zero, x, y V) {
 	change(false, a.Clear)
 	is()
 	a.MarkAll(new(stefrt.Check))
-	a.Append(x) // nothing is marked twice, which Clean shows
+	a.Append(x) // does not mark the record: MarkAll has set the mark of the array. change clears that mark.
 	change(true, func() { a.Append(y) })
 }
 
@@ -174,5 +174,5 @@ func TestByteRunsCopy(t *testing.T) {
 	require.Equal(t, "ab", string(b.At(0)))
 	a.SetLen(0)
 	a.SetLen(1)
-	require.Empty(t, a.At(0), "what was cut off is gone")
+	require.Empty(t, a.At(0), "removed elements do not return")
 }

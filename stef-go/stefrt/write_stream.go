@@ -18,8 +18,8 @@ import (
 )
 
 // WriteStream converts encoded records into frames. Generated writers embed it and promote its
-// methods. Operations that only generated writers need are functions. It is not safe for use by
-// several goroutines at once.
+// methods. Operations that only generated writers need are functions, not methods. A WriteStream
+// is not safe for use by several goroutines at once.
 type WriteStream struct {
 	config config.Writer
 	dst    chunkWriter
@@ -109,8 +109,8 @@ func ResetWriter(s *WriteStream, w io.Writer) error {
 	return s.begin(w)
 }
 
-// checkSchema asks the options, or the destination itself, whether a stream may have a
-// schema.
+// checkSchema calls the check of the options, or otherwise that of the destination, with the
+// schema of a stream. If there is no check, any schema is allowed.
 func checkSchema(c *config.Writer, w io.Writer, wire schema.WireSchema) error {
 	check := c.CheckSchema
 	if dst, ok := w.(stef.SchemaChecker); ok && check == nil {
@@ -151,8 +151,8 @@ func (s *WriteStream) begin(w io.Writer) error {
 }
 
 // chunkWriter counts the bytes of the chunks that are sent to the destination. If
-// the destination is a stef.RecordWriter it also receives the last record of each
-// chunk.
+// the destination is a stef.RecordWriter, it also receives the number of the last record
+// of each chunk.
 type chunkWriter struct {
 	dst     io.Writer
 	records stef.RecordWriter // dst as a stef.RecordWriter, or nil

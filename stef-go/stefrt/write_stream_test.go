@@ -84,7 +84,7 @@ func TestRestartFlags(t *testing.T) {
 			w.Record().SetCount(i)
 			require.NoError(t, w.Write())
 			require.NoError(t, w.Flush())
-			require.NoError(t, w.Flush(), "nothing to flush is nothing to do")
+			require.NoError(t, w.Flush(), "without records, Flush does nothing")
 		}
 		require.NoError(t, w.Close())
 		require.Equal(t, want, flagsOf(dst.frames()))
@@ -227,8 +227,8 @@ func TestWriteAfterClose(t *testing.T) {
 	require.Equal(t, uint64(1), w.Stats().Records)
 }
 
-// failing is a destination. Its next left calls of Write succeed, and later calls fail with
-// errFull.
+// failing is a destination. left is the number of calls of Write that succeed; later calls
+// fail with errFull.
 type failing struct{ left int }
 
 var errFull = errors.New("the disk is full")
@@ -257,7 +257,7 @@ func TestFailingDestination(t *testing.T) {
 	require.ErrorIs(t, err, errFull)
 	require.ErrorContains(t, err, "stef: frame 2, records 2 to 3: ")
 	for range 40 {
-		require.ErrorIs(t, w.Write(), errFull, "it cannot go on")
+		require.ErrorIs(t, w.Write(), errFull, "a failed stream cannot continue")
 	}
 	require.ErrorIs(t, w.Flush(), errFull)
 	require.Equal(t, uint64(1), w.Stats().Flushed)
@@ -393,8 +393,8 @@ func (r *recordSink) WriteRecords(chunk []byte, last uint64) (int, error) {
 	return r.Write(chunk)
 }
 
-// TestRecordWriter: a RecordWriter receives the last record of every chunk,
-// including frames that end by themselves, and the same bytes as any other
+// TestRecordWriter: a RecordWriter receives the number of the last record of every chunk,
+// also of frames that end without a call of Flush. It receives the same bytes as any other
 // destination.
 func TestRecordWriter(t *testing.T) {
 	write := func(dst io.Writer) {
