@@ -133,7 +133,7 @@ func TestArrayRefuses(t *testing.T) {
 		got, have, _ := decodeInts(t, length, elem, dst, left)
 		require.Equal(t, code, have)
 		require.Empty(t, got)
-		require.Equal(t, 1, cap(got), "nothing is allocated for what is refused")
+		require.Equal(t, 1, cap(got), "nothing is allocated for a refused length")
 	}
 	const much = math.MaxInt32
 	f(bitio.FaultEnd, "", "", much)

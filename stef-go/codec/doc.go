@@ -27,7 +27,7 @@ type Usage struct {
 	Dict int
 }
 
-// EntryOverhead is the size that a dictionary entry counts in addition to its bytes.
+// EntryOverhead is added to the number of bytes of a dictionary entry to compute its size.
 //
 // spec: #limits
 const EntryOverhead = 16

@@ -19,7 +19,7 @@ import (
 //	new window                   11  | 5: leading zeros | 6: length-1 | length bits |
 //
 // The encoder reuses the last window if it holds all meaningful bits and wastes
-// fewer bits than the 11 that describe a new window.
+// at most 11 bits, as many as describe a new window.
 //
 // spec: #float64
 type Float64Encoder struct {
@@ -84,7 +84,7 @@ func (d *Float64Decoder) Decode() float64 { return math.Float64frombits(d.Decode
 // of the code below.
 func (d *Float64Decoder) DecodeBits() uint64 {
 	if d.Peek2() == 0b10 {
-		if d.lead|d.trail == 0 { // a window of 64 bits, as most ids have
+		if d.lead|d.trail == 0 { // a window of 64 bits, which most ids in the compact form of spans have
 			if word, ok := d.ReadWordAfter2(); ok {
 				d.last ^= word
 				return d.last

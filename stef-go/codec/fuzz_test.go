@@ -14,10 +14,10 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// maxFuzz bounds the inputs of the slow references.
+// maxFuzz is the maximum size of inputs, because the naive implementations are slow.
 const maxFuzz = 1 << 12
 
-// words cuts data into numbers of 8 bytes.
+// Words splits data into numbers of 8 bytes.
 func Words(data []byte) []uint64 {
 	var out []uint64
 	for ; len(data) >= 8; data = data[8:] {

@@ -20,7 +20,7 @@ func TestHash(t *testing.T) {
 		add(&h)
 		add(&again)
 		require.Equal(t, h, again, name)
-		require.Empty(t, sums[h], "%s has the hash of another", name)
+		require.Empty(t, sums[h], "%s has the same hash as another value", name)
 		sums[h] = name
 	}
 	f("nothing", func(*codec.Hash) {})
@@ -41,9 +41,9 @@ func TestHash(t *testing.T) {
 	f("long that differs within", func(h *codec.Hash) { h.String("a text of more than two words, And its end") })
 }
 
-// TestHashHasKeys checks that flipping the highest bit of an integer does not change
-// the same bits of every hash, as it would without keys. An attacker could then
-// construct collisions: the next integer would undo the change.
+// TestHashHasKeys checks that flipping the highest bit of an integer changes different
+// bits of different hashes. Without keys it would change the same bits of each, and an
+// attacker could construct collisions: the next integer would undo the change.
 func TestHashHasKeys(t *testing.T) {
 	const high = 1 << 63
 	differences := map[codec.Hash]bool{}

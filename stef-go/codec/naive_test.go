@@ -31,7 +31,7 @@ func (s bitText) add(v uint64, n int) bitText {
 	return s + bitText(strings.Repeat("0", n-len(digits))+digits)
 }
 
-// bytes returns the bits, the last byte filled with zeros.
+// bytes returns the bits as bytes. Zeros fill the last byte.
 func (s bitText) bytes() []byte {
 	s += bitText(strings.Repeat("0", -len(s)&7))
 	out := []byte{}

@@ -180,7 +180,7 @@ func TestFloat64Restart(t *testing.T) {
 	require.Equal(t, want.bytes(), e.AppendTo([]byte{}))
 	e.Reset()
 	e.Encode(1)
-	require.Equal(t, []byte{0}, e.AppendTo([]byte{}), "the state outlives the column")
+	require.Equal(t, []byte{0}, e.AppendTo([]byte{}), "Reset keeps the last value")
 
 	var d codec.Float64Decoder
 	fault := open(&d, unhex(t, "c4 4f fe"))
@@ -264,7 +264,7 @@ func TestFloat64Refuses(t *testing.T) {
 	f(bitio.FaultEnd, bitText("11").add(2, 5).add(63-2, 6).add(1, 5))
 	f(bitio.FaultFloat, bitText("11").add(1, 5).add(63, 6).add(1, 63))
 	f(bitio.FaultFloat, bitText("11").add(31, 5).add(33, 6).add(1, 63))
-	// The widest windows that fit in 64 bits are no fault.
+	// The widest windows that fit in 64 bits cause no fault.
 	f(bitio.FaultNone, bitText("11").add(31, 5).add(32, 6).add(1, 33))
 	f(bitio.FaultNone, bitText("11").add(0, 5).add(63, 6).add(1, 64))
 }

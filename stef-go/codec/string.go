@@ -10,7 +10,7 @@ import (
 )
 
 // StringEncoder writes the length and the bytes. The length is in zigzag code, as in
-// columns in which a negative number is a reference.
+// columns with a dictionary, where a negative number is a reference.
 //
 // spec: #string
 type StringEncoder struct {

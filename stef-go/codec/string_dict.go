@@ -56,7 +56,7 @@ func (r Ref) Split() (epoch uint64, number uint32) {
 	return uint64(r >> refBits), uint32(r & (1<<refBits - 1))
 }
 
-// Text is a text with its reference to a dictionary.
+// Text is a text with the reference to its entry in a dictionary.
 type Text struct {
 	Text string
 	Ref  Ref // 0 if it is not known
@@ -269,7 +269,7 @@ const (
 	restartedEntries = 1 << 15
 )
 
-// Release empties the table and releases its memory, if that is large.
+// Release empties the table. It releases the memory if the capacity exceeds keptEntries.
 func (t *StringTable) Release() {
 	clear(t.entries)
 	t.entries = t.entries[:0]
@@ -323,7 +323,7 @@ type DictLimit struct {
 	Work int64
 }
 
-// Restart counts no entries.
+// Restart removes all entries from Used and Extra.
 func (l *DictLimit) Restart() { l.Used, l.Extra = 0, 0 }
 
 // Take counts one more entry and reports whether it is within the limit.

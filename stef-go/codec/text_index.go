@@ -55,7 +55,7 @@ func (x *TextIndex) Find(v string) (number uint32, ok bool) {
 	return number, ok
 }
 
-// Number returns the number of v and whether v is new. It adds a new text.
+// Number returns the number of v and whether v is new. It adds v if it is new.
 func (x *TextIndex) Number(v string) (number uint32, fresh bool) {
 	number, hash, ok := x.find(v)
 	if ok {
@@ -78,8 +78,8 @@ func (x *TextIndex) Resolve(texts []Text) {
 }
 
 // resolve sets the references of texts to base plus their number, or to the value none
-// if a text is not in the index. It needs half the time per text of find. It does not
-// look up texts longer than maxResolved, except by comparing them with their guess.
+// if a text is not in the index. For each text it needs half the time of find. It compares
+// texts longer than maxResolved only with their guess.
 func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 	long := false
 	slots, entries := x.slots, x.entries

@@ -50,7 +50,7 @@ func TestTextIndex(t *testing.T) {
 			got, fresh := x.Number(string(v))
 			require.Equal(t, !known, fresh)
 			require.Equal(t, number, got)
-			clear(v) // it is copied
+			clear(v) // the index has a copy
 			require.Equal(t, len(want), x.Len())
 		}
 		for v, number := range want {
@@ -67,7 +67,7 @@ func TestTextIndex(t *testing.T) {
 	}
 }
 
-// Resolve returns the same numbers as a call for each text, whatever the guesses.
+// Resolve sets the same numbers as Number returns for each text, whatever the guesses.
 func TestResolveNumbers(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 5))
 	var one, all codec.TextIndex

@@ -160,7 +160,7 @@ func (e *dictEncoders) encode(column int, v string) {
 	e.text[column].Encode(v)
 	raw := []byte(v)
 	e.raw[column].Encode(raw)
-	clear(raw) // it is copied
+	clear(raw) // the dictionary has a copy
 }
 
 func (e *dictEncoders) column(t testing.TB, column int) []byte {
@@ -310,8 +310,8 @@ func TestDictRestart(t *testing.T) {
 	d.requireNext(t, 0, "cd")
 }
 
-// TestDictKeepsSharedEntries: a writer may send text in full although it is already
-// in the dictionary. The reader then adds a second entry with this text.
+// TestDictKeepsSharedEntries: a writer may send a text itself although the dictionary
+// already has it. The reader then adds a second entry with this text.
 func TestDictKeepsSharedEntries(t *testing.T) {
 	d := newDictDecoders(1 << 20)
 	d.open(0, unhex(t, "04 61 62 04 61 62 04 63 64 05"))
@@ -366,8 +366,7 @@ func TestDictAgainstNaive(t *testing.T) {
 			}
 			var values []string
 			for range rnd.IntN(200) {
-				// Few lengths and letters, so that the cache before the map is
-				// missed and hit in all ways.
+				// Few lengths and letters, so that many texts are in the dictionary.
 				n := rnd.IntN(5)
 				b := make([]byte, n)
 				for i := range b {
@@ -391,7 +390,7 @@ func TestDictLimit(t *testing.T) {
 	require.True(t, l.Take(4))
 	require.True(t, l.Take(6))
 	require.False(t, l.Take(1))
-	require.False(t, l.Take(0), "over the limit is over the limit")
+	require.False(t, l.Take(0), "the limit stays exceeded")
 }
 
 // TestBytesDictKeepsNothing reuses the memory of the bytes that were written, as
