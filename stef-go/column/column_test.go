@@ -165,7 +165,7 @@ func TestSizeTable(t *testing.T) {
 		_, err := back.Split(want)
 		require.NoError(t, err)
 		for i, c := range columns {
-			require.True(t, c.set, "every column gets its part, be it empty")
+			require.True(t, c.set, "columns without data are reset, too")
 			text := ""
 			if i < len(wrote) {
 				text = wrote[i]
@@ -228,7 +228,7 @@ func TestSplitRefuses(t *testing.T) {
 		n, err := tree.Split(b)
 		require.Equal(t, want, err)
 		require.Equal(t, column, n)
-		require.Equal(t, bitio.FaultNone, tree.Fault().Code, "that is not the columns' fault")
+		require.Equal(t, bitio.FaultNone, tree.Fault().Code, "a wrong size table is no fault of a column")
 	}
 	ok := func(data string) {
 		t.Helper()
@@ -357,7 +357,7 @@ func FuzzSplit(f *testing.F) {
 			size += len(w.text)
 		}
 		again := payload(t, out)
-		require.LessOrEqual(t, len(again), len(data), "sizes can be in longer classes than they need")
+		require.LessOrEqual(t, len(again), len(data), "the table may have sizes in longer classes than needed")
 		require.Equal(t, string(data[len(data)-size:]), string(again[len(again)-size:]))
 	})
 }

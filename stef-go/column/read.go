@@ -18,7 +18,7 @@ type Reader interface {
 	Restart()
 	// Done reports whether all of the data except padding was read.
 	Done() bool
-	// Attach sets the Fault that latches failures and the column number.
+	// Attach sets the number of the column and the Fault that latches its failures.
 	Attach(fault *bitio.Fault, column int)
 }
 
@@ -48,7 +48,7 @@ var (
 func (t *ReadTree) Attach() {
 	if n := len(t.nodes); cap(t.lacking) < n {
 		if cap(t.nodes) > n {
-			t.nodes = append(make([]node[Reader], 0, n), t.nodes...) // the tree of an idle stream has no spare capacity
+			t.nodes = append(make([]node[Reader], 0, n), t.nodes...) // release spare capacity: idle streams must need little memory
 		}
 		room := make([]int32, 3*n)
 		t.full, t.stale, t.lacking = room[:0:n], room[n:n:2*n], room[2*n:2*n]
