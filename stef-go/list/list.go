@@ -69,7 +69,7 @@ func (a *Of[T]) String() string {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		text, _ := json.Marshal(v) // generated types do not fail
+		text, _ := json.Marshal(v) // MarshalJSON of generated types returns no errors
 		out = append(out, text...)
 	}
 	return string(append(out, ']'))
