@@ -33,7 +33,8 @@ func (w *BitWriter) Write(v uint64, n uint) {
 	w.spill(v)
 }
 
-// spill appends the low bits of v when they complete a word of 64 bits.
+// spill is Write for bits that do not fit in acc: it completes acc and appends it to buf. The
+// other bits of v begin the next acc.
 func (w *BitWriter) spill(v uint64) {
 	rest := w.used - 64 // 1..64 bits go to the next word
 	if cap(w.buf)-len(w.buf) < 8 {
@@ -100,8 +101,8 @@ func (r *BitReader) Reset(data []byte) {
 	r.slack, r.short = 0, false
 }
 
-// Grant allows reads of up to n bits beyond the end of the data. They read as zeros.
-// The whole number must be zero: any other read beyond the data latches a fault.
+// Grant allows reads of up to n bits beyond the end of the data. These bits are zeros.
+// A number that includes them must be zero, otherwise the read latches a fault.
 func (r *BitReader) Grant(n uint) { r.slack = n }
 
 // Short reports whether any of the bits that Grant allows were read.
@@ -148,7 +149,7 @@ func (r *BitReader) ReadAfter2(n uint) uint64 {
 }
 
 // ReadWordAfter2 is ReadAfter2 for 64 bits. It returns false, and reads nothing, if
-// fewer than 8 bytes are not yet loaded.
+// it cannot load 8 more bytes.
 func (r *BitReader) ReadWordAfter2() (word uint64, ok bool) {
 	if len(r.rest) < 8 {
 		return 0, false

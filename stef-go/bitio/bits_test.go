@@ -53,7 +53,7 @@ func TestBitWriterCounts(t *testing.T) {
 		require.Equal(t, (n+7)/8, w.Len())
 		require.Len(t, w.AppendTo(nil), w.Len())
 	}
-	require.Equal(t, []byte{9, 0xff}, w.AppendTo([]byte{9})[:2], "AppendTo keeps what it is given")
+	require.Equal(t, []byte{9, 0xff}, w.AppendTo([]byte{9})[:2], "AppendTo keeps the bytes of dst")
 	w.Reset()
 	require.Zero(t, w.BitLen())
 	w.Write(0, 3)
@@ -130,7 +130,7 @@ func TestBitsAgainstNaive(t *testing.T) {
 	}
 }
 
-// ReadAfter2 and ReadWordAfter2 read what two calls of Read do, also at the end of the data.
+// ReadAfter2 and ReadWordAfter2 return the bits that two calls of Read return, also at the end of the data.
 func TestReadAfter2IsRead(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	words := 0
@@ -186,9 +186,9 @@ func TestBitReaderEndIsStrict(t *testing.T) {
 				left -= 19
 			}
 			if n := uint(left) + more; n <= 64 {
-				require.Zero(t, r.Read(n), "what is left and %d more bits of %d bytes", more, size)
+				require.Zero(t, r.Read(n), "%d bits more than the unread bits of %d bytes", more, size)
 				require.Equal(t, bitio.Fault{Code: bitio.FaultEnd, Column: 7}, *fault)
-				require.Zero(t, r.Read(3), "after a fault there are only zeros")
+				require.Zero(t, r.Read(3), "after a fault, Read returns zeros")
 				require.Zero(t, r.Left())
 			}
 		}
@@ -227,7 +227,7 @@ func TestBitReaderGrant(t *testing.T) {
 	r.Reset([]byte{0xff})
 	require.False(t, r.Short())
 	r.Read(9)
-	require.Equal(t, bitio.FaultEnd, fault.Code, "a grant is for one column")
+	require.Equal(t, bitio.FaultEnd, fault.Code, "Reset ends the grant")
 }
 
 func TestBitReaderDone(t *testing.T) {

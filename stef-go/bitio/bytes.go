@@ -36,10 +36,9 @@ func AppendVarint(dst []byte, v int64) []byte { return AppendUvarint(dst, Zigzag
 // UvarintLen returns the number of bytes that AppendUvarint appends for v.
 func UvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
-// Uvarint decodes a number from the start of b and returns it with the number of
-// bytes used. 0 bytes means that b ends too early; a negative number means that the
-// value exceeds 64 bits. Forms longer than the shortest are accepted, up to 10
-// bytes.
+// Uvarint decodes a number from the start of b and returns it with the number n of
+// bytes used. n is 0 if b ends too early, and negative if the value exceeds 64 bits.
+// Uvarint accepts forms longer than the shortest, up to 10 bytes.
 //
 // spec: #uvarint
 func Uvarint(b []byte) (v uint64, n int) {
@@ -101,8 +100,8 @@ func (r *ByteReader) UvarintLong() uint64 {
 	return v
 }
 
-// uvarint8 decodes a number that ends within 8 bytes from one little endian word,
-// without a loop over the bytes. It returns 0 bytes if the number is longer.
+// uvarint8 decodes a number of at most 8 bytes from one little endian word, without a
+// loop over the bytes. n is the number of bytes, or 0 if the number is longer.
 func uvarint8(w uint64) (v uint64, n int) {
 	const (
 		tops = 0x8080808080808080
@@ -203,8 +202,8 @@ func (w *ByteWriter) Release() {
 }
 
 // startHint is the size from which a column grows to its expected size at once.
-// Smaller columns do not: most of the expected data may never arrive, for example if
-// the stream is idle.
+// Smaller columns grow step by step, because the expected data may never arrive, for
+// example if the stream is idle.
 const startHint = 4 << 10
 
 // smallest is the size below which buffers quadruple.

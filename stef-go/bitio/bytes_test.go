@@ -102,7 +102,7 @@ func TestUvarintRefuses(t *testing.T) {
 		require.Zero(t, r.Uvarint())
 		require.Equal(t, bitio.Fault{Code: code, Column: 5}, fault)
 		require.True(t, r.Done())
-		require.Zero(t, r.Uvarint(), "after a fault there are only zeros")
+		require.Zero(t, r.Uvarint(), "after a fault, Uvarint returns zeros")
 	}
 	f(0, bitio.FaultEnd, "")
 	f(0, bitio.FaultEnd, "80")
@@ -139,7 +139,7 @@ func TestByteReaderNext(t *testing.T) {
 	run, at := r.Next(2)
 	require.Equal(t, "ab", string(run))
 	require.Zero(t, at)
-	require.Equal(t, 2, cap(run), "a run does not reach into what follows")
+	require.Equal(t, 2, cap(run), "append to a run does not overwrite the bytes after it")
 	run, at = r.Next(0)
 	require.Empty(t, run)
 	require.Equal(t, 2, at)

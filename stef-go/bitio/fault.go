@@ -57,7 +57,7 @@ type Fault struct {
 	Code FaultCode
 	// Column is the number of the column that failed, in column order.
 	Column int
-	// Short says that a reader read bits that Grant allows, which is not a failure.
+	// Short says that a reader read bits that Grant allows. This is not a failure.
 	Short bool
 }
 
@@ -68,7 +68,7 @@ type Source struct {
 	column int
 }
 
-// Attach sets the Fault that latches failures and the column number to report.
+// Attach sets the number of the column and the Fault that latches its failures.
 func (s *Source) Attach(fault *Fault, column int) {
 	s.fault, s.column = fault, column
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Memory pools the buffers of streams that ended for reuse by new streams. A new stream
+// Memory pools the buffers of ended streams, so that new streams reuse them. A new stream
 // usually needs as much memory as the last one, and reuse saves the time to map, clear
 // and collect memory. The garbage collector empties the pool.
 type Memory[T any] struct {
@@ -55,7 +55,7 @@ func (m *Memory[T]) Give(b []T) {
 		return
 	}
 	if class, size := memoryClass(cap(b)); size == cap(b) {
-		empty := b[:0] // a copy: b itself would escape, and be allocated on every call
+		empty := b[:0] // a copy: with &b, every call would allocate the slice header of b
 		m.pools[class].Put(&empty)
 	}
 }

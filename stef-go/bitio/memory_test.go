@@ -38,7 +38,7 @@ func TestMemory(t *testing.T) {
 		size := cap(m.Take(n))
 		require.GreaterOrEqual(t, size, n)
 		require.LessOrEqual(t, size, n+n/4)
-		require.Equal(t, size, cap(m.Take(size)), "a size is in its own class")
+		require.Equal(t, size, cap(m.Take(size)), "the capacity of a class belongs to this class")
 	}
 }
 

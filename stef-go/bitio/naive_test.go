@@ -32,7 +32,7 @@ func (s naive) take(n int) (v uint64, rest naive) {
 	return v, s[n:]
 }
 
-// bytes returns the bits, the last byte filled with zeros.
+// bytes returns the bits as bytes. Zeros fill the last byte.
 func (s naive) bytes() []byte {
 	out := make([]byte, 0, len(s)/8+1)
 	for s += naive(strings.Repeat("0", -len(s)&7)); s != ""; {
