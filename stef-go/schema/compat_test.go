@@ -45,18 +45,18 @@ func TestCompare(t *testing.T) {
 	// Equal totals and equal lengths, but A shrank while B or the root grew.
 	f(schema.Incompatible, 3, 1, 4, 1)
 	f(schema.Incompatible, 4, 1, 3, 1)
-	// B is missing or has shrunk, whichever entry it is.
+	// B is missing, or it shrank, whichever of the entries belongs to it.
 	f(schema.Incompatible, 3, 3, 3)
 	f(schema.Incompatible, 3, 9, 2, 2)
-	// An entry is left over although nothing grew.
+	// One entry too many, although no struct grew.
 	f(schema.Incompatible, 3, 2, 3, 1, 5)
 	// A struct that only dropped fields refer to is listed.
 	f(schema.Incompatible, 2, 2, 3, 1)
 	f(schema.Incompatible, 3, -1, 3, 1)
 }
 
-// TestCompareBothWays cuts and extends real schemas: if one end sees an older peer, the
-// other end must see a newer one.
+// TestCompareBothWays cuts real schemas: if one end sees an older peer, the other end must
+// see a newer one.
 func TestCompareBothWays(t *testing.T) {
 	f := func(name string, wire schema.WireSchema) {
 		t.Helper()
@@ -202,7 +202,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	require.EqualError(t, swap("S", "T", "T", "U", "X float64", "X bool"), "T.X: was of type float64 and is of type bool")
 }
 
-// TestChangesOfFewerFields: a removed field hides no other change.
+// TestChangesOfFewerFields: other changes are reported, too, if a field is removed.
 func TestChangesOfFewerFields(t *testing.T) {
 	const old = `package a
 		struct R root { A bool B S C []O D M }

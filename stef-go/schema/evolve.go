@@ -17,7 +17,7 @@ type ChangeKind uint8
 const (
 	// LayoutChange makes readers of the new schema misread older streams or refuse them.
 	LayoutChange ChangeKind = iota
-	// RootChange is the removal of a root: nothing reads its streams.
+	// RootChange is the removal of a root: no reader of the new schema reads its streams.
 	RootChange
 	// EnumChange: values of an enum have other names, or none. The numbers are read as
 	// they were written.
@@ -55,10 +55,10 @@ func CompatibleSchemas(old, new *Schema) error {
 }
 
 // Changes returns the changes that CompatibleSchemas reports, and those of enums. It
-// compares the enums of each place that has one in both schemas. An enum that keeps its
+// compares the enums of each place that has an enum in both schemas. An enum that keeps its
 // name may have more values, and new names for old values. An enum with another name must
 // have all old values with their old names: otherwise it may be a different enum, and not
-// a new name of the old one.
+// the old one with a new name.
 //
 // spec: #evolution
 func Changes(old, new *Schema) []*ChangeError {
@@ -68,8 +68,8 @@ func Changes(old, new *Schema) []*ChangeError {
 		return renamed.changes
 	}
 	// If a field changes from S to T, and both schemas have S and T, then T is hardly a new
-	// name of S. So compare again, with each name that both schemas have paired with itself,
-	// and return the result with fewer changes.
+	// name of S. So compare again under the assumption that no name that both schemas have was
+	// renamed, and return the result with fewer changes.
 	kept := newComparison()
 	kept.types.keep(typeNames(old), typeNames(new))
 	kept.dicts.keep(dictNames(old), dictNames(new))
@@ -139,8 +139,8 @@ func (c *comparison) roots(old, new *Schema) {
 }
 
 // successor returns the root of new that replaces root i of old: the root of the same name.
-// If new lacks only this root, it was probably renamed. Then the successor is the only root
-// that old does not have, or the only one of several that has all fields of root i.
+// If new lacks only root i of old, root i was probably renamed. Then the successor is the root
+// that only new has. If there are several, it is the only one that has all fields of root i.
 func successor(old, new *Schema, i int) *Struct {
 	roots := old.Roots()
 	if same := new.Root(roots[i].Name); same != nil {
@@ -162,7 +162,7 @@ func successor(old, new *Schema, i int) *Struct {
 }
 
 // continues reports whether the first fields of new have the names of the fields of old, and
-// types that read what old wrote.
+// types that can read the values of old.
 func continues(old, new *Struct) bool {
 	if len(new.Fields) < len(old.Fields) {
 		return false
@@ -252,8 +252,8 @@ func (c *comparison) structs(old, new *Struct) {
 			gone++
 			continue
 		}
-		// If there are fewer fields, the fields after a removed one move, which is not
-		// a change of these fields.
+		// If there are fewer fields, the fields after a removed one move. Do not report
+		// this as a change of these fields.
 		expected := i
 		if len(new.Fields) < len(old.Fields) {
 			expected -= gone
@@ -414,8 +414,8 @@ func (c *comparison) sameDict(old, new string) bool {
 	return c.dicts.pair(old, new)
 }
 
-// describe returns String with the kind in front. So its results also differ for types
-// of the same name and different kinds, for example if a struct became an enum.
+// describe returns String with the kind in front. So two types of the same name and different
+// kinds have different descriptions, for example if a struct became an enum.
 func (t *Type) describe() string {
 	switch t.Kind {
 	case KindStruct, KindOneof, KindMultimap, KindEnum:

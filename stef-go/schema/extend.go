@@ -5,8 +5,8 @@ package schema
 
 // Extend returns base with the additions of more. If both have a struct or oneof, the fields or
 // choices of more are appended to those of base. Other structs and oneofs of more are added.
-// Multimaps and enums are those of base. Neither argument changes, and base's part of the
-// result shares only enums with base.
+// Multimaps and enums are those of base. Extend does not change its arguments, and the result
+// shares only the enums with base.
 //
 // spec: #evolution
 func Extend(base, more *Schema) *Schema {

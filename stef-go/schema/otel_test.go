@@ -65,7 +65,7 @@ func TestPublishedColumns(t *testing.T) {
 		kept, err := schema.Keep(root, wire)
 		require.NoError(t, err)
 		columns := schema.Columns(root, kept)
-		// The document counts from 1.
+		// The specification counts from 1.
 		for number, path := range paths {
 			require.Equal(t, path, columns[number-1].Path())
 		}

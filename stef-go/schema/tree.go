@@ -100,8 +100,8 @@ const elementName = "[]"
 type columnBuilder struct {
 	kept Kept
 	// open holds the composite types whose columns are being built, by name: the
-	// path from the root. Recursion is detected by it, so two uses of a type that
-	// are not nested have independent sets of columns.
+	// path from the root. It detects recursion: a type inside itself shares columns. Two
+	// uses of a type that are not nested have independent sets of columns.
 	open    map[string]*Column
 	columns []*Column
 	// limit, if not 0, stops the build at that number of columns.

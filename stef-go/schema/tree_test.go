@@ -57,7 +57,7 @@ func TestColumns(t *testing.T) {
 		6 R.Y: bytes, bytes
 		7 R.E: E, bytes
 	`)
-	// The document's example of a recursive type: 8 columns.
+	// A recursive type: its uses in itself have no columns of their own.
 	f(`struct Record root { Value JsonValue }
 		oneof JsonValue { Object JsonObject Array []JsonValue String string Number float64 Bool bool }
 		multimap JsonObject { key string value JsonValue }`, nil, `

@@ -19,12 +19,12 @@ const MaxWireEntries = 1024
 
 // WireSchema describes the schema that a stream was written in: one field count per
 // struct and oneof, in the order in which a walk from the root first visits them. It
-// has no names and types; both ends know them.
+// has no names or types; both ends know them.
 //
 // spec: #wire-schema
 type WireSchema []int
 
-// Kept is the number of leading fields of each struct and oneof that a stream has.
+// Kept has, for each struct and oneof, the number of its first fields that a stream keeps.
 // Later fields have no column and no bit in any mask. A struct that only dropped fields
 // refer to is not listed. A nil Kept keeps all fields.
 type Kept map[*Struct]int
@@ -57,8 +57,8 @@ func WireOf(root *Struct) WireSchema {
 	return Kept(nil).Wire(root)
 }
 
-// Wire returns the wire schema of root with the fields of k, which a writer that
-// keeps only those fields announces. It is the inverse of Keep.
+// Wire returns the wire schema that a writer of root announces if it keeps only the fields
+// of k. It is the inverse of Keep.
 func (k Kept) Wire(root *Struct) WireSchema {
 	var w WireSchema
 	walk := newWireWalk(func(s *Struct) (int, error) {
@@ -71,10 +71,9 @@ func (k Kept) Wire(root *Struct) WireSchema {
 	return w
 }
 
-// Keep assigns the counts of w to the structs and oneofs of root. It repeats the
-// walk of the writer of w, which visits kept fields only. It fails with a *WireError
-// if w has a count greater than the number of fields, too few or too many entries,
-// or no field of root.
+// Keep assigns the counts of w to the structs and oneofs of root. Like the writer of
+// w, it visits kept fields only. It fails with a *WireError if w has a count greater
+// than the number of fields, too few or too many entries, or no field of root.
 //
 // spec: #evolution
 func Keep(root *Struct, w WireSchema) (Kept, error) {

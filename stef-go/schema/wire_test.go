@@ -37,7 +37,7 @@ func TestWireOf(t *testing.T) {
 	f(`struct R root { A A D D }
 		struct A { B B C C } struct B {} struct C { X bool } struct D { A bool B bool C bool B1 B }`,
 		"050202000104")
-	// Recursion, by way of multimaps that hold each other.
+	// Recursion through multimaps that contain each other.
 	f(`struct R root { M M S S O O }
 		multimap M { key N value S } multimap N { key bool value M }
 		struct S { M M R []R } oneof O { M M }`,
@@ -45,7 +45,7 @@ func TestWireOf(t *testing.T) {
 	f("struct R root { S S Next R optional } struct S { R []R }", "020201")
 }
 
-// TestWireOfNestedMultimaps would not end if each visit walked a multimap.
+// TestWireOfNestedMultimaps would take too long if every visit of a multimap walked its types.
 func TestWireOfNestedMultimaps(t *testing.T) {
 	const depth = 200
 	inner := &schema.Struct{Name: "Inner"}
