@@ -6,8 +6,8 @@ package idl
 import "github.com/otelstef/stef/stef-go/schema"
 
 // dictionaries checks the use of dictionary names. A name denotes one dictionary in
-// the whole file, and all its users read the same entries: they must have the same
-// type of entry.
+// the whole file. All types with this name share its entries, so they must have entries
+// of the same type.
 func (c *checker) dictionaries() {
 	first := map[string]dictUse{}
 	for _, s := range c.schema.Structs {
@@ -51,7 +51,7 @@ func (c *checker) stringDict(t *schema.Type) bool {
 	case schema.KindEnum:
 		c.list.errorf(at, "enum %s cannot have a dictionary%s", quoted(t.Name), whatCan)
 	case schema.KindStruct:
-		c.list.warnf(at, "the dictionary here has no effect: that of a struct is named where struct %s is defined",
+		c.list.warnf(at, "the dictionary here has no effect: struct %s names its dictionary where it is defined",
 			quoted(t.Name))
 		t.Dict = ""
 	case schema.KindOneof, schema.KindMultimap:

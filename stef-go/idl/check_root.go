@@ -14,7 +14,7 @@ func (c *checker) size() {
 		at := named(root.Name, root.Pos)
 		columns := schema.CountColumns(root, nil, left+1)
 		if columns > left {
-			c.list.errorf(at, "with root %s the roots have more than %d columns: a type has those of all types in it, at each place it is used",
+			c.list.errorf(at, "with root %s, the roots of the file have more than %d columns: each use of a type adds the columns of all types in it",
 				quoted(root.Name), schema.MaxColumns)
 			return
 		}
@@ -102,7 +102,7 @@ func (r reach) typeFrom(t *schema.Type) {
 	}
 }
 
-// notPortable is the text of a warning about a schema that is fine here.
+// notPortable is the text of a warning about a schema that this implementation can use.
 const notPortable = "the reference implementation cannot use %s; this is harmless if it never reads or writes the streams"
 
 // portability warns of what the format allows but some implementations do not handle

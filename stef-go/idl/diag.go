@@ -84,7 +84,7 @@ func sourceLines(src []byte) [][]byte {
 	return bytes.Split(bytes.ReplaceAll(src, []byte("\r"), []byte("\n")), []byte("\n"))
 }
 
-// The maximum numbers of runes of a long line that are shown around the mark.
+// The maximum numbers of runes of a line that are shown before the mark, and in all.
 const (
 	runesBefore = 80
 	runesShown  = 160
@@ -135,7 +135,7 @@ type delayed struct {
 }
 
 // laterf reports an error of the parser after which the checker can still run, so that one run
-// shows the errors of both. Until flush, the list has not failed.
+// shows the errors of both. Until flush, failed ignores the error.
 func (r *reports) laterf(at span, format string, args ...any) {
 	if len(r.later) < maxReports {
 		r.later = append(r.later, delayed{at, fmt.Sprintf(format, args...)})

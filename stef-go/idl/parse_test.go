@@ -126,11 +126,11 @@ func TestDocs(t *testing.T) {
 	root := s.Root("R")
 	require.Equal(t, "Directly above R,\nin two lines.", root.Doc)
 	require.Equal(t, "Of A.", root.Fields[0].Doc)
-	require.Empty(t, root.Fields[1].Doc, "a comment behind the field above is not its own")
+	require.Empty(t, root.Fields[1].Doc, "a comment behind field A does not belong to field B")
 	require.Equal(t, "Of C, with an empty line above.", root.Fields[2].Doc)
 	require.Equal(t, "Above E.", s.Enums[0].Doc)
 	require.Empty(t, s.Enums[0].Values[0].Doc)
-	require.Empty(t, s.Multimaps[0].Doc, "a comment behind the definition above is not its own")
+	require.Empty(t, s.Multimaps[0].Doc, "a comment behind enum E does not belong to multimap M")
 }
 
 func TestPrint(t *testing.T) {
@@ -177,7 +177,7 @@ func requireSame(tb testing.TB, want, got *schema.Schema) {
 	require.Equal(tb, text, string(schema.Print(got)))
 	clearPositions(want)
 	clearPositions(got)
-	require.True(tb, reflect.DeepEqual(want, got), "differs in what Print does not show:\n%s", text)
+	require.True(tb, reflect.DeepEqual(want, got), "the schemas differ in a part that Print does not print:\n%s", text)
 }
 
 func clearPositions(s *schema.Schema) {

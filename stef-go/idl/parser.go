@@ -29,8 +29,8 @@ type parser struct {
 	places places
 }
 
-// places stores the positions in the file of the parts of a type, which the schema
-// does not keep.
+// places stores where the parts of types are in the file. The schema does not keep these
+// positions.
 type places map[*schema.Type]place
 
 type place struct{ name, dict span }
@@ -159,7 +159,7 @@ func (p *parser) packageClause() bool {
 		}
 	}
 	p.schema.Package = strings.Join(names, ".")
-	return !p.list.failed() // after an unknown character the parser reads no definitions
+	return !p.list.failed() // after an unknown character, file skips to the next definition
 }
 
 // skipToDefinition skips to a line that starts with a definition.

@@ -25,8 +25,8 @@ var foreignTypes = map[string]string{
 	"byte": "bytes", "blob": "bytes", "binary": "bytes", "uuid": "bytes",
 }
 
-// foreignConstructs are the names that other schema languages use for constructs with
-// another syntax here, with the text to write instead.
+// foreignConstructs are the names that other schema languages use for constructs that have
+// another syntax here. Each value says what to write instead.
 var foreignConstructs = map[string]string{
 	"map":      `define a type with "multimap Name { key string value string }" and use its name`,
 	"list":     `an array of strings is "[]string"`,
@@ -169,8 +169,8 @@ func fieldHint(kind tokenKind) string {
 	return ""
 }
 
-// Comparing names is quadratic in their length and linear in their number:
-// longer names and larger schemas get no suggestion.
+// The time to compare names is quadratic in their length and linear in their number. So
+// names over the first limit and schemas over the second get no suggestion.
 const (
 	maxSuggestRunes = 64
 	maxSuggestNames = 1000

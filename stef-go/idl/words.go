@@ -24,7 +24,7 @@ func foreignWord(word, name, typ string) string {
 		return `there is no "repeated": an array is written ` + quoted(name+" []"+strings.TrimPrefix(typ, "[]"))
 	case "required":
 		return `there is no "required": fields without "optional" always have a value`
-	case "optional": // Optional or OPTIONAL: the keyword is no name
+	case "optional": // Optional or OPTIONAL: the parser does not read the keyword as a name
 		return `"optional" comes after the type, in lower case: ` + quoted(name+" "+typ+" optional")
 	case "nullable":
 		return "there is no " + quoted(word) + ": a field that may be absent is " + quoted(name+" "+typ+" optional")
@@ -42,8 +42,8 @@ func (p *parser) blame(at span, message string) {
 	}
 }
 
-// inStep reports whether the field that was just read is alone on its line. Then its name
-// and its type are certainly read as what they are, in spite of any extra word before it.
+// inStep reports whether the field that was just read is alone on its line. Then the parser has
+// certainly read its name as the name and its type as the type, even after earlier extra words.
 func (p *parser) inStep(name, typ token) bool {
 	return name.first && !typ.first && (p.tok.first || p.tok.kind == "}" || p.tok.kind == endOfFile)
 }
@@ -63,8 +63,8 @@ func (p *parser) blameBehind(name token, before []*schema.Field) {
 }
 
 // blameFront is called after a name and a type were read as a field. If one more word or
-// type follows on the line, then one of the two may be a word that other languages write
-// in front of a field or of a type, such as repeated. If so, blameFront blames it.
+// type follows on the line, the name or the type may be a word that other languages write
+// in front of a field or of a type, such as repeated. If so, blameFront blames this word.
 func (p *parser) blameFront(name, typ token) {
 	_, primitive := primitives[p.tok.kind]
 	if p.tok.first || p.tok.kind != identifier && !primitive && p.tok.kind != "[" {
