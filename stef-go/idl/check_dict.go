@@ -34,7 +34,7 @@ func (c *checker) dictionaries() {
 }
 
 // whatCan is the end of a message about a dictionary in the wrong place.
-const whatCan = ": string and bytes can, and a struct where it is defined, as in \"struct S dict(S) {\""
+const whatCan = ": only string, bytes and structs can, a struct at its definition, as in \"struct S dict(S) {\""
 
 type dictUse struct {
 	holds string

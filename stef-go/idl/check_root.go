@@ -102,7 +102,7 @@ func (r reach) typeFrom(t *schema.Type) {
 	}
 }
 
-// notPortable is the text of a warning about a schema that this implementation can use.
+// notPortable is the text of a warning. Here, the schema is valid.
 const notPortable = "the reference implementation cannot use %s; this is harmless if it never reads or writes the streams"
 
 // portability warns of what the format allows but some implementations do not handle

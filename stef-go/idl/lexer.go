@@ -153,7 +153,7 @@ func (l *lexer) number() token {
 	// Keep an invalid number as a token: dropping it would cause one more error.
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		l.list.errorf(at, "number %s does not fit 64 bits", text)
+		l.list.errorf(at, "number %s does not fit in 64 bits", text)
 	case err != nil:
 		l.list.errorf(at, "%s is neither a name nor a number: a name starts with a letter, a number has decimal, 0x, 0b or 0o digits", quoted(text))
 	}

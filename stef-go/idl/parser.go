@@ -247,7 +247,7 @@ func secondModifier(s *schema.Struct, second tokenKind) string {
 	case s.Root && second == "root":
 		return `"root" is written twice`
 	case s.Dict != "" && second == "dict":
-		return "a struct has one dictionary"
+		return "a struct has only one dictionary"
 	}
 	return "a struct is a root or has a dictionary, not both: remove dict, because records of a root are never shared"
 }
@@ -397,7 +397,7 @@ func (p *parser) field(s *schema.Struct) bool {
 	p.optional(s, f)
 	if p.tok.kind == "dict" {
 		if !f.Optional {
-			return p.fail(p.tok.span, "a type has one dictionary")
+			return p.fail(p.tok.span, "a type has only one dictionary")
 		}
 		return p.fail(p.tok.span, "dict belongs to the type: it comes before optional")
 	}
@@ -413,7 +413,7 @@ func (p *parser) optional(s *schema.Struct, f *schema.Field) {
 		word := p.next()
 		switch {
 		case s.Oneof:
-			p.list.warnf(word.span, "optional has no effect in a oneof: a choice is not there unless it is chosen")
+			p.list.warnf(word.span, "optional has no effect in a oneof: a choice is absent unless it is chosen")
 		case word.first && p.tok.kind == identifier && !p.tok.first:
 			// This is legal, but in other languages "optional" belongs to the next
 			// name.
