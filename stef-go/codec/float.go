@@ -19,7 +19,7 @@ import (
 //	new window                   11  | 5: leading zeros | 6: length-1 | length bits |
 //
 // The encoder reuses the last window if it holds all meaningful bits and wastes
-// at most 11 bits, as many as describe a new window.
+// at most 11 bits: the description of a new window has 11 bits.
 //
 // spec: #float64
 type Float64Encoder struct {

@@ -92,7 +92,7 @@ func TestNewerSchema(t *testing.T) {
 	header = slices.Concat([]byte{byte(len(header) + 2), byte(len(header))}, header, []byte{0})
 	_, err = otelstef.NewMetricsReader(io.MultiReader(strings.NewReader("STEF\x02\x00\x00\x00"), bytes.NewReader(header)))
 	require.ErrorIs(t, err, stef.ErrSchema)
-	require.ErrorContains(t, err, "the wire schema has more types than the records have here: the stream is newer than the reader, or its records are not those of Metrics")
+	require.ErrorContains(t, err, "the wire schema has more structs and oneofs than the records have here: the stream is newer than the reader, or its records are not those of Metrics")
 }
 
 // A nil schema keeps the default, which omits the fields of the compact form.

@@ -99,8 +99,8 @@ func TestArray(t *testing.T) {
 	require.Equal(t, uint64(1), a.At(50).node.Modified())
 }
 
-// TestArrayShrinksAndGrows: if an array shrinks and grows again, the removed elements
-// have the initial value. Those that the reader holds with another value are marked.
+// TestArrayShrinksAndGrows: if an array shrinks and grows again, the new elements have
+// the initial value. Those that the reader holds with another value are marked.
 func TestArrayShrinksAndGrows(t *testing.T) {
 	f := func(wantMarks []uint64, change func(a *stefrt.Array[cell], top *stefrt.Node)) {
 		t.Helper()

@@ -37,8 +37,8 @@
 // # Shared values
 //
 // The value of a dictionary struct can be shared: it is set by pointer and never
-// changes again. Setting the pointer that was written last is not a change, and a
-// value that is in the dictionary is written without a comparison of its contents.
+// changes again. Setting the pointer that was written last is not a change. A value
+// whose slot refers to the dictionary is written without a comparison of its contents.
 // Package otelstef shows the use.
 //
 // # The default level and window of zstd

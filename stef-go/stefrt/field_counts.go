@@ -69,7 +69,7 @@ func (c *FieldCounts) fail(format string, args ...any) {
 func (c *FieldCounts) done() error {
 	if c.wire != nil && c.next < len(c.wire) {
 		// The text has no numbers: neither side counts types that only occur in fields that the wire schema lacks.
-		c.fail("has more types than the records have here")
+		c.fail("has more structs and oneofs than the records have here")
 	}
 	return c.err
 }

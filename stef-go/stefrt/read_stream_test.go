@@ -173,7 +173,7 @@ func TestReadErrors(t *testing.T) {
 	}
 	const corrupt = "corrupt stream: "
 
-	// Errors in a record have its number and the column.
+	// Errors in a record contain the number of the record and the column.
 	end := corrupt + "the column ends before its last value"
 	f(plain, stef.ErrCorrupt, 0, "", corrupt+"the frame announces 1 records, which do not fit into 8 bits", frameText{0, 1, columns("", "00")})
 	f(plain, stef.ErrCorrupt, 0, "", corrupt+"the frame announces 3 records, which do not fit into 32 bits", frameText{0, 3, columns("", "00 00 00 00")})
