@@ -41,7 +41,7 @@ type health struct {
 	returned    time.Time // when a stream first handed back a batch since the last acknowledgement
 	undelivered bool      // the problem is that open streams hand batches back
 	status      componentstatus.Status
-	cause       string    // cause of the last warning
+	cause       string    // cause of the last warning and of the status
 	said        []string  // causes of all warnings about the problem
 	warned      time.Time // time of the last warning
 	quiet       bool      // the status changed without a warning, so its end is not logged either
@@ -134,7 +134,8 @@ func (h *health) bad(err error, undelivered bool) {
 	}
 	h.undelivered = undelivered
 	err = h.config.explainAfter(plain(err), h.worked)
-	if changed {
+	// Each report begins the recovery_duration of health_check again, so repeat no cause.
+	if changed || cause != h.cause {
 		componentstatus.ReportStatus(h.host, componentstatus.NewRecoverableErrorEvent(err))
 	}
 	// A peer may accept and refuse batches in turn: do not log every change.

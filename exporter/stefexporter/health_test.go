@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/config/configauth"
 	"go.opentelemetry.io/collector/config/configoptional"
@@ -26,16 +27,21 @@ import (
 )
 
 // TestWarnsOnChange checks that a new cause of failures is logged as a warning, and that
-// the same cause is logged only once.
+// the same cause is logged only once. The status has the cause of the last warning.
 func TestWarnsOnChange(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
-	h := newHealth(testConfig("gw:4320"), componenttest.NewNopHost(), zap.New(core))
+	host := &statusHost{Host: componenttest.NewNopHost()}
+	h := newHealth(testConfig("gw:4320"), host, zap.New(core))
 	refused := errors.New("dial tcp 127.0.0.1:4320: connect: connection refused")
 	certificate := errors.New("tls: failed to verify certificate: x509: certificate signed by unknown authority")
 	causes := func() (list []string) {
 		for _, e := range logs.TakeAll() {
 			require.Equal(t, "Nothing can be sent at present.", e.Message)
 			list = append(list, e.ContextMap()["error"].(string))
+		}
+		if len(list) > 0 {
+			require.Equal(t, componentstatus.StatusRecoverableError, host.last().Status())
+			require.EqualError(t, host.last().Err(), list[len(list)-1])
 		}
 		return list
 	}
@@ -57,6 +63,7 @@ func TestWarnsOnChange(t *testing.T) {
 	second := causes()
 	require.Len(t, second, 1)
 	require.Contains(t, second[0], "set tls::ca_file")
+	require.Len(t, host.events, 2, "one report for each warning")
 
 	// A peer that refuses connections may close them before its reason arrives.
 	for range 3 {
@@ -66,6 +73,7 @@ func TestWarnsOnChange(t *testing.T) {
 		}
 	}
 	require.Empty(t, causes(), "each cause once")
+	require.Len(t, host.events, 2, "a report begins recovery_duration again")
 	h.warned = time.Now().Add(-repeatPeriod)
 	h.failing(refused)
 	require.Len(t, causes(), 1)
