@@ -47,8 +47,8 @@ type Player struct {
 	// error. Its error ends Play.
 	Ready func(context.Context) error
 	// Idle, if it is set, is called before a wait of IdleAfter or longer. This is the wait for
-	// the next batch or, if last is true, for the end of the time of the last batch. It may be
-	// called from several goroutines.
+	// the next batch of any source or, if last is true, for the end of the time of the last
+	// batch. It is not called while a source sends. It may be called from several goroutines.
 	Idle func(left time.Duration, last bool)
 	// Length, if it is set, is called before the first batch if Pace is Original, with the time
 	// that all rounds take.
@@ -132,7 +132,9 @@ func (p *Player) Play(ctx context.Context, sources ...Source) (Counts, error) {
 		p.Delivered()
 	}
 	if p.Pace > 0 {
-		err = p.until(ctx, rate.due(0), true)
+		due := rate.due(0)
+		p.idleFor(time.Until(due), true)
+		err = p.until(ctx, due, true)
 	}
 	return counts, err
 }
@@ -158,6 +160,7 @@ type playing struct {
 	times  *schedule
 	begin  time.Time
 	round  int
+	idle   *idle
 
 	batches, items atomic.Uint64
 }
@@ -165,12 +168,15 @@ type playing struct {
 func (r *playing) play(ctx context.Context, sources []Source) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	r.idle = newIdle(len(sources))
 	var group sync.WaitGroup
 	for i, s := range sources {
 		group.Go(func() {
 			if err := r.source(ctx, i, s); err != nil {
 				cancel(err)
+				return
 			}
+			r.idleFor(r.idle.ends(i), false)
 		})
 	}
 	group.Wait()
@@ -236,7 +242,7 @@ func (r *playing) wait(ctx context.Context, source int, b otlpfile.Batch) error 
 	switch {
 	case r.Pace == Original:
 		_, last := Times(b)
-		if err := r.until(ctx, r.begin.Add(r.times.due(last)), false); err != nil {
+		if err := r.next(ctx, source, r.begin.Add(r.times.due(last))); err != nil {
 			return err
 		}
 		if g := r.times.skipped(last); g != nil && r.Skipped != nil {
@@ -244,9 +250,25 @@ func (r *playing) wait(ctx context.Context, source int, b otlpfile.Batch) error 
 		}
 		return nil
 	case r.Pace > 0:
-		return r.until(ctx, r.rate.due(b.Items()), false)
+		return r.next(ctx, source, r.rate.due(b.Items()))
 	}
 	return context.Cause(ctx)
+}
+
+// next waits until the next batch of a source is due.
+func (r *playing) next(ctx context.Context, source int, due time.Time) error {
+	if time.Until(due) > 0 {
+		r.idleFor(r.idle.waits(source, due), false)
+		defer r.idle.sends(source)
+	}
+	return r.until(ctx, due, false)
+}
+
+// idleFor calls Idle if a wait is long.
+func (p *Player) idleFor(left time.Duration, last bool) {
+	if p.Idle != nil && left >= IdleAfter {
+		p.Idle(left, last)
+	}
 }
 
 // until waits until a time. last says that no batch follows.
@@ -254,9 +276,6 @@ func (p *Player) until(ctx context.Context, due time.Time, last bool) error {
 	left := time.Until(due)
 	if left <= 0 {
 		return context.Cause(ctx)
-	}
-	if p.Idle != nil && left >= IdleAfter {
-		p.Idle(left, last)
 	}
 	for ; left > 0; left = time.Until(due) {
 		timer := time.NewTimer(min(left, CheckEvery))

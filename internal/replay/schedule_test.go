@@ -120,3 +120,37 @@ func TestCheck(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// A player is idle if no source has a batch that is due soon. It is not while one source sends,
+// however long another one waits.
+func TestIdle(t *testing.T) {
+	f := func(pace float64, sending time.Duration, sources ...replay.Source) (waits []string) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			var mu sync.Mutex
+			p := replay.Player{Pace: pace, Send: func(context.Context, otlpfile.Batch) error {
+				time.Sleep(sending)
+				return nil
+			}, Idle: func(left time.Duration, last bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				waits = append(waits, fmt.Sprint(left, " at ", time.Since(begin), " ", last))
+			}}
+			_, err := p.Play(t.Context(), sources...)
+			require.NoError(t, err)
+		})
+		return waits
+	}
+	busy, late := at(0, 3*time.Second, 6*time.Second, 9*time.Second), at(30*time.Second)
+	require.Equal(t, []string{"21s at 9s false"}, f(replay.Original, 0, busy, late))
+	require.Equal(t, []string{"20s at 10s false"}, f(replay.Original, time.Second, late, busy))
+	require.Equal(t, []string{"10s at 0s false", "10s at 10s false", "5s at 20s false"},
+		f(replay.Original, 0, at(0, 10*time.Second, 20*time.Second), at(25*time.Second)))
+	require.Empty(t, f(replay.Original, 0, at(0, 4*time.Second), at(time.Second, 5*time.Second)))
+	require.Empty(t, f(replay.Original, 28*time.Second, busy, late)) // sending takes longer than the wait
+
+	// At a rate, two sources share the pace.
+	waits := f(0.1, 0, at(0, 0), at(0, 0))
+	require.Equal(t, []string{"10s at 0s false", "10s at 10s false", "10s at 20s false", "10s at 30s true"}, waits)
+}
