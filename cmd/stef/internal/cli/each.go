@@ -21,7 +21,7 @@ import (
 // each converts the signals of a file in turn, each to its own file. It skips
 // signals without items.
 func (c *conversion) each(env *Env, o convert.Options, inName, outName string) error {
-	if err := severalTimes([]string{inName}); err != nil {
+	if err := severalTimes(convert.SignalMark, []string{inName}); err != nil {
 		return err
 	}
 	if o.Root != nil {
@@ -109,19 +109,19 @@ func holds(name string, root *stream.Root) bool {
 	return err != nil || slices.Contains(found, root.Signal)
 }
 
-// severalTimes returns an error if an input cannot be read once for each signal. A pipe, such as
-// that of <(zcat all.json.gz), has nothing left for the second signal.
-func severalTimes(names []string) error {
+// severalTimes returns an error if an input cannot be read several times, which subject needs. A
+// pipe, such as that of <(zcat all.json.gz), has nothing left for the second time.
+func severalTimes(subject string, names []string) error {
 	needs := "a file"
 	if len(names) > 1 {
 		needs = "files"
 	}
 	for _, name := range names {
 		if name == "-" {
-			return usagef("%s needs %s to read several times, not standard input", convert.SignalMark, needs)
+			return usagef("%s needs %s to read several times, not standard input", subject, needs)
 		}
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-			return completef("%s needs %s to read several times, and %s is a pipe or a device: write its content to a file first", convert.SignalMark, needs, name)
+			return completef("%s needs %s to read several times, and %s is a pipe or a device: write its content to a file first", subject, needs, name)
 		}
 	}
 	return nil

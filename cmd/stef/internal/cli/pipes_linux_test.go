@@ -57,6 +57,26 @@ func TestSplitPipe(t *testing.T) {
 	mustRun(t, nil, "convert", "--signal", "traces", piped(t, both), m.path("one.stef")) // reads it once
 }
 
+// replay reads its files several times, so it refuses pipes. A named pipe has no writer for the
+// second time, and opening it would wait forever.
+func TestReplayPipe(t *testing.T) {
+	m := newMistakes(t)
+	spans, err := os.ReadFile(m.spans)
+	require.NoError(t, err)
+	named := m.path("named.stef")
+	require.NoError(t, syscall.Mkfifo(named, 0o666))
+	f := func(needs, pipe string, args ...string) {
+		t.Helper()
+		code, _, stderr := run(nil, append([]string{"replay", "--endpoint", "localhost:1"}, args...)...)
+		require.Equal(t, cli.ExitUsage, code, stderr)
+		require.Equal(t, "stef replay: replay needs "+needs+" to read several times, and "+pipe+" is a pipe or a device: write its content to a file first\n", stderr)
+	}
+	f("a file", named, named)
+	f("files", named, "--rate", "max", m.spans, named)
+	pipe := piped(t, spans)
+	f("a file", pipe, pipe)
+}
+
 // A recording can be written to named pipes, which cannot be synced. It ends with an error if
 // the reader of the pipe ends, because nobody reads what is acknowledged then.
 func TestRecordToPipe(t *testing.T) {

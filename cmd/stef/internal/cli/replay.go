@@ -43,8 +43,8 @@ var replayCommand = &command{
 	usage:   "replay [FLAG]... FILE...",
 	summary: "send files to an endpoint, over STEF or OTLP",
 	help: `Sends the telemetry of files, in any format, to a gRPC endpoint: all files at the
-same time, each in its order. The files are read twice, so they cannot be standard
-input.
+same time, each in its order. The files are read several times, so they cannot be
+standard input or pipes.
 
 Without --protocol the tool sends OTLP. With STEF a batch is done when the endpoint
 acknowledges it. With several batches in flight that may take up to the ack_interval of
@@ -77,10 +77,8 @@ the output of stef cat --sort-keys FILE | sort for both.
 			if len(args) == 0 {
 				return usagef("FILE is missing")
 			}
-			for _, name := range args {
-				if name == "-" {
-					return usagef("replay reads files twice, and standard input can be read once only")
-				}
+			if err := severalTimes("replay", args); err != nil {
+				return err
 			}
 			return c.run(env, args)
 		}
