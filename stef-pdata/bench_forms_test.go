@@ -28,8 +28,8 @@ import (
 //	BenchmarkForms/SIGNAL/set=S/op=iterate    Next to the end, without pdata
 //	BenchmarkForms/SIGNAL/set=S/op=steady     the second half of the records of iterate
 //
-// Each operation has its own stream. op=steady reads the first half of the stream before its
-// time counts. ns/item is CPU time of the process in the compact form, xfull its ratio to that
+// Each operation has its own stream. op=steady measures only the second half of the stream, after
+// it has read the first half. ns/item is CPU time of the process in the compact form, xfull its ratio to that
 // of the full form, and xbytes the ratio of the bytes. Use an even number of turns, such as
 // -benchtime 10x.
 

@@ -18,8 +18,8 @@ import (
 //
 //	BenchmarkLevels/SIGNAL/set=S
 //
-// SETTING-bytes is the size with a setting, SETTING-xcpu the median of the ratio of
-// its CPU time, conversion from pdata included, to that of the level default.
+// SETTING-bytes is the size of the stream with a setting. SETTING-xcpu is the CPU time relative to
+// the first setting, the default: the median of the ratios. It includes the conversion from pdata.
 
 type levelSetting struct {
 	name    string
@@ -64,8 +64,8 @@ func (f *formsOf[T]) levels(b *testing.B, name string, parts []T, settings []lev
 	})
 }
 
-// windowSettings compare windows: the first is the default, 1 MiB, and the last ones are
-// windows that servers with many streams request.
+// windowSettings compare windows. The first setting is the default, 1 MiB. The last ones have a
+// maximum, as for servers with many streams.
 var windowSettings = []levelSetting{
 	{"1M", nil},
 	{"512K", []stef.WriterOption{stef.WithWindowBytes(512 << 10)}},

@@ -14,8 +14,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// The benchmarks of regular data compare the bytes of the two forms, with zstd, for data of
-// which the full form needs almost no bytes:
+// The benchmarks of regular data compare the bytes of the two forms, with zstd, for data that
+// takes almost no bytes in the full form:
 //
 //	BenchmarkRegular/metrics/values=V/batches=B/series=S
 //	BenchmarkRegular/logs/batches=B

@@ -37,8 +37,8 @@ import (
 // This file is copied to revisions from before the compact form, so it uses only functions that
 // they have. These revisions need no revisionOptions.
 
-// revisionOptions returns the options of writers that the exporter sets by default, for
-// each signal.
+// revisionOptions has a function for each signal, which returns the options of writers that the
+// exporter sets by default.
 var revisionOptions = map[string]func() []stef.WriterOption{}
 
 // cpuTime is the CPU time of the process.

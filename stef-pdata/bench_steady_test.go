@@ -34,7 +34,7 @@ import (
 //	BenchmarkAges/SIGNAL/set=S/age=first/zstd=Z
 //	BenchmarkAges/SIGNAL/set=S/age=steady/zstd=Z
 //
-// A set is about ageBatches batches of whole parts. first: each batch has a stream of its own,
+// A set is at most ageBatches batches of whole parts. first: each batch has a stream of its own,
 // and creating the stream is measured, too. steady: the first half of the set warms up the
 // stream, and the second half, which is new to it, is measured.
 //
@@ -43,7 +43,7 @@ import (
 // the CPU cache. Figures are of the CPU time of the process:
 //
 //	otlp-ns/item, compact-ns/item    median
-//	compact-xotlp, full-xotlp        median of the ratios of a turn, below 1 is faster
+//	compact-xotlp, full-xotlp        median of the ratios of a turn, below 1 is faster than OTLP
 //	compact-xbytes                   bytes of the measured frames relative to OTLP
 //	compact-allocs                   allocations for a batch
 
@@ -182,7 +182,7 @@ func (f *formsOf[T]) ages(b *testing.B, name string, parts []T) {
 	}
 }
 
-// group joins parts to about ageBatches batches.
+// group joins parts to at most ageBatches batches.
 func (f *formsOf[T]) group(parts []T) (batches []T) {
 	n := min(len(parts), ageBatches)
 	for i := range n {

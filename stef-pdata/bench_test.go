@@ -29,11 +29,11 @@ import (
 //	set=S/batch=B/zstd=Z/from=otlp                    unmarshal
 //	set=S/batch=B/zstd=Z/from=stef/mode=M             Decode
 //
-// Batches are the parts of a set, each in its own frame, or the whole set in one. A
-// warm encoder has already seen all content; a cold one starts a new stream each
+// batch=parts has a frame for each part of a set, batch=one has one frame for the whole
+// set. A warm encoder has already seen all content; a cold one starts a new stream each
 // time.
 //
-// The share of the garbage collector depends on the size of the other live heap:
+// The share of the garbage collector in the time depends on the size of the other live heap:
 // plain benchmarks collect every few operations, a busy Collector rarely does.
 // STEF_BALLAST is the size of additional live heap in MiB.
 

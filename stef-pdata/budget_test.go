@@ -187,7 +187,7 @@ func testMaxBytes[T any](t *testing.T, c *budgetCase[T]) {
 				break
 			}
 			require.NoError(t, err)
-			require.LessOrEqual(t, c.size(batch), *spent, "the estimate is from above")
+			require.LessOrEqual(t, c.size(batch), *spent, "the estimate must not be below the size")
 			items, most = items+c.items(batch), max(most, c.size(batch))
 		}
 		require.Equal(t, records, items)
@@ -242,7 +242,7 @@ func testHugeRecord[T any](t *testing.T, c *budgetCase[T]) {
 	require.EqualValues(t, 3, records())
 }
 
-// TestEstimate compares the estimate with the size as OTLP of recordings.
+// TestEstimate compares the estimate for recordings with their size as OTLP.
 func TestEstimate(t *testing.T) {
 	t.Run("traces", func(t *testing.T) { testEstimate(t, &budgetTraces, fixtures.Traces()) })
 	t.Run("metrics", func(t *testing.T) { testEstimate(t, &budgetMetrics, fixtures.Metrics()) })

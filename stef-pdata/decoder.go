@@ -26,7 +26,7 @@ type decoder struct {
 	r        reader
 	budget   *build.Budget
 	maxItems int
-	read     uint64 // records read of the stream
+	read     uint64 // records read from the stream
 	size     int    // size of the last batch; see BatchBytes
 	shared   int    // size of the batches that may share memory with the next one
 	rejected RecordErrors
@@ -73,7 +73,7 @@ func (d *decoder) decode(add func(room int), dropLast func()) error {
 	}
 	d.size = b.Spent
 	if rejected := d.rejected; len(rejected) > 0 {
-		d.rejected = nil // the caller may keep them for a shorter time
+		d.rejected = nil // the decoder must not keep them in memory for longer than the caller
 		return rejected  // the next call returns an error of the stream
 	}
 	return d.err
@@ -89,8 +89,8 @@ func (d *decoder) reset() {
 // that keeps one of them keeps at most about this many bytes of the others in memory.
 const maxShared = 256 << 10
 
-// detaches reports whether batches from the next one on must not share memory with those
-// up to the current one.
+// detaches reports whether later batches must not share memory with the current one and those
+// before it.
 func (d *decoder) detaches() bool {
 	if d.shared += d.size; d.shared < maxShared {
 		return false
@@ -118,8 +118,8 @@ func (d *decoder) Records() uint64 {
 // on, as WithMaxBytes sets it.
 func (d *decoder) SetMaxBytes(n int) { d.budget.Max = max(n, 1) }
 
-// enter records the containers of the current record. Containers of equal content
-// count as the same.
+// enter makes the containers of the current record the current ones. Containers of
+// equal content count as the same.
 //
 // spec: #otlp-mapping
 func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {

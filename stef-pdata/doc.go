@@ -60,8 +60,8 @@
 //
 // # Ownership
 //
-// Encoders read batches and never change them. They keep strings of the batches,
-// because Go strings are immutable, and nothing else. Callers own decoded batches.
+// Encoders read batches and never change them. They keep only strings of the batches,
+// which are immutable in Go. Callers own decoded batches.
 // The strings of a decoded batch are shared with the dictionaries of the reader and
 // share memory with other strings of the frame; clone a string before keeping it for
 // long. The objects of a decoded batch are allocated in chunks of at most 4 KiB, and

@@ -30,7 +30,7 @@ func (e *encoder) init(mode Mode, f features.Set) {
 	e.resources.KeepEntityRefs = f.EntityRefs
 }
 
-// reset discards the state of the last stream. f are the features of the next stream.
+// reset discards the state of the last stream. f is the features of the next stream.
 func (e *encoder) reset(f features.Set) {
 	e.init(e.mode, f)
 	e.resources.Reset()

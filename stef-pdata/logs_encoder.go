@@ -21,7 +21,7 @@ type LogsEncoder struct {
 
 	write   items.Logs
 	sorter  logSorter
-	studied []plog.LogRecord // up to chunk, empty between batches
+	studied []plog.LogRecord // at most chunk of them, none between batches
 }
 
 // NewLogsEncoder returns an encoder that writes to w. Nothing else may write to w.
@@ -111,8 +111,8 @@ func (e *LogsEncoder) encodeScopes(sls plog.ScopeLogsSlice) error {
 }
 
 // chunk is how many log records are examined before they are written. They stay in
-// the processor cache in between. Each chunk decides anew whether templates pay, so in a large
-// batch templates begin nearly as early as in many small batches.
+// the processor cache in between. Templates are enabled or disabled after each chunk, so in a
+// large batch they begin nearly as early as in many small batches.
 const chunk = 512
 
 // writeRecords writes log records in their order.

@@ -22,7 +22,7 @@ import (
 
 func timestamp(v uint64) pcommon.Timestamp { return pcommon.Timestamp(v) }
 
-// threeRecords is log records whose bodies are numbered.
+// threeRecords returns three log records whose bodies are their numbers.
 func threeRecords() plog.Logs {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -80,8 +80,8 @@ func TestLogRecordsBeyondLimits(t *testing.T) {
 	f("severity_text or event_name", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { sl.LogRecords().At(1).SetSeverityText(large) })
 }
 
-// The error for a bad log record has its original place, regardless of its position
-// and of the write order.
+// The error for a bad log record has the place of the record in the batch, in whatever order
+// the records are written.
 func TestPlaceOfBadLogRecord(t *testing.T) {
 	for _, mode := range modes {
 		ld := plog.NewLogs()
@@ -128,7 +128,8 @@ func TestBodiesAtLimits(t *testing.T) {
 	})
 }
 
-// A reader with the depth that stef.Limits names reads the deepest values of encoders.
+// A reader with the limit of depth in the comment of stef.Limits, 400, reads the deepest values
+// of encoders.
 func TestDeepestValues(t *testing.T) {
 	f := func(fill func(plog.LogRecord)) {
 		t.Helper()

@@ -17,8 +17,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// compactLogsWith returns an option for the compact form, in which the oneof has only the given
-// number of choices, the first ones.
+// compactLogsWith returns an option for the compact form in which the oneof with this name has
+// only its first choices.
 func compactLogsWith(t *testing.T, name string, choices int) stef.WriterOption {
 	root := otelstef.LogsCompactRoot()
 	kept, err := schema.Keep(root, schema.WireOf(root))

@@ -15,8 +15,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// All content of logs survives the round trip, over several batches and in any
-// frames.
+// All content of logs survives the round trip, over several batches and with frames of
+// any size.
 func TestRandomLogsRoundTrip(t *testing.T) {
 	streams := [][]stef.WriterOption{
 		nil,

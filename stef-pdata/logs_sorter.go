@@ -45,7 +45,7 @@ type logItem struct {
 	index      int // index in the list
 }
 
-// reset drops the numbers of a stream.
+// reset drops the content of a stream.
 func (s *logSorter) reset() {
 	s.events.Reset()
 	s.sets.Reset()

@@ -16,7 +16,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// trialLogs returns a batch of bodies whose templates pay, or whose templates do not.
+// trialLogs returns a batch of bodies. Their templates save bytes if pays is true.
 func trialLogs(r random, n int, pays bool) plog.Logs {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -105,7 +105,7 @@ func requireChanges(t *testing.T, stream []byte) {
 	require.GreaterOrEqual(t, changes, 4, "%v", runs)
 }
 
-// A large batch can have so many templates that they no longer pay at its end. Its earlier
+// A large batch can have so many templates that they save no more bytes at its end. Its earlier
 // bodies are split nevertheless, in both modes.
 func TestTemplatesOfLargeBatches(t *testing.T) {
 	r := newRandom(1)

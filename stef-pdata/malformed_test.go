@@ -84,7 +84,7 @@ func accounted[P any](t *testing.T, decode func() (P, error), count func(P) int,
 		var bad stefpdata.RecordErrors
 		switch {
 		case err == nil:
-			require.Positive(t, count(batch), "a call that gives nothing")
+			require.Positive(t, count(batch), "a call without an error returns items")
 		case errors.As(err, &bad):
 			require.ErrorIs(t, err, stefpdata.ErrRecord)
 			for _, e := range bad {
@@ -96,7 +96,7 @@ func accounted[P any](t *testing.T, decode func() (P, error), count func(P) int,
 		default:
 			if !errors.Is(err, io.EOF) {
 				_, again := decode()
-				require.Equal(t, err, again, "an error that stays")
+				require.Equal(t, err, again, "each further call returns the same error")
 			}
 			require.Equal(t, stats().Records, uint64(items)+rejected)
 			return

@@ -92,8 +92,8 @@ func (d *MetricsDecoder) add(room int) {
 	d.build.Point(rec)
 }
 
-// enterMetric calls enter and records the metric. Metrics that differ only in their
-// bounds count as the same.
+// enterMetric calls enter and makes the metric of rec the current one. Metrics that differ
+// only in their bounds count as the same.
 //
 // spec: #otlp-metrics
 func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {

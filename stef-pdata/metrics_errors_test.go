@@ -41,7 +41,7 @@ func tooDeep(m pcommon.Map) { deep(m.PutEmpty("deep"), stefpdata.MaxDepth+1) }
 
 func tooLarge(m pcommon.Map) { m.PutStr("large", strings.Repeat("x", stefpdata.MaxItemBytes)) }
 
-// threePoints is a gauge whose points are numbered.
+// threePoints returns a batch with a gauge of three numbered points, and the gauge.
 func threePoints() (pmetric.Metrics, pmetric.Metric) {
 	md := pmetric.NewMetrics()
 	m := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
@@ -239,8 +239,8 @@ func TestBadRecordsFillBatches(t *testing.T) {
 	require.EqualValues(t, records, total)
 }
 
-// TestBadRecordsAfterSkippedOnes: errors have the numbers of records in the stream, also if a
-// program has skipped some of them, as the receiver of files does after a restart.
+// TestBadRecordsAfterSkippedOnes: errors have the numbers of records in the stream, even if a
+// program has skipped some records, as the receiver of files does after a restart.
 func TestBadRecordsAfterSkippedOnes(t *testing.T) {
 	var buf bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&buf)

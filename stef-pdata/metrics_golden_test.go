@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// Our sorted streams contain the same records as those of the reference: the same
-// points with the same attributes in the same order.
+// Our sorted streams contain the same records as those of the reference implementation:
+// the same points with the same attributes in the same order.
 func TestSortedRecordsAreTheReferences(t *testing.T) {
 	f := func(vector, set string) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
@@ -36,8 +36,8 @@ func TestSortedRecordsAreTheReferences(t *testing.T) {
 	f("hostandcollector-otelmetrics.parts.sorted.zstd.stef", hostandcollector)
 }
 
-// Unsorted streams of the reference equal the input, point by point in the same
-// order.
+// Unsorted streams of the reference implementation are decoded to its input, point by
+// point in the same order.
 func TestUnsortedRecordsOfTheReference(t *testing.T) {
 	f := func(vector, set string) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))

@@ -21,8 +21,8 @@ func (e *MetricsEncoder) rank() {
 
 // sort fills keys with the sorted entries: by metric, attributes, start time,
 // resource, scope and time. If hardly any series has several points, entries of equal
-// time are put together. If this order splits containers, the entries of a container are put
-// together afterwards.
+// time are put together. If this order splits too many containers, the entries of each container
+// are put together afterwards.
 //
 // Ranks follow values, so the order is the same as in the previous batch, and columns
 // repeat from frame to frame.

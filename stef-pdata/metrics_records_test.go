@@ -24,7 +24,7 @@ import (
 
 // Every record of every metrics vector is converted to pdata and back to the same
 // record in the published schema, or is reported. The exception is content that OTLP
-// cannot express, which asOTLP lists. In streams of real telemetry no record is
+// cannot express: asOTLP removes it. In streams of real telemetry no record is
 // reported.
 func TestRecordsOfTheReferenceToMetrics(t *testing.T) {
 	f := func(pattern string, least int, complete bool) {
@@ -76,8 +76,8 @@ func drainRecords(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metric
 	}
 }
 
-// requireSameRecords checks that got has the records of want except the omitted ones,
-// in the same order. Envelopes are not telemetry and are not compared.
+// requireSameRecords checks that got has the records of want in the same order, except
+// those whose numbers are in without. Envelopes are not telemetry and are not compared.
 func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool) {
 	t.Helper()
 	a, err := otelstef.NewMetricsReader(bytes.NewReader(want))
@@ -97,7 +97,7 @@ func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool)
 		// there are many records.
 		if !wanted.Resource().Equal(rec.Resource()) || !wanted.Scope().Equal(rec.Scope()) || !wanted.Metric().Equal(rec.Metric()) ||
 			!wanted.Attributes().Equal(rec.Attributes()) || !wanted.Point().Equal(rec.Point()) {
-			require.FailNow(t, "another record", "record %d", n)
+			require.FailNow(t, "the records differ", "record %d", n)
 		}
 	}
 	if a.Err() != nil {
@@ -112,7 +112,7 @@ func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool)
 func asOTLP(rec *otelstef.Metrics) {
 	metric := rec.EditMetric()
 	kind := metric.Type()
-	// The unsorted converter of the reference keeps values of the previous metric.
+	// The unsorted converter of the reference implementation keeps values of the previous metric.
 	if kind != otelstef.MetricTypeHistogram {
 		metric.HistogramBounds().SetLen(0)
 	}
@@ -123,12 +123,13 @@ func asOTLP(rec *otelstef.Metrics) {
 		metric.SetAggregationTemporality(0)
 	}
 	point := rec.Point()
-	// An exponential histogram keeps its value instead of the flag that it has none.
+	// In the published schema an exponential histogram keeps its value and loses the flag
+	// "no recorded value".
 	if kind == otelstef.MetricTypeExpHistogram && point.Value().Type() == otelstef.PointValueTypeNone {
 		point.Value().SetExpHistogram()
 	}
-	// Our encoder writes unset ids as zeros in the published schema, like the reference,
-	// because readers of that schema need them.
+	// Our encoder writes unset ids as zeros in the published schema, like the reference
+	// implementation, because readers of that schema need all bytes.
 	for i := range point.Exemplars().Len() {
 		exemplar := point.Exemplars().At(i)
 		if len(exemplar.TraceID()) == 0 {

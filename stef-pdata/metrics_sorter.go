@@ -24,7 +24,7 @@ type sorter struct {
 	entries  []entry
 	keys     []order.Key
 	spare    []order.Key
-	together []order.Key // keys before they are sorted by many times
+	together []order.Key // copy of keys, to undo a sort
 	sources  []source
 }
 

@@ -145,7 +145,7 @@ func eachPoint(md pmetric.Metrics, visit func(p interface{ SetTimestamp(pcommon.
 	}
 }
 
-// A steady stream of known content allocates nothing.
+// Encoding content that the encoder has already seen allocates nothing.
 func TestSteadyEncodeAllocatesNothing(t *testing.T) {
 	md := oneBatch(recordedMetrics(t))
 	for _, mode := range modes {

@@ -18,8 +18,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// TestSortedContainers: points of several resources at one time, or at a few, return in about
-// as many containers as they were sent in.
+// TestSortedContainers: points of several resources that have one time, or a few times, are
+// decoded into as many containers as they were sent in.
 func TestSortedContainers(t *testing.T) {
 	const resources, metrics, batches = 5, 12, 10
 	for _, series := range []int{1, 4} {
@@ -57,7 +57,7 @@ func TestSortedContainers(t *testing.T) {
 	}
 }
 
-// TestSortedTimes: sorted streams are not larger than ordered ones, whether points share
+// TestSortedTimes: sorted streams are at most 2 % larger than ordered ones, whether points share
 // their times or not, and whether or not the batch is in the order of the times.
 func TestSortedTimes(t *testing.T) {
 	const metrics, series, batches = 60, 8, 40

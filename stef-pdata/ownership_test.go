@@ -22,8 +22,8 @@ import (
 )
 
 // Encoders keep no reference to a batch. After Encode returns, the batch may be
-// overwritten, even before the flush. Later batches are compared with the original
-// content.
+// overwritten, even before the flush. The encoder compares later batches with the content
+// before that.
 func TestEncodersKeepNoReference(t *testing.T) {
 	for seed := range uint64(60) {
 		r := newRandom(seed)

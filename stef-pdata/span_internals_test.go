@@ -53,7 +53,7 @@ func TestSpanChunkSort(t *testing.T) {
 			if byName {
 				order = cmp.Or(cmp.Compare(a.name, b.name), order)
 			} else if a.trace != b.trace {
-				require.False(t, done[b.trace], "a trace is in one piece")
+				require.False(t, done[b.trace], "the spans of a trace are adjacent")
 				done[a.trace] = true
 			}
 			require.LessOrEqual(t, order, 0)

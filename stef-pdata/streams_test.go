@@ -152,7 +152,7 @@ func testBrokenStream[B any](t *testing.T, d *descriptors.Descriptor[B], batches
 		largest := slices.MaxFunc(batches, func(a, b B) int { return d.Items(a) - d.Items(b) })
 		one := encode(t, d, []B{largest}, stefpdata.Ordered)
 		for at := len(one) - 1; ; at-- {
-			require.Positive(t, at, "no changed byte leaves items before it")
+			require.Positive(t, at, "no damaged byte has items before it")
 			damaged := bytes.Clone(one)
 			damaged[at] ^= 0xff
 			r, err := d.NewDecoder(bytes.NewReader(damaged), nil)

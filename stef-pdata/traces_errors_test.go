@@ -18,7 +18,7 @@ import (
 	descriptors "github.com/otelstef/stef/internal/signal"
 )
 
-// threeSpans is a container of spans of three times.
+// threeSpans returns a batch with three spans, each with its own start time, and the spans.
 func threeSpans() (ptrace.Traces, ptrace.SpanSlice) {
 	td := ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()

@@ -22,8 +22,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// The streams that the reference wrote of the real set are decoded to the real set. Their
-// records survive the conversion to pdata and back unchanged, in the published schema.
+// The reference implementation wrote these streams from the real set. They are decoded to that
+// set, and their records survive the conversion to pdata and back unchanged, in the published schema.
 func TestRecordsOfTheReferenceToTraces(t *testing.T) {
 	f := func(vector string, mode stefpdata.Mode) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
@@ -88,7 +88,7 @@ func drainTraces(t *testing.T, r *otelstef.SpansReader) (tds []ptrace.Traces, re
 	}
 }
 
-// requireSameSpans checks that got has the records of want except the omitted ones.
+// requireSameSpans checks that got has the records of want except those in without.
 // Envelopes are not telemetry and are not compared. Some vectors have raw ids, which
 // are written as text in the published schema.
 func requireSameSpans(t *testing.T, want, got []byte, without map[uint64]bool) {

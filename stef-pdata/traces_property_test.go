@@ -16,8 +16,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// All content of traces survives the round trip, over several batches and in any
-// frames, and the input is not changed.
+// All content of traces survives the round trip, over several batches and with frames of
+// any size, and the input is not changed.
 func TestRandomTracesRoundTrip(t *testing.T) {
 	f := func(tds []ptrace.Traces) {
 		t.Helper()
@@ -166,7 +166,7 @@ func emptyTraces(td ptrace.Traces) (n uint64) {
 	return n
 }
 
-// In the full schema ids are raw bytes, in the published one text.
+// In the full schema ids are raw bytes. In the published schema they are text.
 func TestIDsOnTheWire(t *testing.T) {
 	f := func(want [3]string, span func(ptrace.Span), options ...stef.WriterOption) {
 		t.Helper()
@@ -199,7 +199,7 @@ func TestIDsOnTheWire(t *testing.T) {
 // An encoder that has seen all content needs no more memory.
 func TestSteadyEncodeOfTracesAllocatesNothing(t *testing.T) {
 	if raceEnabled {
-		t.Skip("the memory of sorted batches is in a sync.Pool, which the race detector makes forget")
+		t.Skip("the memory of sorted batches is in a sync.Pool, which drops objects at random under the race detector")
 	}
 	td := oneTraces(recordedTraces(t)[:20])
 	for _, mode := range modes {

@@ -31,8 +31,8 @@ type spanSorter struct {
 	chunk spanChunk
 }
 
-// spanSorters pools the sorters, because a sorter holds several times the other memory
-// of an encoder. Only encoders that are sorting need one. The content of a pooled
+// spanSorters pools the sorters, because a sorter takes several times as much memory as
+// the rest of an encoder. Only encoders that are sorting need one. The content of a pooled
 // sorter does not affect the order.
 var spanSorters = sync.Pool{New: func() any { return &spanSorter{homed: map[[2]uint32]uint32{}} }}
 
@@ -91,8 +91,8 @@ func (s *spanSorter) sort(resources, scopes *order.Ranking) {
 }
 
 const (
-	// sparse is the minimum average number of spans of a trace in a chunk for traces
-	// to be kept together. Of the values 1 to 5, this one produced the smallest streams.
+	// Traces are kept together only in chunks with at least this average number of spans
+	// for each trace. Of the values 1 to 5, this one produced the smallest streams.
 	sparse = 3
 )
 
@@ -137,7 +137,7 @@ func (c *spanChunk) reset() {
 	c.traces.Reset()
 }
 
-// forget drops the references of the chunks.
+// forget drops the references to the batch that remain after reset.
 func (c *spanChunk) forget() {
 	clear(c.pairs.Values[:c.most])
 	c.most, c.names = 0, nil
