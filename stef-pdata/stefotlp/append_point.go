@@ -74,8 +74,8 @@ func (d *MetricsDecoder) number(rec *otelstef.Metrics) {
 	d.out = appendNumber(dst, tagNumberFlags, flags)
 }
 
-// beginPoint begins a point that is not a number: it appends the fields that these
-// points begin with, which are the times and the attributes.
+// beginPoint begins the point of a histogram, exponential histogram or summary, and
+// appends its times and attributes.
 func (d *MetricsDecoder) beginPoint(rec *otelstef.Metrics, attributesTag byte) (dst []byte, at int) {
 	attributes := d.encoded(attributesTag, rec.Attributes())
 	dst, at = begin(d.out, tagPoint, roomItem)

@@ -12,17 +12,17 @@ import (
 )
 
 // backward writes a message from its end to its beginning, so that each length is known
-// when it is written. Use it for nested values: space reserved for a length has an
-// unknown size, so the content would move once for every enclosing value.
+// when it is written. Use it for nested values. In the other direction, it is not known how
+// many bytes to reserve for a length, so the content would move once for every enclosing value.
 type backward struct {
 	buf  []byte
 	at   int  // where the message begins
 	over bool // a part of a record was too large and is not complete
 }
 
-// tooLarge reports whether a part of a record that has size bytes so far must end, because the
-// record is too large. Everything that repeats calls it: a record of a few bytes can refer to a
-// large text of a dictionary a million times.
+// tooLarge reports whether a part of a record is too large with the size bytes that it has so
+// far, so that it must end, and sets over. Each loop over elements calls it: a record of a few
+// bytes can refer to a large text of a dictionary a million times.
 func (w *backward) tooLarge(size int) bool {
 	if size <= mapping.MaxRecordBytes {
 		return false
@@ -71,8 +71,8 @@ func (w *backward) field(tag byte, size int) {
 	w.room(1)[0] = tag
 }
 
-// text writes a pair with a text value, if all of its lengths take one byte, which is
-// the usual case.
+// text writes a pair with a text value. It returns false, and writes nothing, if the key is
+// empty or a length takes more than one byte. Both are rare.
 func (w *backward) text(key, value string) bool {
 	k, n := 2+len(key), 2+len(value)
 	if k+n >= 0x80-2 || k == 2 {
@@ -198,7 +198,7 @@ func boolBit(v bool) uint64 {
 // maxKept is the size up to which a buffer is kept for reuse.
 const maxKept = 1 << 20
 
-// message appends a field that holds the AnyValue that f writes.
+// message appends a field whose content is the message that f writes.
 func (w *backward) message(dst []byte, tag byte, f func()) []byte {
 	w.reset()
 	f()

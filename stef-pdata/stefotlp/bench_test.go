@@ -15,9 +15,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// measure runs the operations on a real set. The conversion to OTLP is compared with
-// the unmarshalling of pdata, and the conversion from OTLP with unmarshalling and
-// conversion. Encoders and writers are warm, readers are new for each round.
+// measure runs the operations on a real set. Compare toOTLP with unmarshal, and fromOTLP
+// with unmarshalAndConvert. Encoders and writers are warm, readers are new for each round.
 func measure(b *testing.B, set string, parts [][]byte, items int, operations map[string]func()) {
 	size := 0
 	for _, part := range parts {

@@ -15,8 +15,8 @@ import (
 // text is written without a template: splitting texts takes longer than everything
 // else.
 //
-// Such a text is copied only once, into the stream. The record must release it before
-// the message ends; see releaseBody.
+// Such a text is copied only once, into the stream. Until then, the record refers to the
+// message. EncodeOTLP calls releaseBody before it returns.
 //
 // spec: #otlp-logs
 func (e *LogsEncoder) body(dst *otelstef.LogBody, x extent, c choice) error {
@@ -156,7 +156,7 @@ func (p *parser) outerPairs(pairs *otelstef.BodyMap, list []extent) error {
 	return nil
 }
 
-// bodyPair sets one pair. Whether the item has room for it is checked later.
+// bodyPair sets one pair. The caller checks later whether the item exceeds its limit.
 func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) error {
 	if nests(p.b[x.from:x.to]) {
 		return p.newBodyPair(pairs, i, x, depth)
@@ -170,8 +170,8 @@ func (p *parser) bodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) e
 	return nil
 }
 
-// nests says whether the value of a KeyValue is an array or map, if that is easy to
-// determine. seenPairs does not cache those.
+// nests reports whether the value of a KeyValue is an array or map, if that is easy to
+// determine. seenPairs does not cache such pairs.
 func nests(b []byte) bool {
 	if len(b) < 2 || b[0] != tagKey {
 		return false

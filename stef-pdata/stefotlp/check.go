@@ -74,7 +74,7 @@ func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 		tag := uint64(b[at])
 		if at++; tag >= 0x80 {
 			if tag, at = longVarint(b, start); at < 0 || tag > maxTag {
-				return c.fail(start, "a field has no tag")
+				return c.fail(start, "a field has no valid tag")
 			}
 		}
 		act, number := uint8(actUnknown), 0
@@ -84,7 +84,7 @@ func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 		switch act {
 		case actUnknown, actWrong:
 			if at = c.stranger(b, at, tag, act); at < 0 && act == actUnknown {
-				return c.fail(start, "an unknown field is cut off or has no wire type")
+				return c.fail(start, "an unknown field is cut off or has no valid wire type")
 			}
 		case actFixed64:
 			at += 8
@@ -106,7 +106,7 @@ func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 		if uint(at) > uint(len(b)) {
 			c.path = append(c.path, s.names[number])
 			if act == actWrong {
-				return c.fail(start, fmt.Sprintf("a field has wire type %d", tag&7))
+				return c.fail(start, fmt.Sprintf("a field has the wrong wire type %d", tag&7))
 			}
 			return c.fail(start, "a field goes beyond the end of its message")
 		}
@@ -114,7 +114,8 @@ func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 	return true
 }
 
-// stranger skips a field that is unknown or has a wrong wire type.
+// stranger skips an unknown field. It returns -1 for field 0, and for a known field with a wrong
+// wire type.
 func (c *checker) stranger(b []byte, at int, tag uint64, act uint8) int {
 	if act == actWrong || tag>>3 == 0 {
 		return -1
@@ -129,7 +130,7 @@ func (c *checker) content(s *shape, act uint8, b []byte, from, depth int) bool {
 	case actMessage:
 		return c.message(s, b, from, depth)
 	case actNested:
-		// An item that is nested deeper is rejected without further checks.
+		// An item with deeper values is rejected later, so these values are not checked.
 		return depth >= MaxDepth || c.message(s, b, from, depth+1)
 	case actRuns:
 		return (len(b)-from)%8 == 0 || c.fail(from, "packed numbers have a length that is not a multiple of 8")

@@ -23,7 +23,7 @@ type encoder struct {
 	key       []byte
 	kept      features.Set
 	losses    Losses
-	before    Losses // what an item may change in losses, and unknown, before the current item
+	before    Losses // counts to restore if the current item is rejected
 
 	at       mapping.Place
 	rejected ItemErrors
@@ -65,7 +65,7 @@ func (e *encoder) beginItem() {
 
 // rejectItem notes that item i, which is in x, is not written.
 func (e *encoder) rejectItem(i int, x extent, err error) {
-	// The content of the item does not count.
+	// Losses do not count the content of the item.
 	e.unknown, e.losses.ZeroIDs = e.before.UnknownFields, e.before.ZeroIDs
 	e.at.Offset, e.at.Item = x.from, i
 	e.reject("", err, 1)
@@ -398,8 +398,8 @@ func (e *encoder) unusual(x extent, s *shape, f func(x extent) error) error {
 	return err
 }
 
-// original returns where the byte at an offset of the rewritten item is in the message. x is the
-// item in the message.
+// original converts the offset at in the rewritten item into an offset in the message. x is the
+// original item.
 func (e *encoder) original(x extent, at int) int {
 	plain := 0 // the end of the field in the rewritten item
 	for from := x.from; from < x.to; {
@@ -413,8 +413,8 @@ func (e *encoder) original(x extent, at int) int {
 	return x.to
 }
 
-// id encodes an id of n bytes for the record: raw bytes, or hexadecimal text in the
-// memory of text. The result is empty if the id is unset.
+// id encodes an id of n bytes for the record: as raw bytes, or as hexadecimal text, which
+// it stores in text. The result is empty if the id is unset.
 //
 // spec: #otlp-common
 func (e *encoder) id(text *mapping.IDText, x extent, n int, raw bool) ([]byte, error) {
@@ -433,8 +433,8 @@ func (e *encoder) id(text *mapping.IDText, x extent, n int, raw bool) ([]byte, e
 	return mapping.EncodeID(text, id, false), nil
 }
 
-// reject notes that n items at the place of the encoder are not written. A
-// damaged container is noted even if no items of it are known.
+// reject notes that n items at the current place of the encoder are not written. A
+// damaged container is noted even if n is 0, because its items could not be counted.
 func (e *encoder) reject(prefix string, err error, n int) {
 	at := e.at
 	_, inner := mapping.Split(err)

@@ -206,7 +206,7 @@ func TestOffsetsInUnusualItems(t *testing.T) {
 		require.Equal(t, bytes.Index(b, text(damaged)), left[0].Offset, left.Error())
 	}
 	join := func(fields ...[]byte) []byte { return bytes.Join(fields, nil) }
-	// A number in a field whose tag has three bytes, which is also the field before it.
+	// A field with a number, whose tag takes three bytes instead of one.
 	unusual := func(number byte) []byte { return []byte{number<<3 | 0x80, 0x80, 0, 5} }
 	cut := "\x0a\x05cut" // a text of 5 bytes that is cut off
 	traces, logs := signals[1], signals[2]
@@ -217,9 +217,9 @@ func TestOffsetsInUnusualItems(t *testing.T) {
 	f(logs, join(unusual(2), field(6, attribute("k", "v")), unusual(7), field(5, field(6, field(1, text(cut))))), cut)
 }
 
-// A truncated or changed message is rejected by both paths or by none. The exceptions
-// are groups, which only pdata rejects, and tags of over 32 bits, which pdata does
-// not check.
+// Truncated and changed messages are converted in the same way by both paths if both accept
+// them. The paths do not reject the same messages: only pdata rejects groups, and only the
+// direct path rejects tags of over 32 bits.
 func TestMutations(t *testing.T) {
 	for _, s := range signals {
 		t.Run(s.name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// compare requires both paths to do the same with a message that both accept.
+// compare requires both paths to convert a message in the same way if both accept it.
 func compare(tb testing.TB, s signal, b []byte) {
 	got, err := s.encode(tb, b)
 	if s.unmarshal(b) != nil {

@@ -18,7 +18,7 @@ import (
 const (
 	// DefaultMaxItems is the default maximum number of items.
 	DefaultMaxItems = 1 << 17
-	// DefaultMaxBytes is the default number of bytes.
+	// DefaultMaxBytes is the default number of bytes after which AppendOTLP stops.
 	DefaultMaxBytes = 256 << 20
 )
 
@@ -69,12 +69,12 @@ type decoder struct {
 
 	out      []byte
 	began    int    // where the current record begins in out, with the containers that it opens
-	read     uint64 // records read of the stream
+	read     uint64 // records read from the stream
 	rejected RecordErrors
 	err      error // the error that ended the stream
 
-	// attributes are the encoded attributes of the previous record, as fields of
-	// attributesTag. The tag is 0 if there are none.
+	// attributes are the encoded attributes of the previous record, as fields with
+	// attributesTag. The tag is 0 if they cannot be reused.
 	attributes    []byte
 	attributesTag byte
 
@@ -140,7 +140,7 @@ const spare = 4 << 10
 
 // grow reserves space for the remaining items of the frame, assuming that they are as
 // large as the n items that took size bytes. It trusts the frame only within limits:
-// the output grows to at most four times its length.
+// the output grows to about four times its length at most.
 func (d *decoder) grow(size, n int) {
 	left := min(d.r.BufferedRecords(), uint64(d.maxItems-n))
 	if left == 0 {
@@ -151,12 +151,12 @@ func (d *decoder) grow(size, n int) {
 	d.out = slices.Grow(d.out, int(min(need+need/8, uint64(most))))
 }
 
-// reject notes that the record just read is left out.
+// reject notes that the record that was just read is omitted.
 func (d *decoder) reject(err error) { d.rejected = mapping.AddRecord(d.rejected, d.read, err) }
 
-// enter records the containers of the current record, and ends the messages of
-// containers that the record is not in. Containers of equal content count as the
-// same.
+// enter makes the containers of the current record the current ones, and ends the
+// messages of containers that the record is not in. Containers of equal content count
+// as the same.
 func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 	first := d.resource == nil
 	if first || resource != d.resource && !resource.Equal(d.resource) {
@@ -188,8 +188,8 @@ func (d *decoder) endResource() {
 	d.endContainer(&d.resourceAt)
 }
 
-// endContainer ends the message that begins at *at, if one is open. A message that a record
-// began which was too large is not in out any more.
+// endContainer ends the message that begins at *at, if one is open. If a record was too large,
+// the messages that it began are no longer in out.
 func (d *decoder) endContainer(at *int) {
 	if *at != 0 && *at <= len(d.out) {
 		d.out = end(d.out, *at, roomContainer)

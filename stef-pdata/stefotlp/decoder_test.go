@@ -78,7 +78,7 @@ func TestBrokenStream(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 	for at := frame.Len() - 1; ; at-- {
-		require.Positive(t, at, "no changed byte leaves spans before it")
+		require.Positive(t, at, "no damaged byte has spans before it")
 		damaged := bytes.Clone(frame.Bytes())
 		damaged[at] ^= 0xff
 		r, err := otelstef.NewSpansReader(bytes.NewReader(damaged))

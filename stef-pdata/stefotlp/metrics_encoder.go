@@ -204,7 +204,7 @@ func stefBool(v bool) uint64 {
 	return 0
 }
 
-// fillMetric sets a metric from the first bytes of the key.
+// fillMetric sets a metric from d and from the first length bytes of the key.
 func (e *MetricsEncoder) fillMetric(v *otelstef.Metric, d *description, length int) error {
 	switch d.kind {
 	case tagSum:

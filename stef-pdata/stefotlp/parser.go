@@ -48,7 +48,7 @@ type freshPair struct {
 
 func (p *parser) text(x extent) string { return p.texts.text(p.b[x.from:x.to]) }
 
-// again returns the text of x. If that equals was, it returns was without a lookup.
+// again returns the text of x. If this text equals the argument was, it needs no lookup.
 func (p *parser) again(was string, x extent) string {
 	if b := p.b[x.from:x.to]; was != string(b) {
 		return p.texts.text(b)
@@ -62,10 +62,10 @@ func (p *parser) begin() {
 	p.count, p.fresh, p.parts, p.inner = 0, p.fresh[:0], p.parts[:0], p.inner[:0]
 }
 
-// itemPair records the attribute of an item whose field begins at b[at:]. It skips
-// attributes that the record already holds: if their bytes are the same as in the
-// previous item, one comparison is enough. It returns the offset after the
-// attributes, or -1 if the attribute is truncated.
+// itemPair notes the attribute of an item whose field begins at b[at:]. If the record
+// already holds this attribute, itemPair skips it and the attributes after it that the
+// record holds: their bytes are the same as in the previous item. It returns the offset
+// after the last of these attributes, or -1 if the attribute is truncated.
 func (p *parser) itemPair(b []byte, at int) int {
 	i := p.count
 	for ; i < len(p.held); i++ {

@@ -139,7 +139,7 @@ func (p *paths[T]) one(batches []T) T { return p.merge(canon.Options{}, batches.
 
 var inOrder = []stefpdata.EncoderOption{stefpdata.WithMode(stefpdata.Ordered)}
 
-// viaPdata writes the stream that the path through pdata writes.
+// viaPdata writes a stream by the path through pdata.
 func (p *paths[T]) viaPdata(tb testing.TB, messages [][]byte, options ...stef.WriterOption) []byte {
 	tb.Helper()
 	var out bytes.Buffer

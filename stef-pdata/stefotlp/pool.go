@@ -3,8 +3,8 @@
 
 package stefotlp
 
-// pool caches resources, scopes or metrics seen before, as values that records share,
-// by their encoded bytes. If equal values have different bytes, the dictionary of the
+// pool caches the resources, scopes or metrics that were seen before, by their encoded
+// bytes. Records share the cached values. If equal values have different bytes, the dictionary of the
 // writer finds that they are equal.
 type pool[T any] struct {
 	byKey map[string]*pooled[T]
@@ -59,8 +59,9 @@ func (p *pool[T]) observe(e *pooled[T]) {
 	p.last = e
 }
 
-// add adds the value with the encoded bytes of key. size is the size of the value: that of an
-// empty list element is 2 bytes in the key, and a hundred in memory.
+// add adds the value with the encoded bytes of key. size is the size of the value, counted as for
+// MaxItemBytes. It can be much larger than the key: an empty list element has 2 bytes in the key,
+// and about a hundred in memory.
 func (p *pool[T]) add(key []byte, value *T, size int) *pooled[T] {
 	if p.byKey == nil {
 		p.byKey = map[string]*pooled[T]{}

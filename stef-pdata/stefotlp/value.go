@@ -123,8 +123,8 @@ func (p *parser) split(x extent) int {
 	return len(p.inner) - before
 }
 
-// strayValue skips the field at b[at:] of an ArrayValue or KeyValueList, unless it is
-// an element whose tag has more bytes than necessary.
+// strayValue handles the field at b[at:] of an ArrayValue or KeyValueList for split. It
+// appends an element whose tag has more bytes than necessary, and skips an unknown field.
 func (p *parser) strayValue(b []byte, at int) int {
 	tag, next := firmTag(b, at)
 	if next >= 0 && tag == tagValues {
