@@ -19,8 +19,8 @@ type Resources struct {
 	pool[resourceEntry]
 	KeepEntityRefs bool // entity references are kept
 
-	// alike maps the hash of a value to the last value with that hash. Some producers send
-	// the attributes in a different order each time.
+	// alike maps the hash of a value to the last value with that hash. It finds resources that
+	// differ only in the order of attributes: some producers change the order each time.
 	alike map[codec.Hash]uint32
 	spare *otelstef.Resource // an unused value for the next new resource
 }

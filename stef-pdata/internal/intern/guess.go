@@ -13,10 +13,10 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Spans of one name mostly have the same keys in the same order, or one of two sets of keys.
-// KeySorter remembers two sets for each name, and each set remembers the order of its keys in
-// the last map. If a map has these keys, its values are added in one step: only texts of
-// values are looked up.
+// Spans of one name mostly have one or two sets of keys, each in the same order. KeySorter
+// remembers two sets for each name, and each set remembers the order of its keys in the last
+// map. If a map has these keys in this order, nothing is sorted, and only texts of values are
+// looked up.
 
 const (
 	// guesses is the number of slots, each for the last two sets of a name. If there are more
@@ -139,7 +139,7 @@ func (c *PairCache) value(key *orderedKey, text string) stef.TextRef {
 	lengths := uint64(len(key.text))<<32 | uint64(len(text))
 	h := codec.HashPair(key.word0^bits.RotateLeft64(word1, 32), word0^bits.RotateLeft64(key.word1, 32))
 	s := &c.slots[h>>(64-pairBits)&uint64(len(c.slots)-1)]
-	// A number belongs to one key.
+	// A number stands for one key, so the texts of keys are not compared.
 	if (s.number^key.number)|(s.value0^word0)|(s.value1^word1)|(s.lengths^lengths) == 0 &&
 		(len(text) <= codec.ShortText || c.values.Is(s.value, text)) {
 		return s.value

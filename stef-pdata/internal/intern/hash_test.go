@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// Whatever differs between entries, they have different hashes. Otherwise the time for a batch grows
+// Entries that differ in any field have different hashes. Otherwise the time for a batch would grow
 // with the square of its size: 40,000 metrics with the same name took a minute.
 func TestHashesDiffer(t *testing.T) {
 	const n = 300

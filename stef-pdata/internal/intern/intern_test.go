@@ -298,7 +298,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// The pool keeps the texts of sets that it does not add, so they count.
+// The pool keeps the texts of sets that it does not add, so HeldBytes counts them.
 func TestTextsOfRejectedSets(t *testing.T) {
 	for _, reject := range []func(m pcommon.Map){
 		func(m pcommon.Map) { // too deep

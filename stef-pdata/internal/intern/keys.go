@@ -22,7 +22,7 @@ import (
 type KeySorter struct {
 	PairCache
 	sets  [256]*KeySet
-	last  [guesses][2]*KeySet // the set that was found last, and another one before, by context
+	last  [guesses][2]*KeySet // by context: the set that was found last, and the different set before it
 	pairs []Pair              // current pairs, in their original order
 }
 
@@ -37,8 +37,8 @@ type KeySet struct {
 const (
 	MaxKeys    = 1 << 12 // maximum number of keys that get a number
 	MaxSetKeys = 64
-	// All keys are dropped when their text takes more than maxKeyBytes. The sets hold keys of
-	// their own, so a set is too large if its keys take more than maxSetBytes.
+	// All keys are dropped when their text takes more than maxKeyBytes. Each set also
+	// refers to the texts of its keys, so a set whose keys take more than maxSetBytes is not stored.
 	maxKeyBytes = 1 << 20
 	maxSetBytes = MaxSetKeys << 8
 )
@@ -78,7 +78,7 @@ func (p *PairStore) Reset() {
 // extend adds n attributes.
 func (p *PairStore) extend(n int) {
 	n += len(p.Values)
-	if n > min(cap(p.Values), cap(p.Types), cap(p.Places)) { // twice as many: slices.Grow would add a quarter
+	if n > min(cap(p.Values), cap(p.Types), cap(p.Places)) { // about doubles the capacity: append would add a quarter
 		p.Values, p.Types, p.Places = slices.Grow(p.Values, n), slices.Grow(p.Types, n), slices.Grow(p.Places, n)
 	}
 	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]

@@ -15,8 +15,8 @@ import (
 // batches, so that the order of names stays the same.
 type Names struct{ texts codec.TextIndex }
 
-// MaxNames is how many names have a number of their own. All others share one. No further names
-// get a number when the text of those before takes maxNameBytes.
+// MaxNames is the number of names that can be numbered. All other names share the number MaxNames.
+// When the texts of the numbered names take maxNameBytes, no more names are numbered.
 const (
 	MaxNames     = 1 << 14
 	maxNameBytes = MaxHeldBytes

@@ -199,7 +199,7 @@ func CheckLogRecord(r *otelstef.LogRecord) error {
 // spec: #otlp-logs
 func CheckTemplate(template string, places int, params *otelstef.BodyParams) (size int, err error) {
 	if n := params.Len(); n != places {
-		return 0, NotOTLP("Params", "%d parameters for %d places", n, places)
+		return 0, NotOTLP("Params", "%d parameters for %d placeholders", n, places)
 	}
 	size = len(template) - places
 	for i := range places {

@@ -21,9 +21,9 @@ const (
 	// attributes, nested values and quantiles ValueBytes each, exemplars, events
 	// and links PartBytes each.
 	MaxItemBytes = 8 << 20
-	// MaxRecordBytes is how much one record may add to the OTLP of a decoder, including the
-	// containers that it opens: an item, a resource, a scope and a metric. A record of a few
-	// bytes can refer to a large text of a dictionary very often.
+	// MaxRecordBytes is the maximum number of bytes of OTLP that a decoder makes from one
+	// record: its item, and a resource, scope and metric if the record begins them. A record
+	// of a few bytes can refer to a large text of a dictionary very often.
 	MaxRecordBytes = 4 * MaxItemBytes
 
 	ValueBytes = 256

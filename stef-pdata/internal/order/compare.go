@@ -15,8 +15,8 @@ import (
 // field, text by bytes, arrays by length and then by element, multimaps by keys, then
 // by length, then by values, oneofs by choice and then by value.
 //
-// Different numbers that compare as equal are ordered by their bits, so that only
-// identical values compare as equal.
+// Different floats for which cmp.Compare returns 0 (0 and -0, two NaNs) are ordered by
+// their bits, so that only identical values compare as equal.
 
 func CompareValues(a, b *otelstef.AnyValue) int {
 	if c := cmp.Compare(a.Type(), b.Type()); c != 0 {
@@ -91,7 +91,7 @@ func CompareFloats(a, b float64) int {
 	return cmp.Compare(math.Float64bits(a), math.Float64bits(b))
 }
 
-// compareDescriptors compares what is compared before the bounds.
+// compareDescriptors compares the fields that precede the bounds in the order of metrics.
 func compareDescriptors(a, b *otelstef.Metric) int {
 	if c := cmp.Compare(a.Name(), b.Name()); c != 0 {
 		return c

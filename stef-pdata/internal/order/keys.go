@@ -15,14 +15,15 @@ type Key struct {
 }
 
 const (
-	// A pass of the radix sort processes keyDigitBits. If there are few keys, it processes
-	// fewer bits, because counters would take most of the time.
+	// A pass of the radix sort processes keyDigitBits bits if there are at least manyKeys keys,
+	// shortDigitBits if there are at least someKeys, and otherwise leastDigitBits. If few keys
+	// had many counters, the counters would take most of the time.
 	keyDigitBits   = 11
 	manyKeys       = 1 << 12
 	shortDigitBits = 9
 	someKeys       = 1 << 9
 	leastDigitBits = 7
-	// Fewer keys are sorted by comparison.
+	// Fewer than fewKeys keys are sorted by comparison.
 	fewBits = 6
 	fewKeys = 1 << fewBits
 	// topDigits is the number of digits of wide keys that are sorted by radix.
@@ -96,8 +97,8 @@ func radix(keys, spare []Key, from, width, digit int, counts []uint32) (sorted, 
 	return keys, spare
 }
 
-// insert sorts keys that are nearly in order. It returns false, and leaves equal keys in
-// their order, if that takes too many steps.
+// insert sorts keys that are nearly in order. If that takes too many steps, it stops and
+// returns false. Equal keys keep their order in both cases.
 func insert(keys []Key) bool {
 	left := 4 * len(keys)
 	for i := 1; i < len(keys); i++ {

@@ -16,7 +16,7 @@ import (
 // to such an object.
 type box struct {
 	chunk
-	typ uintptr // the dynamic type of the field, which is not in the heap
+	typ uintptr // the dynamic type of the field; a uintptr is enough, because types are not in the heap
 }
 
 // set sets the field at p to a new object and returns the object.
@@ -359,7 +359,7 @@ type Pairs struct {
 	slow   *xpdata.MapBuilder // used if the layout is not known
 }
 
-// Begin returns n pairs to fill dst, which is empty.
+// Begin prepares p to fill dst, which is empty, with n pairs.
 func (v *Values) Begin(p *Pairs, dst pcommon.Map, n int) {
 	if p.layout = v.use(); p.layout == nil {
 		p.dst, p.slow = dst, new(xpdata.MapBuilder)

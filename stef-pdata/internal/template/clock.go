@@ -75,8 +75,8 @@ func digits(text string) bool {
 	return true
 }
 
-// layoutBefore returns the layout of the day before a clock at i, and where the day begins.
-// layout is 0 if there is no such day. The digits are not examined.
+// layoutBefore returns the layout of the date that precedes the clock at i, and where the date
+// begins. layout is 0 if no date precedes the clock. The digits are not examined.
 func layoutBefore(text string, i int) (layout byte, start int) {
 	switch {
 	case i >= 12 && text[i-1] == ':' && text[i-6] == '/' && text[i-10] == '/':
@@ -138,7 +138,7 @@ func zoneAt(text string, i int) byte {
 }
 
 // quartersOf returns the zones in which a clock shows this time, in quarters of an hour ahead
-// of UTC. There can be several, because the clock may be a day ahead or behind. There is none
+// of UTC. There can be several, because the date there may be a day ahead or behind. There is none
 // if the difference to UTC is not a multiple of a quarter.
 func quartersOf(clock string, unixNano uint64) (all [3]int, n int) {
 	two := func(i int) int { return int(clock[i]-'0')*10 + int(clock[i+1]-'0') }

@@ -84,8 +84,8 @@ func (j *Joiner) Reset() {
 	j.last = nil
 }
 
-// slot returns the pieces of a template and its number of placeholders. If there are
-// more placeholders than parameters can exist, it returns the number only.
+// slot returns the pieces of a template and its number of placeholders. If this number
+// exceeds the maximum number of parameters, slot returns only the number.
 func (j *Joiner) slot(template string) (*joinSlot, int) {
 	if template == "" {
 		return nil, 0

@@ -71,15 +71,16 @@ func (k *Known) forget() {
 	k.attributes, k.candidates = k.attributes[:0], k.candidates[:0]
 }
 
-// list returns the first attributes, up to maxKnown of them. It replaces an array of one element by this element, because a
-// reference to such an attribute stands for the element. This does not apply to a double.
+// list returns the first attributes, up to maxKnown of them. It replaces an array of one element
+// by this element, because a reference to such an attribute stands for the element. An array of
+// one double stays an array.
 func (k *Known) list() []pcommon.Value {
 	if !k.collected {
 		k.collected = true
 		k.attributes = k.attributes[:0]
 		for _, v := range k.record.Attributes().All() {
 			if len(k.attributes) == maxKnown {
-				break // a reference has one byte for the number; a rejected record can have millions
+				break // a reference has one byte for the number; a rejected record can have millions of attributes
 			}
 			if v.Type() == pcommon.ValueTypeSlice && v.Slice().Len() == 1 && v.Slice().At(0).Type() != pcommon.ValueTypeDouble {
 				v = v.Slice().At(0)
@@ -138,7 +139,7 @@ func (k *Known) clockOf(ref string) []byte {
 	return c.text
 }
 
-// prefix returns the length of the text of a reference if a text begins with it,
+// prefix returns the length of the text that ref stands for if text begins with that text,
 // otherwise -1.
 func (k *Known) prefix(text, ref string) int {
 	var known []byte
@@ -173,8 +174,9 @@ func (k *Known) prefix(text, ref string) int {
 	return -1
 }
 
-// The minimum lengths of texts and integers to search for, because shorter ones would often
-// match by chance, and the maximum number of attributes.
+// Limits of the search for references. minKnownText and minKnownInt are the minimum lengths of
+// texts and integers: shorter ones would often match by chance. maxKnown is the maximum number of
+// attributes.
 const (
 	minKnownText = 4
 	minKnownInt  = 3
@@ -204,8 +206,8 @@ var (
 	}()
 )
 
-// candidate is a text that a body may repeat, and the reference to it. If
-// the text was made by this package, from and to are its range in the memory of these texts.
+// candidate is a text that a body may repeat, and the reference to it. If the text is in
+// Known.made, from and to are its range there.
 type candidate struct {
 	text, ref string
 	from, to  int

@@ -149,9 +149,9 @@ func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bo
 }
 
 // linkList holds the linked templates of a resource and scope whose texts mostly repeat
-// other fields, or differ too much for ordinary templates. Each is learned from one text.
-// They are sorted by the number of references, the most first, and then by last use. Texts that
-// fit none of them have ordinary templates.
+// other fields, or differ too much for ordinary templates. Each template is learned from one
+// text. The templates are sorted by the number of references, the most first, and then by last
+// use. Texts that fit none of them have ordinary templates.
 type linkList struct {
 	active bool
 	list   []*linkedTemplate
@@ -176,7 +176,7 @@ const (
 	maxTested = 4 << 10
 )
 
-// test tests one of the first texts.
+// test counts one of the first texts, and whether it repeats other fields; see linkTests.
 func (t *trial) test(text string, k *Known) {
 	l := &t.links
 	l.tested++

@@ -10,7 +10,7 @@ import "strings"
 type OwnWords struct{ text strings.Builder }
 
 // MaxHeldBody is the maximum size of a body that a word in a record may keep in memory. A
-// record has at most stef.MaxPairs words, and each may keep another body.
+// record has at most stef.MaxPairs words, and each may keep a different body.
 const MaxHeldBody = 2 << 10
 
 // Copy returns a copy of a word in separate memory.

@@ -39,7 +39,7 @@ const (
 	missShare   = 8
 )
 
-// newShape returns the shape of a text. It keeps no memory of the text.
+// newShape returns the shape of a text. It copies what it keeps of the text.
 func (m *shapeMemory) newShape(whole []byte, text string, params []Span) *textShape {
 	if len(m.shapes) == cap(m.shapes) {
 		m.shapes = make([]textShape, 0, min(max(2*cap(m.shapes), 4), 64))
@@ -178,7 +178,7 @@ func (s *textShape) learn() {
 }
 
 // match appends the parameters of a text that fits the learned template. It is much
-// cheaper than splitText, and usually finds the same.
+// cheaper than Split, and usually finds the same parameters.
 func (s *textShape) match(text string, params []Span) ([]Span, bool) {
 	if s.learned == "" {
 		return params, false

@@ -12,7 +12,7 @@ import (
 )
 
 // Splitter splits text bodies and decides which of them are written as templates. All
-// bodies of a container are added before the decision.
+// bodies of a container, or of a part of one, are added before the decision.
 type Splitter struct {
 	// Links lets parameters refer to other fields of the log record.
 	Links bool
@@ -148,7 +148,7 @@ func (s *Splitter) Add(lr plog.LogRecord, t *trial) {
 	s.bodies = append(s.bodies, b)
 }
 
-// examine splits a body if templates pay or the body is in a sample.
+// examine splits a body if pays returns true or the body is in a sample.
 func (s *Splitter) examine(text string, lr plog.LogRecord, t *trial) Body {
 	sampled := !s.first && !s.Always && t.verdict.samples(len(text))
 	if sampled {
@@ -166,7 +166,7 @@ func (s *Splitter) examine(text string, lr plog.LogRecord, t *trial) Body {
 }
 
 // pays reports whether the bodies of a trial are split. Without a verdict they are split,
-// because templates pay only after they were learned.
+// because templates save bytes only after they were learned.
 func (s *Splitter) pays(t *trial) bool { return s.Always || t.verdict.on || !t.verdict.known }
 
 func (s *Splitter) split(text string, t *trial) Body {
@@ -213,9 +213,10 @@ func (s *Splitter) splitLinked(b *Body, t *trial) (ok bool) {
 // and scope.
 var linkedShape textShape
 
-// likely tries three likely shapes: heads, the last two shapes of texts with the same
-// beginning, and the shape that followed last, the shape of the previous text. If a template
-// of one of them fits the text, likely appends the parameters and sets shape and template of b.
+// likely tries three shapes: heads, which are the last two shapes of texts with the same beginning,
+// and last.next. last is the shape of the previous text, and last.next followed it the previous
+// time. If a template of one of them fits the text, likely appends the parameters and sets shape
+// and template of b.
 func (s *Splitter) likely(text string, heads [2]*textShape, last *textShape, b *Body) {
 	from := len(s.params)
 	next := heads[1]
@@ -265,7 +266,7 @@ func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool)
 	return true
 }
 
-// headTable is the last two shapes of texts with the same beginning.
+// headTable holds, for each beginning of texts, the last two shapes of texts that begin so.
 type headTable struct {
 	// numbers maps the hash of a beginning to its position in shapes, counted from 1. It is
 	// allocated at the first text. Most streams have few beginnings, so a table of numbers is
@@ -378,8 +379,8 @@ func (s *Splitter) Decide(t *trial) {
 	}
 }
 
-// weigh weighs the bodies of a sample. If templates did not pay before and do not pay now, the
-// bodies are written as texts.
+// weigh weighs the bodies of a sample. If the verdict was off before and still is, the bodies are
+// written as texts.
 func (s *Splitter) weigh(t *trial) {
 	if s.scales == nil {
 		s.scales = new(scales)

@@ -96,7 +96,7 @@ func TestJoiner(t *testing.T) {
 	}
 	_, err := j.Join(strings.Repeat("\x00", 1<<20), otelstef.NewBodyParams())
 	require.ErrorIs(t, err, mapping.ErrRecord)
-	require.ErrorContains(t, err, "0 parameters for 1048576 places")
+	require.ErrorContains(t, err, "0 parameters for 1048576 placeholders")
 }
 
 // Texts that share an allocation do not overwrite each other. A text that is kept keeps little

@@ -8,7 +8,7 @@ import "slices"
 // trial says whether the bodies of one resource and scope are split into templates. A new
 // template is sent whole and fills the dictionary, and a known template costs only a
 // number, so the same templates must recur. Where they do, samples show whether
-// that makes compressed streams smaller by enough.
+// templates save enough bytes of compressed streams.
 type trial struct {
 	bodies int // number of recent bodies
 	fresh  int // bodies with a new template
@@ -36,7 +36,7 @@ const (
 	// streams of real logs were still smaller, but encoding took 1.5 times as long.
 	bodiesPerTemplate = 4
 	maxSwitches       = 2
-	trialMemory       = 4096 // number of bodies from which the counts are halved
+	trialMemory       = 4096 // if there are more bodies than this, the counts are halved
 	maxPause          = 64
 )
 

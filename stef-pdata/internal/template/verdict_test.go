@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 )
 
-// ids returns bodies whose templates cost more than they save: all of a body is a
+// ids returns bodies whose templates cost more than they save: the whole body is one
 // parameter.
 func ids(r *rand.Rand, n int) (bodies []string) {
 	for range n {
@@ -45,8 +45,8 @@ func lastSplit(s *Splitter, r *rand.Rand, batches, size int, kind func(r *rand.R
 	return all, last
 }
 
-// Splitting ends if templates do not pay, in small batches and in larger ones, and begins again
-// when the data changes. This also holds for later changes.
+// Splitting ends if templates save too little, in small batches and in larger ones, and begins
+// again when the data changes. This also holds for later changes.
 func TestVerdictFollowsTheData(t *testing.T) {
 	for _, size := range []int{3, 20, 100, 400} {
 		r := rand.New(rand.NewPCG(5, 6))

@@ -29,8 +29,8 @@ type Copier struct {
 	scratch []byte
 }
 
-// A Referrer replaces texts of a log record by references. It returns a text itself if it
-// has no reference for it.
+// A Referrer replaces texts of a log record by references. If it has no reference for a text,
+// it returns the text.
 type Referrer interface {
 	// Pair is called for each pair of a structured body outside of arrays.
 	Pair(key, text string, isText bool) string
