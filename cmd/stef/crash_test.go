@@ -84,7 +84,7 @@ func kills() int {
 	return 10
 }
 
-// whole is the result of stef stat and stef repair for a file after a crash.
+// whole is the report of stef stat --json about a file after a crash.
 type whole struct {
 	Records uint64
 	Bytes   struct{ Stream int64 }

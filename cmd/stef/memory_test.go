@@ -22,7 +22,7 @@ import (
 	"github.com/otelstef/stef/internal/replay"
 )
 
-// recorded are all recordings of a signal as one.
+// recorded returns all recordings of a signal as one source.
 func recorded(t *testing.T, s otlpfile.Signal) replay.Source {
 	var files [][]byte
 	for _, r := range recordings.All() {

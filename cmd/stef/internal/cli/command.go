@@ -130,11 +130,11 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	return ""
 }
 
-// badValue is the error of package flag for a value that is neither a number nor a
+// badValue matches the error of package flag for a value that is neither a number nor a
 // duration.
 var badValue = regexp.MustCompile(`for flag -(\S+): parse error$`)
 
-// durations is a duration with its unit.
+// durations matches a duration with its unit.
 var durations = regexp.MustCompile(`^-?([0-9.]+(ns|us|µs|ms|s|m|h))+$`)
 
 func (c *command) flags() (*flag.FlagSet, func(*Env, []string) error) {
@@ -168,8 +168,8 @@ func write(w io.Writer, text string) error {
 	return err
 }
 
-// standardInput returns text for the error of a missing argument: that - is standard input, if
-// the argument can be that.
+// standardInput returns the end of the error for a missing argument. It says that - is standard
+// input, if this argument may be -.
 func standardInput(name string) string {
 	if name == "FILE" || name == "IN" {
 		return "; - is standard input"
@@ -177,8 +177,8 @@ func standardInput(name string) string {
 	return ""
 }
 
-// oneFile checks that a command that reads one file has one. The error for several files says how
-// to read all of them: convert combines files, but only those of OpenTelemetry.
+// oneFile checks that a command that reads one file got exactly one name. The error for several
+// files says how to read all of them: convert combines files, but only those of OpenTelemetry.
 func (o *opener) oneFile(command string, args []string) error {
 	switch {
 	case len(args) < 2:

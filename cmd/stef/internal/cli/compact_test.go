@@ -25,8 +25,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// pairsOfForms are streams of the same records in the compact form and in the full
-// schema, each with the beginning of an explanation of a column.
+// pairsOfForms returns pairs of streams of the same records, one in the compact form and one in
+// the full schema, each pair with the beginning of an explanation of a column.
 func pairsOfForms(t *testing.T) map[string][3]string {
 	t.Helper()
 	pairs := map[string][3]string{}
@@ -54,7 +54,7 @@ func pairsOfForms(t *testing.T) map[string][3]string {
 	return pairs
 }
 
-// What the commands print of records does not depend on the form of the stream.
+// The commands print the same records for a stream in the compact form and in the full schema.
 func TestFormsPrintTheSame(t *testing.T) {
 	for name, pair := range pairsOfForms(t) {
 		compact, full := []byte(pair[0]), []byte(pair[1])

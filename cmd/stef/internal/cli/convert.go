@@ -497,7 +497,7 @@ func warnOf(w io.Writer, name string, res *convert.Result) {
 		fmt.Fprintf(w, "not kept%s: %s\n", where, loss)
 	}
 	if res.Edited > 0 {
-		fmt.Fprintf(w, "ignored%s: edits of %s, whose column otlp wins: set otlp to null in them\n", where, figure.Count(res.Edited, "row"))
+		fmt.Fprintf(w, "ignored%s: edits of %s, whose column otlp overrides the others: set otlp to null in them\n", where, figure.Count(res.Edited, "row"))
 	}
 	if res.Retyped > 0 {
 		fmt.Fprintf(w, "as text%s: %s of the table, whose text does not fit the type beside it\n", where, figure.Count(res.Retyped, "value"))

@@ -25,7 +25,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// folder is a folder with a recording.
+// folder returns a folder with a recording, and the name of the recording.
 func folder(t *testing.T) (dir, recording string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -207,7 +207,7 @@ func TestConvertSummary(t *testing.T) {
 	require.NotContains(t, stderr, "ratio")
 }
 
-// cutAt returns the offset in the first line of a message.
+// cutAt returns the first offset in an error text.
 func cutAt(t *testing.T, stderr string) string {
 	t.Helper()
 	found := regexp.MustCompile(`offset (\d+)`).FindStringSubmatch(stderr)

@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Cat prints the records of the reference's streams byte for byte. It finds their roots
-// unless several roots fit the data.
+// Cat prints the records of the streams of the reference implementation byte for byte. It finds
+// their roots unless several roots fit the data.
 func TestCatEdgeVectors(t *testing.T) {
 	for _, v := range teltest.Vectors(t, "edge") {
 		path := v.Path()
@@ -48,7 +48,7 @@ func TestCatEdgeVectors(t *testing.T) {
 	}
 }
 
-// sum hashes and counts the written bytes, and keeps the beginning.
+// sum hashes what is written, counts its lines, and keeps the first 200 lines.
 type sum struct {
 	hash.Hash
 	lines int

@@ -33,7 +33,7 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-// replay says when the next batch of a recording is due, if that is long.
+// replay says when the next batch of a recording is due, if the wait is long.
 func TestReplayIdle(t *testing.T) {
 	m := newMistakes(t)
 	span := func(time string) string {

@@ -55,7 +55,7 @@ func (m *mistakes) file(name string, content []byte) string {
 }
 
 // fails runs a command line and checks that the first line of errors, without the folder, is
-// want. out in args stands for a file that must not exist, before and after the run.
+// want. After the run, out.stef must not exist.
 func (m *mistakes) fails(code int, want string, args ...string) {
 	m.t.Helper()
 	got, _, stderr := run(nil, args...)
@@ -78,7 +78,7 @@ func TestMistakesOfSignals(t *testing.T) {
 		m.fails(cli.ExitUsage, "traces.otlp: it holds traces, not metrics: leave --signal out", append(command, "--signal", "metrics")...)
 	}
 	m.fails(cli.ExitUsage, "--root metrics and --signal traces contradict each other: leave one out", "cat", "--root", "metrics", "--signal", "spans", m.spans)
-	m.fails(cli.ExitUsage, "--signal is for records of OpenTelemetry, and those of --schema have a --root", "cat", "--schema", m.file("shop.stef", []byte(shopSchema)), "--signal", "spans", m.spans)
+	m.fails(cli.ExitUsage, "--signal is for records of OpenTelemetry: with --schema, say --root instead", "cat", "--schema", m.file("shop.stef", []byte(shopSchema)), "--signal", "spans", m.spans)
 	m.fails(cli.ExitUsage, "metrics.stef: it announces the schema of OpenTelemetry metrics: leave --schema out", "cat", "--schema", m.path("shop.stef"), m.metrics)
 	for _, flags := range [][]string{{"--root", "traces"}, {"--signal", "spans"}, {"--root", "spans", "--signal", "traces"}} {
 		mustRun(t, nil, append([]string{"cat", m.spans}, flags...)...)
@@ -297,13 +297,14 @@ func TestColumnOTLP(t *testing.T) {
 	edited := m.file("edited.arrow", withColumn(t, m.path("logs.arrow"), "severity_text", "body_type"))
 	for _, args := range [][]string{{"convert", "--quiet", edited, m.path("edited.json")}, {"cat", edited}} {
 		_, stderr = mustRun(t, nil, args...)
-		require.Equal(t, "ignored: edits of 1 row, whose column otlp wins: set otlp to null in them\n", stderr)
+		require.Equal(t, "ignored: edits of 1 row, whose column otlp overrides the others: set otlp to null in them\n", stderr)
 	}
 	_, stderr = mustRun(t, nil, "convert", edited, edited, m.path("edited-{signal}.json"))
 	require.Contains(t, stderr, "ignored in "+m.path("edited-logs.json")+": edits of 2 rows, whose")
 }
 
-// A body that another program replaced by text is text, and a line counts such bodies.
+// If another program replaced a body by text, the body is read as text. A line of the output
+// counts such bodies.
 func TestReplacedBodies(t *testing.T) {
 	m := newMistakes(t)
 	text := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"severityText":"map","body":{"stringValue":"gone"}},{"body":{"intValue":"1"}}]}]}]}` + "\n"
@@ -337,8 +338,8 @@ func withColumn(t *testing.T, name, column, from string) []byte {
 	return out.Bytes()
 }
 
-// A copy of a stream of logs is larger, because a body does not refer to other fields with the
-// same text. With --mode ordered, it does, as the README says.
+// A copy of a stream of logs is larger, because its bodies do not refer to other fields with the
+// same text. With --mode ordered, bodies refer to such fields, as the README says.
 func TestCopyOfLogs(t *testing.T) {
 	dir := t.TempDir()
 	var sizes []int64

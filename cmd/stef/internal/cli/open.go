@@ -89,7 +89,7 @@ func (o *opener) prepare() error {
 		o.roots = o.roots.WithLimits(l)
 	}
 	if o.signal != nil && o.schema != "" {
-		return usagef("--signal is for records of OpenTelemetry, and those of --schema have a --root")
+		return usagef("--signal is for records of OpenTelemetry: with --schema, say --root instead")
 	}
 	if o.root == "" {
 		if o.signal != nil {
@@ -258,8 +258,8 @@ func (s *opened) blame(err error) error {
 	return s.Blame(explained)
 }
 
-// repairable extends an error about a stream: if there are whole frames before the damage, the text names stef repair,
-// which copies them, and its flags.
+// repairable extends an error about a stream. If there are whole frames before the damage, the text
+// names stef repair, which copies these frames, and its flags.
 func (o *opener) repairable(err error) error {
 	var at *dynamic.Error
 	if !errors.As(err, &at) || at.Frame < 2 || !errors.Is(err, dynamic.ErrCorrupt) {

@@ -493,7 +493,7 @@ func TestCatReadableLogs(t *testing.T) {
 	}
 }
 
-// frames is a stream of logs in several frames, and their end offsets.
+// frames returns a stream of logs in several frames, and the offsets at which frames begin or end.
 func frames(t *testing.T) (data []byte, ends []int) {
 	t.Helper()
 	dir := t.TempDir()

@@ -240,8 +240,8 @@ func (s *opened) otherRoots() string {
 }
 
 // orOtherRoot returns the end of an error in a stream that fits the root with which it is
-// read. It says that the records may be those of another root: a stream in an older schema
-// has the numbers of fields of many roots.
+// read. It says that the records may be those of another root: a stream announces only numbers of
+// fields, and those of an older schema can fit many roots.
 func (s *opened) orOtherRoot() string {
 	var others []string
 	older := false

@@ -222,7 +222,7 @@ func rate(items uint64, took time.Duration) string {
 }
 
 // check refuses a file that cannot be opened, or that has several signals, before anything is
-// sent. Other errors of a file are reported when the sender reads that part.
+// sent. Other errors of a file are reported while the file is sent.
 func (c *replayer) check(name string) error {
 	in, err := file.Open(name, nil)
 	if errors.Is(err, fs.ErrNotExist) && address.MatchString(name) {
@@ -278,8 +278,8 @@ func ofFile(err error) bool {
 	return errors.As(err, &bad) || errors.As(err, &failed)
 }
 
-// patience prints why batches wait, each cause once, and once a minute that sent batches are
-// not answered.
+// patience prints why batches wait, whenever the cause changes. It prints that sent batches are not
+// answered, once a minute at most.
 type patience struct {
 	out      io.Writer
 	endpoint string
@@ -319,7 +319,7 @@ func (p *patience) silent(batches int, after time.Duration) {
 		p.endpoint, text, figure.Wait(after))
 }
 
-// idleness prints when the next batch is due, if that is long: the first time, and each
+// idleness prints when the next batch is due, if the wait is long: the first time, and each
 // time a wait is twice as long as any before.
 type idleness struct {
 	out  io.Writer

@@ -210,8 +210,8 @@ func TestReplaySilent(t *testing.T) {
 	require.Contains(t, stderr, "did not answer within 5s")
 }
 
-// If an endpoint does not answer a batch, as one whose queue is full, replay says so, over both
-// protocols, and how many batches wait. It says it once for many batches. It also reports a low
+// If an endpoint does not answer batches, for example because its queue is full, replay prints one
+// line with the number of these batches, over both protocols. The summary has decimals of a low
 // rate.
 func TestReplayUnanswered(t *testing.T) {
 	dir, _ := folder(t)
@@ -340,7 +340,8 @@ func TestReplayIDs(t *testing.T) {
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(fresh))), 12)
 }
 
-// An endpoint that accepted a batch and then closes connections does not lack TLS.
+// If an endpoint accepts a batch and closes connections later, replay does not suggest that the
+// endpoint requires TLS.
 func TestReplayClosedAfterBatches(t *testing.T) {
 	_, recorded := folder(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

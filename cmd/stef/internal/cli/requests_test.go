@@ -49,8 +49,8 @@ func requests(t *testing.T, name string) (n, plain, packed int) {
 	}
 }
 
-// The ratio to OTLP depends on the level of zstd: stat compares it with that of the exporter, which
-// depends on signal, schema and size of the frames.
+// The ratio to OTLP depends on the level of zstd. stat compares the level of the stream with the
+// level that the exporter uses, which depends on signal, schema and size of the frames.
 func TestStatLevel(t *testing.T) {
 	dir, recording := folder(t)
 	f := func(want, in string, convert ...string) {
@@ -124,7 +124,8 @@ func TestRequests(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &f))
 		return f
 	}
-	// OTLP is measured as a Collector sends the messages of the file, a stream as one request for each frame.
+	// The requests of a file are its messages, as a Collector sends them. The requests of a stream
+	// are one for each frame.
 	f := stat(recording)
 	require.Equal(t, []int{n, plain, packed}, []int{f.OTLP.Requests, f.OTLP.Plain, f.OTLP.Zstd})
 	f = stat(out)

@@ -170,7 +170,9 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 		c.res.PartsOut = s.Batches()
 		c.res.EmptyColumns, c.res.Losses, c.res.InOTLP = s.EmptyColumns(), nonzero(c.empty, emptyLoss, c.res.unknown, unknownLoss), s.InOTLP()
 	}
-	if c.res.To.otlp() { // the messages that were written keep theirs, but messages without items are not written
+	// Messages that were written keep their empty containers, but messages without items are not
+	// written.
+	if c.res.To.otlp() {
 		if c.res.To != OTLPJSON { // protobuf is written as it is
 			c.res.unknown = 0
 		}

@@ -79,7 +79,8 @@ func TestReferenceAndBack(t *testing.T) {
 	}
 }
 
-// TestReferenceStreams checks that streams of the reference keep their records in a conversion.
+// TestReferenceStreams checks that a conversion keeps the records of streams of the reference
+// implementation.
 func TestReferenceStreams(t *testing.T) {
 	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" {

@@ -148,7 +148,7 @@ func (in *Input) unpack() error {
 // first error, each Read returns this error again: a buffered reader above it can drop an
 // error that follows bytes.
 type unpacker struct {
-	name string // "" if errors already say it
+	name string // "" if the errors already name it
 	r    io.Reader
 	err  error
 }
@@ -227,8 +227,8 @@ func (in *Input) Taken() int64 { return in.raw.taken.Load() }
 // after Random, or less after Keep.
 func (in *Input) Content() int64 { return in.unpacked }
 
-// Keep makes Content at most n: the bytes after that are the rest of a cut file, which is not used. Call
-// it after the last read.
+// Keep makes Content at most n: the bytes after these are the rest of a cut file, which is not
+// used. Call it after the last read.
 func (in *Input) Keep(n int64) { in.unpacked = min(in.unpacked, n) }
 
 // ContentName is the name of the file without the suffix of the compression.

@@ -194,8 +194,9 @@ func (o *Output) Write(b []byte) (int, error) {
 // Written is the number of bytes written.
 func (o *Output) Written() int64 { return o.written }
 
-// Commit renames the complete file to its final name. Until then the name has
-// no file, or the previous one. See Create for a name that another program takes in the meantime.
+// Commit renames the complete file to its final name. Until then no
+// file, or the previous file, has this name. See Create for a name
+// that another program takes in the meantime.
 func (o *Output) Commit() error {
 	if o.file == nil {
 		return nil

@@ -91,8 +91,8 @@ func TestOutputReplaces(t *testing.T) {
 	require.Equal(t, []string{"link", "out"}, names(t, dir))
 }
 
-// Without replace, an output replaces no file that another program created in the meantime, but a
-// link to a file that does not exist.
+// Without replace, an output does not replace a file that another program created in the meantime.
+// It does replace a link to a file that does not exist.
 func TestOutputKeeps(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")

@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// sample is a stream of metrics: names repeat, every third record ends a frame.
+// sample returns a stream of metrics: names repeat, every third record ends a frame.
 func sample(t testing.TB, options ...stef.WriterOption) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -246,9 +246,9 @@ struct Tree { Left Tree optional At City }
 	require.NotContains(t, print(t, r, stat.Options{}), "without entries")
 }
 
-// TestUnsentStructs: a struct with a dictionary that is not sent is no entry, also where its
-// parent is sent for the first time: in a choice, an element, a pair, and an optional field that
-// is present again.
+// TestUnsentStructs: a struct with a dictionary that is not sent does not become an entry, even
+// where its parent is sent for the first time: in a choice, an element, a pair, and an optional
+// field that is present again.
 func TestUnsentStructs(t *testing.T) {
 	const text = `package a
 struct Rec root { N int64 Choice Choice List []Holder Tags Tags Maybe Holder optional }
@@ -373,8 +373,8 @@ func counts(d *stat.Dict) stat.Dict {
 	return stat.Dict{Name: d.Name, Struct: d.Struct, Entries: d.Entries, Most: d.Most, Bytes: d.Bytes, Refs: d.Refs}
 }
 
-// Streams of the reference have correct sums too, for both roots, compressed or
-// not.
+// The sums are also correct for streams of the reference implementation, for both roots,
+// compressed or not.
 func TestReferenceStreams(t *testing.T) {
 	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" {

@@ -32,7 +32,7 @@ func recognised(t *testing.T, data []byte) (string, error) {
 	return root.Name, nil
 }
 
-// The reference announces no schema, so the data of its streams decide the
+// The reference implementation announces no schema, so the data of its streams decide the
 // root. The answer may be that the root is unknown, but never a wrong root.
 func TestReferenceStreams(t *testing.T) {
 	f := func(folder string, unknown int) {

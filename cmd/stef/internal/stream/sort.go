@@ -12,8 +12,8 @@ import (
 
 // SortKeys returns a copy of a record whose multimaps have their pairs in the order of
 // the keys, at any depth. Writers in mode sorted reorder attributes, so records from before and
-// after such a writer are equal only if their keys are sorted. Pairs of equal keys, and of keys that are not text,
-// keep their order.
+// after such a writer are equal only if their keys are sorted. Pairs of equal keys, and of
+// keys that are not text, keep their order.
 func SortKeys(rec *dynamic.Struct) *dynamic.Struct {
 	sorted := *rec
 	sorted.Fields = make([]any, len(rec.Fields))
