@@ -237,6 +237,14 @@ func TestConfigOneLine(t *testing.T) {
 	}
 }
 
+// TestConfigJoinedKeys sets keys in the form in which messages and documents name them.
+func TestConfigJoinedKeys(t *testing.T) {
+	c, err := load(t, "endpoint: localhost:4320\nstef::num_streams: 3\nstef::mode::logs: sorted")
+	require.NoError(t, err)
+	require.Equal(t, 3, c.Stef.NumStreams)
+	require.Equal(t, ModeSorted, c.Stef.Mode.Logs)
+}
+
 // TestConfigMistakes lists frequent mistakes and the expected error messages.
 func TestConfigMistakes(t *testing.T) {
 	const endpoint = "endpoint: localhost:4320\n"
