@@ -47,6 +47,8 @@ func Wait(d time.Duration) string {
 	const day = 24 * time.Hour
 	d = d.Round(time.Second)
 	switch {
+	case d >= 2*day && d < 10*day:
+		return strconv.FormatFloat(math.Round(10*d.Hours()/24)/10, 'f', -1, 64) + " days"
 	case d >= 2*day:
 		return Count(int64(d.Round(day)/day), "day")
 	case d >= time.Hour:

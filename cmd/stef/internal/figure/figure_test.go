@@ -29,7 +29,7 @@ func TestGrouped(t *testing.T) {
 func TestWait(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		7200 * time.Millisecond: "7s", time.Hour: "1h0m", time.Hour - time.Millisecond: "1h0m", 90 * time.Minute: "1h30m", 47 * time.Hour: "47h0m",
-		1000 * 24 * time.Hour: "1,000 days",
+		48 * time.Hour: "2 days", 134 * time.Hour: "5.6 days", 6 * 24 * time.Hour: "6 days", 250 * time.Hour: "10 days", 1000 * 24 * time.Hour: "1,000 days",
 	} {
 		require.Equal(t, want, figure.Wait(d))
 	}
