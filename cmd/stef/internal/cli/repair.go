@@ -99,7 +99,7 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 		fmt.Fprintln(env.Stderr, message(in.blame(whole.Damage)))
 	}
 	fmt.Fprintln(env.Stderr, lossOf(in.Name, whole)+uncheckedFrames(whole))
-	if whole.Cut && in.Packed == "zstd" && !in.Each {
+	if whole.Cut && !whole.Unended && in.Packed == "zstd" && !in.Each { // a killed recorder leaves no block that zstd could return
 		fmt.Fprintln(env.Stderr, unpackMore(in.Packed, in.Name))
 	}
 	if whole.Damage != nil {

@@ -76,7 +76,7 @@ func (r *Report) overview(p *page) {
 	} else if r.Whole.Concatenated {
 		p.line("not read     the %s bytes from byte %d on: another stream", figure.Grouped(r.Whole.Lost), r.Size)
 	} else if r.Whole.Unended {
-		p.line("no end       the compression ends after byte %d: its writer was killed, or what followed is lost", r.Size)
+		p.line("no end       the decompressed content ends after %s bytes, and the compression has no end: its writer was killed, or what followed is lost", figure.Grouped(r.Size))
 	} else if r.Whole.Damage != nil {
 		p.line("damaged      the %s bytes from byte %d on are lost", figure.Grouped(r.Whole.Lost), r.Size)
 	}
@@ -91,7 +91,7 @@ const smallFrame = 64 << 10
 // level compares the level of the stream with the one that the exporter selects, because the
 // ratio to OTLP depends on it.
 func (r *Report) level() string {
-	has := "unknown, because streams do not contain it (default of stef convert: default)"
+	has := "unknown, because streams do not contain it (default of stef convert; stef record always uses it: default)"
 	if r.Source != "" {
 		has = "default"
 	}
