@@ -55,7 +55,7 @@ func TestAdvice(t *testing.T) {
 	for _, command := range []string{"cat", "stat"} {
 		code, _, stderr := run(nil, command, both)
 		require.Equal(t, cli.ExitUsage, code)
-		require.Contains(t, stderr, "; --signal traces reads only the traces, --signal logs only the logs\n")
+		require.Contains(t, stderr, "; --signal metrics, traces or logs reads only these\n")
 		require.NotContains(t, stderr, "OUT")
 		mustRun(t, nil, command, both, "--signal", "logs")
 		mustRun(t, nil, command, both, "--signal", "logs", "--depth", "100")

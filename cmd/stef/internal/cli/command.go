@@ -54,7 +54,7 @@ func (c *command) run(env *Env, args []string) error {
 		return write(env.Stdout, c.text())
 	}
 	if err != nil {
-		return usagef("%s%s", asGiven(flagText(err), given), c.flagMeant(flags, err))
+		return usagef("%s%s", asGiven(flagText(err), given), named(c.flagMeant(flags, err), given))
 	}
 	return do(env, args)
 }
@@ -128,6 +128,21 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 		return fmt.Sprintf(", did you mean --%s?", near)
 	}
 	return ""
+}
+
+// named writes the name that the user gave to a flag for the output, such as -o, into advice about
+// the place of the output.
+func named(advice string, args []string) string {
+	for i, arg := range args {
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if name = strings.TrimLeft(name, "-"); name != arg && strings.HasSuffix(advice, misnamedOut) && outFlags[name] && value != "" && (value == "-" || value[0] != '-') {
+			return strings.TrimSuffix(advice, "x.stef") + value
+		}
+	}
+	return advice
 }
 
 // badValue matches the error of package flag for a value that is neither a number nor a

@@ -73,7 +73,8 @@ the uncompressed content of IN to OUT. For stef and parquet, which are compresse
 inside, it uses the size of the file. Between OTLP and a stream the summary also says
 how many bytes OTLP takes on the wire, where each message is a request that is
 compressed alone with zstd. Compare the stream with that, not with a file that is
-compressed as a whole, which no OTLP connection does. --quiet saves the time for it.
+compressed as a whole, which no OTLP connection does. --quiet saves the time for it, and
+with --frame-items, which combines requests, there is no such line.
 `,
 	misnamed: map[string]string{
 		"o": misnamedOut, "out": misnamedOut, "output": misnamedOut,
@@ -96,6 +97,9 @@ compressed as a whole, which no OTLP connection does. --quiet saves the time for
 }
 
 const misnamedOut = ": the output is the last argument: stef convert IN x.stef"
+
+// outFlags are the names that other programs give to a flag for the output.
+var outFlags = map[string]bool{"o": true, "out": true, "output": true}
 
 // conversion is the command with its flags.
 type conversion struct {
@@ -201,7 +205,7 @@ func (c *conversion) given(f *flag.Flag) {
 func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	o := c.options
 	o.OutName = outName
-	o.Requests = !c.quiet
+	o.Requests = !c.quiet && o.FrameItems == 0 // combined requests have another size than those that are sent
 	o.Root = c.root
 	if c.signal != nil {
 		if o.Root != nil && o.Root != c.signal {
@@ -488,7 +492,11 @@ func warnOf(w io.Writer, name string, res *convert.Result) {
 		fmt.Fprintln(w, line)
 	}
 	for _, note := range res.Files {
-		fmt.Fprintf(w, "not complete: %s\n", message(note))
+		what := "not complete"
+		if convert.IsEmpty(note) {
+			what = "left out"
+		}
+		fmt.Fprintf(w, "%s: %s\n", what, message(note))
 	}
 	for _, c := range res.EmptyColumns {
 		fmt.Fprintf(w, "empty column%s: %s%s\n", where, nobodyHas(c.Key), elsewhere(c))
@@ -555,7 +563,10 @@ func elsewhere(c convert.EmptyColumn) string {
 // parts returns a number of parts of a file as text, with the word of the format: 3
 // frames.
 func parts(f convert.Format, n int) string {
-	noun := map[convert.Format]string{convert.STEF: "frame", convert.OTLPParts: "part", convert.OTLP: "piece", convert.OTLPJSON: "message",
+	if f == convert.OTLP { // it is read and written in pieces
+		return "1 message"
+	}
+	noun := map[convert.Format]string{convert.STEF: "frame", convert.OTLPParts: "part", convert.OTLPJSON: "message",
 		convert.STEFParts: "batch", convert.Parquet: "row group", convert.Arrow: "batch"}[f]
 	switch {
 	case n != 1 && noun == "batch":

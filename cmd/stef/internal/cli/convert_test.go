@@ -327,7 +327,7 @@ func TestConvertSignals(t *testing.T) {
 	code, _, stderr := run(nil, "convert", mixed, one)
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, stderr, ": message 2, line 2, holds traces, and the messages before it hold metrics; "+
-		"--signal metrics converts only the metrics, --signal traces only the traces; or put {signal} into the name of OUT for one file per signal\n")
+		"--signal metrics, traces or logs converts only these; or put {signal} into the name of OUT for one file per signal\n")
 
 	_, stderr = mustRun(t, nil, "convert", "--signal", "traces", mixed, one)
 	require.Contains(t, stderr, "1 span in ")

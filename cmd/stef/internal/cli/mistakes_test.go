@@ -68,7 +68,7 @@ func (m *mistakes) fails(code int, want string, args ...string) {
 func TestMistakesOfSignals(t *testing.T) {
 	m := newMistakes(t)
 	out := m.path("out.stef")
-	m.fails(cli.ExitUsage, "an output has one signal, but metrics.stef has metrics and spans.stef has traces: --signal metrics converts only the metrics, --signal traces only the traces; or put {signal} into the name of OUT for one file per signal", "convert", m.metrics, m.spans, out)
+	m.fails(cli.ExitUsage, "an output has one signal, but metrics.stef has metrics and spans.stef has traces: --signal metrics, traces or logs converts only these; or put {signal} into the name of OUT for one file per signal", "convert", m.metrics, m.spans, out)
 	for _, in := range []string{m.metrics, m.parquet} {
 		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds metrics, not traces: leave --signal out", "convert", "--signal", "traces", in, out)
 		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds metrics, not logs: leave --root out", "stat", "--root", "logs", in)
@@ -88,7 +88,7 @@ func TestMistakesOfSignals(t *testing.T) {
 	for _, command := range [][]string{{"convert", m.both, out}, {"cat", m.both}, {"stat", m.both}} {
 		code, _, stderr := run(nil, command...)
 		require.Equal(t, cli.ExitUsage, code, stderr)
-		require.Contains(t, stderr, "; --signal traces ")
+		require.Contains(t, stderr, "; --signal metrics, traces or logs ")
 	}
 	m.fails(cli.ExitUsage, "both.json holds traces and logs: say --signal; run replay once for each", "replay", m.both)
 }
@@ -128,7 +128,7 @@ func TestOtherSignals(t *testing.T) {
 	require.Equal(t, "skipped: 1 span, which --root logs excludes\n", stderr)
 	code, _, stderr := run(nil, "convert", m.both, m.json, out)
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "; --signal traces converts only the traces, --signal logs only the logs; or put {signal} into the name of OUT for one file per signal\n")
+	require.Contains(t, stderr, "; --signal metrics, traces or logs converts only these; or put {signal} into the name of OUT for one file per signal\n")
 }
 
 // The offset at which to split a compressed file is an offset in the decompressed content.
@@ -217,9 +217,9 @@ func TestMixedParts(t *testing.T) {
 	n := strings.Count(wantTraces, "\n")
 	mixed := m.file("mixed.parts", []byte(traces+traces+logs))
 	first := m.file("first.parts", []byte(logs+traces))
-	advice := "; --signal %s converts only the %[1]s, --signal %[2]s only the %[2]s; or put {signal} into the name of OUT for one file per signal"
-	m.fails(cli.ExitUsage, "mixed.parts: parts 1 to 2 are traces, part 3 is logs"+fmt.Sprintf(advice, "traces", "logs"), "convert", mixed, out)
-	m.fails(cli.ExitUsage, "first.parts: part 1 is logs, part 2 is traces"+fmt.Sprintf(advice, "logs", "traces"), "convert", first, out)
+	const advice = "; --signal metrics, traces or logs converts only these; or put {signal} into the name of OUT for one file per signal"
+	m.fails(cli.ExitUsage, "mixed.parts: parts 1 to 2 are traces, part 3 is logs"+advice, "convert", mixed, out)
+	m.fails(cli.ExitUsage, "first.parts: part 1 is logs, part 2 is traces"+advice, "convert", first, out)
 	m.fails(cli.ExitUsage, "mixed.parts: it holds traces and logs, not metrics: leave --signal out", "convert", "--signal", "metrics", mixed, out)
 	m.fails(cli.ExitUsage, "mixed.parts holds traces and logs: say --signal; run replay once for each", "replay", mixed)
 	for _, more := range [][]string{{}, {"--mode", "ordered"}, {"--mode", "sorted", "--frame-items", "1000"}} {
@@ -243,9 +243,9 @@ func TestMixedParts(t *testing.T) {
 	span, err := os.ReadFile(m.spans)
 	require.NoError(t, err)
 	streams := m.file("mixed.bin", slices.Concat(message(span), message(log), message(span)))
-	m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; --signal traces converts only the traces, --signal logs only the logs; or put {signal} into the name of OUT for one file per signal", "convert", streams, out)
+	m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; --signal metrics, traces or logs converts only these; or put {signal} into the name of OUT for one file per signal", "convert", streams, out)
 	for _, command := range []string{"stat", "cat"} {
-		m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; --signal traces reads only the traces, --signal logs only the logs", command, streams)
+		m.fails(cli.ExitUsage, "mixed.bin: it holds traces, then logs; --signal metrics, traces or logs reads only these", command, streams)
 	}
 	m.fails(cli.ExitUsage, "mixed.bin holds traces and logs: say --signal; run replay once for each", "replay", streams)
 	m.fails(cli.ExitUsage, "mixed.bin: it holds traces and logs, not metrics: leave --signal out", "convert", "--signal", "metrics", streams, out)
@@ -489,13 +489,13 @@ func TestSkipFiles(t *testing.T) {
 	stderr = mustSkip(t, nil, m.metrics, cut, empty, none, out)
 	require.Contains(t, stderr, "not complete: "+cut+": ")
 	require.Contains(t, stderr, "; what is whole before that was converted, and the rest is lost\n")
-	require.Contains(t, stderr, "not complete: "+empty+": the file is empty\nnot complete: "+none+": the file is empty\n")
+	require.Contains(t, stderr, "left out: "+empty+": the file is empty\nleft out: "+none+": the file is empty\n")
 	stderr = mustSkip(t, nil, cut, cut, m.path("twice.stef"))
 	require.Contains(t, stderr, "\nwarning: "+cut+" is named twice")
 	mustRun(t, nil, "convert", "--skip", m.metrics, empty, m.path("one.stef")) // nothing is lost
 	mustRun(t, nil, "convert", "--skip", m.metrics, empty, m.path("all-{signal}.stef"))
 	_, stderr = mustRun(t, nil, "convert", m.metrics, none, m.path("x.stef"))
-	require.Contains(t, stderr, "not complete: "+none+": the file is empty\n")
+	require.Contains(t, stderr, "left out: "+none+": the file is empty\n")
 }
 
 // The size as OTLP is printed only if it covers all items.
@@ -509,6 +509,9 @@ func TestRequestsOfAllInputs(t *testing.T) {
 		_, stderr = mustRun(t, nil, append([]string{"convert", "--force"}, append(args, m.path("b.stef"))...)...)
 		require.NotContains(t, stderr, "on the wire as OTLP")
 	}
+	// Combined requests are compared with nothing, since nobody sends them.
+	_, stderr = mustRun(t, nil, "convert", "--frame-items", "1000", json, m.path("c.stef"))
+	require.NotContains(t, stderr, "on the wire as OTLP")
 }
 
 // The frames before the cut of a truncated compressed file are read and repaired.

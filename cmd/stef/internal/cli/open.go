@@ -239,7 +239,7 @@ func (s *opened) blame(err error) error {
 		if <-c.done; c.err != nil && !errors.Is(c.err, errStopped) {
 			var mixed *convert.MixedError
 			if errors.As(c.err, &mixed) {
-				mixed.Advice = fmt.Sprintf("--signal %s reads only the %[1]s, --signal %[2]s only the %[2]s", mixed.First, mixed.Found)
+				mixed.Advice = "--signal metrics, traces or logs reads only these"
 				return s.Blame(mixed)
 			}
 			return c.err

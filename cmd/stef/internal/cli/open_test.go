@@ -356,7 +356,7 @@ func TestOTLPFiles(t *testing.T) {
 	mixed := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}` + "\n" + `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"x"}]}]}]}`
 	code, _, stderr := run([]byte(mixed), "cat", "-")
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "; --signal traces reads only the traces")
+	require.Contains(t, stderr, "; --signal metrics, traces or logs reads only these")
 	out, stderr := mustRun(t, []byte(mixed), "cat", "--signal", "logs", "-")
 	require.Contains(t, out, `"event_name":"x"`)
 	require.Equal(t, "skipped: 1 span, which --signal logs excludes\n", stderr)

@@ -368,7 +368,7 @@ func (c *joined) of(in *file.Input, o *Options, root *stream.Root) (err error) {
 			return &MixedError{Err: fmt.Errorf("it holds %s, then %s", c.res.Root.Signal, root.Signal), First: c.res.Root.Signal, Found: root.Signal}
 		}
 		return refuse("an output has one signal, but %s has %s and %s has %s: %s", c.first, c.res.Root.Signal, in.Name, root.Signal,
-			oneOrEach(c.res.Root.Signal, root.Signal))
+			oneOrEach)
 	}
 	c.res.Root, c.first = root, in.Name
 	c.packed, c.combiner.most = newPacker(c.out, o.OutName), o.FrameItems

@@ -86,7 +86,7 @@ func TestTableMistakes(t *testing.T) {
 	_, _, err := convertFiles([]string{logs, spans}, convert.Options{To: convert.Parquet})
 	require.ErrorIs(t, err, convert.ErrUnsupported)
 	require.ErrorContains(t, err, " has logs and ")
-	require.ErrorContains(t, err, "spans.parts has traces: --signal logs converts only the logs, --signal traces only the traces")
+	require.ErrorContains(t, err, "spans.parts has traces: --signal metrics, traces or logs converts only these")
 	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.OTLP, Columns: []string{"a"}})
 	require.ErrorContains(t, err, "--columns works only for an output of format parquet or arrow")
 	_, _, err = convertFiles([]string{logs}, convert.Options{To: convert.STEFParts})

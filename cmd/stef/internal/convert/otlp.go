@@ -274,14 +274,12 @@ type MixedError struct {
 	Advice string
 }
 
-// oneOrEach says what to do about inputs of two signals.
-func oneOrEach(first, found otlpfile.Signal) string {
-	return fmt.Sprintf("--signal %s converts only the %[1]s, --signal %[2]s only the %[2]s; or put %[3]s into the name of OUT for one file per signal",
-		first, found, SignalMark)
-}
+// oneOrEach says what to do about inputs of several signals. It names all signals, since the inputs
+// were not read to their end.
+const oneOrEach = "--signal metrics, traces or logs converts only these; or put " + SignalMark + " into the name of OUT for one file per signal"
 
 func (e *MixedError) Error() string {
-	return fmt.Sprintf("%v; %s", e.Err, cmp.Or(e.Advice, oneOrEach(e.First, e.Found)))
+	return fmt.Sprintf("%v; %s", e.Err, cmp.Or(e.Advice, oneOrEach))
 }
 
 // Unwrap returns the cause.
