@@ -127,6 +127,8 @@ func TestErrorText(t *testing.T) {
 		"otlp-json logs message 2, line 2, byte 3: corrupt: '[' is not the start of a message")
 	f([]byte("{\"resourceLogs\":[{\n\"\":1,\"scopeLogs\":[]}]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
 		"otlp-json logs message 1, line 2, byte 20: corrupt: a field without a name")
+	f([]byte("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{\n\"traceId\":\"zz\"}]}]}]}"), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,
+		`otlp-json logs message 1, line 2, byte 59: corrupt: traceId "zz" is not 32 hexadecimal digits`)
 	f([]byte(`{"resourceSpans":[]}`), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrSignal,
 		"otlp-json logs message 1, line 1, byte 0: signal: it holds traces")
 	f([]byte(`{"resources":[]}`), otlpfile.JSON, otlpfile.Logs, otlpfile.ErrCorrupt,

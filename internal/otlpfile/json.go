@@ -344,21 +344,22 @@ func wrongValue(text []byte, err error) error {
 
 var jsonIDs = regexp.MustCompile(`"(traceId|trace_id|spanId|span_id|parentSpanId|parent_span_id)"\s*:\s*"([^"]*)"`)
 
-// badID describes the first id of a message that does not have the right number of hexadecimal
-// digits, or returns "".
-func badID(text []byte) string {
-	for _, m := range jsonIDs.FindAllSubmatch(text, -1) {
+// badID returns an error for the first id of a message that does not have the right number of
+// hexadecimal digits, or nil.
+func badID(text []byte) error {
+	for _, m := range jsonIDs.FindAllSubmatchIndex(text, -1) {
 		digits := 16
-		if bytes.HasPrefix(m[1], []byte("trace")) {
+		name, id := text[m[2]:m[3]], string(text[m[4]:m[5]])
+		if bytes.HasPrefix(name, []byte("trace")) {
 			digits = 32
 		}
-		if _, err := hex.DecodeString(string(m[2])); len(m[2]) > 0 && (err != nil || len(m[2]) != digits) {
+		if _, err := hex.DecodeString(id); id != "" && (err != nil || len(id) != digits) {
 			hint := ""
-			if id, err := base64.StdEncoding.DecodeString(string(m[2])); err == nil && len(id) == digits/2 {
+			if decoded, err := base64.StdEncoding.DecodeString(id); err == nil && len(decoded) == digits/2 {
 				hint = "; it looks like base64, which generic protobuf JSON has: write the message as protobuf (.pb) instead"
 			}
-			return fmt.Sprintf("%s %.64q is not %d hexadecimal digits%s", m[1], m[2], digits, hint)
+			return &errAt{m[4], corrupt("%s %.64q is not %d hexadecimal digits%s", name, id, digits, hint)}
 		}
 	}
-	return ""
+	return nil
 }

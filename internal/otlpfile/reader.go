@@ -459,9 +459,8 @@ func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
 func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
 	b, err := UnmarshalJSON(s, p.body)
 	if err != nil {
-		p.oneLine = lineOf(p)
-		if bad := badID(p.body); bad != "" {
-			return Batch{}, r.inContent(p, corrupt("%s", bad))
+		if bad := badID(p.body); bad != nil {
+			return Batch{}, r.jsonError(p, bad)
 		}
 		return Batch{}, r.jsonError(p, wrongValue(p.body, err))
 	}
