@@ -22,8 +22,9 @@ import (
 )
 
 // warnOfBases warns if a root of the code in the folder was generated with a -base and the new
-// code has another base: the flag was most likely forgotten. old is the schema of the code in the
-// folder, now that of files, the new code.
+// code has another base: the flag was most likely forgotten. It also warns if the code was
+// generated without -base, and the new code has the -base of an earlier version. old is the
+// schema of the code in the folder, now that of files, the new code.
 func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, files []stefgen.File) {
 	was, is := basesOf(dir), map[string]schema.WireSchema{}
 	for _, f := range files {
@@ -36,7 +37,15 @@ func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, fi
 			before, name = renamed.was, root+"="
 		}
 		r := old.Root(before)
-		if r == nil || was[before] == nil || slices.Equal(was[before], is[root]) || slices.Equal(was[before], schema.WireOf(r)) {
+		if r == nil || was[before] == nil || slices.Equal(was[before], is[root]) {
+			continue
+		}
+		if slices.Equal(was[before], schema.WireOf(r)) { // without -base
+			if n := now.Root(root); n != nil && !slices.Equal(is[root], schema.WireOf(n)) {
+				fmt.Fprintf(stderr, "%s: warning: the code in %s was generated without -base: the new code, with the base %s=%s, cannot read the streams\n",
+					path, filepath.Clean(dir), root, is[root].Text())
+				fmt.Fprintf(stderr, "     | without a schema header that the old code wrote. If there are such streams, leave -base out, and read older ones with a package of their version.\n")
+			}
 			continue
 		}
 		fmt.Fprintf(stderr, "%s: warning: the code in %s was generated with -base %s=%s, the new code has the base %s%s: it cannot read some streams\n",

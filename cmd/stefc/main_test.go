@@ -559,7 +559,24 @@ func TestRunWarnsOfBases(t *testing.T) {
 		require.Equal(t, "shop.stef: warning: the code in gen was generated with -base Order=3,1, the new code has the base "+next.base+": it cannot read some streams\n"+
 			"     | without a schema header that the old code reads. Pass -base Order=3,1, or ignore this if there are no such streams.\n", stderr)
 	}
+	// Code without -base wrote streams that code with the base of an earlier version cannot read.
+	const noHeader = "     | without a schema header that the old code wrote. If there are such streams, leave -base out, and read older ones with a package of their version.\n"
+	_, code, stderr = stefc(t, appended, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	code, stderr = again("-base", "Order=3,1", "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code)
+	require.Equal(t, "shop.stef: warning: the code in gen was generated without -base: the new code, with the base Order=3,1, cannot read the streams\n"+noHeader, stderr)
+	_, code, stderr = stefc(t, shop, "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	code, stderr = compileText(t, "shop.stef", appended, "-base", "Order=3,1", "-out", "gen")
+	require.Equal(t, 0, code)
+	require.NotContains(t, stderr, "-base", "the base is the version of the code in the folder")
+
 	// The default is the whole schema, which grows without a warning.
+	_, code, stderr = stefc(t, appended, "-base", "Order=3,1", "-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	code, stderr = again("-out", "gen", "shop.stef")
+	require.Equal(t, 0, code, stderr)
 	code, stderr = compileText(t, "shop.stef", strings.Replace(appended, "Note string", "Note string More string", 1), "-out", "gen")
 	require.Equal(t, 0, code)
 	require.Empty(t, stderr)

@@ -458,7 +458,7 @@ func (s *ReadStream) explain(err error) error {
 	own := s.tree.Path(0)
 	if s.frame.Header().Schema == nil {
 		return fmt.Errorf("the stream announces no schema, so the reader assumes %v of %s. If its records are those of another root, "+
-			"use the reader of that root; if the writer had an older schema, pass its numbers (stefc -numbers OLD.stef) to stefc -base and generate the reader again; if it had a newer schema, generate the reader from that schema: %w",
+			"use the reader of that root; if the writer had an older schema, pass its numbers (stefc -numbers OLD.stef) to stefc -base and generate the reader again; if it had a newer schema or another -base, generate the reader from that schema with that -base: %w",
 			s.wire, own, err)
 	}
 	others := rootsOf(s.roots, own, s.wire)

@@ -252,7 +252,7 @@ func TestReadAssumedSchema(t *testing.T) {
 		for r.Next() {
 		}
 		require.ErrorContains(t, r.Err(), "the size table is damaged")
-		require.Equal(t, hint, strings.Contains(r.Err().Error(), "an older schema, pass its numbers (stefc -numbers OLD.stef) to stefc -base and generate the reader again; if it had a newer schema, generate the reader from that schema"), r.Err())
+		require.Equal(t, hint, strings.Contains(r.Err().Error(), "an older schema, pass its numbers (stefc -numbers OLD.stef) to stefc -base and generate the reader again; if it had a newer schema or another -base, generate the reader from that schema with that -base"), r.Err())
 	}
 	f(slices.Concat(noSchema, bad), true)
 	f(slices.Concat(noSchema, frame, bad), false)

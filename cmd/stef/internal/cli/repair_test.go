@@ -141,7 +141,7 @@ func TestConcatenatedOwn(t *testing.T) {
 	require.NoError(t, os.WriteFile(all, slices.Concat(one, one), 0o600))
 	flags := " --schema " + path + " --root Order"
 	want := fmt.Sprintf("another stream begins here: files were concatenated; split the file there (head -c %d for A, tail -c +%d for B, and B again if more follow), "+
-		"then stef cat%s A B; keep them apart, because only streams of OpenTelemetry can be combined\n", len(one), len(one)+1, flags)
+		"then stef cat%s A B; keep them apart, because stef convert combines only streams of OpenTelemetry\n", len(one), len(one)+1, flags)
 	for _, args := range [][]string{{"cat", all}, {"stat", all}, {"repair", all, first}} {
 		code, _, stderr := run(nil, slices.Concat(args[:1], strings.Fields(flags), args[1:])...)
 		require.NotEqual(t, cli.ExitDone, code)

@@ -142,7 +142,7 @@ func message(err error) string {
 		}
 		then := "stef convert A B OUT, with {signal} in OUT if their signals differ"
 		if own := (*ownRecords)(nil); errors.As(err, &own) { // stef convert reads records of OpenTelemetry only
-			then = fmt.Sprintf("stef cat%s A B; keep them apart, because only streams of OpenTelemetry can be combined", own.flags)
+			then = fmt.Sprintf("stef cat%s A B; keep them apart, because stef convert combines only streams of OpenTelemetry", own.flags)
 		}
 		text = strings.Replace(text, at[0], fmt.Sprintf("%s: another stream begins here: files were concatenated; "+
 			"split the file there (%shead -c %d for A, %stail -c +%d for B, and B again if more follow), then %s",
