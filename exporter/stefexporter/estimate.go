@@ -19,29 +19,26 @@ import (
 )
 
 const (
-	// estimateShare is the share of one processor that measurements may use, and that sizes of
-	// batches may use. Unused time accumulates up to maxEstimateBudget.
+	// estimateShare is the share of one processor that measurements may use. Unused time
+	// accumulates up to maxEstimateBudget.
 	estimateShare     = 1.0 / 500
 	maxEstimateBudget = 50 * time.Millisecond
-	// firstBudget is the time for either at the start. The first batch of each size class may
-	// exceed it.
+	// firstBudget is the time for measurements at the start. The first measurement of each
+	// size class may exceed it.
 	firstBudget = 20 * time.Millisecond
 	// firstItemTime is the assumed time to measure an item, until a measurement is known.
 	firstItemTime = 4 * time.Microsecond
-	// firstSizeTime is the same for the size of an item.
-	firstSizeTime = 200 * time.Nanosecond
 	// estimateMemory is the weight that earlier measurements keep when a new one is added.
 	estimateMemory = 0.95
 )
 
 // estimate estimates the size of batches as OTLP requests with zstd, whatever otlp_fallback
 // uses: the published figures compare with zstd, and estimates with one compression can be
-// compared and added across exporters. It measures some batches, and assumes the same
-// compression for other batches with about the same number of items: small requests repeat
-// their resources more often, and compress less. Uncompressed sizes take much less time, so
-// most batches have their own: when content changes, they change more than the compression.
-// The first batch of each size is measured immediately, even over the budget: otherwise the
-// items of a burst after the start would not be counted, while the bytes of their streams are.
+// compared and added across exporters. It measures some batches, and assumes the same bytes
+// per item for other batches with about the same number of items: small requests repeat their
+// resources more often, and compress less. The first batch of each size is measured
+// immediately, even over the budget: otherwise the items of a burst after the start would not
+// be counted, while the bytes of their streams are.
 type estimate[B any] struct {
 	config *Config
 	signal *signal.Descriptor[B]
@@ -49,9 +46,7 @@ type estimate[B any] struct {
 
 	mu        sync.Mutex // guards everything below
 	budget    time.Duration
-	since     time.Time     // when the budgets were updated
-	sizing    time.Duration // budget for the sizes of batches
-	sizeTime  time.Duration // time for the size of one item, or 0 if unknown
+	since     time.Time     // when budget was updated
 	measuring int           // measurements that have begun and not ended
 	classes   [32]sizeClass // indexed by the bit length of the number of items
 	seen      float64       // sum over all classes
@@ -62,11 +57,9 @@ type estimate[B any] struct {
 
 // sizeClass are the batches of about the same number of items.
 type sizeClass struct {
-	bytes, plain   float64       // measured, compressed and not; older measurements count less
-	size, sized    float64       // uncompressed bytes of batches and their items; older ones count less
+	bytes, items   float64       // measured; older measurements count less
 	seen, measured float64       // number of all items and of measured items; fade halves both
-	pending        float64       // uncompressed bytes that were delivered before the end of the first measurement
-	unsized        int           // items of other batches that were delivered since settle
+	pending        int           // items that were delivered before the end of the first measurement
 	tried          bool          // the first measurement has begun
 	ended          bool          // the first measurement has ended, maybe without a size
 	itemTime       time.Duration // time to measure one item, or 0 if unknown
@@ -74,7 +67,7 @@ type sizeClass struct {
 }
 
 func newEstimate[B any](c *Config, s *signal.Descriptor[B]) *estimate[B] {
-	return &estimate[B]{config: c, signal: s, now: time.Now, budget: firstBudget, sizing: firstBudget, since: time.Now(), random: rand.New(rand.NewPCG(1, 2))}
+	return &estimate[B]{config: c, signal: s, now: time.Now, budget: firstBudget, since: time.Now(), random: rand.New(rand.NewPCG(1, 2))}
 }
 
 // classOf returns the class of a batch.
@@ -83,76 +76,50 @@ func classOf(items int) int { return min(bits.Len(uint(items)), len(estimate[int
 // delivered counts a batch: all is the number of its items, items the number of delivered ones.
 // It returns the bytes to add to the estimate. Call it before the push of the batch returns.
 func (e *estimate[B]) delivered(data B, items, all int) (bytes int64) {
-	measuring, sizing := e.begin(all)
-	plain := 0
-	if measuring || sizing {
+	if e.begin(all) {
 		began := e.now()
-		plain = e.signal.Size(data)
-		e.addSize(all, plain, e.now().Sub(began), measuring)
-		if measuring {
-			size, ok := e.measure(data, plain)
-			e.end(all, plain, size, ok, e.now().Sub(began))
-		}
+		size, ok := e.measure(data)
+		e.end(all, size, ok, e.now().Sub(began))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c := &e.classes[classOf(all)]
-	if plain > 0 {
-		c.pending += float64(plain) * float64(items) / float64(all)
-	} else {
-		c.unsized += items
-	}
+	e.classes[classOf(all)].pending += items
 	return e.settle()
 }
 
-// begin reports whether to measure a batch, and whether to determine its size. It keeps the
-// measured shares of all classes about equal, so that no class uses up the time of the others.
-func (e *estimate[B]) begin(items int) (measure, size bool) {
+// begin reports whether to measure a batch. It keeps the measured shares of all classes
+// about equal, so that no class uses up the time of the others.
+func (e *estimate[B]) begin(items int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	c := &e.classes[classOf(items)]
 	c.seen += float64(items)
 	e.seen += float64(items)
 	now := e.now()
-	earned := time.Duration(float64(now.Sub(e.since)) * estimateShare)
-	e.budget, e.sizing = min(maxEstimateBudget, e.budget+earned), min(maxEstimateBudget, e.sizing+earned)
+	e.budget = min(maxEstimateBudget, e.budget+time.Duration(float64(now.Sub(e.since))*estimateShare))
 	e.since = now
 	if !c.tried {
 		c.tried = true
 		e.measuring++
-		return true, true
+		return true
 	}
-	size = e.sizing >= min(maxEstimateBudget, time.Duration(items)*cmp.Or(e.sizeTime, firstSizeTime))
 	// Assume the time of the largest batch of the class: otherwise mostly small batches
 	// would be measured.
 	price := min(maxEstimateBudget, time.Duration(1)<<classOf(items)*cmp.Or(c.itemTime, firstItemTime))
 	if e.measuring > 0 || e.budget < price || c.measured*e.seen > e.measured*c.seen {
-		return false, size
+		return false
 	}
 	if c.skip > 0 { // a random number of batches: batches of different content may alternate
 		c.skip--
-		return false, size
+		return false
 	}
 	c.skip = e.random.IntN(4)
 	e.measuring++
-	return true, size
-}
-
-// addSize records the size of a batch. That of a measured batch is part of its measurement.
-func (e *estimate[B]) addSize(items, plain int, took time.Duration, measured bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !measured {
-		e.sizing -= took
-	}
-	e.sizeTime = max(1, (3*cmp.Or(e.sizeTime, firstSizeTime)+took/time.Duration(items))/4)
-	c := &e.classes[classOf(items)]
-	c.size = c.size*estimateMemory + float64(plain)
-	c.sized = c.sized*estimateMemory + float64(items)
+	return true
 }
 
 // end records a measurement.
-func (e *estimate[B]) end(items, plain, size int, ok bool, took time.Duration) {
+func (e *estimate[B]) end(items, size int, ok bool, took time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.measuring--
@@ -167,7 +134,7 @@ func (e *estimate[B]) end(items, plain, size int, ok bool, took time.Duration) {
 	}
 	c.itemTime = max(1, (3*cmp.Or(c.itemTime, firstItemTime)+took/time.Duration(items))/4)
 	c.bytes = c.bytes*estimateMemory + float64(size)
-	c.plain = c.plain*estimateMemory + float64(plain)
+	c.items = c.items*estimateMemory + float64(items)
 }
 
 // fade halves the counts of items when they have become large, so that the shares follow
@@ -184,25 +151,21 @@ func (e *estimate[B]) fade() {
 	}
 }
 
-// settle returns the estimated bytes of those pending batches for which a measurement is
+// settle returns the estimated bytes of those pending items for which a measurement is
 // known. The caller must hold the lock.
 func (e *estimate[B]) settle() int64 {
 	bytes := e.rest
 	for i := range e.classes {
 		c := &e.classes[i]
-		if c.sized > 0 {
-			c.pending += float64(c.unsized) * c.size / c.sized
-			c.unsized = 0
-		}
 		if c.pending == 0 {
 			continue
 		}
 		from := c
-		if c.plain == 0 && c.ended { // the first batch of the class had no size
+		if c.items == 0 && c.ended { // the first batch of the class had no size
 			from = e.nearest(i)
 		}
-		if from.plain > 0 {
-			bytes += c.pending * from.bytes / from.plain
+		if from.items > 0 {
+			bytes += float64(c.pending) * from.bytes / from.items
 			c.pending = 0
 		}
 	}
@@ -215,7 +178,7 @@ func (e *estimate[B]) settle() int64 {
 func (e *estimate[B]) nearest(class int) *sizeClass {
 	for distance := 1; distance < len(e.classes); distance++ {
 		for _, i := range [2]int{class - distance, class + distance} {
-			if i >= 0 && i < len(e.classes) && e.classes[i].plain > 0 {
+			if i >= 0 && i < len(e.classes) && e.classes[i].items > 0 {
 				return &e.classes[i]
 			}
 		}
@@ -223,10 +186,10 @@ func (e *estimate[B]) nearest(class int) *sizeClass {
 	return &e.classes[class]
 }
 
-// measure converts a batch of a known size and returns the compressed size of its request.
-// Batches that OTLP could not send are skipped.
-func (e *estimate[B]) measure(data B, plain int) (size int, ok bool) {
-	if plain > e.config.Fallback.MaxRequestSizeMiB<<20 {
+// measure converts a batch and returns the size of its request. Batches that OTLP could
+// not send are skipped.
+func (e *estimate[B]) measure(data B) (size int, ok bool) {
+	if e.signal.Size(data) > e.config.Fallback.MaxRequestSizeMiB<<20 {
 		return 0, false
 	}
 	request, err := e.signal.Marshal(data)

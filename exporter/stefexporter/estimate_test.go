@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/otelstef/stef/internal/fixtures"
-	"github.com/otelstef/stef/internal/fixtures/recordings"
 	"github.com/otelstef/stef/internal/signal"
 )
 
@@ -110,85 +109,6 @@ func TestEstimateIsRare(t *testing.T) {
 	require.Empty(t, r.measured)
 }
 
-// TestEstimateOfSizes checks how much time is spent on sizes of batches, and that other batches
-// count with the mean size.
-func TestEstimateOfSizes(t *testing.T) {
-	const cost = 10 * time.Millisecond
-	r := newMeasuredRig(testConfig("localhost:1"), 0)
-	sizes := 0
-	r.signal.Size = func(b ptrace.Traces) int {
-		r.clock = r.clock.Add(cost)
-		sizes++
-		return signal.Traces.Size(b)
-	}
-	began := r.clock
-	var got int64
-	for range 1000 {
-		got += r.delivered(spans("a"), 1, 1)
-		r.clock = r.clock.Add(100 * time.Millisecond)
-	}
-	share := float64(sizes) * float64(cost) / float64(r.clock.Sub(began))
-	require.InEpsilon(t, 2*estimateShare, share, 0.2, "a share for sizes, and one for measurements, which need the size, too")
-	one, ok := r.measure(spans("a"), 1)
-	require.True(t, ok)
-	require.InDelta(t, 1000*one, got, 1)
-}
-
-// TestEstimateAfterAChange sends metrics of one program and then those of others, which take
-// fewer bytes per point. Some batches are measured. The total is close to the bytes of
-// all requests.
-func TestEstimateAfterAChange(t *testing.T) {
-	c := testConfig("localhost:1")
-	s := *signal.Metrics
-	clock := time.Unix(1_700_000_000, 0)
-	measured := 0
-	s.Marshal = func(b pmetric.Metrics) ([]byte, error) {
-		measured++
-		clock = clock.Add(time.Duration(s.Items(b)) * time.Microsecond)
-		return signal.Metrics.Marshal(b)
-	}
-	s.Size = func(b pmetric.Metrics) int {
-		clock = clock.Add(time.Duration(s.Items(b)) * 100 * time.Nanosecond)
-		return signal.Metrics.Size(b)
-	}
-	e, truth := newEstimate(c, &s), newEstimate(c, signal.Metrics)
-	e.now, e.since = func() time.Time { return clock }, clock
-	var got, want int64
-	batches := 0
-	send := func(b pmetric.Metrics) {
-		size, ok := truth.measure(b, signal.Metrics.Size(b))
-		require.True(t, ok)
-		want += int64(size)
-		got += e.delivered(b, s.Items(b), s.Items(b))
-		clock = clock.Add(80 * time.Millisecond)
-		batches++
-	}
-	sendFile := func(file []byte) {
-		parts, err := fixtures.Parts(file)
-		require.NoError(t, err)
-		batch := pmetric.NewMetrics()
-		for _, part := range parts {
-			b, err := (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics(part)
-			require.NoError(t, err)
-			if s.MoveTo(b, batch); s.Items(batch) > 1200 {
-				send(batch)
-				batch = pmetric.NewMetrics()
-			}
-		}
-	}
-	sendFile(fixtures.Metrics())
-	for range 4 {
-		for _, r := range recordings.All() {
-			if r.Signal == s.Name {
-				sendFile(r.File())
-			}
-		}
-	}
-	t.Logf("%d of %d batches measured, estimate %.3f of the truth", measured, batches, float64(got)/float64(want))
-	require.Less(t, measured, batches/3, "a sample")
-	require.InEpsilon(t, want, got, 0.1)
-}
-
 // TestEstimateOfMixedBatches compares the estimate for batches of different sizes and
 // contents with the bytes of all requests.
 func TestEstimateOfMixedBatches(t *testing.T) {
@@ -208,7 +128,7 @@ func TestEstimateOfMixedBatches(t *testing.T) {
 			var got, want int64
 			for i := range 600 {
 				b := batch(rnd, i)
-				size, ok := truth.measure(b, signal.Traces.Size(b))
+				size, ok := truth.measure(b)
 				require.True(t, ok)
 				want += int64(size)
 				got += r.delivered(b, b.SpanCount(), b.SpanCount())
@@ -247,8 +167,8 @@ func TestEstimateOfMixedBatches(t *testing.T) {
 	})
 }
 
-// TestEstimateOfUnmeasuredBatches checks that batches that cannot be measured count with the
-// compression of the nearest size.
+// TestEstimateOfUnmeasuredBatches checks that batches that cannot be measured count like
+// those of the nearest size.
 func TestEstimateOfUnmeasuredBatches(t *testing.T) {
 	c := testConfig("localhost:1")
 	r := newMeasuredRig(c, 1)
@@ -262,9 +182,8 @@ func TestEstimateOfUnmeasuredBatches(t *testing.T) {
 	require.Zero(t, r.delivered(spans(large...), 100, 100))
 	r.withoutBudget()
 	got := r.delivered(spans("a"), 1, 1)
-	one := r.classes[1].bytes / r.classes[1].plain
-	plain := c.Fallback.MaxRequestSizeMiB<<20 + 1 + signal.Traces.Size(spans("a"))
-	require.Equal(t, int64(math.Round(float64(plain)*one)), got, "with the large one")
+	one := r.classes[1].bytes / r.classes[1].items
+	require.Equal(t, int64(math.Round(101*one)), got, "with the large one")
 	require.Equal(t, []int{1}, r.measured)
 }
 
@@ -297,7 +216,7 @@ func burstOf[B any](t *testing.T, s *signal.Descriptor[B], file []byte, read fun
 			if items == 0 {
 				continue
 			}
-			size, ok := e.measure(b, s.Size(b))
+			size, ok := e.measure(b)
 			require.True(t, ok)
 			want.Add(int64(size))
 			slots <- struct{}{}
@@ -309,7 +228,6 @@ func burstOf[B any](t *testing.T, s *signal.Descriptor[B], file []byte, read fun
 		group.Wait()
 		for _, c := range e.classes {
 			require.Zero(t, c.pending, "the last batches count, too")
-			require.Zero(t, c.unsized, "the last batches count, too")
 		}
 		t.Logf("%s, %d at once: estimate %.3f of the truth", s.Name, atOnce, float64(got.Load())/float64(want.Load()))
 		require.InEpsilon(t, want.Load(), got.Load(), 0.2, s.Name)
