@@ -32,13 +32,13 @@ const (
 	estimateMemory = 0.95
 )
 
-// estimate estimates the size of batches as OTLP requests with zstd, whatever otlp_fallback
-// uses: the published figures compare with zstd, and estimates with one compression can be
-// compared and added across exporters. It measures some batches, and assumes the same bytes
-// per item for other batches with about the same number of items: small requests repeat their
-// resources more often, and compress less. The first batch of each size is measured
-// immediately, even over the budget: otherwise the items of a burst after the start would not
-// be counted, while the bytes of their streams are.
+// estimate estimates the size that batches would have as OTLP requests with zstd. It assumes
+// zstd even if otlp_fallback uses another compression: the published figures compare with zstd,
+// and so the estimates of several exporters can be compared and added. It measures some batches,
+// and assumes the same bytes per item for other batches with about the same number of items,
+// because small requests repeat resources more often and compress less. The first batch of each
+// size is measured immediately, even over the budget: otherwise the estimate would not count a
+// burst after the start, although other metrics count the bytes of its streams.
 type estimate[B any] struct {
 	config *Config
 	signal *signal.Descriptor[B]
