@@ -85,11 +85,11 @@ func (b *storage) logs(s *stefgrpc.ServerStream) error {
 }
 
 // limited returns the options of a reader with less memory for a frame than the default of 64
-// MiB. The receiver of the Collector has the same limit. A refused frame is lost with its first
-// batch, so the limit is above what clients send: a frame of 4 MiB plus its last record. The
-// encoders of package stefpdata write items of up to 8 MiB.
+// MiB. A refused frame is lost with its first batch, so the limit is what clients send at most: a
+// frame of 4 MiB plus its last record. Package stefpdata writes records of up to 32 MiB, if the
+// item, resource, scope and metric are all as large as it allows.
 func limited(s *stefgrpc.ServerStream) []stef.ReaderOption {
-	return append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: 32 << 20}))
+	return append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: 36 << 20}))
 }
 
 // reader is the common interface of the readers of all records.
