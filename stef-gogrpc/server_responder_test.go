@@ -201,7 +201,8 @@ func TestServerFlushesAtTheEnd(t *testing.T) {
 	})
 }
 
-// A client that does not read its responses blocks no other client.
+// AckUpTo does not block if the client does not read its responses. When the handler ends, the
+// server waits at most finalResponses for the client.
 func TestServerClientThatReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)

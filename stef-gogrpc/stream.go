@@ -256,7 +256,7 @@ func (s *Stream) AwaitRoom(ctx context.Context) error {
 		case <-s.done:
 			return s.ended()
 		case <-ctx.Done():
-			return fmt.Errorf("stefgrpc: waiting for acknowledgements to write more: %w", ctx.Err())
+			return fmt.Errorf("stefgrpc: waiting for acknowledgements before writing more: %w", ctx.Err())
 		}
 	}
 }

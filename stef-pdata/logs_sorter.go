@@ -17,8 +17,8 @@ import (
 
 // logSorter holds the log records of a batch. They are written by resource and scope,
 // and within these by event name, by the keys of the attributes and by time. Adjacent
-// records then differ in values only. Sorting by template before time made most real
-// data sets larger.
+// records then differ in values only. The template of the body is not a sort key: sorting by
+// it before time made most real data sets larger.
 type logSorter struct {
 	resource, scope uint32 // the current ids of the encoder
 

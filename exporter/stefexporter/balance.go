@@ -202,7 +202,8 @@ func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64) {
 
 var errNoBackend = errors.New("no backend is known: the endpoint is not resolved to an address yet; check its DNS name")
 
-// send sends a batch. It returns an error for the items that can be sent again.
+// send sends a batch. Its error contains the items that can be sent again. If there are none and
+// nothing was delivered, it returns the permanent error.
 func (b *balancer[B]) send(ctx context.Context, batch B) error {
 	var result outcome[B]
 	b.spread(ctx, batch, 0, &result)

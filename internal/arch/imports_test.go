@@ -186,7 +186,7 @@ func rules(table string) []rule {
 	return list
 }
 
-// fits reports whether a name of a table matches a folder or import path.
+// fits reports whether name, a folder or import path, matches a pattern of a table.
 func fits(name, pattern string) bool {
 	if long, ok := nicknames[pattern]; ok {
 		pattern = long + "/..."

@@ -18,9 +18,9 @@ type answers struct {
 }
 
 // await is called when a batch is sent. It returns a function to call when the batch has its
-// answer or failed. Until then, await calls notice every PatienceForAnswer with the number of
-// batches that wait, and the time for which this batch does. The time in which sent returns
-// false does not count: then the batch waits for a connection or a stream.
+// answer or failed. Until that call, notice is called every PatienceForAnswer with the number of
+// unanswered batches and the waiting time of this batch. Time while sent returns false does not
+// count, because the batch then waits for a connection or a stream.
 func (a *answers) await(sent func() bool, notice func(batches int, after time.Duration)) (done func()) {
 	a.waiting.Add(1)
 	begin, ended, finished := time.Now(), make(chan struct{}), make(chan struct{})

@@ -37,7 +37,7 @@ func refuse(name string, pos schema.Pos, format string, args ...any) error {
 	return &Error{Pos: pos, Width: utf8.RuneCountInString(name), Message: fmt.Sprintf(format, args...)}
 }
 
-// inForm returns err, if there is one, as an error about a part of the form.
+// inForm sets Form of err, if err is an *Error, to form. It returns err.
 func inForm(err error, form bool) error {
 	if refused, ok := err.(*Error); ok {
 		refused.Form = form

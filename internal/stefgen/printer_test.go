@@ -35,7 +35,7 @@ func TestImportsAreUsed(t *testing.T) {
 	}
 }
 
-// unused returns the imports of a file that it does not use, for which it would not compile.
+// unused returns the imports that a file does not use. Such a file does not compile.
 func unused(t *testing.T, f stefgen.File) (names []string) {
 	src, err := parser.ParseFile(token.NewFileSet(), f.Name, f.Content, parser.SkipObjectResolution)
 	require.NoError(t, err)

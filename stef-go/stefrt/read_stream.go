@@ -463,11 +463,11 @@ func (s *ReadStream) explain(err error) error {
 	}
 	others := rootsOf(s.roots, own, s.wire)
 	if len(others) == 1 {
-		return fmt.Errorf("%w; or the records are not those of %s but those of %s, which the schema of the stream fits, too: then read them with %sReader",
+		return fmt.Errorf("%w; or the records are not those of %s: the schema of the stream also fits %s, so try %sReader",
 			err, own, others[0], others[0])
 	}
 	if s.older || len(others) > 0 {
-		return fmt.Errorf("%w; or the records are not those of %s, but those of another root, because a stream does not name its root; "+
+		return fmt.Errorf("%w; or the records are not those of %s, but those of another root: a stream does not name its root, so the reader cannot tell; "+
 			"or fields were inserted, moved or changed since: compare the schemas with stefc -against OLD.stef", err, own)
 	}
 	return err

@@ -274,8 +274,8 @@ func TestReadOtherRoot(t *testing.T) {
 		_, after, _ := strings.Cut(r.Err().Error(), hint)
 		require.Equal(t, want, after, r.Err())
 	}
-	f(" but those of Second, which the schema of the stream fits, too: then read them with SecondReader", 1)
-	f(", but those of another root, because a stream does not name its root; or fields were inserted, moved or changed since: "+
+	f(": the schema of the stream also fits Second, so try SecondReader", 1)
+	f(", but those of another root: a stream does not name its root, so the reader cannot tell; or fields were inserted, moved or changed since: "+
 		"compare the schemas with stefc -against OLD.stef", 4)
 	f("", 11, 9, 13)
 }

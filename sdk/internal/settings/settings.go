@@ -73,7 +73,7 @@ func (s *Stream) Put(key, value any) {
 // signals have no options of their own.
 func (s *Stream) checkExtra(signal Signal) error {
 	if len(s.Extra) > 0 && signal != Metrics {
-		return fmt.Errorf("stef: an option of metrics is used for %s", signal)
+		return fmt.Errorf("stef: an option of metrics is used for %s: remove the options of package stefmetric", signal)
 	}
 	return nil
 }

@@ -100,8 +100,8 @@ func merge(c int64, held, sent []any) (list []any, repeated bool, err error) {
 	return list, repeated, nil
 }
 
-// exemplarSize returns the size of an exemplar that counts against the limit. ok is
-// false if a series does not keep the exemplar.
+// exemplarSize returns how many bytes of the limit an exemplar uses. ok is false if a
+// series does not keep the exemplar.
 func exemplarSize(e view) (size int, ok bool) {
 	trace, span := len(e.raw("TraceID")), len(e.raw("SpanID"))
 	if trace != 0 && trace != 16 || span != 0 && span != 8 {

@@ -20,7 +20,8 @@ type Set struct {
 	References    bool // parameters that refer to fields: the compact form of logs
 	// ValueReferences are references in attributes and structured bodies.
 	ValueReferences bool
-	// Formats are references with a format: to times in any zone, and to doubles.
+	// Formats are otelstef.ReferenceClock and ReferenceDouble: references to times and
+	// doubles that also say how these are written.
 	Formats bool
 }
 

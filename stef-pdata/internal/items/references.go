@@ -301,8 +301,8 @@ func (r *references) mayRepeat(text string) bool {
 	return r.formats && len(text) >= len("Jan _2 15:04:05") && hasClock(text)
 }
 
-// hasClock reports whether a text of at least 15 bytes has colons where the layouts of times
-// have those of the clock.
+// hasClock reports whether a text of at least 15 bytes has the two colons of hh:mm:ss where one
+// of the known layouts of times has them.
 func hasClock(text string) bool {
 	const day, common = len("2006-01-02T15"), len("02/Jan/2006:15")
 	if len(text) > common+3 && (text[day] == ':' && text[day+3] == ':' || text[common] == ':' && text[common+3] == ':') {

@@ -82,8 +82,8 @@ $`, masked(stderr, dir))
 	require.Equal(t, []string{fixtures.LogsName, "packed.stef", "plain.stef"}, list(t, dir))
 }
 
-// TestConvertChecksums flips bits everywhere in a file with checksums. Reading the file
-// returns unchanged records or an error.
+// TestConvertChecksums flips one bit at a time in the first 4 KiB of a file with checksums.
+// Reading the file returns unchanged records or an error.
 func TestConvertChecksums(t *testing.T) {
 	dir, recording := folder(t)
 	file := filepath.Join(dir, "checked.stef")

@@ -124,8 +124,8 @@ func TestRequests(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &f))
 		return f
 	}
-	// The requests of a file are its messages, as a Collector sends them. The requests of a stream
-	// are one for each frame.
+	// stat counts each message of a file as a request, because a Collector sends it as one. Of a
+	// stream, it counts each frame as a request.
 	f := stat(recording)
 	require.Equal(t, []int{n, plain, packed}, []int{f.OTLP.Requests, f.OTLP.Plain, f.OTLP.Zstd})
 	f = stat(out)

@@ -112,8 +112,8 @@ func (t *Tap) noFrame(offset int64) bool {
 	return at >= 0 && at < int64(len(t.kept)) && t.kept[at]&^frameFlags != 0
 }
 
-// announced returns the end offset that the head of a frame announces, or the
-// largest offset if the head is cut.
+// announced returns the end offset that the head of a frame announces. It returns
+// math.MaxInt64 if the head is incomplete or announces more than maxFrame bytes.
 func (t *Tap) announced(offset int64, c dynamic.Compression) int64 {
 	_, head, content := t.head(offset, c)
 	if head == 0 || content > maxFrame {

@@ -206,7 +206,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefBackendItems, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_backend_items",
-		metric.WithDescription("Items that a backend acknowledged, with routing_key. [Alpha]"),
+		metric.WithDescription("Items that a backend acknowledged. It counts only with routing_key. [Alpha]"),
 		metric.WithUnit("{items}"),
 	)
 	errs = errors.Join(errs, err)
@@ -291,7 +291,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytesEstimated, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes_estimated",
-		metric.WithDescription("Estimated size of the batches that were delivered by STEF, as OTLP requests with zstd, even if otlp_fallback uses another compression. Some batches are measured, the first of each size immediately. [Alpha]"),
+		metric.WithDescription("Estimated size of the batches that were delivered by STEF, as OTLP requests with zstd, even if otlp_fallback uses another compression. Some batches are measured; the size of the others is estimated from these. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

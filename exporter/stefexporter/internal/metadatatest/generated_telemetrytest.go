@@ -39,7 +39,7 @@ func AssertEqualExporterStefAckLatency(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualExporterStefBackendItems(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_backend_items",
-		Description: "Items that a backend acknowledged, with routing_key. [Alpha]",
+		Description: "Items that a backend acknowledged. It counts only with routing_key. [Alpha]",
 		Unit:        "{items}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -262,7 +262,7 @@ func AssertEqualExporterStefOtlpBytesCompressed(t *testing.T, tt *componenttest.
 func AssertEqualExporterStefOtlpBytesEstimated(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes_estimated",
-		Description: "Estimated size of the batches that were delivered by STEF, as OTLP requests with zstd, even if otlp_fallback uses another compression. Some batches are measured, the first of each size immediately. [Alpha]",
+		Description: "Estimated size of the batches that were delivered by STEF, as OTLP requests with zstd, even if otlp_fallback uses another compression. Some batches are measured; the size of the others is estimated from these. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
