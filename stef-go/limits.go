@@ -54,7 +54,7 @@ const (
 	// MaxPairs is the maximum number of pairs in a multimap.
 	MaxPairs = 1023
 	// MaxFrameBytes is the maximum size of a frame in bytes. Writers do not add up texts shorter
-	// than 4 KiB, so a record that is too large because of 16,000 or more of them is not
+	// than 64 KiB, so a record that is too large because of a thousand or more of them is not
 	// refused: the frame fails, and the writer is unusable afterwards.
 	MaxFrameBytes = 64 << 20
 	// MaxHeaderBytes is the maximum size of a header in bytes.

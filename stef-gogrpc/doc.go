@@ -59,6 +59,9 @@
 //		return l.Stats().Records, stefgrpc.LeftOut(left...)
 //	}
 //
+// stef.MaxFrameBytes names records that are too large and make the writer unusable. A Session
+// returns their batch as one to retry, so a program that may have such records must bound them.
+//
 // A Server has one Handler per root. It passes each stream to the handler as an
 // io.Reader with methods to acknowledge and reject records.
 //

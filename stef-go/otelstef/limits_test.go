@@ -6,7 +6,6 @@ package otelstef_test
 import (
 	"bytes"
 	"io"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -159,11 +158,6 @@ func TestHugeRecord(t *testing.T) {
 	f("many", func(r *otelstef.Metrics) {
 		for i := range 100 {
 			r.Attributes().AppendString("k", huge[:1<<20-i])
-		}
-	}, func(r *otelstef.Metrics) { r.Attributes().Reset() })
-	f("as many as are allowed", func(r *otelstef.Metrics) {
-		for i := range stef.MaxPairs {
-			r.Attributes().AppendString(huge[:2<<10]+strconv.Itoa(i), huge[:63<<10]+strconv.Itoa(i))
 		}
 	}, func(r *otelstef.Metrics) { r.Attributes().Reset() })
 	f("shared", func(r *otelstef.Metrics) {
