@@ -368,6 +368,20 @@ func TestHashesCoverEverything(t *testing.T) {
 			entity.ResourceEntityRefs(r).AppendEmpty().DescriptionKeys().Append(fmt.Sprint(i))
 			return ""
 		},
+		"type of an entity": func(r pcommon.Resource, i int) string {
+			entity.ResourceEntityRefs(r).AppendEmpty().SetType(fmt.Sprint(i))
+			return ""
+		},
+		"url of an entity": func(r pcommon.Resource, i int) string {
+			entity.ResourceEntityRefs(r).AppendEmpty().SetSchemaUrl(fmt.Sprint(i))
+			return ""
+		},
+		"keys of an entity": func(r pcommon.Resource, i int) string {
+			ref := entity.ResourceEntityRefs(r).AppendEmpty()
+			ref.IdKeys().Append(fmt.Sprint(i / 2))
+			ref.DescriptionKeys().Append(fmt.Sprint(i))
+			return ""
+		},
 	}
 	for name, set := range attributes {
 		resources[name] = func(r pcommon.Resource, i int) string { set(r.Attributes(), i); return "" }
@@ -399,7 +413,16 @@ func TestHashesCoverEverything(t *testing.T) {
 		require.Len(t, p.alike, n, name)
 		require.Len(t, scopes.byHash, scopes.Size(), name)
 	}
+	var versions Scopes
+	for i := range n {
+		s := pcommon.NewInstrumentationScope()
+		s.SetVersion(fmt.Sprint(i))
+		_, err := versions.Find(&c, s, "")
+		require.NoError(t, err)
+	}
+	require.Len(t, versions.byHash, n)
 	for name, set := range map[string]func(m pmetric.Metric, i int){
+		"name":        func(m pmetric.Metric, i int) { m.SetName(fmt.Sprint(i)) },
 		"description": func(m pmetric.Metric, i int) { m.SetDescription(fmt.Sprint(i)) },
 		"unit":        func(m pmetric.Metric, i int) { m.SetUnit(fmt.Sprint(i)) },
 		"metadata":    func(m pmetric.Metric, i int) { nested(m.Metadata().PutEmpty("k"), i) },
