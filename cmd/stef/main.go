@@ -31,7 +31,7 @@ func main() {
 		// is blocked in a read, or this is the second signal.
 		for <-stop; interrupt.Deliver(); <-stop {
 		}
-		temps.Remove()
+		temps.Abort()
 		os.Exit(cli.ExitInterrupted)
 	}()
 	os.Exit(cli.Run(os.Args[1:], cli.Env{

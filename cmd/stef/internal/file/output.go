@@ -18,7 +18,7 @@ import (
 // none. It is safe for concurrent use: a signal handler may remove a file that
 // the command is still writing.
 type Temps struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // held while a file or folder is made, so that Abort removes it too
 	paths map[string]bool
 }
 
@@ -26,6 +26,18 @@ type Temps struct {
 func (t *Temps) Remove() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.removeAll()
+}
+
+// Abort is Remove for a signal handler that ends the process next. Each later use of t or of an
+// unfinished Output blocks, so that the command neither makes another file nor reports the missing
+// one as an error.
+func (t *Temps) Abort() {
+	t.mu.Lock()
+	t.removeAll()
+}
+
+func (t *Temps) removeAll() {
 	for path := range t.paths {
 		_ = os.RemoveAll(path) // the process ends, so nobody could handle the error
 	}
@@ -33,16 +45,27 @@ func (t *Temps) Remove() {
 }
 
 func (t *Temps) add(path string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if t.paths == nil {
 		t.paths = map[string]bool{}
 	}
 	t.paths[path] = true
 }
 
+// open creates a temporary file. The error is fs.ErrExist if the path exists.
+func (t *Temps) open(path string) (*os.File, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		t.add(path)
+	}
+	return f, err
+}
+
 // Folder makes a temporary folder and returns its name.
 func (t *Temps) Folder() (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	dir, err := os.MkdirTemp("", "stef-")
 	if err != nil {
 		return "", &Error{os.TempDir(), err}
@@ -158,14 +181,13 @@ func (o *Output) begin(path string, mode fs.FileMode) error {
 	dir, base := filepath.Split(path)
 	for try := 0; ; try++ {
 		temp := filepath.Join(dir, fmt.Sprintf(".%s.%08x.tmp", base, rand.Uint32()))
-		f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := o.temps.open(temp)
 		if errors.Is(err, fs.ErrExist) && try < 100 {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		o.temps.add(temp)
 		o.file, o.w, o.path = f, f, path
 		if mode == 0 {
 			return nil

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -138,6 +139,34 @@ func TestRemove(t *testing.T) {
 	require.Empty(t, names(t, dir))
 	require.NoDirExists(t, folder)
 	require.Error(t, out.Commit())
+	require.Empty(t, names(t, dir))
+}
+
+// After Abort, a command that is about to create a file creates none.
+func TestAbort(t *testing.T) {
+	dir := t.TempDir()
+	temps := new(file.Temps)
+	out := create(t, temps, filepath.Join(dir, "out"), "new")
+	temps.Abort()
+	require.Empty(t, names(t, dir))
+	ended := make(chan string, 3)
+	go func() {
+		_, _ = temps.Create(filepath.Join(dir, "late"), nil, true)
+		ended <- "Create"
+	}()
+	go func() {
+		_, _ = temps.Folder()
+		ended <- "Folder"
+	}()
+	go func() {
+		_ = out.Commit()
+		ended <- "Commit"
+	}()
+	select {
+	case what := <-ended:
+		require.Fail(t, "after Abort, a call returned: "+what)
+	case <-time.After(50 * time.Millisecond):
+	}
 	require.Empty(t, names(t, dir))
 }
 
