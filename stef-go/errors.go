@@ -17,6 +17,10 @@ var (
 	ErrCorrupt = errors.New("corrupt stream")
 	// ErrLimit means that a stream, or a record to be written, exceeds a limit.
 	ErrLimit = errors.New("limit exceeded")
+	// ErrFrameTooLarge means that a record made a frame larger than MaxFrameBytes, which the
+	// writer could not know before it encoded the record. Unlike after ErrLimit, the records of
+	// the frame are not written, and the writer cannot be used any more.
+	ErrFrameTooLarge = errors.New("frame too large")
 	// ErrSchema means that the reader cannot read the wire schema of a stream, or that
 	// a writer cannot write in a wire schema.
 	ErrSchema = errors.New("incompatible schema")

@@ -55,7 +55,7 @@ const (
 	MaxPairs = 1023
 	// MaxFrameBytes is the maximum size of a frame in bytes. Writers do not add up texts shorter
 	// than 64 KiB, so a record that is too large because of a thousand or more of them is not
-	// refused: the frame fails, and the writer is unusable afterwards.
+	// refused: the error of the frame is ErrFrameTooLarge, and the writer is unusable afterwards.
 	MaxFrameBytes = 64 << 20
 	// MaxHeaderBytes is the maximum size of a header in bytes.
 	MaxHeaderBytes = 1 << 20

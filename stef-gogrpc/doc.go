@@ -59,8 +59,8 @@
 //		return l.Stats().Records, stefgrpc.LeftOut(left...)
 //	}
 //
-// stef.MaxFrameBytes names records that are too large and make the writer unusable. A Session
-// returns their batch as one to retry, so a program that may have such records must bound them.
+// If a record makes a frame too large (stef.ErrFrameTooLarge), its batch fails permanently. The
+// session sends the other batches of the frame on another stream.
 //
 // A Server has one Handler per root. It passes each stream to the handler as an
 // io.Reader with methods to acknowledge and reject records.

@@ -185,6 +185,8 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 		return gaveUp(ctx)
 	case session.Unanswered:
 		return errorf(KindClosed, "the stream ended before the server acknowledged all records")
+	case session.EncoderFailed:
+		return errorf(KindClosed, "another batch of the stream could not be encoded: %v", f.Err)
 	case session.Bystander:
 		return errorf(KindUnavailable, "the server ended the stream, probably because of an earlier batch: %v", f.Err)
 	}

@@ -88,7 +88,7 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.P("")
 	pr.P("// Write adds the record to the frame, and ends the frame if it is large enough.")
 	pr.P("// A record that exceeds a limit is refused with ErrLimit and not written, and the")
-	pr.P("// writer remains usable; MaxFrameBytes names an exception. After any other error the writer is unusable.")
+	pr.P("// writer remains usable. After any other error the writer is unusable.")
 	pr.P("func (w *%sWriter) Write() error {", n)
 	pr.P("if w.record.node.Oversize() {")
 	pr.P("if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {\nreturn err\n}")

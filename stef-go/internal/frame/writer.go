@@ -126,7 +126,7 @@ func (w *Writer) Frame(flags stef.FrameFlags, records uint64, tree *column.Write
 	w.out = out
 	size := len(w.out) - headRoom + data
 	if size > stef.MaxFrameBytes {
-		return 0, fmt.Errorf("%w: frame of %d bytes, at most %d", stef.ErrLimit, size, stef.MaxFrameBytes)
+		return 0, fmt.Errorf("%w: %d bytes, at most %d", stef.ErrFrameTooLarge, size, stef.MaxFrameBytes)
 	}
 	if w.compression == stef.Zstd {
 		if err := w.compress(&flags, tree, size); err != nil {
@@ -295,7 +295,7 @@ func (w *Writer) finish(flags stef.FrameFlags, size int) ([]byte, error) {
 	if w.compression == stef.Zstd {
 		compressed := len(w.out) - headRoom
 		if compressed > stef.MaxFrameBytes {
-			return nil, fmt.Errorf("%w: compressed frame of %d bytes, at most %d", stef.ErrLimit, compressed, stef.MaxFrameBytes)
+			return nil, fmt.Errorf("%w: compressed, %d bytes, at most %d", stef.ErrFrameTooLarge, compressed, stef.MaxFrameBytes)
 		}
 		h = bitio.AppendUvarint(h, uint64(compressed))
 	}

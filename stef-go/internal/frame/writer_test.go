@@ -368,7 +368,7 @@ func TestWriterRefusesFrames(t *testing.T) {
 		tree := newTree()
 		tree.root.Buf = make([]byte, stef.MaxFrameBytes)
 		_, err = w.Frame(0, 1, &tree.WriteTree)
-		require.ErrorIs(t, err, stef.ErrLimit)
+		require.ErrorIs(t, err, stef.ErrFrameTooLarge)
 		require.Len(t, dst, 2)
 		w.Close()
 	}

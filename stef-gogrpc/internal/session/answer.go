@@ -130,7 +130,11 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		// This end ended the stream, and s.fault is the reason.
 		cause, s.inOrder = s.fault, false
 	}
-	if cause == nil {
+	switch {
+	case cause != nil:
+	case s.broken != nil:
+		cause = &Fault{Class: EncoderFailed, Err: s.broken.Err}
+	default:
 		cause = &Fault{Class: Unanswered}
 	}
 	if s.reason == 0 {
@@ -162,6 +166,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 
 	m.counts.Closed[s.reason]++
 	d := Decision{Kind: Closed, Stream: s, Reason: s.reason, Latency: now.Sub(s.opened)}
+	d.Fault = s.broken
 	if !s.inOrder {
 		d.Fault = cause
 	}

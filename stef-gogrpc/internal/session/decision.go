@@ -92,8 +92,8 @@ func (o *Decisions) At(i int) *Decision {
 // Class classifies a Fault.
 type Class uint8
 
-// The classes of a Fault. The session machine itself creates faults of the last five classes; of
-// these, only a Bystander fault has an Err.
+// The classes of a Fault. The session machine itself creates faults of the last six classes; of
+// these, only Bystander and EncoderFailed faults have an Err.
 const (
 	// Other is any other failure.
 	Other Class = iota
@@ -118,6 +118,9 @@ const (
 	Unanswered
 	// Bystander: the peer refused an earlier batch of the stream. Err says why.
 	Bystander
+	// EncoderFailed: the encoder failed before the batch was sent, but not while it encoded the
+	// batch. Err says why.
+	EncoderFailed
 )
 
 // Fault is the reason why something ended.

@@ -66,7 +66,7 @@ func (m *Machine) Encoded(s *Stream, b *Batch, e Encoding, now time.Time, out *D
 	case e.Broken != nil:
 		s.drop(b)
 		m.returnBatch(b, s, e.Broken, sent || b.sent, now, out)
-		m.encoderFailed(s, now, out)
+		m.encoderFailed(s, e.Broken, now, out)
 	case e.Last == s.last:
 		s.drop(b)
 		m.deliver(b, s, ledger.Answer{}, now, out)
@@ -117,7 +117,8 @@ func (m *Machine) streamLost(s *Stream, b *Batch, why *Fault, sent bool, now tim
 }
 
 // encoderFailed retires a stream whose encoder cannot be used any more.
-func (m *Machine) encoderFailed(s *Stream, now time.Time, out *Decisions) {
+func (m *Machine) encoderFailed(s *Stream, why *Fault, now time.Time, out *Decisions) {
+	s.broken = why
 	m.retire(s, CloseEncoder, now, out)
 	m.replace(s, out)
 }
@@ -200,7 +201,7 @@ func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) 
 		if e.Miscounted && s.fault == nil {
 			s.fault = e.Broken // waiting for the answers of its batches is useless
 		}
-		m.encoderFailed(s, now, out)
+		m.encoderFailed(s, e.Broken, now, out)
 	default:
 		m.pause.frame(s.waitingCallers())
 		s.flushedTo, s.flushNow = s.last, false

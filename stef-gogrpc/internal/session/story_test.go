@@ -235,7 +235,7 @@ func (s *story) describe(d *Decision) string {
 	cause := ""
 	if f := d.Fault; f != nil && f.Err != nil {
 		cause = ": " + f.Err.Error()
-		if f.Class == Bystander {
+		if f.Class == Bystander || f.Class == EncoderFailed {
 			cause = ": another batch: " + f.Err.Error()
 		}
 	} else if f != nil {

@@ -40,6 +40,7 @@ type Stream struct {
 	state    State
 	reason   CloseReason // why it closes or closed; 0 if not known yet
 	fault    *Fault      // why this end closes the stream; nil if that is not a fault
+	broken   *Fault      // the error of the encoder after which it cannot be used
 	failed   bool        // a write found that the stream has ended
 	replaced bool        // Replace was decided
 

@@ -285,7 +285,7 @@ func (w *RecordWriter) Dicts() RecordDicts { return w.dicts }
 
 // Write adds the record to the frame, and ends the frame if it is large enough.
 // A record that exceeds a limit is refused with ErrLimit and not written, and the
-// writer remains usable; MaxFrameBytes names an exception. After any other error the writer is unusable.
+// writer remains usable. After any other error the writer is unusable.
 func (w *RecordWriter) Write() error {
 	if w.record.node.Oversize() {
 		if err := stefrt.CheckRecord(&w.WriteStream, &w.record.node, w.record.markAll); err != nil {

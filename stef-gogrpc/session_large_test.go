@@ -1,0 +1,81 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stefgrpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
+)
+
+// texts writes a record with a number of attributes, each with a key and a value of 60 KiB. It
+// leaves out records that the writer refuses, as the package comment shows.
+type texts struct{ *otelstef.LogsWriter }
+
+func (w texts) WriteBatch(n int) (uint64, error) {
+	record := w.Record().Record()
+	record.SetTime(1)
+	record.Attributes().Reset()
+	for i := range n {
+		text := strings.Repeat(fmt.Sprintf("%04d", i), 15<<10)
+		record.Attributes().AppendString("key"+text, "value"+text)
+	}
+	err := w.Write()
+	if errors.Is(err, stef.ErrLimit) {
+		err = stefgrpc.LeftOut(err)
+	}
+	return w.Stats().Records, err
+}
+
+// TestSessionFrameTooLarge: a batch whose record makes a frame too large fails with the error of
+// the writer and cannot be retried. The batches before and after it are delivered.
+func TestSessionFrameTooLarge(t *testing.T) {
+	x := newSite(t)
+	_, register := x.stef(x.take)
+	x.serve(register)
+	conn := x.dial()
+	defer conn.Close()
+	client, err := stefgrpc.NewClient(conn)
+	require.NoError(t, err)
+	closed := make(chan *stefgrpc.Error, 10)
+	s, err := stefgrpc.NewSession(
+		func(ctx context.Context) (*stefgrpc.Stream, error) { return client.Open(ctx, otelstef.LogsRoot()) },
+		func(s *stefgrpc.Stream) (stefgrpc.BatchWriter[int], error) {
+			w, err := otelstef.NewLogsWriter(s, s.WriterOptions()...)
+			return texts{w}, err
+		},
+		stefgrpc.SessionConfig{Events: stefgrpc.SessionEvents{
+			StreamClosed: func(_ int, _ stefgrpc.CloseReason, _ time.Duration, err *stefgrpc.Error) { closed <- err },
+		}})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Shutdown(t.Context())) }()
+
+	require.NoError(t, s.Send(t.Context(), 3))
+
+	err = s.Send(t.Context(), 600) // 72 MB
+	require.ErrorIs(t, err, stef.ErrFrameTooLarge)
+	require.NotErrorIs(t, err, stef.ErrLimit)
+	var unsent *stefgrpc.UnsentError
+	require.ErrorAs(t, err, &unsent)
+	require.False(t, unsent.Cause.Retryable())
+	require.False(t, unsent.MaybeDelivered)
+	require.ErrorIs(t, <-closed, stef.ErrFrameTooLarge)
+	require.ErrorIs(t, s.Stats().LastError, stef.ErrFrameTooLarge)
+
+	var bad *stefgrpc.BatchError
+	err = s.Send(t.Context(), stef.MaxPairs+1)
+	require.ErrorAs(t, err, &bad)
+	require.ErrorIs(t, err, stef.ErrLimit)
+	require.NoError(t, s.Send(t.Context(), 3))
+	require.Equal(t, 2, x.count(1))
+}
