@@ -21,11 +21,12 @@ import (
 // elsewhere lists sentences, and beginnings of tables, whose figures are in no result file. The
 // pages say how and when these figures were measured, and the comments what or who measured them.
 var elsewhere = []string{
-	"a stream in the compact form has 0.31 to 0.89 times its bytes",                                                                                               // TestOneContext
 	"A stream with zstd keeps 1.7 MiB at the writer as long as frames are small, then 2.7 MiB, and 1.5 MiB at the reader, at level `best` 35.5 MiB at the writer", // a benchmark that docs/compact-form.md names
 	"0.77 times the bytes with exemplars in a steady stream, and 0.26 without",                                                                                    // by a user
 	"1.44 to 2.86 times the bytes of `otlp_proto`",                                                                                                                // the README of the extension
 	"so that the producer compresses: [0.22 to 1.10 times]",
+	"an agent had [1.01 to 1.06 times]",                                                                                                       // the README of the exporter
+	"three recordings have 1.15 to 2.4 times the bytes",                                                                                       // docs/threat-model.md
 	"ordered metrics had 0.96 times the bytes of sorted ones, and as one batch their sender took 0.83 times OTLP's CPU instead of 1.26 times", // by a reader
 	"compression took 3.3 and 4.6 times as long; logs had 0.92 times the bytes of one zstd context. In the full form, these logs had 0.96 times",
 	"a request of the program | 0.228 | 0.458 | 0.462 |", // printed by stef convert
@@ -123,6 +124,16 @@ func (b book) sizes(t *testing.T) {
 	}
 	b.marshalled(t)
 	b.here.says(t, "on %d of the %d sets it is smaller, by up to %.0f %%", len(smaller), len(gzip), math.Ceil(100*(1-least(smaller))))
+	inOne := func(name string) (values []float64) {
+		rows := table(t, name)
+		for _, row := range rows {
+			if format := row["format"]; recorded(row["set"]) && (format == "STEF sorted" || format == "STEF ordered") {
+				values = append(values, figures{row}.one(t, "own")/rows.where("set", row["set"], "format", "OTLP").one(t, "zstd-stream"))
+			}
+		}
+		return values
+	}
+	b.here.says(t, "a stream in the compact form has %s times its bytes on the recordings of the repository in natural batches, and %s times as one batch", span(".2", inOne("size-parts")), span(".2", inOne("size-big")))
 	one := table(t, "size-parts").where("set", "go metrics")
 	b.here.says(t, "%.2f times as large on the recorded go metrics", one.where("format", "STEF full sorted").one(t, "own")/one.where("format", "OTLP").one(t, "zstd-stream"))
 }
@@ -403,6 +414,28 @@ func (b book) transport(t *testing.T) {
 	stef, otlp := line(one, "zstd"), line(single, "zstd")
 	b.here.holds(t, whole(line(single, "none")/otlp) == "9", "zstd alone leaves a ninth of generated lines")
 	b.here.says(t, "STEF has %.2f times the bytes of OTLP then, %.0f and %.0f a line", stef/otlp, stef, otlp)
+	var moved, sequential, concurrent, streams []float64
+	for _, rows := range []figures{table(t, "workers").where("server workers", "1"), table(t, "workers").where("server workers", "8"), table(t, "workers-latency")} {
+		rows = rows.where("round trip", "0 ms", "compression", "zstd")
+		stream := rows.where("way", one)
+		for _, row := range rows {
+			if way := row["way"]; strings.HasPrefix(way, "OTLP") {
+				of := func(column string) float64 { return stream.one(t, column) / figures{row}.one(t, column) }
+				moved = append(moved, of("events/s"))
+				if way == single {
+					sequential = append(sequential, of("events/CPU s"))
+				} else {
+					concurrent = append(concurrent, of("events/CPU s"))
+				}
+			}
+		}
+		if several := rows.where("way", "STEF, 8 streams"); len(several) > 0 {
+			streams = append(streams, several.one(t, "events/s")/rows.where("way", "OTLP unary, 64 concurrent").one(t, "events/s"))
+		}
+	}
+	b.here.says(t, "one stream with zstd moves %s times the events/s of OTLP, and %s times its events per CPU second beside sequential requests, %s times beside concurrent ones",
+		span(".2", moved), span(".2", sequential), span(".2", concurrent))
+	b.here.says(t, "several streams (%s times the events/s of 64 requests with 8 streams)", span(".2", streams))
 	length := regexp.MustCompile(`generated log records of ([\d,]+) bytes on average`).FindStringSubmatch(document(t, published, "workers.txt").text)
 	require.Len(t, length, 2)
 	b.here.says(t, "of generated lines of about %s bytes", length[1])
