@@ -127,7 +127,7 @@ func (b book) sizes(t *testing.T) {
 	inOne := func(name string) (values []float64) {
 		rows := table(t, name)
 		for _, row := range rows {
-			if format := row["format"]; recorded(row["set"]) && (format == "STEF sorted" || format == "STEF ordered") {
+			if form := row["format"]; recorded(row["set"]) && (form == "STEF sorted" || form == "STEF ordered") {
 				values = append(values, figures{row}.one(t, "own")/rows.where("set", row["set"], "format", "OTLP").one(t, "zstd-stream"))
 			}
 		}
