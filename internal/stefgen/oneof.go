@@ -5,6 +5,7 @@ package stefgen
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -159,8 +160,15 @@ func (p *plan) printOneofAccess(pr *printer, n string, fields []*field, box bool
 	pr.P("// value, such as the result of a search without a match, has no choice.")
 	pr.P("func (v *%s) Type() %sType {\nif v == nil {\nreturn %sTypeNone\n}\nreturn v.typ\n}", n, n, n)
 	pr.P("")
-	pr.P("// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.")
+	pr.P("// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.")
 	pr.P("func (v *%s) SetType(typ %sType) {", n, n)
+	last := n + "TypeNone"
+	for _, f := range fields {
+		last = f.bit
+	}
+	if len(fields) < math.MaxUint8 {
+		pr.P("if typ > %s {\ntyp = %sTypeNone\n}", last, n)
+	}
 	pr.P("if v.typ == typ {\nreturn\n}")
 	pr.P("v.node.Mark(1)")
 	pr.P("v.typ = typ")

@@ -11,9 +11,9 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Of is an array of structs, oneofs or multimaps. Elements never move, so the
-// pointer to an element stays valid. The element is reset when the array shrinks
-// below it and grows again.
+// Of is an array of structs, oneofs or multimaps. A pointer to element i stays valid. After
+// Delete it points to the element that has index i then. An element is reset when the array
+// shrinks below it and grows again.
 type Of[T any] stefrt.Array[T]
 
 func (a *Of[T]) array() *stefrt.Array[T] { return (*stefrt.Array[T])(a) }

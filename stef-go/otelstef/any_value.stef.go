@@ -90,8 +90,11 @@ func (v *AnyValue) Type() AnyValueType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *AnyValue) SetType(typ AnyValueType) {
+	if typ > AnyValueTypeBytes {
+		typ = AnyValueTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

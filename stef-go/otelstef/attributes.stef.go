@@ -16,8 +16,8 @@ import (
 
 // Attributes are OTLP attributes in their order; keys may be empty or repeat.
 //
-// It has at most stef.MaxPairs pairs when it is written. Pairs never move, so
-// pointers to their parts stay valid.
+// It has at most stef.MaxPairs pairs when it is written. A pointer to a part of pair i
+// stays valid. After Delete it points to the part of the pair that has index i then.
 type Attributes struct {
 	node  stefrt.Node
 	pairs []*attributesPair // all pairs up to the capacity are allocated

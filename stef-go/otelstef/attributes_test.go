@@ -168,3 +168,31 @@ func TestRecordsRefuseJSON(t *testing.T) {
 	require.EqualError(t, json.Unmarshal([]byte(`{}`), otelstef.NewAttributes()), fmt.Sprintf(want, "Attributes"))
 	require.EqualError(t, json.Unmarshal([]byte(`1`), otelstef.NewAnyValue()), fmt.Sprintf(want, "AnyValue"))
 }
+
+// TestSetTypeUnknown sets a choice that the oneof does not have.
+func TestSetTypeUnknown(t *testing.T) {
+	v := otelstef.NewAnyValue()
+	v.SetInt64(5)
+	v.SetType(99)
+	require.Equal(t, [2]any{otelstef.AnyValueTypeNone, ""}, [2]any{v.Type(), v.String()})
+	require.True(t, v.Equal(otelstef.NewAnyValue()))
+	v.SetType(otelstef.AnyValueTypeBytes) // the last one
+	require.Equal(t, otelstef.AnyValueTypeBytes, v.Type())
+}
+
+// TestDeleteKeepsPointers: pointers into pairs and to elements belong to indexes.
+func TestDeleteKeepsPointers(t *testing.T) {
+	a := otelstef.NewAttributes()
+	values := otelstef.NewAnyValue().SetArray()
+	values.SetLen(3)
+	for i, key := range []string{"a", "b", "c"} {
+		a.AppendInt64(key, int64(i))
+		values.At(i).SetInt64(int64(i))
+	}
+	pair, element := a.Value(1), values.At(1)
+	a.Delete(0, 1)
+	values.Delete(0, 1)
+	require.Equal(t, [2]int64{2, 2}, [2]int64{pair.Int64(), element.Int64()})
+	require.Same(t, pair, a.Value(1))
+	require.Same(t, element, values.At(1))
+}

@@ -18,8 +18,8 @@ import (
 
 // BodyMap is a map in a structured body.
 //
-// It has at most stef.MaxPairs pairs when it is written. Pairs never move, so
-// pointers to their parts stay valid.
+// It has at most stef.MaxPairs pairs when it is written. A pointer to a part of pair i
+// stays valid. After Delete it points to the part of the pair that has index i then.
 type BodyMap struct {
 	node  stefrt.Node
 	pairs []*bodyMapPair // all pairs up to the capacity are allocated

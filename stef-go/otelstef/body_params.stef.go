@@ -19,8 +19,8 @@ import (
 // array because a multimap can send only the values that changed; the keys are
 // all false.
 //
-// It has at most stef.MaxPairs pairs when it is written. Pairs never move, so
-// pointers to their parts stay valid.
+// It has at most stef.MaxPairs pairs when it is written. A pointer to a part of pair i
+// stays valid. After Delete it points to the part of the pair that has index i then.
 type BodyParams struct {
 	node  stefrt.Node
 	pairs []*bodyParamsPair // all pairs up to the capacity are allocated

@@ -91,8 +91,11 @@ func (v *BodyValue) Type() BodyValueType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *BodyValue) SetType(typ BodyValueType) {
+	if typ > BodyValueTypeBytes {
+		typ = BodyValueTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

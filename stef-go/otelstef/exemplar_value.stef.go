@@ -58,8 +58,11 @@ func (v *ExemplarValue) Type() ExemplarValueType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *ExemplarValue) SetType(typ ExemplarValueType) {
+	if typ > ExemplarValueTypeFloat64 {
+		typ = ExemplarValueTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

@@ -71,8 +71,11 @@ func (v *LogBody) Type() LogBodyType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *LogBody) SetType(typ LogBodyType) {
+	if typ > LogBodyTypeTemplate {
+		typ = LogBodyTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

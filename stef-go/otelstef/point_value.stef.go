@@ -77,8 +77,11 @@ func (v *PointValue) Type() PointValueType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *PointValue) SetType(typ PointValueType) {
+	if typ > PointValueTypeSummary {
+		typ = PointValueTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

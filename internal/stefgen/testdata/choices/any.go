@@ -142,8 +142,11 @@ func (v *Any) Type() AnyType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Any) SetType(typ AnyType) {
+	if typ > AnyTypeTagLists {
+		typ = AnyTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

@@ -75,8 +75,11 @@ func (v *Any2) Type() Any2Type {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Any2) SetType(typ Any2Type) {
+	if typ > Any2TypePoint {
+		typ = Any2TypeNone
+	}
 	if v.typ == typ {
 		return
 	}

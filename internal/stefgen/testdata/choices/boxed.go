@@ -71,8 +71,11 @@ func (v *Boxed) Type() BoxedType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Boxed) SetType(typ BoxedType) {
+	if typ > BoxedTypeC {
+		typ = BoxedTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

@@ -70,8 +70,11 @@ func (v *Numbers) Type() NumbersType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Numbers) SetType(typ NumbersType) {
+	if typ > NumbersTypeC {
+		typ = NumbersTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

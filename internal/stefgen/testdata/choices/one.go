@@ -53,8 +53,11 @@ func (v *One) Type() OneType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *One) SetType(typ OneType) {
+	if typ > OneTypeA {
+		typ = OneTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

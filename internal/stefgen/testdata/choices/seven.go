@@ -86,8 +86,11 @@ func (v *Seven) Type() SevenType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Seven) SetType(typ SevenType) {
+	if typ > SevenTypeG {
+		typ = SevenTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

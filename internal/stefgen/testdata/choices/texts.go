@@ -59,8 +59,11 @@ func (v *Texts) Type() TextsType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Texts) SetType(typ TextsType) {
+	if typ > TextsTypeB {
+		typ = TextsTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

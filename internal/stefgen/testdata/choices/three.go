@@ -69,8 +69,11 @@ func (v *Three) Type() ThreeType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Three) SetType(typ ThreeType) {
+	if typ > ThreeTypeC {
+		typ = ThreeTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

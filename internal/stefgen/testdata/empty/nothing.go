@@ -47,8 +47,11 @@ func (v *Nothing) Type() NothingType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Nothing) SetType(typ NothingType) {
+	if typ > NothingTypeNone {
+		typ = NothingTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

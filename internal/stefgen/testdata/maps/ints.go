@@ -17,8 +17,8 @@ import (
 
 // Ints is a multimap: a list of keys and values.
 //
-// It has at most stef.MaxPairs pairs when it is written. Pairs never move, so
-// pointers to their parts stay valid.
+// It has at most stef.MaxPairs pairs when it is written. A pointer to a part of pair i
+// stays valid. After Delete it points to the part of the pair that has index i then.
 type Ints struct {
 	node  stefrt.Node
 	pairs []*intsPair // all pairs up to the capacity are allocated

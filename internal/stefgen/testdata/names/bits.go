@@ -71,8 +71,11 @@ func (v *Bits) Type() BitsType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Bits) SetType(typ BitsType) {
+	if typ > BitsTypeSize {
+		typ = BitsTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

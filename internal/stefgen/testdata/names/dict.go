@@ -90,8 +90,11 @@ func (v *Dict) Type() DictType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Dict) SetType(typ DictType) {
+	if typ > DictTypeV {
+		typ = DictTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

@@ -70,8 +70,11 @@ func (v *Pair) Type() PairType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Pair) SetType(typ PairType) {
+	if typ > PairTypeQ {
+		typ = PairTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

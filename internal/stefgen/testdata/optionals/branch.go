@@ -64,8 +64,11 @@ func (v *Branch) Type() BranchType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Branch) SetType(typ BranchType) {
+	if typ > BranchTypeTree {
+		typ = BranchTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

@@ -15,8 +15,8 @@ import (
 
 // Group is a multimap that contains itself directly.
 //
-// It has at most stef.MaxPairs pairs when it is written. Pairs never move, so
-// pointers to their parts stay valid.
+// It has at most stef.MaxPairs pairs when it is written. A pointer to a part of pair i
+// stays valid. After Delete it points to the part of the pair that has index i then.
 type Group struct {
 	node  stefrt.Node
 	pairs []*groupPair // all pairs up to the capacity are allocated

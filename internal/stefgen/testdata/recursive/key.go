@@ -64,8 +64,11 @@ func (v *Key) Type() KeyType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Key) SetType(typ KeyType) {
+	if typ > KeyTypeInner {
+		typ = KeyTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

@@ -85,8 +85,11 @@ func (v *Value) Type() ValueType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Value) SetType(typ ValueType) {
+	if typ > ValueTypeSelf {
+		typ = ValueTypeNone
+	}
 	if v.typ == typ {
 		return
 	}

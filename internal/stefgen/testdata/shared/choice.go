@@ -78,8 +78,11 @@ func (v *Choice) Type() ChoiceType {
 	return v.typ
 }
 
-// SetType sets the choice. A new choice has its initial value, an unknown one counts as None.
+// SetType sets the choice. A new choice has its initial value, an unknown one is set as None.
 func (v *Choice) SetType(typ ChoiceType) {
+	if typ > ChoiceTypeLists {
+		typ = ChoiceTypeNone
+	}
 	if v.typ == typ {
 		return
 	}
