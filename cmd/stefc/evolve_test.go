@@ -303,4 +303,20 @@ func TestRunWarnsOfNewEnums(t *testing.T) {
 	f(warning, "  Pace Mode\n", "-against", "old.stef")
 	f("", "  Pace Mode\n", "-ignore", "older streams")
 	f("", "  Pace Mode optional\n  O Other\n  L []Mode\n  New New\n")
+
+	// The root and other structs have new names in the same step.
+	renamed := strings.NewReplacer("struct A root", "struct Z root", "By By", "By By\n  Pace Mode\n", "struct By", "struct Who", "Name string", "Name string\n  Gait Mode\n").Replace(old)
+	renamed = strings.Replace(renamed, "By By", "By Who", 1)
+	for _, args := range [][]string{nil, {"-against", "old.stef"}} {
+		_, stderr := compileText(t, "shop.stef", renamed, append(args, "-out", "gen", "-check")...)
+		require.Contains(t, stderr, "the root A is Z now")
+		require.Contains(t, stderr, "field Pace is new")
+		require.Contains(t, stderr, "field Gait is new")
+	}
+	// A multimap can contain itself.
+	const nested = "package a\nstruct A root { M M }\nmultimap M { key string value M }\n"
+	require.NoError(t, os.WriteFile("old.stef", []byte(nested), 0o644))
+	code, stderr = compileText(t, "shop.stef", nested, "-against", "old.stef", "-out", "none", "-check", "-ignore", "reference implementation")
+	require.Equal(t, 0, code, stderr)
+	require.Empty(t, stderr)
 }

@@ -68,7 +68,7 @@ enum Color { Red = 1 }
 	f("2:8: Item has no dictionary in shop.stef, and a form cannot change that\n"+
 		"   2 | struct Item dict(Item) { X int64 }\n     |        ^~~~", head+"struct Item dict(Item) { X int64 }\n")
 	// A mistake that only the generator detects.
-	f("2:21: field Order.Reset has the name of a method of all records\n"+
+	f("2:21: field Order.Reset has the name of a method of all records: rename it\n"+
 		"   2 | struct Order root { Reset uint64 }\n     |                     ^~~~~", head+"struct Order root { Reset uint64 }\n")
 	f("3:8: more does not begin with an upper-case letter, as types do in generated code: write \"More\"\n"+
 		"   3 | struct more { A bool }\n     |        ^~~~", head+"struct Order root { A more }\nstruct more { A bool }\n")

@@ -247,7 +247,7 @@ func TestRunRendersDiagnostics(t *testing.T) {
      |                   ^~~~~
 `, "package a\nstruct R root { A strin }\n")
 	// A mistake that only the generator detects is printed in the same way.
-	f(`shop.stef:2:17: field R.Reset has the name of a method of all records
+	f(`shop.stef:2:17: field R.Reset has the name of a method of all records: rename it
    2 | struct R root { Reset bool }
      |                 ^~~~~
 `, "package a\nstruct R root { Reset bool }\n")

@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -74,23 +75,29 @@ const capitals = 5
 // because they become parts of Go names. It names one value of an enum only: the others mostly
 // have the same style.
 func otherCase(path string, s *schema.Schema) (list idl.Diagnostics) {
-	warn := func(pos schema.Pos, name, what string) {
+	warn := func(pos schema.Pos, name, what string, taken bool) {
+		advice := "write " + mixedCaps(name)
+		if taken {
+			advice = mixedCaps(name) + " is taken"
+		}
 		list = append(list, idl.Diagnostic{
 			Filename: path, Pos: pos, Width: utf8.RuneCountInString(name), Warning: true,
-			Message: fmt.Sprintf("%s in Go; names are in MixedCaps, write %s", what, mixedCaps(name)),
+			Message: fmt.Sprintf("%s in Go; names are in MixedCaps, %s", what, advice),
 		})
 	}
 	for _, st := range s.Structs {
 		for _, f := range st.Fields {
 			if strings.Contains(f.Name, "_") {
-				warn(f.Pos, f.Name, fmt.Sprintf("field %s has the setter Set%s", f.Name, upperFirst(f.Name)))
+				warn(f.Pos, f.Name, fmt.Sprintf("field %s has the setter Set%s", f.Name, upperFirst(f.Name)),
+					slices.ContainsFunc(st.Fields, func(other *schema.Field) bool { return other.Name == mixedCaps(f.Name) }))
 			}
 		}
 	}
 	for _, e := range s.Enums {
 		for _, v := range e.Values {
 			if strings.Contains(v.Name, "_") || len(v.Name) >= capitals && strings.ToUpper(v.Name) == v.Name {
-				warn(v.Pos, v.Name, fmt.Sprintf("value %s of enum %s is the constant %s%s", v.Name, e.Name, e.Name, upperFirst(v.Name)))
+				warn(v.Pos, v.Name, fmt.Sprintf("value %s of enum %s is the constant %s%s", v.Name, e.Name, e.Name, upperFirst(v.Name)),
+					slices.ContainsFunc(e.Values, func(other schema.EnumValue) bool { return other.Name == mixedCaps(v.Name) }))
 				break
 			}
 		}

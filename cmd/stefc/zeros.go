@@ -16,15 +16,15 @@ import (
 var zeroNames = []string{"", "Unspecified", "Unknown", "Unset", "None"}
 
 // newEnums warns of new fields of an enum type whose value 0 has a meaning: a reader cannot tell an
-// older stream, which does not have the field, from a written 0. It compares the structs of old and
-// now that have the same name.
+// older stream, which does not have the field, from a written 0.
 func newEnums(path string, old, now *schema.Schema) (list idl.Diagnostics) {
+	before := predecessors(old, now)
 	for _, st := range now.Structs {
-		at := slices.IndexFunc(old.Structs, func(s *schema.Struct) bool { return s.Name == st.Name })
-		if at < 0 || st.Oneof {
+		was := before[st]
+		if was == nil || st.Oneof {
 			continue
 		}
-		for _, f := range st.Fields[min(len(old.Structs[at].Fields), len(st.Fields)):] {
+		for _, f := range st.Fields[min(len(was.Fields), len(st.Fields)):] {
 			if f.Optional || f.Type.Kind != schema.KindEnum {
 				continue
 			}
@@ -43,4 +43,46 @@ func newEnums(path string, old, now *schema.Schema) (list idl.Diagnostics) {
 		}
 	}
 	return list
+}
+
+// predecessors maps the structs of now to those that have their place in old, also under other
+// names. It follows the roots, because streams have nothing else.
+func predecessors(old, now *schema.Schema) map[*schema.Struct]*schema.Struct {
+	structs := map[*schema.Struct]*schema.Struct{}
+	multimaps := map[*schema.Multimap]bool{}
+	var follow func(was, is *schema.Struct)
+	var followType func(was, is *schema.Type)
+	follow = func(was, is *schema.Struct) {
+		if structs[is] != nil {
+			return
+		}
+		structs[is] = was
+		for i := range min(len(was.Fields), len(is.Fields)) {
+			followType(&was.Fields[i].Type, &is.Fields[i].Type)
+		}
+	}
+	followType = func(was, is *schema.Type) {
+		switch {
+		case was.Kind != is.Kind: // reported as a change
+		case is.Kind == schema.KindStruct, is.Kind == schema.KindOneof:
+			follow(was.Struct, is.Struct)
+		case is.Kind == schema.KindArray:
+			followType(was.Elem, is.Elem)
+		case is.Kind == schema.KindMultimap && !multimaps[is.Multimap]:
+			multimaps[is.Multimap] = true
+			followType(&was.Multimap.Key, &is.Multimap.Key)
+			followType(&was.Multimap.Value, &is.Multimap.Value)
+		}
+	}
+	renamed := renamedRoot(old, now)
+	for _, root := range old.Roots() {
+		name := root.Name
+		if name == renamed.was {
+			name = renamed.is
+		}
+		if is := now.Root(name); is != nil {
+			follow(root, is)
+		}
+	}
+	return structs
 }

@@ -92,11 +92,13 @@ func (p *plan) check() error {
 }
 
 // reserved are the methods that every composite type has; a field cannot have their
-// names.
-var reserved = map[string]bool{
-	"Reset": true, "CopyFrom": true, "Equal": true, "Modified": true, "Type": true, "SetType": true, "MarshalJSON": true,
-	"UnmarshalJSON": true,
-}
+// names. reservedChoices are further methods of oneofs.
+var (
+	reserved = map[string]bool{
+		"Reset": true, "CopyFrom": true, "Equal": true, "Modified": true, "MarshalJSON": true, "UnmarshalJSON": true,
+	}
+	reservedChoices = map[string]bool{"Type": true, "SetType": true}
+)
 
 func (p *plan) checkStruct(s *schema.Struct) (errs []error) {
 	if err := checkTypeName(s.Name, s.Pos); err != nil {
@@ -121,8 +123,11 @@ func checkField(s *schema.Struct, i int, seen map[string]string) error {
 	if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
 		return refuse(f.Name, f.Pos, "%s.%s begins with a letter that has no upper case, so generated code cannot export it: write a letter such as F before it", s.Name, f.Name)
 	}
-	if reserved[name] && (s.Oneof || name != "Type") {
-		return refuse(f.Name, f.Pos, "field %s.%s has the name of a method of all records", s.Name, f.Name)
+	if reserved[name] {
+		return refuse(f.Name, f.Pos, "field %s.%s has the name of a method of all records: rename it", s.Name, f.Name)
+	}
+	if s.Oneof && reservedChoices[name] {
+		return refuse(f.Name, f.Pos, "choice %s.%s has the name of a method of all oneofs: rename it", s.Name, f.Name)
 	}
 	if other := seen[name]; other != "" {
 		return refuse(f.Name, f.Pos, "fields %s.%s and %s have the same name in Go", s.Name, f.Name, other)

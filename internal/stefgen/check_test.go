@@ -31,14 +31,17 @@ func TestGenerateRefuses(t *testing.T) {
 	f("schema a.b has no root struct", "struct R { A uint64 }")
 
 	// Names of methods of all records.
-	f("2:17: field R.Reset has the name of a method of all records", "struct R root { Reset uint64 }")
+	f("2:17: field R.Reset has the name of a method of all records: rename it", "struct R root { Reset uint64 }")
 	f("field R.copyFrom has", "struct R root { copyFrom uint64 }")
 	f("field R.Equal has", "struct R root { Equal uint64 }")
 	f("field R.Modified has", "struct R root { Modified uint64 }")
 	f("field R.MarshalJSON has", "struct R root { MarshalJSON uint64 }")
 	f("field R.UnmarshalJSON has", "struct R root { UnmarshalJSON uint64 }")
 	f("", "struct R root { Type uint64 }")
-	f("field O.Type has", "struct R root { O O }", "oneof O { Type uint64 }")
+	f("", "struct R root { SetType uint64 }")
+	f("R.SetType twice", "struct R root { Type uint64 SetType uint64 }")
+	f("3:11: choice O.Type has the name of a method of all oneofs: rename it", "struct R root { O O }", "oneof O { Type uint64 }")
+	f("choice O.setType has", "struct R root { O O }", "oneof O { setType uint64 }")
 
 	// Names without an upper-case form.
 	f("2:17: R.名 begins with a letter that has no upper case", "struct R root { 名 uint64 }")

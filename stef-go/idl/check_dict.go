@@ -3,7 +3,11 @@
 
 package idl
 
-import "github.com/otelstef/stef/stef-go/schema"
+import (
+	"fmt"
+
+	"github.com/otelstef/stef/stef-go/schema"
+)
 
 // dictionaries checks the use of dictionary names. A name denotes one dictionary in
 // the whole file. All types with this name share its entries, so they must have entries
@@ -51,8 +55,11 @@ func (c *checker) stringDict(t *schema.Type) bool {
 	case schema.KindEnum:
 		c.list.errorf(at, "enum %s cannot have a dictionary%s", quoted(t.Name), whatCan)
 	case schema.KindStruct:
-		c.list.warnf(at, "the dictionary here has no effect: struct %s names its dictionary where it is defined",
-			quoted(t.Name))
+		why := "names its dictionary where it is defined"
+		if t.Struct.Dict == "" {
+			why = fmt.Sprintf("has none; for one, write \"struct %[1]s dict(%[1]s) {\" at its definition", t.Name)
+		}
+		c.list.warnf(at, "the dictionary here has no effect: struct %s %s", quoted(t.Name), why)
 		t.Dict = ""
 	case schema.KindOneof, schema.KindMultimap:
 		c.list.warnf(at, "the dictionary here has no effect: a %s has none", t.Kind)

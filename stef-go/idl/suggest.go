@@ -45,6 +45,7 @@ var foreignConstructs = map[string]string{
 	"jsonb":    `use string or bytes`,
 	"number":   `use int64 or float64`,
 	"char":     `use string`,
+	"error":    `use string`,
 }
 
 // suggestion returns what to write instead of an unknown type name, as the end
