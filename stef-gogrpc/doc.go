@@ -35,7 +35,7 @@
 // with the session, which sends it on the next stream. Most programs that send should use
 // a Session. A Session needs a BatchWriter, which turns batches of the program into
 // records. The following BatchWriter serves a Session[[]string] of log lines;
-// ExampleSession is a whole program. An error of Write has the number of the record in the
+// ExampleSession has the rest of a program. An error of Write has the number of the record in the
 // stream, so WriteBatch adds the number in the batch:
 //
 //	type lines struct{ *otelstef.LogsWriter } // has Flush and BufferedBytes

@@ -33,7 +33,8 @@ type BatchWriter[B any] interface {
 	//
 	// A *BatchError is permanent for the batch and leaves the stream usable; last then includes
 	// the records of the batch that were written, but Send does not wait for them. Any other
-	// error ends the stream.
+	// error ends the stream: Send returns an *UnsentError with a Cause of KindUnknown, which
+	// is not retryable.
 	WriteBatch(batch B) (last uint64, err error)
 	// Flush ends the frame, so that all written records are sent.
 	Flush() error
