@@ -72,7 +72,8 @@ const (
 
 // WireError reports a message of which nothing was written, because the message is
 // too long, its containers are damaged, or it is not a message of the signal. The error
-// names the signal or the format that the message seems to have.
+// names the signal or the format that the message seems to have. WriteBatch of a
+// stefgrpc.BatchWriter returns it unchanged, as it returns ItemErrors: only this batch fails.
 type WireError struct {
 	// Offset is where the bad field begins in the message.
 	Offset int
@@ -85,6 +86,10 @@ func (e *WireError) Error() string { return fmt.Sprintf("stefotlp: at byte %d: %
 
 // Unwrap returns the reason.
 func (e *WireError) Unwrap() error { return e.Err }
+
+// Items returns 0, because the items of the message cannot be counted. Because of this method a
+// stefgrpc.Session keeps the stream.
+func (e *WireError) Items() int { return 0 }
 
 // damage says where and why bytes are not a valid message.
 type damage struct {
