@@ -37,6 +37,9 @@ type OmittedError struct {
 
 // Error implements error.
 func (e *OmittedError) Error() string {
+	if e.Items == 1 {
+		return fmt.Sprintf("1 item left out: %v", e.Err)
+	}
 	return fmt.Sprintf("%d items left out, the first one because: %v", e.Items, e.Err)
 }
 
