@@ -10,12 +10,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -128,18 +129,25 @@ func afterCrash(t *testing.T, path string) whole {
 // last whole frame. This includes everything that was flushed.
 func TestCrash(t *testing.T) {
 	cut, records := 0, uint64(0)
-	for range kills() {
+	for i := range kills() {
 		path := filepath.Join(t.TempDir(), "x.stef")
 		cmd := program(t)
 		cmd.Env = append(cmd.Env, asProgram+"="+path)
 		out, err := cmd.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, cmd.Start())
-		timer := time.AfterFunc(20*time.Millisecond+rand.N(60*time.Millisecond), func() { _ = cmd.Process.Kill() })
+		var timer *time.Timer
+		kill := func(after time.Duration) { timer = time.AfterFunc(after, func() { _ = cmd.Process.Kill() }) }
+		if i%2 == 0 {
+			kill(20*time.Millisecond + rand.N(60*time.Millisecond)) // maybe before anything is flushed
+		}
 		var flushed uint64
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if n, err := strconv.ParseUint(lines.Text(), 10, 64); err == nil {
 				flushed = n
+			}
+			if timer == nil {
+				kill(rand.N(60 * time.Millisecond))
 			}
 		}
 		require.Error(t, cmd.Wait())
@@ -204,21 +212,26 @@ func TestCrashOfCompressedRecording(t *testing.T) {
 func killedRecording(t *testing.T, end string) (path string, records uint64) {
 	t.Helper()
 	dir := t.TempDir()
-	address := freeAddress(t)
-	cmd := program(t, "record", "--listen", address, filepath.Join(dir, "{signal}"+end))
+	cmd := program(t, "record", "--listen", "127.0.0.1:0", filepath.Join(dir, "{signal}"+end))
+	said, err := cmd.StderrPipe()
+	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
+	text := bufio.NewReader(said)
+	line, err := text.ReadString('\n')
+	require.NoError(t, err)
+	listens := regexp.MustCompile(`^listening .* at (127\.0\.0\.1:\d+); `).FindStringSubmatch(line)
+	require.NotNil(t, listens, line)
+	address := listens[1]
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	sender, err := replay.NewSTEFSender(conn, stef.Zstd)
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	sender.Retries = 0 // the endpoint listens, so a refused connection means that it was killed
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	var acked atomic.Uint64
 	var kill *time.Timer
 	p := replay.Player{InFlight: 1, Send: func(ctx context.Context, b otlpfile.Batch) error {
-		sender.Retries = 5
-		if acked.Load() > 0 {
-			sender.Retries = 0 // the endpoint already listens, so a refused connection means that it was killed
-		}
 		if err := sender.Send(ctx, b); err != nil {
 			return err
 		}
@@ -230,6 +243,8 @@ func killedRecording(t *testing.T, end string) (path string, records uint64) {
 	_, err = p.Play(ctx, endless)
 	require.Error(t, err)
 	require.NotNil(t, kill, "nothing was acknowledged: %v", err)
+	_, err = io.Copy(io.Discard, text)
+	require.NoError(t, err)
 	require.Error(t, cmd.Wait())
 	_ = sender.Close(ctx) // ctx has ended, so Close reports that batches were lost
 	require.NoError(t, conn.Close())
@@ -252,12 +267,4 @@ func endless() iter.Seq2[otlpfile.Batch, error] {
 			}
 		}
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }

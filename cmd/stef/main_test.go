@@ -110,7 +110,7 @@ func TestInterrupt(t *testing.T) {
 		half := fixtures.Metrics()
 		_, err = in.Write(half[:len(half)/2])
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return len(list(t, dir)) == 1 }, 10*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return len(list(t, dir)) == 1 }, time.Minute, 5*time.Millisecond)
 		require.NoError(t, cmd.Process.Signal(sig))
 		var exit *exec.ExitError
 		require.ErrorAs(t, cmd.Wait(), &exit)

@@ -53,18 +53,21 @@ func (l *lockedBuffer) String() string {
 	return l.buf.String()
 }
 
+// listening finds the address in the output of stef record.
+var listening = regexp.MustCompile(` at (127\.0\.0\.1:\d+); `)
+
 // recording starts stef record and waits until it listens on address. interrupt stops the
 // command. wait returns its exit code and what it wrote to standard error.
 func recording(t *testing.T, args ...string) (address string, interrupt *cli.Interrupt, wait func() (int, string)) {
 	t.Helper()
-	address, interrupt = freeAddress(t), new(cli.Interrupt)
+	interrupt = new(cli.Interrupt)
 	var errs lockedBuffer
 	code := make(chan int, 1)
 	go func() {
-		code <- cli.Run(append([]string{"record", "--listen", address}, args...), cli.Env{Stdout: &bytes.Buffer{}, Stderr: &errs, Interrupt: interrupt})
+		code <- cli.Run(append([]string{"record", "--listen", "127.0.0.1:0"}, args...), cli.Env{Stdout: &bytes.Buffer{}, Stderr: &errs, Interrupt: interrupt})
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(errs.String(), "listening") }, 10*time.Second, time.Millisecond)
-	return address, interrupt, func() (int, string) { return <-code, errs.String() }
+	require.Eventually(t, func() bool { return listening.MatchString(errs.String()) }, time.Minute, time.Millisecond, "%s", &errs)
+	return listening.FindStringSubmatch(errs.String())[1], interrupt, func() (int, string) { return <-code, errs.String() }
 }
 
 // Telemetry replayed over either protocol is recorded in every format, item by
@@ -144,7 +147,14 @@ func TestRecordAcknowledgesAtTheEnd(t *testing.T) {
 		}
 		address, interrupt, wait := recording(t, args...)
 		if interrupted {
-			time.AfterFunc(200*time.Millisecond, func() { interrupt.Deliver() })
+			go func() { // after some batches, while others are sent
+				for file := strings.ReplaceAll(out, "{signal}", "logs"); ; time.Sleep(time.Millisecond) {
+					if info, err := os.Stat(file); err == nil && info.Size() > 100_000 {
+						interrupt.Deliver()
+						return
+					}
+				}
+			}()
 		}
 		_, _, stderr := run(nil, "replay", "--rate", "max", "--rounds", "1000", "--in-flight", "8", "--retries", "0",
 			"--protocol", protocol, "--endpoint", address, logs)

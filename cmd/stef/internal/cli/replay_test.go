@@ -105,14 +105,10 @@ func TestReplayLosesStream(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	server := grpc.NewServer(replay.Options()...)
-	stopped := make(chan struct{})
 	arrived := 0
 	_, err = replay.Register(server, func(otlpfile.Batch) error {
 		if arrived++; arrived == 6 {
-			go func() {
-				defer close(stopped)
-				server.Stop()
-			}()
+			server.Stop() // closes the connections and does not wait for this call
 			return errors.New("the server ends")
 		}
 		return nil
@@ -120,7 +116,6 @@ func TestReplayLosesStream(t *testing.T) {
 	require.NoError(t, err)
 	go func() { _ = server.Serve(l) }()
 	code, _, stderr := run(nil, "replay", "--protocol", "stef", "--rate", "max", "--retries", "2", "--in-flight", "1", "--endpoint", l.Addr().String(), recorded)
-	<-stopped
 	require.Equal(t, cli.ExitIO, code, stderr)
 	require.Contains(t, stderr, l.Addr().String()+": the STEF stream was lost: connection refused (nothing listens there); trying again\n")
 	require.Contains(t, stderr, "\nstef replay: "+l.Addr().String()+": batch 6 of "+recorded+": the STEF stream was lost: connection refused (nothing listens there)\n")
@@ -220,14 +215,25 @@ func TestReplayUnanswered(t *testing.T) {
 		files = append(files, filepath.Join(dir, name))
 		require.NoError(t, os.WriteFile(files[len(files)-1], []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}`), 0o666))
 	}
+	// unanswered runs replay. It calls answer when replay has printed that it waits.
+	unanswered := func(t *testing.T, answer func(), args ...string) (code int, stderr string) {
+		t.Helper()
+		var errs lines
+		exit := make(chan int, 1)
+		go func() { exit <- cli.Run(append([]string{"replay", "--rate", "max"}, args...), cli.Env{Stderr: &errs}) }()
+		require.Eventually(t, func() bool { return strings.Contains(errs.String(), "waiting") }, time.Minute, 10*time.Millisecond)
+		answer()
+		return <-exit, errs.String()
+	}
 	for _, protocol := range []string{"otlp", "stef"} {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
 			g := grpc.NewServer(replay.Options()...)
+			waits := make(chan struct{})
 			server, err := replay.Register(g, func(otlpfile.Batch) error {
-				time.Sleep(replay.PatienceForAnswer + 2*time.Second)
+				<-waits
 				return nil
 			})
 			require.NoError(t, err)
@@ -235,9 +241,9 @@ func TestReplayUnanswered(t *testing.T) {
 			defer g.Stop()
 			defer server.Shutdown(t.Context())
 			address := listener.Addr().String()
-			code, _, stderr := run(nil, append([]string{"replay", "--rate", "max", "--protocol", protocol, "--endpoint", address}, files...)...)
+			code, stderr := unanswered(t, func() { close(waits) }, append([]string{"--protocol", protocol, "--endpoint", address}, files...)...)
 			require.Zero(t, code, stderr)
-			require.Regexp(t, "^"+address+`: 2 batches are sent and not answered, one of them for \ds; waiting \(the queue of the endpoint may be full, .*\)\n`+
+			require.Regexp(t, "^"+address+`: 2 batches are sent and not answered, one of them for \d+s; waiting \(the queue of the endpoint may be full, .*\)\n`+
 				`sent 2 items in 2 batches to `+address+` over `+protocol+` in .* s: 0\.\d+ items a second\n$`, stderr)
 		})
 	}
@@ -247,9 +253,8 @@ func TestReplayUnanswered(t *testing.T) {
 		silent, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		defer silent.Close()
-		time.AfterFunc(replay.PatienceForAnswer+2*time.Second, func() { silent.Close() })
 		address := silent.Addr().String()
-		code, _, stderr := run(nil, "replay", "--rate", "max", "--retries", "0", "--endpoint", address, files[0])
+		code, stderr := unanswered(t, func() { silent.Close() }, "--retries", "0", "--endpoint", address, files[0])
 		require.Equal(t, cli.ExitIO, code, stderr)
 		require.Regexp(t, "^"+address+": no answer yet; waiting\nstef replay: ", stderr)
 	})
@@ -347,33 +352,31 @@ func TestReplayClosedAfterBatches(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	server := grpc.NewServer(replay.Options()...)
-	third := make(chan struct{})
 	arrived := 0
 	_, err = replay.Register(server, func(otlpfile.Batch) error {
-		if arrived++; arrived == 3 {
-			close(third)
+		if arrived++; arrived < 3 {
+			return nil
 		}
+		server.Stop() // closes the connections and does not wait for this call
+		l, err := net.Listen("tcp", l.Addr().String())
+		if err != nil {
+			return err // the replay reports that nothing listens, and the test fails
+		}
+		t.Cleanup(func() { l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = io.ReadFull(c, make([]byte, 33)) // else the client may fail in writing its preface of 24 bytes or its settings
+				c.Close()
+			}
+		}()
 		return nil
 	})
 	require.NoError(t, err)
 	go func() { _ = server.Serve(l) }()
-	go func() {
-		<-third
-		server.Stop()
-		l, err := net.Listen("tcp", l.Addr().String())
-		if err != nil {
-			return // the replay reports that nothing listens, and the test fails
-		}
-		t.Cleanup(func() { l.Close() })
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = io.ReadFull(c, make([]byte, 33)) // else the client may fail in writing its preface of 24 bytes or its settings
-			c.Close()
-		}
-	}()
 	code, _, stderr := run(nil, "replay", "--rate", "max", "--retries", "4", "--in-flight", "1", "--endpoint", l.Addr().String(), recorded)
 	require.Equal(t, cli.ExitIO, code, stderr)
 	require.Contains(t, stderr, ": the endpoint closed the connection")
