@@ -4,7 +4,6 @@
 package transport
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"time"
@@ -26,8 +25,6 @@ func spans(n int) []otlpfile.Batch {
 }
 
 func TestRun(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	sets := map[string][]otlpfile.Batch{
 		"traces":  spans(12),
 		"logs":    {dataset.Logs(50, 1), dataset.Logs(50, 2)},
@@ -38,7 +35,7 @@ func TestRun(t *testing.T) {
 		for _, compression := range []Compression{None, Gzip, Zstd} {
 			for name, batches := range sets {
 				for _, clients := range []int{1, 3} {
-					r, err := Run(ctx, Config{Protocol: p, Compression: compression, Clients: clients, Workers: 2}, batches)
+					r, err := Run(t.Context(), Config{Protocol: p, Compression: compression, Clients: clients, Workers: 2}, batches)
 					require.NoError(t, err, "%s %s %s %d", p, compression, name, clients)
 					require.Equal(t, len(batches), r.Batches)
 					require.Positive(t, r.Wall)
@@ -94,30 +91,41 @@ func TestRoundTrip(t *testing.T) {
 	otlp, err := Run(t.Context(), Config{Protocol: OTLP, Compression: None, Clients: 1, RoundTrip: trip, Window: DefaultWindow}, batches)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, otlp.Wall, 10*trip)
-	stream, err := Run(t.Context(), Config{Protocol: STEF, Compression: None, Clients: 1, RoundTrip: trip, Window: DefaultWindow}, batches)
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, stream.Wall, trip)
-	require.Less(t, stream.Wall, otlp.Wall)
+	// A stream that waited for each answer would take as long as OTLP in every run. A loaded machine
+	// delays some runs.
+	for range 100 {
+		stream, err := Run(t.Context(), Config{Protocol: STEF, Compression: None, Clients: 1, RoundTrip: trip, Window: DefaultWindow}, batches)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, stream.Wall, trip)
+		if stream.Wall < 10*trip {
+			return
+		}
+	}
+	require.Fail(t, "a stream pays the round trip for each batch")
 }
 
 func TestFor(t *testing.T) {
-	const long = 50 * time.Millisecond
 	for _, clients := range []int{1, 2, 5} {
-		seen := map[pcommon.SpanID]bool{}
-		var mutex sync.Mutex
-		r := &run{config: Config{Protocol: STEF, Compression: Zstd, Clients: clients, For: long}, arrived: func(b otlpfile.Batch) {
-			mutex.Lock()
-			defer mutex.Unlock()
-			for _, rs := range b.Traces.ResourceSpans().All() {
-				for _, span := range rs.ScopeSpans().At(0).Spans().All() {
-					require.False(t, seen[span.SpanID()], "a span was sent twice")
-					seen[span.SpanID()] = true
+		for long := 50 * time.Millisecond; ; long *= 2 {
+			seen := map[pcommon.SpanID]bool{}
+			var mutex sync.Mutex
+			r := &run{config: Config{Protocol: STEF, Compression: Zstd, Clients: clients, For: long}, arrived: func(b otlpfile.Batch) {
+				mutex.Lock()
+				defer mutex.Unlock()
+				for _, rs := range b.Traces.ResourceSpans().All() {
+					for _, span := range rs.ScopeSpans().At(0).Spans().All() {
+						require.False(t, seen[span.SpanID()], "a span was sent twice")
+						seen[span.SpanID()] = true
+					}
 				}
+			}}
+			result, err := r.all(t.Context(), spans(2))
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, result.Wall, long)
+			if result.Batches > 2 {
+				break
 			}
-		}}
-		result, err := r.all(t.Context(), spans(2))
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, result.Wall, long)
-		require.Greater(t, result.Batches, 2)
+			require.Less(t, long, time.Minute, "%d batches in %s", result.Batches, long) // a loaded machine sends few in a short time
+		}
 	}
 }

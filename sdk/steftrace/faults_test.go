@@ -85,14 +85,20 @@ func TestPeerIsKilledAndBack(t *testing.T) {
 	ctx := context.Background()
 	peer := sdktest.NewPeer(t, netfault.Link{})
 	peer.Start(t)
-	x := exporter(t, peer.Options(fast))
+	x := exporter(t, peer.Options(fast, stefsdk.WithTimeout(time.Minute)))
 	stop := make(chan struct{})
 	ended := make(chan struct{})
+	const kills = 15
 	go func() {
 		defer close(ended)
-		for range 15 {
+		opened := uint64(0)
+		for range kills {
+			for x.Stats().Streams == opened { // each life has a stream
+				time.Sleep(time.Millisecond)
+			}
 			time.Sleep(30 * time.Millisecond)
 			peer.Kill()
+			opened = x.Stats().Streams
 			time.Sleep(20 * time.Millisecond)
 			peer.Start(t)
 		}
@@ -119,7 +125,7 @@ func TestPeerIsKilledAndBack(t *testing.T) {
 	require.Len(t, got, len(want))
 	stats := x.Stats()
 	require.EqualValues(t, len(want), stats.Delivered)
-	require.Greater(t, stats.Streams, uint64(5))
+	require.GreaterOrEqual(t, stats.Streams, uint64(kills))
 	require.Zero(t, stats.Failed)
 }
 
@@ -144,10 +150,10 @@ func TestRefusals(t *testing.T) {
 			peer.OTLP = false
 			peer.Answer(func(int) error { return verdict })
 			peer.Start(t)
-			x := exporter(t, peer.Options(fast))
+			x := exporter(t, peer.Options(fast, stefsdk.WithTimeout(2*time.Minute)))
 			start := time.Now()
 			err := x.ExportSpans(context.Background(), batch("a", 3))
-			require.Less(t, time.Since(start), 5*time.Second)
+			require.Less(t, time.Since(start), time.Minute)
 			var e *stefgrpc.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, kind, e.Kind, "%v", err)
@@ -177,14 +183,16 @@ func TestRefusalEnds(t *testing.T) {
 		peer.Start(t)
 		x := exporter(t, peer.Options(fast, stefsdk.WithOTLPFallback(false)))
 		export := func() error { return x.ExportSpans(context.Background(), batch("a", 3)) }
+		begin := time.Now()
 		require.Equal(t, status.Code(refusal), status.Code(export()))
 		for range 10 {
 			require.Equal(t, status.Code(refusal), status.Code(export()))
 		}
-		require.EqualValues(t, 1, opened.Load())
+		before := opened.Load()
+		require.LessOrEqual(t, before, 1+int32(time.Since(begin)/time.Second))
 		time.Sleep(1100 * time.Millisecond)
 		require.Equal(t, status.Code(refusal), status.Code(export()))
-		require.EqualValues(t, 2, opened.Load())
+		require.Equal(t, before+1, opened.Load())
 		accept.Store(true)
 		time.Sleep(1100 * time.Millisecond)
 		require.NoError(t, export())
@@ -293,13 +301,13 @@ func TestThrottling(t *testing.T) {
 // If a peer asks for a longer wait than the timeout allows, there is no second attempt.
 func TestThrottlingForTooLong(t *testing.T) {
 	peer := sdktest.NewPeer(t, netfault.Link{})
-	later := throttled(t, time.Minute)
+	later := throttled(t, time.Hour)
 	peer.Answer(func(int) error { return later })
 	peer.Start(t)
-	x := exporter(t, peer.Options(stefsdk.WithRetry(stefsdk.RetryConfig{Enabled: true, MaxElapsedTime: 10 * time.Second})))
+	x := exporter(t, peer.Options(stefsdk.WithTimeout(2*time.Minute), stefsdk.WithRetry(stefsdk.RetryConfig{Enabled: true, MaxElapsedTime: 2 * time.Minute})))
 	start := time.Now()
 	err := x.ExportSpans(context.Background(), batch("a", 3))
-	require.Less(t, time.Since(start), 5*time.Second)
+	require.Less(t, time.Since(start), time.Minute)
 	require.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
 }
 
@@ -313,8 +321,9 @@ func TestRetriesOff(t *testing.T) {
 	require.Zero(t, x.Stats().Retries)
 }
 
-// soon is how long an export may take beyond its timeout on a loaded machine.
-const soon = 3 * time.Second
+// soon is how long an export may take beyond its timeout on a loaded machine. It is less than the
+// default of the timeout.
+const soon = 8 * time.Second
 
 func TestStalledPeer(t *testing.T) {
 	const timeout = 300 * time.Millisecond
@@ -323,17 +332,22 @@ func TestStalledPeer(t *testing.T) {
 			peer := sdktest.NewPeer(t, netfault.Link{Window: 64 << 10})
 			peer.Start(t)
 			x := exporter(t, peer.Options(fast, stefsdk.WithTimeout(timeout), stefsdk.WithCompression(stef.None)))
-			require.NoError(t, x.ExportSpans(context.Background(), batch("a", 1)))
+			arrives := func(name string) {
+				t.Helper()
+				require.Eventually(t, func() bool { return x.ExportSpans(context.Background(), batch(name, 1)) == nil }, time.Minute, time.Millisecond)
+			}
+			arrives("a") // a loaded machine may need several exports
+			failed := x.Stats().Failed
 			prepare(t, peer, x)
 			start := time.Now()
 			err := x.ExportSpans(context.Background(), spans)
 			require.Error(t, err)
 			require.GreaterOrEqual(t, time.Since(start), timeout)
 			require.Less(t, time.Since(start), timeout+soon)
-			require.EqualValues(t, len(spans), x.Stats().Failed)
+			require.EqualValues(t, len(spans), x.Stats().Failed-failed)
 			peer.Network.Clear()
 			peer.Answer(nil)
-			require.Eventually(t, func() bool { return x.ExportSpans(context.Background(), batch("b", 1)) == nil }, 10*time.Second, time.Millisecond)
+			arrives("b")
 		})
 	}
 	release := make(chan struct{})
