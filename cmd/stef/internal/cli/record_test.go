@@ -92,7 +92,7 @@ func TestRecordAndReplay(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "rec-{signal}"+end)
 		address, interrupt, wait := recording(t, out)
 		_, stderr := mustRun(t, nil, append([]string{"replay", "--rate", "max", "--endpoint", address, logsFile, tracesSTEF}, args...)...)
-		require.Regexp(t, `^sent [0-9,]+ items in \d+ batches to `+address+` over `, stderr)
+		require.Regexp(t, `(?m)^sent [0-9,]+ items in \d+ batches to `+address+` over `, stderr)
 		require.True(t, interrupt.Deliver())
 		code, stderr := wait()
 		require.Zero(t, code, stderr)

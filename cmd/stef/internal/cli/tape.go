@@ -81,10 +81,10 @@ func (t *tape) empty() error {
 	return t.file.Truncate(0)
 }
 
-// lock locks a file. It retries for a while, because a receiver locks a file for a moment to
-// check whether the file is locked.
+// lock locks a file. It retries for a second, because a receiver locks a file for a moment to
+// check whether the file is locked. On a busy machine the moment may be long.
 func lock(f *os.File) error {
-	for range 100 {
+	for range 1000 {
 		if rotate.Lock(f) {
 			return nil
 		}
