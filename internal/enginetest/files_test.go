@@ -479,11 +479,11 @@ encodings: [{extension: stef_encoding, suffix: .stef}]
 `, minute.Format(time.RFC3339), minute.Add(time.Minute).Format(time.RFC3339), server.URL)), l.logs(t))
 	require.NoError(t, err)
 	require.NoError(t, logs.Start(t.Context(), h))
-	require.Eventually(t, func() bool { return logged.Len() == 1 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return logged.Len() == 1 }, time.Minute, 20*time.Millisecond)
 	require.Contains(t, fmt.Sprint(logged.All()[0].ContextMap()), "check what wrote or shortened it")
 	require.NoError(t, logs.Shutdown(context.Background()))
 	require.Zero(t, l.missing(100))
-	require.EqualValues(t, 1, refused(t, telemetry, "corrupt"))
+	require.EqualValues(t, 1, refused(telemetry, "corrupt"))
 }
 
 // saveObjects writes the objects of the bucket telemetry to files. It returns the names of the

@@ -65,11 +65,12 @@ func NewPeer(t testing.TB, link netfault.Link) *Peer {
 	return p
 }
 
-// Options are the options of an exporter to the peer.
+// Options are the options of an exporter to the peer. The timeout is one that a loaded machine does
+// not reach.
 func (p *Peer) Options(more ...stefsdk.Option) []stefsdk.Option {
 	return append([]stefsdk.Option{
 		stefsdk.WithEndpoint("passthrough:///peer"), stefsdk.WithInsecure(),
-		stefsdk.WithDialOption(grpc.WithContextDialer(p.Network.Dial)),
+		stefsdk.WithDialOption(grpc.WithContextDialer(p.Network.Dial)), stefsdk.WithTimeout(time.Minute),
 	}, more...)
 }
 
