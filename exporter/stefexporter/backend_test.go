@@ -47,7 +47,7 @@ func TestBackendComesAndGoes(t *testing.T) {
 				list = append(list, e.Message)
 			}
 			return strings.Contains(strings.Join(list, "\n"), text)
-		}, 10*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		return list
 	}
 	// until sends traces of many ids until arrived returns true. If needed is set, no batch may
@@ -60,7 +60,7 @@ func TestBackendComesAndGoes(t *testing.T) {
 				require.NoError(t, err)
 			}
 			return arrived()
-		}, 10*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 	}
 	byOTLP := func(p *peer) func() bool { return func() bool { _, n := p.got(); return n > 0 } }
 	bySTEF := func(p *peer) func() bool { return func() bool { n, _ := p.got(); return n > 0 } }
@@ -98,7 +98,7 @@ func TestAllBackendsDown(t *testing.T) {
 	require.NoError(t, x.Start(context.Background(), componenttest.NewNopHost()))
 	defer func() { require.NoError(t, x.Shutdown(context.Background())) }()
 	const none = "No backend answers. Nothing can be sent at present: telemetry waits until one answers."
-	require.Eventually(t, func() bool { return logs.Len() >= 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return logs.Len() >= 3 }, time.Minute, time.Millisecond)
 	time.Sleep(time.Second) // several attempts fail
 	require.Equal(t, 3, logs.Len())
 	require.Equal(t, 1, logs.FilterMessage(none).Len())

@@ -121,6 +121,7 @@ func TestWordBeforeBatches(t *testing.T) {
 	}
 	auto, only := f(ProtocolAuto), f(ProtocolSTEF)
 	time.Sleep(firstWord + 500*time.Millisecond)
+	require.Eventually(t, func() bool { return only.Len() > 0 }, time.Minute, time.Millisecond)
 	require.Empty(t, auto.All())
 	require.Equal(t, 1, only.Len())
 	require.Equal(t, "Nothing can be sent at present.", only.All()[0].Message)

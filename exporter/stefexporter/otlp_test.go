@@ -154,7 +154,7 @@ func TestOTLPConcurrency(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return now.Load() == bound }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return now.Load() == bound }, time.Minute, time.Millisecond)
 	m, err := x.telemetry.GetMetric("otelcol_exporter_stef_otlp_in_flight")
 	require.NoError(t, err)
 	require.Equal(t, int64(bound), sum(m))
@@ -251,11 +251,11 @@ func TestOTLPHealth(t *testing.T) {
 	require.Eventually(t, func() bool {
 		require.Error(t, x.send("b"))
 		return x.host.last().Status() == componentstatus.StatusRecoverableError
-	}, 5*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.ErrorContains(t, x.host.last().Err(), "OTLP request: ")
 	require.ErrorContains(t, x.host.last().Err(), "(endpoint "+p.addr+": it worked until now: the peer is probably down")
 	listen(t, &peer{}, p.addr, false, true)
-	require.Eventually(t, func() bool { return x.send("c") == nil }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return x.send("c") == nil }, time.Minute, 50*time.Millisecond)
 	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
 	require.Len(t, x.host.events, 3, "one report for each change")
 }

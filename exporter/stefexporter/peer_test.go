@@ -61,12 +61,7 @@ func listen(t *testing.T, p *peer, addr string, withSTEF, withOTLP bool, options
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	var listener net.Listener
-	require.Eventually(t, func() bool {
-		var err error
-		listener, err = net.Listen("tcp", addr)
-		return err == nil
-	}, 5*time.Second, 10*time.Millisecond)
+	listener := listenTCP(t, addr)
 	p.addr = listener.Addr().String()
 	p.server = grpc.NewServer(options...)
 	if withOTLP {
@@ -96,6 +91,17 @@ func listen(t *testing.T, p *peer, addr string, withSTEF, withOTLP bool, options
 		<-done
 	})
 	return p
+}
+
+// listenTCP listens on addr as soon as the address is free.
+func listenTCP(t *testing.T, addr string) (l net.Listener) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var err error
+		l, err = net.Listen("tcp", addr)
+		return err == nil
+	}, time.Minute, 10*time.Millisecond)
+	return l
 }
 
 func (p *peer) stop(t *testing.T) {
@@ -191,7 +197,7 @@ func testConfig(addr string) *Config {
 	c.ClientConfig.TLS.Insecure = true
 	c.QueueConfig = configoptional.None[exporterhelper.QueueBatchConfig]()
 	c.RetryConfig.Enabled = false
-	c.TimeoutConfig.Timeout = 10 * time.Second
+	c.TimeoutConfig.Timeout = time.Minute
 	c.Stef.FlushInterval = time.Millisecond
 	c.Stef.ShutdownDrainTimeout = 2 * time.Second
 	c.Fallback.ProbeInterval = 50 * time.Millisecond

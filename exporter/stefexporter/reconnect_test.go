@@ -47,10 +47,10 @@ func startPaused(t *testing.T, c *Config, p pauses) *stefExporter[ptrace.Traces]
 	return x
 }
 
-// TestReconnect stops a peer for longer than several of the shortened pauses of the
-// connection, but not as long as the default pauses of gRPC. The second pause between streams
-// is longer than the test, so only the new connection can cause the exporter to open the
-// stream.
+// TestReconnect stops a peer until the exporter has tried to connect ten times with the
+// shortened pauses of the connection. With the default pauses of gRPC, this takes minutes. The
+// second pause between streams is longer than the test, so only the new connection can cause the
+// exporter to open the stream.
 func TestReconnect(t *testing.T) {
 	p := defaultPauses()
 	p.connection.BaseDelay, p.connection.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
@@ -58,26 +58,30 @@ func TestReconnect(t *testing.T) {
 	old := listen(t, &peer{}, "", true, false)
 	x := startPaused(t, testConfig(old.addr), p)
 	require.NoError(t, x.push(t.Context(), spans("a")))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for range 2 {
-		time.Sleep(200 * time.Millisecond) // longer than the first pause
 		old.stop(t)
-		time.Sleep(200 * time.Millisecond) // the exporter notices it
+		tenTries(t, old.addr)
 		sent := make(chan error, 1)
 		go func() { sent <- x.push(ctx, spans("b")) }()
-		time.Sleep(1500 * time.Millisecond)
-		select {
-		case err := <-sent:
-			require.NoError(t, err)
-			require.Fail(t, "the batch arrives nowhere")
-		default:
-		}
-		began := time.Now()
+		tenTries(t, old.addr)
+		require.Empty(t, sent, "the batch arrives nowhere")
 		old = listen(t, &peer{}, old.addr, true, false)
 		require.NoError(t, <-sent)
-		require.Less(t, time.Since(began), 500*time.Millisecond)
 	}
+}
+
+// tenTries listens on addr, breaks ten connections, and stops listening.
+func tenTries(t *testing.T, addr string) {
+	t.Helper()
+	l := listenTCP(t, addr)
+	for range 10 {
+		c, err := l.Accept()
+		require.NoError(t, err)
+		require.NoError(t, c.Close())
+	}
+	require.NoError(t, l.Close())
 }
 
 // TestPeerThatWorked stops a peer: neither the status nor the errors of batches say that the
@@ -87,16 +91,16 @@ func TestPeerThatWorked(t *testing.T) {
 	c := testConfig(p.addr)
 	c.TimeoutConfig.Timeout = 300 * time.Millisecond
 	x := start(t, c)
-	require.NoError(t, x.send("a"))
+	require.Eventually(t, func() bool { return x.send("a") == nil }, time.Minute, time.Millisecond)
 	p.stop(t)
 	want := "(endpoint " + p.addr + ": it worked until now: the peer is probably down or restarting)"
 	require.Eventually(t, func() bool {
 		err := x.send("b")
 		return err != nil && strings.Contains(err.Error(), want)
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool {
 		return x.host.last().Status() == componentstatus.StatusRecoverableError
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.ErrorContains(t, x.host.last().Err(), want)
 }
 
@@ -120,7 +124,7 @@ func TestReadyConnectionsThatBreak(t *testing.T) {
 	defer server.Stop()
 	started := time.Now()
 	startPaused(t, testConfig(l.Addr().String()), p)
-	require.Eventually(t, func() bool { return attempts.Load() >= 2 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return attempts.Load() >= 2 }, time.Minute, 10*time.Millisecond)
 	time.Sleep(time.Second)
 	made := int(attempts.Load())
 	// One attempt immediately, then one per second. gRPC may repeat each attempt once.

@@ -68,7 +68,7 @@ func TestFallbackAndRecovery(t *testing.T) {
 		}
 		bySTEF, _ := young.got()
 		return bySTEF > 0
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	_, before := young.got()
 	require.NoError(t, x.send("d"))
 	_, after := young.got()
@@ -100,7 +100,7 @@ func TestFallbackEndsWithConnection(t *testing.T) {
 				return bySTEF > 0
 			}
 			return byOTLP > 0
-		}, 20*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 		old = next
 	}
 }
@@ -181,7 +181,7 @@ func TestSTEFOnlyAfterFallback(t *testing.T) {
 		err := x.send("b")
 		require.False(t, consumererror.IsPermanent(err), "%v", err)
 		return err == nil
-	}, 10*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	bySTEF, _ := young.got()
 	require.NotZero(t, bySTEF)
 }

@@ -69,6 +69,7 @@ func TestSTEFRejected(t *testing.T) {
 // bad afterwards. Their batch was already counted as delivered; the loss is
 // counted and logged.
 func TestSTEFLateRejection(t *testing.T) {
+	acked := make(chan struct{})
 	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
 		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
 		if err != nil {
@@ -82,16 +83,20 @@ func TestSTEFLateRejection(t *testing.T) {
 				return err
 			}
 			s.AckUpTo(r.Stats().Records)
-			time.Sleep(50 * time.Millisecond) // the acknowledgement is sent
+			select {
+			case <-acked:
+			case <-s.Context().Done():
+			}
 			s.Reject(2, 4)
 		}
 	}}
 	listen(t, p, "", true, false)
 	x := start(t, testConfig(p.addr))
 	require.NoError(t, x.send("a", "b", "c", "d", "e"))
+	close(acked)
 	require.Eventually(t, func() bool {
 		return counted(t, x, "records_rejected_late", "")[""] == 3
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.Empty(t, counted(t, x, "records_rejected", ""))
 	require.Equal(t, map[string]int64{"stef": 5}, counted(t, x, "items_delivered", "protocol"))
 	require.NoError(t, x.send("f"))
@@ -157,7 +162,7 @@ func TestSTEFEnds(t *testing.T) {
 		began := time.Now()
 		err := x.send("a", "b")
 		require.Error(t, err)
-		require.Less(t, time.Since(began), 5*time.Second, "at once, not at the timeout")
+		require.Less(t, time.Since(began), 30*time.Second, "at once, not at the timeout")
 		require.Equal(t, permanent, consumererror.IsPermanent(err), "%v", err)
 		require.ErrorContains(t, err, text)
 	}
@@ -172,13 +177,16 @@ func TestSTEFEnds(t *testing.T) {
 func TestSTEFCrash(t *testing.T) {
 	reached := make(chan struct{}, 8)
 	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
-		reached <- struct{}{}
+		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+		if err == nil && r.Next() {
+			reached <- struct{}{}
+		}
 		<-s.Context().Done()
-		return nil
+		return err
 	}}
 	listen(t, p, "", true, false)
 	c := testConfig(p.addr)
-	c.TimeoutConfig.Timeout = 20 * time.Second
+	c.TimeoutConfig.Timeout = time.Hour
 	x := start(t, c)
 	var group sync.WaitGroup
 	errs := make([]error, 20)
@@ -187,11 +195,10 @@ func TestSTEFCrash(t *testing.T) {
 		group.Go(func() { errs[i] = x.send(fmt.Sprint(i)) })
 	}
 	<-reached
-	time.Sleep(50 * time.Millisecond)
 	p.server.Stop()
 	young := listen(t, &peer{}, p.addr, true, false)
 	group.Wait()
-	require.Less(t, time.Since(began), 10*time.Second)
+	require.Less(t, time.Since(began), time.Minute)
 	failed := 0
 	for _, err := range errs {
 		if err != nil {
@@ -200,7 +207,7 @@ func TestSTEFCrash(t *testing.T) {
 		}
 	}
 	require.NotZero(t, failed, "what was sent is handed back")
-	require.Eventually(t, func() bool { return x.send("after") == nil }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return x.send("after") == nil }, time.Minute, 10*time.Millisecond)
 	bySTEF, _ := young.got()
 	require.Equal(t, len(errs)-failed+1, bySTEF)
 }
@@ -209,7 +216,7 @@ func TestSTEFCrash(t *testing.T) {
 func TestSTEFSharesFrames(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
-	c.Stef.FlushInterval = 100 * time.Millisecond
+	c.Stef.FlushInterval = time.Second
 	x := start(t, c)
 	require.NoError(t, x.send("first"))
 	before := counted(t, x, "frames_sent", "")[""]
@@ -233,7 +240,7 @@ func TestSTEFSharesFrames(t *testing.T) {
 func TestSTEFWaitsForNobody(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
-	c.Stef.FlushInterval = time.Minute
+	c.Stef.FlushInterval = time.Hour
 	queue := exporterhelper.NewDefaultQueueConfig()
 	queue.NumConsumers = 4
 	queue.WaitForResult = true
@@ -303,9 +310,9 @@ func TestSTEFHealth(t *testing.T) {
 	require.Equal(t, componentstatus.StatusOK, x.host.last().Status())
 	p.stop(t)
 	require.Eventually(t, func() bool { return x.host.last().Status() == componentstatus.StatusRecoverableError },
-		10*time.Second, 10*time.Millisecond)
+		time.Minute, 10*time.Millisecond)
 	listen(t, &peer{}, p.addr, true, false)
-	require.Eventually(t, func() bool { return x.host.last().Status() == componentstatus.StatusOK }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return x.host.last().Status() == componentstatus.StatusOK }, time.Minute, 10*time.Millisecond)
 	require.NoError(t, x.send("b"))
 }
 
@@ -328,7 +335,7 @@ func TestSTEFIncompatible(t *testing.T) {
 	_, x := f(ProtocolSTEF)
 	require.True(t, consumererror.IsPermanent(x.send("a")))
 	require.Eventually(t, func() bool { return x.host.last().Status() == componentstatus.StatusPermanentError },
-		10*time.Second, time.Millisecond)
+		time.Minute, time.Millisecond)
 
 	p, x := f(ProtocolAuto)
 	require.NoError(t, x.send("a"))
