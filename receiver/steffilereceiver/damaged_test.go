@@ -100,7 +100,7 @@ func requireNames(t *testing.T, dir string, want []string) {
 			files[i] = filepath.Base(files[i])
 		}
 		return err == nil && slices.Equal(files, want)
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 // With on_finished move, files that are not STEF are not moved or changed, also if assume_signal

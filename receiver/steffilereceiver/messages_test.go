@@ -199,7 +199,7 @@ func TestKeepsWhatIsNotSTEF(t *testing.T) {
 		require.Eventually(t, func() bool {
 			kept, err := os.ReadFile(name + damagedSuffix)
 			return err == nil && string(kept) == content
-		}, 10*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		r.stop()
 	}
 }
@@ -238,7 +238,7 @@ func TestMessagesDictionaries(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(path)
 		return os.IsNotExist(err)
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	r.stop()
 
 	settings := receivertest.NewNopSettings(metadata.Type)

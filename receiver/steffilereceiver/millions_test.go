@@ -94,7 +94,7 @@ func TestMillionsOfSpans(t *testing.T) {
 	}
 	require.NoError(t, <-written)
 	stop := startTraces(t, dir, to, store)
-	require.Eventually(t, func() bool { return len(names(t, dir)) == 0 }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return len(names(t, dir)) == 0 }, time.Minute, 5*time.Millisecond)
 	stop()
 	got, repeated := to.counts()
 	require.Equal(t, [2]int{total, 0}, [2]int{got, repeated})

@@ -145,7 +145,7 @@ func (c *collected) requireOnce(n int) {
 	require.Eventually(c.t, func() bool {
 		numbers, _ := c.counts()
 		return numbers >= n
-	}, 30*time.Second, time.Millisecond, "of %d", n)
+	}, time.Minute, time.Millisecond, "of %d", n)
 	numbers, repeated := c.counts()
 	require.Equal(c.t, [2]int{n, 0}, [2]int{numbers, repeated})
 }
@@ -217,7 +217,7 @@ func (r *rig) idle() {
 	r.t.Helper()
 	f := r.part.(interface{ count() uint64 })
 	from := f.count()
-	require.Eventually(r.t, func() bool { return f.count() > from+2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(r.t, func() bool { return f.count() > from+2 }, time.Minute, time.Millisecond)
 }
 
 func (f *follower[T]) count() uint64 { return f.passes.Load() }
@@ -259,7 +259,7 @@ func (r *rig) errors(operation string) int64 {
 
 func (r *rig) requireFinished(outcome string, n int64) {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { return r.finished(outcome) >= n }, 10*time.Second, time.Millisecond)
+	require.Eventually(r.t, func() bool { return r.finished(outcome) >= n }, time.Minute, time.Millisecond)
 	require.Equal(r.t, n, r.finished(outcome))
 }
 

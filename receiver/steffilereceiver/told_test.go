@@ -58,7 +58,7 @@ func TestWarnsOnceForAllSignals(t *testing.T) {
 	}
 	for _, part := range []component.Component{tr, me, lo} {
 		f := part.(interface{ count() uint64 })
-		require.Eventually(t, func() bool { return f.count() > 3 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return f.count() > 3 }, time.Minute, time.Millisecond)
 	}
 	got := map[string]int{}
 	for _, entry := range logs.All() {
@@ -115,7 +115,7 @@ func TestWarnsOfSignalWithoutPipeline(t *testing.T) {
 		}
 		for _, part := range parts {
 			f := part.(interface{ count() uint64 })
-			require.Eventually(t, func() bool { return f.count() > 3 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return f.count() > 3 }, time.Minute, time.Millisecond)
 		}
 		require.Len(t, logs.All(), want)
 		for _, entry := range logs.All() {
