@@ -139,7 +139,7 @@ func TestChecksums(t *testing.T) {
 				require.True(t, consumererror.IsPermanent(err))
 				require.Eventually(t, func() bool {
 					return valueOf(t, telemetry, "otelcol_receiver_stef_streams_closed", "invalid") == 1
-				}, 5*time.Second, 10*time.Millisecond)
+				}, time.Minute, 10*time.Millisecond)
 				wants = wants[1:]
 			} else {
 				require.NoError(t, err)

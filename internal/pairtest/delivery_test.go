@@ -49,7 +49,7 @@ func testDelivery[T any](t *testing.T, k *kind[T], protocol stefexporter.Protoco
 		c.Protocol = protocol
 		c.Stef.NumStreams, c.Stef.Connections = 3, 2
 	}))
-	d := &drive{workers: 8, batches: 10, items: 50, deadline: 20 * time.Second}
+	d := &drive{workers: 8, batches: 10, items: 50, deadline: 10 * time.Minute}
 	runDrive(t, d, x)
 	d.check(t, s.seen, nil, value(t, x.telemetry, "otelcol_exporter_stef_items_dropped"), false)
 	require.Equal(t, int64(4000), value(t, x.telemetry, "otelcol_exporter_sent_"+items))
@@ -93,7 +93,7 @@ func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.P
 	}
 	r := startReceiver(t, k, receiverConfig(t, addr, ""), s)
 	x := startExporter(t, k, exporterConfig(addr, func(c *stefexporter.Config) { c.Protocol = protocol }))
-	d := &drive{workers: 4, batches: 10, items: 10, deadline: 20 * time.Second}
+	d := &drive{workers: 4, batches: 10, items: 10, deadline: 10 * time.Minute}
 	runDrive(t, d, x)
 	require.NotZero(t, bad.Load())
 	dropped := value(t, x.telemetry, "otelcol_exporter_stef_items_dropped")
@@ -118,9 +118,8 @@ func TestShutdownUnderLoad(t *testing.T) {
 		queue := exporterhelper.NewDefaultQueueConfig()
 		c.QueueConfig = configoptional.Some(queue)
 		c.RetryConfig.Enabled = true
-		c.Stef.ShutdownDrainTimeout = 5 * time.Second
 	}))
-	d := &drive{workers: 4, batches: 100, items: 2, deadline: 20 * time.Second}
+	d := &drive{workers: 4, batches: 100, items: 2, deadline: 10 * time.Minute}
 	runDrive(t, d, x)
 	x.stop()
 	_, different := s.count()

@@ -106,7 +106,7 @@ func testFallback[T any](t *testing.T, k *kind[T], register func(*grpc.Server, *
 	require.Equal(t, int64(1), value(t, x.telemetry, "otelcol_exporter_stef_downgrades"))
 	stop()
 	r := startReceiver(t, k, receiverConfig(t, addr, ""), s)
-	for deadline := time.Now().Add(10 * time.Second); value(t, x.telemetry, "otelcol_exporter_stef_upgrades") == 0; {
+	for deadline := time.Now().Add(time.Minute); value(t, x.telemetry, "otelcol_exporter_stef_upgrades") == 0; {
 		require.True(t, time.Now().Before(deadline), "no way back to STEF")
 		send()
 		time.Sleep(10 * time.Millisecond)
@@ -118,7 +118,7 @@ func testFallback[T any](t *testing.T, k *kind[T], register func(*grpc.Server, *
 	}
 	// The frame may be acknowledged before it is counted.
 	require.Eventually(t, func() bool { return value(t, x.telemetry, "otelcol_exporter_stef_frames_sent") == frames+5 },
-		10*time.Second, time.Millisecond)
+		time.Minute, time.Millisecond)
 	require.Equal(t, requests, value(t, x.telemetry, "otelcol_exporter_stef_otlp_bytes"))
 	items, different := s.count()
 	require.Equal(t, sent, different)

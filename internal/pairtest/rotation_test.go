@@ -28,7 +28,7 @@ func TestRotation(t *testing.T) {
 				c.Stef.MaxStreamLifetime = 0
 				change(c)
 			}))
-			d := &drive{workers: 4, batches: 200, items: 5, deadline: 30 * time.Second, pause: 5 * time.Millisecond}
+			d := &drive{workers: 4, batches: 200, items: 5, deadline: 10 * time.Minute, pause: 5 * time.Millisecond}
 			runDrive(t, d, x)
 			require.Empty(t, d.refused)
 			s.mu.Lock()

@@ -195,7 +195,7 @@ func TestRoutingByTrace(t *testing.T) {
 	}))
 	up := func(n int64) {
 		t.Helper()
-		require.Eventually(t, func() bool { return value(t, x.telemetry, "otelcol_exporter_stef_backend_up") == n }, 20*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { return value(t, x.telemetry, "otelcol_exporter_stef_backend_up") == n }, time.Minute, 5*time.Millisecond)
 	}
 	up(3)
 	var acked []string

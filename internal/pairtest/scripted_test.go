@@ -31,7 +31,7 @@ func follow(t *testing.T, broken bool, play func(n int, s *scriptedStream) error
 		c.TimeoutConfig.Timeout = 500 * time.Millisecond
 		c.Stef.NumStreams = 1
 	}}, changes...)...))
-	d := &drive{workers: 4, batches: 10, items: 25, deadline: 20 * time.Second}
+	d := &drive{workers: 4, batches: 10, items: 25, deadline: 10 * time.Minute}
 	runDrive(t, d, x)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,12 +39,15 @@ func follow(t *testing.T, broken bool, play func(n int, s *scriptedStream) error
 	require.Eventually(t, func() bool {
 		return value(t, x.telemetry, "otelcol_exporter_stef_unacked_batches") == 0 &&
 			value(t, x.telemetry, "otelcol_exporter_stef_unacked_bytes") == 0
-	}, 5*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	return p, x, d
 }
 
+// patient makes a timeout, which would send a batch again, improbable.
+func patient(c *stefexporter.Config) { c.TimeoutConfig.Timeout = time.Minute }
+
 func TestScriptObedient(t *testing.T) {
-	p, _, d := follow(t, false, func(_ int, s *scriptedStream) error { return s.obey() })
+	p, _, d := follow(t, false, func(_ int, s *scriptedStream) error { return s.obey() }, patient)
 	require.Equal(t, 1, p.streams)
 	require.Equal(t, 40, d.attempts)
 }
@@ -82,7 +85,7 @@ func TestScriptSlowAcks(t *testing.T) {
 		}
 		close(ended)
 		return errors.Join(orderly(err), <-acks)
-	}, func(c *stefexporter.Config) { c.TimeoutConfig.Timeout = 10 * time.Second })
+	}, patient)
 	require.Equal(t, 40, d.attempts, "late is not lost")
 }
 
@@ -198,7 +201,7 @@ func TestScriptBadRecords(t *testing.T) {
 			}
 			before = last
 		}
-	})
+	}, patient)
 	require.Empty(t, d.refused, "no batch is all bad")
 	require.Equal(t, bad.Load(), value(t, x.telemetry, "otelcol_exporter_stef_records_rejected"))
 	require.Equal(t, 1000-bad.Load(), value(t, x.telemetry, "otelcol_exporter_stef_items_delivered"))
@@ -221,7 +224,7 @@ func TestScriptSmallDictionaries(t *testing.T) {
 				return err
 			}
 		}
-	})
+	}, patient)
 	require.NotZero(t, value(t, x.telemetry, "otelcol_exporter_stef_dict_resets"))
 }
 
@@ -295,7 +298,7 @@ func TestScriptStopsReading(t *testing.T) {
 		c.TimeoutConfig.Timeout = time.Second
 	}))
 	// 40 batches of 250 kB: most of them must wait outside.
-	d := &drive{workers: 10, batches: 4, items: 25, deadline: 20 * time.Second, padding: 10_000}
+	d := &drive{workers: 10, batches: 4, items: 25, deadline: 10 * time.Minute, padding: 10_000}
 	var most int64
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
