@@ -158,7 +158,7 @@ func runProgram(t *testing.T, program, name, path string, port int, env ...strin
 			t.Logf("output of %s:\n%s", name, tail(c.output.String(), 40))
 		}
 	})
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for !strings.Contains(c.output.String(), "Everything is ready") {
 		select {
 		case <-c.exited:

@@ -81,7 +81,7 @@ exporters:
 		})
 	}
 	kill := func(_ *testing.T, c *collector) { c.kill() }
-	end := func(t *testing.T, c *collector) { c.stop(t, 20*time.Second) }
+	end := func(t *testing.T, c *collector) { c.stop(t, time.Minute) }
 	const unlimited, inFlight = 10_000_000, consumers * batchSize
 	f("full and killed", kill, unlimited, false, inFlight)
 	f("full and ended", end, unlimited, false, inFlight)

@@ -68,14 +68,15 @@ func TestExamples(t *testing.T) {
 			before, _, _ := s.counts()
 			l := startLoad(t, entry, 20, 2)
 			time.Sleep(time.Second)
+			require.Eventually(t, func() bool { return l.acknowledged() > 0 }, time.Minute, 5*time.Millisecond)
 			l.stop()
 			_, accepted, _ := l.results()
 			require.NotEmpty(t, accepted)
 			require.Eventually(t, func() bool {
 				logs, _, _ := s.counts()
 				return logs-before >= len(accepted)
-			}, 20*time.Second, 50*time.Millisecond)
-			c.stop(t, 20*time.Second)
+			}, time.Minute, 50*time.Millisecond)
+			c.stop(t, time.Minute)
 		})
 	}
 	t.Run("compare", func(t *testing.T) {
@@ -84,6 +85,7 @@ func TestExamples(t *testing.T) {
 		before, _, _ := s.counts()
 		l := startLoad(t, entry, 20, 2)
 		time.Sleep(time.Second)
+		require.Eventually(t, func() bool { return l.acknowledged() > 0 }, time.Minute, 5*time.Millisecond)
 		l.stop()
 		_, accepted, _ := l.results()
 		require.NotEmpty(t, accepted)
@@ -94,7 +96,7 @@ func TestExamples(t *testing.T) {
 		for _, exporter := range []string{"stef", "stef/otlp"} {
 			require.Eventually(t, func() bool {
 				return of(exporter, "otelcol_exporter_stef_items_delivered") == float64(len(accepted))
-			}, 20*time.Second, 50*time.Millisecond, exporter)
+			}, time.Minute, 50*time.Millisecond, exporter)
 		}
 		logs, _, _ := s.counts()
 		require.Equal(t, len(accepted), logs-before, "only those of the exporter stef reach the backend")
@@ -103,7 +105,7 @@ func TestExamples(t *testing.T) {
 		require.Zero(t, of("stef", "otelcol_exporter_stef_otlp_bytes_compressed"))
 		require.NotZero(t, of("stef/otlp", "otelcol_exporter_stef_otlp_bytes_compressed"))
 		require.Zero(t, of("stef/otlp", "otelcol_exporter_stef_bytes_compressed"))
-		c.stop(t, 20*time.Second)
+		c.stop(t, time.Minute)
 	})
 	t.Run("backend", func(t *testing.T) {
 		entry, exit := address(t), address(t)
@@ -115,14 +117,14 @@ func TestExamples(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, lines := sumPrinted(t, backend)
 			return lines > 12
-		}, 20*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 		l.stop()
 		_, accepted, _ := l.results()
 		// The agent may join requests, so only the sum of the lines is known.
 		require.Eventually(t, func() bool {
 			records, _ := sumPrinted(t, backend)
 			return records == len(accepted)
-		}, 20*time.Second, 50*time.Millisecond)
+		}, time.Minute, 50*time.Millisecond)
 	})
 }
 
@@ -197,7 +199,7 @@ func TestEdgeKilled(t *testing.T) {
 	}
 	edge := begin("edge")
 	l := startLoad(t, entry, 50, 2)
-	require.Eventually(t, func() bool { return l.acknowledged() > 0 }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return l.acknowledged() > 0 }, time.Minute, 5*time.Millisecond)
 	time.Sleep(500 * time.Millisecond) // less than the time that a batch waits for more records
 	edge.kill()
 	l.stop()
@@ -208,8 +210,8 @@ func TestEdgeKilled(t *testing.T) {
 	require.Eventually(t, func() bool {
 		missing, _ := s.missing(accepted)
 		return missing == 0
-	}, 30*time.Second, 50*time.Millisecond)
-	edge.stop(t, 20*time.Second)
+	}, time.Minute, 50*time.Millisecond)
+	edge.stop(t, time.Minute)
 	require.Zero(t, s.invented(offered))
 	_, twice := s.missing(accepted)
 	t.Logf("%d acknowledged records arrived, %d of them twice", len(accepted), twice)
@@ -258,7 +260,7 @@ func TestExamplesWithTLS(t *testing.T) {
 	g := begin("tls-gateway", ofGateway, "BACKEND="+s.address)
 	begin("tls-agent", ofAgent, "OTLP_GRPC="+entry, "OTLP_HTTP="+address(t), "STORAGE="+t.TempDir())
 	l := startLoad(t, entry, 20, 2)
-	require.Eventually(t, func() bool { once, _, _ := s.numbered(); return once > 0 }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { once, _, _ := s.numbered(); return once > 0 }, time.Minute, 20*time.Millisecond)
 
 	pair, err := tls.LoadX509KeyPair(filepath.Join(ofAgent, "cert.pem"), filepath.Join(ofAgent, "key.pem"))
 	require.NoError(t, err)
@@ -291,19 +293,19 @@ func TestExamplesWithTLS(t *testing.T) {
 	}
 
 	write(ofGateway, first+"\nsecond\n")
-	require.Eventually(t, func() bool { return answer("second", pair) == codes.OK && answer(first, pair) == codes.OK }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return answer("second", pair) == codes.OK && answer(first, pair) == codes.OK }, time.Minute, 50*time.Millisecond)
 	write(ofAgent, "second")
 	time.Sleep(500 * time.Millisecond)
 	write(ofGateway, "second")
-	require.Eventually(t, func() bool { return answer(first, pair) == codes.Unauthenticated }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return answer(first, pair) == codes.Unauthenticated }, time.Minute, 50*time.Millisecond)
 	g.kill() // the streams of the agent end, and it opens others
 	write(ofGateway, "third")
 	g = begin("tls-gateway", ofGateway, "BACKEND="+s.address)
-	require.Eventually(t, func() bool { return strings.Contains(g.output.String(), "A client was refused") }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(g.output.String(), "A client was refused") }, time.Minute, 50*time.Millisecond)
 	time.Sleep(2 * time.Second) // the agent keeps what the gateway refuses
 	write(ofGateway, "second")
-	require.Eventually(t, func() bool { return answer("second", pair) == codes.OK }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return answer("second", pair) == codes.OK }, time.Minute, 50*time.Millisecond)
 	l.stop()
 	_, accepted, _ := l.results()
-	require.Eventually(t, func() bool { missing, _ := s.missing(accepted); return missing == 0 }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { missing, _ := s.missing(accepted); return missing == 0 }, time.Minute, 50*time.Millisecond)
 }

@@ -114,7 +114,7 @@ func TestBackendRefusesForGood(t *testing.T) {
 		missing, _ = p.sink.missing(accepted)
 		dropped, _ = p.agent.sum(t, "otelcol_exporter_stef_items_dropped")
 		return float64(missing) == dropped
-	}, 30*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	require.NotZero(t, missing, "the test must cause drops")
 	t.Logf("%d of %d records dropped and counted", missing, len(accepted))
 }
@@ -126,13 +126,13 @@ func TestAgentShutdown(t *testing.T) {
 	p := newPair(t)
 	l := startLoad(t, p.entry, perSecond, clients)
 	time.Sleep(phase())
-	p.agent.stop(t, 30*time.Second)
+	p.agent.stop(t, time.Minute)
 	l.stop()
 	offered, accepted, _ := l.results()
 	require.NotEmpty(t, accepted)
 	require.Eventually(t, func() bool {
 		missing, _ := p.sink.missing(accepted)
 		return missing == 0
-	}, 10*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	require.Zero(t, p.sink.invented(offered))
 }

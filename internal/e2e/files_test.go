@@ -78,7 +78,7 @@ func TestFilesKilled(t *testing.T) {
 	for range kills {
 		c := begin()
 		before, _, _ := s.counts()
-		require.Eventually(t, func() bool { n, _, _ := s.counts(); return n > before }, 20*time.Second, 5*time.Millisecond)
+		require.Eventually(t, func() bool { n, _, _ := s.counts(); return n > before }, time.Minute, 5*time.Millisecond)
 		time.Sleep(rand.N(500 * time.Millisecond))
 		c.kill()
 	}
@@ -89,7 +89,7 @@ func TestFilesKilled(t *testing.T) {
 		entries, err := os.ReadDir(dir)
 		return err == nil && len(entries) == 0
 	}, 60*time.Second, 50*time.Millisecond)
-	c.stop(t, 20*time.Second)
+	c.stop(t, time.Minute)
 	offered, accepted, _ := l.results()
 	missing, twice := s.missing(accepted)
 	require.Zero(t, missing)

@@ -219,7 +219,7 @@ func TestRoutingBackendKilled(t *testing.T) {
 	}
 	up := func(n float64) {
 		t.Helper()
-		require.Eventually(t, func() bool { return areUp(n) }, 30*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return areUp(n) }, time.Minute, 20*time.Millisecond)
 	}
 	phases := 0
 	run := func(name string, halfway func()) (met int, shares [backends]int) {
