@@ -66,7 +66,7 @@ func (g *generator[T]) try(batch T) (again bool, err error) {
 			require.NoError(g.t, err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	if err = send(ctx, batch); err != nil {
 		return true, err

@@ -262,7 +262,7 @@ func TestPlacesToDecompress(t *testing.T) {
 	conn := r.dial(grpc.WithDefaultCallOptions(grpc.UseCompressor("zstd")))
 	waiting := func(n int64) {
 		t.Helper()
-		require.Eventually(t, func() bool { return d.waiting() == n }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return d.waiting() == n }, time.Minute, time.Millisecond)
 		require.EqualValues(t, n, sumOf(t, r.telemetry, "otelcol_receiver_stef_decompression_waiting", "receiver", "stef"))
 	}
 	other := &account{}

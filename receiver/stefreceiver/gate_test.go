@@ -231,23 +231,26 @@ func TestGateOrder(t *testing.T) {
 // TestGateWaitingShare: a client with many waiting requests cannot fill the room for waiting,
 // so another client can still wait.
 func TestGateWaitingShare(t *testing.T) {
-	g := newGate(4, 8)
-	g.adjust(new(account), 4)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	greedy := new(account)
-	var group sync.WaitGroup
-	refused := make(chan error, 8)
-	for range 8 {
-		group.Go(func() {
-			if err := g.acquire(ctx, greedy, 1); errors.Is(err, errNoRoom) {
-				refused <- err
-			}
-		})
-	}
-	require.Eventually(t, func() bool { return len(refused) == 2 }, time.Second, time.Millisecond)
-	require.ErrorIs(t, g.acquire(ctx, new(account), 2), context.DeadlineExceeded)
-	group.Wait()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(4, 8)
+		g.adjust(new(account), 4)
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		defer cancel()
+		greedy := new(account)
+		var group sync.WaitGroup
+		refused := make(chan error, 8)
+		for range 8 {
+			group.Go(func() {
+				if err := g.acquire(ctx, greedy, 1); errors.Is(err, errNoRoom) {
+					refused <- err
+				}
+			})
+		}
+		synctest.Wait()
+		require.Len(t, refused, 2)
+		require.ErrorIs(t, g.acquire(ctx, new(account), 2), context.DeadlineExceeded)
+		group.Wait()
+	})
 }
 
 // A client with many waiting requests does not make the requests of others slow.

@@ -228,7 +228,7 @@ func TestTooLarge(t *testing.T) {
 		require.NoError(t, metricKind.make(s, stream.WriterOptions()...))
 		_, _ = s.send(largePoint())
 		require.ErrorContains(t, endOf(t, s.stream), "1048576")
-		require.Eventually(t, func() bool { return logs.Len() == 1 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return logs.Len() == 1 }, time.Minute, time.Millisecond)
 		require.Contains(t, logs.All()[0].Message, "A STEF stream ended with an error: "+want)
 		require.EqualValues(t, 1, sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_closed", "reason", endLimit))
 	}
@@ -337,7 +337,7 @@ func TestUnreadAnswersHoldNothing(t *testing.T) {
 	ended := make(chan error, 1)
 	st := newStream(p, transport)
 	go func() { ended <- st.serve() }()
-	require.Eventually(t, func() bool { return transport.waiting.Load() == 3 && len(st.unanswered) == 3 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return transport.waiting.Load() == 3 && len(st.unanswered) == 3 }, time.Minute, time.Millisecond)
 	time.Sleep(10 * time.Millisecond) // a stream that goes on would decode more
 	require.EqualValues(t, 3, consumed.Load())
 	inFlight, _ := s.admission.state()

@@ -192,7 +192,7 @@ func TestSharedText(t *testing.T) {
 	chunks := sharedTextAttack(t)
 	var largest, got atomic.Int64
 	var marshalled atomic.Int32
-	r := startRig(t, testConfig(patient), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
 		size := int64((&pmetric.ProtoMarshaler{}).MetricsSize(md))
 		for old := largest.Load(); size > old && !largest.CompareAndSwap(old, size); old = largest.Load() {
 		}
@@ -209,14 +209,10 @@ func TestSharedText(t *testing.T) {
 	require.Less(t, heap, int64(512*mib))
 }
 
-// patient lets a shutdown wait for the batches of an attack, which a slow machine is
-// still decoding.
-func patient(c *Config) { c.ShutdownTimeout = time.Minute }
-
 // TestManyAttributes: the first batch of a stream is admitted with its decoded size.
 func TestManyAttributes(t *testing.T) {
 	chunks := attributesAttack(t)
-	r := startRig(t, testConfig(patient), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
 		time.Sleep(100 * time.Millisecond)
 		return nil
 	})})
@@ -231,7 +227,7 @@ func TestDictionariesTogether(t *testing.T) {
 	if testing.Short() {
 		streams = 6 // which exceed the bound, too
 	}
-	r := startRig(t, testConfig(patient), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
 	var heap int64
 	peak := peakHeap(func() {
 		launch(t, r, streams, chunks, 150, 20*time.Second)
@@ -249,7 +245,7 @@ func TestDictionariesTogether(t *testing.T) {
 func TestHiddenMemory(t *testing.T) {
 	notShort(t)
 	chunks := hiddenAttack(t)
-	r := startRig(t, testConfig(patient), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
 	heap := peakHeap(func() { launch(t, r, 1, chunks, 2*hiddenValues, time.Minute) })
 	t.Logf("heap %d MiB", heap/mib)
 	require.Less(t, heap, int64(maxStreamBytes+256*mib))
@@ -260,7 +256,7 @@ func TestHiddenMemory(t *testing.T) {
 func TestManySmallStreams(t *testing.T) {
 	const streams, points3 = 1000, 3
 	var got atomic.Int64
-	r := startRig(t, testConfig(patient), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
+	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(_ context.Context, md pmetric.Metrics) error {
 		if n := md.DataPointCount(); n == points3 {
 			got.Add(int64(n))
 		}

@@ -37,7 +37,7 @@ func export(conn *grpc.ClientConn, md pmetric.Metrics, options ...grpc.CallOptio
 }
 
 func exportWith(ctx context.Context, conn *grpc.ClientConn, md pmetric.Metrics, options ...grpc.CallOption) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	_, err := pmetricotlp.NewGRPCClient(conn).Export(ctx, pmetricotlp.NewExportRequestFromMetrics(md), options...)
 	return err
@@ -180,7 +180,7 @@ func TestOTLPTooLarge(t *testing.T) {
 			require.Zero(t, metrics.DataPointCount())
 			require.Eventually(t, func() bool {
 				return sumOf(t, r.telemetry, "otelcol_receiver_stef_requests_refused", "reason", requestSize) == 1 && logs.Len() == lines
-			}, 5*time.Second, time.Millisecond)
+			}, time.Minute, time.Millisecond)
 			if lines > 0 {
 				require.Contains(t, logs.All()[0].Message, "Raise max_recv_msg_size_mib of this receiver")
 				require.Contains(t, logs.All()[0].ContextMap()["client"], "127.0.0.1:")
@@ -213,7 +213,7 @@ func TestOTLPUnderPressure(t *testing.T) {
 	go func() { results <- export(conn, large) }()
 	<-busy
 	go func() { results <- export(conn, large) }()
-	require.Eventually(t, func() bool { _, waiting := r.shared.admission.state(); return waiting == mib }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, waiting := r.shared.admission.state(); return waiting == mib }, time.Minute, time.Millisecond)
 
 	st := status.Convert(export(conn, points(5)))
 	require.Equal(t, codes.Unavailable, st.Code())
@@ -240,7 +240,7 @@ func TestOTLPGivesUpWaiting(t *testing.T) {
 	require.Equal(t, codes.DeadlineExceeded, status.Code(err))
 	require.Eventually(t, func() bool {
 		return sumOf(t, r.telemetry, "otelcol_receiver_refused_metric_points", "transport", "grpc") == 5
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	r.shared.admission.release(other, mib)
 	r.requireIdle()
 }

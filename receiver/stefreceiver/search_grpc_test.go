@@ -25,7 +25,7 @@ type served struct {
 
 func newServed(t testing.TB) *served {
 	nop := consumertest.NewNop()
-	r := startRig(t, testConfig(patient), sinks{nop, nop, nop})
+	r := startRig(t, testConfig(), sinks{nop, nop, nop})
 	return &served{rig: r, hostile: r.dial(), honest: r.dial()}
 }
 

@@ -66,10 +66,11 @@ func TestOneServerForAllSignals(t *testing.T) {
 
 func TestShutdownTellsIdleClientsToReconnect(t *testing.T) {
 	to, _, _, _ := everything()
-	r := startRig(t, testConfig(), to)
+	// A client that is not told keeps its stream until the timeout.
+	r := startRig(t, testConfig(func(c *Config) { c.ShutdownTimeout = time.Hour }), to)
 	fresh, used := metricKind.mustOpen(t, r.dial()), metricKind.mustOpen(t, r.dial())
 	require.NoError(t, used.deliver(points(3)))
-	requireQuick(t, 3*time.Second, func() { require.NoError(t, r.stop(context.Background())) })
+	requireQuick(t, time.Minute, func() { require.NoError(t, r.stop(context.Background())) })
 	for _, s := range []*sender[pmetric.Metrics]{fresh, used} {
 		err := endOf(t, s.stream)
 		require.Equal(t, stefgrpc.ReasonReconnect, stefgrpc.Reason(err), "%v", err)
@@ -110,7 +111,7 @@ func TestShutdownOutOfTime(t *testing.T) {
 				change(c)
 			}), sinks{metrics: acting(t, consume)})
 			begin(t, r)
-			requireQuick(t, 5*time.Second, func() {
+			requireQuick(t, time.Minute, func() {
 				err := r.stop(context.Background())
 				require.ErrorContains(t, err, "shutdown_timeout (100ms)")
 			})
@@ -141,7 +142,7 @@ func TestShutdownOutOfTime(t *testing.T) {
 		chunk := chunksOf(t, []pmetric.Metrics{points(1)})[0]
 		p.data(chunk[:2], false)
 		p.data(chunk[2:3], false)
-		require.Eventually(t, func() bool { return r.shared.server.stef.Stats().ReceivedBytes == 3 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return r.shared.server.stef.Stats().ReceivedBytes == 3 }, time.Minute, time.Millisecond)
 	})
 	f("stream that waits for admission", func(c *Config) { c.Admission.RequestLimitMiB = 1 }, untilTold, func(t *testing.T, r *rig) {
 		for range 2 {
@@ -149,7 +150,7 @@ func TestShutdownOutOfTime(t *testing.T) {
 			_, err := s.send(largePoint())
 			require.NoError(t, err)
 		}
-		require.Eventually(t, func() bool { _, waiting := r.shared.admission.state(); return waiting > 0 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { _, waiting := r.shared.admission.state(); return waiting > 0 }, time.Minute, time.Millisecond)
 	})
 }
 
@@ -162,7 +163,7 @@ func TestShutdownByContext(t *testing.T) {
 	s := metricKind.mustOpen(t, r.dial())
 	_, err := s.send(points(1))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { inFlight, _ := r.shared.admission.state(); return inFlight > 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { inFlight, _ := r.shared.admission.state(); return inFlight > 0 }, time.Minute, time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), short)
 	defer cancel()
 	require.ErrorIs(t, r.stop(ctx), context.DeadlineExceeded)
@@ -186,8 +187,8 @@ func TestShutdownWithStuckPipeline(t *testing.T) {
 			} else {
 				go func() { _ = export(r.dial(), points(1)) }()
 			}
-			require.Eventually(t, func() bool { inFlight, _ := r.shared.admission.state(); return inFlight > 0 }, 5*time.Second, time.Millisecond)
-			requireQuick(t, 5*time.Second, func() {
+			require.Eventually(t, func() bool { inFlight, _ := r.shared.admission.state(); return inFlight > 0 }, time.Minute, time.Millisecond)
+			requireQuick(t, time.Minute, func() {
 				require.ErrorContains(t, r.stop(context.Background()), "the pipeline has not finished")
 			})
 			close(proceed)
@@ -229,6 +230,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 			}
 		})
 	}
+	require.Eventually(t, func() bool { return consumed.Load() > 0 }, time.Minute, time.Millisecond)
 	time.Sleep(short)
 	require.NoError(t, r.stop(context.Background()))
 	over.Store(true)
@@ -241,7 +243,7 @@ func TestShutdownUnderLoad(t *testing.T) {
 // Streams that reach their maximum age end gracefully and lose no data.
 func TestMaxStreamLifetime(t *testing.T) {
 	to, _, metrics, _ := everything()
-	r := startRig(t, testConfig(func(c *Config) { c.MaxStreamLifetime = short }), to)
+	r := startRig(t, testConfig(func(c *Config) { c.MaxStreamLifetime = 500 * time.Millisecond }), to)
 	s := metricKind.mustOpen(t, r.dial())
 	sent := 0
 	for {
@@ -262,5 +264,5 @@ func TestMaxStreamLifetime(t *testing.T) {
 	require.LessOrEqual(t, int(s.stream.Acked()), sent+1)
 	require.Eventually(t, func() bool {
 		return sumOf(t, r.telemetry, "otelcol_receiver_stef_streams_closed", "reason", endServer) == 1
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }

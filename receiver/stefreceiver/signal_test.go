@@ -60,7 +60,7 @@ func TestSignalInLogs(t *testing.T) {
 		"Panic while data was received":      "metrics",
 		"A STEF stream ended with an error":  "metrics",
 	}
-	require.Eventually(t, func() bool { return logs.Len() == len(want) }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return logs.Len() == len(want) }, time.Minute, time.Millisecond)
 	for _, line := range logs.All() {
 		require.NotContains(t, line.ContextMap(), "otelcol.signal", line.Message)
 		for start, signal := range want {

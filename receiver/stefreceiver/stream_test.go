@@ -27,7 +27,7 @@ import (
 )
 
 func timeout(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -298,11 +298,13 @@ func TestPipelinePanics(t *testing.T) {
 // The pipeline may process several batches at the same time, up to the limit.
 func TestConsumersPerStream(t *testing.T) {
 	var now, most atomic.Int64
+	proceed := make(chan struct{})
 	r := startRig(t, testConfig(func(c *Config) { c.ConsumersPerStream = 3 }),
 		sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {
 			n := now.Add(1)
 			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 			}
+			<-proceed
 			time.Sleep(5 * time.Millisecond)
 			now.Add(-1)
 			return nil
@@ -312,6 +314,8 @@ func TestConsumersPerStream(t *testing.T) {
 		_, err := s.send(points(10))
 		require.NoError(t, err)
 	}
+	require.Eventually(t, func() bool { return now.Load() == 3 }, time.Minute, time.Millisecond)
+	close(proceed)
 	require.NoError(t, s.stream.AwaitAll(timeout(t)))
 	require.EqualValues(t, 3, most.Load())
 }
@@ -339,7 +343,7 @@ func TestAdmissionOfStreams(t *testing.T) {
 			require.NoError(t, err)
 			if end == codes.OK {
 				require.Eventually(t, func() bool { _, waiting := r.shared.admission.state(); return waiting > 0 },
-					5*time.Second, time.Millisecond)
+					time.Minute, time.Millisecond)
 				close(proceed)
 				require.NoError(t, second.stream.AwaitAll(timeout(t)))
 			} else {

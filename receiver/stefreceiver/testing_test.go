@@ -41,11 +41,12 @@ func notShort(t testing.TB) {
 	}
 }
 
-// testConfig is the default configuration, except for a free port and no waiting.
+// testConfig is the default configuration, except for a free port and no waiting. A shutdown may
+// take long on a busy machine.
 func testConfig(changes ...func(*Config)) *Config {
 	c := createDefaultConfig().(*Config)
 	c.ServerConfig.NetAddr.Endpoint = "localhost:0"
-	c.AckInterval, c.RetryAfter = time.Millisecond, time.Millisecond
+	c.AckInterval, c.RetryAfter, c.ShutdownTimeout = time.Millisecond, time.Millisecond, time.Minute
 	for _, change := range changes {
 		change(c)
 	}
@@ -149,7 +150,7 @@ func (r *rig) requireBuffered(n int64) {
 		require.Zero(t, r.shared.decompression.waiting())
 		stats := r.shared.server.stef.Stats()
 		require.Equal(t, n, stats.BufferedBytes)
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func (r *rig) dial(options ...grpc.DialOption) *grpc.ClientConn {
@@ -246,7 +247,7 @@ func (s *sender[T]) deliver(b T) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	return s.stream.AwaitAck(ctx, id)
 }
@@ -256,7 +257,7 @@ func endOf(t testing.TB, s *stefgrpc.Stream) error {
 	t.Helper()
 	select {
 	case <-s.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		require.Fail(t, "the stream does not end")
 	}
 	return s.Err()
