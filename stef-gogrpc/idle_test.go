@@ -166,7 +166,7 @@ func idleMemory(tb testing.TB, c idleCase, streams int, ours bool) float64 {
 		}
 	}
 	if len(chunks) > 0 {
-		require.Eventually(tb, func() bool { return frames.Load() == int64(len(held)) }, 20*time.Second, time.Millisecond)
+		require.Eventually(tb, func() bool { return frames.Load() == int64(len(held)) }, time.Minute, time.Millisecond)
 	}
 	after := memory()
 	runtime.KeepAlive(held)

@@ -71,7 +71,7 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 			for n := next.Add(1); n <= batches; n = next.Add(1) {
 				b := numbers{first: 1000 * n, last: 1000*n + size - 1, told: new(sync.Map)}
 				var rejected *stefgrpc.RejectedError
-				if err := session.Send(patience(20*time.Second), b); err != nil && !errors.As(err, &rejected) {
+				if err := session.Send(patience(time.Minute), b); err != nil && !errors.As(err, &rejected) {
 					x.problem(err)
 				}
 				time.Sleep(10 * time.Millisecond)
@@ -80,9 +80,9 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 	}
 	senders.Wait()
 	state := session.Stats()
-	require.NoError(t, session.Shutdown(patience(10*time.Second)))
+	require.NoError(t, session.Shutdown(patience(time.Minute)))
 	require.NoError(t, conn.Close())
-	require.NoError(t, server.Shutdown(patience(10*time.Second)))
+	require.NoError(t, server.Shutdown(patience(time.Minute)))
 	g.Stop()
 	require.NoError(t, <-served)
 

@@ -297,7 +297,7 @@ func TestReceiveLimitIgnoredStreams(t *testing.T) {
 	require.EqualValues(t, held, l.Bytes(), "the stream that gRPC accepted")
 	require.EqualValues(t, 1, server.Stats().Opened)
 	require.NoError(t, conn.Close())
-	require.Eventually(t, func() bool { return l.Bytes() == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.Bytes() == 0 }, time.Minute, time.Millisecond)
 	g.Stop()
 	require.NoError(t, <-served)
 }

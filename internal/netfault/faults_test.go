@@ -339,7 +339,7 @@ func TestTCPEndsInOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "all of it", string(got))
 		require.NoError(t, c.Close())
-		require.Eventually(t, func() bool { return f.Conns() == 0 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return f.Conns() == 0 }, time.Minute, time.Millisecond)
 	})
 }
 
@@ -362,7 +362,7 @@ func TestTCPFaults(t *testing.T) {
 		require.Error(t, err)
 		require.NotErrorIs(t, err, io.EOF)
 		require.EqualValues(t, 4+4+3, f.Bytes(Up))
-		require.Eventually(t, func() bool { return f.Conns() == 0 }, 5*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return f.Conns() == 0 }, time.Minute, time.Millisecond)
 	})
 }
 
