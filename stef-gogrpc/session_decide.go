@@ -194,12 +194,12 @@ func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 }
 
 // withRejected returns an error for the items that were omitted from a batch and the records
-// that the destination rejected, or nil if there are none.
+// that the destination rejected, if any.
 func withRejected(left, rejected error) error {
 	if rejected == nil {
 		return left
 	}
-	return errors.Join(left, rejected)
+	return fmt.Errorf("%w; %w", left, rejected)
 }
 
 // leftOut returns the error for the omitted items if err says that a batch writer omitted items

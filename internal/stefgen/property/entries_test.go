@@ -52,15 +52,15 @@ func readLoops(t *testing.T, stream []byte) (int, *recursive.RecordReader) {
 	for r.Next() {
 		n++
 	}
-	// It takes a few ms, but much more if a reader walks the same entry again and again.
-	require.Less(t, time.Since(start), 5*time.Second)
+	// It takes a few ms, but minutes or hours if a reader walks the same entry again and again.
+	require.Less(t, time.Since(start), time.Minute)
 	return n, r
 }
 
 // TestReferencesToLargeEntries reads an entry with many references to a large entry: a reader must
 // not walk the large entry for each of them.
 func TestReferencesToLargeEntries(t *testing.T) {
-	const count = 100_000
+	const count = 500_000
 	stream := func(blobs, turns int) chunks {
 		part, whole := recursive.NewLoop(), recursive.NewLoop()
 		part.Blobs().SetLen(blobs)
@@ -83,7 +83,7 @@ func TestReferencesToLargeEntries(t *testing.T) {
 func TestReferencesInAbsentFields(t *testing.T) {
 	var values []*recursive.Loop
 	last := recursive.NewLoop()
-	for i := range uint64(28) {
+	for i := range uint64(40) {
 		present, absent := recursive.NewLoop(), recursive.NewLoop()
 		for _, v := range []*recursive.Loop{present, absent} {
 			v.Turns().SetLen(2)
