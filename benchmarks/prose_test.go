@@ -180,7 +180,7 @@ func ratios(t *testing.T, signal, sizesOf, name string) []float64 {
 }
 
 // beside returns the bytes of sorted STEF in the compact form relative to the better mode of
-// the reference implementation, for all sets that the latter can encode.
+// the reference implementation, for all sets that this implementation can encode.
 func beside(t *testing.T, name string) []float64 {
 	t.Helper()
 	var values []float64

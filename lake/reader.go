@@ -306,7 +306,7 @@ func nextRecord(r records) (arrow.RecordBatch, error) {
 	return nil, io.EOF
 }
 
-// check finds the columns from which items are read, and refuses tables without one of them.
+// check finds the signal of a table and the columns of its items. It refuses tables that lack any of these.
 func (r *Reader) check(schema *arrow.Schema) error {
 	name, ok := schema.Metadata().GetValue(signalKey)
 	if !ok {

@@ -147,8 +147,8 @@ func WithRetry(r RetryConfig) Option {
 	})
 }
 
-// WithGRPCConn sets the connection to use. The caller closes it. Options about the
-// address, transport security and dialing have no effect then.
+// WithGRPCConn sets the connection to use. The caller closes it. With this option, options
+// about the address, transport security and dialing have no effect.
 func WithGRPCConn(conn *grpc.ClientConn) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
 		if conn == nil {

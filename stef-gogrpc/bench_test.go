@@ -264,7 +264,7 @@ func BenchmarkUnpaced(b *testing.B) {
 }
 
 // paced is a load that two processors can easily process at any latency: 200,000
-// records a second.
+// records per second.
 func paced(w window, trip time.Duration) load {
 	return load{streams: 1, records: 2000, every: 10 * time.Millisecond, window: w, trip: trip}
 }

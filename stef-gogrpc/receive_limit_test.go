@@ -207,7 +207,7 @@ type readConn struct {
 func (c readConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
 // TestReceiveLimitGoAway: gRPC ignores streams that a client opens after the last GOAWAY, and never
-// ends them. They are not counted: otherwise a client could increase the count without bound.
+// ends them. They are not counted. If they were, a client could increase the count without bound.
 func TestReceiveLimitGoAway(t *testing.T) {
 	for _, piece := range []int{1, 5, 1 << 20} {
 		l := NewReceiveLimit(1<<30, nil)

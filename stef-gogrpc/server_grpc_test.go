@@ -173,7 +173,7 @@ type valueStream struct {
 func (s valueStream) Context() context.Context { return s.ctx }
 
 // Clients can tell a peer without the root from a peer without STEF. Both answer
-// UNIMPLEMENTED, but only the former sends a reason.
+// UNIMPLEMENTED, but only the peer without the root sends a reason.
 func TestServerUnknownRootOrNoService(t *testing.T) {
 	inBubble(t, "root", func(t *testing.T) {
 		e := newEnds(t, drain, endsConfig{})

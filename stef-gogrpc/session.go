@@ -61,8 +61,8 @@ type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 // caller. Delivery is at least once. A batch is sent again only by its caller,
 // with one exception: the session sends it again if its stream was replaced, or
 // the server ended the stream gracefully, before it answered any part of the batch.
-// With one stream the session does so once; with more streams, as often as it has
-// streams, because a server that ends may end all of them. This delivers a batch
+// With one stream the session sends it again once; with more streams, as often as it
+// has streams, because a server that ends may end all of them. This delivers a batch
 // twice if a server ends a stream without acknowledging the batches it accepted.
 // The session never sends a batch again if some of its records were acknowledged
 // or reported bad.

@@ -228,8 +228,8 @@ func sendUntilDelivered(ctx context.Context, send func(context.Context, []readin
 }
 
 // unanswered returns the records to send again. Records are counted from 1. If elements were
-// left out, the positions are not those of elements: all of the batch is sent again then, and
-// the answered records arrive twice.
+// left out, the positions are not those of elements. In this case the whole batch is sent again,
+// and the answered records arrive twice.
 func unanswered(batch []reading, unsent *stefgrpc.UnsentError) (rest []reading) {
 	if unsent.LeftOut != nil {
 		return batch

@@ -96,7 +96,7 @@ func (d *LogsDecoder) open(room int) {
 	d.hasResource, d.hasScope = true, true
 }
 
-// dropLast removes the last log record, and its containers if they are empty then.
+// dropLast removes the last log record, and its containers if this makes them empty.
 func (d *LogsDecoder) dropLast() {
 	build.DropLast(d.logs.Len(), d.logs.RemoveIf)
 	if scopes := d.inResource.ScopeLogs(); d.logs.Len() == 0 {

@@ -122,7 +122,7 @@ func (d *MetricsDecoder) open(room int) {
 	d.hasResource, d.hasScope, d.hasMetric = true, true, true
 }
 
-// dropLast removes the last point, and its containers if they are empty then.
+// dropLast removes the last point, and its containers if this makes them empty.
 func (d *MetricsDecoder) dropLast() {
 	d.build.DropLastPoint()
 	metrics := d.inScope.Metrics()

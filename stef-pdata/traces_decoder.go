@@ -96,7 +96,7 @@ func (d *TracesDecoder) open(room int) {
 	d.hasResource, d.hasScope = true, true
 }
 
-// dropLast removes the last span, and its containers if they are empty then.
+// dropLast removes the last span, and its containers if this makes them empty.
 func (d *TracesDecoder) dropLast() {
 	build.DropLast(d.spans.Len(), d.spans.RemoveIf)
 	if scopes := d.inResource.ScopeSpans(); d.spans.Len() == 0 {

@@ -146,7 +146,7 @@ func (r Result) Median() float64 { return Median(r.nanos()) }
 // PerItem returns the median time per item in nanoseconds.
 func (r Result) PerItem() float64 { return r.Median() / float64(r.Items) }
 
-// Spread returns the relative spread of the times: see Spread.
+// Spread returns the relative spread of the times, as the function Spread defines it.
 func (r Result) Spread() float64 { return Spread(r.nanos()) }
 
 // Allocs returns the median of allocations and of allocated bytes per item.

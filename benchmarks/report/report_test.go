@@ -162,8 +162,7 @@ func TestPlace(t *testing.T) {
 	require.Equal(t, boxAt(vg.Point{X: 39, Y: 10}, vg.Point{X: 50, Y: 9}), place(vg.Point{X: 10, Y: 10}, vg.Point{X: 50, Y: 9}, within, all, nil))
 }
 
-// TestLogTicks checks that the shortest and the longest round trip are
-// labelled.
+// TestLogTicks checks which ticks of a logarithmic axis are labelled.
 func TestLogTicks(t *testing.T) {
 	f := func(least, most float64, want ...string) {
 		t.Helper()

@@ -77,8 +77,8 @@ func (c *Config) validateTLS() error {
 	}.Validate()
 }
 
-// validateSizes rejects a queue that is too small for a batch, and sizes of batches in
-// requests. The Collector's own checks reject them, too, but do not name the values and keys.
+// validateSizes rejects a queue that is too small for a batch, and batch sizes that count requests.
+// The Collector's own checks reject them, too, but do not name the values and keys.
 func validateSizes(queue *exporterhelper.QueueBatchConfig) error {
 	if queue.Batch.HasValue() && queue.Batch.Get().Sizer == exporterhelper.RequestSizerTypeRequests {
 		return errors.New(`sending_queue::batch::sizer is "requests": set it to items or bytes; without it, the sizer of sending_queue applies`)

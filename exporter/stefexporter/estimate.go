@@ -37,7 +37,7 @@ const (
 // and so the estimates of several exporters can be compared and added. It measures some batches,
 // and assumes the same bytes per item for other batches with about the same number of items,
 // because small requests repeat resources more often and compress less. The first batch of each
-// size is measured immediately, even over the budget: otherwise the estimate would not count a
+// size is measured immediately, even over the budget. If it were not, the estimate would not count a
 // burst after the start, although other metrics count the bytes of its streams.
 type estimate[B any] struct {
 	config *Config
@@ -103,8 +103,8 @@ func (e *estimate[B]) begin(items int) bool {
 		e.measuring++
 		return true
 	}
-	// Assume the time of the largest batch of the class: otherwise mostly small batches
-	// would be measured.
+	// Assume the time of the largest batch of the size class. With the time of this
+	// batch, begin would mostly choose small batches.
 	price := min(maxEstimateBudget, time.Duration(1)<<classOf(items)*cmp.Or(c.itemTime, firstItemTime))
 	if e.measuring > 0 || e.budget < price || c.measured*e.seen > e.measured*c.seen {
 		return false

@@ -89,7 +89,7 @@ func TestOldRefusal(t *testing.T) {
 }
 
 // TestFreshRefusal sends a batch that waits for the next attempt. The attempt is refused, so
-// the batch is dropped, and so are the batches of the next second.
+// this batch and the batches of the next second are dropped.
 func TestFreshRefusal(t *testing.T) {
 	g := startGateway(t, codes.Unimplemented, "")
 	x := start(t, refusedConfig(g.addr, ProtocolSTEF))

@@ -289,7 +289,7 @@ func (x *route[B]) planProbe(err *stefgrpc.Error) {
 }
 
 // refusalPause returns the longest pause after a refusal. It is shorter than the timeout of
-// a batch, so a peer that keeps refusing does so at least once while the batch waits. That
+// a batch, so a peer that keeps refusing refuses at least once while the batch waits. That
 // refusal drops the batch.
 func (c *Config) refusalPause() time.Duration {
 	pause := max(minRefusalPause, min(maxRefusalPause, c.TimeoutConfig.Timeout/2))

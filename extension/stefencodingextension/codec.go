@@ -51,8 +51,8 @@ const (
 )
 
 // memoryFactor limits the estimated memory of a message to this multiple of max_decoded_mib. The
-// estimate includes the omitted records. It is 3 to 6 times the size as OTLP for usual telemetry,
-// but 80 times for empty span events, which a few bytes can repeat very often.
+// estimate includes the omitted records. It is usually 3 to 6 times the size of the items as OTLP,
+// but 80 times for empty span events: a few bytes of STEF can repeat such an event very often.
 const memoryFactor = 8
 
 // errNoReference is the error for marshaling logs with the reference schema.

@@ -102,8 +102,8 @@ func (f *entry) mistake(hints, choices map[string]string, sections []Section) er
 	return nil
 }
 
-// pairs reports whether a list is written as a map, as the headers of the Collector's
-// clients are: its elements have a name and a value.
+// pairs reports whether the elements of a list have a name and a value. Such a list is
+// written as a map, for example the headers of the Collector's clients.
 func pairs(t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && t.Elem().NumField() >= 2 &&
 		t.Elem().Field(0).Type.Kind() == reflect.String && t.Elem().Field(1).Type.Kind() == reflect.String

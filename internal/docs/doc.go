@@ -44,7 +44,7 @@
 //	<!-- docs: elsewhere, TEST --> another test covers the block; TEST is a test
 //	                              function of the repository
 //
-// A block that nothing covers fails the test, and so do commands in indented
-// text. The runner replaces ports of localhost by free ports. go test -v prints each block
+// The test fails if nothing covers a block, or if commands are in indented text.
+// The runner replaces ports of localhost by free ports. go test -v prints each block
 // and how it is covered.
 package docs

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/internal/netfault"
 )
 
-// The load of the fault tests: 50 requests of 100 records a second.
+// The load of the fault tests: 50 requests per second, each of 100 records.
 const (
 	perSecond = 50
 	clients   = 5

@@ -33,7 +33,7 @@ type load struct {
 	refused  int     // requests that were not acknowledged
 }
 
-// startLoad sends perSecond requests a second to an address, over several connections. Each
+// startLoad sends perSecond requests per second to an address, over several connections. Each
 // connection has at most one request in flight.
 func startLoad(t *testing.T, address string, perSecond, clients int) *load {
 	t.Helper()

@@ -341,7 +341,7 @@ func scaled(t *testing.T, name string, small int) int {
 	return n
 }
 
-// agentRate is how many batches a second an agent sends.
+// agentRate is how many batches per second an agent sends.
 const agentRate = 10
 
 // offeredRate returns the rate for each agent. This is agentRate if the capacity is at least
@@ -359,7 +359,7 @@ func TestOfferedRate(t *testing.T) {
 	require.InDelta(t, 10, offeredRate(100_000, 50), 1e-9)
 }
 
-// TestScale: agents with a connection each send ten batches a second to a receiver, or half of
+// TestScale: agents with a connection each send ten batches per second to a receiver, or half of
 // the capacity of this machine if ten are too many. make scale runs it with 1,000 agents.
 func TestScale(t *testing.T) {
 	binary(t)

@@ -78,7 +78,7 @@ exporters:
       max_elapsed_time: 0s
 `
 
-// soakPipelines ends with the extensions, which belong to the section service.
+// soakPipelines ends with the key extensions, which is in service, not in pipelines.
 const soakPipelines = `    logs:
       receivers: [%s]
       exporters: [%s]

@@ -486,8 +486,8 @@ encodings: [{extension: stef_encoding, suffix: .stef}]
 	require.EqualValues(t, 1, refused(telemetry, "corrupt"))
 }
 
-// saveObjects writes the objects of the bucket telemetry to files. It returns the names of the
-// files by signal; the name of an object begins with its signal.
+// saveObjects writes the objects of the bucket named telemetry to files. It returns the names of
+// the files by signal; the name of an object begins with its signal.
 func saveObjects(t *testing.T, backend *s3mem.Backend) map[string][]string {
 	t.Helper()
 	dir, names := t.TempDir(), map[string][]string{}

@@ -48,7 +48,7 @@ func positiveZero(v any) any {
 
 // TestNegativeZero asserts a fault of the reference implementation: in the structs
 // of a dictionary, such as Metric with its histogram bounds, its writer treats negative zero as
-// zero. If this test fails, the fault is fixed: remove positive then.
+// zero. If this test fails, the fault is fixed: remove positive and positiveZero.
 func TestNegativeZero(t *testing.T) {
 	var b bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&b, otelstef.PublishedMetrics())

@@ -33,7 +33,7 @@ func each(t *testing.T, protocols []stefexporter.Protocol,
 }
 
 // TestDelivery sends from several goroutines over several streams: everything
-// arrives once, and both ends count the same.
+// arrives once, and the counts of both ends are equal.
 func TestDelivery(t *testing.T) {
 	each(t, protocols,
 		func(t *testing.T, p stefexporter.Protocol) { testDelivery(t, &traceKind, p, "spans") },
@@ -59,7 +59,7 @@ func testDelivery[T any](t *testing.T, k *kind[T], protocol stefexporter.Protoco
 }
 
 // TestPipelineErrors uses a pipeline that refuses some items permanently and some
-// temporarily. The former are dropped and counted, the latter arrive.
+// temporarily. The items that it refuses permanently are dropped and counted, the others arrive.
 func TestPipelineErrors(t *testing.T) {
 	each(t, protocols,
 		func(t *testing.T, p stefexporter.Protocol) { testPipelineErrors(t, &traceKind, p) },

@@ -516,8 +516,8 @@ func (f *follower[T]) warnAs(key, operation string, err error) {
 	}
 }
 
-// warnUnfit logs and counts a file that is not STEF. It does so once for each version of the
-// file, although each pass sees the file.
+// warnUnfit logs and counts a file that is not STEF, once for each version of the file,
+// although each pass sees the file.
 func (f *follower[T]) warnUnfit(c candidate, err error) {
 	version := fmt.Sprint(c.info.Size(), c.info.ModTime().UnixNano())
 	if f.unfit[c.key] != version {

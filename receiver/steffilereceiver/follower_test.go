@@ -255,8 +255,8 @@ func TestFolderRemovedAndBack(t *testing.T) {
 	to.requireOnce(30)
 }
 
-// Batches that are refused temporarily are retried, also if only a part of a batch is
-// refused. Permanent refusals are counted.
+// Batches that are refused temporarily are retried, also if the consumer changed the batch.
+// Permanent refusals are counted.
 func TestRefusals(t *testing.T) {
 	for _, mutates := range []bool{false, true} {
 		dir := t.TempDir()

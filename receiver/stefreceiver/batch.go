@@ -63,7 +63,7 @@ const (
 // process sends a batch to the pipeline. If the pipeline refuses it temporarily, the stream
 // fails. It runs on its own goroutine.
 func (s *stream[T]) process(b *batch[T], begin time.Time) verdict {
-	// Release the slot last: the next batch begins then, and must know of a failure of this one.
+	// Release the slot last: this starts the next batch, which must know of a failure of this one.
 	defer func() { <-s.slots }()
 	defer s.settle(b)
 	if failed := s.failure.Load(); failed != nil && failed.from < b.from {

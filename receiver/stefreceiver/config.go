@@ -144,8 +144,8 @@ func (c *TimeoutsConfig) Validate() error {
 }
 
 // receiving is the limit for the bytes of incomplete messages of all clients. It must be
-// larger than the largest message: otherwise each connection that sends such a message would
-// be closed.
+// larger than the largest message: a smaller limit would close each connection that sends such
+// a message.
 func (c *Config) receiving() int64 {
 	return max(int64(c.Limits.MemoryLimitMiB/2)*mib, c.maxMessage()+mib)
 }

@@ -151,7 +151,7 @@ func TestEditFrames(t *testing.T) {
 func FuzzStream(f *testing.F) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.PublishedMetrics()}} {
 		f.Add(byte(0), []byte{}, []byte{}, bytes.Join(chunksOf(f, []pmetric.Metrics{points(3), points(1)}, options...), nil))
-		f.Add(byte(0), []byte{}, []byte{}, bytes.Join(chunksOf(f, []pmetric.Metrics{nested(3)}, options...), nil))
+		f.Add(byte(0), []byte{}, []byte{}, bytes.Join(chunksOf(f, []pmetric.Metrics{arrays(3)}, options...), nil))
 	}
 	for root := range byte(3) {
 		for compact := range byte(2) {

@@ -153,7 +153,7 @@ func TestLimits(t *testing.T) {
 	zip := stef.WithCompression(stef.Zstd)
 	f("chunk", "chunk of", func(l *LimitsConfig) { l.MaxChunkMiB = 1 }, large(2, mib))
 	f("frame", "frame of", func(l *LimitsConfig) { l.MaxFrameMiB = 1 }, large(2, mib), zip)
-	f("record", "needs more memory than 1048576 bytes", func(l *LimitsConfig) { l.MaxRecordAllocMiB = 1 }, nested(250), zip)
+	f("record", "needs more memory than 1048576 bytes", func(l *LimitsConfig) { l.MaxRecordAllocMiB = 1 }, arrays(250), zip)
 
 	// The dictionaries of a reader may use twice the announced limit plus the memory of one
 	// record.
@@ -172,13 +172,13 @@ func TestLimits(t *testing.T) {
 	}, many, zip, stef.WithDictBytes(256<<20))
 }
 
-// nested returns a batch with a point that has deeply nested values.
-func nested(depth int) pmetric.Metrics {
+// arrays returns a batch with a point of 100 attributes, each an array of numbers.
+func arrays(numbers int) pmetric.Metrics {
 	md := points(1)
 	attrs := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Gauge().DataPoints().At(0).Attributes()
 	for i := range 100 {
 		s := attrs.PutEmptySlice(fmt.Sprint(i))
-		for range depth {
+		for range numbers {
 			s.AppendEmpty().SetInt(1)
 		}
 	}

@@ -82,7 +82,7 @@ func (s several) Error() string   { return fmt.Sprint([]error(s)) }
 func (s several) Errors() []error { return s }
 func (s several) Unwrap() []error { return s }
 
-// If several consumers of a fan-out refuse a batch, it is sent again unless all do so permanently.
+// If several consumers of a fan-out refuse a batch, it is sent again unless all refuse it permanently.
 func TestRefusalOfSeveralConsumers(t *testing.T) {
 	const after = 7 * time.Second
 	no, full := consumererror.NewPermanent(status.Error(codes.InvalidArgument, "no")), errors.New("full")

@@ -102,9 +102,9 @@ func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	return &FileExporter{f}, nil
 }
 
-// Export writes log records. It returns nil when they are in the file, or in the
-// unfinished frame with stefsdk.WithFlushInterval. Writing waits for the file system
-// only, and ignores ctx once it has begun.
+// Export writes log records. It returns nil when they are in the file, or, with
+// stefsdk.WithFlushInterval, in the unfinished frame. Writing waits only for the
+// file system, and ignores ctx once it has begun.
 func (x *FileExporter) Export(ctx context.Context, records []sdklog.Record) error {
 	return ofSDK(x.files.Export(ctx, records))
 }

@@ -97,9 +97,9 @@ func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	return &FileExporter{f}, nil
 }
 
-// ExportSpans writes spans. It returns nil when they are in the file, or in the
-// unfinished frame with stefsdk.WithFlushInterval. Writing waits for the file system
-// only, and ignores ctx once it has begun.
+// ExportSpans writes spans. It returns nil when they are in the file, or, with
+// stefsdk.WithFlushInterval, in the unfinished frame. Writing waits only for the
+// file system, and ignores ctx once it has begun.
 func (x *FileExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	return x.files.Export(ctx, spans)
 }

@@ -6,8 +6,8 @@ package codec
 import "github.com/otelstef/stef/stef-go/bitio"
 
 // Uint64Encoder writes the delta of deltas as a varint: this difference minus the
-// last one, in wrapping arithmetic. A value that grows evenly, as many timestamps
-// and counters do, needs one zero byte.
+// last one, in wrapping arithmetic. A value that grows evenly, such as many timestamps
+// and counters, needs one zero byte.
 //
 // spec: #integers
 type Uint64Encoder struct {

@@ -171,8 +171,8 @@ func TestSameText(t *testing.T) {
 	f(false, "two", two, "one", foreign)
 }
 
-// BenchmarkStringDict encodes values that are mostly known, as attributes are, or
-// mostly new, as parameters of logs are.
+// BenchmarkStringDict encodes values that are mostly known, such as attributes, or
+// mostly new, such as parameters of logs.
 func BenchmarkStringDict(b *testing.B) {
 	const total = 20_000
 	for name, distinct := range map[string]int{"known": 200, "new": total} {

@@ -37,7 +37,7 @@ func bitRun(s string) []byte {
 	return run
 }
 
-// dataFrame makes a frame of columns in order. It omits columns below an empty one.
+// dataFrame makes a frame of columns in order. Callers omit the columns below an empty column.
 func dataFrame(records uint64, runs ...[]byte) []byte {
 	var sizes strings.Builder
 	var columns []byte

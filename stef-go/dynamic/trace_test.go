@@ -118,8 +118,8 @@ func TestTraceCovers(t *testing.T) {
 	}
 }
 
-// TestTraceOfDamage truncates streams and flips their bits. Elements must still not
-// overlap. In uncompressed streams, all data that was read must be in an element.
+// TestTraceOfDamage truncates streams, and flips bits in them. Elements must still have no gaps
+// and no overlaps. All bytes of a truncated stream must be in an element.
 func TestTraceOfDamage(t *testing.T) {
 	f := func(stream []byte, root *schema.Struct, whole bool) {
 		t.Helper()

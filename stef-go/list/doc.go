@@ -7,6 +7,6 @@
 // create one.
 //
 // A list is part of a record. Its methods record the changes for the writer of the
-// record. As with slices, an index out of range panics, and so does a negative
-// length.
+// record. As with slices, an index out of range panics, and a negative length
+// panics, too.
 package list

@@ -30,13 +30,13 @@ func (k *keptMetrics) start(fields MetricsFields) {
 	}
 }
 
-// attributesOf returns src as the reader has it. The result is valid until the next call.
+// attributesOf returns the attributes that the reader has for src, valid until the next call.
 func (k *keptMetrics) attributesOf(src *Attributes) *Attributes {
 	k.copyAttributes(&k.attributes, src)
 	return &k.attributes
 }
 
-// copyAttributes makes dst equal to src as the reader has it.
+// copyAttributes makes dst equal to the attributes that the reader has for src.
 func (k *keptMetrics) copyAttributes(dst, src *Attributes) {
 	dst.SetLen(len(src.pairs))
 	for i, p := range src.pairs {
@@ -49,7 +49,7 @@ func (k *keptMetrics) copyAttributes(dst, src *Attributes) {
 	}
 }
 
-// exemplarsOf returns a point with the exemplars of src as the reader has them, and with the flags
+// exemplarsOf returns a point with the exemplars that the reader has for src, and with the flags
 // of src. The result is valid until the next call.
 func (k *keptMetrics) exemplarsOf(src *Point) *Point {
 	k.point.flags = src.flags

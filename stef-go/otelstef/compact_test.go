@@ -220,8 +220,8 @@ func TestCompactReset(t *testing.T) {
 }
 
 // A reader finds the series of a metric by the address of the metric. The initial metric is in no
-// dictionary. The reader must keep it in memory while it knows a series of it: otherwise another
-// metric could be allocated at the same address.
+// dictionary. The reader must keep this metric in memory while it knows a series of the metric. If
+// it did not, another metric could be allocated at the same address.
 func TestCompactInitialContainer(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, otelstef.CompactMetrics())
@@ -276,8 +276,8 @@ func TestCompactDamage(t *testing.T) {
 	})
 }
 
-// TestCompactKeepsIDsOfOtherLengths: a span without one of its ids is written with all
-// three ids, including unchanged ones.
+// TestCompactKeepsIDsOfOtherLengths: a span that lacks one of its ids is written with
+// all three ids, also those that did not change.
 func TestCompactKeepsIDsOfOtherLengths(t *testing.T) {
 	ids := [][3]string{
 		{"0123456789abcdef", "spanid01", "spanid01"},

@@ -55,7 +55,7 @@ func TestZeroValueIsNotCopied(t *testing.T) {
 }
 
 // A getter may return nil for a value that does not exist. The getters of this nil
-// value work, so a chain of getters does not panic on a point of another type.
+// value return zero values, so Value().Histogram().BucketCounts() works on a point with an integer.
 func TestNilGetters(t *testing.T) {
 	p := otelstef.NewPoint()
 	p.Value().SetInt64(7)

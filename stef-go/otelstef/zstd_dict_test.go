@@ -45,7 +45,7 @@ func readLogs(stream []byte, options ...stef.ReaderOption) ([]string, error) {
 }
 
 // TestZstdDict: a stream with a dictionary is smaller. Readers that have this dictionary,
-// alone or among others, read the stream; readers without it return an error.
+// alone or among others, read the stream; readers without this dictionary return an error.
 func TestZstdDict(t *testing.T) {
 	dict, err := stef.NewZstdDict(logStream(t, 3))
 	require.NoError(t, err)

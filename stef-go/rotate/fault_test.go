@@ -184,7 +184,7 @@ func TestNoPermission(t *testing.T) {
 	require.NotZero(t, w.Stats().Errors[KindOther])
 }
 
-// A removed folder is created again, and so is a removed file.
+// A removed folder and a removed file are created again.
 func TestFolderRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows does not remove open files")
@@ -402,8 +402,8 @@ func TestSyncFolders(t *testing.T) {
 	require.Empty(t, d.dirs)
 }
 
-// A fault of a sync in the background is reported even if the file is finished during the sync. The
-// sync at the end of the file returns nil then, because the system returns a fault once.
+// A fault of a sync in the background is reported even if the file is finished during the sync.
+// In this case the sync at the end of the file returns nil, because the system returns a fault once.
 func TestSyncFailsWhileFinished(t *testing.T) {
 	for _, finish := range []func(*Writer[*otelstef.LogsWriter]) error{(*Writer[*otelstef.LogsWriter]).Rotate, (*Writer[*otelstef.LogsWriter]).Close} {
 		stuck := make(chan struct{})

@@ -57,8 +57,8 @@ func CompatibleSchemas(old, new *Schema) error {
 // Changes returns the changes that CompatibleSchemas reports, and those of enums. It
 // compares the enums of each place that has an enum in both schemas. An enum that keeps its
 // name may have more values, and new names for old values. An enum with another name must
-// have all old values with their old names: otherwise it may be a different enum, and not
-// the old one with a new name.
+// have all old values with their old names. If it lacks any, it may be a different enum, and
+// not the old one with a new name.
 //
 // spec: #evolution
 func Changes(old, new *Schema) []*ChangeError {

@@ -20,8 +20,8 @@ type backward struct {
 	over bool // a part of a record was too large and is not complete
 }
 
-// tooLarge reports whether a part of a record is too large with the size bytes that it has so
-// far, so that it must end, and sets over. Each loop over elements calls it: a record of a few
+// tooLarge reports whether a part of a record, which has size bytes so far, is too large. If it
+// is, tooLarge sets over, and the part must end. Each loop over elements calls it: a record of a few
 // bytes can refer to a large text of a dictionary a million times.
 func (w *backward) tooLarge(size int) bool {
 	if size <= mapping.MaxRecordBytes {

@@ -141,8 +141,8 @@ func TestVariables(t *testing.T) {
 	require.Equal(t, time.Minute, c.StreamLifetime)
 }
 
-// A certificate that cannot be used is an error: without it, the identity of the peer would
-// not be verified as configured.
+// A certificate that cannot be used is an error: without this certificate, the identity of
+// the peer would not be verified as configured.
 func TestCertificates(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", filepath.Join(t.TempDir(), "missing"))
 	_, err := settings.ForEndpoint(settings.Traces, nil)

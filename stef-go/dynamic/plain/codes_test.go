@@ -94,7 +94,7 @@ func (c *codes) bits() float64 {
 	return math.Float64frombits([]uint64{0, 1, 2, 3, math.Float64bits(1), c.Uint64()}[c.IntN(6)])
 }
 
-// at returns the struct at a path and the position of its last field.
+// at returns the last field of a path, the struct that has this field, and the index of the field in it.
 func at(root *schema.Struct, rec *dynamic.Struct, path ...string) (*schema.Field, *dynamic.Struct, int) {
 	for i, name := range path {
 		for at, f := range root.Fields {

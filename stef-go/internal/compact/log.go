@@ -29,7 +29,7 @@ type LogFields struct {
 	FarTime, FarObserved bool
 }
 
-// Logs is the state of a stream of log records. Both ends have the same.
+// Logs is the state of a stream of log records. Writer and reader have equal states.
 type Logs struct {
 	ids                          ids
 	time, observed, trace, known Residual

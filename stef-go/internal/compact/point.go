@@ -91,7 +91,7 @@ type Series struct {
 	rest        *rest // nil before the first histogram or summary
 }
 
-// Points is the state of a stream of points. Both ends have the same.
+// Points is the state of a stream of points. Writer and reader have equal states.
 type Points struct {
 	time, start, form, number Residual
 	bits                      uint64

@@ -52,7 +52,7 @@ type habits struct {
 	parent, known uint64
 }
 
-// Spans is the state of a stream of spans. Both ends have the same.
+// Spans is the state of a stream of spans. Writer and reader have equal states.
 type Spans struct {
 	// Own makes the state clone the names that it keeps, because a name may be a part
 	// of a longer text that the caller reuses. Readers keep the names of their

@@ -11,8 +11,8 @@ const Spacing = time.Millisecond
 // Pace decides when a receiver sends its next response. While records are
 // outstanding, responses wait for the interval, so that one response acknowledges
 // many batches. When nothing is outstanding, nothing can be merged, and a sender
-// that waits for this acknowledgement sends nothing until it arrives. So only
-// Spacing applies then.
+// that waits for this acknowledgement sends nothing until it arrives. In this case
+// only Spacing applies.
 type Pace struct {
 	Interval time.Duration
 

@@ -61,7 +61,7 @@ func (b *Body) Ref(p Span) string {
 	return b.refs[p.From]
 }
 
-// Limits of a splitter. When it exceeds them, it drops its cached content.
+// Limits of a splitter. When it exceeds one of the first three, it drops cached content.
 const (
 	maxTextShapes     = 1 << 14
 	maxTextShapeBytes = 4 << 20

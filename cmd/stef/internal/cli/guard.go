@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 )
 
-// guard refuses to replace an existing file. It does so when the first byte is
-// written, so that errors of the inputs are reported first. A nil refusal allows everything.
+// guard refuses to replace an existing file. It refuses only when the first byte is
+// written, because errors of the inputs must be reported first. A nil refusal allows everything.
 type guard struct {
 	w       io.Writer
 	refusal error

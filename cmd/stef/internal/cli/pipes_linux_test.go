@@ -77,8 +77,8 @@ func TestReplayPipe(t *testing.T) {
 	f("a file", pipe, pipe)
 }
 
-// A recording can be written to named pipes, which cannot be synced. It ends with an error if
-// the reader of the pipe ends, because nobody reads what is acknowledged then.
+// A recording can be written to named pipes, which cannot be synced. The recording
+// ends with an error if the reader of the pipe ends, because nobody reads what it acknowledges.
 func TestRecordToPipe(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, fixtures.LogsName)

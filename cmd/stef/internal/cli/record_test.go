@@ -171,8 +171,7 @@ func TestRecordAcknowledgesAtTheEnd(t *testing.T) {
 	f("stef", true)
 }
 
-// The response to a sender of OTLP/HTTP says what to set, and so does the output of the
-// recording.
+// The response to a sender of OTLP/HTTP, and the output of the recording, say what to set.
 func TestRecordRefusesHTTP(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, fixtures.LogsName)

@@ -34,8 +34,8 @@ import (
 	"github.com/otelstef/stef/internal/replay"
 )
 
-// If the endpoint cannot be reached, replay soon says why it waits, and ends after its retries.
-// This is so over both protocols.
+// If the endpoint cannot be reached over either protocol, replay soon says why it waits, and ends
+// after its retries.
 func TestReplayUnreachable(t *testing.T) {
 	dir, recorded := folder(t)
 	down := freeAddress(t)

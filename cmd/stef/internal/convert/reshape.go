@@ -81,8 +81,8 @@ func (m *metricsShape) reshape(rec *otelstef.Metrics) error {
 }
 
 // dropFlags replaces the flag "no recorded value" by no value, and counts what is lost. An
-// exponential histogram keeps its value: the reference implementation cannot read a histogram
-// without one.
+// exponential histogram keeps its value: the reference implementation cannot read such a
+// histogram without a value.
 func (m *metricsShape) dropFlags(p *otelstef.Point, none bool) {
 	flagged := p.Flags()&noRecordedValue != 0
 	exponential := p.Value().Type() == otelstef.PointValueTypeExpHistogram

@@ -136,7 +136,7 @@ func Standard(w io.Writer) *Output { return &Output{Name: "standard output", w: 
 // Create creates a file, or uses stdout for the name "-". The file is written
 // under another name in the same folder until Commit. Anything that is not a
 // regular file, such as a pipe or a device, is written directly. Without replace,
-// Commit returns an error if a file with the name exists then.
+// Commit returns an error if a file with this name exists when Commit is called.
 func (t *Temps) Create(name string, stdout io.Writer, replace bool) (*Output, error) {
 	if name == "-" {
 		return Standard(stdout), nil

@@ -20,7 +20,7 @@ type Report struct {
 	Size    int64
 	Records uint64
 	Frames  []Frame
-	// FixedHeader and VarHeader are the sizes of the headers, the latter with
+	// FixedHeader and VarHeader are the sizes of the headers. VarHeader includes
 	// the head of its frame. Heads is the size of the heads of the data frames.
 	FixedHeader, VarHeader, Heads int64
 	// Counts and Sizes are the bytes before the columns of a frame: its record
