@@ -57,7 +57,7 @@ var elsewhere = []string{
 	"a reader had 1.23 with a spread of 18.5 % in three rounds. So differences of speed below 0.15",
 	"and 0.92 times in a run of a reader",
 	"had 0.69 times the bytes in a steady stream and 0.71 times in natural batches",                                           // by a reader
-	"a reader's ordered metrics had 0.94 times the bytes of sorted ones, and 1.13 times in natural batches",                   // by a reader
+	"a user's ordered metrics had 0.94 times the bytes of sorted ones there, and 1.13 times in natural batches",               // by a reader
 	"0.080, 0.385 and 0.354 times OTLP for the recordings of node (metrics, traces, logs), instead of 0.083, 0.392 and 0.366", // printed by stef stat and stef convert
 	"v0.1.1 has 4.4 % fewer bytes than v0.0.9 (hipstershop metrics, sorted) to 1.4 % more",                                    // a run of the parts size-parts and size-big
 	"| quantity | formula | constant | source |",                                                                              // make deployment
@@ -412,8 +412,8 @@ func (b book) transport(t *testing.T) {
 		return most(table(t, "workers").where("round trip", "0 ms", "way", way, "compression", compression).column(t, "wire B/event"))
 	}
 	stef, otlp := line(one, "zstd"), line(single, "zstd")
-	b.here.holds(t, whole(line(single, "none")/otlp) == "9", "zstd alone leaves a ninth of generated lines")
-	b.here.says(t, "STEF has %.2f times the bytes of OTLP then, %.0f and %.0f a line", stef/otlp, stef, otlp)
+	b.here.holds(t, whole(line(single, "none")/otlp) == "9", "zstd alone makes OTLP nine times smaller for generated lines")
+	b.here.says(t, "so STEF saves little: %.2f times the bytes, %.0f a line instead of %.0f", stef/otlp, stef, otlp)
 	var moved, sequential, concurrent, streams []float64
 	for _, rows := range []figures{table(t, "workers").where("server workers", "1"), table(t, "workers").where("server workers", "8"), table(t, "workers-latency")} {
 		rows = rows.where("round trip", "0 ms", "compression", "zstd")
@@ -438,7 +438,7 @@ func (b book) transport(t *testing.T) {
 	b.here.says(t, "several streams (%s times the events/s of 64 requests with 8 streams)", span(".2", streams))
 	length := regexp.MustCompile(`generated log records of ([\d,]+) bytes on average`).FindStringSubmatch(document(t, published, "workers.txt").text)
 	require.Len(t, length, 2)
-	b.here.says(t, "of generated lines of about %s bytes", length[1])
+	b.here.says(t, "for generated lines of about %s bytes, so STEF", length[1])
 	b.here.says(t, "Generated logs of about %s bytes, events per second", length[1])
 }
 
@@ -450,7 +450,7 @@ func (b book) collectors(t *testing.T) {
 	for _, signal := range signals {
 		both = append(both, span(".2", runs.where("signal", signal).column(t, "both, OTLP = 1")))
 	}
-	b.here.says(t, "CPU %s (metrics), %s (traces) and %s times (logs) in three runs, in which differences below 0.1 are noise even on an idle machine", both...)
+	b.here.says(t, "CPU %s (metrics), %s (traces) and %s times (logs) in three runs; differences below 0.1 are noise, even on an idle machine", both...)
 	b.here.says(t, "or those of 200 ms | zstd | %s (metrics), %s (traces), %s (logs) |", both...)
 	b.root.says(t, "mostly in bytes. CPU is %s (metrics), %s (traces) and %s times (logs, within the noise) that of OTLP", both...)
 	logs := runs.where("signal", "logs").column(t, "both, OTLP = 1")
@@ -492,8 +492,8 @@ func (b book) collectors(t *testing.T) {
 	b.here.says(t, "machine; %.2f to %.2f times in the agent alone, in one run", least(agents), most(agents))
 	b.here.says(t, "| %s, %s and %s times | %s, %s and %s times |\n| exporter", append(slices.Clone(both[3:]), both[:3]...)...)
 	b.here.says(t, "up to 8,192 items, or those of 200 ms | %s | %s | %s |", both[3:]...)
-	b.root.says(t, "Agent and backend together had %s (metrics), %s (traces) and %s times (logs) the CPU of OTLP in three runs, in which differences below 0.1 are noise even on an idle machine. "+
-		"They had %s, %s and %s times the bytes in one of these runs", both...)
+	b.root.says(t, "In three runs, agent and backend together had %s (metrics), %s (traces) and %s times (logs) the CPU of OTLP. Differences below 0.1 are noise, even on an idle machine. "+
+		"The two had %s, %s and %s times the bytes in one of these runs", both...)
 	sum := func(name string) float64 { return rows["metrics "+name][1] + rows["metrics "+name][2] }
 	idle, otlp, stef := sum("no exporter"), sum("OTLP/gRPC zstd"), sum("STEF")
 	b.here.says(t, "In whole Collectors the protocol alone has %.1f and %.1f µs, and the reception of OTLP and batching, %.1f µs, are equal for both.", otlp-idle, stef-idle, idle)

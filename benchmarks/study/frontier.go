@@ -236,12 +236,12 @@ func frontierRule(points []FrontierPoint) string {
 	var left []string
 	for _, p := range points {
 		if !p.Ours && p.beatenBy(points) == "none" {
-			left = append(left, fmt.Sprintf("%s with %s: %.2f of the bytes, %.2f of the CPU", p.Name, p.Signal, p.Bytes, p.CPU))
+			left = append(left, fmt.Sprintf("%s with %s, which has %.2f times the bytes and %.2f times the CPU of OTLP with zstd", p.Name, p.Signal, p.Bytes, p.CPU))
 		}
 	}
 	rule := "For each choice of another format or implementation, a setting of STEF is both smaller and faster (sets for reporting; reference implementation of STEF: " + format.ReferenceVersion + ")"
 	if len(left) == 0 {
 		return rule + "."
 	}
-	return rule + ", except: " + strings.Join(left, "; ") + "."
+	return rule + ", except " + strings.Join(left, "; ") + "."
 }

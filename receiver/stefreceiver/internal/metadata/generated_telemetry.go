@@ -245,7 +245,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefDecompressionWaiting, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_receiver_stef_decompression_waiting",
-		metric.WithDescription("Compressed OTLP requests that wait for a place to be decompressed. [Alpha]"),
+		metric.WithDescription("Compressed OTLP requests that wait to be decompressed. [Alpha]"),
 		metric.WithUnit("{requests}"),
 	)
 	errs = errors.Join(errs, err)

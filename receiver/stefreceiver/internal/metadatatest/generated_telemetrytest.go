@@ -183,7 +183,7 @@ func AssertEqualReceiverStefConsumeDuration(t *testing.T, tt *componenttest.Tele
 func AssertEqualReceiverStefDecompressionWaiting(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_decompression_waiting",
-		Description: "Compressed OTLP requests that wait for a place to be decompressed. [Alpha]",
+		Description: "Compressed OTLP requests that wait to be decompressed. [Alpha]",
 		Unit:        "{requests}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
