@@ -31,7 +31,7 @@ type Client struct {
 // with a scheme that gRPC does not know, such as http://.
 func NewClient(conn grpc.ClientConnInterface, options ...ClientOption) (*Client, error) {
 	if cc, ok := conn.(*grpc.ClientConn); conn == nil || ok && cc == nil {
-		return nil, errors.New("stefgrpc: NewClient: the connection is nil: create it with grpc.NewClient, and check its error")
+		return nil, errors.New("stefgrpc: NewClient: the connection is nil: create the connection with grpc.NewClient, and check the error of grpc.NewClient")
 	}
 	if err := checkTarget(conn); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func checkTarget(conn grpc.ClientConnInterface) error {
 func (c *Client) Open(ctx context.Context, root *schema.Struct, options ...OpenOption) (*Stream, error) {
 	switch {
 	case c == nil || c.conn == nil:
-		return nil, errors.New("stefgrpc: Open: the client has no connection: create it with NewClient, and check its error")
+		return nil, errors.New("stefgrpc: Open: the client has no connection: create the client with NewClient, and check the error of NewClient")
 	case root == nil || root.Name == "":
 		return nil, errorf(KindInvalid, "opening a stream: the root has no name: pass the root of the records, such as otelstef.MetricsRoot()")
 	}

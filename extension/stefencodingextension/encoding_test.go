@@ -149,11 +149,11 @@ func TestMistakes(t *testing.T) {
 		require.ErrorContains(t, err, text)
 		require.True(t, consumererror.IsPermanent(err))
 	}
-	refused(nil, ErrFormat, "it is empty")
+	refused(nil, ErrFormat, "the message is empty")
 	otlp, err := (&pmetric.ProtoMarshaler{}).MarshalMetrics(recordedMetrics(t)[0])
 	require.NoError(t, err)
 	refused(otlp, ErrFormat, "set the encoding that its sender uses, such as otlp_proto")
-	refused([]byte(`{"resourceMetrics":[]}`), ErrFormat, "it begins with 7b 22 72 65")
+	refused([]byte(`{"resourceMetrics":[]}`), ErrFormat, "the message begins with 7b 22 72 65")
 	traces, err := e.MarshalTraces(recordedTraces(t)[0])
 	require.NoError(t, err)
 	refused(traces, ErrSignal, "traces, not metrics; use one topic or path for each signal")

@@ -88,9 +88,9 @@ func (x *codec[B]) mistake(message []byte, err error) error {
 	head := message[:min(len(message), len(signature))]
 	switch {
 	case len(message) == 0:
-		return fmt.Errorf("%w: it is empty; send STEF with the same encoding extension, or remove empty messages", ErrFormat)
+		return fmt.Errorf("%w: the message is empty; let the sender use this encoding extension, or remove empty messages", ErrFormat)
 	case string(head) != signature[:len(head)]:
-		return fmt.Errorf("%w: it begins with % x; set the encoding that its sender uses, such as otlp_proto, or send STEF", ErrFormat, head)
+		return fmt.Errorf("%w: the message begins with % x; set the encoding that its sender uses, such as otlp_proto, or send STEF", ErrFormat, head)
 	}
 	if errors.Is(err, stef.ErrZstdDict) {
 		return fmt.Errorf("unmarshaling %s: %w; set dictionary or read_dictionaries to the file that the sender has as dictionary", x.Name, stef.ErrZstdDict)

@@ -194,8 +194,8 @@ func TestStreamMistakes(t *testing.T) {
 		kind  error
 		text  string
 	}{
-		"empty":      {nil, ErrFormat, "it is empty"},
-		"OTLP JSON":  {[]byte(`{"resourceMetrics":[]}`), ErrFormat, "it begins with 7b 22 72 65; set the encoding that its sender uses"},
+		"empty":      {nil, ErrFormat, "the message is empty"},
+		"OTLP JSON":  {[]byte(`{"resourceMetrics":[]}`), ErrFormat, "the message begins with 7b 22 72 65; set the encoding that its sender uses"},
 		"traces":     {traces, ErrSignal, "traces, not metrics; use one topic or path for each signal"},
 		"cut traces": {traces[:len(traces)/2], ErrSignal, "traces, not metrics"},
 	} {

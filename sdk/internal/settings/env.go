@@ -230,14 +230,14 @@ func CheckHeader(key, value string) error {
 	case strings.HasPrefix(lower, "grpc-"):
 		return fmt.Errorf("the header %q is not valid: gRPC reserves names that begin with grpc-", key)
 	case !strings.HasSuffix(lower, "-bin") && strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
-		return fmt.Errorf("the value of the header %q is not valid: use printable ASCII, or a name that ends in -bin", key)
+		return fmt.Errorf("the value of the header %q is not valid: use printable ASCII, or a header whose name ends in -bin", key)
 	}
 	return nil
 }
 
 // credentials returns transport security with the certificates of the environment. A
-// certificate that cannot be read is an error: without it the identity of the peer
-// would not be verified.
+// certificate that cannot be read is an error: without this certificate the
+// identity of the peer would not be verified.
 func (e *env) credentials() (credentials.TransportCredentials, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if path, name := e.lookup("CERTIFICATE", true); path != "" {

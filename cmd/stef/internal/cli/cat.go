@@ -41,7 +41,7 @@ equal records, have equal lines:
   multimap  [{"key":KEY,"value":VALUE},...]
   array     [ELEMENT,...]
   bool      true or false
-  integer   the decimal number in a string; so are enums
+  integer   the decimal number in a string, also of an enum
   float64   {"v":"0.5","bits":"3fe0000000000000"}, the shortest number that reads
             back the same, and its 64 bits
   string    a string in which only " and \ have a backslash, and bytes below 0x20

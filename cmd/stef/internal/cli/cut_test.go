@@ -143,13 +143,13 @@ func TestShortCuts(t *testing.T) {
 				require.Equal(t, strings.HasSuffix(name, ".gz") || strings.HasSuffix(name, ".zst"), packed, stderr)
 			}
 			stderr = mustSkip(t, nil, "--force", cut, none, out)
-			require.Contains(t, stderr, "; what is whole before that was converted, and the rest is lost\n")
+			require.Contains(t, stderr, "; everything complete before the cut was converted, and the rest is lost\n")
 			kept, _ := mustRun(t, nil, "cat", out)
 			require.Equal(t, records, strings.Count(kept, "\n"))
 			// A file alone, through each way to write it.
 			for _, args := range [][]string{{out}, {"--mode", "sorted", out}, {out + ".json"}, {out + ".parts"}, {filepath.Join(dir, "each-{signal}.stef")}} {
 				stderr = mustSkip(t, nil, append([]string{"--force", cut}, args...)...)
-				require.Contains(t, stderr, "; what is whole before that was converted, and the rest is lost\n")
+				require.Contains(t, stderr, "; everything complete before the cut was converted, and the rest is lost\n")
 				require.NotContains(t, stderr, "stef repair") // advice for an input that was not converted
 				kept, _ = mustRun(t, nil, "cat", strings.ReplaceAll(args[len(args)-1], "{signal}", "traces"))
 				require.Equal(t, records, strings.Count(kept, "\n"), args)
@@ -179,7 +179,7 @@ func TestSkipsAllOfCutFile(t *testing.T) {
 	mustRun(t, spans(t), "convert", "-q", "-", other)
 	stderr := mustSkip(t, nil, cut, other, filepath.Join(dir, "out.stef"))
 	require.Contains(t, stderr, "; nothing of it was converted\n")
-	require.NotContains(t, stderr, "what is whole before that was converted")
+	require.NotContains(t, stderr, "everything complete before the cut was converted")
 }
 
 // Each command says what to do with a truncated file whose messages are compressed alone.
@@ -200,7 +200,7 @@ func TestCutEachMessage(t *testing.T) {
 		require.Contains(t, stderr, advice)
 		code, _, stderr = run(nil, "repair", in, out+".stef")
 		require.Equal(t, cli.ExitUsage, code)
-		require.Contains(t, stderr, "repair is for STEF: if the file is cut, stef convert --skip IN OUT converts what is whole\n")
+		require.Contains(t, stderr, "repair is for STEF: if the file is cut, stef convert --skip IN OUT converts everything complete before the cut\n")
 		require.NoError(t, os.WriteFile(in, content[:end], 0o666))
 		mustRun(t, nil, "cat", in)
 	}

@@ -37,7 +37,7 @@ func TestMistakesOfFlags(t *testing.T) {
 	f("{sig} in the name of OUT is no placeholder: the only one is {signal}", "record", m.path("x-{sig}.stef"))
 	f("standard output is stef, and so is the input: add --to stef, otlp-parts, otlp, otlp-json, parquet or arrow", "convert", m.metrics, "-")
 	m.t.Chdir(m.dir)
-	m.fails(cli.ExitIO, "localhost:23399: there is no such file; an address needs --endpoint localhost:23399", "replay", "localhost:23399", m.metrics)
+	m.fails(cli.ExitIO, "localhost:23399: there is no such file; if this is an address, use --endpoint localhost:23399", "replay", "localhost:23399", m.metrics)
 
 	// A message that says what to do is not followed by the usage.
 	_, _, stderr := run(nil, "convert", m.metrics, "-")

@@ -37,7 +37,7 @@ Of a file of messages, as the Collector's file exporter writes them with
 encoding: stef_encoding, it keeps the whole messages in the same way.
 `,
 	define: func(flags *flag.FlagSet) func(*Env, []string) error {
-		o := &opener{repairs: true, onlySTEF: "repair is for STEF: if the file is cut, stef convert --skip IN OUT converts what is whole"}
+		o := &opener{repairs: true, onlySTEF: "repair is for STEF: if the file is cut, stef convert --skip IN OUT converts everything complete before the cut"}
 		o.define(flags)
 		force := flags.Bool("force", false, "overwrite OUT if it exists")
 		return func(env *Env, args []string) error {

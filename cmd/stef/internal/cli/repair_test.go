@@ -188,5 +188,5 @@ func TestRepairHeaders(t *testing.T) {
 	m.fails(cli.ExitUsage, "the output is not compressed as a whole: end the name in .stef, not .zst", "repair", m.metrics, m.path("c.stef.zst"))
 	code, _, stderr = run(nil, "repair", m.tape, m.path("out.stef"))
 	require.Equal(t, cli.ExitUsage, code)
-	require.Contains(t, stderr, "it is otlp-parts; repair is for STEF: if the file is cut, stef convert --skip IN OUT converts what is whole\n")
+	require.Contains(t, stderr, "it is otlp-parts; repair is for STEF: if the file is cut, stef convert --skip IN OUT converts everything complete before the cut\n")
 }

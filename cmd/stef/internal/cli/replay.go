@@ -183,8 +183,8 @@ func (c *replayer) run(env *Env, names []string) error {
 	if c.pace == replay.Original { // the first batch may be due late
 		p.Ready = func(ctx context.Context) error { return sender.Connect(ctx, conn) }
 	}
-	// Close the streams when everything is accepted. The endpoint may end then, and open
-	// streams would try to connect to it again.
+	// Close the streams when everything is accepted. The endpoint may end after that, and
+	// open streams would try to connect to it again.
 	var closed error
 	p.Delivered = sync.OnceFunc(func() {
 		closing, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -212,7 +212,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	return c.sendError(err, names, counts)
 }
 
-// rate returns items a second: a whole number, or three digits below 10.
+// rate returns items per second: a whole number, or three significant digits if it is below 10.
 func rate(items uint64, took time.Duration) string {
 	r := float64(items) / max(took.Seconds(), 1e-9)
 	if r < 10 {
@@ -226,7 +226,7 @@ func rate(items uint64, took time.Duration) string {
 func (c *replayer) check(name string) error {
 	in, err := file.Open(name, nil)
 	if errors.Is(err, fs.ErrNotExist) && address.MatchString(name) {
-		return &file.Error{Name: name, Err: fmt.Errorf("there is no such file; an address needs --endpoint %s", name)}
+		return &file.Error{Name: name, Err: fmt.Errorf("there is no such file; if this is an address, use --endpoint %s", name)}
 	}
 	if err != nil {
 		return err

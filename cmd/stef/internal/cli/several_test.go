@@ -56,7 +56,7 @@ func TestSeveralInputsBySignal(t *testing.T) {
 	require.Empty(t, list(t, filepath.Dir(none)))
 	stderr = mustSkip(t, nil, traces, cut, none)
 	require.Equal(t, 1, strings.Count(stderr, "not complete: "), stderr)
-	require.Contains(t, stderr, "; what is whole before that was converted, and the rest is lost\n")
+	require.Contains(t, stderr, "; everything complete before the cut was converted, and the rest is lost\n")
 
 	code, _, stderr = run(nil, "convert", "--signal", "logs", logs, traces, none)
 	require.Equal(t, cli.ExitUsage, code)

@@ -281,7 +281,7 @@ func advised(o *Options, err error) error {
 		return Misfit("%w; it looks like %s: leave %s out", err, o.likely, cmp.Or(o.RootFlag, "--signal"))
 	}
 	if o.Skip && isCut(err) {
-		return fmt.Errorf("%w; nothing is whole before that, so --skip has nothing to convert", err)
+		return fmt.Errorf("%w; nothing before the cut is complete, so --skip has nothing to convert", err)
 	}
 	if o.Skip && o.From.otlp() && (errors.Is(err, otlpfile.ErrCorrupt) || errors.Is(err, io.ErrUnexpectedEOF)) {
 		return fmt.Errorf("%w; --skip omits items that cannot be converted, not damaged %ss", err, partNoun(o.From))
@@ -327,7 +327,7 @@ func recoverable(o *Options, err error) error {
 	}
 	// An error with a line is about one message, and the messages after it are whole.
 	if at := (*otlpfile.Error)(nil); o.From.otlp() && errors.As(err, &at) && at.Cut && at.Part > 1 && at.OneLine == 0 {
-		return fmt.Errorf("%w; stef convert --skip converts what is whole before that", err)
+		return fmt.Errorf("%w; stef convert --skip converts the whole %ss before it", err, partNoun(o.From))
 	}
 	return err
 }

@@ -203,7 +203,7 @@ type joined struct {
 // The ends of the notes of Result.Files about truncated inputs.
 const (
 	NothingConverted = "; nothing of it was converted"
-	BeginConverted   = "; what is whole before that was converted, and the rest is lost"
+	BeginConverted   = "; everything complete before the cut was converted, and the rest is lost"
 )
 
 // omit reports whether an error ends only the current input, not the conversion.
