@@ -118,7 +118,7 @@ func TestPagesRender(t *testing.T) {
 	r, _ := tinyReport(t)
 	dir := written(t)
 	for i, page := range r.Pages {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		dom, err := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
 			"--user-data-dir="+filepath.Join(t.TempDir(), "profile"), "--no-first-run", "--disable-background-networking",
 			// Every name fails to resolve, and the proxy for all addresses does

@@ -51,16 +51,18 @@ func (r *releases) consume(_ context.Context, td ptrace.Traces) error {
 	return nil
 }
 
-// quiet waits until nothing was released for a while.
-func (r *releases) quiet(patience time.Duration) {
-	last, since := -1, time.Now()
-	for time.Since(since) < patience {
+// quiet waits until at least some spans were released, and then nothing for a while. It counts waits,
+// because the time also passes while the machine does not run this process.
+func (r *releases) quiet(atLeast int, patience time.Duration) {
+	const wait = 10 * time.Millisecond
+	last := -1
+	for waits := 0; waits < int(patience/wait); waits++ {
 		r.mu.Lock()
-		if r.total != last {
-			last, since = r.total, time.Now()
+		if r.total != last || r.total < atLeast {
+			last, waits = r.total, 0
 		}
 		r.mu.Unlock()
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(wait)
 	}
 }
 
@@ -93,7 +95,7 @@ func TestGroupByTraceLosesSpansDuringRelease(t *testing.T) {
 				require.NoError(t, p.ConsumeTraces(t.Context(), oneSpan(uint64(1_000_000+n*filling+i), 1)))
 			}
 		}
-		got.quiet(3 * wait)
+		got.quiet(perTrace*filling, 3*wait)
 		require.NoError(t, p.Shutdown(context.Background()))
 		others = map[uint64]bool{}
 		for n := range perTrace * filling {

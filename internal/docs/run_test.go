@@ -21,8 +21,9 @@ import (
 	"github.com/otelstef/stef/stef-go/idl"
 )
 
-// commandTime bounds the run time of the commands of one block.
-const commandTime = 5 * time.Minute
+// commandTime bounds the run time of the commands of one block. Some compile programs first, which
+// takes minutes on a slow computer without a build cache.
+const commandTime = 20 * time.Minute
 
 // withoutSymbols omits debug information, because linking takes most of the time.
 const withoutSymbols = "-ldflags=-s -w"
@@ -165,7 +166,7 @@ func (x *tester) commandFor(most time.Duration, dir, name string, args ...string
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.WaitDelay = time.Second // background processes of a command may keep its output open
+	cmd.WaitDelay = 10 * time.Second // background processes of a command may keep its output open
 	cmd.Env = append(os.Environ(), "PATH="+x.programs+string(os.PathListSeparator)+os.Getenv("PATH"), "STEF="+x.root, "DIR="+x.folder())
 	cmd.Env = append(cmd.Env, goEnv()...)
 	out, err := cmd.CombinedOutput()

@@ -89,7 +89,7 @@ func TestOurClientToTheReferenceServer(t *testing.T) {
 			refproto.RegisterSTEFDestinationServer(s, server)
 			client, err := stefgrpc.NewClient(dial(t, s))
 			require.NoError(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			stream, err := client.Open(ctx, otelstef.MetricsRoot())
 			require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestTheReferenceClientToOurServer(t *testing.T) {
 				Callbacks:    refgrpc.ClientCallbacks{OnAck: func(id uint64) error { acked <- id; return nil }},
 			})
 			require.NoError(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()
 			dst, options, err := client.Connect(ctx)
 			require.NoError(t, err)

@@ -170,7 +170,7 @@ func startBackend(t *testing.T, sink string) (endpoint string) {
 		}
 		_ = response.Body.Close()
 		return true
-	}, 30*time.Second, 50*time.Millisecond, "the backend is not ready")
+	}, time.Minute, 50*time.Millisecond, "the backend is not ready")
 	return endpoint
 }
 
@@ -188,7 +188,7 @@ func TestAccepted(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, e.Start(context.Background(), componenttest.NewNopHost()))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, e.Shutdown(ctx))
 	})
@@ -199,7 +199,7 @@ func TestAccepted(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.counts) == batches*points
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	require.Empty(t, s.wrong)

@@ -137,7 +137,7 @@ func contrib(t *testing.T, address string, next consumer.Metrics) {
 	require.NoError(t, err)
 	require.NoError(t, r.Start(context.Background(), componenttest.NewNopHost()))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, r.Shutdown(ctx))
 	})
@@ -198,7 +198,7 @@ func startAgent(t *testing.T, endpoint string) *agent {
 		}
 		_ = response.Body.Close()
 		return true
-	}, 30*time.Second, 50*time.Millisecond, "the agent is not ready")
+	}, time.Minute, 50*time.Millisecond, "the agent is not ready")
 	return a
 }
 
@@ -247,10 +247,10 @@ func TestAccepted(t *testing.T) {
 	require.Eventually(t, func() bool {
 		missing, _ := s.missing(batches * points)
 		return missing == 0
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	_, twice := s.missing(batches * points)
 	require.Zero(t, twice)
-	require.Eventually(t, func() bool { return a.sum(t, "otelcol_exporter_stef_items_delivered") == batches*points }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return a.sum(t, "otelcol_exporter_stef_items_delivered") == batches*points }, time.Minute, 50*time.Millisecond)
 	require.Zero(t, a.sum(t, "otelcol_exporter_stef_otlp_bytes"), "sent as OTLP")
 }
 
@@ -274,7 +274,7 @@ func TestTransient(t *testing.T) {
 	require.Eventually(t, func() bool {
 		missing, _ := s.missing(batches * points)
 		return missing == 0
-	}, 60*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // TestOtherSignals checks what happens to traces and logs. This version of the receiver has
@@ -294,12 +294,12 @@ func TestOtherSignals(t *testing.T) {
 	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("one")
 	_, err = ptraceotlp.NewGRPCClient(conn).Export(t.Context(), ptraceotlp.NewExportRequestFromTraces(td), grpc.WaitForReady(true))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return a.sum(t, "otelcol_exporter_stef_items_dropped") == 1 }, 30*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return a.sum(t, "otelcol_exporter_stef_items_dropped") == 1 }, time.Minute, 50*time.Millisecond)
 	a.send(t)
 	require.Eventually(t, func() bool {
 		missing, _ := s.missing(batches * points)
 		return missing == 0
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // childEnv holds the address at which a child process of the tests receives.
@@ -319,7 +319,7 @@ func TestCrashingReceiver(t *testing.T) {
 		return nil
 	}}
 	contrib(t, address, s)
-	time.Sleep(time.Minute)
+	time.Sleep(10 * time.Minute) // the rejected batch ends this process before
 }
 
 // TestRejected pins a known fault: when its pipeline rejects a batch for good,
@@ -335,6 +335,7 @@ func TestRejected(t *testing.T) {
 	var output bytes.Buffer
 	child.Stdout, child.Stderr = &output, &output
 	require.NoError(t, child.Start())
+	t.Cleanup(func() { _ = child.Process.Kill() })
 	a.send(t)
 	require.Error(t, child.Wait(), "the receiver does not panic any more")
 	require.Contains(t, output.String(), "nil pointer dereference")
@@ -346,7 +347,7 @@ func TestRejected(t *testing.T) {
 		missing, _ := s.missing(batches * points)
 		acknowledged = missing
 		return a.sum(t, "otelcol_exporter_stef_items_delivered") == batches*points
-	}, 60*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	_, twice := s.missing(batches * points)
 	require.Zero(t, twice)
 	// The records that are missing at this receiver were acknowledged by the first one. They
