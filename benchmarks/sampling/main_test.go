@@ -51,7 +51,7 @@ func TestLoad(t *testing.T) {
 func TestMeasure(t *testing.T) {
 	r, err := measure(t.Context(), scenario{
 		processors: []string{"groupbytrace", "tail_sampling"}, protocol: "stef",
-		during: time.Second, rate: 2000, wait: 2 * time.Second, traces: 10_000,
+		during: 3 * time.Second, rate: 2000, wait: 2 * time.Second, traces: 10_000,
 	})
 	require.NoError(t, err)
 	require.Greater(t, r.acknowledged, 1000)
