@@ -157,7 +157,7 @@ func (p faultPlan) run(t *testing.T, faults *netfault.Faults, listen func() (net
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 50 * time.Millisecond},
-			MinConnectTimeout: 500 * time.Millisecond,
+			MinConnectTimeout: p.timeout(500 * time.Millisecond),
 		}),
 	}
 	if dial != nil {
@@ -192,16 +192,25 @@ func (p faultPlan) run(t *testing.T, faults *netfault.Faults, listen func() (net
 	r.account()
 }
 
+// timeout returns a timeout of the session or of a sender. Without faults, only a machine that is
+// busy could reach it, and no batch may be handed back.
+func (p faultPlan) timeout(withFaults time.Duration) time.Duration {
+	if p.every == 0 {
+		return 5 * time.Minute
+	}
+	return withFaults
+}
+
 func (r *faultRun) newSession(conn *grpc.ClientConn) *stefgrpc.Session[numbers] {
-	client, err := stefgrpc.NewClient(conn, stefgrpc.WithHandshakeTimeout(500*time.Millisecond), stefgrpc.WithMaxMessageBytes(500))
+	client, err := stefgrpc.NewClient(conn, stefgrpc.WithHandshakeTimeout(r.plan.timeout(500*time.Millisecond)), stefgrpc.WithMaxMessageBytes(500))
 	require.NoError(r.t, err)
 	config := stefgrpc.SessionConfig{}
 	config.Streams = r.plan.streams
 	config.MaxLifetime = r.plan.life
 	config.LifetimeJitter = 0.5
 	config.FlushInterval = time.Millisecond
-	config.AckTimeout = time.Second
-	config.DrainTimeout = time.Second
+	config.AckTimeout = r.plan.timeout(time.Second)
+	config.DrainTimeout = r.plan.timeout(time.Second)
 	config.Backoff = stefgrpc.Backoff{Initial: 2 * time.Millisecond, Max: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2}
 	random, mu := rand.New(rand.NewPCG(r.plan.seed, 1)), new(sync.Mutex)
 	config.Rand = func() float64 {
@@ -240,7 +249,7 @@ func (r *faultRun) send(sender uint64) {
 		r.offered.Add(1)
 		for {
 			again := random.IntN(2) == 0
-			patience := 5*time.Second + time.Duration(random.IntN(2000))*time.Millisecond
+			patience := r.plan.timeout(5*time.Second + time.Duration(random.IntN(2000))*time.Millisecond)
 			if r.plan.every > 0 && random.IntN(20) == 0 {
 				patience = time.Duration(random.IntN(30)) * time.Millisecond
 			}
