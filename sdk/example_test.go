@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"net"
 	"os"
@@ -64,6 +63,7 @@ func Example_files() {
 		for r.Next() {
 			fmt.Println(r.Record().Scope().Name(), r.Record().Span().Name())
 		}
+		r.Close()
 		if err := errors.Join(r.Err(), file.Close()); err != nil {
 			log.Fatal(err)
 		}
@@ -124,13 +124,11 @@ func collector() (address string, stop func()) {
 		if err != nil {
 			return err
 		}
+		defer r.Close()
 		for r.Next() {
 			s.AckUpTo(r.Stats().Records)
 		}
-		if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		return nil
+		return r.Err()
 	}))
 	if err != nil {
 		log.Fatal(err)

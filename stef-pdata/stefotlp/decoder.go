@@ -69,7 +69,7 @@ type decoder struct {
 
 	out      []byte
 	began    int    // where the current record begins in out, with the containers that it opens
-	read     uint64 // records read from the stream
+	read     uint64 // records read from the stream, without one that ended it because of its size
 	rejected RecordErrors
 	err      error // the error that ended the stream
 
@@ -96,6 +96,11 @@ func newDecoder(r reader, k features.Set, options []DecoderOption) decoder {
 	return decoder{r: r, decoderConfig: config, kept: k}
 }
 
+// Records returns how many records of the stream are in a message or in RecordErrors. A server
+// acknowledges them after it has delivered the message. They do not include a record that ended the
+// stream because it is too large.
+func (d *decoder) Records() uint64 { return d.read }
+
 // decode appends the remaining records of the frame, or those of the next frame, up
 // to the limits. It calls record for every record, and finish to end the containers.
 func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
@@ -118,6 +123,7 @@ func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 		if d.over || len(d.out)-d.began > mapping.MaxRecordBytes {
 			d.out = d.out[:d.began]
 			d.err = fmt.Errorf("stefotlp: %w: record %d takes more than %d bytes as OTLP", stef.ErrLimit, d.read, mapping.MaxRecordBytes)
+			d.read--
 			break
 		}
 		if cap(d.out)-len(d.out) < spare {

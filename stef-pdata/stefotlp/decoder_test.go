@@ -159,6 +159,7 @@ func TestRecordsBeforeABreak(t *testing.T) {
 			signals[0].decoded(t, damaged)
 			d := stefotlp.NewMetricsDecoder(r)
 			_, err := d.AppendOTLP(nil)
+			require.Equal(t, r.Stats().Records, d.Records()) // also those that are left out
 			var left stefotlp.RecordErrors
 			if !errors.As(err, &left) {
 				continue
@@ -370,9 +371,9 @@ func TestHugeRecord(t *testing.T) {
 			var out bytes.Buffer
 			w, err := otelstef.NewSpansWriter(&out, stef.WithCompression(stef.Zstd))
 			require.NoError(t, err)
-			testHugeRecord(t, &out, w, func() { set(w.Record()) }, func() (func([]byte) ([]byte, error), error) {
+			testHugeRecord(t, &out, w, func() { set(w.Record()) }, func() (otlpDecoder, error) {
 				r, err := otelstef.NewSpansReader(&out)
-				return stefotlp.NewTracesDecoder(r).AppendOTLP, err
+				return stefotlp.NewTracesDecoder(r), err
 			}, func(b []byte) int { return traces.unmarshal(t, [][]byte{b})[0].SpanCount() })
 		})
 	}
@@ -389,9 +390,9 @@ func TestHugeRecord(t *testing.T) {
 			var out bytes.Buffer
 			w, err := otelstef.NewMetricsWriter(&out, stef.WithCompression(stef.Zstd))
 			require.NoError(t, err)
-			testHugeRecord(t, &out, w, func() { set(w.Record()) }, func() (func([]byte) ([]byte, error), error) {
+			testHugeRecord(t, &out, w, func() { set(w.Record()) }, func() (otlpDecoder, error) {
 				r, err := otelstef.NewMetricsReader(&out)
-				return stefotlp.NewMetricsDecoder(r).AppendOTLP, err
+				return stefotlp.NewMetricsDecoder(r), err
 			}, func(b []byte) int { return metrics.unmarshal(t, [][]byte{b})[0].DataPointCount() })
 		})
 	}
@@ -414,12 +415,17 @@ func TestHugeRecord(t *testing.T) {
 			var out bytes.Buffer
 			w, err := otelstef.NewLogsWriter(&out, stef.WithCompression(stef.Zstd))
 			require.NoError(t, err)
-			testHugeRecord(t, &out, w, func() { set(w.Record()) }, func() (func([]byte) ([]byte, error), error) {
+			testHugeRecord(t, &out, w, func() { set(w.Record()) }, func() (otlpDecoder, error) {
 				r, err := otelstef.NewLogsReader(&out)
-				return stefotlp.NewLogsDecoder(r).AppendOTLP, err
+				return stefotlp.NewLogsDecoder(r), err
 			}, func(b []byte) int { return logs.unmarshal(t, [][]byte{b})[0].LogRecordCount() })
 		})
 	}
+}
+
+type otlpDecoder interface {
+	AppendOTLP([]byte) ([]byte, error)
+	Records() uint64
 }
 
 // testHugeRecord writes two records to w, of which the second one is changed by set, and decodes
@@ -427,23 +433,25 @@ func TestHugeRecord(t *testing.T) {
 func testHugeRecord(t *testing.T, out *bytes.Buffer, w interface {
 	Write() error
 	Close() error
-}, set func(), open func() (func([]byte) ([]byte, error), error), count func([]byte) int) {
+}, set func(), open func() (otlpDecoder, error), count func([]byte) int) {
 	require.NoError(t, w.Write())
 	set()
 	require.NoError(t, w.Write())
 	require.NoError(t, w.Close())
 	require.Less(t, out.Len(), 64<<10)
-	appendOTLP, err := open()
+	d, err := open()
 	require.NoError(t, err)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	b, err := appendOTLP(nil)
+	b, err := d.AppendOTLP(nil)
 	runtime.ReadMemStats(&after)
 	require.ErrorIs(t, err, stef.ErrLimit)
 	require.ErrorContains(t, err, "record 2 takes more than 33554432 bytes as OTLP")
 	require.Equal(t, 1, count(b))
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(400<<20))
-	again, sameErr := appendOTLP(nil)
+	require.EqualValues(t, 1, d.Records())
+	again, sameErr := d.AppendOTLP(nil)
 	require.Empty(t, again)
 	require.Equal(t, err, sameErr)
+	require.EqualValues(t, 1, d.Records())
 }

@@ -17,7 +17,9 @@
 //	message, err := d.AppendOTLP(nil)       // one MetricsData a frame, then io.EOF
 //
 // The messages are MetricsData, TracesData and LogsData. The requests of the
-// export services are the same on the wire.
+// export services are the same on the wire. A server acknowledges the Records of its
+// decoder. The example in session_example_test.go, which go doc does not print, sends
+// messages over gRPC.
 //
 // # Mapping
 //
