@@ -78,7 +78,7 @@ func TestReport(t *testing.T) {
 	require.NoError(t, os.WriteFile(readme, []byte(filled), 0o666))
 }
 
-// firstPage returns the first HTML page of the written files, or "".
+// firstPage returns the first HTML page of the written files, or "" if none is HTML.
 func firstPage(written []string) string {
 	for _, name := range written {
 		if filepath.Ext(name) == ".html" {

@@ -95,7 +95,7 @@ func (f flat) field(table, slot int) int {
 	return table + off
 }
 
-// table returns the table that a field refers to, or 0.
+// table returns the offset of the table that a field refers to, or 0 if the field is absent.
 func (f flat) table(table, slot int) int {
 	if at := f.field(table, slot); at > 0 {
 		return at + f.u32(at)

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata"
 )
 
-// columns are the columns of a record batch being read.
+// columns reads a record batch by the names of its columns.
 type columns struct {
 	batch arrow.RecordBatch
 	at    map[string]int
@@ -128,7 +128,7 @@ func (a *attributesIn) set(i int, dst pcommon.Map) error {
 
 // setValue sets dst to a value, from its text and the letter of its type. If the text is not
 // valid for the type, another program has edited it: then dst becomes text, and the value
-// counts as retyped. It returns false if the letter is unknown.
+// counts as retyped. setValue returns false if the letter is unknown.
 func (c *columns) setValue(dst pcommon.Value, text string, letter byte) bool {
 	fits, known := setText(dst, text, letter)
 	if known && !fits {
@@ -180,7 +180,7 @@ func (c *columns) attributes(name string) *attributesIn {
 	return c.attributesFrom(name, c.col(name), c.col(name+"_types"))
 }
 
-// message returns the OTLP of a row, or nil.
+// message returns the OTLP of a row, or nil if the row has none.
 func (c *columns) message(i int) []byte {
 	if c.otlp.IsNull(i) {
 		return nil

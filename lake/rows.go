@@ -376,7 +376,7 @@ func (r *rows) attributesAt(where place, item pcommon.Map) pcommon.Map {
 }
 
 // meant returns the column key under which an item, its resource or its scope has the
-// attribute of c, or "". See EmptyColumn.Meant.
+// attribute of c, or "" if none of the three has it. See EmptyColumn.Meant.
 func (r *rows) meant(c chosenKey, item pcommon.Map) string {
 	for where, prefix := range placePrefixes {
 		if _, ok := r.attributesAt(place(where), item).Get(c.key); ok {

@@ -39,8 +39,8 @@ type FormatError struct {
 	// Offset is the offset in the stream of the header or frame that holds
 	// the error, in bytes.
 	Offset int64
-	// Frame is the number of the frame. 0 is the variable header, and -1 the fixed
-	// header.
+	// Frame is the number of the frame: 0 for the variable header, and -1 for the
+	// fixed header.
 	Frame int
 	// Record is the number of the record in the stream, counted from 1. It is 0 if
 	// the error is not in a record.

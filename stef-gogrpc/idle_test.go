@@ -48,7 +48,8 @@ type idleCase struct {
 
 // 5,000 open streams with their readers must fit into 100 MiB. What a reader holds
 // later depends on its records. The largest part is the zstd window. The sender
-// chooses its size, and the receiver keeps it until the compression restarts.
+// chooses the size of the window, and the receiver keeps the window until the compression
+// restarts.
 var idleCases = []idleCase{
 	{"opened", func(testing.TB) [][]byte { return nil }, idleStreams, 100 << 20 / idleStreams},
 	{"records", func(tb testing.TB) [][]byte { return idleChunks(tb) }, idleStreams, 32 << 10},

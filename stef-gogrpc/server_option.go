@@ -202,8 +202,8 @@ func WithMaxStreamLifetime(d time.Duration) ServerOption {
 
 // WithFirstMessageTimeout bounds the time between the opening of a stream and the
 // first message, in which the client names the root. This timeout and the others
-// count only the time in which the server waits for the client. When it expires,
-// the stream ends with DEADLINE_EXCEEDED, and ServerStats counts it. 0 sets no
+// count only the time in which the server waits for the client. When the timeout
+// expires, the stream ends with DEADLINE_EXCEEDED, and ServerStats counts it. 0 sets no
 // bound. The default is DefaultFirstMessageTimeout.
 func WithFirstMessageTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithFirstMessageTimeout", limitFirstMessage, d)
@@ -237,7 +237,7 @@ func WithCompressedMessages() ServerOption {
 // long between two chunks. A client that has more to send opens a new stream. The memory of the
 // old one, such as dictionaries and the state of the compression, is released. To close
 // connections without streams, configure the gRPC server
-// (keepalive.ServerParameters.MaxConnectionIdle). 0 sets no bound. The default is
+// (keepalive.ServerParameters.MaxConnectionIdle). If d is 0, there is no bound. The default is
 // DefaultIdleTimeout (2 minutes).
 func WithIdleTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithIdleTimeout", limitIdle, d)

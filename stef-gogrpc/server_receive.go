@@ -159,8 +159,8 @@ func (r *inboundRules) check(m *wire.ClientMessage, size, maxChunk int64) error 
 }
 
 // messageCompression returns the name of the compression with which gRPC compresses the
-// messages of a stream, or "". gRPC decompresses a message before a handler sees it, so
-// nothing could bound what a few bytes decompress to on many streams at once.
+// messages of a stream, or "" if it does not. gRPC decompresses a message before a handler
+// sees it, so nothing could bound what a few bytes decompress to on many streams at once.
 func messageCompression(ctx context.Context) string {
 	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ RecvCompress() string })
 	if !ok {

@@ -41,7 +41,7 @@ const (
 )
 
 // Reason returns the reason that a server of this package gave for the end of a
-// stream, or "".
+// stream, or "" if it gave none.
 func Reason(err error) string {
 	if err == nil {
 		return ""

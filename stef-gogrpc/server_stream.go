@@ -216,8 +216,9 @@ func (s *ServerStream) ctxError() error {
 	return FromStatus(context.Cause(s.ctx))
 }
 
-// limitOfGRPC returns the error of a message that is larger than gRPC accepts, or nil. gRPC
-// answers such a message itself, and ends the context before RecvMsg returns the error.
+// limitOfGRPC returns the error of a message that is larger than gRPC accepts, or nil if no
+// such message ended the stream. gRPC answers such a message itself, and ends the context before
+// RecvMsg returns the error.
 func (s *ServerStream) limitOfGRPC() *Error {
 	if s.grpc.Context().Err() == nil {
 		return nil // RecvMsg may wait

@@ -23,7 +23,7 @@ type SessionEvents struct {
 	// open it.
 	StreamOpened func(stream int, took time.Duration)
 	// OpenFailed reports a failed attempt to open a stream, and the time until the
-	// next attempt. 0 means that there is no attempt until Probe is called.
+	// next attempt. The time is 0 if there is no attempt until Probe is called.
 	OpenFailed func(stream int, err *Error, retryIn time.Duration)
 	// StreamDraining reports a stream that accepts no more batches and waits for
 	// the acknowledgements of earlier batches.

@@ -210,8 +210,8 @@ func (t *opener[B]) hold(l *sender[B], regular bool) (expired, ok bool) {
 	}
 }
 
-// failed records a failed attempt and returns the time until the next attempt. 0 means that the
-// next attempt needs a call of Probe. ProbeInterval does not apply to a server that accepted
+// failed records a failed attempt and returns the time until the next attempt. The time is 0 if
+// the next attempt needs a call of Probe. ProbeInterval does not apply to a server that accepted
 // the stream and then refused it: the usual backoff does.
 func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	s := t.session

@@ -117,7 +117,7 @@ func (x *sender[B]) encode(b *session.Batch) bool {
 // write encodes a batch and estimates its size. If a frame ends during the encoding, its bytes
 // leave the buffer and are compressed, and may already be acknowledged. So the estimate is the
 // larger of two numbers: the growth of the buffer, and the growth of the sum of buffered and
-// unacknowledged bytes. left is the error for the omitted items, or nil.
+// unacknowledged bytes. left is the error for the omitted items, or nil if none were omitted.
 func (x *sender[B]) write(batch B) (e session.Encoding, left, err error) {
 	unacked, _ := x.stream.Unacked()
 	buffered := int64(x.writer.BufferedBytes())

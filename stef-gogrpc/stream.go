@@ -219,7 +219,7 @@ func (s *Stream) acquire(ctx context.Context) error {
 
 func (s *Stream) release() { <-s.sending }
 
-// writable returns why nothing can be written, or nil. The caller must hold mu.
+// writable returns why the stream cannot be written, or nil if it can. The caller must hold mu.
 func (s *Stream) writable() error {
 	select {
 	case <-s.done:

@@ -55,7 +55,7 @@ type vectorRoot struct {
 	base schema.WireSchema
 	// compact returns the root with the fields of the compact form.
 	compact func() *schema.Struct
-	// read reads records with the generated reader and calls each for every
+	// read reads records with the generated reader and calls a function for every
 	// record.
 	read func(stream []byte, each func(rec any)) error
 }

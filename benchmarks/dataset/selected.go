@@ -102,8 +102,8 @@ func (c choice) hint(refs []Ref) string {
 	return fmt.Sprintf(" There is no set %s; the sets are %s.", name, strings.Join(slices.Compact(names), ", "))
 }
 
-// nearest returns the name that a wrong name probably stands for, or "". This is a name with
-// the same letters, or one that differs in few of them.
+// nearest returns the name that a wrong name probably stands for: a name with the same
+// letters, or one that differs in few of them. It returns "" if no name is so near.
 func nearest(names []string, name string) string {
 	letters := func(s string) string {
 		b := []byte(strings.ToLower(s))

@@ -105,7 +105,7 @@ func (o Order) String() string {
 	return "ordered"
 }
 
-// Find returns the format with a name, or nil.
+// Find returns the format with a name, or nil if no format has it.
 func Find(name string) Format {
 	for _, f := range All() {
 		if f.Name() == name {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package measure times operations in turns: all operations of a table take turns, round
-// after round, each turn after a garbage collection. Comparisons use the two
-// turns of one round. Other work on the machine then changes ratios less than times, but it
-// still changes them: publish figures of an idle machine.
+// after round, each turn after a garbage collection. Comparisons are ratios of two turns of
+// one round. Other work on the machine affects such a ratio less than a time, but it
+// affects both: publish figures of an idle machine.
 //
 //	results, err := measure.Interleave(config, ops)
 //	results[1].Median()          // ns per operation
@@ -34,9 +34,9 @@ type Config struct {
 	// Turn is the minimum time of a turn; an operation runs at least once in
 	// it.
 	Turn time.Duration
-	// Procs is GOMAXPROCS during the measurement. 1 charges the work of the
-	// garbage collector and of other goroutines to the operation that causes
-	// it. Times are then CPU times of the process, unless CPU returns 0.
+	// Procs is GOMAXPROCS during the measurement. With 1, an operation includes the
+	// work that it causes in the garbage collector and in other goroutines. Times are
+	// then CPU times of the process, unless CPU returns 0.
 	Procs int
 }
 

@@ -34,7 +34,7 @@ type Result struct {
 	Time time.Duration
 }
 
-// Results are the results of a run.
+// Results has the result of each measurement of a run.
 type Results struct {
 	all  []*Result
 	made bool // the telemetry is generated, in batches of the requested size
@@ -140,7 +140,7 @@ func (rs *Results) Table() *report.Table {
 	return t
 }
 
-// groups are the groups of sets that a summary covers.
+// groups says which sets have a summary together.
 var groups = []struct {
 	name string
 	has  func(dataset.Ref) bool

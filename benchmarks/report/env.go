@@ -63,7 +63,8 @@ func machine() string {
 	return name
 }
 
-// field returns the value of a key in a file of "key: value" lines, or "".
+// field returns the value of a key in a file of "key: value" lines, or "" if the file
+// cannot be read or does not have the key.
 func field(file, key string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// columns are the columns of the tables.
+// columns has the headings of the tables.
 var columns = []string{"processors", "legs", "rate", "seconds", "traces held", "acknowledged", "accepted", "refused", "sent", "arrived", "lost", "where lost", "twice", "whole traces", "traces",
 	"sampled", "evicted", "spans/s", "heap MiB", "CPU s/million spans"}
 

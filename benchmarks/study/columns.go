@@ -20,8 +20,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// shownColumns is the number of STEF columns that a table shows, largest first. The last row of the
-// table has the sum of all other columns.
+// shownColumns is the number of STEF columns, largest first, that have a row of their own in a
+// table. The last row has the sum of all other STEF columns.
 const shownColumns = 15
 
 // columnSize is the size of a column in a stream.

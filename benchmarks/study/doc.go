@@ -198,7 +198,7 @@ func (c *Context) timed(set *dataset.Set) *dataset.Set {
 // times.
 const quickUnits = 16384
 
-// batches are the batches of a measured set.
+// batches is a measured set, divided into batches.
 type batches struct {
 	set  *dataset.Set
 	name string // one, natural, or the size

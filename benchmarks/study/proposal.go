@@ -73,7 +73,7 @@ func proposal(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// load returns the set of metrics with a name, or nil.
+// load returns the set of metrics with a name, or nil if the report does not have this set.
 func (c *Context) load(name string) *dataset.Set {
 	for _, ref := range c.Refs {
 		if ref.Name == name && ref.Signal == otlpfile.Metrics {

@@ -195,7 +195,7 @@ type load struct {
 	batches []otlpfile.Batch
 }
 
-// loads are the loads of OTEP 0035 with fewer batches: small batches at the shortest round
+// loads returns the loads of OTEP 0035 with fewer batches: small batches at the shortest round
 // trip, and large batches at every round trip. Runs that send their batches in laps need fewer
 // batches, because each stream has copies of them.
 func (c *Context) loads() []load {
@@ -218,8 +218,8 @@ func (c *Context) loads() []load {
 	return list
 }
 
-// compressions are the compressions of the transport tables. A quick report has gzip only at
-// the shortest round trip.
+// compressions returns what the transport tables compare at a round trip. A quick report has
+// gzip only at the shortest round trip.
 func (c *Context) compressions(trip time.Duration) []transport.Compression {
 	if !c.Full && trip > Latencies[0] {
 		return []transport.Compression{transport.None, transport.Zstd}

@@ -239,7 +239,7 @@ func checked(o settings, old *generated, stderr io.Writer) int {
 	return 0
 }
 
-// notPlain returns why a text cannot be put in comments, or "".
+// notPlain returns why a text cannot be put in comments, or "" if it can.
 func notPlain(text []byte) string {
 	switch {
 	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):

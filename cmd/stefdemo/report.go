@@ -63,7 +63,7 @@ type cost struct {
 	hasCPU         bool
 }
 
-// costs are the costs of the two parts of a recording.
+// costs has the cost of each of the two parts of a recording.
 type costs struct{ start, steady cost }
 
 // all adds the parts.

@@ -44,7 +44,7 @@ func defaultPauses() pauses {
 	return p
 }
 
-// connections are the connections of one exporter.
+// connections holds the connections of one exporter, by protocol.
 type connections struct {
 	stef []*grpc.ClientConn
 	otlp *grpc.ClientConn

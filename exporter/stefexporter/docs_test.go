@@ -16,8 +16,8 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 )
 
-// options calls the function each for every option that belongs to the exporter itself, with
-// the section, the key and the default of the option.
+// options calls a function for every option that belongs to the exporter itself, with the
+// section, the key and the default of the option.
 func options(section reflect.Value, path string, each func(path, key string, value any)) {
 	for i := range section.NumField() {
 		field := section.Type().Field(i)

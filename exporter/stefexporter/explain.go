@@ -102,7 +102,7 @@ func causeOf(err error) string {
 	return from + e.Kind.String() + " " + codeName(e.Code)
 }
 
-// matchOf returns the hint for a text, or nil.
+// matchOf returns the hint for a text, or nil if no hint fits.
 func matchOf(text string) *textHint {
 	for i := range hints {
 		if strings.Contains(text, hints[i].text) {
@@ -161,8 +161,8 @@ func (c *Config) explainAfter(err error, worked map[string]bool) error {
 	return &explainedError{text + " (endpoint " + endpoint + hint + ")", err}
 }
 
-// ownHint returns what to do about an error that arose at this end, or "". worked reports
-// that the endpoint has worked before.
+// ownHint returns what to do about an error that arose at this end, or "" if no hint fits.
+// worked reports that the endpoint has worked before.
 func (c *Config) ownHint(err error, text string, worked bool) string {
 	if h := matchOf(text); h != nil {
 		if later := laterHints[h.text]; worked && later != "" {
@@ -179,8 +179,8 @@ func (c *Config) ownHint(err error, text string, worked bool) string {
 	return c.closedHint(text, worked)
 }
 
-// fileHint returns which file the Collector could not use for TLS, or "". It is needed because
-// the Collector's error does not name the file.
+// fileHint returns which file the Collector could not use for TLS, or "" for other errors.
+// The Collector's error does not name the file.
 func (c *Config) fileHint(text string) string {
 	tls := &c.ClientConfig.TLS
 	switch {
@@ -192,7 +192,7 @@ func (c *Config) fileHint(text string) string {
 	return ""
 }
 
-// answerHint returns what to do here about a status of the peer, or "".
+// answerHint returns what to do here about a status of the peer, or "" if no hint fits.
 func (c *Config) answerHint(a *answer, text string) string {
 	message := status.Convert(a.error).Message()
 	switch {
@@ -244,9 +244,9 @@ func (c *Config) refusalHint(err error, text string) string {
 // refuse the client after it has begun to send.
 var closedByPeer = regexp.MustCompile(`^(.*no STEF stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
 
-// closedHint returns what to do if the peer closed the connection without an answer, or "".
-// With a client certificate, it returns "". Without TLS, it has a hint for streams only, because
-// OTLP requests fail in the same way on a connection that worked before.
+// closedHint returns what to do if the peer closed the connection without an answer, or "" for
+// other errors. With a client certificate, it returns "". Without TLS, it has a hint for streams
+// only, because OTLP requests fail in the same way on a connection that worked before.
 func (c *Config) closedHint(text string, worked bool) string {
 	tls := &c.ClientConfig.TLS
 	switch m := closedByPeer.FindStringSubmatch(text); {

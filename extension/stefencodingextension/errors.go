@@ -17,7 +17,7 @@ import (
 var (
 	// ErrFormat means that a message is not a STEF stream.
 	ErrFormat = errors.New("this is not STEF")
-	// ErrSignal means that a message has another signal.
+	// ErrSignal means that a message does not have the requested signal.
 	ErrSignal = errors.New("this is another signal")
 )
 

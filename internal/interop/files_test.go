@@ -173,7 +173,7 @@ func oursSpans(t *testing.T, parts []ptrace.Traces, mode stefpdata.Mode, options
 	return b.Bytes()
 }
 
-// load calls each with the first parts of every recording of a signal.
+// load calls a function with the first parts of every recording of a signal.
 func load(t *testing.T, signal string, each func(name string, parts [][]byte)) {
 	t.Helper()
 	file := map[string][]byte{"metrics": fixtures.Metrics(), "traces": fixtures.Traces()}[signal]

@@ -75,7 +75,7 @@ func (f *Faults) knobs(d Direction) []*knobs {
 	return list
 }
 
-// each calls do for every open connection, in any order.
+// each calls a function for every open connection, in any order.
 func (f *Faults) each(do func(*pair)) int {
 	f.mu.Lock()
 	close(f.changed)

@@ -34,8 +34,8 @@ type jsonDecoder struct {
 	part  int
 	line  int  // line of the next byte
 	begun bool // whether a part of this line was read, apart from white space
-	// held are the bytes of a line from src that is not one whole object. They precede the next
-	// bytes of src. failed is the error after them.
+	// held has the bytes of a line from src that is not exactly one whole object. These bytes
+	// precede the next bytes of src. failed is the error after these bytes.
 	held   []byte
 	failed error
 }
@@ -61,8 +61,8 @@ func (d *jsonDecoder) next(buf []byte) (piece, error) {
 	return p, d.object(&p)
 }
 
-// wholeLine reads a line. It returns false and keeps the bytes of the line if that is not one
-// whole object.
+// wholeLine reads a line. If the line is not exactly one whole object, wholeLine returns false
+// and keeps the bytes of the line.
 func (d *jsonDecoder) wholeLine(p *piece) bool {
 	complete := false
 	for !complete && len(p.buf) < maxLine {
@@ -344,8 +344,8 @@ func wrongValue(text []byte, err error) error {
 
 var jsonIDs = regexp.MustCompile(`"(traceId|trace_id|spanId|span_id|parentSpanId|parent_span_id)"\s*:\s*"([^"]*)"`)
 
-// badID returns an error for the first id of a message that does not have the right number of
-// hexadecimal digits, or nil.
+// badID returns an error for the first id in a message with a wrong number of hexadecimal
+// digits, or nil if there is no such id.
 func badID(text []byte) error {
 	for _, m := range jsonIDs.FindAllSubmatchIndex(text, -1) {
 		digits := 16

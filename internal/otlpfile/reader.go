@@ -46,7 +46,7 @@ func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = 
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
 // WithoutPdata omits pdata from batches in formats Parts and Proto if the given function
-// returns true for the signal. They have OTLP only, which saves the time to build pdata. The
+// returns true for the signal. These batches have OTLP only, which saves the time to build pdata. The
 // bytes are still checked. JSON always has pdata. The function may be called from several
 // goroutines.
 func WithoutPdata(of func(Signal) bool) ReaderOption { return func(r *Reader) { r.bytesOnly = of } }

@@ -29,8 +29,8 @@ type Player struct {
 	Send func(context.Context, otlpfile.Batch) error
 	// Pace is the number of items sent per second, over all sources and rounds. A batch is sent
 	// whole. The next batch is sent when the time for the items before it has passed. Play ends
-	// when the time for the last batch has passed. 0 sends as fast as Send delivers, Original
-	// at the pace of the recording.
+	// when the time for the last batch has passed. If Pace is 0, Play sends as fast as Send
+	// delivers; if Pace is Original, as fast as the telemetry was recorded.
 	Pace float64
 	// InFlight is the number of batches of one source sent at a time. 0 means 1
 	// for metrics, whose points must stay in order, and 4 for others.
@@ -48,17 +48,17 @@ type Player struct {
 	Ready func(context.Context) error
 	// Idle, if it is set, is called before a wait of IdleAfter or longer. This is the wait for
 	// the next batch of any source or, if last is true, for the end of the time of the last
-	// batch. It is not called while a source sends. It may be called from several goroutines.
+	// batch. Idle is not called while a source sends. It may be called from several goroutines.
 	Idle func(left time.Duration, last bool)
 	// Length, if it is set, is called before the first batch if Pace is Original, with the time
 	// that all rounds take.
 	Length func(time.Duration)
 	// Skipped, if it is set, is called after a gap above MaxGap was shortened, with the index of the source
-	// whose batch ends it. It is called once for each gap, in the first round. It may be called
+	// whose batch ends it. Skipped is called once for each gap, in the first round. It may be called
 	// from several goroutines.
 	Skipped func(source int, gap time.Duration)
 	// Check, if it is set, is called every CheckEvery in a wait for the next batch. Its context
-	// ends when the batch is due. It may be called from several goroutines.
+	// ends when the batch is due. Check may be called from several goroutines.
 	Check func(context.Context)
 	// Delivered, if it is set, is called when every batch is delivered, before the wait for the
 	// end of the time of the last batch.

@@ -104,8 +104,8 @@ func (s *schedule) due(last pcommon.Timestamp) time.Duration {
 	return d
 }
 
-// skipped returns the gap that ends with a batch, by its latest time, or nil. It returns a gap
-// only once.
+// skipped returns the gap that ends at the latest time of a batch, or nil if there is none or
+// skipped has returned the gap before.
 func (s *schedule) skipped(last pcommon.Timestamp) *gap {
 	i := sort.Search(len(s.gaps), func(i int) bool { return s.gaps[i].end >= last })
 	if i < len(s.gaps) && s.gaps[i].end == last && s.gaps[i].told.CompareAndSwap(false, true) {

@@ -32,14 +32,14 @@ type Sender struct {
 	Retries int
 	// Waiting is called, concurrently, when a batch cannot be sent yet and is tried
 	// again: with the cause, or with nil if there is no stream after
-	// PatienceForStream or no connection after PatienceForAnswer. It may be nil. Set it before the first Send.
+	// PatienceForStream or no connection after PatienceForAnswer. Waiting may be nil. Set it before the first Send.
 	Waiting func(cause error)
 	// Unanswered is called, concurrently, when the endpoint has not answered a batch for
 	// PatienceForAnswer, and after each further such time: with the number of batches that wait
-	// for an answer, and how long one of them does. It may be nil. Set it before the first Send.
+	// for an answer, and how long one of them does. Unanswered may be nil. Set it before the first Send.
 	Unanswered func(batches int, after time.Duration)
 	// Final reports whether an error is permanent, so that a retry cannot help. After such an
-	// error the other batches are not tried again either. It may be nil. Set it before the
+	// error the other batches are not tried again either. Final may be nil. Set it before the
 	// first Send.
 	Final func(cause error) bool
 

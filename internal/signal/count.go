@@ -47,7 +47,7 @@ func countMetric(metric []byte) int {
 	return n
 }
 
-// messages calls each for every message in a field of a message, up to the first
+// messages calls a function for every message in a field of a message, up to the first
 // byte that is not protobuf.
 func messages(message []byte, field protowire.Number, each func([]byte)) {
 	for len(message) > 0 {

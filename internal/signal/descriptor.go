@@ -27,7 +27,7 @@ type Descriptor[T any] struct {
 	// records, followed by the fields of the compact form. Callers must not change it.
 	Compact func() *schema.Struct
 	// Published returns the option that makes a writer use the published schema.
-	// It is nil for a signal that has no published schema.
+	// The function is nil for a signal that has no published schema.
 	Published func() stef.WriterOption
 	// CompactLevel is the level of zstd at which the compact form is the best
 	// compromise of bytes and CPU time: docs/compact-form.md.

@@ -148,7 +148,7 @@ func (s *shape) contents(b []byte, depth int) (n int64, err error) {
 }
 
 // scalar reports whether an attribute consists of a key and a value that is one scalar.
-// Nearly all attributes do. It returns false for all others, and also if a length has more
+// Nearly all attributes do. scalar returns false for all others, and also if a length has more
 // than one byte.
 func scalar(b []byte) bool {
 	const key, value = 1<<3 | 2, 2<<3 | 2

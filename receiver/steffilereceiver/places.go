@@ -76,7 +76,7 @@ const (
 	forgetAfter = 24 * time.Hour
 )
 
-// places are the places of all files of a signal. The places of files being read change
+// places has the place of each file of a signal. The places of files being read change
 // often, and are saved separately from those of finished files.
 type places struct {
 	client storage.Client

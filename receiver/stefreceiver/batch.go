@@ -134,7 +134,7 @@ func idsOf(bad stefpdata.RecordErrors) (ids []stefgrpc.IDRange) {
 	return ids
 }
 
-// eachValid calls each with the ranges of ids of the records that data contains.
+// eachValid calls a function with every range of ids whose records are in b.data.
 func (b *batch[T]) eachValid(each func(from, to uint64)) {
 	from := b.from
 	for _, bad := range b.bad {

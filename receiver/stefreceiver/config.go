@@ -117,8 +117,8 @@ type AdmissionConfig struct {
 }
 
 // TimeoutsConfig bounds how long clients of STEF streams may make the receiver
-// wait. The time in which the receiver itself is busy does not count. 0 sets no
-// bound.
+// wait. The time in which the receiver itself is busy does not count. A timeout
+// of 0 sets no bound.
 type TimeoutsConfig struct {
 	// FirstMessage is the time from opening a stream to naming its signal.
 	FirstMessage time.Duration `mapstructure:"first_message"`

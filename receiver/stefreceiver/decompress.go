@@ -211,10 +211,10 @@ func zstdDecoder(wire io.Reader) (*zstd.Decoder, error) {
 	return zstd.NewReader(wire, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxRequestWindow))
 }
 
-// compressionOf returns the compression of a request, or "". The compressed flags of the
-// messages are already cleared (ReceiveLimit.WithoutDecompression), so compressionOf decides
-// by the first byte: an OTLP request begins with the tag of its only field. gzip, zstd,
-// snappy, deflate and lz4 begin with other bytes.
+// compressionOf returns the compression of a request, or "" if it is not compressed. The
+// compressed flags of the messages are already cleared (ReceiveLimit.WithoutDecompression),
+// so compressionOf decides by the first byte: an OTLP request begins with the tag of its only
+// field. gzip, zstd, snappy, deflate and lz4 begin with other bytes.
 func compressionOf(ctx context.Context, data mem.BufferSlice) string {
 	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ RecvCompress() string })
 	if !ok {

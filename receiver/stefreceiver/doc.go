@@ -32,13 +32,15 @@
 // If it refuses them temporarily, the stream ends after all accepted records were
 // acknowledged.
 //
-// Memory is bounded at three points. The transport bounds received bytes.
-// stream_memory.go bounds the memory that streams hold between batches. Admission,
-// which both protocols share, bounds decoded batches. A stream first waits until it may
+// Memory is bounded at four points. The transport bounds received bytes. decompress.go
+// bounds OTLP requests while they are decompressed. stream_memory.go bounds the memory
+// that streams hold between batches. Admission bounds the batches of streams and the OTLP
+// requests that are in memory at a time. A stream first waits until it may
 // decode (core.decoding). Then it waits for admission of the expected size of its next
 // batch: the size of the last batch or, for the first batch, the size that the frame
 // states. A batch is bounded while it is decoded, and its real size counts from then on.
-// An OTLP request is admitted by its size before it is decoded.
+// An OTLP request is admitted by its size on the wire. Once it is decompressed, it is
+// admitted by its weight (requestWeight), and only then decoded.
 package stefreceiver
 
 //go:generate go tool -modfile=../../tools/components/go.mod mdatagen metadata.yaml

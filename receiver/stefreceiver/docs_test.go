@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 )
 
-// keys calls the function each for every option that belongs to the receiver itself, with the
-// path and the field of the option.
+// keys calls a function for every option that belongs to the receiver itself, with the path
+// and the field of the option.
 func keys(t reflect.Type, prefix string, each func(path string, field reflect.StructField)) {
 	for i := range t.NumField() {
 		field := t.Field(i)

@@ -123,7 +123,8 @@ func handshakeCause(err error) int {
 	return len(handshakeHints)
 }
 
-// handshakeHint returns a sentence about a cause, or "".
+// handshakeHint returns the hint for a result of handshakeCause, as the end of a message, or
+// "" if the cause has no hint.
 func handshakeHint(cause int) string {
 	if cause == len(handshakeHints) {
 		return ""

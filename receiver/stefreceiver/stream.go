@@ -248,7 +248,8 @@ func (s *stream[T]) admit() error {
 const partialFrame = 4 * mib
 
 // estimateCost decides whether the next batch is expensive, and how large it may be. plain
-// and coded are the announced sizes of the frame that begins with the batch, or 0.
+// and coded are the announced sizes of the frame that begins with the batch, or 0 if no frame
+// begins or its sizes are not known.
 func (s *stream[T]) estimateCost(plain, coded int64) error {
 	left := s.party.credit.balance() + creditPerByte*coded
 	if err := s.acquireSlot(left < plain); err != nil {

@@ -71,7 +71,7 @@ var limitHints = []struct{ text, hint string }{
 	{"chunk of at least", "raise limits::max_chunk_mib of this receiver, or lower stef::max_frame_size_kib of the exporter"},
 }
 
-// limitHint returns what to change, after a colon, or "".
+// limitHint returns ": " and what to change, or "" if no hint fits the error.
 func limitHint(err error) string {
 	for _, h := range limitHints {
 		if err != nil && strings.Contains(err.Error(), h.text) {

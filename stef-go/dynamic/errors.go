@@ -39,7 +39,7 @@ type Error struct {
 	Frame int
 	// Record counts the records of the stream from 1. It is 0 if the error is in no record.
 	Record uint64
-	// Column is the path of the column, or "".
+	// Column is the path of the column, or "" if the error is in no column.
 	Column string
 	Err    error
 }

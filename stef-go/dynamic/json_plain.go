@@ -159,7 +159,7 @@ func plainUint(dst []byte, t *schema.Type, v uint64) []byte {
 	return strconv.AppendUint(dst, v, 10)
 }
 
-// nameOf returns the name of an enum value, or "".
+// nameOf returns the name of an enum value, or "" if the value has no name.
 func nameOf(e *schema.Enum, value uint64) string {
 	for _, v := range e.Values {
 		if v.Value == value {

@@ -196,7 +196,7 @@ func (t *tracer) bytes(r *byteReader, detail any) {
 }
 
 // value emits an event for the data that was read since the last event. The data is from bits,
-// or from in if bits is nil. c is the column of the data, or nil.
+// or from in if bits is nil. c is the column of the data, or nil if the data is in no column.
 func (t *tracer) value(c *column, in *byteReader, bits *bitReader, index []int, detail any) {
 	e := &Event{Column: -1, Derived: t.derived, Index: index, Detail: detail, Bits: -1}
 	if c != nil {

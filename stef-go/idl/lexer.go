@@ -28,7 +28,7 @@ type lexer struct {
 	// quote is the last quotation mark that opened text, or 0; quoteLine is its line.
 	quote     rune
 	quoteLine int
-	// generic is the last line with a '<', or 0.
+	// generic is the last line with a '<', or 0 if there is none.
 	generic int
 	// separated names the elements that white space separates in this part of the file,
 	// for messages.

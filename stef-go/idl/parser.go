@@ -95,7 +95,7 @@ func (p *parser) name(what string) (token, bool) {
 }
 
 // nameHint returns what to write instead of the next token where a field is
-// expected, or "".
+// expected, or "" if it has no hint.
 func (p *parser) nameHint(what string) string {
 	if what != fieldName && what != choiceName {
 		return ""
@@ -104,7 +104,7 @@ func (p *parser) nameHint(what string) string {
 }
 
 // keywordHint returns what to write instead of the next token, a keyword, where a name
-// is expected, or "".
+// is expected, or "" if it has no hint.
 func (p *parser) keywordHint(what string) string {
 	hint := p.nameHint(what)
 	modifier := p.tok.kind == "root" && !p.tok.first

@@ -49,7 +49,7 @@ var foreignConstructs = map[string]string{
 }
 
 // suggestion returns what to write instead of an unknown type name, as the end
-// of a message, or "".
+// of a message, or "" if nothing is similar.
 func (c *checker) suggestion(name string) string {
 	if c.list.full() {
 		return ""
@@ -66,8 +66,8 @@ func (c *checker) suggestion(name string) string {
 	return ""
 }
 
-// guess returns the type that differs from name only in case, or the primitive
-// that another language calls name, or "".
+// guess returns the type that differs from name only in case, or else the primitive
+// that another language calls name. It returns "" if there is neither.
 func (c *checker) guess(name string) string {
 	for _, defined := range c.defined() {
 		if strings.EqualFold(defined, name) {
@@ -105,7 +105,7 @@ var foreignDefinitions = map[string]string{
 }
 
 // definitionHint returns what to write instead of word at the start of a definition, as
-// the end of a message, or "".
+// the end of a message, or "" if it has no hint.
 func definitionHint(word string) string {
 	switch word {
 	case "import", "include":
@@ -143,7 +143,7 @@ func literal(t token) bool {
 }
 
 // typeHint returns advice for a message about a token of this kind in the place of a
-// type. The advice is the end of the message, or "".
+// type, as the end of the message. It returns "" if it has no advice.
 func typeHint(kind tokenKind) string {
 	switch {
 	case kind.startsDefinition():
@@ -155,7 +155,7 @@ func typeHint(kind tokenKind) string {
 }
 
 // fieldHint returns what is wrong with kind at the start of a field, as the end
-// of a message, or "".
+// of a message, or "" if it has no hint.
 func fieldHint(kind tokenKind) string {
 	switch {
 	case kind == "optional":
@@ -180,8 +180,8 @@ const (
 // primitiveNames are the primitives in a fixed order.
 var primitiveNames = []string{"bool", "int64", "uint64", "float64", "string", "bytes"}
 
-// closest returns the type with the fewest misspelled letters, at most one in
-// four, or "".
+// closest returns the type from which name differs in the fewest letters, at most one in
+// four. It returns "" if no type is so similar.
 func (c *checker) closest(name string) string {
 	length := utf8.RuneCountInString(name)
 	candidates := append(c.defined(), primitiveNames...)

@@ -129,7 +129,7 @@ func (p *parser) typeDefinition() bool {
 }
 
 // definitionWord returns the keyword that a misspelled word at the start of a definition
-// was meant to be, as the end of a message, or "".
+// was meant to be, as the end of a message, or "" if no keyword is similar.
 func definitionWord(word string) string {
 	if len(word) > maxSuggestRunes {
 		return ""
@@ -148,7 +148,7 @@ func misspelled(word, keyword string) bool {
 }
 
 // openHint returns what is wrong with the word in the place of the brace that opens a
-// definition, as the end of a message, or "".
+// definition, as the end of a message, or "" if it has no hint.
 func openHint(word string) string {
 	switch strings.ToLower(word) {
 	case "root": // in upper case

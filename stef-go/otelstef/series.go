@@ -311,7 +311,7 @@ func (x *seriesIndex) seek(c *container, attributes *Attributes, changed bool) *
 	return s
 }
 
-// seriesOf returns the series with this key, or nil.
+// seriesOf returns the series with this key, or nil if there is none.
 func (x *seriesIndex) seriesOf(key seriesKey) *series {
 	slots := x.known.slots
 	for i := key.hash(); len(slots) > 0; i++ {
@@ -323,7 +323,8 @@ func (x *seriesIndex) seriesOf(key seriesKey) *series {
 	return nil
 }
 
-// containerOf returns the container, or nil, and its hash.
+// containerOf returns the known container that equals c, or nil if there is none. hash is the
+// hash of c.
 func (x *seriesIndex) containerOf(c *container) (box *seriesContainer, hash uint64) {
 	hash = c.sum()
 	slots := x.containers.slots

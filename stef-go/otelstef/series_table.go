@@ -101,7 +101,7 @@ func (c *chunks[T]) take(n int) []T {
 	return chunk[:n:n]
 }
 
-// class returns the pool for chunks of a size, or nil.
+// class returns the pool for chunks of a size, or nil if chunks of this size are not pooled.
 func (p *chunkPool) class(size int) *sync.Pool {
 	if size < firstChunk || size > lastChunk || size&(size-1) != 0 {
 		return nil
@@ -109,7 +109,7 @@ func (p *chunkPool) class(size int) *sync.Pool {
 	return &p[bits.Len(uint(size))]
 }
 
-// pooled returns a chunk of the pool, or nil.
+// pooled returns a chunk of the pool, or nil if the pool has none of this size.
 func (c *chunks[T]) pooled(size int) []T {
 	if class := c.free.class(size); class != nil {
 		if first, ok := class.Get().(*T); ok {

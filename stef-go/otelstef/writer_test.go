@@ -312,7 +312,7 @@ func TestLargeRecordInOwnFrame(t *testing.T) {
 	}
 }
 
-// writes are the writes of a writer.
+// writes keeps the bytes of each call of Write.
 type writes [][]byte
 
 func (w *writes) Write(b []byte) (int, error) {

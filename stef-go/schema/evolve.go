@@ -270,8 +270,8 @@ func (c *comparison) structs(old, new *Struct) {
 }
 
 // fieldSuccessors returns for each field of old the index of the field of new that replaces
-// it, or -1. This is the field of the same name, or otherwise the field at the same place if
-// its name is new.
+// it: the field of the same name, or otherwise the field at the same place if its name is new.
+// The index is -1 if no field replaces it.
 func fieldSuccessors(old, new *Struct) []int {
 	names := make(map[string]bool, len(old.Fields))
 	for _, f := range old.Fields {

@@ -129,7 +129,7 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// Root returns the root struct with the given name, or nil.
+// Root returns the root struct with the given name, or nil if no root has it.
 func (s *Schema) Root(name string) *Struct {
 	for _, st := range s.Structs {
 		if st.Root && st.Name == name {

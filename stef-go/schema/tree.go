@@ -49,7 +49,8 @@ type Column struct {
 	// use those of Shared.
 	Children []*Column
 	// Shared is the enclosing column of the same type, whose column this position
-	// uses, or nil. A Column with Shared set is only in the Children of its parent.
+	// uses. It is nil if the position has a column of its own. A Column with Shared set
+	// is only in the Children of its parent.
 	Shared *Column
 	// Field is the field of the struct or the choice of the oneof at this
 	// position, or nil for the root, elements, keys and values.

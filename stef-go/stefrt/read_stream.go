@@ -46,7 +46,7 @@ type ReadStream struct {
 	runs   [4]run // runs that Run found in the frame
 	looked uint64 // number of records that Run has read ahead
 
-	// state is the state of the compact form, or nil.
+	// state is the state of the compact form, or nil if the stream does not have this form.
 	state  ReadState
 	stated int // memory of state at the start of the frame
 

@@ -19,9 +19,9 @@ type Shape struct {
 	// in a record. 0 means 10.
 	Depth int
 	// Wide is how many of a thousand multimaps and arrays have 61 to 1023 pairs or
-	// elements. 62 is the maximum number of pairs whose changed values a
-	// multimap can send without keys, and 1023 is the limit. 0 means 2; a negative
-	// value means none.
+	// elements. A multimap can send the changed values of at most 62 pairs without
+	// keys, and has at most 1023 pairs. If Wide is 0, it means 2; a negative value
+	// means none.
 	Wide int
 }
 
@@ -73,7 +73,7 @@ func (r random) records(root *schema.Struct, n int) []*dynamic.Struct {
 	return recs
 }
 
-// fresh returns a random value, starting from the initial one.
+// fresh returns a randomly changed copy of the initial value of type t.
 func (r random) fresh(t *schema.Type, depth int) any { return r.change(t, dynamic.NewValue(t), depth) }
 
 // change returns a randomly changed copy of v, a value of type t. At depth 0 it adds

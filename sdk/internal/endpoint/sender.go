@@ -39,7 +39,7 @@ type Sender[B any] struct {
 	attempt   chan struct{} // closed after the next attempt to open a stream
 }
 
-// counters are the counters of Stats.
+// counters counts what Stats returns.
 type counters struct {
 	Delivered, Omitted, Rejected, Failed, ByOTLP atomic.Uint64
 	Retries, Streams, Downgrades                 atomic.Uint64

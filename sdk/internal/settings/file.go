@@ -20,7 +20,7 @@ type File struct {
 	Stream
 	Signal Signal
 	Rotate rotate.Options
-	// PrefixVariable is the environment variable that sets the prefix, or "".
+	// PrefixVariable is the environment variable that sets the prefix, or "" if none sets it.
 	PrefixVariable string
 }
 

@@ -41,7 +41,7 @@ type Study struct {
 	text strings.Builder
 }
 
-// Parts are the parts of a study.
+// Parts has the names of the parts of a study.
 var Parts = []string{"traces", "others", "overload", "metrics"}
 
 // compression says how each exporter compresses, because this decides bytes and CPU time.

@@ -28,9 +28,9 @@ type trace struct {
 	number    int
 	high, low uint64
 	ids       []*spanID
-	// next is the trace that last followed this one, or nil.
+	// next is the trace that last followed this one, or nil if none has followed.
 	next *trace
-	// start is the start of the last span.
+	// start is the start time of the last span in this trace.
 	start uint64
 }
 

@@ -69,8 +69,8 @@ type references struct {
 	referred int
 }
 
-// resolver returns the text that a reference stands for, or false. ref is the reference
-// without its first byte, 00.
+// resolver returns the text that a reference stands for, or false if it cannot resolve
+// the reference. ref is the reference without its first byte, 00.
 type resolver func(ref string) (string, bool)
 
 // replace sets the fields Attributes and Body of a LogRecord. refers says whether

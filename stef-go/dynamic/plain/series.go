@@ -23,7 +23,7 @@ const (
 	maxHeld = 33_554_432
 )
 
-// tables are the tables of the series of a stream.
+// tables holds the series of a stream and their sets of attributes.
 //
 // spec: #compact-series
 type tables struct {

@@ -17,7 +17,7 @@ type view struct {
 	val *dynamic.Struct
 }
 
-// indexOf returns the position of a field or choice of s, or -1.
+// indexOf returns the position of a field or choice of s, or -1 if s does not have it.
 func indexOf(s *schema.Struct, name string) int {
 	for i, f := range s.Fields {
 		if f.Name == name {

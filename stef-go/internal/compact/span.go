@@ -15,11 +15,11 @@ type Span struct {
 	High, Low  uint64 // the trace id
 	ID, Parent uint64
 	HasParent  bool
-	// SameTrace says that the trace is the same as that of the last span that is not
-	// Apart. Take sets it.
+	// SameTrace says that the span has the trace of the previous span, not counting spans
+	// that are Apart. Take sets it.
 	SameTrace bool
-	// SameName says that the name is the same as that of the last span that is not
-	// Apart. Only Take uses it.
+	// SameName says that the span has the name of the previous span, not counting spans
+	// that are Apart. Only Take uses it.
 	SameName bool
 	// Apart says that an id does not have the usual length. The ids are then in the fields
 	// of the span, and the state does not change.

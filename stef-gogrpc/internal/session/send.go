@@ -94,7 +94,7 @@ func (m *Machine) afterEncoding(s *Stream, b *Batch, now time.Time, out *Decisio
 }
 
 // streamLost handles a write that failed because the stream has ended. b is the batch that
-// was being encoded, or nil.
+// was being encoded, or nil if none was.
 func (m *Machine) streamLost(s *Stream, b *Batch, why *Fault, sent bool, now time.Time, out *Decisions) {
 	switch {
 	case b == nil:

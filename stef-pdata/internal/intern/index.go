@@ -79,7 +79,7 @@ func (l *predictionIndex) reset() {
 	l.Ranking.Reset()
 }
 
-// predict returns the id that is likely to be next, or 0.
+// predict returns the id that is likely to be next, or 0 if no id is known.
 func (l *predictionIndex) predict() uint32 {
 	if int(l.last) < len(l.follow) {
 		return l.follow[l.last]

@@ -59,7 +59,7 @@ type dictRefs struct {
 	refs []stef.TextRef
 }
 
-// of returns the reference to a text with a number, or 0.
+// of returns the reference to a text with a number, or 0 if the text is not in the dictionary.
 func (d *dictRefs) of(number uint32, text string) stef.TextRef {
 	ref := &d.refs[number]
 	if !d.dict.Holds(*ref) {
@@ -159,7 +159,7 @@ func (p *Sets) slot(set, way uint32) *uint32 {
 }
 
 // search returns the id of a set, and adds the set if it is new. like is a set that may have
-// most of the attributes, or 0.
+// most of the attributes, or 0 if none is known.
 func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, error) {
 	texts := p.texts.Len()
 	sameKeys, err := p.collect(c, m, like)

@@ -253,7 +253,7 @@ func (r *references) matches(ref, text string) bool {
 	return r.first(ref[2:]) == text
 }
 
-// first returns the first text of the body with a key, or "".
+// first returns the first text of the body with a key, or "" if the body does not have the key.
 func (r *references) first(key string) string {
 	for i := range r.pairs {
 		if p := &r.pairs[i]; p.key == key {

@@ -86,7 +86,8 @@ func flagText(err error) string {
 	).Replace(err.Error())
 }
 
-// flagMeant returns advice for an error about a flag, as the end of a message, or "".
+// flagMeant returns advice for an error about a flag, as the end of a message, or "" if
+// there is none.
 func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	if bad := badValue.FindStringSubmatch(err.Error()); bad != nil {
 		getter, _ := flags.Lookup(bad[1]).Value.(flag.Getter)

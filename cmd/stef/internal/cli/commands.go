@@ -28,7 +28,7 @@ func commandOf(name string) *command {
 }
 
 // didYouMean returns the command whose name is most like name, as the end of a
-// message, or "".
+// message, or "" if no name is like it.
 func didYouMean(name string) string {
 	var names []string
 	for _, c := range commands() {

@@ -248,7 +248,7 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	return err
 }
 
-// namedTwice returns the first input that was named before, or "".
+// namedTwice returns the first input that was named before, or "" if all differ.
 func namedTwice(names []string) string {
 	seen := map[string]bool{}
 	for _, name := range names {

@@ -277,7 +277,7 @@ func (s *opened) Close() {
 	s.Input.Close()
 }
 
-// summary is the result of a conversion of OTLP, or nil.
+// summary returns the result of a conversion of OTLP, or nil if the input is not OTLP.
 func (s *opened) summary() *convert.Result {
 	if s.converted == nil {
 		return nil

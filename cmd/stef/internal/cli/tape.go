@@ -50,8 +50,8 @@ func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
 }
 
 // createOrKeep opens a file for writing and keeps its content. Without force, it refuses a regular file
-// that exists: another program created it after the recording began. It does not open the file for
-// reading: a pipe that the recorder itself could read would accept data that nobody reads.
+// that exists: another program created it after the recording began. createOrKeep does not open
+// the file for reading: a pipe that the recorder itself could read would accept data that nobody reads.
 func createOrKeep(name string, force bool) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE
 	if !force && exists(name) {

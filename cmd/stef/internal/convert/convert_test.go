@@ -61,7 +61,7 @@ func recording(t testing.TB, signal otlpfile.Signal, n int) []byte {
 	return data
 }
 
-// items are the items of OTLP data.
+// items is OTLP data by signal.
 type items struct {
 	metrics []pmetric.Metrics
 	traces  []ptrace.Traces

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// conversions are the conversions of the signals.
+// conversions has the conversion of each signal.
 var conversions = map[otlpfile.Signal]conversion{
 	otlpfile.Metrics: {
 		recode:  recodes(otlpfile.Metrics, otelstef.NewMetrics, otelstef.NewMetricsReader, otelstef.NewMetricsWriter, newMetricsShape),

@@ -36,7 +36,7 @@ func (d *Dict) add() {
 type dicts struct {
 	reader *dynamic.Reader
 	list   []*Dict
-	// text has the dictionary of each text column, or nil.
+	// text has the dictionary of each column, or nil for a column without a dictionary of text.
 	text []*Dict
 }
 
