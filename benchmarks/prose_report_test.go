@@ -493,7 +493,7 @@ func (b book) collectors(t *testing.T) {
 	b.here.says(t, "| %s, %s and %s times | %s, %s and %s times |\n| exporter", append(slices.Clone(both[3:]), both[:3]...)...)
 	b.here.says(t, "up to 8,192 items, or those of 200 ms | %s | %s | %s |", both[3:]...)
 	b.root.says(t, "In three runs, agent and backend together had %s (metrics), %s (traces) and %s times (logs) the CPU of OTLP. Differences below 0.1 are noise, even on an idle machine. "+
-		"The two had %s, %s and %s times the bytes in one of these runs", both...)
+		"In one of these runs, the streams between the two had %s, %s and %s times the bytes of OTLP", both...)
 	sum := func(name string) float64 { return rows["metrics "+name][1] + rows["metrics "+name][2] }
 	idle, otlp, stef := sum("no exporter"), sum("OTLP/gRPC zstd"), sum("STEF")
 	b.here.says(t, "In whole Collectors the protocol alone has %.1f and %.1f µs, and the reception of OTLP and batching, %.1f µs, are equal for both.", otlp-idle, stef-idle, idle)

@@ -163,7 +163,7 @@ func TestMistakes(t *testing.T) {
 	metrics, err := e.MarshalMetrics(recordedMetrics(t)[0])
 	require.NoError(t, err)
 	refused(metrics[:len(metrics)/2], stef.ErrCorrupt, "unmarshaling metrics from")
-	refused(metrics[:len(metrics)/2], stef.ErrCorrupt, "check what wrote or shortened it")
+	refused(metrics[:len(metrics)/2], stef.ErrCorrupt, "check what wrote or truncated it")
 	refused(traces[:len(traces)/2], ErrSignal, "traces, not metrics") // its schema shows the signal
 	newer := append([]byte{}, metrics...)
 	newer[5] = 1

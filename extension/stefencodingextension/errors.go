@@ -62,7 +62,7 @@ func (x *codec[B]) explain(message []byte, err error) error {
 func advise(err error) error {
 	switch reasonOf(err) {
 	case reasonCorrupt:
-		return fmt.Errorf("%w; it cannot be recovered: check what wrote or shortened it", err)
+		return fmt.Errorf("%w; the data cannot be recovered: check what wrote or truncated it", err)
 	case reasonSchema, reasonVersion:
 		return fmt.Errorf("%w; upgrade this Collector, or set schema of the sender to full or reference", err)
 	case reasonLimit:

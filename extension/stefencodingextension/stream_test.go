@@ -214,5 +214,5 @@ func TestStreamMistakes(t *testing.T) {
 	_, err = d.DecodeMetrics()
 	require.ErrorIs(t, err, stef.ErrCorrupt)
 	require.ErrorContains(t, err, "reading a stream of metrics after record 0: ")
-	require.ErrorContains(t, err, "check what wrote or shortened it")
+	require.ErrorContains(t, err, "check what wrote or truncated it")
 }

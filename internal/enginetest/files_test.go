@@ -480,7 +480,7 @@ encodings: [{extension: stef_encoding, suffix: .stef}]
 	require.NoError(t, err)
 	require.NoError(t, logs.Start(t.Context(), h))
 	require.Eventually(t, func() bool { return logged.Len() == 1 }, time.Minute, 20*time.Millisecond)
-	require.Contains(t, fmt.Sprint(logged.All()[0].ContextMap()), "check what wrote or shortened it")
+	require.Contains(t, fmt.Sprint(logged.All()[0].ContextMap()), "check what wrote or truncated it")
 	require.NoError(t, logs.Shutdown(context.Background()))
 	require.Zero(t, l.missing(100))
 	require.EqualValues(t, 1, refused(telemetry, "corrupt"))

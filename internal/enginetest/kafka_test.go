@@ -316,7 +316,7 @@ func testBadMessages(t *testing.T, marking string) {
 	for _, advice := range []string{
 		"set the encoding that its sender uses, such as otlp_proto",
 		"traces, not logs; use one topic or path for each signal",
-		"check what wrote or shortened it",
+		"check what wrote or truncated it",
 	} {
 		require.True(t, slices.ContainsFunc(logged.All(), func(e observer.LoggedEntry) bool {
 			return strings.Contains(fmt.Sprint(e.ContextMap()), advice)

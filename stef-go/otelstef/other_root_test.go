@@ -112,5 +112,5 @@ func TestWriterOfOtherRoot(t *testing.T) {
 	require.ErrorContains(t, err, "the schema seems to be that of Spans, not of Metrics")
 	_, err = otelstef.NewMetricsWriter(io.Discard, stef.WithSchema([]int{99}))
 	require.ErrorIs(t, err, stef.ErrSchema)
-	require.ErrorContains(t, err, "the schema is not one of Metrics, or it is newer than this code: incompatible schema: the wire schema has 99 fields for Metrics")
+	require.ErrorContains(t, err, "the schema does not belong to Metrics, or it is newer than this code: incompatible schema: the wire schema has 99 fields for Metrics")
 }

@@ -55,7 +55,7 @@ func writerSchemaError(err error, own string, roots func() *schema.Schema, wire 
 		return fmt.Errorf("stef: %sWriter cannot write the schema of its options: %w: the schema seems to be that of %s, not of %s, or newer than this code",
 			own, stef.ErrSchema, other, own)
 	}
-	return fmt.Errorf("stef: %sWriter cannot write the schema of its options: the schema is not one of %s, or it is newer than this code: %w", own, own, err)
+	return fmt.Errorf("stef: %sWriter cannot write the schema of its options: the schema does not belong to %s, or it is newer than this code: %w", own, own, err)
 }
 
 // StartWriter begins the stream: it builds the encoders, which register themselves,

@@ -176,7 +176,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 	flags.Func("frame-items", "`N` combine consecutive parts of IN into frames of up to N items, if OUT is stef;\n"+
 		"a stream of few large frames is smaller, and needs memory for a frame", func(s string) (err error) {
 		if o.FrameItems, err = strconv.Atoi(s); err != nil {
-			return fmt.Errorf("write digits only, from 1 to %d", convert.MaxFrameItems)
+			return fmt.Errorf("write a number from 1 to %d, in digits only", convert.MaxFrameItems)
 		}
 		if o.FrameItems < 1 || o.FrameItems > convert.MaxFrameItems {
 			return fmt.Errorf("must be between 1 and %s", figure.Grouped(convert.MaxFrameItems))

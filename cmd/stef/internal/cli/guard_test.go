@@ -112,7 +112,7 @@ func TestFrameItems(t *testing.T) {
 	require.Contains(t, stderr, "\nnot split: 2 parts of the input have more items than --frame-items")
 	m.fails(cli.ExitUsage, `invalid value "0" for --frame-items: must be between 1 and 1,048,576`, "convert", "--frame-items", "0", m.metrics, m.path("out.stef"))
 	for _, n := range []string{"1,000,000", "1e6"} {
-		m.fails(cli.ExitUsage, `invalid value "`+n+`" for --frame-items: write digits only, from 1 to 1048576`, "convert", "--frame-items", n, m.metrics, m.path("out.stef"))
+		m.fails(cli.ExitUsage, `invalid value "`+n+`" for --frame-items: write a number from 1 to 1048576, in digits only`, "convert", "--frame-items", n, m.metrics, m.path("out.stef"))
 	}
 	m.fails(cli.ExitUsage, "--frame-items works only for an output of format stef, and this is otlp-json", "convert", "--frame-items", "9", m.metrics, m.path("out.json"))
 

@@ -67,7 +67,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	var err, errs error
 	builder.ReceiverSteffileBacklogBytes, err = builder.meter.Int64UpDownCounter(
 		"otelcol_receiver_steffile_backlog_bytes",
-		metric.WithDescription("Bytes of the files of the signal that are not yet delivered, as of the last pass over the folder. [Alpha]"),
+		metric.WithDescription("Undelivered bytes in the files of the signal, as of the last pass over the folder. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -79,7 +79,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverSteffileBytesRead, err = builder.meter.Int64Counter(
 		"otelcol_receiver_steffile_bytes_read",
-		metric.WithDescription("Bytes of files whose records were delivered, headers included. [Alpha]"),
+		metric.WithDescription("Bytes that were read from files and delivered, headers included. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

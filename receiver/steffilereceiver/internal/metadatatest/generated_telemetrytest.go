@@ -24,7 +24,7 @@ func NewSettings(tt *componenttest.Telemetry) receiver.Settings {
 func AssertEqualReceiverSteffileBacklogBytes(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_steffile_backlog_bytes",
-		Description: "Bytes of the files of the signal that are not yet delivered, as of the last pass over the folder. [Alpha]",
+		Description: "Undelivered bytes in the files of the signal, as of the last pass over the folder. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -56,7 +56,7 @@ func AssertEqualReceiverSteffileBatches(t *testing.T, tt *componenttest.Telemetr
 func AssertEqualReceiverSteffileBytesRead(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_steffile_bytes_read",
-		Description: "Bytes of files whose records were delivered, headers included. [Alpha]",
+		Description: "Bytes that were read from files and delivered, headers included. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
