@@ -333,7 +333,13 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"sending_queue: {max_size: 3}", `unknown key "sending_queue::max_size": write it as "sending_queue::batch::max_size"`)
 	f(endpoint+"queue: {enabled: true}", `unknown key "queue": write it as sending_queue`)
 	f(endpoint+"sending_queue: {size: 1000}", `unknown key "sending_queue::size": write it as sending_queue::queue_size`)
-	f(endpoint+"sending_queue: {batch: {send_batch_size: 10}}", `unknown key "sending_queue::batch::send_batch_size": write it as sending_queue::batch::min_size`)
+	f(endpoint+"sending_queue: {batch: {timeout: 200ms, send_batch_size: 10, send_batch_max_size: 20}}",
+		`unknown key "sending_queue::batch::timeout": write it as sending_queue::batch::flush_timeout`,
+		`unknown key "sending_queue::batch::send_batch_size": write it as sending_queue::batch::min_size`,
+		`unknown key "sending_queue::batch::send_batch_max_size": write it as sending_queue::batch::max_size`)
+	f(endpoint+"sending_queue: {batch: {metadata_keys: [tenant]}}", `unknown key "sending_queue::batch::metadata_keys": write it as "sending_queue::batch::partition::metadata_keys"`)
+	f(endpoint+"batcher: {min_size: 10}", `unknown key "batcher": write it as sending_queue::batch`)
+	f(endpoint+"token: secret", `unknown key "token": set auth::authenticator to an extension such as bearertokenauth, or write the header under headers`)
 	f(endpoint+"resolver: {static: {hostnames: [a]}}", `unknown key "resolver": set endpoint to a name with several addresses, or endpoints to the list of backends, and routing_key to traceID or service`)
 	f(endpoint+"headers: x", "headers is x: write one name and its value on each line below it")
 	f(endpoint+"sending_queue: false", "sending_queue is false: write sending_queue::enabled: false")

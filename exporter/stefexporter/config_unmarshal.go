@@ -17,6 +17,8 @@ var (
 	_ confmap.Validator   = (*Config)(nil)
 )
 
+const noToken = "set auth::authenticator to an extension such as bearertokenauth, or write the header under headers"
+
 // configKeys are the keys of this exporter. The hints are for keys of other exporters.
 var configKeys = confkeys.Keys{
 	Sections: []confkeys.Section{
@@ -31,11 +33,17 @@ var configKeys = confkeys.Keys{
 		"traces_endpoint": "write endpoint as host:port, without a path; it is the address of all signals",
 		"insecure":        "write it as tls::insecure",
 		"ca_file":         "write it as tls::ca_file",
+		"token":           noToken,
+		"bearer_token":    noToken,
 		"resolver":        "set endpoint to a name with several addresses, or endpoints to the list of backends, and routing_key to traceID or service",
 
-		"queue":                                 "write it as sending_queue",
-		"sending_queue::size":                   "write it as sending_queue::queue_size",
-		"sending_queue::batch::send_batch_size": "write it as sending_queue::batch::min_size",
+		"queue":               "write it as sending_queue",
+		"sending_queue::size": "write it as sending_queue::queue_size",
+		"batcher":             "write it as sending_queue::batch",
+		// Keys of the batch processor. The key timeout of this exporter is another time.
+		"sending_queue::batch::timeout":             "write it as sending_queue::batch::flush_timeout",
+		"sending_queue::batch::send_batch_size":     "write it as sending_queue::batch::min_size",
+		"sending_queue::batch::send_batch_max_size": "write it as sending_queue::batch::max_size",
 
 		"tls::enabled":           "TLS is on by default; to send without TLS, write tls::insecure: true",
 		"otlp_fallback::enabled": "it is on with protocol: auto; to send only STEF, write protocol: stef",

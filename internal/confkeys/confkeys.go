@@ -106,14 +106,14 @@ func unknownKey(hints map[string]string, sections []Section, in Section, key str
 	if nested := strings.ReplaceAll(at, ".", "::"); nested != at && known(sections, nested) {
 		return fmt.Errorf("unknown key %q: write it as %q", at, nested)
 	}
+	below, all := elsewhere(sections, path, key)
+	if len(below) > 0 {
+		return fmt.Errorf("unknown key %q: write it as %s", at, either(below))
+	}
 	for _, section := range sections {
 		if section.path != path && key != "enabled" && slices.Contains(section.keys, key) {
 			return fmt.Errorf("unknown key %q: write it as %q", at, join(section.path, key))
 		}
-	}
-	below, all := elsewhere(sections, path, key)
-	if len(below) > 0 {
-		return fmt.Errorf("unknown key %q: write it as %s", at, either(below))
 	}
 	if near := similar(keys, key); len(near) > 0 {
 		for i := range near {
