@@ -66,7 +66,7 @@ exporter/...                  -> stef-go stef-gogrpc internal/signal internal/st
 receiver/stefreceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver/internal/metadatatest -> collector otel testify
 receiver/steffilereceiver     -> stef-go stef-go/rotate internal/fanout internal/injected internal/signal internal/streamconf internal/confkeys stef-pdata collector zap otel receiver/steffilereceiver/internal/metadata
-receiver/...                  -> stef-go stef-gogrpc internal/fanout internal/injected internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel zstd
+receiver/...                  -> stef-go stef-gogrpc internal/fanout internal/injected internal/http1 internal/signal internal/confkeys stef-pdata collector grpc protobuf genproto zap otel zstd
 
 extension/stefencodingextension/internal/metadatatest -> collector otel testify
 extension/...                 -> stef-go stef-go/schema internal/signal internal/streamconf internal/confkeys stef-pdata collector otel zap contribencoding
@@ -83,6 +83,7 @@ internal/enginetest/collector -> *
 internal/stefgen              -> stef-go/schema
 internal/confkeys             ->
 internal/fanout               -> collector
+internal/http1                ->
 internal/injected             -> collector otel zap
 internal/streamconf           -> stef-go internal/confkeys stef-pdata
 internal/signal               -> internal/streamconf stef-go stef-go/schema stef-go/otelstef stef-pdata pdata grpc protobuf

@@ -4,6 +4,7 @@
 package stefreceiver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -17,6 +18,8 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/otelstef/stef/internal/http1"
 )
 
 // takeTLS returns the configuration of the server without its TLS settings, and credentials
@@ -59,8 +62,8 @@ func (l *loggedTLS) Clone() credentials.TransportCredentials {
 	return &loggedTLS{l.TransportCredentials.Clone(), l.s}
 }
 
-// plain are the credentials of a receiver without TLS. They log clients that use TLS,
-// because gRPC closes such connections without a report.
+// plain are the credentials of a receiver without TLS. They log clients that use TLS or
+// HTTP/1.1, because gRPC closes such connections without a report.
 type plain struct {
 	credentials.TransportCredentials
 	s *shared
@@ -69,16 +72,30 @@ type plain struct {
 // ServerHandshake implements credentials.TransportCredentials. It may wait for the first
 // bytes of the client, because gRPC has set a deadline.
 func (l *plain) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	var first [2]byte
-	if peek(conn, first[:]) == 2 && first == [2]byte{0x16, 0x03} { // a handshake of TLS
+	first := make([]byte, http1.HeadSize)
+	first = first[:peek(conn, first)]
+	if bytes.HasPrefix(first, []byte{0x16, 0x03}) { // a handshake of TLS
 		if skipped, ok := l.s.tlsClients.due(); ok {
 			l.s.logger.Warn("A client could not connect: it uses TLS, and this receiver does not. "+
 				"Configure tls at this receiver, or set tls::insecure: true at the client.",
 				zap.Stringer("client", conn.RemoteAddr()), zap.Int64("not_logged", skipped))
 		}
 	}
+	if http1.Is(first) {
+		if skipped, ok := l.s.http1.due(); ok {
+			l.s.logger.Warn("A client uses HTTP/1.1, and this receiver accepts only gRPC. "+
+				"Send OTLP over gRPC, or add the otlp receiver for OTLP over HTTP.",
+				zap.Stringer("client", conn.RemoteAddr()), zap.Int64("not_logged", skipped))
+		}
+		http1.Refuse(conn, conn, notHTTP1)
+		return nil, nil, io.EOF // gRPC closes the connection and logs nothing
+	}
 	return conn, nil, nil
 }
+
+// notHTTP1 is the answer to clients that use HTTP/1.1.
+const notHTTP1 = "OTLP/HTTP is not accepted here, only OTLP/gRPC and STEF: set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender, " +
+	"use the exporter otlp_grpc or stef in a Collector, or send OTLP/HTTP to an otlp receiver (usually port 4318)"
 
 // Clone implements credentials.TransportCredentials.
 func (l *plain) Clone() credentials.TransportCredentials {

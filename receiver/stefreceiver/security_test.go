@@ -4,6 +4,7 @@
 package stefreceiver
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -12,8 +13,10 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -238,6 +241,35 @@ func TestClientsWithTLS(t *testing.T) {
 	line := logs.All()[0]
 	require.Contains(t, line.Message, "it uses TLS, and this receiver does not. Configure tls at this receiver")
 	require.Contains(t, line.ContextMap()["client"], "127.0.0.1:")
+}
+
+// A receiver without TLS answers clients of HTTP/1.1, also if their requests are large, and logs
+// one of them each minute.
+func TestClientsWithHTTP1(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	config := testConfig()
+	settings := receivertest.NewNopSettings(ownmetadata.Type)
+	settings.Logger = zap.New(core)
+	part, err := NewFactory().CreateMetrics(t.Context(), settings, config, consumertest.NewNop())
+	require.NoError(t, err)
+	require.NoError(t, part.Start(t.Context(), componenttest.NewNopHost()))
+	defer func() { require.NoError(t, part.Shutdown(context.Background())) }()
+	address := sharedOf(config).server.address.String()
+
+	for _, size := range []int{0, 10, 300_000} {
+		answer, err := http.Post("http://"+address+"/v1/metrics", "application/x-protobuf", bytes.NewReader(make([]byte, size)))
+		require.NoError(t, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusUnsupportedMediaType, answer.StatusCode)
+		require.Contains(t, string(text), "OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
+	}
+	require.Equal(t, 1, logs.Len(), "one line a minute")
+	line := logs.All()[0]
+	require.Equal(t, "A client uses HTTP/1.1, and this receiver accepts only gRPC. Send OTLP over gRPC, or add the otlp receiver for OTLP over HTTP.", line.Message)
+	require.Contains(t, line.ContextMap()["client"], "127.0.0.1:")
+	require.NoError(t, metricKind.mustOpen(t, dial(t, address)).deliver(points(2)))
 }
 
 // authenticator accepts clients that have a token, and returns their identity.

@@ -36,6 +36,7 @@ type shared struct {
 
 	handshakes [len(handshakeHints) + 1]limitedLog // by cause
 	tlsClients limitedLog                          // of clients that use TLS if the receiver does not
+	http1      limitedLog                          // of clients that use HTTP/1.1
 
 	receiving *stefgrpc.ReceiveLimit
 	refused   map[string]metric.MeasurementOption // attributes of refused streams by reason

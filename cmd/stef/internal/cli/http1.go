@@ -5,13 +5,12 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
-	"time"
+
+	"github.com/otelstef/stef/internal/http1"
 )
 
 // notHTTP1 is the text of the answer to OTLP over HTTP, for a recorder that listens at an
@@ -68,30 +67,13 @@ func (c *http1Conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// look answers a request of HTTP/1.1. Every client of HTTP/2 begins with PRI.
+// look answers a request of HTTP/1.1.
 func (c *http1Conn) look() {
-	head, _ := c.r.Peek(len("GET "))
-	if !isHTTP1(head) {
+	head, _ := c.r.Peek(http1.HeadSize)
+	if !http1.Is(head) {
 		return // the server sees other errors when it reads
 	}
 	c.refused()
 	c.err = io.EOF
-	_ = c.SetDeadline(time.Now().Add(time.Second))
-	text := notHTTP1(c.LocalAddr())
-	fmt.Fprintf(c.Conn, "HTTP/1.1 415 Unsupported Media Type\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n", len(text)+1, text)
-	// A connection that is closed with unread bytes is reset, and the sender may lose the answer.
-	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		_ = tcp.CloseWrite()
-	}
-	_, _ = io.Copy(io.Discard, c.r)
-}
-
-// isHTTP1 reports whether a connection begins with a method of HTTP/1.1.
-func isHTTP1(head []byte) bool {
-	for method := range strings.FieldsSeq("POST GET HEAD PUT OPTIONS PATCH DELETE") {
-		if len(head) == len("GET ") && bytes.HasPrefix([]byte(method+" "), head) {
-			return true
-		}
-	}
-	return false
+	http1.Refuse(c.Conn, c.r, notHTTP1(c.LocalAddr()))
 }
