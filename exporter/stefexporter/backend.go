@@ -6,6 +6,7 @@ package stefexporter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -64,7 +65,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 		telemetry: x.telemetry,
 		estimate:  x.estimate,
 		logger:    x.settings.Logger,
-		health:    newHealth(config, host, x.settings.Logger),
+		health:    newHealth(config, x.signal.Name, host, x.settings.Logger),
 		pauses:    x.pauses,
 		stopped:   x.stopped,
 
@@ -72,7 +73,7 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 	}
 	if changed != nil {
 		here.logger = here.logger.With(zap.String("backend", address))
-		here.health.logger, here.health.target = here.logger, " to this backend"
+		here.health.logger = here.logger
 		here.reachable, here.unreachable = b.markUp, b.markDown
 	}
 	b.health = here.health
@@ -149,10 +150,11 @@ func (b *backend[B]) markDown(err error) {
 	if first {
 		b.health.known(plain(err))
 		line := b.logger.With(zap.String("backend", b.address), zap.Error(plain(err)))
+		text := fmt.Sprintf("Backend %s does not answer.", b.address) // the Collector's sampling drops equal texts
 		if b.changed() {
-			line.Warn("A backend does not answer. Its telemetry is sent to the other backends until it answers again.")
+			line.Warn(text + " Its telemetry is sent to the other backends until it answers again.")
 		} else {
-			line.Warn("A backend does not answer.")
+			line.Warn(text)
 		}
 	}
 }
@@ -170,7 +172,7 @@ func (b *backend[B]) markUp() {
 	b.probe.Stop()
 	b.mu.Unlock()
 	b.health.known(nil)
-	b.logger.Info("A backend answers again.", zap.String("backend", b.address))
+	b.logger.Info(fmt.Sprintf("Backend %s answers again.", b.address), zap.String("backend", b.address))
 	b.changed()
 }
 

@@ -65,14 +65,14 @@ func TestBackendComesAndGoes(t *testing.T) {
 	byOTLP := func(p *peer) func() bool { return func() bool { _, n := p.got(); return n > 0 } }
 	bySTEF := func(p *peer) func() bool { return func() bool { n, _ := p.got(); return n > 0 } }
 
-	require.Len(t, lines("A STEF stream is open."), 1)
+	require.Len(t, lines("A STEF stream is open: traces to "+first.addr+"."), 1)
 	until(true, bySTEF(first))
 	first.stop(t)
-	require.Equal(t, []string{"A backend does not answer. Its telemetry is sent to the other backends until it answers again."}, lines("does not answer"))
+	require.Equal(t, []string{"Backend " + first.addr + " does not answer. Its telemetry is sent to the other backends until it answers again."}, lines("does not answer"))
 	time.Sleep(time.Second) // several attempts fail
 	until(true, func() bool { return true })
 	second := listen(t, &peer{}, first.addr, false, true)
-	require.Equal(t, []string{"A backend answers again."}, lines("answers again"))
+	require.Equal(t, []string{"Backend " + first.addr + " answers again."}, lines("answers again"))
 	until(true, byOTLP(second))
 	noSTEF := lines("has no STEF")
 	require.Len(t, noSTEF, 1)
@@ -103,5 +103,5 @@ func TestAllBackendsDown(t *testing.T) {
 	require.Equal(t, 3, logs.Len())
 	require.Equal(t, 1, logs.FilterMessage(none).Len())
 	last := logs.All()[2].Message
-	require.Equal(t, "A backend does not answer.", last)
+	require.Regexp(t, `^Backend 127\.0\.0\.1:[12] does not answer\.$`, last)
 }

@@ -137,10 +137,7 @@ func (c *Config) explainAfter(err error, worked map[string]bool) error {
 	}
 	err = reworded(err)
 	text := err.Error()
-	endpoint := c.ClientConfig.Endpoint
-	if strings.HasPrefix(text, otlpFailed) {
-		endpoint = c.otlpEndpoint()
-	}
+	endpoint := c.endpointOf(err)
 	a := answerOf(err)
 	hint := ""
 	if a == nil {
@@ -159,6 +156,14 @@ func (c *Config) explainAfter(err error, worked map[string]bool) error {
 		hint = " answered this: its log may say more"
 	}
 	return &explainedError{text + " (endpoint " + endpoint + hint + ")", err}
+}
+
+// endpointOf returns the endpoint that an error is about.
+func (c *Config) endpointOf(err error) string {
+	if strings.HasPrefix(err.Error(), otlpFailed) {
+		return c.otlpEndpoint()
+	}
+	return c.ClientConfig.Endpoint
 }
 
 // ownHint returns what to do about an error that arose at this end, or "" if no hint fits.

@@ -29,12 +29,13 @@ const repeatPeriod = 5 * time.Minute
 const firstWord = 3 * time.Second
 
 // health reports the status of the exporter to the Collector, and logs when it
-// changes.
+// changes. The texts of its log lines contain signal and endpoint: by default, the Collector logs
+// only 10 equal texts in 10 seconds, and several exporters often fail at the same time.
 type health struct {
 	config *Config
 	host   component.Host
 	logger *zap.Logger
-	target string // ends the log line "Nothing can be sent", such as " to this backend"
+	signal string // name of the signal
 
 	mu          sync.Mutex
 	failures    int       // consecutive failed attempts to open a stream or to send a request
@@ -49,8 +50,8 @@ type health struct {
 	worked map[string]bool // endpoints to which a stream was open, or that accepted a request
 }
 
-func newHealth(c *Config, host component.Host, logger *zap.Logger) *health {
-	return &health{config: c, host: host, logger: logger, status: componentstatus.StatusStarting, worked: map[string]bool{}}
+func newHealth(c *Config, signal string, host component.Host, logger *zap.Logger) *health {
+	return &health{config: c, signal: signal, host: host, logger: logger, status: componentstatus.StatusStarting, worked: map[string]bool{}}
 }
 
 // opened records that a stream is open. This ends a problem, unless open streams hand batches
@@ -61,7 +62,7 @@ func (h *health) opened() {
 	h.failures = 0
 	h.worked[h.config.ClientConfig.Endpoint] = true
 	if !h.undelivered {
-		h.good("A STEF stream is open.")
+		h.good("A STEF stream is open", h.config.ClientConfig.Endpoint)
 	}
 }
 
@@ -70,7 +71,7 @@ func (h *health) accepted() {
 	h.mu.Lock()
 	h.worked[h.config.otlpEndpoint()] = true
 	h.mu.Unlock()
-	h.recovered("OTLP requests are accepted.")
+	h.recovered("OTLP requests are accepted", h.config.otlpEndpoint())
 }
 
 // explain adds to an error where it happened and, if known, what to do about it.
@@ -81,20 +82,20 @@ func (h *health) explain(err error) error {
 }
 
 // recovered records that data is delivered.
-func (h *health) recovered(why string) {
+func (h *health) recovered(why, endpoint string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures, h.returned, h.undelivered = 0, time.Time{}, false
-	h.good(why)
+	h.good(why, endpoint)
 }
 
 // good reports StatusOK if the status was different. The caller must hold the lock.
-func (h *health) good(why string) {
+func (h *health) good(why, endpoint string) {
 	if !h.change(componentstatus.StatusOK) {
 		return
 	}
 	if !h.quiet {
-		h.logger.Info(why)
+		h.logger.Info(fmt.Sprintf("%s: %s to %s.", why, h.signal, endpoint))
 	}
 	h.quiet = false
 	componentstatus.ReportStatus(h.host, componentstatus.NewEvent(componentstatus.StatusOK))
@@ -133,7 +134,9 @@ func (h *health) bad(err error, undelivered bool) {
 		return
 	}
 	h.undelivered = undelivered
-	err = h.config.explainAfter(plain(err), h.worked)
+	err = plain(err)
+	endpoint := h.config.endpointOf(err)
+	err = h.config.explainAfter(err, h.worked)
 	// Each report begins the recovery_duration of health_check again, so repeat no cause.
 	if changed || cause != h.cause {
 		componentstatus.ReportStatus(h.host, componentstatus.NewRecoverableErrorEvent(err))
@@ -150,7 +153,7 @@ func (h *health) bad(err error, undelivered bool) {
 		h.said = nil
 	}
 	h.cause, h.said, h.warned = cause, append(h.said, cause), time.Now()
-	h.logger.Warn(fmt.Sprintf("Nothing can be %s%s at present.", what, h.target), zap.Error(err))
+	h.logger.Warn(fmt.Sprintf("No %s can be %s to %s at present.", h.signal, what, endpoint), zap.Error(err))
 }
 
 // refused records an answer of the peer that refuses all streams. One such answer is
@@ -207,8 +210,8 @@ func (h *health) stalled() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.status == componentstatus.StatusStarting {
-		h.logger.Warn("No stream is open yet. Batches wait until the peer answers.",
-			zap.String("endpoint", h.config.ClientConfig.Endpoint), zap.Stringer("waiting", firstWord))
+		h.logger.Warn(fmt.Sprintf("No stream of %s to %s is open yet. Batches wait until the peer answers.", h.signal, h.config.ClientConfig.Endpoint),
+			zap.Stringer("waiting", firstWord))
 	}
 }
 
@@ -217,8 +220,10 @@ func (h *health) failedPermanently(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.change(componentstatus.StatusPermanentError) {
-		err = h.config.explain(plain(err))
-		h.logger.Error("Nothing can be sent to this peer.", zap.Error(err))
+		err = plain(err)
+		endpoint := h.config.endpointOf(err)
+		err = h.config.explain(err)
+		h.logger.Error(fmt.Sprintf("No %s can be sent to %s.", h.signal, endpoint), zap.Error(err))
 		componentstatus.ReportStatus(h.host, componentstatus.NewPermanentErrorEvent(err))
 	}
 }

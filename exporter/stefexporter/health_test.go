@@ -31,12 +31,12 @@ import (
 func TestWarnsOnChange(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	host := &statusHost{Host: componenttest.NewNopHost()}
-	h := newHealth(testConfig("gw:4320"), host, zap.New(core))
+	h := newHealth(testConfig("gw:4320"), "traces", host, zap.New(core))
 	refused := errors.New("dial tcp 127.0.0.1:4320: connect: connection refused")
 	certificate := errors.New("tls: failed to verify certificate: x509: certificate signed by unknown authority")
 	causes := func() (list []string) {
 		for _, e := range logs.TakeAll() {
-			require.Equal(t, "Nothing can be sent at present.", e.Message)
+			require.Equal(t, "No traces can be sent to gw:4320 at present.", e.Message)
 			list = append(list, e.ContextMap()["error"].(string))
 		}
 		if len(list) > 0 {
@@ -78,7 +78,7 @@ func TestWarnsOnChange(t *testing.T) {
 	h.failing(refused)
 	require.Len(t, causes(), 1)
 
-	h.recovered("open")
+	h.recovered("open", "gw:4320")
 	h.failing(certificate)
 	h.failing(certificate)
 	require.Len(t, causes(), 1, "a new outage")
@@ -106,7 +106,7 @@ func TestFallbackWarning(t *testing.T) {
 // TestWordBeforeBatches sends nothing to a peer without STEF. With protocol auto, nothing is
 // logged, because the peer answers. With protocol stef, the log says that nothing can be sent.
 func TestWordBeforeBatches(t *testing.T) {
-	f := func(protocol Protocol) *observer.ObservedLogs {
+	f := func(protocol Protocol) (string, *observer.ObservedLogs) {
 		p := listen(t, &peer{}, "", false, true)
 		core, logs := observer.New(zap.WarnLevel)
 		settings := exportertest.NewNopSettings(metadata.Type)
@@ -117,14 +117,15 @@ func TestWordBeforeBatches(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, x.Start(context.Background(), componenttest.NewNopHost()))
 		t.Cleanup(func() { require.NoError(t, x.Shutdown(context.Background())) })
-		return logs
+		return p.addr, logs
 	}
-	auto, only := f(ProtocolAuto), f(ProtocolSTEF)
+	_, auto := f(ProtocolAuto)
+	endpoint, only := f(ProtocolSTEF)
 	time.Sleep(firstWord + 500*time.Millisecond)
 	require.Eventually(t, func() bool { return only.Len() > 0 }, time.Minute, time.Millisecond)
 	require.Empty(t, auto.All())
 	require.Equal(t, 1, only.Len())
-	require.Equal(t, "Nothing can be sent at present.", only.All()[0].Message)
+	require.Equal(t, "No traces can be sent to "+endpoint+" at present.", only.All()[0].Message)
 	require.Contains(t, only.All()[0].ContextMap()["error"], "set protocol to auto")
 }
 
@@ -170,7 +171,6 @@ func TestFirstWord(t *testing.T) {
 			first := logs.All()[0]
 			require.Equal(t, message, first.Message)
 			if cause == "" {
-				require.Equal(t, endpoint, first.ContextMap()["endpoint"])
 				return
 			}
 			text := first.ContextMap()["error"].(string)
@@ -180,7 +180,7 @@ func TestFirstWord(t *testing.T) {
 			require.LessOrEqual(t, strings.Count(what, ": ")+1, 4, text)
 		})
 	}
-	f("127.0.0.1:1", "Nothing can be sent at present.", "nothing listens there")
-	f("nothing.invalid:4320", "Nothing can be sent at present.", "check its name")
-	f(silent.Addr().String(), "No stream is open yet. Batches wait until the peer answers.", "")
+	f("127.0.0.1:1", "No traces can be sent to 127.0.0.1:1 at present.", "nothing listens there")
+	f("nothing.invalid:4320", "No traces can be sent to nothing.invalid:4320 at present.", "check its name")
+	f(silent.Addr().String(), "No stream of traces to "+silent.Addr().String()+" is open yet. Batches wait until the peer answers.", "")
 }

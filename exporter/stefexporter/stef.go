@@ -252,7 +252,7 @@ func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 	t, watch := x.telemetry, x.watch
 	acknowledged := func(batch stefgrpc.BatchInfo) {
 		t.builder.ExporterStefAckLatency.Record(ctx, batch.Latency.Seconds(), t.plain)
-		x.health.recovered("Batches are acknowledged.")
+		x.health.recovered("Batches are acknowledged", x.config.ClientConfig.Endpoint)
 	}
 	return stefgrpc.SessionEvents{
 		StreamOpened: func(slot int, _ time.Duration) {

@@ -48,6 +48,7 @@ func TestNothingDelivered(t *testing.T) {
 		require.Error(t, x.ConsumeTraces(context.Background(), spans("a")))
 	}
 	require.Equal(t, componentstatus.StatusRecoverableError, host.last().Status())
+	open, undelivered := "A STEF stream is open: traces to "+p.addr+".", "No traces can be delivered to "+p.addr+" at present."
 	messages := func() (list []string) {
 		for _, e := range logs.All() {
 			if !strings.HasPrefix(e.Message, "Exporting failed.") { // logged by exporterhelper
@@ -56,15 +57,15 @@ func TestNothingDelivered(t *testing.T) {
 		}
 		return list
 	}
-	require.Equal(t, []string{"A STEF stream is open.", "Nothing can be delivered at present."}, messages())
+	require.Equal(t, []string{open, undelivered}, messages())
 	require.Regexp(t, `^unavailable: stream of Spans to `+p.addr+`, none of 1 sent record acknowledged: `+noBackend+
 		` \(endpoint `+p.addr+` answered: this is its own error, see the log of that Collector\)$`,
-		logs.FilterMessage("Nothing can be delivered at present.").All()[0].ContextMap()["error"])
+		logs.FilterMessage(undelivered).All()[0].ContextMap()["error"])
 
 	close(up)
 	require.Eventually(t, func() bool { return x.ConsumeTraces(context.Background(), spans("b")) == nil }, time.Minute, 10*time.Millisecond)
 	require.Equal(t, componentstatus.StatusOK, host.last().Status())
-	require.Equal(t, []string{"A STEF stream is open.", "Nothing can be delivered at present.", "Batches are acknowledged."}, messages())
+	require.Equal(t, []string{open, undelivered, "Batches are acknowledged: traces to " + p.addr + "."}, messages())
 	require.Len(t, host.events, 3, "one report for each change")
 	require.NoError(t, x.ConsumeTraces(context.Background(), spans("c")))
 	require.Len(t, messages(), 3)
@@ -74,7 +75,7 @@ func TestNothingDelivered(t *testing.T) {
 // many batches the stream had.
 func TestOneStreamLost(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
-	h := newHealth(testConfig("gw:4320"), componenttest.NewNopHost(), zap.New(core))
+	h := newHealth(testConfig("gw:4320"), "traces", componenttest.NewNopHost(), zap.New(core))
 	lost := &answer{status.Error(codes.Unavailable, noBackend), true}
 	count := func() int { return len(logs.TakeAll()) }
 	again := func() { h.handedBack(time.Now().Add(time.Second), lost) } // from a stream that was opened later
@@ -86,7 +87,7 @@ func TestOneStreamLost(t *testing.T) {
 	}
 	h.opened()
 	require.Zero(t, count())
-	h.recovered("Batches are acknowledged.")
+	h.recovered("Batches are acknowledged", "gw:4320")
 	h.handedBack(first, lost)
 	require.Zero(t, count(), "an acknowledgement came in between")
 
@@ -99,7 +100,7 @@ func TestOneStreamLost(t *testing.T) {
 
 	// Some batches are accepted, others are not.
 	for range 10 {
-		h.recovered("Batches are acknowledged.")
+		h.recovered("Batches are acknowledged", "gw:4320")
 		h.handedBack(first, lost)
 		again()
 		require.Equal(t, componentstatus.StatusRecoverableError, h.status)
@@ -109,9 +110,9 @@ func TestOneStreamLost(t *testing.T) {
 	again()
 	again()
 	require.Equal(t, 1, count(), "it lasts")
-	h.recovered("Batches are acknowledged.")
+	h.recovered("Batches are acknowledged", "gw:4320")
 	h.handedBack(first, lost)
 	again()
-	h.recovered("Batches are acknowledged.")
+	h.recovered("Batches are acknowledged", "gw:4320")
 	require.Equal(t, 1, count())
 }
