@@ -338,6 +338,8 @@ func TestConfigMistakes(t *testing.T) {
 		`unknown key "sending_queue::batch::send_batch_size": write it as sending_queue::batch::min_size`,
 		`unknown key "sending_queue::batch::send_batch_max_size": write it as sending_queue::batch::max_size`)
 	f(endpoint+"sending_queue: {batch: {metadata_keys: [tenant]}}", `unknown key "sending_queue::batch::metadata_keys": write it as "sending_queue::batch::partition::metadata_keys"`)
+	f(endpoint+"retry_on_failure: {max_retries: 3, max_elapsed_time: 300}", `unknown key "retry_on_failure::max_retries"`, "retry_on_failure::max_elapsed_time is 300 without a unit")
+	f(endpoint+"wings: 2\nsending_queue: {num_seconds: 3, queue_size: many}", `unknown key "wings"`, `unknown key "sending_queue::num_seconds"`, `sending_queue::queue_size is "many"`)
 	f(endpoint+"batcher: {min_size: 10}", `unknown key "batcher": write it as sending_queue::batch`)
 	f(endpoint+"token: secret", `unknown key "token": set auth::authenticator to an extension such as bearertokenauth, or write the header under headers`)
 	f(endpoint+"resolver: {static: {hostnames: [a]}}", `unknown key "resolver": set endpoint to a name with several addresses, or endpoints to the list of backends, and routing_key to traceID or service`)

@@ -47,13 +47,23 @@ type Keys struct {
 // Read calls unmarshal, which reads a configuration. It returns all mistakes in the keys
 // and values of the configuration, with what to write instead.
 func (k *Keys) Read(conf map[string]any, unmarshal func() error) error {
-	if err := check(conf, k.Hints, k.Choices, k.Sections...); err != nil {
-		return err
-	}
-	if err := unmarshal(); err != nil {
+	err := check(conf, k.Hints, k.Choices, k.Sections...)
+	if err == nil {
+		if err = unmarshal(); err == nil {
+			return nil
+		}
 		return explain(err, conf, k.Hints, k.Choices, k.Sections...)
 	}
-	return nil
+	// explain finds mistakes in more sections. It repeats some of those that check found, perhaps
+	// with other advice after the colon.
+	lines := strings.Split(err.Error(), "\n")
+	for line := range strings.SplitSeq(explain(err, conf, k.Hints, k.Choices, k.Sections...).Error(), "\n") {
+		what, _, _ := strings.Cut(line, ": ")
+		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, what+": ") }) {
+			lines = append(lines, line)
+		}
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // check returns an error for every unknown key, for every key of choices whose value is not

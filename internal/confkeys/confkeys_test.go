@@ -44,6 +44,18 @@ func TestUnknown(t *testing.T) {
 	f("", map[string]any{"inner": "not a map"})
 }
 
+// TestReadAll makes several mistakes. Read reports each of them once.
+func TestReadAll(t *testing.T) {
+	keys := Keys{Sections: []Section{Of[choosing]("")}, Choices: map[string]string{"level": "low or high"}}
+	f := func(want string, conf map[string]any) {
+		t.Helper()
+		require.EqualError(t, keys.Read(conf, func() error { return nil }), want)
+	}
+	f("level is 3: set it to low or high", map[string]any{"level": 3})
+	f(`unknown key "wings": remove it, or write one of the keys at the top level: inner, level
+unknown key "inner::x": remove it, or write one of the keys in inner: mode`, map[string]any{"wings": 1, "inner": map[string]any{"x": 1}})
+}
+
 type choosing struct {
 	Level string `mapstructure:"level"`
 	Inner struct {
