@@ -346,6 +346,11 @@ func TestConfigMistakes(t *testing.T) {
 	f(endpoint+"headers: x", "headers is x: write one name and its value on each line below it")
 	f(endpoint+"sending_queue: false", "sending_queue is false: write sending_queue::enabled: false")
 	f(endpoint+"retry_on_failure: false", "retry_on_failure is false: write retry_on_failure::enabled: false")
+	f(endpoint+"retry_on_failure: {enabled: false}\nstef: {retry_refused_credentials: true, retry_resource_exhausted: true}",
+		"stef::retry_refused_credentials has no effect while retry_on_failure::enabled is false, so refused batches would be dropped: set enabled to true, or remove retry_refused_credentials",
+		"stef::retry_resource_exhausted has no effect")
+	_, err := load(t, endpoint+"retry_on_failure: {enabled: false}\nsending_queue: {enabled: false}\nstef: {retry_refused_credentials: true}")
+	require.NoError(t, err)
 	f(endpoint+"stef: zstd", "stef is zstd, but must be a section with one or more of the keys checksums, compression")
 	f(endpoint+"otlp_fallback: {mode: never}", `unknown key "otlp_fallback::mode": write it as "stef::mode"`)
 

@@ -56,7 +56,23 @@ func (c *Config) Validate() error {
 		c.validateCompression(),
 		c.validateMetadata(),
 		c.validateQueue(),
+		c.validateRetries(),
 	)
+}
+
+// validateRetries rejects options for retries if nothing is retried. Without a queue they are
+// valid: then the sender learns that it may send the batch again.
+func (c *Config) validateRetries() error {
+	if c.RetryConfig.Enabled || !c.QueueConfig.HasValue() {
+		return nil
+	}
+	check := func(key string, set bool) error {
+		if !set {
+			return nil
+		}
+		return fmt.Errorf("stef::%s has no effect while retry_on_failure::enabled is false, so refused batches would be dropped: set enabled to true, or remove %s", key, key)
+	}
+	return errors.Join(check("retry_refused_credentials", c.Stef.RetryRefusedCredentials), check("retry_resource_exhausted", c.Stef.RetryResourceExhausted))
 }
 
 func (c *Config) validateEndpoint() error {
