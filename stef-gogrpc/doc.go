@@ -51,7 +51,7 @@
 //			l.Record().Record().Body().SetString(text)
 //			err := l.Write()
 //			if errors.Is(err, stef.ErrLimit) {
-//				left = append(left, fmt.Errorf("item %d of the batch: %w", i, err)) // only this record is not written
+//				left = append(left, fmt.Errorf("item %d of the batch: %w", i+1, err)) // only this record is not written
 //			} else if err != nil {
 //				return 0, err
 //			}

@@ -51,7 +51,7 @@ func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 		r.Record().Point().Value().SetInt64(x.value)
 		err := r.Write()
 		if errors.Is(err, stef.ErrLimit) { // only this record is not written
-			left = append(left, fmt.Errorf("item %d of the batch: %w", i, err)) // err has the number in the stream, from 1
+			left = append(left, fmt.Errorf("item %d of the batch: %w", i+1, err)) // err has the number in the stream, from 1
 		} else if err != nil {
 			return 0, err
 		}
@@ -147,7 +147,7 @@ func (w wideWriter) WriteBatch(batch []wide) (uint64, error) {
 		}
 		err := w.Write()
 		if errors.Is(err, stef.ErrLimit) {
-			left = append(left, fmt.Errorf("item %d of the batch: %w", i, err)) // err has the number in the stream, from 1
+			left = append(left, fmt.Errorf("item %d of the batch: %w", i+1, err)) // err has the number in the stream, from 1
 		} else if err != nil {
 			return 0, err
 		}
@@ -175,7 +175,7 @@ func ExampleLeftOut() {
 	// Output:
 	// 2 records are written, an item is left out: true
 	// because of a limit: true
-	// 1 item left out: item 1 of the batch: stef: record 2: limit exceeded: a multimap Attributes of 1024 pairs, at most 1023
+	// 1 item left out: item 2 of the batch: stef: record 2: limit exceeded: a multimap Attributes of 1024 pairs, at most 1023
 }
 
 // Send a batch until it is delivered. The loop omits the records that the peer has
