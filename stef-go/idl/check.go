@@ -115,12 +115,14 @@ func (c *checker) eachType(visit func(t *schema.Type, element bool)) {
 }
 
 // link completes a type that is a name.
-func (c *checker) link(t *schema.Type, _ bool) {
+func (c *checker) link(t *schema.Type, inList bool) {
 	if t.Name == "" {
 		return
 	}
 	d, ok := c.names[t.Name]
 	switch {
+	case !ok && inList && t.Name == "byte" && c.guess(t.Name) == "bytes":
+		c.list.errorf(c.places[t].name, `unknown type "byte": write "bytes" in place of "[]byte"`)
 	case !ok:
 		c.list.errorf(c.places[t].name, "unknown type %s%s", quoted(t.Name), c.suggestion(t.Name))
 	case d.strct != nil && d.strct.Oneof:

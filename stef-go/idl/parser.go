@@ -4,6 +4,7 @@
 package idl
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/otelstef/stef/stef-go/schema"
@@ -18,9 +19,9 @@ type parser struct {
 	// tok is the next token, not consumed yet; count is the number consumed.
 	tok   token
 	count int
-	// suspect is the name of a field whose type is a name on the next line. If a syntax
-	// error follows in the body, a missing type is its likely cause.
-	suspect token
+	// suspect is the name of a field whose type, or type of elements, is a name on the next
+	// line. If a syntax error follows in the body, a missing type is its likely cause.
+	suspect cause
 	// cause is a word of another language that was read as a name. If a syntax error
 	// follows in the body, the word is its likely cause.
 	cause cause
@@ -61,14 +62,13 @@ func (p *parser) accept(kind tokenKind) bool {
 // fail reports a syntax error and returns false.
 func (p *parser) fail(at span, format string, args ...any) bool {
 	if c := p.cause; c.message != "" {
-		p.suspect, p.cause = token{}, cause{}
+		p.suspect, p.cause = cause{}, cause{}
 		p.list.errorf(c.at, "%s", c.message)
 		return false
 	}
-	if p.suspect.text != "" {
-		p.list.errorf(p.suspect.span, "field %s has no type: the name on the next line was read as its type",
-			quoted(p.suspect.text))
-		p.suspect = token{}
+	if c := p.suspect; c.message != "" {
+		p.suspect = cause{}
+		p.list.errorf(c.at, "%s", c.message)
 		return false
 	}
 	p.list.errorf(at, format, args...)
@@ -267,12 +267,12 @@ func (p *parser) body(keyword, name token, entry func() bool) bool {
 	}
 	outer := p.lex.separated
 	p.lex.separated = separated(keyword.kind)
-	p.suspect, p.cause = token{}, cause{}
+	p.suspect, p.cause = cause{}, cause{}
 	defer func() {
-		p.suspect, p.cause, p.lex.separated = token{}, cause{}, outer
+		p.suspect, p.cause, p.lex.separated = cause{}, cause{}, outer
 	}()
 	for p.tok.kind != "}" {
-		if p.tok.kind.startsDefinition() && p.suspect.text == "" && (!p.tok.first || p.tok.pos.Column > keyword.pos.Column) {
+		if p.tok.kind.startsDefinition() && p.suspect.message == "" && (!p.tok.first || p.tok.pos.Column > keyword.pos.Column) {
 			p.nested(keyword)
 			continue
 		}
@@ -390,8 +390,8 @@ func (p *parser) field(s *schema.Struct) bool {
 	if !p.typeOf(&f.Type, "field "+quoted(name.text), name.span) {
 		return false
 	}
-	if p.suspect.text == "" && typeName.kind == identifier && typeName.first {
-		p.suspect = name
+	if p.suspect.message == "" {
+		p.suspect = p.noType(f, name, typeName)
 	}
 	p.blameFront(name, typeName)
 	p.optional(s, f)
@@ -402,9 +402,21 @@ func (p *parser) field(s *schema.Struct) bool {
 		return p.fail(p.tok.span, "dict belongs to the type: it comes before optional")
 	}
 	if p.inStep(name, typeName) {
-		p.suspect, p.cause = token{}, cause{}
+		p.suspect, p.cause = cause{}, cause{}
 	}
 	return true
+}
+
+// noType returns the likely cause of a later error if the type of a field, or the type of its
+// elements, is a name on another line.
+func (p *parser) noType(f *schema.Field, name, typ token) cause {
+	switch {
+	case typ.kind == identifier && typ.first:
+		return cause{name.span, fmt.Sprintf("field %s has no type: the name on the next line was read as its type", quoted(f.Name))}
+	case f.Type.Kind == schema.KindArray && f.Type.Elem.Name != "" && p.places[f.Type.Elem].name.pos.Line > typ.pos.Line:
+		return cause{span{typ.pos, 2}, `"[]" needs the type of the elements: the name on the next line was read as this type`}
+	}
+	return cause{}
 }
 
 // optional parses { "optional" }.
