@@ -123,6 +123,7 @@ func TestRunAgainstErrors(t *testing.T) {
 	}
 	f(exitSchema, "old.stef:1:1: a schema file starts with its package", "")
 	f(exitSchema, `old.stef:2:19: unknown type "strin", did you mean "string"?`, "package a\nstruct R root { A strin }\n")
+	f(exitSchema, "stefc: old.stef is a STEF stream, not a schema; stef cat prints its records\n", "STEF\x02\x00\x00")
 	f(exitSchema, "stefc: -against: old.stef has no root struct, so there is nothing to compare\n", "package a\nstruct R { A bool }\n")
 	code, stderr := again("-against", "absent.stef", "shop.stef")
 	require.Equal(t, exitIO, code)

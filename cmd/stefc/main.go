@@ -138,17 +138,11 @@ func misused(stderr io.Writer, what string) int {
 
 // generate reads the schema at path and writes its code.
 func generate(path string, o settings, stderr io.Writer) int {
-	src, err := os.ReadFile(path)
-	if err != nil {
-		fmt.Fprintln(stderr, "stefc:", err)
-		return exitIO
-	}
-	if bytes.HasPrefix(src, []byte("STEF")) {
-		fmt.Fprintf(stderr, "stefc: %s is a STEF stream, not a schema; stef cat prints its records\n", path)
-		return exitSchema
+	src, code := read(path, stderr)
+	if code != 0 {
+		return code
 	}
 	options := stefgen.Options{Package: o.pkg, Source: filepath.Base(path), Base: o.base}
-	var code int
 	if options.Header, code = headerText(o.header, stderr); code != 0 {
 		return code
 	}
@@ -324,13 +318,26 @@ func (f *textsFlag) Set(v string) error {
 	return nil
 }
 
-// parse reads a schema and returns it with its text. On failure it reports the error and
-// returns the exit code.
-func parse(path string, stderr io.Writer) (*schema.Schema, []byte, int) {
+// read returns the text of a schema. On failure it reports the error and returns the exit code.
+func read(path string, stderr io.Writer) ([]byte, int) {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		fmt.Fprintln(stderr, "stefc:", err)
-		return nil, nil, exitIO
+		return nil, exitIO
+	}
+	if bytes.HasPrefix(src, []byte("STEF")) {
+		fmt.Fprintf(stderr, "stefc: %s is a STEF stream, not a schema; stef cat prints its records\n", path)
+		return nil, exitSchema
+	}
+	return src, 0
+}
+
+// parse reads a schema and returns it with its text. On failure it reports the error and
+// returns the exit code.
+func parse(path string, stderr io.Writer) (*schema.Schema, []byte, int) {
+	src, code := read(path, stderr)
+	if code != 0 {
+		return nil, nil, code
 	}
 	s, err := idl.Parse(path, src)
 	if err != nil {
@@ -360,7 +367,7 @@ func parseMain(path string, src []byte, form *formFile, old *generated, o settin
 			return nil, "", exitSchema
 		}
 		warnings = append(warnings, pluralNames(path, s)...)
-		warnings = append(warnings, renamedGetters(path, s)...)
+		warnings = append(warnings, methodNames(path, s)...)
 		warnings = append(warnings, otherCase(path, s)...)
 		byLine(warnings)
 		// If the schema has errors, which compile reports, it must change first: whether another

@@ -123,6 +123,31 @@ shop.stef:8:3: warning: the getter of field String is Str(), because String() pr
 	require.Empty(t, stderr)
 }
 
+// TestRunWarnsOfMethodNames: stefc warns of fields whose getters would be methods with a meaning
+// in Go. A getter Error of another type than string does not make a record an error.
+func TestRunWarnsOfMethodNames(t *testing.T) {
+	_, code, stderr := stefc(t, "package a\nstruct R root {\n  error string optional\n  GoString string\n  ReadByte bytes\n  O O\n}\noneof O {\n  Error bytes\n  Is bool\n}\n", "shop.stef")
+	require.Equal(t, 0, code, stderr)
+	require.Equal(t, `shop.stef:3:3: warning: the getter of field error is Err(), because package fmt would print only the result of Error() in place of R
+   3 |   error string optional
+     |   ^~~~~
+shop.stef:4:3: warning: the getter of field GoString is GoStr(), because package fmt would print only the result of GoString() in place of R
+   4 |   GoString string
+     |   ^~~~~~~~
+shop.stef:5:3: warning: go vet reports the getter ReadByte() of field ReadByte, because it expects another signature of a method of this name: rename the field
+   5 |   ReadByte bytes
+     |   ^~~~~~~~
+`, stderr)
+	for name, want := range map[string]string{
+		"r.stef.go": "// Err returns the field error.",
+		"o.stef.go": "func (v *O) Error() []byte",
+	} {
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Contains(t, string(content), want)
+	}
+}
+
 // TestRunIgnores: only warnings can be ignored.
 func TestRunIgnores(t *testing.T) {
 	const alone = "package a\nstruct R root { L []string dict(ALPN) }\n"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/otelstef/stef/internal/stefgen"
 	"github.com/otelstef/stef/stef-go/idl"
 	"github.com/otelstef/stef/stef-go/schema"
 )
@@ -31,17 +32,29 @@ func pluralNames(path string, s *schema.Schema) (list idl.Diagnostics) {
 	return list
 }
 
-// renamedGetters warns of fields named String. Their getter is Str, but String() compiles, too:
-// it prints the whole record. Users would not notice the mistake.
-func renamedGetters(path string, s *schema.Schema) (list idl.Diagnostics) {
+// vetted are the methods that go vet reports in all types if they are getters.
+var vetted = []string{
+	"GobDecode", "GobEncode", "MarshalXML", "ReadByte", "ReadRune", "UnmarshalXML", "UnreadByte", "UnreadRune", "WriteByte",
+}
+
+// methodNames warns of fields whose getter has another name, or a name with a meaning in Go.
+// String() compiles for a field String, but prints the whole record: users would not notice the
+// mistake.
+func methodNames(path string, s *schema.Schema) (list idl.Diagnostics) {
 	for _, st := range s.Structs {
 		for _, f := range st.Fields {
-			if f.Name == "String" {
-				list = append(list, idl.Diagnostic{
-					Filename: path, Pos: f.Pos, Width: len(f.Name), Warning: true,
-					Message: fmt.Sprintf("the getter of field String is Str(), because String() prints all of %s", st.Name),
-				})
+			name, message := upperFirst(f.Name), ""
+			switch other := stefgen.Renamed(name, f.Type.Kind); {
+			case name == "String":
+				message = fmt.Sprintf("the getter of field %s is %s(), because String() prints all of %s", f.Name, other, st.Name)
+			case other != "":
+				message = fmt.Sprintf("the getter of field %s is %s(), because package fmt would print only the result of %s() in place of %s", f.Name, other, name, st.Name)
+			case slices.Contains(vetted, name):
+				message = fmt.Sprintf("go vet reports the getter %s() of field %s, because it expects another signature of a method of this name: rename the field", name, f.Name)
+			default:
+				continue
 			}
+			list = append(list, idl.Diagnostic{Filename: path, Pos: f.Pos, Width: len(f.Name), Warning: true, Message: message})
 		}
 	}
 	return list

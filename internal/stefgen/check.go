@@ -129,6 +129,9 @@ func checkField(s *schema.Struct, i int, seen map[string]string) error {
 	if s.Oneof && reservedChoices[name] {
 		return refuse(f.Name, f.Pos, "choice %s.%s has the name of a method of all oneofs: rename it", s.Name, f.Name)
 	}
+	if s.Oneof && name == "None" { // OTypeNone
+		return refuse(f.Name, f.Pos, "choice %s.%s has the name that stands for no choice in all oneofs: rename it, or remove it if it means that there is no value", s.Name, f.Name)
+	}
 	if other := seen[name]; other != "" {
 		return refuse(f.Name, f.Pos, "fields %s.%s and %s have the same name in Go", s.Name, f.Name, other)
 	}

@@ -66,6 +66,7 @@ func (c clashFinder) add(name, file string) error {
 // origin is a part of the schema from which a generated name may be made.
 type origin struct {
 	what, of, name string // of is the type of a field, choice or value; "" for types
+	getter         string // that of a field whose getter has another name than the field
 	pos            schema.Pos
 	form           bool
 	size           int // length of the part of the generated name that it explains
@@ -110,13 +111,13 @@ func fold(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "
 
 // origins returns the parts of the schema that may be the source of a generated name. For a
 // method these are its type and the members of the type. Otherwise they are the types whose
-// names begin or end the generated name, and their members.
+// names are in the generated name, and their members.
 func (p *plan) origins(generated string) []origin {
 	typ, method, ok := strings.Cut(generated, ".")
 	if ok {
 		var ends, begins []origin
 		for _, m := range p.membersOf(typ) {
-			if m.size = len(m.name); strings.HasSuffix(fold(method), fold(m.name)) {
+			if m.size = len(m.name); strings.HasSuffix(fold(method), fold(m.name)) || m.getter == method {
 				ends = append(ends, m)
 			} else if strings.HasPrefix(fold(method), fold(m.name)) {
 				begins = append(begins, m)
@@ -144,10 +145,12 @@ func (p *plan) origins(generated string) []origin {
 	return list
 }
 
-// typesIn returns the types whose names begin or end a folded name.
+// typesIn returns the types whose names begin a folded name, or follow the first word of a name
+// that does not begin with its type.
 func (p *plan) typesIn(folded string) (list []origin) {
 	for _, t := range p.types() {
-		if t.size = len(t.name); strings.HasPrefix(folded, fold(t.name)) || strings.HasSuffix(folded, fold(t.name)) {
+		name := fold(t.name)
+		if t.size = len(t.name); strings.HasPrefix(folded, name) || folded == "new"+name || folded == "initial"+name {
 			list = append(list, t)
 		}
 	}
@@ -186,7 +189,7 @@ func (p *plan) membersOf(typ string) (list []origin) {
 			what = "choice"
 		}
 		for i, f := range s.Fields {
-			list = append(list, origin{what: what, of: s.Name, name: f.Name, pos: f.Pos, form: p.ofForm(s, i)})
+			list = append(list, origin{what: what, of: s.Name, name: f.Name, getter: Renamed(exported(f.Name), f.Type.Kind), pos: f.Pos, form: p.ofForm(s, i)})
 		}
 	}
 	for _, m := range p.multimaps {

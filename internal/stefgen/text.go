@@ -9,13 +9,27 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// getter returns the name of the getter of a field. The getter of a field String is
-// Str, because String is the method that prints a value.
+// getter returns the name of the getter of a field.
 func getter(f *field) string {
-	if f.name == "String" {
-		return "Str"
+	if other := Renamed(f.name, f.t.Kind); other != "" {
+		return other
 	}
 	return f.name
+}
+
+// Renamed returns the name of the getter of a field, or "" if it is that of the field. String
+// prints a value. With a method Error or GoString of type string, package fmt would print only
+// this field, and the value could be passed as an error.
+func Renamed(name string, kind schema.Kind) string {
+	switch {
+	case name == "String":
+		return "Str"
+	case name == "Error" && kind == schema.KindString:
+		return "Err"
+	case name == "GoString" && kind == schema.KindString:
+		return "GoStr"
+	}
+	return ""
 }
 
 // printJSONOf returns the statement that prints v as JSON; on is the expression of

@@ -60,12 +60,16 @@ func call(v reflect.Value, name string, args ...any) reflect.Value {
 	return out[0]
 }
 
+// renamed are the getters of fields whose names have a meaning as methods of Go. Only String is
+// renamed whatever the type of the field, because the method String prints a value.
+var renamed = map[string]string{"String": "Str", "Error": "Err", "GoString": "GoStr"}
+
 // method returns a method of a generated type.
 func method(v reflect.Value, name string) reflect.Value {
-	if name == "String" {
-		name = "Str" // String prints a value
-	}
 	i := methodIndex(v, name)
+	if other := renamed[name]; other != "" && (i < 0 || name == "String") {
+		i = methodIndex(v, other)
+	}
 	if i < 0 {
 		panic(fmt.Sprintf("steftest: %s has no method %s; it was not generated from this schema", v.Type(), name))
 	}

@@ -7,6 +7,7 @@
 package property_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -74,6 +75,17 @@ func seeds() uint64 {
 		return 3
 	}
 	return 6
+}
+
+// TestNotErrors: package fmt prints all of a value, although it has a field Error or GoString.
+func TestNotErrors(t *testing.T) {
+	failed := names.NewFailed()
+	failed.SetError("boom")
+	failed.SetGoString("bang")
+	failed.Failure().SetError("bad")
+	require.Equal(t, `{"error":"boom","GoString":"bang","Failure":"bad"}`, fmt.Sprint(failed))
+	require.NotEqual(t, "bang", fmt.Sprintf("%#v", failed))
+	require.Equal(t, []string{"boom", "bang", "bad"}, []string{failed.Err(), failed.GoStr(), failed.Failure().Err()})
 }
 
 func TestRoundTrip(t *testing.T) {

@@ -15,13 +15,15 @@ import (
 // Create it with NewHostWindows and copy it with CopyFrom. Neither the zero value nor a copy of the struct
 // can be used.
 type HostWindows struct {
-	node  stefrt.Node
-	arm64 uint64
+	node   stefrt.Node
+	arm64  uint64
+	failed Failed
 }
 
 // The fields of HostWindows, as bits of Modified.
 const (
 	HostWindowsFieldArm64 uint64 = 1 << iota
+	HostWindowsFieldFailed
 )
 
 // NewHostWindows returns an initial value that is not part of a record.
@@ -38,6 +40,9 @@ func (s *HostWindows) SetArm64(v uint64) {
 	}
 }
 
+// Failed returns the field.
+func (s *HostWindows) Failed() *Failed { return &s.failed }
+
 // String returns s as JSON for human readers.
 func (s *HostWindows) String() string { return stefrt.StringOf(s.json) }
 
@@ -50,18 +55,23 @@ func (*HostWindows) UnmarshalJSON([]byte) error { return stefrt.Unmarshal("HostW
 func (s *HostWindows) json(j *stefrt.JSON) {
 	j.Open('{')
 	j.Field("Arm64").Any(s.arm64)
+	s.failed.json(j.Field("Failed"))
 	j.Close('}')
 }
 
 // Modified returns the fields that changed; see package stef.
 func (s *HostWindows) Modified() uint64 { return s.node.Modified() }
 
-func (s *HostWindows) init(parent *stefrt.Node, bit uint64) { s.node.Init(parent, bit) }
+func (s *HostWindows) init(parent *stefrt.Node, bit uint64) {
+	s.node.Init(parent, bit)
+	s.failed.init(&s.node, HostWindowsFieldFailed)
+}
 
 // clear sets the initial value without marks.
 func (s *HostWindows) clear() {
 	s.node.SetModified(0)
 	s.arm64 = 0
+	s.failed.clear()
 }
 
 var initialHostWindows = NewHostWindows()
@@ -71,22 +81,33 @@ func (s *HostWindows) Reset() { s.CopyFrom(initialHostWindows) }
 
 // CopyFrom copies the value of src to s. Shared values are shared, not copied. A value cannot be
 // copied to a part of itself.
-func (s *HostWindows) CopyFrom(src *HostWindows) { s.SetArm64(src.arm64) }
+func (s *HostWindows) CopyFrom(src *HostWindows) {
+	s.SetArm64(src.arm64)
+	s.failed.CopyFrom(&src.failed)
+}
 
 // Equal reports whether s and o have the same value; floats are compared bit by bit.
-func (s *HostWindows) Equal(o *HostWindows) bool { return s.arm64 == o.arm64 }
+func (s *HostWindows) Equal(o *HostWindows) bool {
+	return s.arm64 == o.arm64 &&
+		s.failed.Equal(&o.failed)
+}
 
 // markAll marks all of s as changed.
-func (s *HostWindows) markAll(c *stefrt.Check) { c.Mark(&s.node, ^uint64(0)>>63) }
+func (s *HostWindows) markAll(c *stefrt.Check) {
+	c.Mark(&s.node, ^uint64(0)>>62)
+	s.failed.markAll(c)
+}
 
 type hostWindowsEncoder struct {
-	head  stefrt.StructEncoder
-	arm64 codec.Uint64Encoder
+	head   stefrt.StructEncoder
+	arm64  codec.Uint64Encoder
+	failed failedEncoder
 }
 
 func (e *hostWindowsEncoder) register(b *stefrt.EncoderBuilder, name string) {
 	b.Struct(name, "HostWindows", &e.head, 0,
 		stefrt.PrimitiveEncoder("Arm64", &e.arm64, ""),
+		stefrt.EncoderOf("Failed", e.failed.register),
 	)
 }
 
@@ -96,16 +117,21 @@ func (e *hostWindowsEncoder) Encode(s *HostWindows) {
 	if mask&HostWindowsFieldArm64 != 0 {
 		e.arm64.Encode(s.arm64)
 	}
+	if mask&HostWindowsFieldFailed != 0 {
+		e.failed.Encode(&s.failed)
+	}
 }
 
 type hostWindowsDecoder struct {
-	head  stefrt.StructDecoder
-	arm64 codec.Uint64Decoder
+	head   stefrt.StructDecoder
+	arm64  codec.Uint64Decoder
+	failed failedDecoder
 }
 
 func (d *hostWindowsDecoder) register(b *stefrt.DecoderBuilder, name string) {
 	b.Struct(name, "HostWindows", &d.head, 0,
 		stefrt.PrimitiveDecoder("Arm64", &d.arm64, ""),
+		stefrt.DecoderOf("Failed", d.failed.register),
 	)
 }
 
@@ -114,5 +140,8 @@ func (d *hostWindowsDecoder) Decode(s *HostWindows) {
 	s.node.SetModified(mask)
 	if mask&HostWindowsFieldArm64 != 0 {
 		s.arm64 = d.arm64.Decode()
+	}
+	if mask&HostWindowsFieldFailed != 0 {
+		d.failed.Decode(&s.failed)
 	}
 }

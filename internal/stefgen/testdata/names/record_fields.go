@@ -13,13 +13,14 @@ import (
 // fields, as bits of Modified, for each oneof the last of its choices. It has 0
 // for a type that the stream does not use.
 type RecordFields struct {
-	Record, Slot, Head uint64
-	Dict               DictType
-	Box                uint64
-	Pair               PairType
-	Inner, Stef        uint64
-	Bits               BitsType
-	HostWindows        uint64
+	Record, Slot, Head  uint64
+	Dict                DictType
+	Box                 uint64
+	Pair                PairType
+	Inner, Stef         uint64
+	Bits                BitsType
+	HostWindows, Failed uint64
+	Failure             FailureType
 }
 
 func (f *RecordFields) set(counts *stefrt.FieldCounts) {
@@ -33,4 +34,6 @@ func (f *RecordFields) set(counts *stefrt.FieldCounts) {
 	f.Stef = counts.Mask("Stef")
 	f.Bits = BitsType(counts.Last("Bits"))
 	f.HostWindows = counts.Mask("HostWindows")
+	f.Failed = counts.Mask("Failed")
+	f.Failure = FailureType(counts.Last("Failure"))
 }

@@ -17,7 +17,7 @@ func RecordRoot() *schema.Struct { return parsedSchema().Root("Record") }
 
 // RecordConstructors returns the constructors of the types of a Record record, for package steftest.
 func RecordConstructors() []any {
-	return []any{NewRecord, NewSlot, NewHead, NewDict, NewBox, NewTags, NewPair, NewInner, NewStef, NewBits, NewHostWindows}
+	return []any{NewRecord, NewSlot, NewHead, NewDict, NewBox, NewTags, NewPair, NewInner, NewStef, NewBits, NewHostWindows, NewFailed, NewFailure}
 }
 
 var parsedSchema = sync.OnceValue(func() *schema.Schema { return idl.MustParse("schema.stef", schemaText) })
@@ -34,4 +34,6 @@ oneof Pair { Text string P uint64 Q bytes }
 struct Inner { N uint64 }
 struct Stef { Bits Bits Codec uint64 }
 oneof Bits { Stefrt string Open bytes Size []uint64 }
-struct HostWindows { Arm64 uint64 }`
+struct HostWindows { Arm64 uint64 Failed Failed }
+struct Failed { error string optional GoString string Failure Failure }
+oneof Failure { Error string GoString bytes }`
