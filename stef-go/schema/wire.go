@@ -100,7 +100,7 @@ func Keep(root *Struct, w WireSchema) (Kept, error) {
 	}
 	if next < len(w) {
 		return nil, &WireError{Entry: next,
-			Reason: fmt.Sprintf("is left over: root %s reaches %d structs and oneofs", root.Name, next)}
+			Reason: fmt.Sprintf("is left over: with %s, root %s has no further struct or oneof", w[:next].Text(), root.Name)}
 	}
 	return kept, nil
 }

@@ -151,7 +151,7 @@ func TestKeep(t *testing.T) {
 	e(schema.WireSchema{4, 3}, "wire schema: entry 1 (PS): has 3 fields, this schema has 2")
 	e(schema.WireSchema{4, -1}, "wire schema: entry 1 (PS): has -1 fields, this schema has 2")
 	// A wire schema must not list a struct if all fields that refer to it are dropped.
-	e(schema.WireSchema{2, 2}, "wire schema: entry 1: is left over: root Rec reaches 1 structs and oneofs")
+	e(schema.WireSchema{2, 2}, "wire schema: entry 1: is left over: with 2, root Rec has no further struct or oneof")
 }
 
 func requireWireError(t *testing.T, err error, want string) {

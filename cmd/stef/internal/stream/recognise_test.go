@@ -179,6 +179,8 @@ func TestParseRoot(t *testing.T) {
 	_, err := stream.ParseRoot("profiles")
 	require.ErrorIs(t, err, stream.ErrName)
 	require.EqualError(t, err, `no such root: "profiles"; there are metrics, spans, logs`)
+	_, err = stream.Roots()[:1].Parse("profiles")
+	require.EqualError(t, err, `no such root: "profiles"; there is only metrics`)
 }
 
 // For arbitrary bytes, Recognise returns a result, and a reader of the unchanged bytes.

@@ -166,6 +166,9 @@ func (roots List) Parse(name string) (*Root, error) {
 			return r, nil
 		}
 	}
+	if len(roots) == 1 {
+		return nil, fmt.Errorf("%w: %q; there is only %s", ErrName, name, roots.Names())
+	}
 	return nil, fmt.Errorf("%w: %q; there are %s", ErrName, name, roots.Names())
 }
 
