@@ -4,7 +4,6 @@
 package idl
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/otelstef/stef/stef-go/schema"
@@ -405,18 +404,6 @@ func (p *parser) field(s *schema.Struct) bool {
 		p.suspect, p.cause = cause{}, cause{}
 	}
 	return true
-}
-
-// noType returns the likely cause of a later error if the type of a field, or the type of its
-// elements, is a name on another line.
-func (p *parser) noType(f *schema.Field, name, typ token) cause {
-	switch {
-	case typ.kind == identifier && typ.first:
-		return cause{name.span, fmt.Sprintf("field %s has no type: the name on the next line was read as its type", quoted(f.Name))}
-	case f.Type.Kind == schema.KindArray && f.Type.Elem.Name != "" && p.places[f.Type.Elem].name.pos.Line > typ.pos.Line:
-		return cause{span{typ.pos, 2}, `"[]" needs the type of the elements: the name on the next line was read as this type`}
-	}
-	return cause{}
 }
 
 // optional parses { "optional" }.

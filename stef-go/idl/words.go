@@ -4,13 +4,14 @@
 package idl
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
 // cause is the likely cause of an error that the parser finds later: a word of another
-// language that the parser reads as a name, because it is a legal one.
+// language that the parser reads as a name, because it is a legal one, or a missing type.
 type cause struct {
 	at      span
 	message string
@@ -85,6 +86,18 @@ func (p *parser) blameFront(name, typ token) {
 	default:
 		p.blame(name.span, foreignWord(name.text, next, typ.text))
 	}
+}
+
+// noType returns the likely cause of a later error if the type of a field, or the type of its
+// elements, is a name on another line.
+func (p *parser) noType(f *schema.Field, name, typ token) cause {
+	switch {
+	case typ.kind == identifier && typ.first:
+		return cause{name.span, fmt.Sprintf("field %s has no type: the name on the next line was read as its type", quoted(f.Name))}
+	case f.Type.Kind == schema.KindArray && f.Type.Elem.Name != "" && p.places[f.Type.Elem].name.pos.Line > typ.pos.Line:
+		return cause{span{typ.pos, 2}, `"[]" needs the type of the elements: the name on the next line was read as this type`}
+	}
+	return cause{}
 }
 
 // qualified refuses a type with a package in front.
