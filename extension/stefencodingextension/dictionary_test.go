@@ -76,26 +76,26 @@ func TestDictionaryConfig(t *testing.T) {
 // BenchmarkSizeWithDictionary is like BenchmarkSize, but the messages use a dictionary. The
 // dictionary is made of the first recorded message of each signal, which is not measured.
 func BenchmarkSizeWithDictionary(b *testing.B) {
-	plain := newEncoding(b, "{}")
-	with := newEncoding(b, fmt.Sprintf("{dictionary: %q}", dictionaryFile(b)))
+	forms := dictionaryForms(b)
 	for _, s := range recordings(b) {
 		for _, n := range messageItems[:3] {
 			messages := s.cut(b, s.parts[1:], n)
-			for name, e := range map[string]*stefEncoding{"without": plain, "with": with} {
-				b.Run(fmt.Sprintf("set=%s/items=%d/dictionary=%s", s.name, n, name), func(b *testing.B) {
-					bytes, items := 0, 0
-					for _, m := range messages {
-						out, err := m.stef(e)
-						require.NoError(b, err)
-						bytes += len(out)
-						items += m.items
-					}
+			for _, f := range forms {
+				b.Run(fmt.Sprintf("set=%s/items=%d/dictionary=%s", s.name, n, f.name), func(b *testing.B) {
 					for b.Loop() {
 					}
-					b.ReportMetric(float64(bytes)/float64(items), "B/item")
+					b.ReportMetric(f.perItem(b, messages), "B/item")
 					b.ReportMetric(0, "ns/op")
 				})
 			}
 		}
+	}
+}
+
+// dictionaryForms are STEF without and with a shared dictionary.
+func dictionaryForms(tb testing.TB) []form {
+	return []form{
+		stefForm(tb, "without", "{}"),
+		stefForm(tb, "with", fmt.Sprintf("{dictionary: %q}", dictionaryFile(tb))),
 	}
 }

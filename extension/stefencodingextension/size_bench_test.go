@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/snappy"
@@ -142,7 +143,6 @@ var compressors = []struct {
 	name     string
 	compress func(tb testing.TB, b []byte) int
 }{
-	{"none", func(_ testing.TB, b []byte) int { return len(b) }},
 	{"zstd", compressZstd},
 	{"gzip", func(tb testing.TB, b []byte) int {
 		return compressed(tb, b, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
@@ -151,12 +151,59 @@ var compressors = []struct {
 	{"lz4", func(tb testing.TB, b []byte) int {
 		return compressed(tb, b, func(w io.Writer) io.WriteCloser { return lz4.NewWriter(w) })
 	}},
+	{"none", func(_ testing.TB, b []byte) int { return len(b) }},
 }
 
+// form is a way to marshal and compress a message.
+type form struct {
+	name string
+	size func(tb testing.TB, m message) int
+}
+
+// stefForm is STEF with a configuration. It checks that all items can be read.
+func stefForm(tb testing.TB, name, config string) form {
+	e := newEncoding(tb, config)
+	return form{name, func(tb testing.TB, m message) int {
+		out, err := m.stef(e)
+		require.NoError(tb, err)
+		got, err := m.back(e, out)
+		require.NoError(tb, err)
+		require.Equal(tb, m.items, got)
+		return len(out)
+	}}
+}
+
+// forms are the columns of the table of sizes: STEF in two schemas, and otlp_proto with each
+// compression.
+func forms(tb testing.TB) []form {
+	list := []form{stefForm(tb, "stef-compact", "{}"), stefForm(tb, "stef-full", "{schema: full}")}
+	for _, c := range compressors {
+		list = append(list, form{"otlp-" + c.name, func(tb testing.TB, m message) int {
+			out, err := m.otlp()
+			require.NoError(tb, err)
+			return c.compress(tb, out)
+		}})
+	}
+	return list
+}
+
+// perItem returns the bytes per item of messages.
+func (f form) perItem(tb testing.TB, messages []message) float64 {
+	bytes, items := 0, 0
+	for _, m := range messages {
+		bytes, items = bytes+f.size(tb, m), items+m.items
+	}
+	return float64(bytes) / float64(items)
+}
+
+// zstdEncoder is shared, because a new one takes longer than to compress a message.
+var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+})
+
 func compressZstd(tb testing.TB, b []byte) int {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	z, err := zstdEncoder()
 	require.NoError(tb, err)
-	defer z.Close()
 	return len(z.EncodeAll(b, nil))
 }
 
@@ -177,46 +224,20 @@ func BenchmarkSize(b *testing.B) { benchmarkSize(b, recordings(b)) }
 func BenchmarkSizeLarge(b *testing.B) { benchmarkSize(b, largeSets(b)) }
 
 func benchmarkSize(b *testing.B, sources []source) {
-	compact, full := newEncoding(b, "{}"), newEncoding(b, "{schema: full}")
+	forms := forms(b)
 	for _, s := range sources {
 		for _, n := range messageItems {
 			messages := s.cut(b, s.parts, n)
 			if messages[0].items < n {
 				continue // the recording is smaller
 			}
-			items := 0
-			for _, m := range messages {
-				items += m.items
-			}
-			report := func(name string, bytes int) {
-				b.Run(fmt.Sprintf("set=%s/items=%d/as=%s", s.name, n, name), func(b *testing.B) {
+			for _, f := range forms {
+				b.Run(fmt.Sprintf("set=%s/items=%d/as=%s", s.name, n, f.name), func(b *testing.B) {
 					for b.Loop() {
 					}
-					b.ReportMetric(float64(bytes)/float64(items), "B/item")
+					b.ReportMetric(f.perItem(b, messages), "B/item")
 					b.ReportMetric(0, "ns/op")
 				})
-			}
-			total := 0
-			for name, e := range map[string]*stefEncoding{"stef-compact": compact, "stef-full": full} {
-				total = 0
-				for _, m := range messages {
-					out, err := m.stef(e)
-					require.NoError(b, err)
-					got, err := m.back(e, out)
-					require.NoError(b, err)
-					require.Equal(b, m.items, got)
-					total += len(out)
-				}
-				report(name, total)
-			}
-			for _, c := range compressors {
-				total = 0
-				for _, m := range messages {
-					out, err := m.otlp()
-					require.NoError(b, err)
-					total += c.compress(b, out)
-				}
-				report("otlp-"+c.name, total)
 			}
 		}
 	}
@@ -224,6 +245,9 @@ func benchmarkSize(b *testing.B, sources []source) {
 
 // batchMessages are the measured numbers of messages per record batch.
 var batchMessages = []int{1, 2, 5, 10}
+
+// batchForms are the rows of the table of record batches.
+var batchForms = []string{"message", "batch", "otlp"}
 
 // maxBatches is how many record batches of a size are measured.
 const maxBatches = 10
@@ -248,16 +272,11 @@ func benchmarkRecordBatches(b *testing.B, sources []source) {
 				if len(batches) == 0 || batches[0][0].items < n {
 					continue // the recording is smaller
 				}
-				for _, as := range []string{"message", "batch", "otlp"} {
+				for _, as := range batchForms {
 					b.Run(fmt.Sprintf("set=%s/items=%d/messages=%d/zstd=%s", s.name, n, k, as), func(b *testing.B) {
 						for b.Loop() {
 						}
-						size, items := 0, 0
-						for _, batch := range batches {
-							bytes, n := recordBatch(b, batch, as, alone, plain)
-							size, items = size+bytes, items+n
-						}
-						b.ReportMetric(float64(size)/float64(items), "B/item")
+						b.ReportMetric(batchesPerItem(b, batches, as, alone, plain), "B/item")
 						b.ReportMetric(0, "ns/op")
 					})
 				}
@@ -272,6 +291,16 @@ func recordBatches(messages []message, k int) (batches [][]message) {
 		batches = append(batches, messages[:k])
 	}
 	return batches
+}
+
+// batchesPerItem returns the bytes per item of record batches.
+func batchesPerItem(tb testing.TB, batches [][]message, as string, alone, plain *stefEncoding) float64 {
+	size, items := 0, 0
+	for _, batch := range batches {
+		bytes, n := recordBatch(tb, batch, as, alone, plain)
+		size, items = size+bytes, items+n
+	}
+	return float64(size) / float64(items)
 }
 
 // recordBatch returns the bytes and the items of a record batch.
