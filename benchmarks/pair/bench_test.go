@@ -79,6 +79,11 @@ func TestMain(m *testing.M) {
 	if len(generated.all) > 0 {
 		generated.print()
 	}
+	for _, rs := range []*Results{&results, &generated} {
+		if line := rs.Failures(); line != "" {
+			fmt.Printf("\n%s\n", line)
+		}
+	}
 	if err := goleak.Find(); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -232,10 +237,11 @@ func BenchmarkPair(b *testing.B) {
 		others, same := comparisons(ref.Signal)
 		var batches []otlpfile.Batch
 		for _, age := range Ages {
-			b.Run(nameOf(ref, age), func(b *testing.B) {
+			passed := b.Run(nameOf(ref, age), func(b *testing.B) {
 				if batches == nil {
-					batches = Batches(ref.Load(b))
-					check(b, ref.Signal, batches, others...)
+					loaded := Batches(ref.Load(b))
+					check(b, ref.Signal, loaded, others...)
+					batches = loaded
 				}
 				r := results.Of(ref, age)
 				r.Sent(batches)
@@ -255,6 +261,9 @@ func BenchmarkPair(b *testing.B) {
 					b.ReportMetric(r.median(v, Cost.AllocsPerItem), v.Name+"-allocs/item")
 				}
 			})
+			if !passed {
+				results.Fail(ref, age, b.Name()+"/"+nameOf(ref, age))
+			}
 		}
 	}
 }

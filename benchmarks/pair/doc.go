@@ -20,10 +20,12 @@
 //     the arithmetic mean of these over the sets, as items per second.
 //   - Speed: each round has a ratio: the sum of the ns an item of OTLP over the sets, divided
 //     by the same sum of STEF. The row has the median of these ratios, so it differs from the
-//     quotient of the columns before it.
+//     quotient of the columns before it. It can be below the worst set, which has a median of its own.
 //   - Bytes an item: the arithmetic mean over the sets. The ratio is the quotient of the two means,
 //     so sets with large items count more.
 //   - Worst: the one set with the worst ratio.
+//
+// A set that fails is not in the tables and the means. The line FAILED at the end names it, and says how to repeat it.
 //
 // The flag -compare measures other settings of STEF in the same rounds. A table has their ratios to STEF
 // with the settings of the other flags. Two runs are not comparable on a machine with other work.

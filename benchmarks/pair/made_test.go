@@ -55,7 +55,8 @@ func measureMade(b *testing.B, ref dataset.Ref, batches []otlpfile.Batch) {
 	others, same := comparisons(ref.Signal)
 	variants := slices.Concat(Variants, others)
 	for _, age := range []Age{First, Steady} {
-		b.Run(fmt.Sprintf("%s/age=%s", ref.Name, ageName(age)), func(b *testing.B) {
+		name := fmt.Sprintf("%s/age=%s", ref.Name, ageName(age))
+		passed := b.Run(name, func(b *testing.B) {
 			check(b, ref.Signal, batches, others...)
 			r := generated.Of(ref, age)
 			r.Sent(batches)
@@ -68,6 +69,9 @@ func measureMade(b *testing.B, ref dataset.Ref, batches []otlpfile.Batch) {
 			b.ReportMetric(r.Speed(OTLP), "speed")
 			b.ReportMetric(r.Size(OTLP), "bytes")
 		})
+		if !passed {
+			generated.Fail(ref, age, b.Name()+"/"+name)
+		}
 	}
 }
 

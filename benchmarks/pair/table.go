@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -36,13 +37,15 @@ type Result struct {
 
 // Results has the result of each measurement of a run.
 type Results struct {
-	all  []*Result
-	made bool // the telemetry is generated, in batches of the requested size
+	all    []*Result
+	failed []*Result // not in the tables: their rounds are those before the failure
+	again  []string  // the patterns of -bench that repeat the failed ones
+	made   bool      // the telemetry is generated, in batches of the requested size
 }
 
 // Of returns the result of a set at an age.
 func (rs *Results) Of(ref dataset.Ref, age Age) *Result {
-	for _, r := range rs.all {
+	for _, r := range slices.Concat(rs.all, rs.failed) {
 		if r.Ref.Title() == ref.Title() && r.Age == age {
 			return r
 		}
@@ -50,6 +53,29 @@ func (rs *Results) Of(ref dataset.Ref, age Age) *Result {
 	r := &Result{Ref: ref, Age: age, Rounds: map[Variant][]Cost{}}
 	rs.all = append(rs.all, r)
 	return r
+}
+
+// Fail excludes a set at an age from the tables. name is the benchmark that failed.
+func (rs *Results) Fail(ref dataset.Ref, age Age, name string) {
+	r := rs.Of(ref, age)
+	rs.all = slices.DeleteFunc(rs.all, func(of *Result) bool { return of == r })
+	if !slices.Contains(rs.failed, r) {
+		rs.failed = append(rs.failed, r)
+		rs.again = append(rs.again, "-bench '"+strings.TrimPrefix(name, "Benchmark")+"'")
+	}
+}
+
+// Failures names the sets that failed, and says how to repeat them. It is empty if none failed.
+func (rs *Results) Failures() string {
+	if len(rs.failed) == 0 {
+		return ""
+	}
+	var names []string
+	for _, r := range rs.failed {
+		names = append(names, fmt.Sprintf("%s %s", r.Ref.Title(), r.Age))
+	}
+	return fmt.Sprintf("FAILED, so not in the tables and their means (the errors are above, at \"--- FAIL\"; after \"deadline exceeded\", the machine stood still or is too busy): %s. Repeat with %s.",
+		strings.Join(names, ", "), strings.Join(rs.again, ", "))
 }
 
 // Sent records the items of the largest batch, the items of all batches, and the time from the

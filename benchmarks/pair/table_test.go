@@ -32,8 +32,8 @@ func TestSpreadOfOneRound(t *testing.T) {
 	require.Len(t, rs.Warnings(), 2)
 }
 
-// TestSpeedOfSummary checks that the summary of one set has the speed of this set, and
-// that the worst of several sets is not better than all together.
+// TestSpeedOfSummary checks that the summary of one set has the speed of this set, and that the
+// speed of several sets is a median over the rounds, which can be below that of the worst set.
 func TestSpeedOfSummary(t *testing.T) {
 	var rs Results
 	refs := dataset.Recorded()[:2]
@@ -57,6 +57,12 @@ func TestSpeedOfSummary(t *testing.T) {
 	add(refs[1], []time.Duration{10, 10, 10}, []time.Duration{10, 10, 10})
 	require.InDelta(t, 2, value("speed, zstd"), 0)
 	require.InDelta(t, 1, value("worst"), 0)
+	// Each set is slow in one round, so together two of three rounds are slow.
+	rs = Results{}
+	add(refs[0], []time.Duration{10, 10, 10}, []time.Duration{10, 20, 20})
+	add(refs[1], []time.Duration{10, 10, 10}, []time.Duration{20, 20, 10})
+	require.InDelta(t, 1.5, value("speed, zstd"), 0)
+	require.InDelta(t, 2, value("worst"), 0)
 }
 
 // TestDiffers checks which differences of speed are called unclear: small ones, those of one round, and
@@ -114,6 +120,28 @@ func TestWarnings(t *testing.T) {
 	require.Len(t, rs.Warnings(), 3)
 	require.Contains(t, rs.Warnings()[2], "differ by more than 25 % (column spread): the machine is busy, or the set is small. Repeat with more rounds, -benchtime 10x: mine traces steady.")
 	require.InDelta(t, 0.375, rs.Of(traces, Steady).Spread(OTLP), 1e-9)
+}
+
+// TestFailures checks that a set that failed is not in the tables and the means, not even if a later
+// run of the same set passes (-count 2), and that a line says how to repeat it.
+func TestFailures(t *testing.T) {
+	var rs Results
+	refs := dataset.Recorded()[:2]
+	for i, ref := range refs {
+		r := rs.Of(ref, Steady)
+		for v, cpu := range map[Variant]time.Duration{STEF: 10, OTLP: 20, OTLPGzip: 20} {
+			r.Rounds[v] = []Cost{{Items: 1, CPU: cpu * time.Duration(1+i)}}
+		}
+	}
+	require.Empty(t, rs.Failures())
+	for range 2 {
+		rs.Fail(refs[1], Steady, "BenchmarkPair/"+nameOf(refs[1], Steady))
+		require.Len(t, rs.Table().Rows, 1)
+		require.Equal(t, refs[0].Label(), rs.Table().Rows[0][0])
+		require.Equal(t, 1, rs.Summary().Rows[0][3], "sets of the mean")
+	}
+	require.Equal(t, `FAILED, so not in the tables and their means (the errors are above, at "--- FAIL"; after "deadline exceeded", the machine stood still or is too busy): `+
+		"go metrics steady. Repeat with -bench 'Pair/set=go/signal=metrics/age=steady'.", rs.Failures())
 }
 
 // TestWarningOfManyRounds checks that a run of many rounds is not asked for more of them.
