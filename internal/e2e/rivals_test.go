@@ -162,7 +162,7 @@ func notes(rounds int, spreads []spreadOf) string {
 	const unsteady = 0.1
 	text := "note: differences below 0.1 in \"both\" and 0.2 in \"protocol alone\" are noise even on an idle machine, and on a busy one larger differences, too\n"
 	if rounds < 3 {
-		return text + "note: so few rounds have no spread; repeat with STEF_ROUNDS=10\n"
+		return text + "note: too few rounds to judge the spread; repeat with STEF_ROUNDS=10\n"
 	}
 	var rows []string
 	for _, s := range spreads {
@@ -187,7 +187,7 @@ func TestNotes(t *testing.T) {
 	require.Contains(t, text, "differences below 0.1")
 	spreads := []spreadOf{{"metrics, STEF", 0.05}, {"logs, no exporter, v0.145.0", 0.111}, {"logs, STEF", 0.19}}
 	require.Contains(t, notes(3, spreads), "\nnote: the spread of 2 of 3 rows is above 10 %; repeat with STEF_ROUNDS=10: logs, no exporter, v0.145.0 (11 %); logs, STEF (19 %)\n")
-	require.Contains(t, notes(1, spreads), "\nnote: so few rounds have no spread; repeat with STEF_ROUNDS=10\n")
+	require.Contains(t, notes(1, spreads), "\nnote: too few rounds to judge the spread; repeat with STEF_ROUNDS=10\n")
 	require.Contains(t, notes(10, spreads), "; repeat while nothing else runs: ")
 }
 
