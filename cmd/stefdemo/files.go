@@ -22,6 +22,7 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/internal/teltest/canon"
 	stef "github.com/otelstef/stef/stef-go"
+	"github.com/otelstef/stef/stef-go/schema"
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
@@ -59,14 +60,14 @@ func files(out io.Writer, dir string) error {
 		return err
 	}
 	shown := "FOLDER/logs.sorted.zstd.stef"
-	fmt.Fprint(out, "\nEvery item came back as it was.\n\nWhat to look at next:\n")
+	fmt.Fprint(out, "\nEvery item came back as it was.\n\nWhat to look at next, in the root of the repository:\n")
 	if keep {
 		shown = filepath.Join(dir, filepath.Base(shown))
 	} else {
-		fmt.Fprintln(out, "  stefdemo -files -dir FOLDER   keeps the files, for the commands below")
+		fmt.Fprintln(out, "  go run ./cmd/stefdemo -files -dir FOLDER     keeps the files, for the commands below")
 	}
-	fmt.Fprintf(out, "  stef stat %s   where the bytes go\n  stef cat -n 3 %s   the records\n  stef inspect %s   every bit, with its meaning\n"+
-		"\"go run ./cmd/stef\" is stef, \"go run ./cmd/stefdemo\" stefdemo.\n", shown, shown, shown)
+	fmt.Fprintf(out, "  (cd cmd/stef && go build -o ../../bin/ .)    builds bin/stef\n"+
+		"  bin/stef stat %s   where the bytes go\n  bin/stef cat -n 3 %s   the records\n  bin/stef inspect %s   every bit, with its meaning\n", shown, shown, shown)
 	return nil
 }
 
@@ -154,14 +155,14 @@ func otlpSizes[T any](out io.Writer, d *signal.Descriptor[T], batches []T) (size
 	return size, nil
 }
 
-// writeFile writes batches to a STEF file, one frame each.
+// writeFile writes batches to a STEF file in the compact schema, as stef convert does, one frame each.
 func writeFile[T any](name string, d *signal.Descriptor[T], batches []T, mode stefpdata.Mode, compression stef.Compression) (size int64, err error) {
 	f, err := os.Create(name)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	e, err := d.NewEncoder(f, []stefpdata.EncoderOption{stefpdata.WithMode(mode)}, stef.WithCompression(compression), stef.WithSchemaHeader())
+	e, err := d.NewEncoder(f, []stefpdata.EncoderOption{stefpdata.WithMode(mode)}, stef.WithCompression(compression), stef.WithSchema(schema.WireOf(d.Compact())))
 	if err != nil {
 		return 0, err
 	}

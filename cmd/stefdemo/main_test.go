@@ -52,7 +52,14 @@ func TestFiles(t *testing.T) {
 		require.Contains(t, out.String(), want)
 	}
 	require.Equal(t, 12, strings.Count(out.String(), "  same\n"))
-	require.Contains(t, out.String(), "stef stat "+filepath.Join(dir, "logs.sorted.zstd.stef"))
+	require.Contains(t, out.String(), "  bin/stef stat "+filepath.Join(dir, "logs.sorted.zstd.stef"))
+	// cmd/stef is a module of its own, so "go run ./cmd/stef" does not work in the root.
+	require.Contains(t, out.String(), "  (cd cmd/stef && go build -o ../../bin/ .)    builds bin/stef\n")
+	require.FileExists(t, filepath.Join("..", "stef", "go.mod"))
+	// The files have the sizes that stef convert writes.
+	for _, size := range []string{"127366", "203831", "98140"} {
+		require.Contains(t, out.String(), " "+size+" ")
+	}
 	require.FileExists(t, filepath.Join(dir, "logs.sorted.zstd.stef"))
 
 	t.Setenv("TMPDIR", t.TempDir())
