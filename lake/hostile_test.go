@@ -52,6 +52,7 @@ func TestHostileRows(t *testing.T) {
 	_, err = read(lake.Arrow, file(1<<16+1), lake.Limits{})
 	require.ErrorIs(t, err, lake.ErrLimit)
 	require.ErrorContains(t, err, "65537 rows")
+	require.ErrorContains(t, err, "write_table(t, max_chunksize=65536)")
 }
 
 // TestHostileDeltas: dictionaries that grow by deltas are refused.

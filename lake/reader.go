@@ -433,7 +433,7 @@ func (r *Reader) record() (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	if batch.NumRows() > maxRows {
-		return nil, fmt.Errorf("%w: a batch of %d rows, at most %d", ErrLimit, batch.NumRows(), maxRows)
+		return nil, fmt.Errorf("%w: a batch of %d rows, at most %d: pyarrow writes smaller batches with write_table(t, max_chunksize=%d)", ErrLimit, batch.NumRows(), maxRows, maxRows)
 	}
 	r.rows += uint64(batch.NumRows())
 	return batch, nil
