@@ -359,3 +359,31 @@ func TestCutCompressed(t *testing.T) {
 	f(packed.String(), "uncompressed file")
 	f(content, "uncompressed file", otlpfile.WithUnpacked())
 }
+
+// If the file may have several signals, an error names the signal of its message, or none if the
+// message cannot be read.
+func TestErrorNamesItsSignal(t *testing.T) {
+	part := func(length int, body ...byte) string {
+		return string(append(binary.BigEndian.AppendUint32(nil, uint32(length)), body...))
+	}
+	const metrics = `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"a","gauge":{"dataPoints":[{"asInt":"1"}]}}]}]}]}` + "\n"
+	for _, c := range []struct {
+		text string
+		f    otlpfile.Format
+		want string
+	}{
+		{metrics + `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"zz"}]}]}]}` + "\n", otlpfile.JSON, "otlp-json logs message 2, line 2, "},
+		{metrics + `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"gauge":{"dataPoints":[{"asInt":"z"}]}}]}]}]}` + "\n", otlpfile.JSON, "otlp-json metrics message 2, line 2, "},
+		{metrics + "{\"resourceLogs\":[,]}\n", otlpfile.JSON, "otlp-json message 2, line 2, "},
+		{metrics + "{\"resourceLogs\":[", otlpfile.JSON, "otlp-json message 2, line 2, "},
+		{part(9, 1, 2), otlpfile.Parts, "otlp-parts part 1, "},
+	} {
+		r, err := otlpfile.Open(strings.NewReader(c.text), c.f, otlpfile.Metrics, otlpfile.WithOtherSignals())
+		require.NoError(t, err)
+		for err == nil {
+			_, err = r.Next()
+		}
+		require.ErrorContains(t, err, c.want)
+		r.Close()
+	}
+}

@@ -299,7 +299,7 @@ func lineOf(p piece) int {
 }
 
 // jsonError adds the line to an error.
-func (r *Reader) jsonError(p piece, err error) error {
+func (r *Reader) jsonError(p piece, s Signal, err error) error {
 	if p.part > 1 || !errors.Is(err, errNoSignal) { // if the first line has no known field, the next lines are probably not OTLP, either
 		p.oneLine = lineOf(p)
 	}
@@ -309,7 +309,7 @@ func (r *Reader) jsonError(p piece, err error) error {
 		p.offset += int64(at)
 		err = e.err
 	}
-	return r.inContent(p, err)
+	return r.inContent(p, s, err)
 }
 
 // jsonPlace matches the place that the JSON library adds to an error: an offset, a short text

@@ -338,7 +338,7 @@ func (r *Reader) decode(p piece) (res result) {
 	}
 	b, err := Unmarshal(r.signal, p.body)
 	if err != nil {
-		return result{err: r.inContent(p, fmt.Errorf("%w: %w", ErrCorrupt, err))}
+		return result{err: r.inContent(p, r.signal, fmt.Errorf("%w: %w", ErrCorrupt, err))}
 	}
 	res.batch = b
 	return res
@@ -410,7 +410,7 @@ func (r *Reader) check(p piece) (unknown uint64, err error) {
 		p.part += entriesBefore(p.body, ft.offset)
 	}
 	p.offset += int64(ft.offset)
-	return 0, r.inContent(p, ft.err)
+	return 0, r.inContent(p, r.signal, ft.err)
 }
 
 // checkJSON checks a message and reports whether it holds the signal of the
@@ -419,7 +419,7 @@ func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint
 	signals := p.signals
 	if !p.checked {
 		if signals, err = checkJSON(p.body); err != nil {
-			return false, skipped, r.jsonError(p, err)
+			return false, skipped, r.jsonError(p, r.notRead(), err)
 		}
 	}
 	for s := Metrics; s <= Logs; s++ {
@@ -460,21 +460,34 @@ func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
 	b, err := UnmarshalJSON(s, p.body)
 	if err != nil {
 		if bad := badID(p.body); bad != nil {
-			return Batch{}, r.jsonError(p, bad)
+			return Batch{}, r.jsonError(p, s, bad)
 		}
-		return Batch{}, r.jsonError(p, wrongValue(p.body, err))
+		return Batch{}, r.jsonError(p, s, wrongValue(p.body, err))
 	}
 	return b, nil
+}
+
+// notRead returns the signal of a part that cannot be read. In a file of several signals the part may
+// have any of them.
+func (r *Reader) notRead() Signal {
+	if r.others {
+		return SignalUnknown
+	}
+	return r.signal
 }
 
 // at adds the position to an error, and the cause if the source failed.
 func (r *Reader) at(p piece, err error) error {
 	cause := r.src.cause(err)
-	return &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset,
+	signal := r.signal
+	if p.part > 0 {
+		signal = r.notRead()
+	}
+	return &Error{Format: r.format, Signal: signal, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset,
 		Cut: errors.Is(cause, io.ErrUnexpectedEOF), Err: cause}
 }
 
-// inContent adds the position to an error of content.
-func (r *Reader) inContent(p piece, err error) error {
-	return &Error{Format: r.format, Signal: r.signal, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset, Err: err}
+// inContent adds the position to an error of content of a signal.
+func (r *Reader) inContent(p piece, s Signal, err error) error {
+	return &Error{Format: r.format, Signal: s, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset, Err: err}
 }
