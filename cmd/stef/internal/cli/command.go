@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,9 @@ func (c *command) run(env *Env, args []string) error {
 	}
 	if err != nil {
 		return usagef("%s%s", asGiven(flagText(err), given), named(c.flagMeant(flags, err), given))
+	}
+	if slices.Contains(args, "") {
+		return completef("the name of a file is empty: is a variable of the shell not set?")
 	}
 	return do(env, args)
 }

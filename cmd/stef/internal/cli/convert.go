@@ -242,23 +242,30 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	default:
 		_, err = c.one(env, o, inNames[0], outName, false)
 	}
-	if name := namedTwice(inNames); (err == nil || errors.Is(err, errLost)) && name != "" {
-		fmt.Fprintf(env.Stderr, "warning: %s is named twice, so its items are in the output twice\n", name)
+	if err == nil || errors.Is(err, errLost) {
+		warnRepeated(env.Stderr, inNames)
 	}
 	return err
 }
 
-// namedTwice returns the first input that was named before, or "" if all differ.
-func namedTwice(names []string) string {
-	seen := map[string]bool{}
+// warnRepeated prints which inputs are named several times.
+func warnRepeated(w io.Writer, names []string) {
+	count := map[string]int{}
+	for _, name := range names {
+		count[filepath.Clean(name)]++
+	}
+	seen := map[string]int{}
 	for _, name := range names {
 		clean := filepath.Clean(name)
-		if seen[clean] && name != "-" {
-			return name
+		if seen[clean]++; seen[clean] != 2 || name == "-" {
+			continue
 		}
-		seen[clean] = true
+		times := "twice"
+		if n := count[clean]; n > 2 {
+			times = figure.Grouped(n) + " times"
+		}
+		fmt.Fprintf(w, "warning: %s is named %s, so its items are in the output %s\n", name, times, times)
 	}
-	return ""
 }
 
 // done is a finished conversion of one file to one file.
@@ -342,10 +349,17 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 
 // lost returns errLost if --skip left out a part of an input. warn has printed what is missing.
 func lost(res *convert.Result) error {
-	if res.Skipped > 0 || slices.ContainsFunc(res.Files, func(note error) bool { return !convert.IsEmpty(note) }) {
+	if res.Skipped > 0 || slices.ContainsFunc(res.Files, func(note error) bool { return !convert.IsEmpty(note) && !onlyEndMissing(note) }) {
 		return errLost
 	}
 	return nil
+}
+
+// onlyEndMissing reports whether an input was converted completely and lacks only the end of its
+// compression.
+func onlyEndMissing(note error) bool {
+	_, only := unended(note, plainText(note))
+	return only
 }
 
 // skippedSignals prints what --signal excluded.
@@ -366,7 +380,7 @@ func notesOf(w io.Writer, res *convert.Result) {
 func (d *done) summarise(w io.Writer, took time.Duration) {
 	fmt.Fprintf(w, "%s: %s, %s, %s\n", d.in.Name, d.res.From, parts(d.res.From, d.res.PartsIn), contentOf(d.in))
 	compared := ""
-	if len(d.res.Others) == 0 { // for one of several signals the ratio would be meaningless
+	if sameItems(d.res) {
 		compared = ratio(d.in.Content(), d.out.Written())
 	}
 	d.output(w, compared)
@@ -441,6 +455,10 @@ func ratio(content, written int64) string {
 	return fmt.Sprintf(", ratio %s", figure.Ratio(float64(content)/float64(written)))
 }
 
+// sameItems reports whether the input and the output have the same items. If --signal or --skip omitted
+// items, a ratio of the sizes would be meaningless.
+func sameItems(res *convert.Result) bool { return len(res.Others) == 0 && res.Skipped == 0 }
+
 // notCompressed reports whether an input is a stream without compression.
 func notCompressed(in *file.Input) bool {
 	head, _ := in.Peek(7)
@@ -455,7 +473,7 @@ func items(n uint64, s otlpfile.Signal) string {
 // asRequests prints the size of the same telemetry as OTLP requests on the wire, and the size of
 // a stream relative to it.
 func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain bool) {
-	if r := res.Requests; r != nil && r.Zstd > 0 {
+	if r := res.Requests; r != nil && r.Zstd > 0 && res.Skipped == 0 {
 		note := ""
 		if plain {
 			note = " and is not compressed"
@@ -493,8 +511,11 @@ func warnOf(w io.Writer, name string, res *convert.Result) {
 	}
 	for _, note := range res.Files {
 		what := "not complete"
-		if convert.IsEmpty(note) {
+		switch {
+		case convert.IsEmpty(note):
 			what = "left out"
+		case onlyEndMissing(note):
+			what = "warning"
 		}
 		fmt.Fprintf(w, "%s: %s\n", what, message(note))
 	}

@@ -31,13 +31,10 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 	if err != nil {
 		return err
 	}
-	format, err := o.Guess(in)
+	roots, err := o.RootsOf(in)
 	in.Close()
 	if err != nil {
 		return err
-	}
-	if format != convert.OTLPJSON && format != convert.OTLPParts && format != convert.STEFParts {
-		return usagef("%s splits files of several messages (otlp-json, otlp-parts, stef-parts); %s is %s", convert.SignalMark, inName, format)
 	}
 	outOf := func(root *stream.Root) string {
 		return strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())
@@ -51,10 +48,10 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 			d.out.Discard()
 		}
 	}()
-	for _, root := range stream.Roots() {
+	for _, root := range roots {
 		o.Root, o.OutName = root, outOf(root)
 		d, err := c.one(env, o, inName, o.OutName, true)
-		if errors.Is(err, convert.ErrOtherSignal) || errors.Is(err, convert.ErrUnsupported) && !holds(inName, root) {
+		if errors.Is(err, convert.ErrOtherSignal) || errors.Is(err, convert.ErrUnsupported) && len(roots) > 1 && !holds(inName, root) {
 			continue
 		}
 		if err != nil {
@@ -71,6 +68,20 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		}
 	}
 	for _, d := range all {
+		if d.res.Items+d.res.Skipped == 0 || c.quiet {
+			continue
+		}
+		if files == 0 {
+			fmt.Fprintf(env.Stderr, "%s: %s, %s\n", d.in.Name, d.res.From, contentOf(d.in))
+		}
+		d.output(env.Stderr, ", "+items(d.res.Items, d.res.Root.Signal)+ofColumn(d.res))
+		files, written, content = files+1, written+d.out.Written(), d.in.Content()
+	}
+	if files > 0 {
+		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(files, "file"), figure.Grouped(written), ratio(content, written), figure.Seconds(time.Since(begin)))
+	}
+	empty := true
+	for _, d := range all { // after the total: the last lines say what is missing
 		d.res.Ignored = slices.DeleteFunc(d.res.Ignored, func(f otlpfile.UnknownField) bool {
 			seen := slices.Contains(ignored, f)
 			ignored = append(ignored, f)
@@ -80,20 +91,11 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 			warn(env.Stderr, &convert.Result{Ignored: d.res.Ignored})
 			continue
 		}
-		if !c.quiet {
-			if files == 0 {
-				fmt.Fprintf(env.Stderr, "%s: %s, %s\n", d.in.Name, d.res.From, contentOf(d.in))
-			}
-			d.output(env.Stderr, ", "+items(d.res.Items, d.res.Root.Signal)+ofColumn(d.res))
-		}
 		warnOf(env.Stderr, d.out.Name, d.res)
-		files, written, content = files+1, written+d.out.Written(), d.in.Content()
+		empty = false
 	}
-	if files == 0 {
+	if empty {
 		return &file.ContentError{Name: inName, Err: errors.New("the file has no items")}
-	}
-	if !c.quiet {
-		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(files, "file"), figure.Grouped(written), ratio(content, written), figure.Seconds(time.Since(begin)))
 	}
 	return nil
 }

@@ -109,11 +109,18 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 		fmt.Fprintln(env.Stderr, result+"; nothing is lost")
 		return nil
 	}
-	fmt.Fprintf(env.Stderr, "%s: %s\n", in.Name, message(damage))
 	missed := ""
 	if !checksums && messages > 0 {
 		missed = "; " + noChecksums
 	}
+	if in.Content() == kept && in.Packed != "" && !in.Each {
+		fmt.Fprintln(env.Stderr, result+withoutEnd(in.Input)+missed)
+		if in.WholeBlocks() {
+			return nil
+		}
+		return errLost
+	}
+	fmt.Fprintf(env.Stderr, "%s: %s\n", in.Name, message(damage))
 	if lost := in.Content() - kept; lost > 0 {
 		fmt.Fprintf(env.Stderr, "%s; lost: the %s bytes after them%s\n", result, figure.Grouped(lost), missed)
 	} else {

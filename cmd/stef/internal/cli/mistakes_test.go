@@ -397,9 +397,9 @@ func TestMistakesOfFiles(t *testing.T) {
 	noise := m.file("noise.json", slices.Concat(line, []byte("noise\n"), line))
 	m.fails(cli.ExitData, fmt.Sprintf("noise.json: otlp-json logs message 2, line 2, byte %d: corrupt: 'n' is not the start of a message; sed 2d noise.json removes the line and all its items", len(line)),
 		"convert", noise, out)
-	m.fails(cli.ExitUsage, "csv is not written: for CSV write a.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md has the commands", "convert", m.metrics, "a.csv")
-	m.fails(cli.ExitUsage, "tsv is not written: for CSV write a.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md has the commands", "convert", m.metrics, "a.tsv")
-	m.fails(cli.ExitUsage, `invalid value "csv" for --to: must be one of stef, otlp-parts, otlp, otlp-json, parquet or arrow; for CSV write x.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md has the commands`,
+	m.fails(cli.ExitUsage, "csv is not written: for CSV write a.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md of github.com/otelstef/stef has the commands", "convert", m.metrics, "a.csv")
+	m.fails(cli.ExitUsage, "tsv is not written: for CSV write a.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md of github.com/otelstef/stef has the commands", "convert", m.metrics, "a.tsv")
+	m.fails(cli.ExitUsage, `invalid value "csv" for --to: must be one of stef, otlp-parts, otlp, otlp-json, parquet or arrow; for CSV write x.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md of github.com/otelstef/stef has the commands`,
 		"convert", "--to", "csv", m.metrics, out)
 	m.fails(cli.ExitUsage, "feather is not written: Arrow is written as a stream, not as a Feather file (IPC): end the name in .arrow, as in m.arrow", "convert", m.metrics, "m.feather")
 	m.fails(cli.ExitUsage, `invalid value "feather" for --to: must be one of stef, otlp-parts, otlp, otlp-json, parquet or arrow; arrow writes a stream, not a Feather file (IPC)`,
@@ -409,6 +409,12 @@ func TestMistakesOfFiles(t *testing.T) {
 	again := m.dir + "/./logs.json"
 	_, stderr = mustRun(t, nil, "convert", m.json, again, m.path("twice.stef"))
 	require.Contains(t, stderr, "\nwarning: "+again+" is named twice, so its items are in the output twice\n")
+	_, stderr = mustRun(t, nil, "convert", m.json, m.metrics, "--signal", "logs", again, m.json, m.metrics, m.path("thrice.stef"))
+	require.Contains(t, stderr, "\nwarning: "+again+" is named 3 times, so its items are in the output 3 times\nwarning: "+m.metrics+" is named twice, so its items are in the output twice\n")
+	m.fails(cli.ExitData, "head.gz: gzip: the file is cut inside its header, so nothing of it can be read: unexpected EOF", "cat", m.file("head.gz", []byte{0x1f, 0x8b, 8, 0, 0}))
+	for _, args := range [][]string{{"convert", m.metrics, ""}, {"convert", "", out}, {"cat", ""}, {"stat", ""}, {"repair", m.metrics, ""}, {"record", ""}, {"replay", ""}} {
+		m.fails(cli.ExitUsage, "the name of a file is empty: is a variable of the shell not set?", args...)
+	}
 	m.fails(cli.ExitIO, "tele: is a folder; name its files: tele"+string(filepath.Separator)+"*", "convert", m.folder("tele"), out)
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; stef convert FILE... all.stef combines files of one signal`, "stat", m.metrics, "b")
 	m.fails(cli.ExitUsage, `unexpected argument "b": expected only FILE; run stef stat once for each file`, "stat", "--schema", "game.stef", m.metrics, "b")

@@ -30,8 +30,9 @@ writes nothing, until --memory-mib or --depth allows it.
 A program that is killed while it writes a stream leaves a last frame that is cut.
 All records of the frames before it are there.
 
-The exit code is 0 if every frame was copied, and 4 if OUT was written and a part of
-IN is lost. Without checksums in the stream a changed byte may go unnoticed.
+The exit code is 0 if every frame was copied, also if only the end of the compression
+is missing, and 4 if OUT was written and a part of IN is lost. Without
+checksums in the stream a changed byte may go unnoticed.
 
 Of a file of messages, as the Collector's file exporter writes them with
 encoding: stef_encoding, it keeps the whole messages in the same way.
@@ -98,11 +99,11 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 	if whole.Damage != nil && !whole.Unended { // otherwise the next line says it
 		fmt.Fprintln(env.Stderr, message(in.blame(whole.Damage)))
 	}
-	fmt.Fprintln(env.Stderr, lossOf(in.Name, whole)+uncheckedFrames(whole))
+	fmt.Fprintln(env.Stderr, lossOf(in.Input, whole)+uncheckedFrames(whole))
 	if whole.Cut && !whole.Unended && in.Packed == "zstd" && !in.Each { // a killed recorder leaves no block that zstd could return
 		fmt.Fprintln(env.Stderr, unpackMore(in.Packed, in.Name))
 	}
-	if whole.Damage != nil {
+	if whole.Damage != nil && !(whole.Unended && in.WholeBlocks()) {
 		return errLost
 	}
 	return nil
@@ -161,9 +162,15 @@ func uncheckedFrames(w *stream.Whole) string {
 	return "; " + noChecksums
 }
 
+// withoutEnd describes a compressed file without an end, whose content ends after a whole frame or message.
+func withoutEnd(in *file.Input) string {
+	text := noEnd[in.WholeBlocks()]
+	return fmt.Sprintf("; the compressed file %s: %s", text[0], text[1])
+}
+
 // lossOf describes which part of a stream is undamaged and which part is lost.
-func lossOf(name string, w *stream.Whole) string {
-	whole := fmt.Sprintf("%s: %s with %s in %s bytes", name, figure.Count(w.Frames, "whole frame"), figure.Count(w.Records, "record"), figure.Grouped(w.Bytes))
+func lossOf(in *file.Input, w *stream.Whole) string {
+	whole := fmt.Sprintf("%s: %s with %s in %s bytes", in.Name, figure.Count(w.Frames, "whole frame"), figure.Count(w.Records, "record"), figure.Grouped(w.Bytes))
 	switch {
 	case w.Damage == nil && !w.Checksums:
 		return whole + unchecked
@@ -176,7 +183,7 @@ func lossOf(name string, w *stream.Whole) string {
 	case w.NoFrame:
 		return fmt.Sprintf("%s; lost: %s bytes after the last frame, which are no frame", whole, figure.Grouped(w.Lost))
 	case w.Unended:
-		return whole + "; the compressed file has no end: its writer was killed, or what followed is lost"
+		return whole + withoutEnd(in)
 	case w.Cut:
 		return fmt.Sprintf("%s; lost: the frame that was being written when the file was cut, %s bytes of it", whole, figure.Grouped(w.Lost))
 	}

@@ -60,8 +60,7 @@ func TestRepairUnended(t *testing.T) {
 		require.NoError(t, w.Flush())
 	}
 	for i, content := range [][]byte{zipped.Bytes(), packed.Bytes()} {
-		code, kept, stderr := run(content, "repair", "-", "-")
-		require.Equal(t, cli.ExitLost, code, stderr)
+		kept, stderr := mustRun(t, content, "repair", "-", "-") // everything is copied
 		require.True(t, plain == kept)
 		const lost = "its writer was killed, or what followed is lost"
 		require.Regexp(t, "^standard input: 158 whole frames with 5,181 records in 127,366 bytes; the compressed file has no end: "+lost+"; the stream has no checksums, ", stderr)
@@ -69,14 +68,13 @@ func TestRepairUnended(t *testing.T) {
 		// No command reports the next frame, of which no byte exists.
 		want := "standard input: the compressed file has no end after frame 158: " + lost
 		for _, command := range []string{"cat", "stat", "inspect"} {
-			code, _, stderr = run(content, command, "-")
+			code, _, stderr := run(content, command, "-")
 			require.Equal(t, cli.ExitData, code)
 			require.Contains(t, stderr, "stef "+command+": "+want+"; stef repair copies the whole frames\n")
 		}
-		code, _, stderr = run(content, "convert", "--skip", "--to", "otlp-json", "-", "-")
-		require.Equal(t, cli.ExitLost, code)
-		require.Contains(t, stderr, "not complete: "+want+"; all whole frames were converted\n")
-		code, _, stderr = run(content, "convert", "--to", "otlp-json", "-", "-")
+		_, stderr = mustRun(t, content, "convert", "--skip", "--to", "otlp-json", "-", "-")
+		require.Contains(t, stderr, "\nwarning: "+want+"; all whole frames were converted\n")
+		code, _, stderr := run(content, "convert", "--to", "otlp-json", "-", "-")
 		require.Equal(t, cli.ExitData, code)
 		require.Contains(t, stderr, "stef convert: "+want+"; stef repair copies the whole frames, and stef convert --skip converts them\n")
 		code, report, _ := run(content, "stat", "-")
@@ -98,6 +96,74 @@ func TestRepairUnended(t *testing.T) {
 			_, _, stderr := run(short.Bytes(), args...)
 			require.Contains(t, stderr, "frame 158 at offset ")
 			require.NotContains(t, stderr, "no end")
+		}
+	}
+}
+
+// If only the end of the compression is missing, nothing is lost: the exit code is 0. If the file is
+// cut inside a compressed block, the content of this block is lost.
+func TestOnlyEndMissing(t *testing.T) {
+	dir := t.TempDir()
+	stream, _ := mustRun(t, fixtures.Logs(), "convert", "--quiet", "-", "-")
+	lines, _ := mustRun(t, fixtures.Logs(), "convert", "--quiet", "--to", "otlp-json", "-", "-")
+	parts, _ := mustRun(t, fixtures.Logs(), "convert", "--quiet", "--to", "otlp-parts", "-", "-")
+	messages := string(message([]byte(stream))) + string(message([]byte(stream)))
+	out, again := filepath.Join(dir, "out.json"), filepath.Join(dir, "repaired")
+	for _, c := range []struct{ content, after, many string }{
+		{stream, "frame 120", "frames"}, {lines, "message 120", "messages"}, {parts, "part 120", "parts"}, {messages, "message 2", "messages"},
+	} {
+		mustRun(t, []byte(c.content), "convert", "--quiet", "--force", "-", out)
+		want, err := os.ReadFile(out)
+		require.NoError(t, err)
+		var zipped, packed bytes.Buffer
+		g := gzip.NewWriter(&zipped)
+		z, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
+		require.NoError(t, err)
+		for _, w := range []interface {
+			io.Writer
+			Flush() error
+		}{g, z} {
+			_, err := io.WriteString(w, c.content)
+			require.NoError(t, err)
+			require.NoError(t, w.Flush())
+		}
+		more := bytes.Clone(packed.Bytes())
+		_, err = io.WriteString(z, "the next")
+		require.NoError(t, err)
+		require.NoError(t, z.Flush())
+		inBlock := packed.Bytes()[:packed.Len()-2]
+		for _, whole := range [][]byte{zipped.Bytes(), more} {
+			in := filepath.Join(dir, "in")
+			require.NoError(t, os.WriteFile(in, whole, 0o666))
+			_, stderr := mustRun(t, nil, "convert", "--quiet", "--skip", "--force", in, out)
+			warning := "warning: " + in + ": the compressed file has no end after " + c.after + ": its writer was killed, or what followed is lost; all whole " + c.many + " were converted\n"
+			require.Contains(t, stderr, warning)
+			got, err := os.ReadFile(out)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(want, got))
+			_, stderr = mustRun(t, nil, "convert", "--quiet", "--skip", "--force", in, filepath.Join(dir, "each-{signal}.stef"))
+			require.Contains(t, stderr, warning)
+			code, _, stderr := run(nil, "convert", "--force", in, out)
+			require.Equal(t, cli.ExitData, code)
+			require.Contains(t, stderr, "the compressed file has no end after "+c.after+": ")
+			require.Contains(t, stderr, " the whole "+c.many)
+			if c.content == stream || c.content == messages {
+				_, stderr := mustRun(t, nil, "repair", "--force", in, again)
+				require.Contains(t, stderr, "; the compressed file has no end: its writer was killed, or what followed is lost; the stream has no checksums")
+				kept, err := os.ReadFile(again)
+				require.NoError(t, err)
+				require.Equal(t, c.content, string(kept))
+			}
+		}
+		for _, cut := range [][]byte{zipped.Bytes()[:zipped.Len()-1], inBlock} {
+			in := filepath.Join(dir, "in")
+			require.NoError(t, os.WriteFile(in, cut, 0o666))
+			stderr := mustSkip(t, nil, "--quiet", "--force", in, out)
+			require.Contains(t, stderr, "not complete: "+in+": the compressed file is cut inside a block after "+c.after+": the content of this block is lost; all whole "+c.many+" were converted\n")
+			if c.content == stream || c.content == messages {
+				_, stderr := mustRepair(t, nil, "--force", in, again)
+				require.Contains(t, stderr, "; the compressed file is cut inside a block: the content of this block is lost; the stream has no checksums")
+			}
 		}
 	}
 }

@@ -120,16 +120,21 @@ type ownRecords struct {
 // Unwrap returns the error without the flags.
 func (e *ownRecords) Unwrap() error { return e.error }
 
-// message is the text of an error without package names, which mean nothing to
+// plainText is the text of an error without package names, which mean nothing to
 // users of the program.
-func message(err error) string {
+func plainText(err error) string {
 	text := err.Error()
 	for _, name := range []string{"otlpfile: ", "stefpdata: ", "stef: ", "annotate: ", "lake: "} {
 		text = strings.ReplaceAll(text, ": "+name, ": ")
 		text = strings.TrimPrefix(text, name)
 	}
 	text = frameLast.ReplaceAllString(text, "frame $2 at offset $1")
-	text = unended(err, cutFrame.ReplaceAllString(text, "$1: the stream ends inside it: "))
+	return cutFrame.ReplaceAllString(text, "$1: the stream ends inside it: ")
+}
+
+// message is the text of an error for users of the program.
+func message(err error) string {
+	text, _ := unended(err, plainText(err))
 	if errors.Is(err, stef.ErrZstdDict) || errors.Is(err, dynamic.ErrZstdDict) {
 		text, _, _ = strings.Cut(text, ": pass the dictionary of the writer")
 		text += "; stef convert reads it with --dictionary, the file that the sender has as dictionary of encoding stef_encoding"
@@ -151,21 +156,36 @@ func message(err error) string {
 	return text
 }
 
-// unended rewrites the text of an error of a compressed file whose content ends between two
-// frames, but whose compression has no end. Readers report the next frame, of which no byte exists.
-func unended(err error, text string) string {
+// unended rewrites the text of an error of a compressed file whose content ends between two frames,
+// parts or messages, but whose compression has no end. Readers report the next one, of which no byte
+// exists. onlyEnd says that all compressed blocks are whole, so only the end is missing.
+func unended(err error, text string) (_ string, onlyEnd bool) {
 	var bad *file.ContentError
 	if !errors.As(err, &bad) || bad.Packed == "" || !errors.Is(err, io.ErrUnexpectedEOF) {
-		return text
+		return text, false
 	}
-	at := nextFrame.FindStringSubmatch(text)
-	if at == nil || at[2] != strconv.FormatInt(bad.Read, 10) {
-		return text
+	at := nextPart.FindStringSubmatch(text)
+	if at == nil {
+		return text, false
 	}
-	next, _ := strconv.Atoi(at[1])
-	text = strings.Replace(text, at[0], fmt.Sprintf("the compressed file has no end after frame %d: its writer was killed, or what followed is lost", next-1), 1)
-	text = strings.Replace(text, "copies the whole frames before it", "copies the whole frames", 1)
-	return strings.Replace(text, convert.BeginConverted, "; all whole frames were converted", 1)
+	noun, number, offset := at[1]+at[5]+at[7], at[2]+at[6]+at[8], at[3]+at[4]+at[9]
+	if offset != strconv.FormatInt(bad.Read, 10) {
+		return text, false
+	}
+	next, _ := strconv.Atoi(number)
+	if next < 2 {
+		return text, false
+	}
+	text = strings.Replace(text, at[0], fmt.Sprintf("the compressed file %s after %s %d: %s", noEnd[bad.WholeBlocks][0], noun, next-1, noEnd[bad.WholeBlocks][1]), 1)
+	text = strings.Replace(text, "the whole "+noun+"s before it", "the whole "+noun+"s", 1)
+	return strings.Replace(text, convert.BeginConverted, "; all whole "+noun+"s were converted", 1), bad.WholeBlocks
+}
+
+// noEnd is what is said of a compressed file without an end, and why, if its blocks are whole and if
+// they are not.
+var noEnd = map[bool][2]string{
+	true:  {"has no end", "its writer was killed, or what followed is lost"},
+	false: {"is cut inside a block", "the content of this block is lost"},
 }
 
 // Errors of package dynamic differ from those of package stef: they write the frame after
@@ -173,8 +193,10 @@ func unended(err error, text string) string {
 // patterns to rewrite them.
 var (
 	frameLast = regexp.MustCompile(`offset (\d+), frame (\d+)`)
-	nextFrame = regexp.MustCompile(`frame (\d+) at offset (\d+): (?:corrupt stream: the stream ends inside it|zstd|gzip): unexpected EOF`)
-	cutFrame  = regexp.MustCompile(`(frame \d+ at offset \d+: corrupt stream): (?:frame header|(?:un)?compressed size|content of a frame): `)
+	nextPart  = regexp.MustCompile(`(frame) (\d+) at offset (\d+): (?:corrupt stream: the stream ends inside it|zstd|gzip): unexpected EOF` +
+		`|offset (\d+), (message) (\d+): corrupt stream: the file ends within the length of a message` +
+		`|otlp[-a-z]* (?:[a-z]+ )?(part|message) (\d+),(?: line \d+,)? byte (\d+): (?:zstd|gzip): unexpected EOF`)
+	cutFrame = regexp.MustCompile(`(frame \d+ at offset \d+: corrupt stream): (?:frame header|(?:un)?compressed size|content of a frame): `)
 )
 
 // secondStream is the error of a stream that follows another in a file: its first byte,

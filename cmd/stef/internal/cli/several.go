@@ -45,7 +45,7 @@ func (c *conversion) several(env *Env, o convert.Options, inNames []string, outN
 	if !c.quiet {
 		fmt.Fprintf(env.Stderr, "%s files, %s bytes\n", figure.Grouped(len(inNames)), figure.Grouped(m.content))
 		compared := ""
-		if len(res.Others) == 0 { // for one of several signals the ratio would be meaningless
+		if sameItems(res) {
 			compared = ratio(m.content, m.out.Written())
 		}
 		m.output(env, compared)
@@ -172,15 +172,19 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		base, ok := strings.CutSuffix(f.Error(), convert.NothingConverted)
 		return ok && slices.ContainsFunc(told.Files, func(other error) bool { return other.Error() == base+convert.BeginConverted })
 	})
+	if !c.quiet && len(written) > 0 {
+		compared := ""
+		if skipped == 0 {
+			compared = ratio(written[0].content, size)
+		}
+		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), compared, figure.Seconds(time.Since(begin)))
+	}
 	warn(env.Stderr, &told)
 	if len(written) == 0 {
 		return &file.ContentError{Name: inNames[0], Err: errors.New("the files have no items")}
 	}
 	for _, m := range written {
 		warnOf(env.Stderr, m.out.Name, m.res)
-	}
-	if !c.quiet {
-		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(len(written), "file"), figure.Grouped(size), ratio(written[0].content, size), figure.Seconds(time.Since(begin)))
 	}
 	told.Skipped = skipped // after warn, which would print the sum, too
 	return lost(&told)

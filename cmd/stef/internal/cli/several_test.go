@@ -142,3 +142,59 @@ func TestRequestsAreThoseOfPdata(t *testing.T) {
 		require.Equal(t, lines[0], l)
 	}
 }
+
+// With {signal}, one input of any format becomes the file of its signal.
+func TestOneInputBySignal(t *testing.T) {
+	m := newMistakes(t)
+	want, _ := mustRun(t, nil, "cat", "--sort-keys", m.metrics)
+	for _, end := range []string{"stef", "parquet", "arrow", "pb"} {
+		in, dir := m.path("one."+end), t.TempDir()
+		if end == "stef" {
+			in = m.metrics
+		} else {
+			mustRun(t, nil, "convert", m.metrics, in)
+		}
+		_, stderr := mustRun(t, nil, "convert", in, filepath.Join(dir, "x-{signal}.otlp"))
+		require.Equal(t, []string{"x-metrics.otlp"}, list(t, dir))
+		require.Contains(t, stderr, "x-metrics.otlp: otlp-parts, ")
+		require.Regexp(t, `\n1 file, [0-9,]+ bytes, [^\n]* in [0-9.]+ s\n$`, stderr)
+		got, _ := mustRun(t, nil, "cat", "--sort-keys", filepath.Join(dir, "x-metrics.otlp"))
+		require.Equal(t, want, got, end)
+	}
+	logs := m.logs()
+	m.fails(cli.ExitUsage, "there is no reference schema of logs", "convert", "--schema", "reference", logs, m.path("r-{signal}.stef"))
+	content, err := os.ReadFile(m.metrics)
+	require.NoError(t, err)
+	cut := m.file("cut.stef", content[:len(content)-1])
+	code, _, stderr := run(nil, "convert", cut, m.path("c-{signal}.json"))
+	require.Equal(t, cli.ExitData, code)
+	require.Contains(t, stderr, "; stef repair copies the whole frames before it, and stef convert --skip converts them\n")
+	require.NoFileExists(t, m.path("c-metrics.json"))
+}
+
+// The last lines say what is missing, also with {signal}.
+func TestLossesLast(t *testing.T) {
+	m := newMistakes(t)
+	content, err := os.ReadFile(m.metrics)
+	require.NoError(t, err)
+	cut := m.file("cut.stef", content[:len(content)-1])
+	stderr := mustSkip(t, nil, cut, m.metrics, m.json, m.path("a-{signal}.stef"))
+	require.Regexp(t, `\n2 files, [0-9,]+ bytes, [^\n]*\nnot complete: [^\n]*\n$`, stderr)
+	_, stderr = mustRun(t, fixtures.Metrics(), "convert", "--quiet", "-", m.path("m.otlp")) // has empty metrics
+	_, stderr = mustRun(t, nil, "convert", m.path("m.otlp"), m.path("b-{signal}.stef"))
+	require.Regexp(t, `\n1 file, [0-9,]+ bytes, [^\n]*\nnot kept in [^\n]*\n$`, stderr)
+}
+
+// The sizes of an input and an output that have different items are not compared.
+func TestNoRatioOfSkipped(t *testing.T) {
+	m := newMistakes(t)
+	large := m.file("large.json", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"`+strings.Repeat("a", 9<<20)+`"}},{"body":{"stringValue":"a"}}]}]}]}`))
+	for _, args := range [][]string{{m.path("a.stef")}, {m.path("a-{signal}.stef")}, {large, m.path("b.stef")}} {
+		stderr := mustSkip(t, nil, append([]string{"--force", large}, args...)...)
+		require.Contains(t, stderr, "left out: ")
+		require.NotContains(t, stderr, "ratio")
+		require.NotContains(t, stderr, "on the wire as OTLP")
+	}
+	stderr := mustSkip(t, nil, large, m.path("c.stef"))
+	require.Regexp(t, `c.stef: stef, 1 frame, [0-9,]+ bytes\n1 log record in `, stderr)
+}

@@ -92,7 +92,7 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 		if in.converted != nil || errors.As(err, &failed) {
 			return err
 		}
-		loss := lossOf(in.Name, &rep.Whole)
+		loss := lossOf(in.Input, &rep.Whole)
 		if rep.Whole.Concatenated { // stat copies nothing
 			loss = strings.Replace(loss, "; not copied: ", "; not reported: ", 1)
 		}

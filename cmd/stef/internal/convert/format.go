@@ -78,7 +78,7 @@ func ParseFormat(name string, output bool) (Format, error) {
 
 // viaParquet says how to make CSV, which is not written because it has no maps and lists.
 func viaParquet(base string) string {
-	return fmt.Sprintf("for CSV write %s.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md has the commands", base)
+	return fmt.Sprintf("for CSV write %s.parquet and export it with DuckDB; ids need hex() and attributes to_json(): docs/data-lake.md of github.com/otelstef/stef has the commands", base)
 }
 
 // peeked is how much of the content guessInput examines.

@@ -437,6 +437,24 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 	return b, nil
 }
 
+// RootsOf returns the roots that an input can have. A file of messages can have several, any other file
+// has one.
+func (o Options) RootsOf(in *file.Input) (stream.List, error) {
+	var err error
+	if o.From, err = o.Guess(in); err != nil {
+		return nil, err
+	}
+	if o.From == OTLPJSON || o.From == OTLPParts || o.From == STEFParts {
+		return stream.Roots(), nil
+	}
+	b, err := openBatches(in, &o)
+	if err != nil {
+		return nil, in.Blame(advised(&o, err))
+	}
+	defer b.end()
+	return stream.List{b.root}, nil
+}
+
 // inBatches reports whether a conversion passes batches from input to output, which only RunAll
 // does.
 func (o *Options) inBatches() bool {

@@ -47,6 +47,8 @@ type ContentError struct {
 	Packed string
 	// Read is the number of bytes of content that were read before the error.
 	Read int64
+	// WholeBlocks is that of Input.
+	WholeBlocks bool
 }
 
 // Error names the file.

@@ -47,11 +47,13 @@ type source struct {
 	r     io.Reader
 	taken atomic.Int64
 	err   error
+	seen  blocks
 }
 
 func (s *source) Read(b []byte) (int, error) {
 	n, err := s.r.Read(b)
 	s.taken.Add(int64(n))
+	s.seen.add(b[:n])
 	if err != nil && err != io.EOF {
 		s.err = err
 	}
@@ -127,7 +129,10 @@ func (in *Input) unpack() error {
 		in.Packed = "gzip"
 		z, err := gzip.NewReader(raw)
 		if err != nil {
-			return fmt.Errorf("gzip: %w", unexpected(err))
+			if err = unexpected(err); err == io.ErrUnexpectedEOF {
+				return fmt.Errorf("gzip: the file is cut inside its header, so nothing of it can be read: %w", err)
+			}
+			return fmt.Errorf("gzip: %w", err)
 		}
 		in.content = bufio.NewReaderSize(&unpacker{name: "gzip", r: z}, 64<<10)
 	case eachPacked(head):
@@ -264,7 +269,13 @@ func (in *Input) Blame(err error) error {
 	if in.Each {
 		packed = ""
 	}
-	return &ContentError{in.Name, err, packed, in.read}
+	return &ContentError{in.Name, err, packed, in.read, in.WholeBlocks()}
+}
+
+// WholeBlocks reports whether what was read of a compressed file ends after a whole block. If such a file
+// has no end, all that it holds was decompressed.
+func (in *Input) WholeBlocks() bool {
+	return in.Packed != "" && !in.Each && in.raw.seen.whole(in.Packed)
 }
 
 // Close closes the file.

@@ -1,0 +1,97 @@
+// Copyright The Otel/STEF Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package file
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// blocks follows the blocks of a compressed file. If the file has no end, it tells whether the file
+// ends after a whole block, as after a writer that flushed and was killed, or inside a block,
+// whose content is then lost.
+type blocks struct {
+	zstd zstdBlocks
+	tail []byte // the last bytes, at most 4
+}
+
+// flushed is what a flush of gzip ends with: an empty stored block.
+var flushed = []byte{0, 0, 0xff, 0xff}
+
+func (b *blocks) add(p []byte) {
+	b.zstd.add(p)
+	b.tail = append(b.tail, p[max(0, len(p)-len(flushed)):]...)
+	b.tail = b.tail[max(0, len(b.tail)-len(flushed)):]
+}
+
+// whole reports whether the bytes so far end after a block that is not the last of its frame.
+func (b *blocks) whole(packed string) bool {
+	if packed == "gzip" {
+		return bytes.Equal(b.tail, flushed)
+	}
+	return b.zstd.begun && b.zstd.skip == 0 && len(b.zstd.head) == 0
+}
+
+// zstdBlocks follows the headers of frames and blocks of zstd.
+type zstdBlocks struct {
+	head      []byte // of a frame or a block, incomplete
+	skip      int64  // bytes until the next header
+	inFrame   bool   // whether the next header is that of a block
+	begun     bool   // whether the frame has a block
+	checksums bool
+	failed    bool // the bytes are not zstd
+}
+
+func (z *zstdBlocks) add(p []byte) {
+	for len(p) > 0 && !z.failed {
+		if z.skip > 0 {
+			n := min(z.skip, int64(len(p)))
+			z.skip, p = z.skip-n, p[n:]
+			continue
+		}
+		z.head, p = append(z.head, p[0]), p[1:]
+		if z.inFrame {
+			z.block()
+		} else {
+			z.frame()
+		}
+	}
+}
+
+func (z *zstdBlocks) frame() {
+	var h zstd.Header
+	if err := h.Decode(z.head); err != nil {
+		z.failed = !errors.Is(err, io.ErrUnexpectedEOF)
+		return
+	}
+	z.head = z.head[:0]
+	if h.Skippable {
+		z.skip = int64(h.SkippableSize)
+		return
+	}
+	z.inFrame, z.checksums = true, h.HasCheckSum
+}
+
+func (z *zstdBlocks) block() {
+	if len(z.head) < 3 {
+		return
+	}
+	const rle = 1 // one byte stands for the block
+	z.begun = true
+	h := uint32(z.head[0]) | uint32(z.head[1])<<8 | uint32(z.head[2])<<16
+	z.head, z.skip = z.head[:0], int64(h>>3)
+	if h>>1&3 == rle {
+		z.skip = 1
+	}
+	if h&1 == 0 {
+		return
+	}
+	z.inFrame, z.begun = false, false
+	if z.checksums {
+		z.skip += 4
+	}
+}
