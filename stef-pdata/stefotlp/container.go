@@ -24,6 +24,7 @@ type encoder struct {
 	kept      features.Set
 	losses    Losses
 	before    Losses // counts to restore if the current item is rejected
+	began     Losses // counts to restore if nothing of the message is written
 
 	at       mapping.Place
 	rejected ItemErrors
@@ -74,6 +75,7 @@ func (e *encoder) rejectItem(i int, x extent, err error) {
 // start verifies that no resource of a message is truncated, and prepares the encoder for the
 // message.
 func (e *encoder) start(b []byte) error {
+	e.began = e.Losses()
 	if len(b) > maxMessageBytes {
 		return &WireError{Err: fmt.Errorf("%w: %d bytes", errTooLong, len(b))}
 	}
@@ -92,6 +94,7 @@ func (e *encoder) start(b []byte) error {
 			}
 		}
 		if at < 0 {
+			e.unknown = e.began.UnknownFields
 			return &WireError{Offset: field, Err: &damage{field, looksLike(b, broken)}}
 		}
 	}
@@ -113,6 +116,9 @@ func (e *encoder) finish(s *signal, records uint64, err error) error {
 	b := e.b
 	e.b = nil
 	e.key, e.fresh, e.pairs, e.parts, e.inner = reusable(e.key), reusable(e.fresh), reusable(e.pairs), reusable(e.parts), reusable(e.inner)
+	if records == 0 && (err != nil || len(e.rejected) > 0) {
+		e.losses, e.unknown = e.began, e.began.UnknownFields // losses are of written items
+	}
 	if err == nil && len(e.rejected) > 0 {
 		if records == 0 && !errors.Is(e.rejected[0], stef.ErrLimit) {
 			if err := s.foreign(b); err != nil {

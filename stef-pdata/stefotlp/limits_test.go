@@ -282,6 +282,20 @@ func TestLossesOfRejectedItems(t *testing.T) {
 	m(1, stefotlp.Losses{}, field(1, field(2, field(2, gauge(point())), unknown, field(1, unknown, cut))))
 	m(1, stefotlp.Losses{UnknownFields: 1}, inScope(gauge(point(unknown), point(unknown, field(7, cut)))))
 
+	w, err := otelstef.NewMetricsWriter(io.Discard)
+	require.NoError(t, err)
+	e := stefotlp.NewMetricsEncoder(w)
+	for _, b := range [][]byte{
+		text("hello world"),
+		bytes.Join([][]byte{unknown, cut}, nil),
+		bytes.Join([][]byte{unknown, field(1, field(2, unknown)), inScope(gauge(point(field(7, cut))))}, nil),
+	} {
+		require.Error(t, e.EncodeOTLP(b))
+		require.Zero(t, e.Losses())
+	}
+	require.NoError(t, e.EncodeOTLP(bytes.Join([][]byte{unknown, inScope(gauge(point()))}, nil)))
+	require.Equal(t, stefotlp.Losses{UnknownFields: 1}, e.Losses())
+
 	sw, err := otelstef.NewSpansWriter(io.Discard)
 	require.NoError(t, err)
 	lw, err := otelstef.NewLogsWriter(io.Discard)
