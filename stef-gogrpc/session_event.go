@@ -167,8 +167,8 @@ type SessionStats struct {
 	// LastError is the last failure of a stream or of an attempt to open one.
 	LastError *Error
 
-	// Opened and Closed count streams; Closed counts them by reason. A stream that the server ended
-	// before it accepted batches is not counted: it is a failed attempt to open one.
+	// Opened and Closed count streams; Closed counts them by reason. A stream that the server ends
+	// before its writer is created is not counted: it is a failed attempt to open one.
 	Opened uint64
 	Closed CloseCounts
 	// These count batches by result, each batch once. A batch that was delivered without some
