@@ -61,7 +61,10 @@ type route[B any] struct {
 	away    bool          // the last attempt failed without a refusal, or a stream was lost; the peer named no pause
 	pause   time.Duration // the last pause after a refusal; 0 after a stream was opened
 	tried   time.Time     // when the last attempt failed
-	changed time.Time     // when a connection was made or lost while the peer refused
+	failure error         // why it failed
+	// connected is when a connection was made last.
+	connected time.Time
+	changed   time.Time // when a connection was made or lost while the peer refused
 }
 
 // site contains what all routes to a backend share.
@@ -115,9 +118,14 @@ func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 		x.fallBack(f.err)
 	}
 	f := x.otlp.send(ctx, b, items, x.who.headers)
-	if f != nil && f.code == codes.Unimplemented && x.trySTEFNow(ctx) {
+	if f == nil || f.code != codes.Unimplemented {
+		return f
+	}
+	works, refused := x.trySTEFNow(ctx)
+	if works {
 		return x.stef.send(ctx, b, items)
 	}
+	f.retry = f.retry || !refused
 	return f
 }
 
@@ -138,17 +146,30 @@ func (x *route[B]) fallBack(why error) {
 }
 
 // trySTEFNow tries to open a stream immediately, for a batch that the peer does
-// not accept by OTLP either. It reports whether STEF works.
-func (x *route[B]) trySTEFNow(ctx context.Context) bool {
+// not accept by OTLP either. It reports whether STEF works, and otherwise whether the peer has
+// answered that it has no STEF. If it has not, for example because the attempt began before the
+// peer was replaced, the batch must not be dropped.
+func (x *route[B]) trySTEFNow(ctx context.Context) (works, refused bool) {
+	began := time.Now()
 	attempt := x.next()
-	if _, ok := x.resort.pass(); ok {
+	if !x.usingOTLP.Load() {
+		return true, false // a stream was opened in the meantime, so no attempt may follow
+	}
+	_, ok := x.resort.pass()
+	if ok {
 		x.stef.session.Probe()
 		select {
 		case <-attempt:
 		case <-ctx.Done():
 		}
 	}
-	return !x.usingOTLP.Load()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	valid := x.tried.After(began)
+	if !ok { // the answer to another batch applies to this one, too
+		valid = time.Since(x.tried) < lastResortPause && x.tried.After(x.connected)
+	}
+	return !x.usingOTLP.Load(), valid && withoutSTEF(x.failure)
 }
 
 func (x *route[B]) opened(slot int) {
@@ -184,7 +205,7 @@ func (x *route[B]) openFailed(err *stefgrpc.Error, retryIn time.Duration) {
 	if x.ended {
 		return
 	}
-	x.tried = time.Now()
+	x.tried, x.failure = time.Now(), err
 	x.accepted.Store(false)
 	x.away = retryIn != 0 && !asksToWait(err)
 	if retryIn == 0 && x.silence != nil {
@@ -314,6 +335,7 @@ func (x *route[B]) connectionChanged() {
 func (x *route[B]) connectionReady() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.connected = time.Now()
 	if !x.ended && (x.away || x.usingOTLP.Load()) {
 		x.tryEarly(0)
 	}

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/otelstef/stef/internal/signal"
 	"github.com/otelstef/stef/stef-go/otelstef"
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
@@ -184,6 +185,46 @@ func TestSTEFOnlyAfterFallback(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	bySTEF, _ := young.got()
 	require.NotZero(t, bySTEF)
+}
+
+// TestSTEFIsBackAlready: a batch that OTLP refuses is sent by STEF without waiting for another
+// attempt if a stream was opened while OTLP refused it.
+func TestSTEFIsBackAlready(t *testing.T) {
+	p := listen(t, &peer{}, "", true, false)
+	c := testConfig(p.addr)
+	c.Fallback.ProbeInterval = time.Hour
+	x := startSignal(t, c, signal.Traces)
+	require.NoError(t, x.push(t.Context(), spans("a")))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	works, _ := onlyRoute(t, x).trySTEFNow(ctx)
+	require.True(t, works)
+	require.NoError(t, ctx.Err())
+}
+
+// TestLastResortIsUnsure: a batch that OTLP refuses is dropped only after the peer has answered that
+// it has no STEF either, not if an attempt failed for another reason or has not ended.
+func TestLastResortIsUnsure(t *testing.T) {
+	p := listen(t, &peer{}, "", false, true)
+	c := testConfig(p.addr)
+	c.Fallback.ProbeInterval = time.Hour
+	x := startSignal(t, c, signal.Traces)
+	require.NoError(t, x.push(t.Context(), spans("a")))
+	r := onlyRoute(t, x)
+	require.True(t, r.usingOTLP.Load())
+	try := func() bool {
+		works, refused := r.trySTEFNow(t.Context())
+		require.False(t, works)
+		return refused
+	}
+	require.True(t, try(), "the peer answers the attempt")
+	r.connectionReady()
+	require.False(t, try(), "no attempt so soon, and the answer is from before the connection")
+
+	p.stop(t)
+	r.resort = throttle{period: lastResortPause}
+	require.False(t, try(), "the attempt fails without an answer")
+	require.False(t, try())
 }
 
 // TestNeither uses a peer that supports neither protocol.
