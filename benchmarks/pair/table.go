@@ -251,7 +251,7 @@ func (rs *Results) Single() bool {
 
 // Noise says what the spread does not cover.
 const Noise = "spread is within this run: another run may differ by more, even with the same settings. Compare settings in one run, with -compare, and by their bytes first: these hardly change from run to run, except on a machine so busy that frames end by time. " +
-	"Even there, on a shared machine, differences of speed below 0.15 are noise, and those that are not above twice the spread may be (-compare calls both \"unclear\"). Confirm the others in a second run."
+	"Even there, on a shared machine, differences of speed below 0.15 are noise, and those that are not above twice the spread, a percentage of the ratio, may be (-compare calls both \"unclear\"). Confirm the others in a second run."
 
 // Note says how the tables were measured.
 func Note() string {

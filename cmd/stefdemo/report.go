@@ -149,7 +149,7 @@ func report(out io.Writer, stef, otlp [len(signals)]costs) error {
 	}
 	fmt.Fprint(out, `Items are data points, spans and log records. Bytes are all that went between
 agent and backend, both ways, acknowledgements and HTTP/2 included. CPU is that
-of client, agent and backend, which share this process: 0.03 to 0.3 s, so
+of client, agent and backend, which share this process: tenths of a second at most, so
 repeat the demo before you trust a ratio of CPU. In the first half it may be above
 1, because a beginning costs more: benchmarks/README.md, What is against STEF. The figures of README.md,
 Numbers, are of exporter and receiver alone, of larger batches, and of programs in
