@@ -231,6 +231,11 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 		return lastName(outName)
 	}
 	c.perSignal = strings.Contains(outName, convert.SignalMark)
+	if len(inNames) > 1 {
+		if name := sameAs(outName, inNames); name != "" {
+			return usagef("%s is the output and one of %d inputs, so its items would be in the output twice: name another output, or leave it out of the inputs", name, len(inNames))
+		}
+	}
 	var err error
 	switch {
 	case c.perSignal && (len(inNames) > 1 || o.Skip): // each cannot leave out the end of a file
@@ -246,6 +251,20 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 		warnRepeated(env.Stderr, inNames)
 	}
 	return err
+}
+
+// sameAs returns the first input that is the existing file outName, or "" if there is none.
+func sameAs(outName string, inNames []string) string {
+	out, err := os.Stat(outName)
+	if err != nil || !out.Mode().IsRegular() {
+		return ""
+	}
+	for _, name := range inNames {
+		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
+			return name
+		}
+	}
+	return ""
 }
 
 // warnRepeated prints which inputs are named several times.

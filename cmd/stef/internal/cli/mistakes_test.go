@@ -372,6 +372,23 @@ func message(stream []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(stream))), stream...)
 }
 
+// An output that is one of several inputs, as in a second run with a glob, would have the items of
+// its first run twice.
+func TestOutputIsAnInput(t *testing.T) {
+	m := newMistakes(t)
+	all := filepath.Join(m.dir, "all.stef")
+	mustRun(t, nil, "convert", "--quiet", m.metrics, m.metrics, all)
+	before, err := os.ReadFile(all)
+	require.NoError(t, err)
+	code, _, stderr := run(nil, "convert", "--force", m.metrics, all, all)
+	require.Equal(t, cli.ExitUsage, code, stderr)
+	require.Contains(t, stderr, all+" is the output and one of 2 inputs, so its items would be in the output twice: name another output")
+	after, err := os.ReadFile(all)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(before, after))
+	mustRun(t, nil, "convert", "--quiet", "--force", all, all) // a single input may be replaced
+}
+
 func TestMistakesOfFiles(t *testing.T) {
 	m := newMistakes(t)
 	out := m.path("out.stef")

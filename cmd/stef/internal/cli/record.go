@@ -63,7 +63,7 @@ recording ends with an error.
 		c := &recorder{}
 		flags.StringVar(&c.listen, "listen", "localhost:4317", "`HOST:PORT` where to listen (default: localhost:4317)")
 		flags.DurationVar(&c.during, "for", 0, "`DURATION` end after that, such as 10m")
-		flags.Uint64Var(&c.items, "items", 0, "`N` end when at least so many items have arrived; batches are recorded whole")
+		flags.Uint64Var(&c.items, "items", 0, "`N` end when at least so many items have arrived; batches are recorded whole (0: no limit)")
 		flags.DurationVar(&c.sync, "sync", time.Second, "`DURATION` how often files are synced to the disk; 0 does it before each\nacknowledgement (default: 1s)")
 		flags.BoolVar(&c.force, "force", false, "overwrite files that exist")
 		return func(env *Env, args []string) error {
