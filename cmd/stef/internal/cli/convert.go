@@ -12,7 +12,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -251,40 +250,6 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 		warnRepeated(env.Stderr, inNames)
 	}
 	return err
-}
-
-// sameAs returns the first input that is the existing file outName, or "" if there is none.
-func sameAs(outName string, inNames []string) string {
-	out, err := os.Stat(outName)
-	if err != nil || !out.Mode().IsRegular() {
-		return ""
-	}
-	for _, name := range inNames {
-		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
-			return name
-		}
-	}
-	return ""
-}
-
-// warnRepeated prints which inputs are named several times.
-func warnRepeated(w io.Writer, names []string) {
-	count := map[string]int{}
-	for _, name := range names {
-		count[filepath.Clean(name)]++
-	}
-	seen := map[string]int{}
-	for _, name := range names {
-		clean := filepath.Clean(name)
-		if seen[clean]++; seen[clean] != 2 || name == "-" {
-			continue
-		}
-		times := "twice"
-		if n := count[clean]; n > 2 {
-			times = figure.Grouped(n) + " times"
-		}
-		fmt.Fprintf(w, "warning: %s is named %s, so its items are in the output %s\n", name, times, times)
-	}
 }
 
 // done is a finished conversion of one file to one file.

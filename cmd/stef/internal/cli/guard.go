@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/otelstef/stef/cmd/stef/internal/convert"
+	"github.com/otelstef/stef/cmd/stef/internal/figure"
 	"github.com/otelstef/stef/cmd/stef/internal/file"
 )
 
@@ -142,4 +143,38 @@ func checkMarks(outName string) error {
 		}
 	}
 	return nil
+}
+
+// sameAs returns the first input that is the existing file outName, or "" if there is none.
+func sameAs(outName string, inNames []string) string {
+	out, err := os.Stat(outName)
+	if err != nil || !out.Mode().IsRegular() {
+		return ""
+	}
+	for _, name := range inNames {
+		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
+			return name
+		}
+	}
+	return ""
+}
+
+// warnRepeated prints which inputs are named several times.
+func warnRepeated(w io.Writer, names []string) {
+	count := map[string]int{}
+	for _, name := range names {
+		count[filepath.Clean(name)]++
+	}
+	seen := map[string]int{}
+	for _, name := range names {
+		clean := filepath.Clean(name)
+		if seen[clean]++; seen[clean] != 2 || name == "-" {
+			continue
+		}
+		times := "twice"
+		if n := count[clean]; n > 2 {
+			times = figure.Grouped(n) + " times"
+		}
+		fmt.Fprintf(w, "warning: %s is named %s, so its items are in the output %s\n", name, times, times)
+	}
 }
