@@ -232,7 +232,7 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	c.perSignal = strings.Contains(outName, convert.SignalMark)
 	if len(inNames) > 1 {
 		if name := sameAs(outName, inNames); name != "" {
-			return usagef("%s is the output and one of %d inputs, so its items would be in the output twice: name another output, or leave it out of the inputs", name, len(inNames))
+			return usagef("%s is the output and also one of the %d inputs: name another output, or leave it out of the inputs", name, len(inNames))
 		}
 	}
 	var err error

@@ -372,8 +372,8 @@ func message(stream []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(stream))), stream...)
 }
 
-// An output that is one of several inputs, as in a second run with a glob, would have the items of
-// its first run twice.
+// If an output is one of several inputs, as in a second run with a glob, each run would add the items
+// of the other inputs again.
 func TestOutputIsAnInput(t *testing.T) {
 	m := newMistakes(t)
 	all := filepath.Join(m.dir, "all.stef")
@@ -382,7 +382,7 @@ func TestOutputIsAnInput(t *testing.T) {
 	require.NoError(t, err)
 	code, _, stderr := run(nil, "convert", "--force", m.metrics, all, all)
 	require.Equal(t, cli.ExitUsage, code, stderr)
-	require.Contains(t, stderr, all+" is the output and one of 2 inputs, so its items would be in the output twice: name another output")
+	require.Contains(t, stderr, all+" is the output and also one of the 2 inputs: name another output, or leave it out of the inputs")
 	after, err := os.ReadFile(all)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(before, after))
