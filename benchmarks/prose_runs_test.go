@@ -239,7 +239,7 @@ func (b book) sets(t *testing.T) {
 	require.Len(t, costs, 8)
 	b.exporter.says(t, "it costs up to %.1f times the bytes", dearest)
 	b.here.says(t, "but up to %.1f times the bytes on large sets of logs", dearest)
-	b.exporter.holds(t, metrics < 7./6, "costs up to a sixth of the bytes.")
+	b.exporter.holds(t, metrics < 7./6, "costs up to a sixth more bytes.")
 	b.here.holds(t, metrics < 7./6 && traces < 1.005, "For metrics it costs up to a sixth, and for traces nothing.")
 	b.choices.says(t, "have %.1f bytes an item with `optimize_for: cpu` at level `default`, and %.1f with the defaults",
 		steady("-optimize_for cpu -level default", "webnodes logs", size)[0], measure.Median(steady("default", "webnodes logs", size)))
