@@ -173,9 +173,9 @@ func TestSizeTable(t *testing.T) {
 			require.Equal(t, text, c.data, back.Path(i))
 		}
 	}
-	// An empty root represents the whole tree.
+	// If the root is empty, the size table has only the entry of the root.
 	f("1", "")
-	// a and e are empty, so the columns in them have no sizes.
+	// a and e are empty, so the columns below them have no sizes.
 	f("0101 1 1 1", "R", "R")
 	f("0101 1 1 0110", "RGG", "R", "", "", "", "", "", "", "GG")
 	// The size table has an entry for each child of a column with data, even if the child is empty.
@@ -264,7 +264,7 @@ func TestSplitRefuses(t *testing.T) {
 	f("01 80 00", -1, column.ErrTrailing)
 }
 
-// TestSplitRefusesEveryCut cuts a payload at every place.
+// TestSplitRefusesEveryCut truncates a payload to every smaller length.
 func TestSplitRefusesEveryCut(t *testing.T) {
 	tree, _ := writeTree("R", "AA", "", "CCC", "D", "", "", strings.Repeat("g", 40))
 	whole := payload(t, tree)
@@ -335,8 +335,8 @@ func TestReadTreeForAll(t *testing.T) {
 	}
 }
 
-// FuzzSplit splits any bytes. If they are valid, writing the same columns must produce
-// the same bytes.
+// FuzzSplit splits any bytes. If they are valid, writing the columns again must produce the
+// same data, after a size table that is not longer.
 func FuzzSplit(f *testing.F) {
 	f.Add([]byte("\x01\x80"))
 	f.Add([]byte("\x01\x5eR"))
@@ -366,8 +366,8 @@ type bitColumn struct{ bitio.BitReader }
 
 func (*bitColumn) Restart() {}
 
-// A column is empty in a frame that has no data for it, whatever it had before and
-// even if it was read beyond its end.
+// A column is empty in a frame that has no data for it, even if the column had data in the
+// previous frame or was read beyond its end.
 func TestColumnsAreEmptiedBetweenFrames(t *testing.T) {
 	var tree column.ReadTree
 	var a, b bitColumn

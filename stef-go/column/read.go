@@ -9,10 +9,10 @@ import (
 	"github.com/otelstef/stef/stef-go/bitio"
 )
 
-// Reader is a column being read. The readers of bitio implement most of it.
+// Reader is a column being read. The readers of bitio implement most of these methods.
 type Reader interface {
-	// Reset makes the column read data, its part of a new frame. The reader keeps
-	// data until the next Reset.
+	// Reset assigns data, the part of the column in a new frame. The column keeps data
+	// until the next Reset.
 	Reset(data []byte)
 	// Restart resets the state of the codec.
 	Restart()
@@ -28,9 +28,9 @@ type ReadTree struct {
 	fault     bitio.Fault
 	sizeFault bitio.Fault // fault in the size table of the frame
 
-	// full are the columns that may have data of the last frame. It excludes most
-	// columns of small frames, because they are empty. During Split, stale has the
-	// columns that may have data of the frame before.
+	// full lists the columns that may have data of the last frame. In small frames it has few
+	// columns, because most columns are empty. During Split, stale lists the columns that may
+	// have data of the previous frame.
 	full, stale []int32
 	frames      uint32  // never 0 while a frame is read
 	lacking     []int32 // columns that may read granted bits beyond their end
@@ -74,7 +74,7 @@ func (t *ReadTree) nextFrame() {
 	}
 }
 
-// allFull notes that any column may have data.
+// allFull sets full to all columns, because any of them may have data.
 func (t *ReadTree) allFull() {
 	t.full = t.full[:0]
 	for n := range t.nodes {

@@ -1,12 +1,12 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package column arranges the columns of a frame: a tree in the order of the
-// schema, whose pre-order walk is the order of the size table and of the data.
-// All of it runs at frame tempo (see package stef).
+// Package column arranges the columns of a frame in a tree, in the order of the
+// schema. The size table and the data of a frame have the pre-order of this tree.
+// The package runs at frame tempo (see package stef).
 //
 // A tree is built once per stream: the generated encoders or decoders register their
-// columns. Every frame walks it.
+// columns. Writers and readers walk the tree once per frame.
 //
 //	payload: | record count | size of the size table | size table | column | column | ...
 //
@@ -51,7 +51,7 @@ func (t *Tree[C]) Open(name string, codec C) int {
 	return n
 }
 
-// Close ends the children of the last column opened.
+// Close ends the list of children of the innermost open column.
 func (t *Tree[C]) Close() {
 	last := len(t.open) - 1
 	t.nodes[t.open[last]].end = int32(len(t.nodes))

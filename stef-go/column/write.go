@@ -5,7 +5,7 @@ package column
 
 import "github.com/otelstef/stef/stef-go/bitio"
 
-// Writer is a column being written. The writers of bitio implement most of it.
+// Writer is a column being written. The writers of bitio implement most of these methods.
 type Writer interface {
 	// Len returns the size of the column in bytes if the frame ended now.
 	Len() int
@@ -35,9 +35,9 @@ type fullColumn struct {
 	size int
 }
 
-// AppendSizes appends the size table to dst, with its own size in front. It returns
-// the result and the number of bytes of the columns. A column of size 0 represents
-// its whole subtree.
+// AppendSizes appends the size of the size table, and then the size table, to dst. It
+// returns the result and the number of bytes of the columns. Columns below a column of
+// size 0 have no entry in the table.
 //
 // spec: #column-omission
 func (t *WriteTree) AppendSizes(dst []byte) (out []byte, data int) {
@@ -71,8 +71,8 @@ func (t *WriteTree) Each(visit func(w Writer, size int) error) error {
 	return nil
 }
 
-// EndFrame empties the columns that had data at AppendSizes. The others, which are most
-// columns of small frames, are already empty.
+// EndFrame empties the columns that had data at AppendSizes. All other columns are already
+// empty; in small frames these are most of the columns.
 func (t *WriteTree) EndFrame() {
 	for _, c := range t.full {
 		c.Reset()

@@ -114,8 +114,8 @@ func frameFacts(t *testing.T, root *schema.Struct, stream []byte) []string {
 	return list
 }
 
-// TestRestartPoints checks that both writers count dictionaries alike: for any
-// limit they restart them after the same records.
+// TestRestartPoints checks that both writers count the same sizes of dictionaries: for
+// any limit, both restart the dictionaries after the same records.
 //
 // spec: #dict-accounting
 func TestRestartPoints(t *testing.T) {
@@ -132,8 +132,8 @@ func TestRestartPoints(t *testing.T) {
 	}
 }
 
-// TestReadDictLimit checks that both readers refuse the dictionaries of a stream
-// at the same record.
+// TestReadDictLimit checks that the dictionaries of a stream exceed the limit of both
+// readers at the same record.
 func TestReadDictLimit(t *testing.T) {
 	const count = 200
 	root := otelRoot(t, "metrics")
@@ -171,8 +171,8 @@ func TestReadDictLimit(t *testing.T) {
 	f(size, false)
 }
 
-// TestEntrySizes checks the counted size of each kind of entry: exactly the last record
-// reaches the limit.
+// TestEntrySizes checks the counted size of each kind of entry: the entries of the changes
+// have exactly the size want.
 func TestEntrySizes(t *testing.T) {
 	f := func(text string, want int, changes ...fields) {
 		t.Helper()

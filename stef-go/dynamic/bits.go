@@ -27,7 +27,7 @@ func (w *bitWriter) bit(b bool) {
 	w.n++
 }
 
-// bits writes the low count bits of v, the highest of them first.
+// bits writes the lowest count bits of v, the most significant bit first.
 func (w *bitWriter) bits(v uint64, count int) {
 	for i := count - 1; i >= 0; i-- {
 		w.bit(v>>i&1 == 1)
@@ -48,8 +48,8 @@ func (w *bitWriter) compact(v uint64) error {
 	return fault(ErrLimit, "the number %d is 2^48 or more", v)
 }
 
-// compactBits has the payload bits of a compact number by the count of zero
-// bits before its first one bit.
+// compactBits has the number of payload bits of each class of compact numbers. The index
+// is the number of 0 bits before the first 1 bit.
 var compactBits = [...]int{0, 2, 5, 12, 19, 26, 33, 48}
 
 // bitReader is a bit column being read. A read beyond the stored bits fails, except in
@@ -66,7 +66,7 @@ type bitReader struct {
 
 func (r *bitReader) left() int { return 8*len(r.data) - r.n }
 
-// bits reads count bits as a number, the first of them the highest.
+// bits reads count bits as a number, the most significant bit first.
 func (r *bitReader) bits(count int) (uint64, error) {
 	if count > r.left() {
 		return 0, cutOff("bits")
@@ -85,9 +85,9 @@ func (r *bitReader) bits(count int) (uint64, error) {
 // spec: #missing-choices
 const grace = 56
 
-// choice reads count bits as the choice of a oneof. It reads bits that are missing at the
-// end of a column as zeros: only if the column is not empty, at most grace bits, and only if
-// the choice is then 0. The reference implementation does the same, and some streams need it.
+// choice reads count bits as the choice of a oneof. Bits that are missing at the end of a
+// column count as zeros if the column is not empty, at most grace bits are missing, and the
+// choice is 0. The reference implementation has the same rule, and some streams need it.
 func (r *bitReader) choice(count int) (uint64, error) {
 	missing := max(count-r.left(), 0)
 	if missing > 0 && len(r.data) == 0 || r.missing+missing > grace {
@@ -117,7 +117,7 @@ func (r *bitReader) compact() (uint64, error) {
 	return 0, fault(ErrCorrupt, "a compact number begins with eight zero bits")
 }
 
-// end checks that only zero bits that fill the last byte are unread.
+// end checks that all bits were read, except the zero bits that fill the last byte.
 func (r *bitReader) end() error {
 	left := r.left()
 	if left >= 8 {
@@ -139,8 +139,8 @@ type byteReader struct {
 
 func (r *byteReader) left() int { return len(r.data) - r.n }
 
-// take reads count bytes. The result shares the memory of the column: copy it to
-// keep it.
+// take reads count bytes. The result is memory of the column: a caller that keeps the
+// result must copy it.
 func (r *byteReader) take(count uint64, what string) ([]byte, error) {
 	if count > uint64(r.left()) {
 		return nil, cutOff(what)

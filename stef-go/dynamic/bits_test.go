@@ -45,7 +45,7 @@ func TestCompact(t *testing.T) {
 	require.ErrorIs(t, w.compact(1<<48), ErrLimit)
 	require.Empty(t, w.data)
 
-	// The number 1 in the class with five payload bits. Then invalid and truncated codes.
+	// Test the number 1 in the class with five payload bits, and invalid and truncated codes.
 	r := bitReader{data: []byte{0x21}}
 	v, err := r.compact()
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestBits(t *testing.T) {
 	w.bits(5, 3)
 	w.bits(1, 5)
 	require.Equal(t, []byte{0xa1}, w.data)
-	w.bits(math.MaxUint64, 2) // higher bits do not spill
+	w.bits(math.MaxUint64, 2) // the other bits are ignored
 	w.bits(0, 3)
 	w.bits(math.MaxUint64, 64)
 	require.Equal(t, 77, w.n)

@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Tests write records as plain Go values: fields for a struct, one for a oneof, pairs
-// for a multimap, list for an array, and any number for a number. In fields, nil makes
-// a field absent, and a missing field keeps its value.
+// Tests write records as plain Go values. A struct has the Go type fields, a oneof has one,
+// a multimap pairs, an array list, and a number can be an int. In a value of type fields,
+// nil makes a field absent, and a missing field keeps its value.
 type (
 	fields map[string]any
 	one    struct {
@@ -43,7 +43,7 @@ func wholeType(root *schema.Struct) *schema.Type {
 	return &schema.Type{Kind: schema.KindStruct, Name: root.Name, Struct: root}
 }
 
-// build returns base, a value of type t, changed by plain.
+// build returns a copy of base, a value of type t, with the changes in plain.
 func build(t *schema.Type, base, plain any) any {
 	switch plain := plain.(type) {
 	case fields:
@@ -143,7 +143,7 @@ func read(tb testing.TB, root *schema.Struct, stream []byte, opts ...dynamic.Rea
 	return recs
 }
 
-// jsonOf prints records one a line.
+// jsonOf returns the records as JSON, one record per line.
 func jsonOf(tb testing.TB, root *schema.Struct, kept schema.Kept, recs []*dynamic.Struct) string {
 	tb.Helper()
 	var out []byte
@@ -156,8 +156,8 @@ func jsonOf(tb testing.TB, root *schema.Struct, kept schema.Kept, recs []*dynami
 	return string(out)
 }
 
-// requireRecords compares records by value and, for the sake of a readable
-// failure, by their JSON.
+// requireRecords compares records by their JSON, which makes failures readable, and
+// by value.
 func requireRecords(tb testing.TB, root *schema.Struct, want, have []*dynamic.Struct) {
 	tb.Helper()
 	require.Equal(tb, jsonOf(tb, root, nil, want), jsonOf(tb, root, nil, have))

@@ -14,7 +14,7 @@ import (
 )
 
 // The streams in this file were decoded by hand when the format was documented.
-// plainHead are the headers without compression, schema and user data.
+// plainHead has the headers of a stream without compression, schema and user data.
 const plainHead = "53 54 45 46 02 00 00 | 00 02 00 00 |"
 
 const primitives = `
@@ -116,8 +116,8 @@ func TestBytesMultimapValues(t *testing.T) {
 		list := frames(t, root, stream)
 		require.Len(t, list, 2)
 		last := list[1]
-		// The payload is the record count and the size of the size table, one byte
-		// each, then the size table, then the columns. The runs are column 1.
+		// The payload has the record count (1 byte), the size of the size table (1 byte),
+		// the size table and the columns. Column 1 has the header of the multimap.
 		runs := stream[len(stream)-last.UncompressedSize+2+last.SizesSize:][last.Columns[0].Size:][:last.Columns[1].Size]
 		require.Equal(t, header, dump(runs))
 		requireRecords(t, root, recs, read(t, root, stream))
@@ -165,8 +165,8 @@ multimap MS { key string value string }`
 
 // TestBytesRestart reads and writes frames that restart codecs. The reference
 // implementation sends all fields of structs in such frames. This Writer sends only
-// what changed, or everything if the frame is self-contained. In the last case both
-// write the same bytes.
+// what changed, or everything if the frame is self-contained. Only for self-contained
+// frames do both write the same bytes.
 func TestBytesRestart(t *testing.T) {
 	const first = plainHead + `
 		00 1b 01 07 5d 49 19 5f 55 24 c0 | 70 | 05 | 02 61 02 62 | 0a 07 | 90 | 04 70 70 | 60 | 48 | c8 01 c5 01 |`

@@ -8,11 +8,11 @@ import (
 )
 
 // maxColumns bounds the column tree. Each use of a type has its own columns, so a
-// short schema can need any number of them.
+// short schema can need any number of columns.
 const maxColumns = 1 << 16
 
-// The maximum number of fields of a struct, whose masks are one number of 64 bits, and
-// the maximum number of choices of a oneof.
+// The maximum number of fields of a struct (its masks have 64 bits), and the maximum
+// number of choices of a oneof.
 //
 // spec: #limits
 const (
@@ -114,8 +114,8 @@ type columnBuilder struct {
 type arrayOf struct{ elem any }
 
 // identity returns a key that is equal for equal composite types. The key of an array
-// contains the key of its elements; other types have their definition as key. It is nil
-// for primitives and for arrays of primitives, which are never recursive.
+// contains the key of its elements; the key of any other type is its definition. The key is
+// nil for primitives and for arrays of primitives, which are never recursive.
 func identity(t *schema.Type) any {
 	switch t.Kind {
 	case schema.KindStruct, schema.KindOneof:

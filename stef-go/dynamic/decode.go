@@ -10,9 +10,9 @@ import (
 )
 
 // MaxDepth is the maximum nesting of values of types that can contain themselves, in
-// writers and, unless WithMaxDepth says otherwise, in readers. An array in an array
-// of AnyValue counts as two levels, the AnyValue and the array. A oneof counts only if its
-// choice is composite.
+// writers and, without WithMaxDepth, in readers. Each array inside an array of AnyValue
+// adds two levels: the AnyValue and the array. A oneof counts only if its choice is
+// composite.
 //
 // spec: #limits
 const MaxDepth = 1024

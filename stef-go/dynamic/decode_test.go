@@ -33,8 +33,8 @@ func decodeOne(t *testing.T, text string, count uint64, runs ...[]byte) ([]strin
 // value; a struct with this bit starts from the initial value.
 func TestPresence(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { N uint64 optional  S Sub optional } struct Sub { A uint64  B uint64 }", 4,
-		// Modified and presence bits, the last field first: both set, both absent, N
-		// present with its old value, S present with only B.
+		// Modified and presence bits, the last field first: both fields set, both fields
+		// absent, N present with its old value, S present with only its field B.
 		bitRun("11 11  11 00  00 01  10 11"), []byte{10}, bitRun("11 10"), []byte{2}, []byte{4, 3})
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -50,8 +50,8 @@ func TestPresence(t *testing.T) {
 	require.Equal(t, []string{`{"s":{"a":"0"}}` + "\n"}, lines)
 }
 
-// TestForeignDictionary sends a string in full that is already in the dictionary. It
-// becomes another entry.
+// TestForeignDictionary sends a string in full that is already in the dictionary. The
+// string is then in two entries.
 func TestForeignDictionary(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { S string dict(D) }", 5, bitRun("11111"),
 		unhex(t, "04 61 62 | 04 61 62 | 04 63 64 | 03 | 05"))
@@ -65,8 +65,8 @@ func TestForeignDictionary(t *testing.T) {
 // dictionary. The inner struct is complete first, so it gets the lower number.
 func TestNestedStructDictionary(t *testing.T) {
 	lines, err := decodeOne(t, "struct Rec root { D Sub } struct Sub dict(Sub) { N uint64  A []Sub }", 3, bitRun("111"),
-		// Record 1: a Sub with N 7 that contains a Sub with N 9. Records 2 and 3 refer to
-		// them in the dictionary: the inner one is entry 1, the outer one is entry 2.
+		// Record 1 has a Sub with N 7 that contains a Sub with N 9. Records 2 and 3 refer to
+		// the dictionary: entry 1 is the inner Sub, entry 2 is the outer Sub.
 		bitRun("1 11  1 01  0 01 01  0 01 10"), []byte{14, 9}, bitRun("0101"))
 	require.NoError(t, err)
 	require.Equal(t, []string{
@@ -120,12 +120,12 @@ func TestMissingChoices(t *testing.T) {
 	f(nil, 2, 4+28, "01 01 01 01", 0, 0, 0, 0)
 	f(dynamic.ErrCorrupt, 2, 4+29, "01 01 01 01", 0, 0, 0, 0)
 	f(dynamic.ErrCorrupt, 2, 4, "", 0)
-	f(nil, 2, 5, "01 01 01 01", 0, 0, 0, 0, 0) // one more value than choices
+	f(nil, 2, 5, "01 01 01 01", 0, 0, 0, 0, 0) // five values, but only four stored choices
 	f(dynamic.ErrCorrupt, 2, 4, "01 01 01 01", 0, 0, 0, 0, 0)
 	f(dynamic.ErrCorrupt, 2, 3, "01 01 01 01", 0, 0, 0)
 	f(nil, 6, 2+19, "001 001 00", 0, 0)
 	f(dynamic.ErrCorrupt, 6, 2+20, "001 001 00", 0, 0)
-	f(dynamic.ErrCorrupt, 6, 3, "001 001 01", 0, 0) // 010 with the missing bit
+	f(dynamic.ErrCorrupt, 6, 3, "001 001 01", 0, 0) // a missing bit after 01
 }
 
 // TestMissingBits truncates columns of other types, in which no bit may be missing.
@@ -161,14 +161,14 @@ func TestBadColumns(t *testing.T) {
 	f(number, bitRun("1"), []byte{2, 0})
 	f(number, bitRun("0"), []byte{2})
 	f(number, bitRun("1 1"), []byte{2})         // fill bits that are not zero
-	f(number, bitRun("1 0000000 0"), []byte{2}) // more fill than needed
+	f(number, bitRun("1 0000000 0"), []byte{2}) // a whole byte of fill bits
 	f(number, bitRun("1"), unhex(t, "ff ff ff ff ff ff ff ff ff 02"))
 
 	const text = "struct Rec root { S string dict(D)  B bytes }"
 	ok(text, bitRun("01"), unhex(t, "02 61"), nil)
 	f(text, bitRun("01"), unhex(t, "04 61"), nil)
-	f(text, bitRun("01"), unhex(t, "01"), nil) // refers to nothing
-	f(text, bitRun("10"), nil, unhex(t, "01")) // without a dictionary
+	f(text, bitRun("01"), unhex(t, "01"), nil) // the dictionary is empty
+	f(text, bitRun("10"), nil, unhex(t, "01")) // B has no dictionary
 	f(text, bitRun("01"), unhex(t, "ff ff ff ff ff ff ff ff ff 01"), nil)
 	f(text, bitRun("01"), unhex(t, "fe ff ff ff ff ff ff ff ff 01"), nil)
 

@@ -26,8 +26,8 @@ type readDicts struct {
 	limit   int
 }
 
-// readStructs is a dictionary of structs. use describes how the stream used it so far, also
-// before the dictionaries were reset.
+// readStructs is a dictionary of structs. use describes how the stream used the dictionary so
+// far, including before resets.
 type readStructs struct {
 	entries []*Struct
 	use     DictUse
@@ -101,9 +101,9 @@ func (d *writeDicts) add(dicts map[string]map[string]int, name, key string, size
 	d.size += size
 }
 
-// structKey returns bytes that are equal for equal values of one struct type: all of
-// the value, with a length before each part of variable length. Floats are compared
-// by their bits.
+// structKey returns bytes that are equal for equal values of one struct type: the whole
+// value, with a length before each part of variable length. Floats are compared by
+// their bits.
 func structKey(v *Struct) string { return string(appendKey(nil, v)) }
 
 func appendKey(dst []byte, v any) []byte {

@@ -6,8 +6,8 @@
 // It is the slow and simple implementation of the format. The generated code is fast
 // and knows one schema; this package interprets a schema.Struct at run time, reads bits
 // one at a time and checks every rule of the format. Tests compare the generated code
-// with it. The file tool uses it because the tool does not know the schema at compile
-// time. This package shares only the schema types with the fast implementation, so that an
+// with this package. The file tool uses this package, because it does not know the schema at
+// compile time. Only the schema types are shared with the fast implementation, so that an
 // error in one is not also in the other.
 //
 // A Reader converts a stream into records, a Writer records into a stream:

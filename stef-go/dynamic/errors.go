@@ -29,7 +29,7 @@ var (
 	ErrZstdDict = errors.New("missing zstd dictionary")
 )
 
-// Error reports what is wrong with a stream and where. Err wraps one of the kinds
+// Error reports what is wrong with a stream and where. Err wraps one of the errors
 // above, or is the error of the io.Reader or io.Writer.
 type Error struct {
 	// Offset is the start in the stream of the header or frame that contains the
@@ -70,13 +70,13 @@ func fault(kind error, format string, args ...any) error {
 	return fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
 }
 
-// cutOff returns the error of a stream that ends inside the element that what names.
+// cutOff returns the error of a stream that ends inside an element. what names the element.
 func cutOff(what string) error {
 	return fmt.Errorf("%w: %s: %w", ErrCorrupt, what, io.ErrUnexpectedEOF)
 }
 
-// sourceError returns the error of reading the element that what names: cutOff at the
-// end of the source, otherwise the error of the source.
+// sourceError returns the error of a failed read of an element. what names the element. It
+// returns cutOff at the end of the source, otherwise the error of the source.
 func sourceError(err error, what string) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return cutOff(what)
@@ -84,7 +84,7 @@ func sourceError(err error, what string) error {
 	return fmt.Errorf("reading %s: %w", what, err)
 }
 
-// inColumn adds the path of c to err, unless it already names a column.
+// inColumn adds the path of c to err, unless err already names a column.
 func inColumn(c *column, err error) error {
 	if err == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 type fitter struct {
 	kept     schema.Kept
 	maxBytes int
-	// recursive has the identities of the types that count in depth.
+	// recursive has the identities of the types whose values add to depth.
 	recursive map[any]bool
 	depth     int
 }

@@ -245,7 +245,7 @@ func (t *columns) cutColumn(c *column, sizes *bitReader, data *byteReader) error
 func (t *columns) end() error {
 	for _, c := range t.all {
 		if c.bitIn.missing > 0 {
-			return nil // the unread data is that of the missing choices
+			return nil // the missing choices could have consumed the unread data
 		}
 	}
 	for _, c := range t.all {

@@ -43,8 +43,8 @@ func otelRoot(tb testing.TB, name string) *schema.Struct {
 	return root
 }
 
-// openVector reads a stream of the reference as records of our schema, of
-// which the published schema is the beginning.
+// openVector reads a stream of the reference as records of our schema, which
+// extends the published schema.
 func openVector(src io.Reader, root *schema.Struct, name string, opts ...dynamic.ReaderOption) (*dynamic.Reader, error) {
 	return dynamic.NewReader(src, root, append(opts, dynamic.WithAssumedSchema(published[name]))...)
 }

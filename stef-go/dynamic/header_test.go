@@ -39,19 +39,19 @@ func TestHeaders(t *testing.T) {
 	f("53 54 45 46 81 80 40 00 00", dynamic.ErrLimit)
 	f("53 54 45 46 ff ff ff ff ff ff ff ff ff 02", dynamic.ErrCorrupt)
 
-	f(fixed+"05 02 00 00", nil) // flags that mean nothing here
+	f(fixed+"05 02 00 00", nil) // flags without effect in this frame
 	f(fixed+"08 02 00 00", dynamic.ErrCorrupt)
 	f(fixed+"00 00", dynamic.ErrCorrupt)
 	f(fixed+"00 81 80 40", dynamic.ErrLimit) // more than 1 MiB
-	f(fixed+"00 05 00 00 01 02 03", nil)     // more bytes than needed
+	f(fixed+"00 05 00 00 01 02 03", nil)     // bytes after the user data
 	f(fixed+"00 01 00", dynamic.ErrCorrupt)
 
 	f(fixed+"00 05 03 02 03 01 00", nil)
 	f(fixed+"00 04 02 01 02 00", nil)                   // without S
-	f(fixed+"00 04 02 01 04 00", dynamic.ErrSchema)     // more fields than there are
-	f(fixed+"00 04 02 01 41 00", dynamic.ErrSchema)     // more fields than there can be
+	f(fixed+"00 04 02 01 04 00", dynamic.ErrSchema)     // more fields than Rec has
+	f(fixed+"00 04 02 01 41 00", dynamic.ErrSchema)     // more fields than a struct can have
 	f(fixed+"00 04 02 01 03 00", dynamic.ErrSchema)     // S is missing
-	f(fixed+"00 05 03 02 02 01 00", dynamic.ErrSchema)  // S is left over
+	f(fixed+"00 05 03 02 02 01 00", dynamic.ErrSchema)  // the entry of S has no use
 	f(fixed+"00 04 02 01 00 00", dynamic.ErrSchema)     // no fields
 	f(fixed+"00 03 01 00 00", dynamic.ErrSchema)        // no entries
 	f(fixed+"00 05 03 01 02 00 00", dynamic.ErrCorrupt) // bytes after the entries
@@ -66,8 +66,8 @@ func TestHeaders(t *testing.T) {
 	f(fixed+"00 86 02 00 01 00 81 02"+long, dynamic.ErrLimit)
 }
 
-// TestUserData checks that the last of equal keys counts, and that pairs are
-// written in order.
+// TestUserData checks that the last value of a repeated key counts, and that pairs are
+// written in the order of their keys.
 func TestUserData(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A uint64 }")
 	r, err := dynamic.NewReader(bytes.NewReader(unhex(t,
@@ -160,7 +160,7 @@ func TestUnusableSchemas(t *testing.T) {
 	f(root(oneof(choices)), nil)
 	f(root(oneof(append(choices, field(str(""))))), dynamic.ErrSchema)
 
-	// Each of 20 structs has the next one twice.
+	// Each of 20 structs has two fields of the previous struct.
 	next := &schema.Struct{Name: "Last", Fields: []*schema.Field{field(str(""))}}
 	for i := range 20 {
 		next = &schema.Struct{Name: fmt.Sprint("S", i), Fields: []*schema.Field{field(structType(next)), field(structType(next))}}

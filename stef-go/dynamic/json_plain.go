@@ -44,7 +44,7 @@ func AppendZerosJSON(dst []byte, root *schema.Struct, rec *Struct) []byte {
 	return plainJSON{zeros: true}.structure(dst, root, rec)
 }
 
-// plainJSON is how values are printed.
+// plainJSON prints values. zeros is set for AppendZerosJSON.
 type plainJSON struct{ zeros bool }
 
 func (j plainJSON) structure(dst []byte, s *schema.Struct, v *Struct) []byte {
@@ -101,8 +101,8 @@ func plainEmpty(t *schema.Type, v any) bool {
 	return false
 }
 
-// hexadecimal reports whether a field is an id that is already hexadecimal text. The length
-// decides together with the name, because the 16 bytes of a trace id may be digits by chance.
+// hexadecimal reports whether a field is an id that is already hexadecimal text. The length must
+// fit the name, because the 16 bytes of a binary trace id may be digits by chance.
 func hexadecimal(field string, b []byte) bool {
 	trace := len(b) == 32 && strings.HasSuffix(field, "TraceID")
 	span := len(b) == 16 && strings.HasSuffix(field, "SpanID")

@@ -135,7 +135,7 @@ multimap Labels { key string value Line }
 		string(dynamic.AppendZerosJSON(nil, root, rec)))
 }
 
-// TestPlainJSONEnumWithoutZero: a 0 without a name is omitted.
+// TestPlainJSONEnumWithoutZero: if the enum has no name for 0, the value 0 is omitted.
 func TestPlainJSONEnumWithoutZero(t *testing.T) {
 	s, err := idl.Parse("marks.stef", []byte("package a\nstruct R root { M Mark O Mark optional }\nenum Mark { Low = 1 }\n"))
 	require.NoError(t, err)

@@ -183,8 +183,8 @@ func TestDepth(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorIs(t, w.Write(nested(root, fits+1)), dynamic.ErrLimit)
 
-	// Decode the same from bits: each level is the choice 1 of 1 and the length 1, and
-	// the last one has the length 0.
+	// Decode such records from bits: each level has the choice bits 01 and the length 1, and
+	// the innermost level has the length 0.
 	g := func(n int, want error) {
 		t.Helper()
 		choices := strings.Repeat("01", n)
@@ -197,8 +197,8 @@ func TestDepth(t *testing.T) {
 	g(100_000, dynamic.ErrLimit)
 }
 
-// TestMaxDepth: the limit of depth is an option. The kind of its error says that a reader with
-// another limit may read the stream.
+// TestMaxDepth: WithMaxDepth sets the limit of depth. A reader of a deeper stream returns
+// ErrReaderLimit: a reader with a larger limit may read the stream.
 func TestMaxDepth(t *testing.T) {
 	root := rootOf(t, nesting)
 	read := func(n, limit int) error {

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// deltaState is the state of the integer code: the delta of deltas to the previous
-// value in the column. The arithmetic wraps.
+// deltaState is the state of the integer code, which sends the change of the delta to the
+// previous value in the column. The arithmetic wraps.
 //
 // spec: #integers
 type deltaState struct {
@@ -34,8 +34,8 @@ func (s *deltaState) decode(in *byteReader) (uint64, error) {
 }
 
 // xorState is the state of the float code: the previous value in the column, and the
-// last window, in which bits may differ. The window excludes the first lead bits and
-// the last trail bits.
+// last window. Only bits in the window may differ from the previous value. The window
+// excludes the first lead bits and the last trail bits.
 //
 // spec: #float64
 type xorState struct {

@@ -23,8 +23,8 @@ const (
 	DefaultDictBytes = 4 << 20
 
 	// maxWriteBytes limits the configured size of a record, a frame or the
-	// dictionaries of a Writer. It is half of the limit of a Reader, to allow for
-	// the record that exceeds it, and for sizes that are estimates.
+	// dictionaries of a Writer. It is half of the default limit of a Reader, because one
+	// record can exceed the configured size, and because sizes are estimates.
 	maxWriteBytes = 32 << 20
 
 	// maxReadDepth is the maximum of WithMaxDepth.
@@ -203,8 +203,8 @@ func WithRestart(f FrameFlags) WriterOption {
 }
 
 // WithFrameBytes sets the size, up to 32 MiB, at which a frame ends. The record that
-// reaches about n bytes is the last one of its frame. The default, also for 0, is 4
-// MiB less 1 KiB.
+// reaches about n bytes is the last record of its frame. The default, also for 0, is
+// 4 MiB minus 1 KiB.
 func WithFrameBytes(n int) WriterOption {
 	return func(cfg *writerConfig) error {
 		if n != 0 {

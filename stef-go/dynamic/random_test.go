@@ -12,17 +12,16 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// random makes schemas, values and options. Its seed determines everything that it
-// makes.
+// random makes schemas, values and options. The seed determines all of them.
 type random struct{ *rand.Rand }
 
 func newRandom(seed uint64) random { return random{rand.New(rand.NewPCG(seed, 0))} }
 
 func (r random) chance(percent int) bool { return r.IntN(100) < percent }
 
-// root makes a schema. Types may refer to types before them anywhere, and to
-// themselves and types after them where values can end: in optional fields,
-// oneofs, arrays and multimaps.
+// root makes a schema. A type can refer to earlier types anywhere. It can refer to
+// itself and to later types only where values can end: in optional fields, oneofs,
+// arrays and multimaps.
 func (r random) root() *schema.Struct {
 	var types []schema.Type
 	for i := range 1 + r.IntN(6) {
@@ -292,7 +291,7 @@ func (r random) text() string {
 	return string(b)
 }
 
-// records makes a run of records, some of them unchanged or seen before.
+// records makes count records. Some of them equal the previous record or an earlier record.
 func (r random) records(root *schema.Struct, count int) []*dynamic.Struct {
 	t := wholeType(root)
 	recs := []*dynamic.Struct{dynamic.NewStruct(root)}

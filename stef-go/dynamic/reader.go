@@ -23,8 +23,8 @@ type Reader struct {
 	onFrame func(*Frame)
 	trace   *tracer
 
-	// frame is the last frame begun, and left is the number of its records that were
-	// not read yet.
+	// frame is the frame that was begun last, and left is the number of its records that
+	// were not read yet.
 	frame   Frame
 	left    uint64
 	current *Struct
@@ -141,7 +141,7 @@ func (r *Reader) build(root *schema.Struct, assumed schema.WireSchema) error {
 // Header returns the contents of the headers. It must not be modified.
 func (r *Reader) Header() *Header { return &r.header }
 
-// Root returns the struct of the records, which NewReader received.
+// Root returns the root that NewReader received: the struct of the records.
 func (r *Reader) Root() *schema.Struct { return r.root }
 
 // Kept returns the fields that the stream has, or nil if it has all of them.

@@ -18,9 +18,9 @@ import (
 // writes their records and ends frames after the same records. It is complete for
 // vectors without compression.
 var otherBytes = map[string]string{
-	// The reference implementation tracks which fields were set, not which changed. It
-	// sends a field again if it was set to the same value, if its change is not part of
-	// the older schema, and if it is NaN. A Writer compares values.
+	// The reference implementation tracks which fields were set, not which fields changed. It
+	// sends a field again if the field was set to an equal value, if the older schema lacks
+	// the changed part of the field, and if the field is NaN. A Writer compares values.
 	"m_attr_counts":            "set, not changed",
 	"m_dict_structs":           "set, not changed",
 	"m_dict_structs_reset":     "set, not changed",
@@ -33,7 +33,7 @@ var otherBytes = map[string]string{
 	"m_schema_old_point2":      "set, not changed",
 	"m_schema_old_pointvalue3": "set, not changed",
 	"s_events_links":           "set, not changed",
-	// The reference implementation sends all fields of structs where it restarts
+	// The reference implementation sends all fields of structs in frames that restart
 	// codecs.
 	"m_restart_4": "codecs",
 	// Frames that restart everything are self-contained only if a Writer of this

@@ -90,8 +90,8 @@ func roundTrip(t *testing.T, seed uint64) {
 	require.NoError(t, src.Err())
 }
 
-// TestSelfContained writes frames with all restart flags. It then decodes a random
-// selection of them in random order.
+// TestSelfContained writes frames with all restart flags. It then decodes some of these
+// frames in random order.
 func TestSelfContained(t *testing.T) {
 	for seed := range uint64(150) {
 		r := newRandom(seed)

@@ -8,7 +8,7 @@ import (
 )
 
 // schemaCheck checks that a schema is usable. Package idl checks the schemas that it
-// parses, but not those that a program builds.
+// parses, but not schemas that a program builds.
 //
 // spec: #schema-language
 type schemaCheck struct {

@@ -125,7 +125,7 @@ func pdata[T any](parse func([]byte) (T, error), encode func(T) error) func([]by
 
 var rootOf = map[string]string{"metrics": "Metrics", "traces": "Spans", "logs": "Logs"}
 
-// framings are options with which the same records are framed in different ways.
+// framings has writer options that divide the same records into frames in different ways.
 var framings = map[string][]stef.WriterOption{
 	"flush":        nil,
 	"zstd":         {stef.WithCompression(stef.Zstd)},

@@ -30,7 +30,7 @@ type codes struct {
 	residuals map[string]*[2]uint64
 }
 
-// code returns a residual. Half of them are 0.
+// code returns a random residual. About half of all results are 0.
 func (c *codes) code() uint64 {
 	switch c.IntN(12) {
 	case 0, 1:
@@ -94,7 +94,7 @@ func (c *codes) bits() float64 {
 	return math.Float64frombits([]uint64{0, 1, 2, 3, math.Float64bits(1), c.Uint64()}[c.IntN(6)])
 }
 
-// at returns the last field of a path, the struct that has this field, and the index of the field in it.
+// at returns the last field of a path, the struct that has this field, and the index of the field.
 func at(root *schema.Struct, rec *dynamic.Struct, path ...string) (*schema.Field, *dynamic.Struct, int) {
 	for i, name := range path {
 		for at, f := range root.Fields {
@@ -121,7 +121,7 @@ func (c *codes) typ(rec *dynamic.Struct, path ...string) *schema.Type {
 	return &f.Type
 }
 
-// next changes a record to a random one that may follow it.
+// next changes rec, the last record, to a random next record.
 func (c *codes) next(rec *dynamic.Struct) {
 	switch c.root.Name {
 	case "Metrics":
@@ -323,7 +323,7 @@ func (c *codes) any(typ *schema.Struct, mapName string, depth int) *dynamic.Oneo
 	return oneofOf(typ, "String", c.text())
 }
 
-// stream writes records in the compact form as they are.
+// stream writes records that are already in the compact form.
 func (c *codes) stream(t testing.TB, recs []*dynamic.Struct, options ...dynamic.WriterOption) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -337,7 +337,7 @@ func (c *codes) stream(t testing.TB, recs []*dynamic.Struct, options ...dynamic.
 }
 
 // grow returns a stream of records that package plain accepts, except perhaps the last
-// one.
+// record.
 func (c *codes) grow(t testing.TB, n int) []byte {
 	t.Helper()
 	options := []dynamic.WriterOption{
@@ -412,7 +412,7 @@ func TestRandomCodes(t *testing.T) {
 }
 
 // TestAbsentBits reads a histogram in which Sum, Min and Max are absent, although Floats
-// has their values. Writers sent this after a record in which they were present.
+// has their values. A writer can send this after a record in which they were present.
 func TestAbsentBits(t *testing.T) {
 	c := &codes{root: compactRoot("Metrics"), residuals: map[string]*[2]uint64{}}
 	rec := dynamic.NewStruct(c.root)

@@ -60,9 +60,9 @@ func (m *metrics) exemplarsOf(rec view, x *series) ([]any, error) {
 	return list, nil
 }
 
-// merge returns the exemplars of a point. held are the exemplars that its series keeps,
-// sent those in the record, and c is the code that selects between them. repeated says
-// whether the result has an exemplar of held.
+// merge returns the exemplars of a point. held are the exemplars that its series keeps, sent
+// are the exemplars in the record, and the code c says which exemplars of held are repeated.
+// repeated says whether the result has an exemplar of held.
 func merge(c int64, held, sent []any) (list []any, repeated bool, err error) {
 	if c == 0 {
 		return held, len(held) > 0, nil

@@ -69,7 +69,7 @@ func TestGrowingSeries(t *testing.T) {
 		require.NoError(t, d.Write(rec))
 		c.set(rec, c.value("Form", 0), "Compact", "Form")
 	}
-	const enough = 84 // series of counts buckets
+	const enough = 84 // the number of series with counts buckets that exceeds the limit
 	for i := range enough {
 		write(i, 2)
 	}

@@ -36,8 +36,8 @@ type trace struct {
 
 type spanID struct {
 	bits uint64
-	// start is the start time of the span. It is valid only if sent is set: then the span
-	// itself was sent, not only its id.
+	// start is the start time of the span. It is valid only if sent is set, which means that
+	// the span itself was sent, not only its id.
 	start uint64
 	sent  bool
 }
@@ -95,8 +95,8 @@ func (t *traces) add(to *trace, bits uint64) *spanID {
 	return id
 }
 
-// span returns the id of the span of a record. known is 0 for a new id, which has the
-// given bits, or otherwise the distance to an earlier id of the trace.
+// span returns the id of the span of a record. If known is 0, the id is new and has the
+// given bits. Otherwise known is the distance to an earlier id of the trace.
 //
 // spec: #compact-spans
 func (t *traces) span(in *trace, known int64, bits uint64) (*spanID, error) {
@@ -114,10 +114,10 @@ func (t *trace) at(distance int64) (*spanID, error) {
 	return t.ids[int64(len(t.ids))-distance], nil
 }
 
-// id returns the 16 bytes of the trace.
+// id returns the 16 bytes of the trace id.
 func (t *trace) id() []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, t.high), t.low)
 }
 
-// id returns the 8 bytes of the id.
+// id returns the 8 bytes of the span id.
 func (i *spanID) id() []byte { return binary.BigEndian.AppendUint64(nil, i.bits) }

@@ -58,7 +58,7 @@ func TestForgottenNames(t *testing.T) {
 			require.EqualValues(t, spans, n)
 		})
 	}
-	// After the habits are discarded, the earlier names are used again, the last ones first.
+	// After the habits are discarded, the earlier names are used again, in reverse order.
 	f("back and forth", func(i int) int {
 		if i <= kept {
 			return i

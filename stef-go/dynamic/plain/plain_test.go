@@ -21,7 +21,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// schemas returns the full schema and the compact one.
+// schemas returns the full schema and the compact schema.
 var schemas = sync.OnceValues(func() (full, compact *schema.Schema) {
 	parse := func(text []byte, err error) *schema.Schema {
 		if err != nil {
@@ -39,7 +39,7 @@ var schemas = sync.OnceValues(func() (full, compact *schema.Schema) {
 	return full, schema.Extend(full, more)
 })
 
-// compactRoot returns a root of the compact schema, fullRoot one of the full schema.
+// compactRoot returns a root of the compact schema, and fullRoot a root of the full schema.
 func compactRoot(name string) *schema.Struct {
 	_, compact := schemas()
 	return compact.Root(name)
@@ -72,7 +72,7 @@ func lines(r *plain.Reader) ([]string, error) {
 	return all, r.Err()
 }
 
-// TestVectors reads the vectors in the compact form, and those in other forms.
+// TestVectors reads the vectors in the compact form and in other forms.
 func TestVectors(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join(teltest.Root(t), "stef-spec", "vectors", "*.stef"))
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestVectors(t *testing.T) {
 	require.Greater(t, compact, 15)
 }
 
-// assumed are the schemas of streams that announce none.
+// assumed are the schemas of streams that announce no schema.
 var assumed = map[string]schema.WireSchema{
 	"Metrics": {6, 1, 8, 7, 3, 5, 4, 5, 5, 9, 2, 3, 2, 5, 2},
 	"Spans":   {4, 1, 3, 7, 5, 14, 4, 6, 2},

@@ -36,8 +36,8 @@ func NewReader(in *dynamic.Reader) *Reader {
 	return r
 }
 
-// Root returns the struct of the plain records: that of the dynamic.Reader without the
-// fields of the compact form.
+// Root returns the struct of the plain records: the root of the dynamic.Reader without
+// the fields of the compact form.
 func (r *Reader) Root() *schema.Struct { return r.root }
 
 // Compact reports whether the stream is in the compact form.

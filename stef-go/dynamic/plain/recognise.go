@@ -12,8 +12,8 @@ import (
 // signal describes the compact form of one root.
 type signal struct {
 	root string
-	// compact lists the fields that mark the compact form, one PATH TYPE a line; find explains
-	// the paths. A stream is in the compact form only if it has all of them.
+	// compact lists the fields that mark the compact form, one PATH TYPE per line; find explains
+	// the paths. A stream is in the compact form only if it has all of these fields.
 	compact string
 	// read lists the other fields that the conversion reads.
 	read string
@@ -24,7 +24,7 @@ type signal struct {
 	form func(root *schema.Struct, keeps func(field string) bool) form
 }
 
-// extended are the fields of roots whose structs compact.stef extends.
+// extended has the names of root fields whose type is a struct that compact.stef extends.
 var extended = []string{"Point", "Record"}
 
 // signals are the forms of stef-spec/compact.stef.
@@ -135,8 +135,8 @@ var signals = []signal{{
 	},
 }}
 
-// recognise returns the root of the full schema and the form of a stream that has the
-// fields kept of root. The form is nil if the stream is not in the compact form.
+// recognise returns the root of the full schema and the form of a stream. kept are the fields
+// of root that the stream has. The form is nil if the stream is not in the compact form.
 //
 // spec: #compact-schema
 func recognise(root *schema.Struct, kept schema.Kept) (full *schema.Struct, f form) {
@@ -156,7 +156,7 @@ func recognise(root *schema.Struct, kept schema.Kept) (full *schema.Struct, f fo
 	return root, nil
 }
 
-// all reports whether a root has all the fields in a list, and keeps them. In the list, the
+// all reports whether root has all fields in list, and kept contains them. In the list, the
 // type follows the field; =F stands for the type of field F.
 func all(root *schema.Struct, kept schema.Kept, list string) bool {
 	for line := range strings.SplitSeq(strings.TrimSpace(list), "\n") {

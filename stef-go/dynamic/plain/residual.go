@@ -37,7 +37,7 @@ func (s *residual) elements(list []uint64) []uint64 {
 	return residuals
 }
 
-// far is the code of a time that is sent in an array instead.
+// far is the code of a time or difference that an array has in full.
 const far = 2
 
 // plainDifference returns the difference that a code with a unit stands for. It returns

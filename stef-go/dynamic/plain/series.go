@@ -178,7 +178,7 @@ type clock struct {
 
 type tick struct {
 	time uint64
-	// next is the number of the next tick; known says that there is one.
+	// next is the number of the next tick. It is valid only if known is set.
 	next  int
 	known bool
 }

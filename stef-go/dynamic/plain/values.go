@@ -137,8 +137,8 @@ func (v view) set(name string, value any) {
 	v.val.Fields[i], v.val.Present[i] = value, true
 }
 
-// setOptional sets Sum, Min and Max of a histogram, if they are present. The bits of
-// absent ones have no meaning.
+// setOptional sets Sum, Min and Max of a histogram, if they are present. The bits of an
+// absent field have no meaning.
 func (v view) setOptional(present, sum, least, most uint64) error {
 	for i, field := range []struct {
 		name string
