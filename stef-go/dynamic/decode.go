@@ -109,7 +109,7 @@ func (d *decoder) decode(c *column, cur any) (any, error) {
 func (d *decoder) enter() error {
 	d.depth++
 	if d.depth > d.maxDepth {
-		return fault(ErrReaderLimit, "values are nested deeper than %d levels, where a struct or oneof and an array or multimap in it are two", d.maxDepth)
+		return fault(ErrReaderLimit, "values are nested deeper than %d levels: an array or multimap in a struct or oneof counts as two levels", d.maxDepth)
 	}
 	return nil
 }

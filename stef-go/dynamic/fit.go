@@ -26,7 +26,7 @@ func (f *fitter) fit(t *schema.Type, path string, v any) (any, error) {
 		f.depth++
 		defer func() { f.depth-- }()
 		if f.depth > MaxDepth {
-			return nil, fault(ErrLimit, "%s: values are nested deeper than %d levels, where a struct or oneof and an array or multimap in it are two", path, MaxDepth)
+			return nil, fault(ErrLimit, "%s: values are nested deeper than %d levels: an array or multimap in a struct or oneof counts as two levels", path, MaxDepth)
 		}
 	}
 	ok := false

@@ -50,7 +50,7 @@ func (c *schemaCheck) fields(s *schema.Struct) error {
 		return fault(ErrSchema, "%s has %d fields, the limit is %d", s.Name, len(s.Fields), limit)
 	}
 	// An entry of a dictionary has no type on the wire: with two types in one
-	// dictionary a reference could return the wrong one.
+	// dictionary, a reference could return a value of the wrong type.
 	if s.Dict != "" {
 		if other := c.structDicts[s.Dict]; other != nil && other != s {
 			return fault(ErrSchema, "%s and %s share the dictionary %s", other.Name, s.Name, s.Dict)
@@ -74,7 +74,7 @@ func (c *schemaCheck) typ(t *schema.Type, path string) error {
 		return nil
 	case schema.KindString, schema.KindBytes:
 		if other, ok := c.textDicts[t.Dict]; ok && other != t.Kind && t.Dict != "" {
-			return fault(ErrSchema, "%s: the dictionary %s has strings and bytes", path, t.Dict)
+			return fault(ErrSchema, "%s: the dictionary %s is used for both strings and bytes", path, t.Dict)
 		}
 		c.textDicts[t.Dict] = t.Kind
 		return nil
@@ -91,7 +91,7 @@ func (c *schemaCheck) typ(t *schema.Type, path string) error {
 			return c.typ(t.Elem, path)
 		}
 	}
-	return fault(ErrSchema, "%s has no type, or one that does not exist", path)
+	return fault(ErrSchema, "%s has no type, or an unknown type", path)
 }
 
 func (c *schemaCheck) multimap(m *schema.Multimap) error {

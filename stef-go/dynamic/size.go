@@ -30,10 +30,10 @@ const (
 const (
 	entryStruct = 256 // an entry of a struct dictionary, and content
 	entryText   = 16  // a string or bytes value, and content
-	entryNumber = 8   // any other primitive that is a field; a choice
-	entryPart   = 64  // a pair of a multimap, an element of composites, and content
-	entryItem   = 16  // a primitive that is an element
-	entryBytes  = 24  // bytes that are an element, and content
+	entryNumber = 8   // a field of any other primitive type, a choice, a float64 element of an array
+	entryPart   = 64  // a pair of a multimap, a composite element of an array, and content
+	entryItem   = 16  // an element of any other type except bytes, without content
+	entryBytes  = 24  // a bytes element of an array, and content
 )
 
 // measure sets the sizes of v, a value of s.

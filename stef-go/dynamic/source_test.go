@@ -138,7 +138,7 @@ func TestErrorPlace(t *testing.T) {
 	root, _, stream := someStream(t)
 	list := frames(t, root, stream)
 	last := list[3]
-	// The last byte of the frame is in its last column with data.
+	// The last byte of the frame is in the last column that has data.
 	stream[int(last.Offset)+2+last.UncompressedSize-1] = 0xff
 	r, err := dynamic.NewReader(bytes.NewReader(stream), root)
 	require.NoError(t, err)

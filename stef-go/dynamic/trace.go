@@ -21,7 +21,7 @@ type Event struct {
 	Offset    int64
 	Bit, Bits int
 	// Data has the bytes of the element. For an element of bits, the first and the
-	// last byte may contain bits of its neighbours.
+	// last byte may contain bits of other elements.
 	Data []byte
 	// Column is the index in Frame.Columns of the column that contains the element, or
 	// that the element describes. It is -1 if there is none. Path names the column and
@@ -54,8 +54,8 @@ type (
 	TraceFrame struct{ Frame *Frame }
 	// TracePadding fills the last byte of bits.
 	TracePadding struct{}
-	// TraceUnread is unread data. In a valid stream it has no effect; in an invalid
-	// stream the error is in it or before it.
+	// TraceUnread is unread data. In a valid stream it has no effect. In an invalid
+	// stream the error is in the unread data or before it.
 	TraceUnread struct{}
 )
 
@@ -70,7 +70,7 @@ type (
 		Change, Delta int64
 	}
 	// TraceFloat is a float64. Bits is the size of its window, 0 if the value is
-	// equal to the previous one.
+	// equal to the previous value.
 	TraceFloat struct {
 		Value             float64
 		New               bool // a new window
@@ -101,8 +101,8 @@ type (
 		Ref   uint64
 		Value *Struct
 	}
-	// TraceChoice is the choice of a oneof. Missing is the number of its bits that the
-	// stream does not store.
+	// TraceChoice is the choice of a oneof. Missing is the number of bits of the choice
+	// that are not in the stream.
 	TraceChoice struct{ Choice, Missing int }
 	// TraceLength is the length of an array.
 	TraceLength struct{ Length uint64 }
@@ -113,7 +113,7 @@ type (
 	TraceChanged struct{ Changed uint64 }
 )
 
-// tracer makes events. A nil tracer makes none.
+// tracer makes events. A nil tracer makes no events.
 type tracer struct {
 	f   func(*Event)
 	src *source

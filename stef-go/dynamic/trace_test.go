@@ -58,7 +58,7 @@ func traceAll(stream []byte, root *schema.Struct, opts ...dynamic.ReaderOption) 
 }
 
 // requireCovered checks that elements follow each other without gaps and
-// overlaps, and returns where the last one ends.
+// overlaps, and returns the end of the last element.
 func requireCovered(t *testing.T, places []extent) int64 {
 	t.Helper()
 	slices.SortFunc(places, func(a, b extent) int {

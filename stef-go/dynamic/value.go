@@ -39,7 +39,7 @@ type Struct struct {
 type Oneof struct {
 	// Choice is the number of the field, counted from 1. 0 is none.
 	Choice int
-	// Value is the value of that field; nil for none.
+	// Value is the value of the chosen field, nil if Choice is 0.
 	Value any
 
 	sizes
@@ -67,7 +67,7 @@ type Array struct {
 // NewStruct returns the initial value of s, which can be modified: everything zero
 // or empty, optional fields absent, oneofs none. s must contain itself only through
 // an optional field, a oneof, an array or a multimap; NewReader and NewWriter check
-// that.
+// this.
 func NewStruct(s *schema.Struct) *Struct {
 	v := &Struct{Fields: make([]any, len(s.Fields)), Present: make([]bool, len(s.Fields))}
 	for i, f := range s.Fields {

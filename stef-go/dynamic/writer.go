@@ -23,8 +23,8 @@ type Writer struct {
 	encoder encoder
 	zstd    *deflater
 
-	// held is the record that a reader has: the last one written. It is nil where
-	// that record must be treated as unknown.
+	// held is the record that a reader has: the record that was written last. It is nil
+	// if this record must be treated as unknown.
 	held any
 	// flags are the flags of the frame being filled.
 	flags   FrameFlags
@@ -34,8 +34,8 @@ type Writer struct {
 	err     error
 }
 
-// NewWriter writes the headers of a stream to dst. It calls Write once for each
-// frame and each header.
+// NewWriter writes the headers of a stream to dst. The Writer calls dst.Write once for
+// each header and each frame.
 func NewWriter(dst io.Writer, root *schema.Struct, opts ...WriterOption) (*Writer, error) {
 	cfg := writerConfig{frameBytes: DefaultFrameBytes, dictBytes: DefaultDictBytes}
 	if dst == nil {

@@ -102,8 +102,8 @@ func TestDictStructWithOptional(t *testing.T) {
 	)
 	stream := write(t, root, recs, false)
 	requireRecords(t, root, recs, read(t, root, stream))
-	// Three of the five structs are sent in full: 1 bit that says so, two modified bits
-	// and a presence bit. Two are references: 1 bit that says so and a number of 4 bits.
+	// Three of the five structs are sent in full: a flag bit, two modified bits and a
+	// presence bit. Two structs are references: a flag bit and a number of 4 bits.
 	require.Equal(t, (3*4+2*5+7)/8, frames(t, root, stream)[0].Columns[1].Size)
 }
 

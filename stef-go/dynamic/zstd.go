@@ -35,7 +35,7 @@ type inflater struct {
 }
 
 // compressed is the source of the decoder: the compressed bytes that the previous
-// frame did not use, then those of the current frame.
+// frame did not use, followed by the bytes of the current frame.
 type compressed struct {
 	carry []byte
 	src   io.Reader
@@ -47,7 +47,7 @@ type compressed struct {
 	fresh bool
 	// cut is true if src ended inside the frame.
 	cut bool
-	// err is the failure of src, if it failed.
+	// err is the error of src, or nil if src did not fail.
 	err error
 }
 

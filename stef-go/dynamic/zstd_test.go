@@ -34,8 +34,8 @@ func newZstdCase(t *testing.T) zstdCase {
 	return c
 }
 
-// build joins frames. compress returns the compressed content of frame i and its flags,
-// and may change the size that is announced.
+// build joins frames. compress returns the flags, the announced size and the compressed
+// content of frame i.
 func (c zstdCase) build(compress func(i int, content []byte) (dynamic.FrameFlags, int, []byte)) []byte {
 	stream := []byte("STEF\x02\x00\x01")
 	for i, content := range c.contents {
@@ -165,15 +165,15 @@ func TestZstdBad(t *testing.T) {
 			return data
 		}
 	}
-	// Not zstd at all, no data, a wrong checksum.
+	// Content that is not compressed, no data, and a wrong checksum.
 	f(dynamic.ErrCorrupt, 1, at(2, func(content, _ []byte) []byte { return content }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, _ []byte) []byte { return nil }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, data []byte) []byte {
 		data[len(data)-1] ^= 1
 		return data
 	}))
-	// Compressed bytes after the content: a few are kept for the next frame, where they
-	// are not valid zstd data. Many are refused at once.
+	// Compressed bytes after the content: a few bytes are kept for the next frame, where they
+	// are not valid zstd data. Many bytes are refused at once.
 	f(dynamic.ErrCorrupt, 2, at(2, func(_, data []byte) []byte { return append(data, "junk"...) }))
 	f(dynamic.ErrCorrupt, 1, at(2, func(_, data []byte) []byte { return append(data, make([]byte, 5000)...) }))
 	// A window of 16 MiB.

@@ -11,9 +11,9 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Of is an array of structs, oneofs or multimaps. A pointer to element i stays valid. After
-// Delete it points to the element that has index i then. An element is reset when the array
-// shrinks below it and grows again.
+// Of is an array of structs, oneofs or multimaps. A pointer to element i stays valid: after
+// Delete it points to the new element i. An element is reset when the array shrinks below it
+// and grows again.
 type Of[T any] stefrt.Array[T]
 
 func (a *Of[T]) array() *stefrt.Array[T] { return (*stefrt.Array[T])(a) }
@@ -51,9 +51,9 @@ func (a *Of[T]) Append() *T { return a.array().Append() }
 // them are copied to the front.
 func (a *Of[T]) Delete(i, j int) { a.array().Delete(i, j) }
 
-// CopyFrom makes the array equal to src. Shared values in the elements are shared, not copied.
-// Call Unshare of each element, if it has that method, before a goroutine with another writer
-// gets the array.
+// CopyFrom makes the array equal to src. It does not copy shared values in the elements: both
+// arrays refer to them. Call Unshare of each element, if it has that method, before a goroutine
+// with another writer gets the array.
 func (a *Of[T]) CopyFrom(src *Of[T]) { a.array().CopyFrom(src.array()) }
 
 // Equal reports whether both arrays have equal elements in the same order.

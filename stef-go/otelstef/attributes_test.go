@@ -180,7 +180,8 @@ func TestSetTypeUnknown(t *testing.T) {
 	require.Equal(t, otelstef.AnyValueTypeBytes, v.Type())
 }
 
-// TestDeleteKeepsPointers: pointers into pairs and to elements belong to indexes.
+// TestDeleteKeepsPointers: after Delete, a pointer to pair or element i points to the new
+// pair or element i.
 func TestDeleteKeepsPointers(t *testing.T) {
 	a := otelstef.NewAttributes()
 	values := otelstef.NewAnyValue().SetArray()

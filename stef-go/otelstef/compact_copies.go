@@ -49,7 +49,7 @@ func (e *Exemplar) copyFlat(src *Exemplar) {
 }
 
 // copyFlat makes m equal to src, which has no nested values. It marks only what changes,
-// and reports whether anything does.
+// and reports whether anything changes.
 func (m *Attributes) copyFlat(src *Attributes) bool {
 	mask := m.resizeFlat(len(src.pairs))
 	pairs := m.pairs
@@ -60,7 +60,7 @@ func (m *Attributes) copyFlat(src *Attributes) bool {
 		q := pairs[i]
 		if q.value.typ == AnyValueTypeString && p.value.typ == AnyValueTypeString &&
 			sameText(q.key, p.key) && sameText(q.value.str, p.value.str) {
-			q.value.num = 0 // of a text, num is the reference; 0 is none
+			q.value.num = 0 // for a text, num is the dictionary reference; 0 means no reference
 			q.value.node.SetModified(0)
 			continue
 		}
@@ -98,7 +98,7 @@ func (m *Attributes) setFlat(i int, key, text string, num uint64, typ AnyValueTy
 			v.str = text
 			changed = true
 		}
-		v.num = 0 // of a text, num is the reference; 0 is none
+		v.num = 0 // for a text, num is the dictionary reference; 0 means no reference
 	case AnyValueTypeNone:
 	default:
 		changed = changed || v.num != num

@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// If an id of a span has another length, the ids are in the fields of Span. A stream in the
-// compact form can lack some of these fields.
+// If an id of a span has an unusual length, the ids are in the fields of Span. A stream in
+// the compact form can lack some of these fields.
 func TestCompactWithoutFieldsOfIDs(t *testing.T) {
 	for kept := range 4 {
 		wire := otelstef.SpansCompactSchema()

@@ -41,7 +41,7 @@ type seriesExemplars struct {
 	list    []exemplarCopy
 	counted int
 	held    int
-	shares  bool // the last point that could repeat an exemplar did so
+	shares  bool // the last point that could repeat exemplars repeated one or more
 }
 
 // freeExemplars pools the exemplars of discarded series for new series. Their lists are
@@ -129,7 +129,7 @@ func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 	}
 }
 
-// noExemplars stands for the exemplars of a series that has none. It must not be
+// noExemplars is the empty list of a series without exemplars. It must not be
 // changed.
 var noExemplars seriesExemplars
 
@@ -225,8 +225,8 @@ func (f *metricsReaderForm) unshare(rec *Metrics, s *series) bool {
 	var copies []exemplarCopy
 	same := keeper != nil && n == len(keeper.list)
 	if keeper != nil && !delta && n <= cap(keeper.list) {
-		// The list of the series has space for the exemplars, so this function copies them
-		// into it without an allocation.
+		// The list of the series has space for the exemplars, so copying them needs no
+		// allocation.
 		keeper.list = keeper.list[:max(n, len(keeper.list))]
 		copies = keeper.list[:n]
 	}
@@ -272,8 +272,8 @@ func (f *metricsReaderForm) decodeExemplars(rec *Metrics, n int, direct bool) bo
 	return !stefrt.Faulty(&f.reader.ReadStream)
 }
 
-// leaveRecord copies the exemplars in the record, which were sent last, to plain, before the
-// record gets other exemplars. The next exemplars are decoded relative to those in plain.
+// leaveRecord copies the exemplars that were sent last from the record to plain, before the
+// record gets other exemplars. The next exemplars are decoded relative to plain.
 func (f *metricsReaderForm) leaveRecord(list *stefrt.Array[Exemplar]) {
 	f.inRecord = false
 	if !f.notInPlain {
@@ -357,7 +357,7 @@ func (f *metricsReaderForm) restoreExemplar(e, src *Exemplar) (counts int, flat 
 
 // keeper returns the exemplars of a series if a point with n exemplars changes them,
 // otherwise nil. The series of delta points keep no exemplars, because such points have
-// only new ones.
+// only new exemplars.
 func (x *seriesIndex) keeper(s *series, n int, kept uint64, code int64, delta bool) *seriesExemplars {
 	e := s.exemplars
 	if e == nil {
@@ -556,7 +556,7 @@ func (x *exemplarCopy) copyTo(e *Exemplar) {
 	}
 }
 
-// copyIDsTo sets the ids, and returns the marks of those that differ.
+// copyIDsTo sets the ids of an exemplar, and returns the marks of the ids that differ.
 func (x *exemplarCopy) copyIDsTo(e *Exemplar) (mask uint64) {
 	if len(e.traceID) == 16 && x.trace == 16 {
 		if id := (*[16]byte)(e.traceID); *id != x.traceID {

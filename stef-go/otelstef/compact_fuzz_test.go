@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// fuzzCompact reads any bytes as a stream of the root. Errors are typed, and the
-// records before an error survive another round through the compact form.
+// fuzzCompact reads any bytes as a stream of the root. Errors must be typed. The records
+// before an error must not change when they are written in the compact form and read again.
 func fuzzCompact(f *testing.F, c compactForm) {
 	for seed := range uint64(6) {
 		r := rand.New(rand.NewPCG(seed, 11))

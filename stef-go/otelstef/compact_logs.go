@@ -49,8 +49,8 @@ func (f LogsFields) Compact() bool {
 // can have references. Streams in the first version of the compact form cannot.
 func (f LogsFields) Refers() bool { return f.Compact() && f.CompactLog&CompactLogFieldRefers != 0 }
 
-// Formats reports whether a stream with these fields can have references with a format,
-// ReferenceClock and ReferenceDouble. The first versions of the compact form cannot.
+// Formats reports whether a stream with these fields can have references with a format:
+// ReferenceClock and ReferenceDouble. Streams in the first versions of the compact form cannot.
 func (f LogsFields) Formats() bool { return f.Refers() && f.CompactLog&CompactLogFieldFormats != 0 }
 
 // SetReferences says whether the next records have references: attributes, and texts in

@@ -102,7 +102,7 @@ func (f *metricsWriterForm) sendAll() {
 }
 
 // encode writes the record. It writes the fields of the form last, because they depend
-// on the others.
+// on the other fields.
 func (f *metricsWriterForm) encode(w *MetricsWriter) {
 	s, e := &w.record, &w.encoder
 	mask := s.node.Take() & e.head.Mask &^ (MetricsFieldPoint | MetricsFieldCompact | MetricsFieldNumber)

@@ -111,7 +111,7 @@ func (f *spansWriterForm) encode(w *SpansWriter) {
 	e.head.Write(mask, e.head.Fields)
 }
 
-// set copies the fields to wire, and writes those that differ.
+// set copies the fields to wire, and writes the fields that differ.
 func (f *spansWriterForm) set(e *spansEncoder) (mask uint64) {
 	w, x := &f.wire, &f.fields
 	marks := w.node.Modified() |
@@ -413,7 +413,7 @@ func (f *spansReaderForm) beginEvents(dst *Span, n int, changed uint64) {
 	f.span.Times = slices.Grow(f.span.Times[:0], n)
 }
 
-// keep copies the ids that were sent, because undo overwrites those of the record.
+// keep copies the ids that were sent, because undo overwrites the ids of the record.
 func (f *spansReaderForm) keep(s *Span, changed uint64) {
 	for i, x := range []struct {
 		field uint64

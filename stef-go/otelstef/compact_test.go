@@ -145,7 +145,7 @@ func (c *cut) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// In the compact form, too, a frame that restarts everything can be decoded without the others.
+// In the compact form, too, a frame that restarts everything can be decoded without other frames.
 func TestCompactSelfContained(t *testing.T) {
 	eachForm(t, func(t *testing.T, c compactForm) {
 		for seed := range seeds(40) {

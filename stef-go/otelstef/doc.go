@@ -13,10 +13,10 @@
 //
 //   - The full schema, without an option: any reader that follows the schema file can read
 //     the fields, which have plain values.
-//   - The compact form, with [CompactMetrics], [CompactSpans] or [CompactLogs]: mostly
-//     the smallest, for two ends that know it. It is the default of the Collector exporter and
-//     of stef convert. Very regular values can be smaller in the full schema: compare with
-//     stef convert --schema full.
+//   - The compact form, with [CompactMetrics], [CompactSpans] or [CompactLogs]: usually
+//     the smallest streams. Both ends must know the form. It is the default of the Collector
+//     exporter and of stef convert. Very regular values can be smaller in the full schema:
+//     compare with stef convert --schema full.
 //   - The published schema, with [PublishedMetrics] or [PublishedSpans], for the reference
 //     implementation. It has no logs and lacks some fields.
 //
@@ -47,27 +47,27 @@
 // SetMonotonic(true). Without the first, converters to OTLP write an unspecified temporality, and
 // backends may drop such metrics.
 //
-// Writers do not check that the fields of a record suit each other. They write a value whose type
-// is not that of its metric, such as SetInt64 with MetricTypeHistogram; converters to OTLP omit
-// such a point and report it. They also write histograms whose number of buckets is not that of
-// HistogramBounds plus one; converters convert these as they are.
+// Writers do not check that the fields of a record fit together. They write a value whose type
+// does not fit its metric, such as SetInt64 with MetricTypeHistogram. Converters to OTLP omit
+// such a point and report it. Writers also write histograms whose number of buckets is not the
+// number of HistogramBounds plus one. Converters do not change the buckets of such a histogram.
 //
 // # Records keep their content
 //
 // A record keeps its content from one Write to the next. This includes lists and maps:
-// Append adds to those of the previous record. Call Reset of the map or list first, also
-// of Events, Links and Exemplars. SetValues replaces a list of numbers.
+// Append adds to the content of the previous record. Call Reset of the map or list first,
+// also of Events, Links and Exemplars. SetValues replaces a list of numbers.
 //
-// To keep a record, copy it with CopyFrom to a value of its New function. Assignment copies only
-// parts of it. go vet reports such a copy of a variable (*rec), but not of the result of a call
-// (*w.Record()).
+// To keep a record, create a record with NewMetrics, NewSpans or NewLogs, and call its CopyFrom.
+// Assignment copies only parts of a record. go vet reports the assignment of a variable (*rec),
+// but not of the result of a call (*w.Record()).
 //
 // # Ids
 //
 // Ids of traces and spans are bytes, 16 and 8, or empty. Writers do not check the
 // length. In the published schema the ids of spans and links are lower-case hexadecimal text
 // instead, of 32 and 16 characters (specification 11.3). Programs that write this schema must
-// set such ids, and programs that read it get them. Readers that convert records to OTLP
+// set such ids, and programs that read it get such ids. Readers that convert records to OTLP
 // accept hexadecimal text of these lengths in every schema, and reject other lengths. Package
 // stef-pdata converts ids.
 //
@@ -76,7 +76,7 @@
 // Two fields have two forms; a writer chooses the form for each record. A text body is String
 // or Template; LogBody.Text returns both. The observed time is ObservedTime, or Time plus
 // ObservedDelta; LogRecord.Observed returns both. A program that reads only one form
-// gets empty bodies and time 0 for the other.
+// gets empty bodies and time 0 for records in the other form.
 //
 // # JSON
 //

@@ -500,7 +500,7 @@ func (s *ReadStream) faultError(code bitio.FaultCode) error {
 	case bitio.FaultPairs:
 		kind, what = stef.ErrLimit, fmt.Sprintf("a multimap has more than %d pairs", stef.MaxPairs)
 	case bitio.FaultDepth:
-		kind, what = stef.ErrLimit, fmt.Sprintf("a value is nested deeper than %d levels, where a struct or oneof and a list or multimap in it are two (Limits.Depth of the reader, see stef.WithLimits)", s.limits.Depth)
+		kind, what = stef.ErrLimit, fmt.Sprintf("a value is nested deeper than %d levels: a list or multimap in a struct or oneof counts as two levels (Limits.Depth of the reader, see stef.WithLimits)", s.limits.Depth)
 	case bitio.FaultRecordSize:
 		kind, what = stef.ErrLimit, fmt.Sprintf("the record needs more memory than %d bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", s.limits.RecordBytes)
 	case bitio.FaultState:

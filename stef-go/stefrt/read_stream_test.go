@@ -379,7 +379,7 @@ func TestReadLimits(t *testing.T) {
 	// Chain in Chain: mask and presence, 3 bits a level.
 	deep := kindOf(t, "recursive", "Record", recursive.NewRecordReader)
 	chain := frameText{0, 1, map[string]string{"": "02 00", "Chain": "b6 db 6d b0"}}
-	f(deep, stef.Limits{Depth: 5}, 1, ".Chain", "a value is nested deeper than 5 levels, where a struct or oneof and a list or multimap in it are two (Limits.Depth of the reader, see stef.WithLimits)", chain)
+	f(deep, stef.Limits{Depth: 5}, 1, ".Chain", "a value is nested deeper than 5 levels: a list or multimap in a struct or oneof counts as two levels (Limits.Depth of the reader, see stef.WithLimits)", chain)
 	f(deep, stef.Limits{RecordBytes: 200}, 1, ".Chain", "the record needs more memory than 200 bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", chain)
 
 	dict := kindOf(t, "shared", "Record", shared.NewRecordReader)

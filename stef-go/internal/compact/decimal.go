@@ -23,8 +23,8 @@ func toDecimal(f float64, e uint) (m int64, ok bool) {
 		return 0, false
 	}
 	m = int64(math.RoundToEven(x))
-	// The product is off by at most half a unit in the last place, so this check
-	// rejects most doubles that do not fit without a division.
+	// The product is off by at most half a unit in the last place. So this check rejects
+	// most doubles that do not fit, and saves the division.
 	if r := math.Abs(x - float64(m)); r > math.Abs(x)*0x1p-51 {
 		return 0, false
 	}

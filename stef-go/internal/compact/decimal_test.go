@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// firstDecimal returns the same as a test of every exponent.
+// firstDecimal returns the first exponent for which toDecimal succeeds, and its mantissa.
 func TestFirstDecimal(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	decimals := 0

@@ -4,11 +4,11 @@
 // Package compact converts times, values and ids into differences from predictions,
 // which are based on the earlier data of the stream, and back.
 //
-// It does not use records: package otelstef reads numbers from a record, passes them to
-// Points, Spans or Logs, and writes the results into fields that only the compact form
+// The package does not use records: package otelstef reads numbers from a record, passes them
+// to Points, Spans or Logs, and writes the results into fields that only the compact form
 // has. At the other end the same state machine converts the fields back. Each Put has a
-// corresponding Take, and both end in the same function that updates the state, so that
-// both ends always have the same state. The state depends only on these numbers.
+// corresponding Take that updates the state in the same way, so that both ends always have
+// equal states. The state depends only on these numbers.
 //
 // State is bounded: if a stream exceeds a bound, both ends discard all state of that
 // kind. They also discard it when the dictionaries of the stream restart.

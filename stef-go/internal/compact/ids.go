@@ -276,7 +276,7 @@ func (s *ids) put(number uint32, id uint64) (position uint32) {
 	return position
 }
 
-// enter makes a trace the last one, and stores it as the next trace of the one before.
+// enter makes a trace the last trace, and stores it as the next trace of the previous trace.
 func (s *ids) enter(number uint32) *trace {
 	if s.last > 0 {
 		s.trace(s.last - 1).next = number + 1
@@ -285,7 +285,7 @@ func (s *ids) enter(number uint32) *trace {
 	return s.trace(number)
 }
 
-// putTrace makes the trace with this id the last one, and returns its code.
+// putTrace makes the trace with this id the last trace, and returns its code.
 func (s *ids) putTrace(high, low uint64) (code uint64, t *trace) {
 	next := uint32(0)
 	if s.last > 0 {

@@ -18,7 +18,7 @@ type index struct {
 // slot is a hash and a number plus one. The number is 0 in a free slot.
 type slot struct{ hash, number uint32 }
 
-// ensure ensures that there is a free slot.
+// ensure makes room for one more trace.
 func (x *index) ensure() {
 	if 2*x.used < len(x.slots) {
 		return

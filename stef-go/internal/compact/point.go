@@ -58,7 +58,7 @@ type Fields struct {
 	Time, Start, Form, Number, Bits uint64
 	// Words and Floats do not change if the point does not use them.
 	Words, Floats []uint64
-	// Known says that Start and Form equal those of the last Take. Put does not use it.
+	// Known says that Start and Form did not change since the last Take. Put does not use it.
 	Known bool
 	// Listed says that the last Put set Words and Floats. Take does not use it.
 	Listed bool
@@ -84,7 +84,7 @@ type Series struct {
 	tick        uint32
 	points      uint8 // number of points seen, at most two
 	startIsTime bool  // the last start time was the time of the previous point
-	steady      bool  // has two points, and the last one is a number sent as a decimal
+	steady      bool  // the series has two points, and the last point is a number sent as a decimal
 	second      int8  // score of predictions by second differences
 	form        form
 	Home        *Home
@@ -130,10 +130,10 @@ type tick struct {
 	next uint32 // number of the tick, plus one
 }
 
-// maxTicks is the maximum number of remembered times; a new one then replaces the oldest.
+// maxTicks is the maximum number of stored times. Each further time replaces the oldest time.
 const maxTicks = 1 << 13
 
-// noTick is not the number of a tick.
+// noTick stands for no tick. No tick has this number.
 const noTick = ^uint32(0)
 
 // Held returns the memory of the state beyond that of the series.
@@ -174,7 +174,7 @@ const firstTicks = 64
 
 // clocks pools the clocks of ended streams for new streams. The index is the number of bits of
 // the capacity. Each tick is set before it is used, so clocks are not cleared.
-var clocks [15]sync.Pool // of *tick, the first one
+var clocks [15]sync.Pool // of *tick, a pointer to the first tick
 
 func takeClock(n int) []tick {
 	if t, ok := clocks[bits.Len(uint(n))].Get().(*tick); ok {
@@ -189,8 +189,8 @@ func giveClock(clock []tick) {
 	}
 }
 
-// next returns the number of the predicted next tick of a series, plus one. It is 0 if
-// that is not known.
+// next returns the number of the predicted next tick of a series, plus one. It returns 0
+// if it cannot predict the tick.
 func (s *Points) next(x *Series) uint32 {
 	if x.points == 0 || x.tick >= uint32(len(s.clock)) {
 		return 0

@@ -222,7 +222,7 @@ func (s *Points) takeTick(x *Series, code uint64) (time uint64) {
 }
 
 // takeWords is the inverse of putWords. It changes the words and floats of the series
-// in place; p shares them until the next point. It returns by how many they grew.
+// in place; p shares them until the next point. grown is the increase in their number.
 func (s *Points) takeWords(x *Series, f *Fields, p *Point, far int) (grown int, ok bool) {
 	complex := p.Kind >= Histogram
 	r := x.rest

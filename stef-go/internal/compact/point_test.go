@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// learnStep compares lengths in bits without counting bits.
+// learnStep compares the lengths of numbers in bits, although it does not count bits.
 func TestLearnStepComparesLengths(t *testing.T) {
 	length := func(v int64) int { return bits.Len64(uint64(v ^ v>>63)) }
 	random := rand.New(rand.NewPCG(1, 2))

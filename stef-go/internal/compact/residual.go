@@ -44,8 +44,8 @@ func (s *Residual) Take(value uint64) uint64 {
 // Reset discards all state.
 func (s *Residual) Reset() { *s = Residual{} }
 
-// Run is Residual for the elements of arrays. Arrays send all of their elements, so Run
-// exchanges no residuals.
+// Run is like Residual, but for the elements of arrays. Arrays send all of their elements,
+// so Run exchanges no residuals.
 //
 // spec: #compact-residual
 type Run struct{ value, delta uint64 }

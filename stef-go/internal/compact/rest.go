@@ -38,7 +38,7 @@ func (x *Series) last() *rest {
 	return x.rest
 }
 
-// keep stores the words and floats of a point, and returns by how many they grew.
+// keep stores the words and floats of a point, and returns the increase in their number.
 func (x *Series) keep(p *Point) (words int) {
 	if x.rest == nil {
 		x.rest = freeRests.Get().(*rest)

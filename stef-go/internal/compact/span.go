@@ -16,20 +16,20 @@ type Span struct {
 	ID, Parent uint64
 	HasParent  bool
 	// SameTrace says that the span has the trace of the previous span, not counting spans
-	// that are Apart. Take sets it.
+	// with Apart set. Take sets SameTrace.
 	SameTrace bool
 	// SameName says that the span has the name of the previous span, not counting spans
-	// that are Apart. Only Take uses it.
+	// with Apart set. Only Take uses SameName.
 	SameName bool
-	// Apart says that an id does not have the usual length. The ids are then in the fields
-	// of the span, and the state does not change.
+	// Apart says that an id does not have the usual length. All ids of such a span are in
+	// the fields of Span itself, and the state of ids and names does not change.
 	Apart      bool
 	Start, End uint64
 	Name       string
 	Times      []uint64 // of the events
 }
 
-// SpanFields are the fields of a CompactSpan, and those of the compact form in the
+// SpanFields are the fields of a CompactSpan, and the fields of the compact form in the
 // root.
 type SpanFields struct {
 	Trace, High, Low, Known, ID, Parent, ParentID, Start, Duration uint64
@@ -276,8 +276,8 @@ func (s *Spans) putEvents(x *Span, f *SpanFields) {
 	}
 }
 
-// Take sets x to the span that fields represent, and updates the state. The name,
-// the number of times, and Apart must already be set.
+// Take sets x to the span that f represents, and updates the state. The caller must have
+// set Name, SameName, Apart, and the length of Times.
 func (s *Spans) Take(f *SpanFields, x *Span) bool {
 	s.ids.ensure()
 	if x.Apart {
@@ -342,7 +342,7 @@ func (s *Spans) Take(f *SpanFields, x *Span) bool {
 	return true
 }
 
-// takeTimes takes the times of a span that is Apart.
+// takeTimes takes the times of a span with Apart set.
 func (s *Spans) takeTimes(f *SpanFields, base uint64, x *Span) bool {
 	start, duration := s.start.Take(f.Start), zigzag(s.duration.Take(f.Duration))
 	if len(x.Times) > 0 || start == codeFar || duration == codeFar {

@@ -8,7 +8,7 @@ package compact
 const (
 	codeSame  = 0 // equal to the prediction
 	codeOther = 1 // equal to the second prediction
-	codeFar   = 2 // the time itself is sent at the end of the words
+	codeFar   = 2 // an array of the form has the time or the difference itself
 	codeThird = 3 // equal to the third prediction
 )
 
@@ -121,7 +121,7 @@ func (h *habitUnit) knows(code uint64) bool {
 }
 
 // divide divides x by a unit, and reports whether the unit divides x. It divides by
-// constants, which is faster.
+// constants, which is faster than a division by a variable.
 func divide(x uint64, unit uint8) (q uint64, divisible bool) {
 	switch unit {
 	case 0:
@@ -143,7 +143,7 @@ func (h *habitUnit) learn(x uint64) {
 		x = -x
 	}
 	if h.run >= sureRun {
-		// Keep the known unit while it divides the differences, even if a coarser one does too.
+		// Keep the known unit while it divides the differences, even if a coarser unit does too.
 		if _, divisible := divide(x, h.unit); divisible {
 			return
 		}

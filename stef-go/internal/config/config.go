@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config has the settings that the options of package stef set, for the
-// packages that use them. The fields do not have types of package stef, because
+// Package config has the settings that the options of package stef set. Readers and
+// writers use these settings. The fields do not have types of package stef, because
 // package stef imports this package. A field that is 0 selects the default.
 package config
 

@@ -67,7 +67,7 @@ func TestHeldWindows(t *testing.T) {
 		var out bytes.Buffer
 		w, err := zstd.NewWriter(&out, zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1))
 		require.NoError(t, err)
-		_, err = w.Write(content) // of unknown size, so the window is stated
+		_, err = w.Write(content) // the encoder does not know the size, so the zstd frame states its window
 		require.NoError(t, err)
 		require.NoError(t, w.Close())
 		return out.Bytes()

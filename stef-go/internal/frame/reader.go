@@ -178,8 +178,8 @@ func (r *Reader) readVarHeader() error {
 	}
 	content, raw := rawZstd(r.coded, size)
 	if r.compression == stef.Zstd && !raw {
-		// Release the decoder after use, because the stream may be idle from here. If the
-		// first data frame continues this zstd frame, its decoder reads these bytes again.
+		// Release the decoder after use, because the stream may be idle from here. If the first
+		// data frame continues this zstd frame, the next decoder reads these bytes again.
 		d, err := r.setting.decoder(&r.input)
 		if err != nil {
 			return err
@@ -216,8 +216,8 @@ func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 		}
 		return 0, nil, io.EOF
 	} else if err != nil {
-		// Return the error now, as one of this frame: Peek consumed it, and the source may not
-		// return it again.
+		// Return the error now, as an error of the next frame: Peek consumed it, and the source
+		// may not return it again.
 		r.frame++
 		return 0, nil, r.Error(err)
 	}
@@ -403,8 +403,8 @@ func (r *Reader) decode(d io.Reader, size int) error {
 	return nil
 }
 
-// endZstd checks the zstd stream that ends with a frame: it must not have more plain
-// bytes or a wrong checksum.
+// endZstd checks the zstd stream that ends with a frame: the zstd stream must not have more
+// plain bytes or a wrong checksum.
 func (r *Reader) endZstd(frame int) error {
 	if r.zstd == nil {
 		return nil
@@ -433,7 +433,7 @@ func zstdError(err error, got, want int) error {
 	return fmt.Errorf("%w: zstd failed after %d of %d bytes: %w", stef.ErrCorrupt, got, want, err)
 }
 
-// room returns dst with capacity for some of n more bytes.
+// room returns dst with capacity for more bytes: at least 1, and at most n unless dst has more.
 func room(dst []byte, n int) []byte {
 	if cap(dst) > len(dst) {
 		return dst

@@ -35,7 +35,7 @@ func TestFixedHeader(t *testing.T) {
 	f("53544546 82 80 80 80 80 80 80 80 80 00 00 00", stef.None)
 	f("53544546 03 00 00 ff", stef.None)
 	f("53544546 82 01 00 00"+strings.Repeat(" ff", 128), stef.None)
-	// The high bits of both bytes.
+	// The high bits of the version and of the compression are ignored.
 	f("53544546 02 f0 00", stef.None)
 	f("53544546 02 00 fc", stef.None)
 }
@@ -206,7 +206,7 @@ func (s *brokenSource) Read(b []byte) (int, error) {
 }
 
 // TestBrokenSource: the error of the source is the error of the stream, wherever it
-// occurs. The end of the source after it is not a clean end.
+// occurs. If the source ends after its error, this is not a clean end of the stream.
 func TestBrokenSource(t *testing.T) {
 	c := newCoder(t)
 	for _, stream := range [][]byte{

@@ -32,13 +32,13 @@ const (
 	zstdHead  = "53544546 02 00 01"
 )
 
-// plainFrame is a frame of a stream without compression.
+// plainFrame returns a frame of a stream without compression.
 func plainFrame(flags byte, content string) []byte {
 	b := binary.AppendUvarint([]byte{flags}, uint64(len(content)))
 	return append(b, content...)
 }
 
-// codedFrame is a frame of a stream with compression.
+// codedFrame returns a frame of a stream with compression.
 func codedFrame(flags byte, size int, coded []byte) []byte {
 	b := binary.AppendUvarint([]byte{flags}, uint64(size))
 	b = binary.AppendUvarint(b, uint64(len(coded)))

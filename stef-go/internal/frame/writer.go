@@ -30,8 +30,8 @@ const (
 
 // A large column that zstd compresses to sharedBytes or less has few literals, so its
 // own entropy tables save nothing. It shares blocks with its neighbours for the next
-// sharedFrames frames, which saves the time of up to two blocks per frame. Then it gets
-// its own blocks again, to measure its size.
+// sharedFrames frames, which saves the time of up to two blocks per frame. After these
+// frames the column gets its own blocks once, to measure its size again.
 const (
 	sharedBytes  = 192
 	sharedFrames = 7
@@ -43,7 +43,8 @@ type sharedColumn struct {
 	frames int
 }
 
-// Writer writes the headers and frames of one stream. It calls Write once for each.
+// Writer writes the headers and frames of one stream. It calls dst.Write once for each
+// header and each frame.
 type Writer struct {
 	dst         io.Writer
 	compression stef.Compression
@@ -160,7 +161,7 @@ func (w *Writer) compress(flags *stef.FrameFlags, tree *column.WriteTree, size i
 		*flags |= stef.RestartCompression
 	}
 	if *flags&stef.RestartCompression != 0 {
-		w.shared = w.shared[:0] // without history, columns compress worse
+		w.shared = w.shared[:0] // measure again: without history, columns compress to more bytes
 	}
 	if w.zstd == nil {
 		var err error
@@ -216,8 +217,8 @@ const (
 	smallestWindow = 16 << 10
 )
 
-// adapt enlarges the window for a frame of that size, unless the window is fixed. The
-// choice depends only on the sizes of frames, so the same records produce the same
+// adapt enlarges the window for a frame of the given size, unless the window is fixed.
+// The choice depends only on the sizes of frames, so the same records produce the same
 // bytes.
 func (w *Writer) adapt(size int) {
 	if w.largest == 0 || w.zstd != nil && w.setting.window >= w.largest {
@@ -295,7 +296,7 @@ func (w *Writer) finish(flags stef.FrameFlags, size int) ([]byte, error) {
 	if w.compression == stef.Zstd {
 		compressed := len(w.out) - headRoom
 		if compressed > stef.MaxFrameBytes {
-			return nil, fmt.Errorf("%w: compressed, %d bytes, at most %d", stef.ErrFrameTooLarge, compressed, stef.MaxFrameBytes)
+			return nil, fmt.Errorf("%w: %d compressed bytes, at most %d", stef.ErrFrameTooLarge, compressed, stef.MaxFrameBytes)
 		}
 		h = bitio.AppendUvarint(h, uint64(compressed))
 	}

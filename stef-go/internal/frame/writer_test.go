@@ -429,9 +429,9 @@ func TestWriterWindowLimit(t *testing.T) {
 	f([]int{16, 0, 1024, 0}, []int{100, 900, 70_000, 100}, auto, limit(1<<20))
 }
 
-// TestWriterLevelAuto: a stream of small frames equals one of LevelFastest, and a
-// stream with a large first frame equals one of LevelDefault. After Reset, the level
-// starts at LevelFastest again.
+// TestWriterLevelAuto: a stream of small frames has the same bytes as with LevelFastest. A
+// stream with a large first frame has the same bytes as with LevelDefault. After Reset, the
+// level starts at LevelFastest again.
 func TestWriterLevelAuto(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func(size int) string { // compresses differently at both levels

@@ -14,9 +14,9 @@ import (
 	"github.com/otelstef/stef/stef-go/internal/config"
 )
 
-// Encoders use megabytes of memory, so an idle stream has none. A stream takes an
-// encoder from a pool at its first compressed frame, and returns it at Close. There
-// is one pool per setting, because Reset cannot change a setting.
+// Encoders use megabytes of memory, so a stream without data frames has no encoder. A
+// stream gets an encoder from a pool at its first data frame, and returns it at Close.
+// There is one pool per setting, because Reset cannot change a setting.
 var encoderPools sync.Map // encoderSetting -> *sync.Pool
 
 type encoderSetting struct {
@@ -47,7 +47,7 @@ func (s encoderSetting) encoder(w io.Writer) (*zstd.Encoder, error) {
 		stef.LevelBest:    zstd.SpeedBestCompression,
 	}[s.level]
 	// Columns of differences often have bytes that do not repeat in sequences, but are
-	// not equally frequent. Levels below better would store them as they are.
+	// not equally frequent. Levels below LevelBetter would not compress such bytes.
 	options := []zstd.EOption{zstd.WithEncoderLevel(level), zstd.WithAllLitEntropyCompression(true), zstd.WithWindowSize(s.window),
 		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(s.crc)}
 	if s.dict != nil {
@@ -85,7 +85,7 @@ type zstdDecoder struct {
 }
 
 // need records the largest window that zstd data needs. first says that data begins with
-// a zstd frame. A frame that does not state its window counts as the largest allowed one.
+// a zstd frame. A frame that does not state its window counts with the largest allowed window.
 func (d *zstdDecoder) need(data []byte, first bool, limit int) {
 	at := 0
 	if !first {
@@ -104,8 +104,8 @@ func (d *zstdDecoder) need(data []byte, first bool, limit int) {
 		if d.window = max(d.window, window); d.window >= limit {
 			return
 		}
-		// Our writers put one zstd frame into data; a hostile one could add a frame with a
-		// larger window.
+		// Our writers put one zstd frame into data; a hostile writer could add a zstd frame with
+		// a larger window.
 		next := bytes.Index(data[at+1:], zstdMagic)
 		if next < 0 {
 			return

@@ -35,7 +35,7 @@ func TestReferenceStream(t *testing.T) {
 }
 
 // texts returns contents that repeat earlier contents, so that they compress only if
-// the earlier ones are available.
+// the earlier contents are available.
 func texts(n, size int) []string {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	words := make([]string, 200)
@@ -150,9 +150,9 @@ func TestZstdErrors(t *testing.T) {
 	f(stef.ErrLimit, 1, at, "frame of 67108865 bytes", unhex(t, "02 01 81 80 80 20"))
 	f(stef.ErrCorrupt, 1, at, "the frame has no content", unhex(t, "02 00 00"))
 
-	// A frame of STEF has more content than its size says. If its zstd data ends with a
-	// checksum, the reader decompresses all of it and notices that at once. Otherwise it
-	// notices it only at the next frame or at the end of the stream.
+	// A STEF frame has more content than its size says. If its zstd data ends with a
+	// checksum, the reader decompresses all data and returns the error at once. Without a
+	// checksum, it returns the error only at the next frame or at the end of the stream.
 	const more = "frame 1 decompresses to more bytes than its size says"
 	surplus := codedFrame(2, 18, hello)
 	f(stef.ErrCorrupt, 1, at, more, surplus)
