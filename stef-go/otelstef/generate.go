@@ -3,7 +3,7 @@
 
 package otelstef
 
-// -base is the schema of streams that announce none. It never changes, even when
+// -base is the schema of streams that announce no schema. It never changes, even when
 // the schema grows. -form names the file with the fields that the compact form adds.
 // -ignore omits the warnings about the fields named String, whose getter is Str.
 //

@@ -149,7 +149,7 @@ func TestListChanges(t *testing.T) {
 }
 
 // A change of a list of plain values marks its field as modified. Deleting an empty range does
-// not.
+// not mark the field.
 func TestValueListChanges(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(new(bytes.Buffer))
 	require.NoError(t, err)

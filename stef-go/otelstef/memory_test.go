@@ -22,8 +22,8 @@ var _ = benchdata.Name("synthetic: records of the test")
 // idleBytes is the maximum memory of a stream that was opened and is not used.
 const idleBytes = 128 << 10
 
-// idleStreams returns functions by name. Each opens a writer or a reader of a stream with
-// compression, which then has handled only the headers.
+// idleStreams returns functions by name. Each function opens a writer or a reader of a stream
+// with compression. The writer or reader has then handled only the headers.
 func idleStreams(tb testing.TB) map[string]func() any {
 	tb.Helper()
 	var headers [3]bytes.Buffer

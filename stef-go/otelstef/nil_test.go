@@ -46,7 +46,7 @@ func TestNil(t *testing.T) {
 	require.NoError(t, r.Err())
 }
 
-// A record that was not created with its New function is a zero value, and CopyFrom says so.
+// A record that was not created with its New function is a zero value. CopyFrom panics for it.
 func TestZeroValueIsNotCopied(t *testing.T) {
 	const text = "stef: the zero value of %[1]s cannot be copied; create it with New%[1]s"
 	require.PanicsWithValue(t, fmt.Sprintf(text, "Metrics"), func() { otelstef.NewMetrics().CopyFrom(new(otelstef.Metrics)) })

@@ -92,7 +92,7 @@ func TestNewerSchema(t *testing.T) {
 	header = slices.Concat([]byte{byte(len(header) + 2), byte(len(header))}, header, []byte{0})
 	_, err = otelstef.NewMetricsReader(io.MultiReader(strings.NewReader("STEF\x02\x00\x00\x00"), bytes.NewReader(header)))
 	require.ErrorIs(t, err, stef.ErrSchema)
-	require.ErrorContains(t, err, "the wire schema has more structs and oneofs than the records have here: the stream is newer than the reader, or its records are not those of Metrics")
+	require.ErrorContains(t, err, "the wire schema has more structs and oneofs than the records have in this code: the stream is newer than the reader, or its records are not those of Metrics")
 }
 
 // A nil schema keeps the default, which omits the fields of the compact form.
@@ -102,7 +102,7 @@ func TestNilSchema(t *testing.T) {
 	require.Equal(t, otelstef.LogsSchema(), w.Schema())
 }
 
-// The error of a writer says that its schema may be that of another root.
+// The error of a writer says that its schema may be the schema of another root.
 func TestWriterOfOtherRoot(t *testing.T) {
 	_, err := otelstef.NewLogsWriter(io.Discard, stef.WithSchema(otelstef.MetricsSchema()))
 	require.ErrorIs(t, err, stef.ErrSchema)

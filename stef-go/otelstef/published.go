@@ -7,7 +7,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// PublishedMetrics makes a writer of metrics use the published schema, which is that of the
+// PublishedMetrics makes a writer of metrics use the published schema: the schema of the
 // reference implementation at v0.1.2. Every reader of STEF metrics can read it. The published
 // schema omits the flags of points, and entity references.
 func PublishedMetrics() stef.WriterOption { return stef.WithSchema(MetricsBaseSchema()) }

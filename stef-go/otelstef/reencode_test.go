@@ -16,11 +16,11 @@ import (
 
 // The reasons why a writer produces other bytes than the reference implementation.
 const (
-	// The reference implementation tracks which fields were set, not which changed. It sends a
-	// field again if it was set to the value of the previous record, or to NaN, or if only
-	// parts changed that the older schema does not have.
+	// The reference implementation tracks which fields were set, not which fields changed. It
+	// sends a field again if the field was set to the value of the previous record or to NaN, or
+	// if the older schema lacks all parts of the field that changed.
 	setNotChanged = "set, not changed"
-	// The reference implementation sends all fields of structs where it restarts
+	// The reference implementation sends all fields of structs in frames that restart
 	// codecs.
 	restartedCodecs = "restarted codecs"
 	// Frames that restart everything are self-contained only if a writer of this

@@ -86,8 +86,8 @@ func date(days uint64) (year, month, day uint64) {
 // the layout, the decimals, how the zone is written, and the zone.
 //
 //   - The layout is one of the Clock constants.
-//   - The decimals are '0' for none, '1' to '9' for so many after a point, or 'a' to 'i' for one
-//     to nine after a comma. Further digits are cut off.
+//   - The decimals are '0' for no decimals, '1' to '9' for one to nine decimals after a point, or
+//     'a' to 'i' for one to nine decimals after a comma. Further digits are truncated.
 //   - The zone is written as '0' for nothing, 'Z' for the letter, '+' for +0100, ':' for +01:00,
 //     or ' ' for +0100 after a space.
 //   - The last byte is ClockUTC plus the quarters of an hour that the clock is ahead of UTC: 14
@@ -119,8 +119,7 @@ const quarter = 900
 const weekdays = "ThuFriSatSunMonTueWed" // 1970 began with a Thursday
 
 // AppendClock appends a time in Unix nanoseconds in a format. ok is false if there is no such
-// format, or if the clock showed a time before 1970, or one that is too late for 64 bits of
-// nanoseconds.
+// format, or if the time in the zone is before 1970 or too late for 64 bits of nanoseconds.
 func AppendClock(dst []byte, format ClockFormat, unixNano uint64) (text []byte, ok bool) {
 	if len(format) != 4 {
 		return dst, false

@@ -94,7 +94,7 @@ func formatted(dst []byte, r *LogRecord, text string) ([]byte, bool) {
 }
 
 // ReferencedBytes is the maximum total length of the texts that the references of a record
-// stand for. A reader refuses a record with more.
+// stand for. A reader refuses a record that exceeds this length.
 const ReferencedBytes = 1 << 20
 
 // references replaces the references in the parameters of a body by their texts. It keeps the
@@ -109,7 +109,7 @@ type references struct {
 	texts   textChunk
 }
 
-// textChunk allocates texts. Short ones share an allocation.
+// textChunk allocates texts. Short texts share an allocation.
 type textChunk struct{ chunk strings.Builder }
 
 // firstTexts is the size of the first chunk. Each further chunk has twice the size, up

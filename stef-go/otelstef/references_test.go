@@ -231,7 +231,7 @@ func TestBodyReferences(t *testing.T) {
 	}
 }
 
-// changeLog changes some of a log record.
+// changeLog changes some fields of a log record.
 func changeLog(r *rand.Rand, rec *otelstef.LogRecord, texts []string) {
 	id := make([]byte, 16)
 	for i := range id {
@@ -288,7 +288,7 @@ func changeLog(r *rand.Rand, rec *otelstef.LogRecord, texts []string) {
 	}
 }
 
-// A few bytes of references cannot stand for texts of any size.
+// The texts of references are limited: a few bytes cannot stand for a very large text.
 func TestTooManyReferences(t *testing.T) {
 	f := func(size, references int) error {
 		var out bytes.Buffer

@@ -58,15 +58,15 @@ func (f *valueReferences) restore() {
 }
 
 // undo replaces the references of a record by their texts, if on says that the record has
-// references. It returns the total length of the texts, and stops when that exceeds the
-// maximum.
+// references. It returns the total length of the texts, and stops when this length exceeds
+// the maximum.
 func (f *valueReferences) undo(r *LogRecord, on bool) int {
 	f.total = 0
 	if f.restored {
 		// The restored references differ from the texts of the previous record.
 		r.node.Mark(LogRecordFieldAttributes)
 		r.attributes.node.SetModified(stefrt.FullBit)
-		if r.body.typ == LogBodyTypeValue { // other bodies are sent again, so nothing was restored in them
+		if r.body.typ == LogBodyTypeValue { // a body of another type is decoded anew, so it has no restored references
 			r.node.Mark(LogRecordFieldBody)
 			r.body.node.SetModified(1)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // TestReferences: setting texts with their references writes the same bytes as setting
-// them without, whatever happens to the dictionaries.
+// texts without references, whatever happens to the dictionaries.
 func TestReferences(t *testing.T) {
 	f := func(options ...stef.WriterOption) {
 		t.Helper()

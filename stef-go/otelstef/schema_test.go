@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// TestSchemas: the roots that the package returns are those of the schema file,
-// down to the last field.
+// TestSchemas: the roots that the package returns equal the roots of the schema file,
+// with all of their fields.
 func TestSchemas(t *testing.T) {
 	f := func(root *schema.Struct, name string, wire schema.WireSchema) {
 		t.Helper()

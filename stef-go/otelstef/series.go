@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxSeries is the maximum number of series; one more discards all of them.
+	// maxSeries is the maximum number of series. One more series discards all earlier series.
 	maxSeries = 1 << 16
 	// maxSeriesPairs bounds the pairs of attributes of all series. maxSeriesWords
 	// bounds the integers and doubles of their histograms and summaries.
@@ -103,7 +103,7 @@ type series struct {
 	// the set of next. Further bits may be set. FullBit means that the differences are
 	// not known.
 	differs uint64
-	// exemplars are nil until the series has some.
+	// exemplars is nil until the series has an exemplar.
 	exemplars *seriesExemplars
 }
 
@@ -179,9 +179,9 @@ const pairBytes = 16
 // overhead of slices.
 const wordBytes = 16
 
-// find returns the series of a record. moved says that its container may differ from
-// that of the last record. changed are the marks of the attributes that differ from those
-// of the last record.
+// find returns the series of a record. moved says that the container of the record may differ
+// from the container of the last record. changed are the marks of the attributes that changed
+// since the last record.
 func (x *seriesIndex) find(c *container, moved bool, attributes *Attributes, changed uint64) *series {
 	last := x.last
 	if last == nil {
@@ -363,7 +363,7 @@ func (x *seriesIndex) homeOf(resource uint64) *compact.Home {
 	return &added.Home
 }
 
-// grow adds words to the total of all series. Those of x.none do not count: it is not kept.
+// grow adds words to the total of all series. It ignores the words of x.none, which is not kept.
 func (x *seriesIndex) grow(s *series, words int) {
 	if words != 0 && s != &x.none {
 		x.words += words

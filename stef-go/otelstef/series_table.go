@@ -19,7 +19,7 @@ type table[T any] struct {
 
 const (
 	firstSlots = 16
-	// keptSlots is the size of the largest table whose slots reset reuses. It releases the
+	// keptSlots is the size of the largest table whose slots reset reuses. reset releases the
 	// slots of a larger table, because clearing them takes time.
 	keptSlots = 2048
 )
@@ -30,7 +30,7 @@ func (t *table[T]) add(v *T, hash uint64, hashOf func(*T) uint64) {
 		old := t.slots
 		size := max(firstSlots, 2*len(old))
 		if len(old) > 0 && size < keptSlots {
-			size *= 2 // fewer elements move, and the table is small
+			size *= 2 // small tables grow faster, so that elements move less often
 		}
 		t.slots = make([]*T, size)
 		for _, o := range old {
@@ -63,8 +63,8 @@ func (t *table[T]) reset() {
 // bytes returns the memory of the slots.
 func (t *table[T]) bytes() int { return len(t.slots) * int(unsafe.Sizeof((*T)(nil))) }
 
-// chunks allocates elements in chunks of firstChunk to lastChunk elements, or more if
-// one call takes more.
+// chunks allocates elements in chunks of firstChunk to lastChunk elements. A chunk is larger
+// only if one call of take needs more elements.
 type chunks[T any] struct {
 	all  [][]T
 	held int        // elements of all chunks

@@ -159,8 +159,8 @@ func TestSharedBySeveralWriters(t *testing.T) {
 	}
 }
 
-// TestPartOfAnotherRecord sets values that belong to another record: they are
-// copied, so that the other record can go on changing them.
+// TestPartOfAnotherRecord sets a value that belongs to another record. The setter copies
+// the value, so the other record can still change its own value.
 func TestPartOfAnotherRecord(t *testing.T) {
 	other, rec := otelstef.NewMetrics(), otelstef.NewMetrics()
 	other.EditScope().SetName("one")
@@ -171,8 +171,8 @@ func TestPartOfAnotherRecord(t *testing.T) {
 	require.Equal(t, "two", other.Scope().Name())
 }
 
-// TestPassOn copies the records of a stream into another one, as a gateway
-// does. Dictionary structs are shared on the way.
+// TestPassOn copies the records of a stream into another stream, as a gateway
+// does. The copies share the dictionary structs of the records.
 func TestPassOn(t *testing.T) {
 	for seed := range uint64(30) {
 		root := metricsRoot(t)
@@ -293,7 +293,7 @@ func TestFloatsByTheirBits(t *testing.T) {
 }
 
 // A value must not be shared by writers on different goroutines. The race detector
-// reports programs that do so: this test runs itself under it and expects the report.
+// reports programs that do so: this test runs itself with the race detector and expects a report.
 func TestSharedAcrossGoroutines(t *testing.T) {
 	if os.Getenv("STEF_RACE_CHILD") != "" {
 		r := otelstef.NewResource()
@@ -327,8 +327,8 @@ func TestSharedAcrossGoroutines(t *testing.T) {
 	require.Contains(t, string(out), "DATA RACE")
 }
 
-// The setters of Metric change the record of a writer until the value is shared. Then they panic,
-// and EditMetric works.
+// The setters of Metric change the record of a writer until the value is shared. After that, they
+// panic, and EditMetric works.
 func TestSettersWithoutEdit(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out)
@@ -338,7 +338,7 @@ func TestSettersWithoutEdit(t *testing.T) {
 		w.Record().Metric().SetName(name)
 		require.NoError(t, w.Write())
 		if i == 2 {
-			otelstef.NewMetrics().CopyFrom(w.Record()) // a copy leaves the source as it is
+			otelstef.NewMetrics().CopyFrom(w.Record()) // shares the metric
 		}
 	}
 	require.NoError(t, w.Close())

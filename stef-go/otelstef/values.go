@@ -3,7 +3,7 @@
 
 package otelstef
 
-// The values of SpanStatus.Code, those of OTLP.
+// The values of SpanStatus.Code are those of OTLP.
 const (
 	StatusCodeUnset uint64 = 0
 	StatusCodeOK    uint64 = 1

@@ -71,7 +71,7 @@ func TestZstdDict(t *testing.T) {
 			var at *stef.FormatError
 			require.ErrorAs(t, err, &at)
 		}
-		// A reader with dictionaries also reads streams that need none.
+		// A reader with dictionaries also reads streams that need no dictionary.
 		_, err = readLogs(plain, stef.WithZstdDicts(dict))
 		require.NoError(t, err)
 	}

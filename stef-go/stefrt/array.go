@@ -22,7 +22,7 @@ type Array[T any] struct {
 }
 
 // Elem has the functions of an element type that arrays call. Functions that only
-// values of dictionary structs need are nil elsewhere.
+// values of dictionary structs need are nil for other types.
 type Elem[T any] struct {
 	Init     func(v *T, parent *Node, bit uint64)
 	Clear    func(v *T) // sets the initial value without marks

@@ -100,7 +100,7 @@ func TestArray(t *testing.T) {
 }
 
 // TestArrayShrinksAndGrows: if an array shrinks and grows again, the new elements have
-// the initial value. Those that the reader holds with another value are marked.
+// the initial value. A new element is marked if the reader holds another value for it.
 func TestArrayShrinksAndGrows(t *testing.T) {
 	f := func(wantMarks []uint64, change func(a *stefrt.Array[cell], top *stefrt.Node)) {
 		t.Helper()

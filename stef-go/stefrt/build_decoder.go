@@ -17,8 +17,8 @@ import (
 // spec: #struct
 type StructDecoder struct {
 	codec.BitsIn
-	// Fields is the number of kept fields, Optional the number of those that are
-	// optional.
+	// Fields is the number of kept fields, and Optional the number of kept optional
+	// fields.
 	Fields   uint
 	Optional uint
 	Alloc    *codec.Alloc
@@ -108,7 +108,7 @@ type MultimapDecoder struct {
 func (d *MultimapDecoder) Room() int { return d.Left() }
 
 // Pairs returns the number of pairs in a header, or 0 and false if it exceeds the
-// limits. held is the number of allocated pairs, size the memory of one.
+// limits. held is the number of allocated pairs, size the memory of one pair.
 func (d *MultimapDecoder) Pairs(header uint64, held, size int) (n int, ok bool) {
 	if header>>1 > stef.MaxPairs {
 		d.Fail(bitio.FaultPairs)
@@ -203,7 +203,7 @@ func (b *DecoderBuilder) fields(name string, r column.Reader, fields []DecoderFi
 	b.tree.Close()
 }
 
-// DecoderOf returns a field whose type is composite. register registers its decoder.
+// DecoderOf returns a field whose type is composite. The function register adds its decoder.
 func DecoderOf(name string, register func(b *DecoderBuilder, name string)) DecoderField {
 	return func(b *DecoderBuilder) { register(b, name) }
 }
@@ -263,9 +263,9 @@ func DecoderTable[T any](b *DecoderBuilder, name string) *StructTable[T] {
 // ShareDecoder returns d for it.
 func (b *DecoderBuilder) Root(typ string, d any) { b.path = map[string]any{typ: d} }
 
-// ShareDecoder returns the decoder of a type that can contain itself. That is the
-// decoder of the enclosing value of the same type, or otherwise a new one, which
-// then registers itself.
+// ShareDecoder returns the decoder of a type that can contain itself. If an enclosing value
+// has the same type, it returns the decoder of that value. Otherwise it creates a decoder
+// and calls register for it.
 //
 // spec: #column-order
 func ShareDecoder[D any](b *DecoderBuilder, typ, name string, register func(d *D, b *DecoderBuilder, name string)) *D {

@@ -70,7 +70,7 @@ type MultimapEncoder struct {
 	usage *codec.Usage
 }
 
-// Full appends the header of n pairs with their keys.
+// Full appends the header of a multimap that sends n pairs with their keys.
 func (e *MultimapEncoder) Full(n int) {
 	e.usage.Frame += elementRoom * n
 	e.Write(uint64(n)<<1 | 1)
@@ -131,7 +131,7 @@ func (b *EncoderBuilder) fields(name string, w column.Writer, fields []EncoderFi
 	b.tree.Close()
 }
 
-// EncoderOf returns a field whose type is composite. register registers its encoder.
+// EncoderOf returns a field whose type is composite. The function register adds its encoder.
 func EncoderOf(name string, register func(b *EncoderBuilder, name string)) EncoderField {
 	return func(b *EncoderBuilder) { register(b, name) }
 }
@@ -212,9 +212,9 @@ func (b *EncoderBuilder) TextDict(name string) *stef.TextDict {
 // root, ShareEncoder returns e for it.
 func (b *EncoderBuilder) Root(typ string, e any) { b.path = map[string]any{typ: e} }
 
-// ShareEncoder returns the encoder of a type that can contain itself. That is the
-// encoder of the enclosing value of the same type, or otherwise a new one, which
-// then registers itself.
+// ShareEncoder returns the encoder of a type that can contain itself. If an enclosing value
+// has the same type, it returns the encoder of that value. Otherwise it creates an encoder
+// and calls register for it.
 //
 // spec: #column-order
 func ShareEncoder[E any](b *EncoderBuilder, typ, name string, register func(e *E, b *EncoderBuilder, name string)) *E {

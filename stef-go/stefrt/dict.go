@@ -188,16 +188,16 @@ func (t *StructTable[T]) Owned(v *T) int {
 	return int(t.shape.size) + t.shape.ownedSize(unsafe.Pointer(v))
 }
 
-// Spacious reports whether a new entry uses far more memory than its contents need. It began as
-// a copy of the previous value, and keeps the memory of list elements that only this value had.
-// The caller then replaces it by a copy of its contents. Otherwise a short stream with values that
-// are large and small in turn could fill the memory, although the sizes of the small ones are
-// within the limit.
+// Spacious reports whether a new entry uses far more memory than its contents need. The entry
+// began as a copy of the previous value, and keeps the memory of list elements that only the
+// previous value had. The caller then replaces the entry by a copy of its contents. Without this
+// copy, a short stream with alternately large and small values could fill the memory, although
+// the sizes of the small values are within the limit.
 func (t *StructTable[T]) Spacious(size, owned int) bool {
 	if owned <= spacious*(size+StructOverhead) {
 		return false
 	}
-	t.limit.Added += int64(owned) // it is allocated, although the entry does not keep it
+	t.limit.Added += int64(owned) // this memory was allocated, although the entry does not keep it
 	return true
 }
 

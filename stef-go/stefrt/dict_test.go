@@ -22,7 +22,7 @@ type thing struct {
 
 func sameThing(a, b *thing) bool { return a.v == b.v }
 
-// hashers are hash functions of things, from a good one to those with only one result.
+// hashers are hash functions of things: a good function, and functions with few results.
 var hashers = map[string]func(*thing, *codec.Hash){
 	"good":       func(v *thing, h *codec.Hash) { h.Uint64(v.v) },
 	"two":        func(v *thing, h *codec.Hash) { *h = codec.Hash(v.v % 2) },
@@ -82,7 +82,7 @@ func TestSlot(t *testing.T) {
 	other.Insert(0, new(thing), 0)
 	other.Remember(&v.slot, other.Insert(1, v, 0))
 	f(&other, 2)
-	f(&d, 0) // a slot remembers the last reference only
+	f(&d, 0) // a slot stores only the last reference
 
 	d.Remember(&v.slot, 1)
 	d.Restart()

@@ -41,7 +41,7 @@ func (c *FieldCounts) of(typ string, own int) int {
 			c.fail("has no entry for %s", typ)
 			n = 0
 		case c.wire[c.next] < 0 || c.wire[c.next] > own:
-			c.fail("has %d fields for %s, which has %d here", c.wire[c.next], typ, own)
+			c.fail("has %d fields for %s, which has %d fields in this code", c.wire[c.next], typ, own)
 			n = 0
 		default:
 			n = c.wire[c.next]
@@ -69,7 +69,7 @@ func (c *FieldCounts) fail(format string, args ...any) {
 func (c *FieldCounts) done() error {
 	if c.wire != nil && c.next < len(c.wire) {
 		// The text has no numbers: neither side counts types that only occur in fields that the wire schema lacks.
-		c.fail("has more structs and oneofs than the records have here")
+		c.fail("has more structs and oneofs than the records have in this code")
 	}
 	return c.err
 }

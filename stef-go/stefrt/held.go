@@ -65,8 +65,8 @@ func shapeOf(t reflect.Type) *shape {
 }
 
 // makeShape returns the shape of a type. The caller holds the mutex. A type can contain
-// itself only behind a pointer or a slice. These are never plain, so it does no harm that
-// plain of the type is not yet known there.
+// itself only behind a pointer or a slice. Pointers and slices are never plain, so makeShape
+// does not need the value of plain there, which is not yet known.
 func makeShape(t reflect.Type) *shape {
 	if s := shapes.of[t]; s != nil {
 		return s

@@ -51,7 +51,7 @@ func TestSizeOf(t *testing.T) {
 	require.Zero(t, references)
 }
 
-// TestSizeOfRandom compares the walk with one that uses reflection and maps.
+// TestSizeOfRandom compares the walk with a walk that uses reflection and maps.
 func TestSizeOfRandom(t *testing.T) {
 	type item struct {
 		_      uint64
@@ -95,7 +95,7 @@ func TestSizeOfRandom(t *testing.T) {
 }
 
 // object identifies what a walk has seen. The address is not enough: a struct and its first
-// field have the same one.
+// field have the same address.
 type object struct {
 	at  unsafe.Pointer
 	typ reflect.Type

@@ -54,7 +54,7 @@ func (j *JSON) Close(bracket byte) {
 	j.first = false
 }
 
-// Item separates an element of an array from the one before it.
+// Item separates an element of an array from the previous element.
 func (j *JSON) Item() {
 	if !j.first {
 		j.out = append(j.out, ',')

@@ -56,14 +56,14 @@ const (
 var frozen Node
 
 // Init sets the parent of the node; bit is its mark in parent. At the top of a
-// record they are nil and 0.
+// record, parent is nil and bit is 0.
 func (n *Node) Init(parent *Node, bit uint64) {
 	n.mask, n.parent, n.bit = 0, parent, bit
 }
 
-// Mark sets a mark and those of the enclosing values. It panics if one of them is
-// shared, so setters call it before they change anything. It is a leaf that the
-// compiler inlines into setters.
+// Mark sets a mark of this value, and its marks in the enclosing values. It panics if the
+// value is part of a shared value, so setters call it before they change anything. The
+// compiler inlines Mark into setters.
 func (n *Node) Mark(bit uint64) {
 	if n.mask&bit == 0 {
 		n.mark(bit)
@@ -85,7 +85,7 @@ func (n *Node) mark(bit uint64) {
 }
 
 // refuse panics because n is part of a shared value. It clears the marks that mark has
-// just set, otherwise the next change would return early instead of panicking.
+// just set. If it did not, the next change would find a mark and not panic.
 func (n *Node) refuse() {
 	for ; n != &frozen; n = n.parent {
 		n.mask = 0
@@ -110,7 +110,7 @@ func (n *Node) Unmark(bit uint64) { n.mask &^= bit }
 // the changes of the last Next in a reader's record.
 func (n *Node) Modified() uint64 { return n.mask }
 
-// SetModified replaces the marks without changing those of enclosing values.
+// SetModified replaces the marks without changing the marks of enclosing values.
 func (n *Node) SetModified(mask uint64) { n.mask = mask }
 
 // Take returns the marks and clears them.
@@ -142,7 +142,8 @@ func (n *Node) Oversize() bool {
 	return n.bit&(oversize|hasLarge) != 0 && (n.parent == nil || n.parent == &frozen)
 }
 
-// top returns the node of the record that n is part of, or nil if that is shared.
+// top returns the top node of the record or value that contains n, or nil if n is part of a
+// shared value.
 func (n *Node) top() *Node {
 	for n.parent != nil {
 		if n.parent == &frozen {

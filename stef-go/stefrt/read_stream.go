@@ -54,7 +54,7 @@ type ReadStream struct {
 	// may have grown it by an eighth since the last measurement.
 	record  any
 	kept    int    // memory of record when it was last measured
-	grown   int    // bytes that may have been added since
+	grown   int    // bytes that may have been added since that measurement
 	copied  int64  // the part of limit.Added that grown already includes
 	added   int64  // bytes that decoding added, except those of the current record
 	left    uint64 // unread records of the frame
@@ -63,7 +63,7 @@ type ReadStream struct {
 }
 
 // StartReader reads the headers and builds the decoders, which register themselves.
-// base is the schema of streams that announce none.
+// base is the schema of streams that announce no schema.
 func StartReader(s *ReadStream, r io.Reader, base schema.WireSchema, options []stef.ReaderOption,
 	build func(b *DecoderBuilder)) error {
 	if r == nil {
@@ -169,7 +169,7 @@ func (s *ReadStream) schemaError(err error, wire schema.WireSchema) error {
 	return fmt.Errorf("%w: the stream is newer than the reader, or its records are not those of %s; a stream does not name its root", err, own)
 }
 
-// Schema returns the wire schema of the stream: the announced one, or the schema
+// Schema returns the wire schema of the stream: the announced schema, or the schema
 // that readers assume if the stream announces none.
 func (s *ReadStream) Schema() schema.WireSchema { return slices.Clone(s.wire) }
 
@@ -239,18 +239,18 @@ func (s *ReadStream) measure() {
 }
 
 // Run returns the number of the following records in the frame that do not change
-// any of fields, by reading ahead in the column of the root. It caches where four runs
-// end: a second call for the same fields within a run does not read ahead again. So for
+// any of fields, by reading ahead in the column of the root. It caches the ends of four
+// runs: a second call for the same fields within a run does not read ahead again. So for
 // up to four sets of fields, any number of calls takes time in proportion to the records.
 func Run(s *ReadStream, root *StructDecoder, fields uint64) int {
 	return RunPresent(s, root, fields, 0, 0)
 }
 
-// RunPresent is Run for a root with optional fields. present has the presence bits of the
-// current record. watched has the presence bits of the optional fields in fields: a record in
-// which one of these bits differs changes the field, even if it does not mark it.
+// RunPresent is like Run, but for a root with optional fields. present has the presence bits
+// of the current record. watched has the presence bits of the optional fields in fields. If
+// one of these bits changes in a record, the record ends the run, even without a modified bit.
 func RunPresent(s *ReadStream, root *StructDecoder, fields, present, watched uint64) int {
-	at := 0 // the run to replace: that of the same fields, otherwise the one that ends first
+	at := 0 // the run to replace: the run of the same fields, otherwise the run that ends first
 	for i, run := range s.runs {
 		if run.fields == fields && run.end > s.records {
 			return int(run.end - s.records)

@@ -44,7 +44,7 @@ type reader interface {
 	Close()
 }
 
-// openAs converts the constructor of a generated reader to one that returns the interface.
+// openAs converts the constructor of a generated reader to a function that returns a reader.
 func openAs[R reader](open func(io.Reader, ...stef.ReaderOption) (R, error)) func(io.Reader, ...stef.ReaderOption) (reader, error) {
 	return func(src io.Reader, options ...stef.ReaderOption) (reader, error) { return open(src, options...) }
 }
@@ -237,7 +237,7 @@ func TestReadFrameErrors(t *testing.T) {
 
 // TestReadAssumedSchema: if a stream announces no schema, an error in its first frame
 // names the schema that the reader assumes. Errors of later frames and of streams that
-// announce a schema do not.
+// announce a schema do not name it.
 func TestReadAssumedSchema(t *testing.T) {
 	plain := kindOf(t, "scalars", "Plain", scalars.NewPlainReader)
 	recorded, offsets := plain.stream(t, good(2, "00 00 00"))
@@ -259,9 +259,9 @@ func TestReadAssumedSchema(t *testing.T) {
 	f(slices.Concat(header, bad), false)
 }
 
-// TestReadOtherRoot: a schema header that fits the root of the reader may be that of another
-// root, if the reader has more fields. The error says so. If only one other root fits, the
-// error names it.
+// TestReadOtherRoot: a schema header can fit the root of the reader, although the stream has
+// another root. This is possible only if the reader has more fields than the header. The error
+// then says that the root may be wrong. If only one other root fits, the error names this root.
 func TestReadOtherRoot(t *testing.T) {
 	const hint = "; or the records are not those of Plain"
 	f := func(want string, wire ...byte) {
@@ -376,7 +376,7 @@ func TestReadLimits(t *testing.T) {
 	ints := frameText{0, 1, map[string]string{"": "00 04", "Ints": "07", "Ints.key": "00 00 00", "Ints.value": "00 00 00"}}
 	f(pairs, stef.Limits{RecordBytes: 47}, 1, ".Ints", "the record needs more memory than 47 bytes (Limits.RecordBytes of the reader, see stef.WithLimits)", ints)
 
-	// Chain in Chain: mask and presence, 3 bits a level.
+	// Each level is a Chain in a Chain, with 3 bits: the modified mask and the presence bit.
 	deep := kindOf(t, "recursive", "Record", recursive.NewRecordReader)
 	chain := frameText{0, 1, map[string]string{"": "02 00", "Chain": "b6 db 6d b0"}}
 	f(deep, stef.Limits{Depth: 5}, 1, ".Chain", "a value is nested deeper than 5 levels: a list or multimap in a struct or oneof counts as two levels (Limits.Depth of the reader, see stef.WithLimits)", chain)

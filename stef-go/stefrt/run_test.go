@@ -66,7 +66,7 @@ func TestAbsentWithoutModifiedBit(t *testing.T) {
 	require.NoError(t, w.Write())
 	require.NoError(t, w.Write())
 	require.NoError(t, w.Close())
-	// For each record two modified bits and a presence bit. The second stream lacks the modified
+	// Each record has two modified bits and a presence bit. The second stream lacks a modified
 	// bit of the third record.
 	root, unmarked := []byte{0b101_001_10, 0b0_000_0000}, []byte{0b101_001_00, 0b0_000_0000}
 	require.Equal(t, 1, bytes.Count(b.Bytes(), root))

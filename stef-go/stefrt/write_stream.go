@@ -59,7 +59,7 @@ func writerSchemaError(err error, own string, roots func() *schema.Schema, wire 
 }
 
 // StartWriter begins the stream: it builds the encoders, which register themselves,
-// and writes the headers. base is the schema of streams that announce none.
+// and writes the headers. base is the schema of streams that announce no schema.
 func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []stef.WriterOption,
 	build func(b *EncoderBuilder), sendAll func()) error {
 	if w == nil {
@@ -109,8 +109,8 @@ func ResetWriter(s *WriteStream, w io.Writer) error {
 	return s.begin(w)
 }
 
-// checkSchema calls the check of the options, or otherwise that of the destination, with the
-// schema of a stream. If there is no check, any schema is allowed.
+// checkSchema checks the schema of a stream with the check of the options. If the options have
+// no check, it uses the check of the destination. Without both, any schema is allowed.
 func checkSchema(c *config.Writer, w io.Writer, wire schema.WireSchema) error {
 	check := c.CheckSchema
 	if dst, ok := w.(stef.SchemaChecker); ok && check == nil {
@@ -217,7 +217,7 @@ func CheckRecord(s *WriteStream, top *Node, markAll func(*Check)) error {
 	if err := s.endFrame(s.restart()); err != nil {
 		return err
 	}
-	if top.Oversize() { // the record begins a frame that can be decoded without the earlier ones
+	if top.Oversize() { // the record begins a frame that can be decoded without the earlier frames
 		markAll(&Check{Shared: true})
 		top.SetOversize(false)
 	}

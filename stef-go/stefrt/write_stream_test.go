@@ -54,7 +54,7 @@ func sizeAndRecords(frame []byte) (size, records int) {
 }
 
 // TestDictSize is the example of the specification: each name of 8 bytes has the size 24, so
-// the second reaches the limit and ends the frame.
+// the second name reaches the limit and ends the frame.
 func TestDictSize(t *testing.T) {
 	var dst chunks
 	w, err := scalars.NewPlainWriter(&dst, stef.WithDictBytes(48))

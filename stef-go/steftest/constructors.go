@@ -14,8 +14,8 @@ import (
 )
 
 // complete returns an error if the constructor of a type below rec, a record of the
-// root, is missing. Without the constructor, mutators would change fewer things, and no
-// test would detect that.
+// root, is missing. Without the constructor, mutators would skip some changes, and no
+// test would detect this.
 func (r *Root) complete(rec any) error {
 	w := constructorWalk{root: r, seen: map[reflect.Type]bool{}}
 	w.visit(&schema.Type{Kind: schema.KindStruct, Struct: r.Schema}, reflect.TypeOf(rec))

@@ -13,9 +13,9 @@ import (
 	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
-// SelfContained writes frames that restart everything. It decodes each of them alone
-// after the headers, and then some of them in random order with one reader, as if
-// others had been lost.
+// SelfContained writes frames that restart everything. It decodes each frame alone
+// after the headers. It then decodes some frames in random order with one reader, as if
+// the other frames were lost.
 func SelfContained(tb testing.TB, r *Root, seed uint64) {
 	tb.Helper()
 	rnd := newRandom(seed, Shape{})

@@ -80,7 +80,7 @@ func diffPairs(m *schema.Multimap, path string, want, have []dynamic.Pair) strin
 	return path + ": differs"
 }
 
-// DiffAll is Diff for two sequences of records. It names the record, counted from 1.
+// DiffAll is like Diff, but for two sequences of records. It names the record, counted from 1.
 func DiffAll(root *schema.Struct, want, have []*dynamic.Struct) string {
 	for i := range min(len(want), len(have)) {
 		if d := Diff(root, want[i], have[i]); d != "" {

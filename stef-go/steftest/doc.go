@@ -20,12 +20,12 @@
 // stefc generated package shop; cmd/stefc/README.md has its schema and this test.
 // Generated code has a constructor for each struct, oneof and multimap, and for each root
 // a function that returns the constructors of all types below it. Pass them to NewRoot. You
-// can also list them: Mutate and SelfContained name those that are missing. AllRoots names
-// the roots of the schema that have no Root. ExampleRoundTrip is a test function.
+// can also list the constructors: Mutate and SelfContained name missing constructors. AllRoots
+// names the roots of the schema that have no Root. ExampleRoundTrip is a test function.
 //
-// Generated records are Go types; everything else works with a schema. Reflection on
-// getters and setters connects the two: Value reads a record into a value of package
-// dynamic, and Set writes one. A Follower reads only the fields that Modified
+// Generated records are Go types; the tests work with values of package dynamic. Reflection on
+// getters and setters converts between both: Value converts a record to a value of package
+// dynamic, and Set sets a record to such a value. A Follower reads only the fields that Modified
 // reports. A Mutator changes a record between two writes as a program might, and
 // tracks the expected contents of the record. Records generates the values: sequences
 // of random records that reach every type and its edge cases.

@@ -10,9 +10,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// A Follower tracks the value of a record that a reader fills again and again. It
-// reads only the fields that Modified reports, so its value is correct only if
-// Modified is. It is also much faster than Value.
+// A Follower tracks the value of a reader's record through all calls of Next. It reads
+// only the fields that Modified reports, so its value is correct only if the result of
+// Modified is correct. A Follower is also much faster than Value.
 type Follower struct {
 	root *schema.Struct
 	get  getter
@@ -32,7 +32,7 @@ func (f *Follower) Next(rec any) *dynamic.Struct {
 	return f.held
 }
 
-// value returns the value of a changed field; held is the value before.
+// value returns the value of a changed field; held is the previous value.
 func (f *Follower) value(t *schema.Type, v reflect.Value, held any) any {
 	switch t.Kind {
 	case schema.KindStruct:
@@ -83,7 +83,7 @@ func (f *Follower) oneof(s *schema.Struct, v reflect.Value, held *dynamic.Oneof)
 	return &dynamic.Oneof{Choice: choice, Value: f.value(&field.Type, call(v, exported(field.Name)), value)}
 }
 
-// array reads structs; new ones begin with the initial value.
+// array reads an array of structs. It decodes new elements relative to the initial value.
 func (f *Follower) array(elem *schema.Type, v reflect.Value, held *dynamic.Array) *dynamic.Array {
 	c := &dynamic.Array{Elems: make([]any, length(v))}
 	for i := range c.Elems {

@@ -15,8 +15,8 @@ import (
 
 // Mutate uses Mutators to change the records of two writers that share values of
 // dictionary structs. It writes after each round of changes, and compares the
-// result with what readers return. Then it replaces each writer by another one that
-// continues with the record of the first.
+// result with what readers return. Then it replaces each writer by a new writer that
+// continues with the record of the replaced writer.
 func Mutate(tb testing.TB, r *Root, seed uint64) {
 	tb.Helper()
 	rnd := newRandom(seed, Shape{})
@@ -59,8 +59,8 @@ type mutatedStream struct {
 	twinned *dynamic.Struct
 }
 
-// resume begins another stream, whose record continues that of the last stream, and
-// writes to it.
+// resume begins a new stream. Its writer continues with the record of the last stream
+// and writes some records.
 func (e *mutatedStream) resume(r *Root, rnd random, pool *Pool) error {
 	next := mutatedStream{setting: e.setting}
 	var err error

@@ -13,12 +13,12 @@ import (
 
 // A Mutator changes a record at random, in all ways that its setters allow. It sets
 // equal values, changes a value and changes it back before a write, shrinks and
-// grows, resets and copies, shares values of dictionary structs, edits shared ones,
+// grows, resets and copies, shares values of dictionary structs, edits shared values,
 // and uses pointers that no longer belong to the record. It tracks the value that
-// the record must then have.
+// the record must have after each change.
 //
-// Writers send what is marked as changed. So a Mutator finds missing marks: the record
-// then has a value that its readers do not receive.
+// Writers send what is marked as changed. So a Mutator finds missing marks: if a mark is
+// missing, the record has a value that its readers do not receive.
 type Mutator struct {
 	random
 	root *Root
@@ -175,7 +175,7 @@ func (m *Mutator) field(s *schema.Struct, i int, v reflect.Value, c *dynamic.Str
 	}
 }
 
-// setPrimitive returns a value to set, which may be the old one.
+// setPrimitive returns a value to set, which may be the old value.
 func (m *Mutator) setPrimitive(t *schema.Type, old any) any {
 	switch {
 	case old != nil && m.chance(20):
@@ -226,8 +226,8 @@ func (m *Mutator) dict(t *schema.Type, name string, v reflect.Value, held *dynam
 	return m.change(t, part, held, depth).(*dynamic.Struct)
 }
 
-// replace sets a field that holds a dictionary struct. It adds the old value to stale
-// if that was private to the record.
+// replace sets a field that holds a dictionary struct. If the old value was private to the
+// record, replace adds the old value to stale.
 func (m *Mutator) replace(t *schema.Type, name string, v, with reflect.Value) {
 	before := call(v, name)
 	call(v, "Set"+name, with)

@@ -9,7 +9,7 @@ import (
 )
 
 // nudge returns v, a value of type t, with one change somewhere in it, to test
-// values that are nearly equal. Rarely nothing changes.
+// values that are nearly equal. In rare cases, nothing changes.
 func (r random) nudge(t *schema.Type, v any) any {
 	switch v := v.(type) {
 	case *dynamic.Struct:

@@ -51,7 +51,7 @@ func RoundTrip(tb testing.TB, r *Root, seed uint64) {
 	check(tb, seed, s, bothWays(r, rnd, s))
 }
 
-// Evolve is RoundTrip in an older schema: random fields at the end are removed, as
+// Evolve is like RoundTrip, but in an older schema: random fields at the end are removed, as
 // if they had been appended later. It also checks that a newer schema is refused.
 func Evolve(tb testing.TB, r *Root, seed uint64) {
 	tb.Helper()
@@ -182,7 +182,7 @@ func readBoth(r *Root, s setting, stream []byte, want []*dynamic.Struct) error {
 	return nil
 }
 
-// differs returns an error if the records that were read differ from those wanted.
+// differs returns an error if the records that were read differ from the wanted records.
 func differs(r *Root, want, have []*dynamic.Struct, err error) error {
 	d := DiffAll(r.Schema, want, have)
 	switch {

@@ -69,7 +69,8 @@ func TestAllRoots(t *testing.T) {
 		"root Plain: constructors are missing, pass them to NewRoot: scalars.NewMaybe, scalars.NewLists", fails(t, both, some))
 }
 
-// fails runs a property that must fail with one of some seeds, and returns the failure.
+// fails runs a property with several seeds until it fails, and returns the message of the
+// failure, or "" if the property did not fail.
 func fails(tb testing.TB, property func(tb testing.TB, r *steftest.Root, seed uint64), root *steftest.Root) string {
 	f := &failure{TB: tb}
 	for seed := range uint64(30) {
@@ -177,7 +178,7 @@ func TestPropertiesFail(t *testing.T) {
 			return make(dst, append(options, stef.WithUserData(nil))...)
 		}
 	}, "RoundTrip", "Evolve", "Mutate")
-	// A wrong schema of streams that announce none.
+	// A wrong schema of streams that announce no schema.
 	f(func(root *steftest.Root) { root.Base = otelstef.MetricsSchema() }, "RoundTrip")
 }
 

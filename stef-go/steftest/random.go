@@ -38,7 +38,7 @@ func (s Shape) orDefault() Shape {
 // maxPairs is the maximum number of pairs in a multimap.
 const maxPairs = 1023
 
-// random makes values. Its seed determines everything that it makes.
+// random makes values. The seed determines all of them.
 type random struct {
 	*rand.Rand
 	shape Shape
@@ -50,8 +50,8 @@ func newRandom(seed uint64, shape Shape) random {
 
 func (r random) chance(percent int) bool { return r.IntN(100) < percent }
 
-// Records returns n records of root. Each one is a random change of an earlier one,
-// mostly of the last, or equal to it. The same seed produces the same records.
+// Records returns n records of root. Each record is a random change of an earlier record, usually
+// of the previous record, or equal to it. The same seed produces the same records.
 func Records(seed uint64, root *schema.Struct, n int, shape Shape) []*dynamic.Struct {
 	return newRandom(seed, shape).records(root, n)
 }
@@ -253,7 +253,7 @@ func (r random) text() string {
 	case n < 5:
 		return specialTexts[r.IntN(len(specialTexts))]
 	case n < 9:
-		// Enough words to make dictionaries grow, few enough that words repeat.
+		// These are enough words to make dictionaries grow, and few enough that words repeat.
 		return fmt.Sprintf("word %d", r.IntN(300))
 	}
 	b := make([]byte, r.IntN(200))

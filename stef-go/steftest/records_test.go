@@ -25,7 +25,7 @@ type sights map[string]bool
 
 func (s sights) see(format string, args ...any) { s[fmt.Sprintf(format, args...)] = true }
 
-// record records which features occur in a value of type t.
+// record adds the features of v, a value of type t, to s. where is the location of v.
 func (s sights) record(t *schema.Type, where string, v any) {
 	switch v := v.(type) {
 	case *dynamic.Struct:

@@ -43,7 +43,7 @@ type Reader[R any] interface {
 type Root struct {
 	// Schema is the root struct.
 	Schema *schema.Struct
-	// Base is the wire schema of streams that announce none.
+	// Base is the wire schema of streams that announce no schema.
 	Base schema.WireSchema
 	// Known is the wire schema of all fields that the generated code knows, if it knows
 	// more than Schema has.
@@ -59,11 +59,11 @@ type Root struct {
 }
 
 // NewRoot connects a root struct with its generated writer and reader. base is the wire
-// schema of streams that announce none; nil means all of root. constructors are the
-// generated constructors, such as otelstef.NewResource, of all structs, oneofs and
+// schema of streams that announce no schema; nil means all fields of root. constructors are
+// the generated constructors, such as otelstef.NewResource, of all structs, oneofs and
 // multimaps below root; otelstef.MetricsConstructors and similar functions return them.
-// Mutators need them to make values that are not part of a record: Mutate, SelfContained
-// and NewMutator fail if one is missing.
+// Mutators need constructors to make values that are not part of a record: Mutate,
+// SelfContained and NewMutator fail if a constructor is missing.
 func NewRoot[R any, W Writer[R], D Reader[R]](root *schema.Struct, base schema.WireSchema,
 	newWriter func(io.Writer, ...stef.WriterOption) (W, error),
 	newReader func(io.Reader, ...stef.ReaderOption) (D, error), constructors ...any) *Root {

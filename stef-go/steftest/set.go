@@ -17,7 +17,7 @@ func Set(rec any, root *schema.Struct, v *dynamic.Struct) {
 	setStruct(root, reflect.ValueOf(rec), v)
 }
 
-// set sets the composite value that v points to, to x.
+// set makes the composite value that v points to equal to x.
 func set(t *schema.Type, v reflect.Value, x any) {
 	switch x := x.(type) {
 	case *dynamic.Struct:

@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// setting is how a stream is written, by either implementation.
+// setting has the options of a stream, for the writers of both implementations.
 type setting struct {
 	compression stef.Compression
 	level       stef.Level

@@ -11,10 +11,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Value returns the contents of rec, the pointer to a generated record of root. It
-// calls getters only. Fields that are not kept have their initial value, and a oneof
-// whose choice is not kept has no choice, as after reading a stream that does not have
-// them; a nil kept keeps all. The value shares nothing with the record.
+// Value returns the contents of rec, the pointer to a generated record of root. It calls
+// only getters. As after reading a stream with the kept fields, other fields have their
+// initial value, and a oneof whose choice is not kept has no choice. A nil kept keeps all
+// fields and choices. The value shares nothing with the record.
 func Value(rec any, root *schema.Struct, kept schema.Kept) *dynamic.Struct {
 	return getter{kept}.structure(root, reflect.ValueOf(rec))
 }
