@@ -28,8 +28,8 @@ type column struct {
 	typ    *schema.Type
 	// dict names the dictionary of a string, bytes or struct column.
 	dict string
-	// owned has the columns below this one in order. Except for descendants of empty
-	// columns, which are omitted, this is the order in a frame.
+	// owned has the columns directly below this column, in the order of a frame. A frame
+	// omits all columns below an empty column.
 	owned []*column
 	// links has one column for each kept field of a struct or choice of a oneof, one
 	// for the element of an array, and two for the key and the value of a multimap. In
@@ -101,8 +101,8 @@ func newColumns(root *schema.Struct, kept schema.Kept) (*columns, error) {
 type columnBuilder struct {
 	kept schema.Kept
 	all  []*column
-	// path has the composite types whose columns are being built, each under
-	// its identity.
+	// path has the columns of the composite types that are being built, by the
+	// identities of the types.
 	path map[any]*column
 	// open has the same columns from the root down.
 	open      []*column

@@ -54,7 +54,7 @@ func (f FrameFlags) String() string {
 
 // Frame describes a frame of a stream.
 type Frame struct {
-	// Index counts the data frames from 1. 0 is the frame of the headers.
+	// Index counts the data frames from 1. The frame of the variable header has index 0.
 	Index int
 	// Offset is the start of the frame in the stream.
 	Offset int64

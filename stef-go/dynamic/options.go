@@ -22,9 +22,9 @@ const (
 	// DefaultDictBytes is the default of WithDictBytes.
 	DefaultDictBytes = 4 << 20
 
-	// maxWriteBytes limits the configured size of a record, a frame or the
-	// dictionaries of a Writer. It is half of the default limit of a Reader, because one
-	// record can exceed the configured size, and because sizes are estimates.
+	// maxWriteBytes limits the size of a record of a Writer, and the configured sizes of
+	// its frames and dictionaries. It is half of the default limits of a Reader, because
+	// one record can exceed a configured size, and because sizes are estimates.
 	maxWriteBytes = 32 << 20
 
 	// maxReadDepth is the maximum of WithMaxDepth.

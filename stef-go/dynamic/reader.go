@@ -35,8 +35,8 @@ type Reader struct {
 }
 
 // NewReader reads the headers of the stream in src. root is the struct of the
-// records; a stream does not name it. Errors are of type *Error, except for errors
-// of options and root.
+// records; a stream does not name it. Errors of the stream are of type *Error, but
+// errors of the arguments are not.
 func NewReader(src io.Reader, root *schema.Struct, opts ...ReaderOption) (*Reader, error) {
 	cfg := readerConfig{maxRecord: DefaultMaxRecordBytes, maxDict: DefaultMaxDictBytes, maxDepth: MaxDepth}
 	if src == nil {
@@ -74,7 +74,7 @@ var errNilSource = errors.New("stef: the source is nil")
 
 // ReadHeader reads the headers of the stream in src without a schema, for example to
 // find out which schema the stream announces. It may consume more of src than the
-// headers. Errors are of type *Error.
+// headers. Errors of the stream are of type *Error.
 func ReadHeader(src io.Reader) (*Header, error) {
 	if src == nil {
 		return nil, errNilSource

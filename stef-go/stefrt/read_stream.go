@@ -33,7 +33,7 @@ type ReadStream struct {
 	tables []interface{ Spare() int }
 	wire   schema.WireSchema
 	flags  stef.FrameFlags
-	ended  bool // beside flags, so that all three take one word
+	ended  bool // next to flags, so that flags, ended and older share one word
 	older  bool // the stream has fewer fields than the reader
 
 	limits stef.Limits

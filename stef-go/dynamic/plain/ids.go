@@ -109,7 +109,7 @@ func (t *traces) span(in *trace, known int64, bits uint64) (*spanID, error) {
 // at returns the id at a distance, which counts back from the end of the list.
 func (t *trace) at(distance int64) (*spanID, error) {
 	if distance < 1 || distance > int64(len(t.ids)) {
-		return nil, corrupt("the distance %d to an id is too large in a trace with %d ids", distance, len(t.ids))
+		return nil, corrupt("the distance %d to an id is not from 1 to %d, the number of ids of the trace", distance, len(t.ids))
 	}
 	return t.ids[int64(len(t.ids))-distance], nil
 }

@@ -74,7 +74,7 @@ type references struct {
 type resolver func(ref string) (string, bool)
 
 // replace sets the fields Attributes and Body of a LogRecord. refers says whether
-// attributes and pairs may have references.
+// attributes and pairs of the body may have references.
 func (r *references) replace(refers bool, fields map[string]any) error {
 	typ := r.record.typ
 	body, value := choice(structOf(typ, "Body"), r.record.value("Body"))

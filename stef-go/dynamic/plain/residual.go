@@ -37,7 +37,7 @@ func (s *residual) elements(list []uint64) []uint64 {
 	return residuals
 }
 
-// far is the code of a time or difference that an array has in full.
+// far is the code of a time or difference that another field has in full.
 const far = 2
 
 // plainDifference returns the difference that a code with a unit stands for. It returns

@@ -37,7 +37,7 @@ type Logs struct {
 
 	lastTime, lastObserved uint64
 	delay                  uint64 // observed time minus time, of the last record
-	follows                int    // greater than 0 if time + delay predicts the observed time better
+	follows                int    // greater than 0 if time + delay predicts the observed time better than lastObserved
 }
 
 // Reset discards all state.

@@ -69,7 +69,7 @@ type Spans struct {
 	recent [1 << recentBits]*habits // cache of habits, see recentHabits
 	habits *habits                  // habits of the last span
 	before uint64                   // start time of the last span
-	far    []uint64                 // far times of one span; kept to reuse the memory
+	far    []uint64                 // far times and differences of one span; kept to reuse the memory
 }
 
 // Reset discards all state.
@@ -255,7 +255,7 @@ func (s *Spans) putTimes(x *Span, base uint64, f *SpanFields) {
 	}
 }
 
-// putEvents sets the field Times: the codes of the events, then the far times.
+// putEvents sets the field Times: the codes of the events, and then the elements of s.far.
 func (s *Spans) putEvents(x *Span, f *SpanFields) {
 	f.Times = f.Times[:0]
 	before := x.Start

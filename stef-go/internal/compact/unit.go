@@ -8,7 +8,7 @@ package compact
 const (
 	codeSame  = 0 // equal to the prediction
 	codeOther = 1 // equal to the second prediction
-	codeFar   = 2 // an array of the form has the time or the difference itself
+	codeFar   = 2 // another field has the time or the difference itself
 	codeThird = 3 // equal to the third prediction
 )
 
