@@ -165,8 +165,8 @@ multimap MS { key string value string }`
 
 // TestBytesRestart reads and writes frames that restart codecs. The reference
 // implementation sends all fields of structs in such frames. This Writer sends only
-// what changed, or everything if the frame is self-contained. Only for self-contained
-// frames do both write the same bytes.
+// what changed, or everything if the frame is self-contained. If a frame restarts only
+// the dictionaries, both write the same bytes.
 func TestBytesRestart(t *testing.T) {
 	const first = plainHead + `
 		00 1b 01 07 5d 49 19 5f 55 24 c0 | 70 | 05 | 02 61 02 62 | 0a 07 | 90 | 04 70 70 | 60 | 48 | c8 01 c5 01 |`

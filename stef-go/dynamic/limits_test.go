@@ -158,8 +158,8 @@ func nested(root *schema.Struct, n int) *dynamic.Struct {
 
 const nesting = "struct Rec root { V Value } oneof Value { Array []Value }"
 
-// TestDepth tests how deep values may be nested. Each array counts as two levels. The
-// record does not count, nor does the innermost value if it is empty.
+// TestDepth tests how deep values may be nested. Each array counts as two levels. The record
+// does not count. The innermost value does not count if it is empty.
 func TestDepth(t *testing.T) {
 	root := rootOf(t, nesting)
 	fits := dynamic.MaxDepth / 2

@@ -36,7 +36,7 @@ func TestNil(t *testing.T) {
 	require.ErrorIs(t, err, dynamic.ErrSchema)
 }
 
-// Options out of range are errors that name the option and its range.
+// The error of an option that is out of range names the option and the range.
 func TestOptionRanges(t *testing.T) {
 	root := otelstef.MetricsRoot()
 	read := func(want string, option dynamic.ReaderOption) {

@@ -131,7 +131,7 @@ func TestSelfContained(t *testing.T) {
 }
 
 // TestOlderReader reads a stream of an older schema with a newer schema. A reader with
-// the older schema refuses a stream of the newer one.
+// the older schema refuses a stream of the newer schema.
 func TestOlderReader(t *testing.T) {
 	older := rootOf(t, `struct Rec root { A uint64  S Sub  V Value } struct Sub { X string }  oneof Value { I int64 }`)
 	newer := rootOf(t, `struct Rec root { A uint64  S Sub  V Value  B string  C Sub optional }

@@ -54,8 +54,8 @@ func encoder(t *testing.T, opts ...zstd.EOption) *zstd.Encoder {
 	return enc
 }
 
-// TestZstdWholeFrames reads one complete zstd frame per frame, with and without
-// the flag that announces it.
+// TestZstdWholeFrames reads one complete zstd frame per STEF frame, with and without
+// the flag RestartCompression.
 func TestZstdWholeFrames(t *testing.T) {
 	c := newZstdCase(t)
 	enc := encoder(t)

@@ -405,7 +405,7 @@ func (f *logsReaderForm) undo(s *Logs) bool {
 			marks |= LogRecordFieldSpanID
 		}
 	case compact.OtherIDs:
-		if !same { // other ids can be long: do not compare them if the record still has them
+		if !same { // these ids can be long: do not compare them if the record still has them
 			dst.node.SetModified(marks)
 			dst.SetTraceID(f.sent.ids[0])
 			dst.SetSpanID(f.sent.ids[1])

@@ -276,8 +276,8 @@ func TestCompactDamage(t *testing.T) {
 	})
 }
 
-// TestCompactKeepsIDsOfOtherLengths: a span that lacks one of its ids is written with
-// all three ids, also those that did not change.
+// TestCompactKeepsIDsOfOtherLengths: a span with an id that is missing or short is written
+// with all three ids, even if they did not change.
 func TestCompactKeepsIDsOfOtherLengths(t *testing.T) {
 	ids := [][3]string{
 		{"0123456789abcdef", "spanid01", "spanid01"},

@@ -17,8 +17,8 @@ import (
 const (
 	// maxSeries is the maximum number of series. One more series discards all earlier series.
 	maxSeries = 1 << 16
-	// maxSeriesPairs bounds the pairs of attributes of all series. maxSeriesWords
-	// bounds the integers and doubles of their histograms and summaries.
+	// maxSeriesPairs bounds the number of sets of attributes plus the number of their
+	// pairs. maxSeriesWords bounds the integers and doubles of histograms and summaries.
 	maxSeriesPairs = 1 << 19
 	maxSeriesWords = 1 << 21
 	// writtenWords is the number of these integers and doubles above which a writer
@@ -370,7 +370,8 @@ func (x *seriesIndex) grow(s *series, words int) {
 	}
 }
 
-// setOf returns the set of attributes.
+// setOf returns the set of attributes. It adds the set if there is none. It returns nil if a
+// value is an array, a map or bytes.
 func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 	var sum codec.Hash
 	sum.Uint64(uint64(len(attributes.pairs)))

@@ -25,8 +25,8 @@ func resource(name string) *otelstef.Resource {
 	return r
 }
 
-// TestSharedValuesAreFrozen changes values that are shared. That panics at every depth
-// and every time, and changes nothing.
+// TestSharedValuesAreFrozen changes values that are shared. Each change panics, at every
+// depth, and has no effect.
 func TestSharedValuesAreFrozen(t *testing.T) {
 	f := func(change func(r *otelstef.Resource)) {
 		t.Helper()

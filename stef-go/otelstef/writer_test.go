@@ -274,8 +274,8 @@ func TestAnnouncedSchemas(t *testing.T) {
 	f(logsRoot(t), otelstef.LogsSchema(), true, stef.WithSchemaHeader())
 }
 
-// A record with a large text begins the next frame if it does not fit in the current one. With all
-// restart flags, that frame can be decoded without the earlier ones, too.
+// A record with a large text begins the next frame if it does not fit in the current frame. With
+// all restart flags, the next frame can be decoded without the earlier frames, too.
 func TestLargeRecordInOwnFrame(t *testing.T) {
 	large := strings.Repeat("x", 63<<20-150)
 	for name, form := range map[string]stef.WriterOption{"full": stef.WithSchemaHeader(), "compact": otelstef.CompactLogs()} {

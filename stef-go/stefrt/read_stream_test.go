@@ -259,9 +259,9 @@ func TestReadAssumedSchema(t *testing.T) {
 	f(slices.Concat(header, bad), false)
 }
 
-// TestReadOtherRoot: a schema header can fit the root of the reader, although the stream has
-// another root. This is possible only if the reader has more fields than the header. The error
-// then says that the root may be wrong. If only one other root fits, the error names this root.
+// TestReadOtherRoot: a schema header with fewer fields than the reader has can also belong to
+// another root. The error then says that the records may be of another root. If only one other
+// root of the package fits, the error names it.
 func TestReadOtherRoot(t *testing.T) {
 	const hint = "; or the records are not those of Plain"
 	f := func(want string, wire ...byte) {

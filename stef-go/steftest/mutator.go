@@ -135,7 +135,7 @@ func (m *Mutator) structure(s *schema.Struct, v reflect.Value, old *dynamic.Stru
 	return c
 }
 
-// field changes field i of v and of c, its value.
+// field changes field i of v, and of c, the value of v.
 func (m *Mutator) field(s *schema.Struct, i int, v reflect.Value, c *dynamic.Struct, depth int) {
 	f := s.Fields[i]
 	name := exported(f.Name)
