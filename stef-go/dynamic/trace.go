@@ -73,7 +73,7 @@ type (
 	// equal to the previous value.
 	TraceFloat struct {
 		Value             float64
-		New               bool // a new window
+		New               bool // whether the code has a new window
 		Lead, Trail, Bits int
 	}
 	// TraceText is a string or bytes value. Ref is the number of the entry that it

@@ -176,7 +176,7 @@ func TestSetTypeUnknown(t *testing.T) {
 	v.SetType(99)
 	require.Equal(t, [2]any{otelstef.AnyValueTypeNone, ""}, [2]any{v.Type(), v.String()})
 	require.True(t, v.Equal(otelstef.NewAnyValue()))
-	v.SetType(otelstef.AnyValueTypeBytes) // the last one
+	v.SetType(otelstef.AnyValueTypeBytes) // the last choice
 	require.Equal(t, otelstef.AnyValueTypeBytes, v.Type())
 }
 

@@ -33,7 +33,7 @@ const (
 // exemplarTotals are sums over all series.
 type exemplarTotals struct {
 	counted int // by the rule of the format
-	held    int // memory
+	held    int // memory in bytes
 }
 
 // seriesExemplars are the exemplars of the last point of a series.
@@ -66,7 +66,7 @@ type exemplarCopy struct {
 	time, num   uint64
 	pairs       []pairCopy
 	typ         ExemplarValueType
-	trace, span uint8 // lengths
+	trace, span uint8 // the lengths of the ids
 	counted     uint32
 	traceID     [16]byte
 	spanID      [8]byte
@@ -474,7 +474,7 @@ func (x *exemplarCopy) set(e *Exemplar) {
 	}
 	if len(e.traceID) == 16 && len(e.spanID) == 8 {
 		x.trace, x.span = 16, 8
-		x.traceID = [16]byte(e.traceID) // compiles to no calls
+		x.traceID = [16]byte(e.traceID) // this conversion needs no call
 		x.spanID = [8]byte(e.spanID)
 	} else {
 		x.trace, x.span = uint8(copy(x.traceID[:], e.traceID)), uint8(copy(x.spanID[:], e.spanID))

@@ -87,7 +87,7 @@ func TestSetSharedMarks(t *testing.T) {
 	write(false)
 	rec.SetResource(a) // the present value
 	write(false)
-	rec.SetResource(b) // there and back
+	rec.SetResource(b) // changed and changed back
 	rec.SetResource(a)
 	write(false)
 	rec.EditResource() // edited, and nothing changed

@@ -376,7 +376,7 @@ func TestWriterReset(t *testing.T) {
 		require.NoError(t, w.Flush())
 	}
 	write()
-	require.NoError(t, w.Write()) // dropped
+	require.NoError(t, w.Write()) // Reset discards this record
 	require.NoError(t, w.Reset(&second))
 	write()
 	require.Equal(t, first.stream(), second.stream())

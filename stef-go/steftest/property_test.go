@@ -58,7 +58,7 @@ func TestAllRoots(t *testing.T) {
 	require.Equal(t, "roots have no test, make a Root of each with NewRoot: Plain", fails(t, all, second))
 	steftest.AllRoots(t, scalarsRoot(t), second)
 	steftest.AllRoots(t, second, scalarsRoot(t))
-	steftest.AllRoots(t, choicesRoot(t)) // the only one
+	steftest.AllRoots(t, choicesRoot(t)) // the only root
 
 	// One message names the missing constructors of all roots. A root without any constructor
 	// is not checked.

@@ -21,7 +21,7 @@ type Writer struct {
 	WriteSchema bool
 	CheckSchema func(schema.WireSchema) error // nil accepts every schema
 	UserData    map[string]string
-	ZstdDict    *ZstdDict // nil is none
+	ZstdDict    *ZstdDict // nil: no dictionary
 	Checksums   bool
 }
 

@@ -29,7 +29,7 @@ const readStep = 4 << 20
 // Reader reads the headers and frames of one stream.
 type Reader struct {
 	src         *bufio.Reader
-	source      steady // of src
+	source      steady // the source of src
 	limits      stef.Limits
 	setting     decoderSetting
 	compression stef.Compression
@@ -287,7 +287,7 @@ func checksummed(coded []byte) bool {
 	for rest := coded[h.HeaderSize:]; len(rest) >= head; {
 		block := uint(rest[0]) | uint(rest[1])<<8 | uint(rest[2])<<16
 		last, kind, size := block&1 != 0, block>>1&3, int(block>>3)
-		if kind == 1 { // a byte that repeats
+		if kind == 1 { // an RLE block: one byte that repeats
 			size = 1
 		}
 		if size > len(rest)-head {

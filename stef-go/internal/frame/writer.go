@@ -100,7 +100,7 @@ func (w *Writer) Reset(dst io.Writer) error {
 	if cap(column) > largestKept {
 		column = nil
 	}
-	if cap(out) >= readBuffer { // pooled
+	if cap(out) >= readBuffer { // Close returns out to the pool
 		out = nil
 	}
 	w.Close()
@@ -358,7 +358,7 @@ func appendRawZstd(dst, b []byte) []byte {
 		b = b[len(block):]
 		head := uint32(len(block)) << 3 // type 0: raw
 		if len(b) == 0 {
-			head |= 1 // last
+			head |= 1 // the last block
 		}
 		dst = append(dst, byte(head), byte(head>>8), byte(head>>16))
 		dst = append(dst, block...)

@@ -200,8 +200,8 @@ func TestWriterAndReader(t *testing.T) {
 // blocksIn returns the number of zstd blocks of a frame that continues the compression.
 func blocksIn(t *testing.T, frame []byte) (n int) {
 	t.Helper()
-	content := frame[1:] // flags
-	for range 2 {        // sizes
+	content := frame[1:] // skip the flags
+	for range 2 {        // skip the sizes
 		_, n := bitio.Uvarint(content)
 		require.Positive(t, n)
 		content = content[n:]
