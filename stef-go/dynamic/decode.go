@@ -23,7 +23,7 @@ const MaxDepth = 1024
 const MaxPairs = 1023
 
 // decoder decodes records from the columns of successive frames. It never modifies a
-// value: changed values are newly built, unchanged ones are shared with the previous
+// value: it builds new values for changes, and shares unchanged values with the previous
 // record. So records can be returned, and stored in dictionaries, without a copy.
 type decoder struct {
 	dicts readDicts
@@ -213,7 +213,7 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 	v.measure(c.typ.Struct)
 	if c.dict != "" {
 		// The entry is added when the struct is complete: a struct of the same
-		// dictionary inside this one has a lower number.
+		// dictionary inside this struct has a lower number.
 		err = d.dicts.addStruct(c.dict, v)
 		if d.trace != nil {
 			d.event(c, TraceEntry{uint64(len(d.dicts.structsOf(c.dict).entries)), v})
@@ -225,9 +225,9 @@ func (d *decoder) structure(c *column, cur *Struct) (*Struct, error) {
 // field decodes field i of v, which is present.
 func (d *decoder) field(c *column, v *Struct, i int, was, modified bool) error {
 	below := c.links[i]
-	// If a composite value becomes present again and its modified bit is set, it is
-	// decoded relative to the initial value. If the bit is not set, it keeps its value
-	// from before it was absent, or the initial value if it was never present.
+	// If a composite field becomes present again and its modified bit is set, it is
+	// decoded relative to the initial value. Without this bit, the field keeps its last
+	// value, or has the initial value if it was never present.
 	if v.Fields[i] == nil || modified && !was && below.typ.Kind.Composite() {
 		v.Fields[i] = below.initial
 	}

@@ -14,7 +14,7 @@ import (
 const maxChangedPairs = 62
 
 // encoder encodes records into the columns of successive frames. It compares each
-// record with the previous one. Values must be the output of a fitter: they then
+// record with the previous record. Values must be the output of a fitter: such values
 // have the types of the schema, and are equal if everything that is sent is equal.
 type encoder struct {
 	dicts writeDicts

@@ -106,8 +106,8 @@ func WithFrameFunc(f func(*Frame)) ReaderOption {
 
 // WithTrace makes the Reader call f for each element of the stream in the order of
 // reading, beginning with the signature. If an element has an error, its event is the
-// last one. f must not use the Event, or what it refers to, after it returns. The exception is the
-// Value of a Detail: f may keep it, but must not modify it.
+// last event. f must not keep the Event, or anything that the Event refers to. The
+// exception is the Value of a Detail: f may keep it, but must not modify it.
 func WithTrace(f func(*Event)) ReaderOption {
 	return func(c *readerConfig) error {
 		c.trace = f

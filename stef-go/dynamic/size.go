@@ -18,7 +18,7 @@ type sizes struct {
 // The parts of sizes.size.
 const (
 	nodeBytes   = 32 // a composite value without its content
-	slotBytes   = 16 // a value inside another one
+	slotBytes   = 16 // a value inside another value
 	numberBytes = 8
 	headBytes   = 16 // a string or bytes value without its content
 )
@@ -126,8 +126,8 @@ func entryOf(v any) int {
 	return 0
 }
 
-// entryOfText returns the size of a string or bytes value, as an entry of a dictionary or
-// inside of one.
+// entryOfText returns the size of a string or bytes value that is an entry of a dictionary
+// or a part of an entry.
 func entryOfText(v any) int {
 	if b, ok := v.([]byte); ok {
 		return entryText + len(b)

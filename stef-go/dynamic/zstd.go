@@ -12,16 +12,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxWindowBytes is the maximum zstd window of a stream that a Reader accepts, which
-// bounds its memory.
+// MaxWindowBytes is the maximum zstd window of a stream that a Reader accepts. It
+// bounds the memory of the Reader.
 const MaxWindowBytes = 8 << 20
 
 // maxCarry limits the compressed bytes of a frame after its last content, such as an
 // empty block or the end of a zstd frame.
 const maxCarry = 1 << 10
 
-// inflater decompresses the frames of a stream. One zstd stream continues through them
-// until a frame restarts it. The zstd stream does not end with a frame. So nothing may
+// inflater decompresses the frames of a stream. One zstd stream continues from frame to
+// frame until a frame restarts it. The zstd stream does not end with a frame. So nothing may
 // be read from the decoder at the end of a frame: the decoder would report the end of
 // the compressed bytes as an error, and keep that error.
 //

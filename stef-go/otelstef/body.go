@@ -22,7 +22,7 @@ func (s *LogRecord) Observed() uint64 {
 // Text returns the text of a body of any form: String, Template, or a Value that is text.
 // ok is false if there is no body or if the body is not text. It is also false if the numbers
 // of placeholders and parameters of a template differ. The text of a template is allocated;
-// use AppendText to avoid that. Text of a String body that NextBorrowing has read is valid
+// use AppendText to avoid the allocation. Text of a String body that NextBorrowing read is valid
 // until the next call of NextBorrowing.
 //
 // spec: #otlp-logs

@@ -10,7 +10,7 @@ import (
 )
 
 // NextBorrowing is like Next, but does not copy text bodies. Use it when each record is
-// processed before the next one is read. A text body is then in memory of the reader,
+// processed before the next record is read. A text body is then in memory of the reader,
 // and is valid until the next call of NextBorrowing; clone it to keep it. Read the whole
 // stream either with Next or with NextBorrowing; Reset begins a new stream.
 func (r *LogsReader) NextBorrowing() bool {

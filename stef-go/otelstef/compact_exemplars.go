@@ -309,11 +309,11 @@ func (f *metricsReaderForm) copySent(list *stefrt.Array[Exemplar], copies []exem
 
 // restoreExemplars sets list, which is part of the record, to the n exemplars of the
 // point. An exemplar with a bit in kept is copied from held, the exemplars of the
-// series. The other exemplars were sent; they are also copied to copies unless it is
-// nil. restoreExemplars returns the counted size of the exemplars, and false if the
-// series cannot keep one of them.
+// series. The other exemplars were sent; they are also copied to copies unless copies
+// is nil. restoreExemplars returns the counted size of the exemplars, and false if the
+// series cannot keep an exemplar.
 func (f *metricsReaderForm) restoreExemplars(list *stefrt.Array[Exemplar], held, copies []exemplarCopy, n int, kept uint64) (counted int, ok bool) {
-	list.BeginEncode() // clears the marks of the list, so that new ones propagate
+	list.BeginEncode() // clears the marks of the list, so that new marks propagate
 	list.SetLen(n)
 	sent := &f.plain.exemplars
 	ok = true
@@ -339,7 +339,7 @@ func (f *metricsReaderForm) restoreExemplars(list *stefrt.Array[Exemplar], held,
 	return counted, ok
 }
 
-// restoreExemplar makes an exemplar of the record equal to one that was sent. It returns
+// restoreExemplar makes an exemplar of the record equal to src, which was sent. It returns
 // the results of countExemplar.
 func (f *metricsReaderForm) restoreExemplar(e, src *Exemplar) (counts int, flat bool) {
 	if counts, flat = countExemplar(src); flat {
@@ -377,7 +377,7 @@ func (x *seriesIndex) keeper(s *series, n int, kept uint64, code int64, delta bo
 }
 
 // countNew returns the counted size of the exemplars of a point. ok is false if the
-// series cannot keep one of them. Exemplars with a bit in kept equal the exemplars of
+// series cannot keep an exemplar. Exemplars with a bit in kept equal the exemplars of
 // the series.
 func (x *seriesExemplars) countNew(p *Point, kept uint64) (counted int, ok bool) {
 	for i := range p.exemplars.Len() {

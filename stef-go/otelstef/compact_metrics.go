@@ -67,7 +67,7 @@ func (f *metricsForm) Release() {
 	}
 }
 
-// keptForm is the most memory that a closed stream keeps for the next one.
+// keptForm is the maximum memory that a closed stream keeps for the next stream.
 const keptForm = 256 << 10
 
 // metricsWriterForm converts metrics to the compact form.
@@ -180,7 +180,7 @@ func (f *metricsWriterForm) enter(w *MetricsWriter) {
 	}
 }
 
-// set copies the fields to wire, and marks those that differ.
+// set copies the fields to wire, and marks the fields that differ.
 func (f *metricsWriterForm) set() {
 	w, x := &f.wire, &f.fields
 	mask := w.node.Modified()

@@ -76,7 +76,7 @@ func drain(root *steftest.Root, stream []byte, options ...stef.ReaderOption) (re
 
 // requireSameRecords checks that package dynamic decodes the same records from a malformed
 // stream, until one of the readers fails. records is the number of records that the generated
-// reader returned before.
+// reader returned.
 func requireSameRecords(t *testing.T, root *steftest.Root, stream []byte, records uint64) {
 	t.Helper()
 	r, err := root.NewReader(bytes.NewReader(stream))

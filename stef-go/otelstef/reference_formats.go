@@ -68,7 +68,7 @@ func appendDecimals(dst []byte, mark byte, decimals int, nanos uint64) []byte {
 func two(dst []byte, n uint64) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
 
 // date converts days since 1970 to the proleptic Gregorian calendar. It counts years
-// from March, so that the leap day is the last one.
+// from March, so that the leap day is the last day of a year.
 func date(days uint64) (year, month, day uint64) {
 	days += 719468
 	era, inEra := days/146097, days%146097

@@ -61,8 +61,8 @@ func (a *Array[T]) SetLen(n int) {
 	a.node.Mark(1)
 	a.reserve(n)
 	for i := a.n; i < n; i++ {
-		// If the reader has this element it must become initial there too. If not,
-		// the reader creates it with the initial value.
+		// If the reader has this element, the element must become initial in the reader,
+		// too. Otherwise the reader creates the element with the initial value.
 		if i < a.sent {
 			a.kind.Reset(a.elems[i])
 		} else {
@@ -128,7 +128,7 @@ func (a *Array[T]) Clear() {
 	a.n, a.sent, a.node.mask = 0, 0, 0
 }
 
-// BeginEncode clears the marks, records the length as the last one written, and
+// BeginEncode clears the marks, records the length as the last written length, and
 // returns it. For generated code.
 func (a *Array[T]) BeginEncode() int {
 	a.node.mask = 0

@@ -115,7 +115,7 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 		}
 	}
 	// The reader holds 1 0 3. The last two elements are removed and added again. Only the third
-	// is marked, because it differs from 0.
+	// element is marked, because the reader holds a value other than 0 for it.
 	f([]uint64{0, 0, 1}, func(a *stefrt.Array[cell], _ *stefrt.Node) {
 		a.SetLen(1)
 		a.SetLen(3)
@@ -124,7 +124,7 @@ func TestArrayShrinksAndGrows(t *testing.T) {
 		a.SetLen(1)
 		a.SetLen(4)
 	})
-	// The reader holds 1 only.
+	// The reader holds only the element 1.
 	f([]uint64{0, 0, 0}, func(a *stefrt.Array[cell], top *stefrt.Node) {
 		a.SetLen(1)
 		written(a, top)

@@ -17,11 +17,11 @@ import (
 // spec: #struct
 type StructEncoder struct {
 	codec.Bits
-	// Fields is the number of kept fields, Mask has a bit for each.
+	// Fields is the number of kept fields. Mask has a bit for each kept field.
 	Fields uint
 	Mask   uint64
-	// Optional is the number of kept optional fields, OptionalMask has a bit for
-	// each.
+	// Optional is the number of kept optional fields. OptionalMask has a bit for
+	// each of them.
 	Optional     uint
 	OptionalMask uint64
 }

@@ -15,8 +15,8 @@
 // Generated code and this package divide the work as follows:
 //
 //   - Code that runs for each record is generated: a writer's Write calls the encoder
-//     of the root, which uses concrete types, and then WriteStream.EndRecord, which
-//     counts and checks two limits. A reader's Next is the inverse.
+//     of the root, which uses concrete types. It then calls EndRecord, which counts the
+//     record and checks two limits. A reader's Next is the inverse.
 //   - Code that runs for each frame is here, once, for all schemas: encoders and
 //     decoders register their columns with an EncoderBuilder or DecoderBuilder when
 //     the stream begins, and the engines walk that list at every frame.
@@ -64,6 +64,6 @@
 // Level default is the highest level that saves bytes at a low price. Level fastest
 // needs 2 to 6 % less time, and 2.5 to 9 % more bytes. Level better needs up to 10 %
 // more time and about twice the memory, for 0.7 to 1.5 % fewer bytes. A window of 1 MiB
-// needs at most 0.04 % more bytes than one of 8 MiB, and a third of the memory. Smaller
-// windows need more bytes, mostly in streams of small frames.
+// needs at most 0.04 % more bytes than a window of 8 MiB, and about a third of the memory.
+// Smaller windows need more bytes, mostly in streams of small frames.
 package stefrt

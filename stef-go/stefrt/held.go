@@ -126,7 +126,7 @@ func (s *shape) ownedSize(at unsafe.Pointer) (n int) {
 }
 
 // ownedSizes returns the sum of ownedSize over length values that are adjacent in memory.
-// at is the address of the first one.
+// at is the address of the first value.
 func (s *shape) ownedSizes(at unsafe.Pointer, length uintptr) (n int) {
 	if s.plain {
 		return 0

@@ -10,11 +10,11 @@ import (
 
 // Node holds the marks of one composite value and its place in the record.
 type Node struct {
-	_      noCopy // takes no memory here; as the last field it would
+	_      noCopy // the first field, because as the last field it would need memory
 	mask   uint64
 	parent *Node
-	// bit is the mark of this value in parent. At the top of a record it
-	// holds oversize instead.
+	// bit is the mark of this value in parent. At the top of a record it has the
+	// flags oversize and hasLarge instead.
 	bit uint64
 }
 
@@ -102,8 +102,8 @@ func (n *Node) RefuseShared() {
 	}
 }
 
-// Unmark clears a mark. The marks of enclosing values remain, which costs a bit or
-// two when they are written but is always correct.
+// Unmark clears a mark. The marks of enclosing values remain. This is always correct, and
+// costs only a few bits when the record is written.
 func (n *Node) Unmark(bit uint64) { n.mask &^= bit }
 
 // Modified returns the marks: the changes since the last Write in a writer's record,

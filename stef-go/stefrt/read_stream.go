@@ -98,7 +98,7 @@ func RootNames(s *ReadStream) (names []string) {
 }
 
 // ResetReader begins to read another stream with the same options, and reuses the
-// memory of the last one.
+// memory of the last stream.
 func ResetReader(s *ReadStream, r io.Reader) error {
 	if r == nil {
 		return errNilSource
@@ -203,9 +203,9 @@ func (s *ReadStream) spare() (n int) {
 	return n
 }
 
-// StateBytes returns the memory of the dictionaries, of what the compact form remembered
-// at the start of the frame, and of the record if it is over 1 MiB. Records keep the
-// memory of values that they no longer have.
+// StateBytes returns the memory of the dictionaries, of the state of the compact form at the
+// start of the frame, and of the record if it needs more than 1 MiB. Records keep the memory
+// of values that they no longer have.
 func (s *ReadStream) StateBytes() int {
 	if s.kept <= smallRecord {
 		return s.limit.Used + s.stated
@@ -358,8 +358,8 @@ const workPerByte = 8
 // that sizeOf follows. Following a reference mostly misses the cache of the CPU.
 const workPerReference = 128
 
-// nextFrame reads frames until one has records. Readers of idle streams block in it, so it must
-// use little stack.
+// nextFrame reads frames until a frame has records. Readers of idle streams block in nextFrame,
+// so it must use little stack.
 func (s *ReadStream) nextFrame() bool {
 	for !s.ended {
 		flags, payload, err := s.frame.Next()
@@ -453,7 +453,8 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 }
 
 // explain adds to an error that the stream may have another root or schema than the reader
-// assumes. If the stream announces no schema, this is the likely cause, so the text begins with it.
+// assumes. If the stream announces no schema, this is the likely cause, so the text begins with
+// this hint.
 func (s *ReadStream) explain(err error) error {
 	own := s.tree.Path(0)
 	if s.frame.Header().Schema == nil {

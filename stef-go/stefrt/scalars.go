@@ -59,8 +59,8 @@ func (a *Scalars[T]) Append(v T) {
 	a.v = append(a.v, v)
 }
 
-// checkText makes Write check the size of the record if v is long text. The comparison of sizes
-// is constant, so numbers are not converted to an interface.
+// checkText makes Write check the size of the record if v is long text. The result of the first
+// comparison is a constant, so numbers are not converted to an interface.
 func (a *Scalars[T]) checkText(v T) {
 	if unsafe.Sizeof(v) != unsafe.Sizeof("") {
 		return

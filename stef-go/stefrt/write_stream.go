@@ -90,7 +90,7 @@ func StartWriter(s *WriteStream, w io.Writer, base schema.WireSchema, options []
 }
 
 // ResetWriter begins another stream with the same options, and reuses the memory of
-// the last one. Records of the last stream that were not flushed are lost.
+// the last stream. Records of the last stream that were not flushed are lost.
 func ResetWriter(s *WriteStream, w io.Writer) error {
 	if w == nil {
 		return errNilDestination
@@ -150,9 +150,9 @@ func (s *WriteStream) begin(w io.Writer) error {
 	return nil
 }
 
-// chunkWriter counts the bytes of the chunks that are sent to the destination. If
-// the destination is a stef.RecordWriter, it also receives the number of the last record
-// of each chunk.
+// chunkWriter counts the bytes of the chunks that are sent to the destination. A
+// destination that is a stef.RecordWriter also receives the number of the last record of
+// each chunk.
 type chunkWriter struct {
 	dst     io.Writer
 	records stef.RecordWriter // dst as a stef.RecordWriter, or nil

@@ -23,9 +23,9 @@
 // can also list the constructors: Mutate and SelfContained name missing constructors. AllRoots
 // names the roots of the schema that have no Root. ExampleRoundTrip is a test function.
 //
-// Generated records are Go types; the tests work with values of package dynamic. Reflection on
-// getters and setters converts between both: Value converts a record to a value of package
-// dynamic, and Set sets a record to such a value. A Follower reads only the fields that Modified
+// Generated records are Go types; the tests work with values of package dynamic. Value converts
+// a record to such a value, and Set sets a record to such a value. Both use reflection to call
+// the getters and setters of the record. A Follower reads only the fields that Modified
 // reports. A Mutator changes a record between two writes as a program might, and
 // tracks the expected contents of the record. Records generates the values: sequences
 // of random records that reach every type and its edge cases.

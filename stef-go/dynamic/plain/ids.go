@@ -28,7 +28,7 @@ type trace struct {
 	number    int
 	high, low uint64
 	ids       []*spanID
-	// next is the trace that last followed this one, or nil if none has followed.
+	// next is the trace that last followed this trace, or nil if no trace has followed it.
 	next *trace
 	// start is the start time of the last span in this trace.
 	start uint64

@@ -32,7 +32,7 @@ type spans struct {
 }
 
 // nameHabits are the habits of a span name: the codes of its last span, which predict the
-// codes of the next one.
+// codes of its next span.
 type nameHabits struct {
 	parent, known int64
 }

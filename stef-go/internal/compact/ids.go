@@ -31,11 +31,11 @@ type trace struct {
 	ids         uint32
 	block       uint32 // position of its last block
 	first, size uint32 // of the last block: the order of its first id, and the number of its ids
-	// backBlock and backFirst are block and first of the block before the last one.
-	// They save a cache miss, because the first element of a block is seldom in the
-	// cache.
+	// backBlock and backFirst are the position and the first order of the block before
+	// the last block. They save a cache miss, because the first element of a block is
+	// seldom in the cache.
 	backBlock, backFirst uint32
-	next                 uint32 // number of the trace that followed this one most recently, plus one
+	next                 uint32 // number of the trace that last followed this trace, plus one
 	seen                 uint64 // union of bitOf of the ids of the trace, in writers
 }
 

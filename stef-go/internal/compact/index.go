@@ -8,8 +8,8 @@ import "github.com/otelstef/stef/stef-go/codec"
 // hashOf mixes two integers.
 func hashOf(a, b uint64) uint32 { return uint32(codec.HashPair(a, b)) }
 
-// index finds traces by a hash. Only writers have one. A collision costs only time:
-// callers compare what they find.
+// index finds traces by a hash. Only writers have an index. A collision costs only time:
+// callers compare the traces that they find.
 type index struct {
 	slots []slot
 	used  int

@@ -60,7 +60,7 @@ func (s *Logs) Release() {
 // Held returns the memory of the state.
 func (s *Logs) Held() int { return s.ids.held() }
 
-// expect returns the two predictions of the observed time, the better one first.
+// expect returns the two predictions of the observed time, the better prediction first.
 func (s *Logs) expect(time uint64) (better, other uint64) {
 	if s.follows > 0 {
 		return time + s.delay, s.lastObserved

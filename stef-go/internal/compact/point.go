@@ -348,7 +348,7 @@ func (s *Points) putSteady(x *Series, p *Point, f *Fields) bool {
 	if !ok {
 		return false
 	}
-	// After a point with code 0, the better prediction stays the better one.
+	// After a point with code 0, the same prediction stays the better prediction.
 	if h := &s.hop; x.tick == h.from && x.time == h.fromTime && p.Time == h.toTime {
 		x.tick = h.to
 	} else {

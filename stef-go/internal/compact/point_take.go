@@ -120,7 +120,7 @@ func (s *Points) TimeCode(time uint64) uint64 { return s.time.Take(time) }
 func (s *Points) Residual(number uint64) uint64 { return s.number.Take(number) }
 
 // TakeSteady implements Take for a point whose codes of start and form are 0, in a steady
-// series: the start is the predicted one, and the form and the kind do not change. Most
+// series: the start is as predicted, and the form and the kind do not change. Most
 // points of most streams are such points, so TakeSteady returns the point in registers.
 // residual is the residual of Number, and code is the code of Time. Code 0 means that
 // the better prediction of the time is right; it then stays the better prediction.

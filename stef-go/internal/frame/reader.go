@@ -41,8 +41,8 @@ type Reader struct {
 	payload []byte
 	coded   []byte
 	kept    []byte // the coded buffer of the last stream, for reuse
-	// The variable header, compressed, and its plain size. Kept until the first
-	// frame with data.
+	// The variable header, compressed, and its plain size. Both are kept until the
+	// first frame with data.
 	headerCoded []byte
 	headerSize  int
 

@@ -207,9 +207,9 @@ func (w *Writer) shares(c column.Writer) bool {
 	return false
 }
 
-// adapt chooses a window that holds adaptFrames frames of the current size. The first
-// frame of a stream is usually larger than later ones, because it contains the texts to
-// which they refer. So the first window holds only adaptFirst frames of its size.
+// adapt chooses a window that holds adaptFrames frames of the current size. The first frame
+// of a stream is usually larger than later frames, because it contains texts that later
+// frames only refer to. So the first window holds only adaptFirst frames of the first size.
 // smallestWindow is the minimum in bytes.
 const (
 	adaptFirst     = 2

@@ -218,7 +218,7 @@ func blocksIn(t *testing.T, frame []byte) (n int) {
 }
 
 // TestSharedBlocks: a large column that compresses to few bytes has a block of its own in
-// one of eight frames, and in all frames once its content changes.
+// one of eight frames. After a change of its content, it has its own block in all frames.
 func TestSharedBlocks(t *testing.T) {
 	for name, options := range map[string][]stef.WriterOption{
 		"continued": {stef.WithCompression(stef.Zstd)},

@@ -15,9 +15,9 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// TestReferenceStream reads two streams of the reference implementation. In the
-// first one, a single zstd frame begins in the variable header and never ends. In
-// the second one, the last frame restarts the compression and begins a second zstd
+// TestReferenceStream reads two streams of the reference implementation. In the first
+// stream, a single zstd frame begins in the variable header and never ends. In the
+// second stream, the last frame restarts the compression and begins a second zstd
 // frame.
 func TestReferenceStream(t *testing.T) {
 	f := func(second string) {
