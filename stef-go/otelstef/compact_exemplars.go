@@ -129,8 +129,7 @@ func (f *metricsWriterForm) share(rec *Metrics, s *series) {
 	}
 }
 
-// noExemplars is the empty list of a series without exemplars. It must not be
-// changed.
+// noExemplars is the empty list of a series without exemplars. It must not be changed.
 var noExemplars seriesExemplars
 
 // residual converts a code to its residual, and back.

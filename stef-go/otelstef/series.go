@@ -370,8 +370,7 @@ func (x *seriesIndex) grow(s *series, words int) {
 	}
 }
 
-// setOf returns the set of attributes. It adds the set if there is none. It returns nil if a
-// value is an array, a map or bytes.
+// setOf finds or adds the set of attributes. It returns nil if a value is an array, map or bytes.
 func (x *seriesIndex) setOf(attributes *Attributes) *pairSet {
 	var sum codec.Hash
 	sum.Uint64(uint64(len(attributes.pairs)))

@@ -453,8 +453,7 @@ func (s *ReadStream) fail(record uint64, column int, err error) bool {
 }
 
 // explain adds to an error that the stream may have another root or schema than the reader
-// assumes. If the stream announces no schema, this is the likely cause, so the text begins with
-// this hint.
+// assumes. If the stream announces no schema, this is likely, so the text begins with the hint.
 func (s *ReadStream) explain(err error) error {
 	own := s.tree.Path(0)
 	if s.frame.Header().Schema == nil {

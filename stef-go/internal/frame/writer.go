@@ -43,8 +43,7 @@ type sharedColumn struct {
 	frames int
 }
 
-// Writer writes the headers and frames of one stream. It calls dst.Write once for each
-// header and each frame.
+// Writer writes the headers and frames of one stream, each with one call of dst.Write.
 type Writer struct {
 	dst         io.Writer
 	compression stef.Compression
