@@ -34,9 +34,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// crashWriter is the program that TestCrash kills: it writes logs to a file in
-// small writes until it is killed, so that it is killed inside a frame. After
-// each frame it prints how many records are in the file.
+// crashWriter is the program that TestCrash kills. It writes logs to a file in small pieces, so
+// that the kill is likely to cut a frame. After each frame it prints the number of records in the
+// file.
 func crashWriter(path string) {
 	err := func() error {
 		f, err := os.Create(path)
@@ -65,7 +65,7 @@ func crashWriter(path string) {
 	os.Exit(1)
 }
 
-// pieces writes 64 bytes at a time.
+// pieces is a writer that writes at most 64 bytes at a time to a file.
 type pieces struct{ f *os.File }
 
 func (p pieces) Write(b []byte) (n int, err error) {
@@ -166,7 +166,7 @@ func TestCrash(t *testing.T) {
 	require.NotZero(t, records)
 }
 
-// A killed recording has every batch that was acknowledged.
+// The file of a killed recording has every batch that was acknowledged.
 func TestCrashOfRecording(t *testing.T) {
 	acknowledged, read := uint64(0), uint64(0)
 	for range max(kills()/5, 3) {
@@ -179,8 +179,8 @@ func TestCrashOfRecording(t *testing.T) {
 	t.Logf("%d records were acknowledged, %d were read", acknowledged, read)
 }
 
-// A killed recording has every batch that was acknowledged, also if the file is compressed as a
-// whole, and every command reads them.
+// A killed recording that is compressed as a whole has every acknowledged batch, and every command
+// reads these batches.
 func TestCrashOfCompressedRecording(t *testing.T) {
 	records := func(name string) uint64 {
 		out, _ := program(t, "cat", name).Output() // cat fails at the end, where the file is cut
@@ -200,7 +200,7 @@ func TestCrashOfCompressedRecording(t *testing.T) {
 					cmd := program(t, args...)
 					text, _ := cmd.CombinedOutput()
 					want := 4
-					if strings.Contains(string(text), "the compressed file has no end") { // and all blocks are whole
+					if strings.Contains(string(text), "the compressed file has no end") { // all blocks are complete, so nothing is lost
 						want = 0
 					}
 					require.Equal(t, want, cmd.ProcessState.ExitCode(), "%v: %s", args, text)

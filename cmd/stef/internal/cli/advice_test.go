@@ -40,7 +40,7 @@ func TestAdvice(t *testing.T) {
 	}
 	f(cli.ExitUsage, `invalid value "x" for --schema: must be one of compact, full, reference`+"\n", "convert", "--schema", "x", own, out)
 
-	// The name of the output.
+	// The name of the output has an unknown extension.
 	stream := path("metrics.stef", metrics(t))
 	json := path("one.json", []byte(`{"resourceLogs":[]}`))
 	for _, in := range []string{stream, json} {
@@ -49,7 +49,7 @@ func TestAdvice(t *testing.T) {
 
 	f(cli.ExitData, "own.stef: replay knows records of OpenTelemetry only; ", "replay", own)
 
-	// Several signals in one file.
+	// A file has several signals.
 	both := path("all.json", []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"}]}]}]}`+"\n"+
 		`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}}]}]}]}`))
 	for _, command := range []string{"cat", "stat"} {
@@ -61,7 +61,7 @@ func TestAdvice(t *testing.T) {
 		mustRun(t, nil, command, both, "--signal", "logs", "--depth", "100")
 	}
 	f(cli.ExitUsage, "put {signal} into the name of OUT", "convert", both, out+".stef")
-	// There is no ratio of one signal to the whole file.
+	// The summary has no ratio, because the input also has another signal than the output.
 	_, stderr := mustRun(t, nil, "convert", "--signal", "logs", both, filepath.Join(dir, "logs.stef"))
 	require.NotContains(t, stderr, "ratio")
 	require.NotContains(t, stderr, "warning")
@@ -69,13 +69,13 @@ func TestAdvice(t *testing.T) {
 	require.Contains(t, stderr, " times the input\n")
 	f(cli.ExitUsage, "all.json: it holds traces and logs, not metrics: leave --signal out\n", "convert", "--signal", "metrics", both, out+".stef")
 
-	// Commands that read only streams.
+	// repair and inspect read only streams.
 	f(cli.ExitUsage, "all.json: it is otlp-json; repair is for STEF: ", "repair", both, out)
 	f(cli.ExitUsage, "all.json: it is otlp-json; inspect prints STEF: convert it first, with stef convert\n", "inspect", both)
 	mustRun(t, spans(t), "convert", "-", filepath.Join(dir, "m.parquet"))
 	f(cli.ExitUsage, "m.parquet: it is parquet; repair is for STEF: Parquet has its index at the end, so a cut file cannot be read\n", "repair", filepath.Join(dir, "m.parquet"), out)
 
-	// Empty files, and files that are something else.
+	// Some files are empty or have another format than their name says.
 	for _, name := range []string{"empty1.stef", "empty1", "empty1.json"} {
 		in := path(name, nil)
 		for _, args := range [][]string{{"inspect", in}, {"repair", in, out}} {
@@ -101,7 +101,7 @@ func TestAdvice(t *testing.T) {
 	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "cat", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")))
 	f(cli.ExitData, "the file looks like a profile (pprof), and profiles are not supported: use OTLP for them\n", "convert", "--signal", "traces", path("cpu.pb", []byte("\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04")), out+".stef")
 
-	// Files that are not telemetry.
+	// Some files have no telemetry.
 	for _, text := range []string{"a", "hello\n", "time,value\n" + strings.Repeat("2026-11-22,1\n", 10_000)} {
 		in := path("notes.txt", []byte(text))
 		for _, args := range [][]string{{"inspect", in}, {"repair", in, out}, {"inspect", "--root", "logs", in}, {"inspect", "--schema", schema, in}} {
@@ -113,7 +113,7 @@ func TestAdvice(t *testing.T) {
 	}
 	f(cli.ExitData, "short.stef: offset 0: corrupt stream: signature: unexpected EOF", "inspect", path("short.stef", []byte("STE")))
 
-	// A bad schema: the message has its name once, with the line.
+	// The error about a bad schema contains the name of the schema file once, with the line.
 	bad := path("bad.stef", []byte("package a\nstruct A root { X timestamp }\n"))
 	f(cli.ExitData, "stef cat: "+bad+":2:19: unknown type \"timestamp\", did you mean \"uint64\"?\n   2 | struct A root { X timestamp }\n", "cat", "--schema", bad, own)
 

@@ -94,7 +94,7 @@ type cat struct {
 	limit     uint64
 }
 
-// file prints a file. Records before an error are printed.
+// file prints the records of a file, up to the first error.
 func (c *cat) file(env *Env, name string) error {
 	in, err := c.open(env, name, convert.Options{Mode: convert.Ordered})
 	if err != nil {

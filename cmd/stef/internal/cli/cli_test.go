@@ -230,7 +230,7 @@ func TestDamagedStream(t *testing.T) {
 		}
 		code, _, stderr = run([]byte("PK\x03\x04..."), command, "-")
 		require.Equal(t, cli.ExitData, code)
-		if command == "inspect" { // which reads only STEF
+		if command == "inspect" { // inspect reads only STEF
 			require.Contains(t, stderr, `standard input: it is not a STEF file: it begins with "PK\x03\x04..." and looks like a ZIP archive: unpack it first`+"\n")
 		} else {
 			require.Contains(t, stderr, "the content has none of the formats stef, otlp-parts, ")

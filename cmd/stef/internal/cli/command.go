@@ -125,7 +125,7 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	switch near := confkeys.Nearest(names, name); len(near) {
 	case 0:
 	case 1:
-		if !strings.HasPrefix(name, near) { // a flag of another letter is not what the user meant
+		if !strings.HasPrefix(name, near) { // the user did not mean a flag that begins with another letter
 			return ""
 		}
 		return fmt.Sprintf(", did you mean -%s %s?", near, strings.TrimPrefix(name, near))
@@ -135,8 +135,8 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	return ""
 }
 
-// named writes the name that the user gave to a flag for the output, such as -o, into advice about
-// the place of the output.
+// named replaces the example name x.stef in advice about the output by the value of a flag such as
+// -o in args.
 func named(advice string, args []string) string {
 	for i, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")

@@ -124,7 +124,8 @@ func TestInspectPlain(t *testing.T) {
 	}
 }
 
-// Streams in the first version of the compact form have fewer fields. cat reads them too.
+// cat also reads streams in the first version of the compact form, which has fewer fields than the
+// current version.
 func TestCatFirstForm(t *testing.T) {
 	for name, f := range map[string]struct {
 		write func(*testing.T, ...stef.WriterOption) []byte

@@ -204,7 +204,7 @@ func (c *conversion) given(f *flag.Flag) {
 func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	o := c.options
 	o.OutName = outName
-	o.Requests = !c.quiet && o.FrameItems == 0 // combined requests have another size than those that are sent
+	o.Requests = !c.quiet && o.FrameItems == 0 // a sender does not send the requests that --frame-items combines
 	o.Root = c.root
 	if c.signal != nil {
 		if o.Root != nil && o.Root != c.signal {
@@ -237,7 +237,7 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	}
 	var err error
 	switch {
-	case c.perSignal && (len(inNames) > 1 || o.Skip): // each cannot leave out the end of a file
+	case c.perSignal && (len(inNames) > 1 || o.Skip): // the function each does not support Skip
 		err = c.severalBySignal(env, o, inNames, outName)
 	case len(inNames) > 1:
 		err = c.several(env, o, inNames, outName)
@@ -539,7 +539,7 @@ func ignoredLines(found []otlpfile.UnknownField) (lines []string) {
 	return lines
 }
 
-// nobodyHas says that no item, no resource or no scope has the attribute of a column.
+// nobodyHas returns a text that no item, resource or scope has the attribute of a column.
 func nobodyHas(column string) string {
 	for _, who := range []string{"resource", "scope"} {
 		if key, ok := strings.CutPrefix(column, who+":"); ok {
@@ -549,7 +549,7 @@ func nobodyHas(column string) string {
 	return "no item has the attribute " + column
 }
 
-// elsewhere says where the attribute of an empty column is, if anywhere.
+// elsewhere returns advice for an empty column: where its attribute is, or to check the spelling.
 func elsewhere(c convert.EmptyColumn) string {
 	has := "an item"
 	switch {
@@ -568,7 +568,7 @@ func elsewhere(c convert.EmptyColumn) string {
 // parts returns a number of parts of a file as text, with the word of the format: 3
 // frames.
 func parts(f convert.Format, n int) string {
-	if f == convert.OTLP { // it is read and written in pieces
+	if f == convert.OTLP { // one message, although the tool reads and writes it in pieces
 		return "1 message"
 	}
 	noun := map[convert.Format]string{convert.STEF: "frame", convert.OTLPParts: "part", convert.OTLPJSON: "message",

@@ -336,7 +336,7 @@ func TestConvertSignals(t *testing.T) {
 	each := filepath.Join(dir, "each-{signal}.stef")
 	_, stderr = mustRun(t, nil, "convert", mixed, each)
 	require.NotContains(t, stderr, "skipped")
-	// One line for the input, two for each output, and one ratio over all.
+	// The summary has one line for the input, two lines for each output, and one ratio for all outputs.
 	info := func(name string) int64 {
 		stat, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)

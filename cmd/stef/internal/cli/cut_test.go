@@ -146,15 +146,15 @@ func TestShortCuts(t *testing.T) {
 			require.Contains(t, stderr, "; everything complete before the cut was converted, and the rest is lost\n")
 			kept, _ := mustRun(t, nil, "cat", out)
 			require.Equal(t, records, strings.Count(kept, "\n"))
-			// A file alone, through each way to write it.
+			// The cut file is the only input. Each output format and mode is tested.
 			for _, args := range [][]string{{out}, {"--mode", "sorted", out}, {out + ".json"}, {out + ".parts"}, {filepath.Join(dir, "each-{signal}.stef")}} {
 				stderr = mustSkip(t, nil, append([]string{"--force", cut}, args...)...)
 				require.Contains(t, stderr, "; everything complete before the cut was converted, and the rest is lost\n")
 				require.NotContains(t, stderr, "stef repair") // advice for an input that was not converted
 				kept, _ = mustRun(t, nil, "cat", strings.ReplaceAll(args[len(args)-1], "{signal}", "traces"))
 				require.Equal(t, records, strings.Count(kept, "\n"), args)
-				// The summary counts only what was converted, so it equals that of a file of
-				// the whole messages.
+				// The summary counts only what was converted. A file of only the whole messages
+				// has the same summary.
 				plain := files[strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")]
 				if counted := input.FindStringSubmatch(stderr); counted != nil && !strings.Contains(name, "each message") {
 					n, err := strconv.Atoi(strings.ReplaceAll(counted[2], ",", ""))
@@ -166,7 +166,7 @@ func TestShortCuts(t *testing.T) {
 				}
 			}
 		})
-	} // Each of 15 files through the first 4 ways.
+	} // 15 files, each with the first 4 lists of arguments
 	require.Equal(t, 60, summaries)
 }
 

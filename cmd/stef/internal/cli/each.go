@@ -59,7 +59,7 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		}
 		all = append(all, d)
 	}
-	for _, d := range all { // after all conversions, so that an error leaves none of the files
+	for _, d := range all { // no output file exists if one of the conversions failed
 		if d.res.Items+d.res.Skipped == 0 {
 			continue
 		}
@@ -111,8 +111,8 @@ func holds(name string, root *stream.Root) bool {
 	return err != nil || slices.Contains(found, root.Signal)
 }
 
-// severalTimes returns an error if an input cannot be read several times, which subject needs. A
-// pipe, such as that of <(zcat all.json.gz), has nothing left for the second time.
+// severalTimes returns an error if an input cannot be read several times. subject names what needs
+// it. A pipe, such as <(zcat all.json.gz), is empty when it is read again.
 func severalTimes(subject string, names []string) error {
 	needs := "a file"
 	if len(names) > 1 {

@@ -85,7 +85,7 @@ func TestMistakesOfContent(t *testing.T) {
 		return fmt.Sprintf("; sed %dd %s removes the line and all its items\n", n, m.path("lines.json"))
 	}
 	f(sed(4), good+good+good+line(`,"kind":x`)+good)
-	f(sed(4), good+good+good+line(`,"kind":{`)+good+good) // its message goes on in the next line
+	f(sed(4), good+good+good+line(`,"kind":{`)+good+good) // the JSON message continues on the next line
 	f(sed(2), good+line(`,"traceId":"zz"`)+good)
 	f(`corrupt: traceId "zz" is not 32 hexadecimal digits`+sed(1), line(`,"traceId":"zz"`)+good)
 	const base64 = "; it looks like base64, which generic protobuf JSON has: write the message as protobuf (.pb) instead"

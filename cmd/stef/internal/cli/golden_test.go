@@ -98,8 +98,8 @@ func TestMalformedVectors(t *testing.T) {
 				args = append(args, "-")
 			}
 			code, _, stderr := run(nil, args...)
-			// Some vectors need a wrong root to fail. Without --root, the command may find the
-			// right one and succeed.
+			// Some vectors fail only with a wrong root. Without --root, the command may find the
+			// right root and succeed.
 			if v.Expect == "error" && args[1] == "--root" {
 				require.NotZero(t, code, "%v", args)
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// If OUT is forgotten, no input is replaced. Inputs that do not exist or have no known format are
-// reported before the error that the output exists, other errors of the inputs are not.
+// If OUT is forgotten, no input is replaced. The error that the output exists is reported before
+// most errors of inputs, but after inputs that do not exist or have no known format.
 func TestForgottenOut(t *testing.T) {
 	m := newMistakes(t)
 	before, err := os.ReadFile(m.metrics)
@@ -85,7 +85,7 @@ func TestFrameItems(t *testing.T) {
 			}
 			require.Equal(t, count(many), count(one))
 
-			// The same for a stream as input.
+			// The frames of an input stream are combined, too.
 			again, _ := mustRun(t, []byte(many), "convert", "--to", "stef", "--mode", mode, "--frame-items", "1000000", "-", "-")
 			require.Less(t, len(again), len(many)*19/20)
 			require.Equal(t, count(many), count(again))

@@ -15,7 +15,8 @@ import (
 // credentials.PerRPCCredentials and flag.Value.
 type headers map[string]string
 
-// headerKey matches the keys that gRPC sends unchanged. Those that begin with grpc- are its own.
+// headerKey matches the keys that gRPC sends unchanged. Set refuses keys that begin with grpc-,
+// because gRPC reserves these keys.
 var headerKey = regexp.MustCompile(`^[0-9a-z_.-]+$`)
 
 // Set adds KEY=VALUE.

@@ -18,8 +18,8 @@ type Interrupt struct {
 
 var errInterrupted = errors.New("interrupted")
 
-// Deliver asks the command to end gracefully. It returns false if the command does not support
-// that or was asked before: the caller must then end the process.
+// Deliver asks the command to end gracefully. It returns false if the command does not support a
+// graceful end or was asked before. The caller must then end the process.
 func (i *Interrupt) Deliver() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

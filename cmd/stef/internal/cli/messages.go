@@ -53,7 +53,7 @@ func (s *opened) eachMessage(f func(m *streamMessage) error) error {
 // The offsets within a message count from the start of the message.
 func (s *opened) inspectMessages(out io.Writer, show shown) error {
 	most := show.frames
-	show.frames = 0 // it counts messages here, which are printed whole
+	show.frames = 0 // --frames limits the messages here, not the frames within a message
 	err := s.eachMessage(func(m *streamMessage) error {
 		if most > 0 && uint(m.number) > most {
 			return errStopped

@@ -39,8 +39,8 @@ func framedLogs(t *testing.T, n int) (data []byte, ends []int, messages [][]byte
 	return data, ends, messages
 }
 
-// TestDictionary: messages that need a shared dictionary can be read with the dictionary.
-// Without it, every command says what to do.
+// Messages that need a shared dictionary can be read with the dictionary. Without the dictionary,
+// every command says what to do.
 func TestDictionary(t *testing.T) {
 	parts, err := fixtures.Parts(fixtures.Logs())
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestDictionary(t *testing.T) {
 	require.Contains(t, stderr, "no such file")
 }
 
-// TestMessages: every command reads files of messages, whole, rotated and cut.
+// Every command reads files of messages: whole files, rotated files and cut files.
 func TestMessages(t *testing.T) {
 	data, ends, messages := framedLogs(t, 6)
 	dir := t.TempDir()
@@ -113,7 +113,7 @@ func TestMessages(t *testing.T) {
 	begin, _ := mustRun(t, nil, "inspect", "--frames", "2", in)
 	require.True(t, strings.HasPrefix(inspected, begin+"# message 3 at"))
 
-	// Cut at any byte: the whole messages are printed and kept.
+	// If a file is cut inside a message, the whole messages before the cut are printed and kept.
 	for i := range messages {
 		for _, cut := range []int{ends[i] + 2, ends[i] + 4, ends[i] + 20, ends[i+1] - 1} {
 			if cut < 8 {
@@ -140,14 +140,14 @@ func TestMessages(t *testing.T) {
 	_, stderr := mustRepair(t, nil, "--force", in, out)
 	require.Contains(t, stderr, ": 6 whole messages with ")
 	require.Contains(t, stderr, "; every frame can be read")
-	named := filepath.Join(dir, "named.stef") // messages under any name
+	named := filepath.Join(dir, "named.stef") // a file of messages may have any name
 	mustRepair(t, nil, in, named)
 	kept, err := os.ReadFile(named)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(data, kept))
 
-	// A stream that ends too early inside of a whole message is damage, not a cut file: --skip
-	// would leave out the messages after it.
+	// If the stream in a whole message ends too early, the file is damaged, not cut. --skip refuses
+	// it, because it would leave out the later messages.
 	short := messages[1][:len(messages[1])-9]
 	damaged := append(binary.BigEndian.AppendUint32(bytes.Clone(data[:ends[1]]), uint32(len(short))), short...)
 	require.NoError(t, os.WriteFile(in, append(damaged, data[ends[2]:]...), 0o666))
@@ -159,7 +159,7 @@ func TestMessages(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(in, data, 0o666))
 
-	// Rotated files and objects of a bucket: several inputs, framed and not.
+	// Several inputs, such as rotated files and objects of a bucket, with and without message lengths.
 	object := filepath.Join(dir, "object")
 	require.NoError(t, os.WriteFile(object, messages[0], 0o666))
 	_, stderr = mustRun(t, nil, "convert", in, object, filepath.Join(dir, "all.parquet"))

@@ -93,8 +93,8 @@ func TestMistakesOfSignals(t *testing.T) {
 	m.fails(cli.ExitUsage, "both.json holds traces and logs: say --signal; run replay once for each", "replay", m.both)
 }
 
-// Inputs of another signal than --signal are skipped, in every format. If the flag fits no
-// input, that is an error in every format.
+// In every format, inputs of another signal than --signal are skipped. If all inputs would be
+// skipped, convert returns an error.
 func TestOtherSignals(t *testing.T) {
 	m := newMistakes(t)
 	out := m.path("out.stef")
@@ -195,7 +195,7 @@ func TestLargeItem(t *testing.T) {
 	require.Contains(t, stderr, "left out: 1 log record\n")
 }
 
-// A message of logs that is read as spans because of a flag is not reported as corrupt.
+// If --signal makes convert read a message of logs as spans, the message is not called corrupt.
 func TestLooksLikeOther(t *testing.T) {
 	m := newMistakes(t)
 	logs := m.file("colours.json", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"device.app.lifecycle","timeUnixNano":"1","body":{"stringValue":"\u001b[1mred"}}]}]}]}`+"\n"))
@@ -276,8 +276,8 @@ func TestMixedParts(t *testing.T) {
 	}
 }
 
-// The last line of the summary counts the items of the column otlp. Another line counts the
-// rows of these items that were edited without effect.
+// The last line of the summary counts the items of the column otlp. Another line counts the edited
+// rows of these items, because such edits have no effect.
 func TestColumnOTLP(t *testing.T) {
 	m := newMistakes(t)
 	text := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a"}},{"body":{"kvlistValue":{"values":[{"key":"k","value":{"bytesValue":"AAEC"}}]}}}]}]}]}` + "\n"
@@ -317,7 +317,7 @@ func TestReplacedBodies(t *testing.T) {
 	require.Equal(t, "as text: 1 value of the table, whose text does not fit the type beside it\n", stderr)
 }
 
-// withColumn returns a table of logs in which a column has the values of another.
+// withColumn returns a table of logs in which a column has the values of another column.
 func withColumn(t *testing.T, name, column, from string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(name)
@@ -338,8 +338,8 @@ func withColumn(t *testing.T, name, column, from string) []byte {
 	return out.Bytes()
 }
 
-// A copy of a stream of logs is larger, because its bodies do not refer to other fields with the
-// same text. With --mode ordered, bodies refer to such fields, as the README says.
+// A copy of a stream of logs is larger than the stream, because bodies in the copy do not refer to
+// other fields with the same text. With --mode ordered they do, as the README says.
 func TestCopyOfLogs(t *testing.T) {
 	dir := t.TempDir()
 	var sizes []int64
@@ -372,8 +372,8 @@ func message(stream []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(stream))), stream...)
 }
 
-// If an output is one of several inputs, as in a second run with a glob, each run would add the items
-// of the other inputs again.
+// convert refuses an output that is one of several inputs, as in a second run with a glob. Each run
+// would add the items of the other inputs again.
 func TestOutputIsAnInput(t *testing.T) {
 	m := newMistakes(t)
 	all := filepath.Join(m.dir, "all.stef")
@@ -532,7 +532,7 @@ func TestRequestsOfAllInputs(t *testing.T) {
 		_, stderr = mustRun(t, nil, append([]string{"convert", "--force"}, append(args, m.path("b.stef"))...)...)
 		require.NotContains(t, stderr, "on the wire as OTLP")
 	}
-	// Combined requests are compared with nothing, since nobody sends them.
+	// The size as OTLP is not printed for combined requests, because no sender sends them.
 	_, stderr = mustRun(t, nil, "convert", "--frame-items", "1000", json, m.path("c.stef"))
 	require.NotContains(t, stderr, "on the wire as OTLP")
 }
@@ -583,7 +583,7 @@ func TestRecordMistakes(t *testing.T) {
 	require.Contains(t, stderr, ": this machine does not have the address; :4317 listens at all addresses of this machine\n")
 }
 
-// brokenPipe is a device whose reader has ended.
+// brokenPipe is a pipe whose reader has ended.
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }

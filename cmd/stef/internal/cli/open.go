@@ -131,8 +131,7 @@ func readSchema(name string) ([]byte, error) {
 	return text, nil
 }
 
-// opened is an open stream. Close it after use, and pass errors of reading it
-// to blame.
+// opened is an open stream. Close it after use, and pass its read errors to blame.
 type opened struct {
 	*file.Input
 	root *stream.Root
@@ -144,8 +143,8 @@ type opened struct {
 	// head contains the headers of a stream that is read with --schema. It is nil if they
 	// cannot be read.
 	head *dynamic.Header
-	// other is the root of the stream if that is not --root and only one root of --schema
-	// fits. Otherwise it is nil.
+	// other is the only root of --schema that fits the stream, if this root is not --root.
+	// If several roots or no other roots fit, other is nil.
 	other *stream.Root
 	// converted is the conversion of an OTLP file; src is then its output.
 	converted *conversionOf
@@ -231,8 +230,8 @@ func (s *opened) convert(options convert.Options) {
 // errStopped ends a conversion when its output is no longer read.
 var errStopped = errors.New("no more records are wanted")
 
-// blame adds the file name to an error of reading it. If the schema may be
-// wrong, blame says what to do.
+// blame adds the file name to a read error. If the schema may be wrong, blame
+// says what to do.
 func (s *opened) blame(err error) error {
 	if c := s.converted; c != nil && err != nil {
 		c.out.CloseWithError(errStopped)
@@ -259,7 +258,7 @@ func (s *opened) blame(err error) error {
 }
 
 // repairable extends an error about a stream. If there are whole frames before the damage, the text
-// names stef repair, which copies these frames, and its flags.
+// names the stef repair command that copies these frames.
 func (o *opener) repairable(err error) error {
 	var at *dynamic.Error
 	if !errors.As(err, &at) || at.Frame < 2 || !errors.Is(err, dynamic.ErrCorrupt) {

@@ -61,7 +61,7 @@ func orders(t *testing.T, options ...dynamic.WriterOption) []byte {
 	return buf.Bytes()
 }
 
-// Of several files that announce their schema, one warning names the first.
+// If several files announce their schema, one warning names the first file.
 func TestBaseWithoutEffectWarnsOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "shop.stef")
@@ -104,7 +104,7 @@ func TestOwnSchema(t *testing.T) {
 					"if it holds records of Visit, pass the .stef file that it was written with\n", stderr)
 			} else {
 				require.Equal(t, cli.ExitData, code)
-				require.Contains(t, stderr, "; or say --root Order, as which it can be read: ")
+				require.Contains(t, stderr, "; or pass --root Order, which fits the stream: ")
 			}
 			for _, base := range []string{"Order=3,2", "Visit=2"} {
 				_, stderr = mustRun(t, data, command, "--schema", path, "--root", "Order", "--base", base, "-")
@@ -199,7 +199,7 @@ func TestSchemaVersions(t *testing.T) {
 	for _, command := range []string{"cat", "stat", "inspect"} {
 		out, _ := mustRun(t, old, command, "--schema", newer, "--root", "Order", "--base", "Order=2", "-")
 		require.Contains(t, out, map[string]string{"cat": `"customer":"Ada"`, "stat": "root         Order, older version of newer.stef, not announced: 2\n", "inspect": `"Ada"`}[command])
-		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older or newer version, pass that file, or, if older, --base with the numbers of fields that it had: frame 1 at offset ", old,
+		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older or newer version, pass the .stef file of that version. For an older version, --base with its numbers of fields is enough: frame 1 at offset ", old,
 			command, "--schema", newer, "--root", "Order", "-")
 		fails(cli.ExitData, "--base", old, command, "--schema", newer, "-")
 		fails(cli.ExitData, "the stream is newer than "+older, announced, command, "--schema", older, "-")
@@ -227,14 +227,14 @@ func TestSchemaVersions(t *testing.T) {
 	_, stderr = mustRepair(t, old, "--force", "--schema", newer, "--root", "Order", "-", to)
 	require.Contains(t, stderr, "the stream announces no schema")
 
-	// A field that is not appended makes another schema.
+	// A schema whose fields were moved does not fit the stream.
 	moved := file("moved.stef", strings.Replace(shopSchema, "ID uint64\n  Customer string dict(Customer)", "Customer string dict(Customer)\n  ID uint64", 1))
 	fails(cli.ExitData, "; if the file is not damaged, it was written with another schema than "+moved+": fields may only be appended", announced, "cat", "--schema", moved, "--root", "Order", "-")
 	code, _, stderr := run(announced[:len(announced)-3], "cat", "--schema", newer, "-")
 	require.Equal(t, cli.ExitData, code)
 	require.NotContains(t, stderr, "another schema")
 
-	// If a stream is damaged after its first frame, the error does not blame the schema.
+	// If --base is set, the error does not say that the stream announces no schema.
 	code, _, stderr = run(orders(t)[:20], "cat", "--schema", newer, "--base", "Order=3,2", "--root", "Order", "-")
 	require.Equal(t, cli.ExitData, code)
 	require.NotContains(t, stderr, "announces no schema")
@@ -300,8 +300,8 @@ func TestRepairAdviceHasFlags(t *testing.T) {
 	require.Equal(t, cli.ExitLost, code, stderr)
 }
 
-// With --zeros, cat also prints fields that are zero. Without it, programs that load the lines
-// into tables would take them as missing.
+// With --zeros, cat also prints fields that are zero. Without this flag, programs that load the
+// lines into tables would treat these fields as missing.
 func TestZeros(t *testing.T) {
 	schema := filepath.Join(t.TempDir(), "shop.stef")
 	require.NoError(t, os.WriteFile(schema, []byte(olderShop), 0o666))
@@ -329,8 +329,8 @@ func TestZeros(t *testing.T) {
 	}
 }
 
-// Cat prints for OTLP what it prints for the stream that convert makes of it. Stat prints the
-// same figures for both, except for its lines about OTLP.
+// cat prints the same lines for an OTLP file and for the stream that convert makes of this file.
+// stat prints the same figures for both files, except for its lines about OTLP.
 func TestOTLPFiles(t *testing.T) {
 	dir, recording := folder(t)
 	streamed := filepath.Join(dir, "x.stef")
@@ -346,8 +346,8 @@ func TestOTLPFiles(t *testing.T) {
 
 	want, _ = mustRun(t, nil, "stat", streamed)
 	got, _ = mustRun(t, nil, "stat", recording)
-	// The figures for OTLP differ: those of a file are of its requests, those of a stream of
-	// one request for each frame. The level is known only if stat makes the stream.
+	// The figures for OTLP differ: for an OTLP file, stat measures its requests; for a stream, one
+	// request for each frame. stat knows the zstd level only of a stream that it makes.
 	asOTLP := regexp.MustCompile(`as OTLP      .*\nzstd level   .*\n`)
 	require.Len(t, asOTLP.FindAllString(want+got, -1), 2)
 	want, got = asOTLP.ReplaceAllString(want, ""), asOTLP.ReplaceAllString(got, "")
@@ -381,7 +381,7 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, os.WriteFile(schema, []byte(text), 0o666))
 	root := s.Root("Rec")
 
-	// Each stream has a small record, then one with 1 MiB of values or 40 levels.
+	// Each stream has a small record, then a record with 1 MiB of values or 40 levels.
 	large, deep := dynamic.NewStruct(root), dynamic.NewStruct(root)
 	values := &dynamic.Array{}
 	for range 1 << 16 {

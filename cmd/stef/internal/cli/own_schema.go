@@ -150,9 +150,9 @@ func (s *opened) explain(err error) error {
 	case s.newer():
 		return fmt.Errorf("the stream is newer than %s: pass the .stef file that it was written with: %w", s.o.schema, err)
 	case s.head != nil && s.head.Wire == nil && len(s.o.base) == 0 && atStart(err):
-		advice := "pass that file, or, if older, --base with the numbers of fields that it had"
+		advice := "pass the .stef file of that version. For an older version, --base with its numbers of fields is enough"
 		if s.other != nil {
-			advice += "; or say --root " + s.other.Name + ", as which it can be read"
+			advice += "; or pass --root " + s.other.Name + ", which fits the stream"
 		}
 		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with an older or newer version, %s: %w",
 			s.o.schema, shortCounts(s.candidates()), advice, err)
@@ -239,9 +239,9 @@ func (s *opened) otherRoots() string {
 	return fmt.Sprintf("the schema that the stream announces fits %s%s: say which with --root%s", strings.Join(fitting, ", "), not, otherwise)
 }
 
-// orOtherRoot returns the end of an error in a stream that fits the root with which it is
-// read. It says that the records may be those of another root: a stream announces only numbers of
-// fields, and those of an older schema can fit many roots.
+// orOtherRoot returns the end of an error about a stream whose schema fits the selected root. The
+// text says that the records may be those of another root: a stream announces only the numbers of
+// its fields, and the numbers of an older schema can fit many roots.
 func (s *opened) orOtherRoot() string {
 	var others []string
 	older := false

@@ -86,7 +86,7 @@ func TestReplayRecordingEnded(t *testing.T) {
 				require.Equal(t, cli.ExitIO, code, stderr)
 				require.Regexp(t, `^sent \d+ items in \d+ batches to .*\n`+
 					"stef replay: "+address+`: batch \d+ of `+recorded+`: the recording has ended \(stef record accepts no more items\)\n$`, stderr)
-				require.Less(t, time.Since(began), time.Minute) // over two minutes with all attempts
+				require.Less(t, time.Since(began), time.Minute) // all attempts together would take over two minutes
 				code, stderr = wait()
 				require.Zero(t, code, stderr)
 			})

@@ -32,8 +32,8 @@ func piped(t *testing.T, content []byte) string {
 	return fmt.Sprintf("/dev/fd/%d", r.Fd())
 }
 
-// A pipe can be read once. So it cannot be split into one file for each signal, which reads
-// the inputs several times: all signals but the first one would be lost.
+// convert reads its input several times to write one file for each signal, and a pipe can be read
+// only once. convert refuses pipes, because it would lose all signals except the first.
 func TestSplitPipe(t *testing.T) {
 	m := newMistakes(t)
 	both, err := os.ReadFile(m.both)
@@ -57,8 +57,8 @@ func TestSplitPipe(t *testing.T) {
 	mustRun(t, nil, "convert", "--signal", "traces", piped(t, both), m.path("one.stef")) // reads it once
 }
 
-// replay reads its files several times, so it refuses pipes. A named pipe has no writer for the
-// second time, and opening it would wait forever.
+// replay reads its files several times, so it refuses pipes. A named pipe has no writer when replay
+// opens it again, so the call would block forever.
 func TestReplayPipe(t *testing.T) {
 	m := newMistakes(t)
 	spans, err := os.ReadFile(m.spans)
@@ -77,8 +77,8 @@ func TestReplayPipe(t *testing.T) {
 	f("a file", pipe, pipe)
 }
 
-// A recording can be written to named pipes, which cannot be synced. The recording
-// ends with an error if the reader of the pipe ends, because nobody reads what it acknowledges.
+// A recording can be written to named pipes, which cannot be synced. If the reader of the pipe ends,
+// the recording ends with an error, because nobody would read the acknowledged batches.
 func TestRecordToPipe(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, fixtures.LogsName)

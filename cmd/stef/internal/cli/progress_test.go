@@ -27,7 +27,7 @@ func TestBar(t *testing.T) {
 	f("3.0 MB read, 1.0 MB/s", 3e6, -1, 3*time.Second)
 }
 
-// slow returns its content in small pieces.
+// slow is a reader that waits before each read and returns at most 64 KiB.
 type slow struct{ r io.Reader }
 
 func (s slow) Read(b []byte) (int, error) {
@@ -35,7 +35,7 @@ func (s slow) Read(b []byte) (int, error) {
 	return s.r.Read(b[:min(len(b), 64<<10)])
 }
 
-// A terminal shows a bar if reading takes long, and no trace of it at the end.
+// A terminal shows a bar if reading takes long. The bar is removed at the end.
 func TestProgress(t *testing.T) {
 	f := func(terminal bool, after time.Duration, args ...string) string {
 		t.Helper()

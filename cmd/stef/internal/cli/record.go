@@ -262,7 +262,7 @@ func (c *recorder) take(b otlpfile.Batch) error {
 	return nil
 }
 
-// enough reports whether N items of --items N were recorded.
+// enough reports whether as many items as --items were recorded.
 func (c *recorder) enough() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -70,8 +70,7 @@ func recording(t *testing.T, args ...string) (address string, interrupt *cli.Int
 	return listening.FindStringSubmatch(errs.String())[1], interrupt, func() (int, string) { return <-code, errs.String() }
 }
 
-// Telemetry replayed over either protocol is recorded in every format, item by
-// item.
+// stef record writes the same items in every format, whether they arrive over OTLP or over STEF.
 func TestRecordAndReplay(t *testing.T) {
 	dir := t.TempDir()
 	for name, data := range map[string][]byte{fixtures.LogsName: fixtures.Logs(), fixtures.TracesName: fixtures.Traces(), fixtures.MetricsName: fixtures.Metrics()} {
@@ -242,7 +241,7 @@ func TestRecordIntoAFollowedFolder(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, runtime.GOOS != "windows", locked)
 		require.NoError(t, os.Remove(file))
-		if again { // the batch is refused, and ends the recording
+		if again { // the recording refuses the batch and ends
 			time.Sleep(150 * time.Millisecond)
 			code, _, _ := run(nil, "replay", "--rate", "max", "--retries", "0", "--endpoint", address, logs)
 			require.Equal(t, cli.ExitIO, code)
@@ -256,8 +255,8 @@ func TestRecordIntoAFollowedFolder(t *testing.T) {
 	}
 }
 
-// A recording never changes a file that another recording writes, and without --force no file that
-// appeared after it began.
+// A recording never changes a file of another running recording. Without --force, it also never
+// changes a file that appeared after the recording began.
 func TestRecordKeepsFilesOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	logs, live, file := filepath.Join(dir, fixtures.LogsName), filepath.Join(dir, "live-{signal}.stef"), filepath.Join(dir, "live-logs.stef")

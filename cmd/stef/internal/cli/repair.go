@@ -96,11 +96,11 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	if whole.Damage != nil && !whole.Unended { // otherwise the next line says it
+	if whole.Damage != nil && !whole.Unended { // of an unended file, lossOf describes the damage
 		fmt.Fprintln(env.Stderr, message(in.blame(whole.Damage)))
 	}
 	fmt.Fprintln(env.Stderr, lossOf(in.Input, whole)+uncheckedFrames(whole))
-	if whole.Cut && !whole.Unended && in.Packed == "zstd" && !in.Each { // a killed recorder leaves no block that zstd could return
+	if whole.Cut && !whole.Unended && in.Packed == "zstd" && !in.Each { // an unended file has no partial block
 		fmt.Fprintln(env.Stderr, unpackMore(in.Packed, in.Name))
 	}
 	if whole.Damage != nil && !(whole.Unended && in.WholeBlocks()) {
@@ -144,7 +144,7 @@ func headless(name string, err error) error {
 }
 
 // unpackMore says how to read the last block of a cut file: the zstd command returns the
-// bytes of an incomplete stored block, and this tool does not.
+// bytes of an incomplete raw block, and this tool does not return them.
 func unpackMore(packed, name string) string {
 	return fmt.Sprintf("%s may return more of the file: %s -dc %s | stef repair - OUT", packed, packed, name)
 }
@@ -156,13 +156,14 @@ const (
 
 // uncheckedFrames adds to lossOf that repair may have missed damage in the frames that it kept.
 func uncheckedFrames(w *stream.Whole) string {
-	if w.Damage == nil || w.Checksums || w.Frames == 0 { // lossOf says it if there is no damage
+	if w.Damage == nil || w.Checksums || w.Frames == 0 { // without damage, lossOf has said that checksums are missing
 		return ""
 	}
 	return "; " + noChecksums
 }
 
-// withoutEnd describes a compressed file without an end, whose content ends after a whole frame or message.
+// withoutEnd describes a compressed file without an end. Its content ends after a whole frame or
+// message.
 func withoutEnd(in *file.Input) string {
 	text := noEnd[in.WholeBlocks()]
 	return fmt.Sprintf("; the compressed file %s: %s", text[0], text[1])

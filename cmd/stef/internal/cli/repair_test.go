@@ -43,8 +43,8 @@ func TestRepairClaims(t *testing.T) {
 	require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are no frame"+noChecksums)
 }
 
-// A compressed file without an end, as of a recording that was killed between two batches, keeps
-// all its frames.
+// repair keeps all frames of a compressed file without an end. A recording that is killed between
+// two batches leaves such a file.
 func TestRepairUnended(t *testing.T) {
 	plain, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "-", "-")
 	var zipped, packed bytes.Buffer
@@ -65,7 +65,7 @@ func TestRepairUnended(t *testing.T) {
 		const lost = "its writer was killed, or what followed is lost"
 		require.Regexp(t, "^standard input: 158 whole frames with 5,181 records in 127,366 bytes; the compressed file has no end: "+lost+"; the stream has no checksums, ", stderr)
 		require.NotContains(t, stderr, "may return more") // the content ends with a whole frame
-		// No command reports the next frame, of which no byte exists.
+		// No command reports damage in frame 159, because the file has no byte of it.
 		want := "standard input: the compressed file has no end after frame 158: " + lost
 		for _, command := range []string{"cat", "stat", "inspect"} {
 			code, _, stderr := run(content, command, "-")
@@ -81,7 +81,7 @@ func TestRepairUnended(t *testing.T) {
 		require.Equal(t, cli.ExitData, code)
 		require.Contains(t, report, "\nno end       the decompressed content ends after 127,366 bytes, and the compression has no end: its writer was killed, or what followed is lost\n")
 
-		// If a part of a frame exists, they report this frame.
+		// If a part of a frame exists, the commands report this frame.
 		var short bytes.Buffer
 		g.Reset(&short)
 		z.Reset(&short)
@@ -235,8 +235,8 @@ func TestRepairHeaders(t *testing.T) {
 	}
 	f("cut.stef", one[:20], cut)
 
-	// zstd stores incompressible data in raw blocks, and the zstd command returns the
-	// beginning of an incomplete one.
+	// zstd stores incompressible data in raw blocks. The zstd command returns the
+	// beginning of an incomplete raw block.
 	e, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
 	packed := e.EncodeAll(one, nil)

@@ -246,9 +246,9 @@ func (c *replayer) check(name string) error {
 	return usagef("%s holds %s: say --signal; run replay once for each", name, strings.Join(names[:len(names)-1], ", ")+" and "+names[len(names)-1])
 }
 
-// sendError adds the endpoint to an error of sending. It also adds the number of the batch,
-// except if no batch was accepted: the number would suggest that earlier batches were. It
-// returns errors of files and interrupts unchanged.
+// sendError adds the endpoint to a send error. It also adds the number of the batch, but only if
+// some batch was accepted: the number suggests that earlier batches were accepted. It returns
+// errors of files and interrupts unchanged.
 func (c *replayer) sendError(err error, names []string, sent replay.Counts) error {
 	if err == nil || errors.Is(err, errInterrupted) || ofFile(err) || errors.Is(err, convert.ErrUnsupported) {
 		return err
@@ -303,7 +303,7 @@ func (p *patience) notice(cause error) {
 	}
 }
 
-// silent prints that sent batches are not answered. after is how long one of them waits.
+// silent prints that sent batches are not answered. after is how long one of these batches waits.
 func (p *patience) silent(batches int, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -320,7 +320,7 @@ func (p *patience) silent(batches int, after time.Duration) {
 }
 
 // idleness prints when the next batch is due, if the wait is long: the first time, and each
-// time a wait is twice as long as any before.
+// time a wait is twice as long as the longest earlier wait.
 type idleness struct {
 	out  io.Writer
 	pace float64
@@ -369,7 +369,7 @@ func (n *notes) print(found []otlpfile.UnknownField) {
 	}
 }
 
-// These errors are permanent: they do not end until the command line or the endpoint changes.
+// These errors are permanent: they repeat until the command line or the endpoint changes.
 const (
 	saysHTTP1 = "looked like an HTTP/1.1 header"
 	// The endpoint answers with text, and gRPC reads the first bytes as the length of a very
@@ -410,8 +410,8 @@ var sendCauses = []struct{ cause, text, hint string }{
 // sendPrefix is the text of the sender before the cause of an error.
 var sendPrefix = regexp.MustCompile(`^(no STEF stream yet: |no STEF stream: |the STEF stream was lost: |not accepted yet: )?`)
 
-// With TLS 1.3, an endpoint that wants a certificate of the client closes the connection
-// after the handshake, so the client often sees only that.
+// With TLS 1.3, an endpoint that wants a certificate of the client closes the connection after
+// the handshake. The client often sees only the closed connection.
 var (
 	noPreface = regexp.MustCompile(`error reading server preface|failed to write client preface`)
 	tlsClosed = regexp.MustCompile(`connection reset by peer|broken pipe|remote error: tls: `)

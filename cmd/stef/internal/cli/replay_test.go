@@ -53,8 +53,8 @@ func TestReplayUnreachable(t *testing.T) {
 
 	f("stef replay: "+down+": connection refused (nothing listens there); no batch was accepted\n", "--endpoint", down)
 
-	// At the pace of the recording, replay reports this before it waits until the first batch
-	// is due.
+	// At the pace of the recording, replay reports the unreachable endpoint before it waits until
+	// the first batch is due.
 	slow := filepath.Join(dir, "slow.json")
 	require.NoError(t, os.WriteFile(slow, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700003600000000000"}]}]}]}`), 0o666))
 	for _, protocol := range []string{"stef", "otlp"} {
@@ -192,7 +192,7 @@ func TestReplayHTTP(t *testing.T) {
 	}
 }
 
-// replay says that an endpoint accepts connections and does not answer, and ends.
+// If an endpoint accepts connections and does not answer, replay says so and ends.
 func TestReplaySilent(t *testing.T) {
 	_, recorded := folder(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -206,8 +206,8 @@ func TestReplaySilent(t *testing.T) {
 }
 
 // If an endpoint does not answer batches, for example because its queue is full, replay prints one
-// line with the number of these batches, over both protocols. The summary has decimals of a low
-// rate.
+// line with the number of these batches, over both protocols. The summary prints a low rate with
+// decimals.
 func TestReplayUnanswered(t *testing.T) {
 	dir, _ := folder(t)
 	var files []string
@@ -247,7 +247,7 @@ func TestReplayUnanswered(t *testing.T) {
 				`sent 2 items in 2 batches to `+address+` over `+protocol+` in .* s: 0\.\d+ items a second\n$`, stderr)
 		})
 	}
-	// An endpoint that accepts connections and does not speak.
+	// This endpoint accepts connections and sends nothing.
 	t.Run("silent", func(t *testing.T) {
 		t.Parallel()
 		silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -322,8 +322,8 @@ func TestReplayTLS(t *testing.T) {
 	f(cli.ExitData, "client.crt: with --key "+otherKey, "--cert", clientCert, "--key", otherKey)
 }
 
-// Without --new-ids, every run of replay sends the same ids in the same round. With it, each run
-// sends other ids.
+// Without --new-ids, every run of replay sends the same ids in the same round. With --new-ids, each
+// run sends other ids.
 func TestReplayIDs(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "one.json")

@@ -68,7 +68,7 @@ func TestStatLevel(t *testing.T) {
 	f(unknown+"; the exporter uses fastest for such frames"+measure, recording, "--frame-items", "100000") // logs of any size
 	f(unknown+"; the exporter uses default for such frames", recording, "--schema", "full")
 
-	// A small message of metrics and a large one, whose frame has more than 64 KiB.
+	// There is a small message of metrics, and a large message whose frame has more than 64 KiB.
 	point := func(i int) string {
 		return fmt.Sprintf(`{"timeUnixNano":"1700000000000000000","attributes":[{"key":"a","value":{"stringValue":"%x"}}]}`, sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
 	}
@@ -124,8 +124,8 @@ func TestRequests(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(text), &f))
 		return f
 	}
-	// stat counts each message of a file as a request, because a Collector sends it as one. Of a
-	// stream, it counts each frame as a request.
+	// stat counts each message of a file as a request, because a Collector sends a message as one
+	// request. In a stream, stat counts each frame as a request.
 	f := stat(recording)
 	require.Equal(t, []int{n, plain, packed}, []int{f.OTLP.Requests, f.OTLP.Plain, f.OTLP.Zstd})
 	f = stat(out)
@@ -155,7 +155,7 @@ func TestRequests(t *testing.T) {
 	require.Empty(t, stderr)
 }
 
-// TestFewItems: a mean below 10 has a decimal, unless it is whole.
+// A mean number of items below 10 is printed with a decimal, unless it is a whole number.
 func TestFewItems(t *testing.T) {
 	line := func(records string) string {
 		return `{"resourceLogs":[{"scopeLogs":[{"logRecords":[` + records + `]}]}]}` + "\n"
