@@ -142,7 +142,7 @@ func message(err error) string {
 	if at := secondStream.FindStringSubmatch(text); at != nil {
 		end, _ := strconv.ParseInt(at[2], 10, 64)
 		unpack := ""
-		if bad := (*file.ContentError)(nil); errors.As(err, &bad) && bad.Packed != "" { // the offset is in the content
+		if bad := (*file.ContentError)(nil); errors.As(err, &bad) && bad.Packed != "" { // the offset counts decompressed bytes
 			unpack = fmt.Sprintf("%s -dc %s | ", bad.Packed, bad.Name)
 		}
 		then := "stef convert A B OUT, with {signal} in OUT if their signals differ"
@@ -156,9 +156,9 @@ func message(err error) string {
 	return text
 }
 
-// unended rewrites the text of an error of a compressed file whose content ends between two frames,
-// parts or messages, but whose compression has no end. Readers report the next one, of which no byte
-// exists. onlyEnd says that all compressed blocks are whole, so only the end is missing.
+// unended rewrites the error text of a compressed file without an end, if its content ends between
+// two frames, parts or messages. Readers report an error in the next one, although it has no byte.
+// onlyEnd says that all compressed blocks are whole, so only the end is missing.
 func unended(err error, text string) (_ string, onlyEnd bool) {
 	var bad *file.ContentError
 	if !errors.As(err, &bad) || bad.Packed == "" || !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -181,8 +181,8 @@ func unended(err error, text string) (_ string, onlyEnd bool) {
 	return strings.Replace(text, convert.BeginConverted, "; all whole "+noun+"s were converted", 1), bad.WholeBlocks
 }
 
-// noEnd is what is said of a compressed file without an end, and why, if its blocks are whole and if
-// they are not.
+// noEnd describes a compressed file without an end: what is wrong, and why. The key says whether all
+// its blocks are whole.
 var noEnd = map[bool][2]string{
 	true:  {"has no end", "its writer was killed, or what followed is lost"},
 	false: {"is cut inside a block", "the content of this block is lost"},
@@ -199,7 +199,7 @@ var (
 	cutFrame = regexp.MustCompile(`(frame \d+ at offset \d+: corrupt stream): (?:frame header|(?:un)?compressed size|content of a frame): `)
 )
 
-// secondStream is the error of a stream that follows another in a file: its first byte,
-// S, is read as the flags of a frame.
+// secondStream is the error of a stream that follows another stream in a file: its first
+// byte, S, is read as the flags of a frame.
 var secondStream = regexp.MustCompile(`(offset (\d+)[^:]*): corrupt stream: unknown bits in the frame flags 0x53` +
 	`(: a second stream may begin here, but a file holds one stream)?(; stef repair[^;]* copies the whole frames before it)?`)

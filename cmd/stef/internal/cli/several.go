@@ -18,7 +18,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// merged is a conversion of several files of one signal into one.
+// merged is a conversion of several files of one signal into one file.
 type merged struct {
 	out     *file.Output
 	res     *convert.Result
@@ -26,7 +26,7 @@ type merged struct {
 	plain   bool  // whether the stream is not compressed
 }
 
-// several converts files of one signal into one.
+// several converts files of one signal into one file.
 func (c *conversion) several(env *Env, o convert.Options, inNames []string, outName string) error {
 	begin := time.Now()
 	m, err := c.merge(env, o, inNames, outName)
@@ -66,7 +66,7 @@ func (m *merged) output(env *Env, more string) {
 	asRequests(env.Stderr, m.out.Name, m.out.Written(), m.res, m.plain)
 }
 
-// merge converts files of one signal into one. The caller must commit or discard the
+// merge converts files of one signal into one file. The caller must commit or discard the
 // output.
 func (c *conversion) merge(env *Env, o convert.Options, inNames []string, outName string) (_ *merged, err error) {
 	m := &merged{plain: o.Compression == stef.None && otlpfile.CompressionOf(outName) == otlpfile.None}
@@ -137,7 +137,7 @@ func (c *conversion) severalBySignal(env *Env, o convert.Options, inNames []stri
 		all = append(all, m)
 	}
 	written := slices.DeleteFunc(slices.Clone(all), func(m *merged) bool { return m.res.Items+m.res.Skipped == 0 })
-	for _, m := range written { // after all conversions, so that an error leaves none of the files
+	for _, m := range written { // no output file exists if one of the conversions failed
 		if err := m.out.Commit(); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// Several inputs become one file per signal that they hold.
+// With {signal}, several inputs become one file for each of their signals.
 func TestSeveralInputsBySignal(t *testing.T) {
 	dir, logs := folder(t)
 	traces := filepath.Join(dir, fixtures.TracesName)
@@ -45,7 +45,7 @@ func TestSeveralInputsBySignal(t *testing.T) {
 	mustRun(t, nil, "convert", "--force", "--quiet", logs, traces, out)
 	require.True(t, slices.Equal(lines(logs), lines(strings.ReplaceAll(out, "{signal}", "logs"))))
 
-	// An error leaves no part of the files.
+	// After an error, none of the output files exists.
 	none := filepath.Join(t.TempDir(), "all-{signal}.stef")
 	cut := filepath.Join(dir, "cut.stef")
 	whole, err := os.ReadFile(stef)
@@ -83,7 +83,7 @@ func TestTablesCountParts(t *testing.T) {
 	_, stderr := mustRun(t, nil, "convert", metrics, metrics, filepath.Join(dir, "two.stef"))
 	require.Contains(t, stderr, "not kept: 20 resources, scopes or metrics without items\n")
 
-	// Messages without items are kept in OTLP of one input, and not in OTLP of several.
+	// A conversion to OTLP keeps messages without items only if there is one input.
 	_, stderr = mustRun(t, nil, "convert", metrics, filepath.Join(dir, "one.json"))
 	require.NotContains(t, stderr, "not kept")
 	for _, args := range [][]string{{"two.json"}, {"two.otlp"}, {"--signal", "metrics", "signal.json"}} {
@@ -110,8 +110,8 @@ func TestTablesCountParts(t *testing.T) {
 	}
 }
 
-// The size of OTLP on the wire is that of the items as pdata encodes them, whatever the bytes
-// in the file are.
+// The size of OTLP on the wire is the size of the items in the encoding of pdata. It does not
+// depend on the encoding in the file.
 func TestRequestsAreThoseOfPdata(t *testing.T) {
 	dir := t.TempDir()
 	md := pmetric.NewMetrics()

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// TestSizes: the table of the README has the sizes that result from the flags in it. For
+// TestSizes checks that the table of the README has the sizes that result from its flags. For
 // the row of xz, which is another program, it compares the sizes of the streams before xz.
 func TestSizes(t *testing.T) {
 	page, err := os.ReadFile("../../README.md")
@@ -31,7 +31,7 @@ func TestSizes(t *testing.T) {
 		want := cells
 		if strings.Contains(row, "`xz ") {
 			// xz 5.4.1 makes 160,612, 102,336 and 81,580 bytes of streams of these sizes. If the
-			// sizes change, run it again.
+			// sizes change, run xz again.
 			want = []string{cells[0], " 302,265 ", " 222,241 ", " 242,647 "}
 			require.Equal(t, []string{" 160,612 ", " 102,336 ", " 81,580 "}, cells[1:])
 		}

@@ -102,7 +102,7 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 		asOTLP = res.Requests
 		notesOf(env.Stderr, res)
 	}
-	if asOTLP != nil && asOTLP.Items == rep.Records { // otherwise the figures would be about different items
+	if asOTLP != nil && asOTLP.Items == rep.Records { // both figures are about the same items
 		rep.Requests, rep.OTLP, rep.OTLPZstd = asOTLP.N, asOTLP.Plain, asOTLP.Zstd
 	}
 	out := bufio.NewWriter(file.Standard(env.Stdout))

@@ -49,9 +49,9 @@ func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
 	return t, nil
 }
 
-// createOrKeep opens a file for writing and keeps its content. Without force, it refuses a regular file
-// that exists: another program created it after the recording began. createOrKeep does not open
-// the file for reading: a pipe that the recorder itself could read would accept data that nobody reads.
+// createOrKeep opens a file for writing and keeps its content. Without force, it refuses a regular
+// file that exists: another program created it after the recording began. createOrKeep does not open
+// the file for reading. The recorder would be a reader of a pipe, and writes without another reader would not fail.
 func createOrKeep(name string, force bool) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE
 	if !force && exists(name) {
@@ -140,7 +140,7 @@ func (t *tape) toDisk() error {
 
 func syncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync() // not every file system can
+		_ = d.Sync() // some file systems cannot sync a folder
 		_ = d.Close()
 	}
 }

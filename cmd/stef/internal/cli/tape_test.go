@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// The first sync of a file also syncs its folder, which has its name.
+// The first sync of a file also syncs its folder, because the folder contains the name of the file.
 func TestSyncFolder(t *testing.T) {
 	dir := t.TempDir()
 	tape, err := newTape(filepath.Join(dir, "logs.otlp"), otlpfile.Logs, false)

@@ -18,8 +18,8 @@ func wrapped(number byte, content string) string {
 	return string(append(binary.AppendUvarint([]byte{number<<3 | 2}, uint64(len(content))), content...))
 }
 
-// Fields of protobuf that a newer version of OTLP may have are counted in every mode and for every
-// output that loses them. Outputs that have the bytes of the messages keep them.
+// Unknown protobuf fields, as of a newer version of OTLP, are counted in every mode if the output
+// loses them. An output that copies the bytes of the messages keeps these fields.
 func TestUnknownFieldsOfProtobuf(t *testing.T) {
 	dir := t.TempDir()
 	const lost = "not kept: 4 fields that this version of OTLP does not know\n"

@@ -169,8 +169,8 @@ func NewBatchWriter(out io.Writer, name string, signal otlpfile.Signal) (*BatchW
 	return w, nil
 }
 
-// Write writes a batch and passes it on to the file, so that a reader of the
-// file finds the batch from then on, also if the file is compressed as a whole.
+// Write writes a batch and flushes it to the file. A reader of the file finds the
+// batch after Write returns, also if the file is compressed as a whole.
 func (w *BatchWriter) Write(b otlpfile.Batch) error {
 	err := w.write(b)
 	var items *skipped

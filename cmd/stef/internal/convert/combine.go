@@ -10,7 +10,7 @@ import (
 )
 
 // MaxFrameItems is the maximum of Options.FrameItems. It bounds the memory: the items of
-// a frame are in memory until it is written.
+// a frame are in memory until the frame is written.
 const MaxFrameItems = 1 << 20
 
 // maxFrameBytes bounds the OTLP bytes of a combined batch, if it has OTLP bytes.
@@ -25,7 +25,7 @@ type combiner struct {
 	items int
 	size  int // bytes of the held batches that have OTLP bytes
 	parts int // number of parts of the input in held
-	large int // number of parts with more than most items
+	large int // number of parts that exceed most
 }
 
 // add adds a batch of n items and returns a batch to write, or the zero Batch. The returned
@@ -70,7 +70,7 @@ func (c *combiner) rest() otlpfile.Batch {
 	return b
 }
 
-// place names what is written, for an error after part n of the input was read.
+// place names the frame or part that could not be written after part n of the input was read.
 func (c *combiner) place(noun string, n int) string {
 	if c.most == 0 {
 		return fmt.Sprintf("%s %d", noun, n)

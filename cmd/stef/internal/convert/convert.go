@@ -142,11 +142,11 @@ type Result struct {
 	Losses []string
 	// Files are notes about inputs that have no content or were read only in part.
 	Files []error
-	// Requests are the sizes of the OTLP side if Options.Requests is set and one
-	// side is OTLP and the other a stream; otherwise nil.
+	// Requests are the sizes of the OTLP side. It is nil if Options.Requests is not set,
+	// or if the conversion is not between OTLP and a stream.
 	Requests *Requests
 
-	unknown uint64 // fields of protobuf in the input that pdata does not hold
+	unknown uint64 // number of protobuf fields of the input that pdata does not know
 }
 
 // EmptyColumn is a column of Options.Columns without a value.
@@ -167,7 +167,7 @@ type SkippedSignal struct {
 }
 
 // cut handles the error at the place where the only input is cut. If Skip is set and the input
-// has items before that, cut records err in Files and returns true: the conversion succeeds.
+// has items before the cut, cut records err in Files and returns true: the conversion succeeds.
 func (r *Result) cut(o *Options, err error, items uint64) bool {
 	if !o.Skip || items == 0 || !isCut(err) {
 		return false
@@ -192,7 +192,7 @@ func isCut(err error) bool {
 }
 
 // wholeBytes returns how many bytes of an input are before the part, message or frame that is cut.
-// It returns false if the error does not say it.
+// ok is false if the error does not contain this number.
 func wholeBytes(err error) (n int64, ok bool) {
 	if at := (*otlpfile.Error)(nil); errors.As(err, &at) {
 		return at.Offset, true
@@ -206,8 +206,8 @@ func wholeBytes(err error) (n int64, ok bool) {
 	return 0, false
 }
 
-// wholeFrames returns how many of the frames that a reader began are whole. err ended the
-// reader.
+// wholeFrames returns the number of whole frames among the first begun frames of a stream. err is
+// the error that ended the reader.
 func wholeFrames(begun int, err error) int {
 	if at := (*stef.FormatError)(nil); errors.As(err, &at) {
 		return min(begun, at.Frame-1)
@@ -269,7 +269,7 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 	return res, nil
 }
 
-// advised adds advice to an error, if there is any.
+// advised adds advice to an error if it knows what the user can do.
 func advised(o *Options, err error) error {
 	if o.looks != Unknown {
 		return Misfit("%w; the file looks like %s: leave --from out", err, o.looks)
@@ -325,7 +325,7 @@ func recoverable(o *Options, err error) error {
 	if o.From == Arrow && o.items > 0 && isCut(err) {
 		return fmt.Errorf("%w; stef convert --skip converts the whole batches before it", err)
 	}
-	// An error with a line is about one message, and the messages after it are whole.
+	// An error with a line number is about one message, and the messages after it are whole.
 	if at := (*otlpfile.Error)(nil); o.From.otlp() && errors.As(err, &at) && at.Cut && at.Part > 1 && at.OneLine == 0 {
 		return fmt.Errorf("%w; stef convert --skip converts the whole %ss before it", err, partNoun(o.From))
 	}
@@ -369,8 +369,8 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 	return f, nil
 }
 
-// unpackMore extends the error of a compressed file that is cut in its first block, of which this tool
-// returns no byte.
+// unpackMore extends the error of a compressed file that is cut in its first block. This tool returns
+// no byte of an incomplete block.
 func unpackMore(in *file.Input, err error) error {
 	if in.Packed == "" || in.Each || in.Size < 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
@@ -452,7 +452,7 @@ type Schema uint8
 const (
 	// Compact is the full schema in the compact form. It is the default.
 	Compact Schema = iota
-	// Full is the schema of records.
+	// Full is the full schema without the compact form.
 	Full
 	// Reference is the published schema, which the reference implementation reads.
 	Reference

@@ -116,8 +116,8 @@ func requireSame(t *testing.T, want, got *items, sorted bool) {
 
 var signals = []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs}
 
-// Telemetry converted to STEF and back is unchanged in every format, mode and
-// compression, and in order if the mode keeps it.
+// Telemetry that is converted to STEF and back is unchanged in every format, mode
+// and compression. The order is unchanged if the mode keeps the order.
 func TestFileRoundTrip(t *testing.T) {
 	for _, signal := range signals {
 		data := recording(t, signal, 20)
@@ -151,7 +151,7 @@ func TestFileRoundTrip(t *testing.T) {
 	}
 }
 
-// Every OTLP format converts to every other.
+// Every OTLP format can be converted to every other OTLP format.
 func TestRewrite(t *testing.T) {
 	formats := []convert.Format{convert.OTLPParts, convert.OTLP, convert.OTLPJSON}
 	for _, signal := range signals {
@@ -198,7 +198,7 @@ func TestFormatOfNames(t *testing.T) {
 	f(packed, "x.stef", convert.STEF, "")
 }
 
-// Unsupported requests are refused before anything is written.
+// Unsupported conversions are refused before anything is written.
 func TestUnsupported(t *testing.T) {
 	metrics := recording(t, otlpfile.Metrics, 2)
 	packed, _ := mustRun(t, metrics, convert.Options{})
@@ -290,7 +290,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// An item that STEF cannot represent ends the conversion, unless it may be skipped.
+// An item that STEF cannot represent ends the conversion, unless Options.Skip is set.
 func TestSkip(t *testing.T) {
 	md := pmetric.NewMetrics()
 	points := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints()
@@ -338,7 +338,7 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, []string{"values of 1 point that was flagged as not recorded"}, res.Losses)
 }
 
-// A large part is split into several frames, and all of it arrives.
+// A large part is split into several frames, and all its items are converted.
 func TestLargePart(t *testing.T) {
 	md := pmetric.NewMetrics()
 	points := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().AppendEmpty().SetEmptyGauge().DataPoints()

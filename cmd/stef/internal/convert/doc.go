@@ -7,7 +7,7 @@
 //	out, err := convert.Run(in, w, convert.Options{To: convert.STEF, ...})
 //
 // OTLP is read and written in batches, the parts of a file. An input batch
-// becomes a frame of the stream, or several if it is too large for one. A frame
+// becomes a frame of the stream, or several frames if it is too large. A frame
 // becomes an output batch. From STEF to STEF, records are copied frame by frame
 // and keep their order.
 //

@@ -22,7 +22,7 @@ const (
 	OTLPParts
 	OTLP
 	OTLPJSON
-	// STEFParts is STEF streams, each after its length.
+	// STEFParts is a file of STEF streams. The length of each stream precedes it.
 	STEFParts
 	// Parquet and Arrow are tables of package lake.
 	Parquet
@@ -109,7 +109,7 @@ func isRecord(head []byte) bool {
 	if json.Unmarshal(line, &record) != nil {
 		return false
 	}
-	of := 0 // the keys that only one signal has
+	of := 0 // number of keys that only one signal has
 	for key := range record {
 		switch key {
 		case "point", "span", "record":

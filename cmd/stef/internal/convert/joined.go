@@ -69,8 +69,8 @@ func tableBatches(in *file.Input, f Format) (*batched, error) {
 
 // sink is an output that batches are written to.
 type sink interface {
-	// Write writes a batch. If it returns an error of type skipped, it omitted those
-	// items.
+	// Write writes a batch. If it returns an error of type skipped, it omitted only the
+	// items of this error.
 	Write(otlpfile.Batch) error
 	Close() error
 }
@@ -121,7 +121,7 @@ func (o *Options) newSink(out io.Writer, s otlpfile.Signal) (sink, error) {
 }
 
 // RunAll converts several inputs of one signal into one output, or one input of a format
-// that is read in batches. open opens input i and reports false after the last.
+// that is read in batches. open opens input i and reports false after the last input.
 //
 // With Options.Skip it omits inputs without content. If an input is cut, it omits the data
 // after the last whole frame or part. Result.Files names these inputs.
@@ -173,7 +173,7 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 	// Messages that were written keep their empty containers, but messages without items are not
 	// written.
 	if c.res.To.otlp() {
-		if c.res.To != OTLPJSON { // protobuf is written as it is
+		if c.res.To != OTLPJSON { // protobuf is copied, with its unknown fields
 			c.res.unknown = 0
 		}
 		c.res.Losses = nonzero(c.empty, emptyLoss, c.res.unknown, unknownLoss)
@@ -193,7 +193,7 @@ type joined struct {
 	sink       sink
 	res        *Result
 	first      string // the first input with items
-	unmeasured bool   // an input is not OTLP, so the requests do not cover all items
+	unmeasured bool   // whether an input is not OTLP: the requests do not cover its items
 
 	now   *Options // options of the current input
 	items int      // number of items of the current input
@@ -264,7 +264,7 @@ func (c *joined) add(in *file.Input) error {
 			return err
 		}
 	}
-	empty := uint64(0) // empty containers of batches without items; count only if the file is of the signal
+	empty := uint64(0) // empty containers of batches without items; counted only if the file is of the signal
 	for {
 		batch, err := b.next()
 		if err == io.EOF {
@@ -437,8 +437,8 @@ func openBatches(in *file.Input, o *Options) (*batched, error) {
 	return b, nil
 }
 
-// RootsOf returns the roots that an input can have. A file of messages can have several, any other file
-// has one.
+// RootsOf returns the roots that an input can have. A file of messages can have several roots. Any
+// other file has one root.
 func (o Options) RootsOf(in *file.Input) (stream.List, error) {
 	var err error
 	if o.From, err = o.Guess(in); err != nil {
@@ -455,8 +455,8 @@ func (o Options) RootsOf(in *file.Input) (stream.List, error) {
 	return stream.List{b.root}, nil
 }
 
-// inBatches reports whether a conversion passes batches from input to output, which only RunAll
-// does.
+// inBatches reports whether a conversion passes batches from input to output. Only RunAll supports
+// such conversions.
 func (o *Options) inBatches() bool {
 	rebuilt := o.From == STEF && o.To == STEF && (o.Mode != DefaultMode || o.FrameItems > 0)
 	return o.From.table() || o.To.table() || o.From == STEFParts || rebuilt

@@ -22,7 +22,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// convertFiles converts files into one.
+// convertFiles converts files into one output.
 func convertFiles(names []string, o convert.Options) ([]byte, *convert.Result, error) {
 	var out bytes.Buffer
 	res, err := convert.RunAll(func(i int) (*file.Input, bool, error) {
@@ -51,7 +51,7 @@ func itemsIn(t *testing.T, path string) *items {
 	return all
 }
 
-// TestTables: a stream is converted to a table, and the table to the same items in any format.
+// A stream is converted to a table, and the table is converted to the same items in any format.
 func TestTables(t *testing.T) {
 	for _, signal := range signals {
 		input := write(t, "in.parts", recording(t, signal, 20))
@@ -71,7 +71,7 @@ func TestTables(t *testing.T) {
 					require.Equal(t, res.Items, again.Items)
 					requireSame(t, itemsIn(t, input), itemsIn(t, write(t, "back", out)), true)
 				}
-				// Several inputs of several formats.
+				// Inputs of several formats are converted to one table.
 				_, all, err := convertFiles([]string{streamName, tableName, input}, convert.Options{To: to})
 				require.NoError(t, err)
 				require.Equal(t, 3*res.Items, all.Items)
@@ -114,8 +114,8 @@ func TestTableMistakes(t *testing.T) {
 	}
 }
 
-// framed returns messages as the file exporter writes them: a length, and then each part as a
-// stream of its own.
+// framed returns messages as the file exporter writes them: the length of each message, and then
+// the message, which is a stream of one part.
 func framed(t testing.TB, signal otlpfile.Signal, n int) (data []byte, ends []int, items []uint64) {
 	t.Helper()
 	parts := recording(t, signal, n)
@@ -133,8 +133,8 @@ func framed(t testing.TB, signal otlpfile.Signal, n int) (data []byte, ends []in
 }
 
 // TestMessages reads files as the Collector's file exporter writes them with encoding
-// stef_encoding. It reads them whole, and cut at each byte near the ends of messages and at
-// some bytes between them. STEF_LONG=1 cuts at every byte.
+// stef_encoding. It reads whole files, and files that are cut at each byte near the ends of messages
+// and at some bytes between these ends. STEF_LONG=1 cuts at every byte.
 func TestMessages(t *testing.T) {
 	for _, signal := range signals {
 		data, ends, items := framed(t, signal, 6)

@@ -21,8 +21,8 @@ import (
 // the default limit of the encoding extension.
 const MaxMessage = 64 << 20
 
-// Messages reads the messages of a file of format stef-parts: each is a whole STEF
-// stream after its length in 4 bytes, big-endian.
+// Messages reads the messages of a file of format stef-parts. Each message is a whole STEF
+// stream. Its length precedes it in 4 bytes, big-endian.
 type Messages struct {
 	src    io.Reader
 	offset int64 // where the next message begins
@@ -33,7 +33,7 @@ type Messages struct {
 // NewMessages returns a reader of the messages in src.
 func NewMessages(src io.Reader) *Messages { return &Messages{src: src} }
 
-// Offset returns where the last message begins, with its length.
+// Offset returns the offset of the last message, where its length begins.
 func (m *Messages) Offset() int64 { return m.offset - int64(len(m.buf)) - 4 }
 
 // Next returns the next message, valid until the next call, or io.EOF.
@@ -95,13 +95,13 @@ func (e *cutError) Is(target error) bool { return target == io.ErrUnexpectedEOF 
 func framed(head []byte) bool { return len(head) >= 8 && string(head[4:8]) == "STEF" }
 
 // messageBatches yields the batches of messages. It finds the root of each message. If
-// the options have one, it skips messages of other roots.
+// the options have a root, it skips messages of other roots.
 type messageBatches struct {
 	m       *Messages
 	o       *Options
-	dec     decoder      // of the last message, or nil
-	root    *stream.Root // of the last message
-	wanted  bool         // whether a message was of the root of the options
+	dec     decoder      // decoder of the last message, or nil
+	root    *stream.Root // root of the last message
+	wanted  bool         // whether any message had the root of the options
 	skipped map[otlpfile.Signal]uint64
 }
 
@@ -175,7 +175,7 @@ func (b *messageBatches) end() error {
 	return OtherSignal(strings.Join(names, " and "), b.o.Root.Signal, b.o.RootFlag)
 }
 
-// blame adds the place of the last message to an error of reading it.
+// blame adds the place of the last message to a read error.
 func (m *Messages) blame(err error) error {
 	var items *skipped
 	if err == nil || errors.As(err, &items) {
@@ -187,7 +187,7 @@ func (m *Messages) blame(err error) error {
 // messageError is an error of reading a file of format stef-parts.
 type messageError struct {
 	error
-	whole int // number of whole messages before it
+	whole int // number of whole messages before the error
 }
 
 func (e *messageError) Unwrap() error { return e.error }

@@ -230,7 +230,7 @@ func rewrite(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	}
 	res.others(r.Skipped)
 	res.ignore(r.Unknown())
-	if o.To == OTLPJSON { // protobuf is written as it is
+	if o.To == OTLPJSON { // protobuf is copied, with its unknown fields
 		res.Losses = nonzero(r.UnknownInProto(), unknownLoss)
 	}
 	return res, w.Close()
@@ -264,11 +264,11 @@ func (r *Result) ignore(found []otlpfile.UnknownField) {
 	}
 }
 
-// MixedError is the error of a file of several signals of which none was chosen. Its
-// text says how to convert the file.
+// MixedError is the error of a file of several signals if the options choose no signal.
+// Its text says how to convert the file.
 type MixedError struct {
 	Err error
-	// First is the signal of the items before the error, and Found that of the next items.
+	// First is the signal of the items before the error. Found is the signal of the next items.
 	First, Found otlpfile.Signal
 	// Advice replaces the advice of convert.
 	Advice string
@@ -309,8 +309,8 @@ func mixed(r *otlpfile.Reader, o *Options, err error) error {
 // SignalMark is the placeholder for the signal name in an output name.
 const SignalMark = "{signal}"
 
-// take passes an error about single items to skip, which counts them, and returns any other
-// error.
+// take calls skip to count the items of an error about single items. It returns any other
+// error unchanged.
 func (r *Result) take(o *Options, err error) error {
 	var items *skipped
 	if errors.As(err, &items) {

@@ -12,8 +12,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// packer compresses an output as its name implies. It starts with the first
-// byte, so that an earlier error leaves no output.
+// packer compresses an output as its name implies. It writes nothing before the
+// first byte of content, so that an earlier error leaves no output.
 type packer struct {
 	w           io.Writer
 	compression otlpfile.Compression

@@ -30,8 +30,8 @@ func (e *batchEncoder) Encode(b otlpfile.Batch) error {
 	return err
 }
 
-// emptyLoss describes the number of lost resources, scopes and metrics, and unknownLoss that of lost
-// fields.
+// emptyLoss describes the number of lost resources, scopes and metrics. unknownLoss describes the
+// number of lost fields.
 const (
 	emptyLoss   = "%d resource{s}, scope{s} or metric{s} without items"
 	unknownLoss = "%d field{s} that this version of OTLP does not know"
@@ -51,7 +51,7 @@ func (e *batchEncoder) Losses(empty, unknown uint64) []string {
 	)
 }
 
-// batchDecoder wraps a decoder of package stefpdata.
+// batchDecoder wraps a decoder of package stefpdata or stefotlp.
 type batchDecoder struct {
 	decode func() (otlpfile.Batch, error)
 	stats  func() stef.ReaderStats

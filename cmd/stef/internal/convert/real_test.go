@@ -18,8 +18,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// Every real file converts to STEF and back item by item, in each mode, and in
-// order if the mode keeps it.
+// Every real file can be converted to STEF and back to the same items, in each mode.
+// The order is the same if the mode keeps the order.
 func TestRealFilesRoundTrip(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(teltest.Data(t), "*", "*-otel*.zst"))
 	require.NoError(t, err)

@@ -16,9 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// recognise returns the root of a stream: the requested one, or the one that the stream has if
-// none is requested. It is an error if the stream clearly has another root than the requested
-// one.
+// recognise returns the requested root. If no root is requested, it returns the root of the
+// stream. It returns an error if the stream clearly has another root than the requested
+// root.
 func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	root, src, err := rootOf(in, o)
 	if err == nil && o.Root != nil && root != o.Root {
@@ -27,7 +27,7 @@ func recognise(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	return root, src, err
 }
 
-// rootOf is like recognise, but if the stream clearly has another root than the requested one,
+// rootOf is like recognise, but if the stream clearly has another root than the requested root,
 // it returns the root of the stream without an error.
 func rootOf(in *file.Input, o *Options) (*stream.Root, io.Reader, error) {
 	if o.Root == nil {
@@ -90,9 +90,9 @@ func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P
 	for r.Next() {
 		rec := r.Record()
 		if reshape != nil {
-			// Use a copy, not the record of the writer: the writer compares
-			// with the values it wrote and must not see a value change and
-			// change back.
+			// Use a copy, not the record of the writer. The writer compares
+			// values with those of the last record, and must not see a value
+			// that changes and then changes back.
 			copied.CopyFrom(rec)
 			if err := reshape(copied); err != nil {
 				err = fmt.Errorf("record %d: %w", r.Stats().Records, err)
@@ -123,7 +123,7 @@ func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P
 	return res.complete(r.Stats().Records)
 }
 
-// shape converts records P from one schema to another, and says what they lose.
+// shape converts records P from one schema to another, and describes what the records lose.
 type shape[P any] interface {
 	reshape(P) error
 	losses() []string

@@ -36,7 +36,7 @@ func lines(t *testing.T, data []byte, root *stream.Root, kept schema.Kept) ([]st
 	return list, r
 }
 
-// From STEF to STEF in the same schema only the compression changes.
+// A conversion from STEF to STEF in the same schema changes only the compression.
 func TestRecompress(t *testing.T) {
 	for _, signal := range signals {
 		plain, res := mustRun(t, recording(t, signal, 15), convert.Options{Mode: convert.Ordered})
@@ -71,7 +71,7 @@ func TestReferenceAndBack(t *testing.T) {
 		want, _ := lines(t, full, root, root.Published)
 		got, _ := lines(t, again, root, root.Published)
 		require.Equal(t, want, got)
-		// Converting OTLP directly gives the same records.
+		// Converting OTLP directly to the reference schema gives the same records.
 		direct, _ := mustRun(t, recording(t, signal, 15), convert.Options{Schema: convert.Reference})
 		want, _ = lines(t, direct, root, nil)
 		got, _ = lines(t, published, root, nil)

@@ -73,7 +73,7 @@ func TestBytesOfFlushes(t *testing.T) {
 	}
 }
 
-// The README says how much larger streams of the level fastest are.
+// The README says how much larger streams of level fastest are than streams of the default level.
 func TestBytesOfFastest(t *testing.T) {
 	size := func(name string, level stef.Level) float64 {
 		in, err := file.Open(name, nil)

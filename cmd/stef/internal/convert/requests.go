@@ -18,7 +18,7 @@ import (
 // an exporter of OTLP sends them. gRPC adds some bytes to each request, which
 // are not counted.
 type Requests struct {
-	// N counts the requests that have items, and Items their items.
+	// N counts the requests that have items. Items counts the items of these requests.
 	N     int
 	Items uint64
 	// Plain and Zstd are the bytes of the requests, uncompressed and with zstd.

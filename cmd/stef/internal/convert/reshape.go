@@ -126,7 +126,7 @@ func (m *metricsShape) losses() []string {
 
 // spansShape converts records of spans between the schemas.
 type spansShape struct {
-	toRaw      bool // raw ids, not text, and the dropped counts
+	toRaw      bool // whether the output has raw ids instead of text, and dropped counts
 	toEntities bool
 
 	counts, entities uint64

@@ -73,22 +73,22 @@ func pdataDecoder(s otlpfile.Signal, in io.Reader, opts []stef.ReaderOption) (de
 // encoder writes batches to a stream.
 type encoder interface {
 	// Encode writes a batch and ends the frame. If it returns an error of type
-	// skipped, it omitted those items.
+	// skipped, it omitted only the items of this error.
 	Encode(b otlpfile.Batch) error
 	// Close ends the stream.
 	Close() error
 	// Stats returns the counts of the stream.
 	Stats() stef.WriterStats
 	// Losses describes what the schema could not represent. empty is the number of
-	// resources, scopes and metrics without items that the encoder did not see, and unknown
-	// that of unknown fields.
+	// resources, scopes and metrics without items that the encoder did not see. unknown is
+	// the number of unknown fields that it did not see.
 	Losses(empty, unknown uint64) []string
 }
 
 // decoder reads batches from a stream, at most one frame at a time.
 type decoder interface {
-	// Decode returns a batch, and io.EOF after the last one. If it returns an
-	// error of type skipped, it omitted those items.
+	// Decode returns a batch, and io.EOF after the last batch. If it returns an
+	// error of type skipped, it omitted only the items of this error.
 	Decode() (otlpfile.Batch, error)
 	// Stats returns the counts of the stream.
 	Stats() stef.ReaderStats

@@ -34,7 +34,7 @@ func Count[N int | int64 | uint64](n N, noun string) string {
 	return Grouped(n) + " " + noun
 }
 
-// Seconds writes a duration with as many digits as matter.
+// Seconds writes a duration in seconds, with two decimals if it is below 10 s.
 func Seconds(d time.Duration) string {
 	if d >= 10*time.Second {
 		return fmt.Sprintf("%.0f s", d.Seconds())

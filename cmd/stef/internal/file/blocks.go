@@ -11,15 +11,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// blocks follows the blocks of a compressed file. If the file has no end, it tells whether the file
-// ends after a whole block, as after a writer that flushed and was killed, or inside a block,
-// whose content is then lost.
+// blocks follows the blocks of a compressed file. If the file has no end, blocks tells whether the
+// file ends after a whole block or inside a block. A writer that flushed before it was killed leaves
+// whole blocks. The content of an incomplete block is lost.
 type blocks struct {
 	zstd zstdBlocks
 	tail []byte // the last bytes, at most 4
 }
 
-// flushed is what a flush of gzip ends with: an empty stored block.
+// flushed are the last bytes of a flush of gzip: an empty stored block.
 var flushed = []byte{0, 0, 0xff, 0xff}
 
 func (b *blocks) add(p []byte) {
@@ -38,9 +38,9 @@ func (b *blocks) whole(packed string) bool {
 
 // zstdBlocks follows the headers of frames and blocks of zstd.
 type zstdBlocks struct {
-	head      []byte // of a frame or a block, incomplete
+	head      []byte // incomplete header of a frame or a block
 	skip      int64  // bytes until the next header
-	inFrame   bool   // whether the next header is that of a block
+	inFrame   bool   // whether the next header is the header of a block
 	begun     bool   // whether the frame has a block
 	checksums bool
 	failed    bool // the bytes are not zstd
@@ -80,7 +80,7 @@ func (z *zstdBlocks) block() {
 	if len(z.head) < 3 {
 		return
 	}
-	const rle = 1 // one byte stands for the block
+	const rle = 1 // the data of such a block is one byte
 	z.begun = true
 	h := uint32(z.head[0]) | uint32(z.head[1])<<8 | uint32(z.head[2])<<16
 	z.head, z.skip = z.head[:0], int64(h>>3)

@@ -23,16 +23,16 @@ func eachPacked(head []byte) bool {
 	return len(head) == 8 && bytes.HasPrefix(head[4:], zstdMagic) && binary.BigEndian.Uint32(head) <= maxEach
 }
 
-// eachUnpacker decompresses a file whose messages are compressed alone. Its output is that
-// of a file without compression: JSON messages are lines, and all others are parts after
-// their length in 4 bytes.
+// eachUnpacker decompresses a file whose messages are compressed alone. Its output is the same as
+// a file without compression: JSON messages are lines. The length of every other message precedes
+// the message in 4 bytes.
 type eachUnpacker struct {
 	r       *bufio.Reader
 	zstd    *zstd.Decoder
 	name    string
-	number  int   // of the message that is read, from 1
+	number  int   // number of the current message, from 1
 	offset  int64 // where it begins in the file, with its length
-	size    int64 // of it, with its length
+	size    int64 // size of the message, with its length
 	message []byte
 	rest    []byte // bytes to deliver
 }

@@ -47,7 +47,7 @@ type ContentError struct {
 	Packed string
 	// Read is the number of bytes of content that were read before the error.
 	Read int64
-	// WholeBlocks is that of Input.
+	// WholeBlocks is the result of Input.WholeBlocks.
 	WholeBlocks bool
 }
 

@@ -14,15 +14,15 @@ import (
 // maxPatterns is the maximum number of patterns in an error about a folder.
 const maxPatterns = 3
 
-// formatEnds are the ends of names that telemetry usually has.
+// formatEnds are the usual ends of the names of telemetry files.
 var formatEnds = []string{".stef", ".parquet", ".arrow", ".arrows", ".otlp", ".parts", ".otlp-parts", ".pb", ".binpb", ".json", ".jsonl", ".ndjson"}
 
 // packedEnds are the ends of the names of compressed files.
 var packedEnds = []string{".zst", ".zstd", ".gz"}
 
 // patterns returns patterns for the files of a folder, by the ends of their names, the most
-// frequent one first. If some files have the name of a format, it leaves out all others, such as
-// notes beside a recording.
+// frequent end first. If some files have the end of a format, it leaves out all other files, such
+// as notes beside a recording.
 func patterns(folder string) string {
 	entries, _ := os.ReadDir(folder) // without entries, the pattern is for all files
 	counts, known := map[string]int{}, map[string]int{}

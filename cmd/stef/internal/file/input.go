@@ -98,7 +98,7 @@ var (
 	gzipMagic = []byte{0x1f, 0x8b, 8}
 )
 
-// PackedHead returns "zstd" or "gzip" if content begins as such a file, otherwise "".
+// PackedHead returns "zstd" or "gzip" if content begins as a file of this compression, otherwise "".
 func PackedHead(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, zstdMagic):
@@ -213,9 +213,9 @@ func (r *Random) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// Peek returns the next n bytes of the content without consuming them, or fewer
-// at the end. n is at most 64 KiB. Where decompression fails after the first byte, it
-// returns the bytes before, and reading reports the error.
+// Peek returns the next n bytes of the content without consuming them, or all remaining bytes
+// near the end. n is at most 64 KiB. If decompression fails after the first byte, Peek returns
+// the bytes before the failure, and a later Read reports the error.
 func (in *Input) Peek(n int) ([]byte, error) {
 	head, err := in.content.Peek(n)
 	if err == io.EOF || len(head) > 0 && in.raw.err == nil {
@@ -228,12 +228,12 @@ func (in *Input) Peek(n int) ([]byte, error) {
 // decompression.
 func (in *Input) Taken() int64 { return in.raw.taken.Load() }
 
-// Content is the number of bytes of content that were read, or the size of the file
-// after Random, or less after Keep.
+// Content is the number of bytes of content that were read. After Random it is the size of
+// the file. Keep can reduce it.
 func (in *Input) Content() int64 { return in.unpacked }
 
-// Keep makes Content at most n: the bytes after these are the rest of a cut file, which is not
-// used. Call it after the last read.
+// Keep reduces Content to n if it is larger: the bytes after the first n bytes belong to an
+// incomplete part of a cut file and are not used. Call Keep after the last read.
 func (in *Input) Keep(n int64) { in.unpacked = min(in.unpacked, n) }
 
 // ContentName is the name of the file without the suffix of the compression.
@@ -272,8 +272,8 @@ func (in *Input) Blame(err error) error {
 	return &ContentError{in.Name, err, packed, in.read, in.WholeBlocks()}
 }
 
-// WholeBlocks reports whether what was read of a compressed file ends after a whole block. If such a file
-// has no end, all that it holds was decompressed.
+// WholeBlocks reports whether the bytes that were read of a compressed file end after a whole block.
+// In this case all bytes of a file without an end were decompressed.
 func (in *Input) WholeBlocks() bool {
 	return in.Packed != "" && !in.Each && in.raw.seen.whole(in.Packed)
 }

@@ -70,7 +70,7 @@ func TestInput(t *testing.T) {
 	f("short", []byte{0x28}, "\x28", "", "short")
 }
 
-// Content that is read at any place counts as a whole.
+// After Random, the whole file counts as content.
 func TestRandom(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
@@ -99,7 +99,7 @@ func TestStandardInput(t *testing.T) {
 	require.Equal(t, text, string(got))
 }
 
-// A failing file and a bad file are distinguished.
+// A file that cannot be read and a file with bad content have different errors.
 func TestBlame(t *testing.T) {
 	read := func(src io.Reader) error {
 		in, err := file.Open("-", src)

@@ -18,7 +18,7 @@ import (
 // none. It is safe for concurrent use: a signal handler may remove a file that
 // the command is still writing.
 type Temps struct {
-	mu    sync.Mutex // held while a file or folder is made, so that Abort removes it too
+	mu    sync.Mutex // held while a file or folder is made, so that Abort also removes it
 	paths map[string]bool
 }
 
@@ -30,8 +30,8 @@ func (t *Temps) Remove() {
 }
 
 // Abort is Remove for a signal handler that ends the process next. Each later use of t or of an
-// unfinished Output blocks, so that the command neither makes another file nor reports the missing
-// one as an error.
+// unfinished Output blocks, so that the command neither makes another file nor reports a removed
+// file as an error.
 func (t *Temps) Abort() {
 	t.mu.Lock()
 	t.removeAll()
@@ -94,14 +94,14 @@ func (t *Temps) rename(path, name string, replace bool) error {
 		return fs.ErrNotExist // a signal handler removed it first
 	}
 	if !replace {
-		// A rename would replace the file. Making a second name does not.
+		// A rename would replace an existing file. A hard link does not replace it.
 		if os.Link(path, name) == nil {
 			delete(t.paths, path)
 			_ = os.Remove(path) // the output has its name, so the conversion succeeded
 			return nil
 		}
-		// The name exists, or the file system has no second names. A link to a file that does not
-		// exist is replaced.
+		// The name exists, or the file system has no hard links. A symbolic link to a file that
+		// does not exist is replaced.
 		switch _, err := os.Stat(name); {
 		case err == nil:
 			return errAppeared

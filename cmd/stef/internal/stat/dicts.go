@@ -16,7 +16,7 @@ type Dict struct {
 	// Struct distinguishes dictionaries of structs from those of strings and
 	// bytes.
 	Struct bool
-	// Entries is the number of entries sent, Most the largest number at a time.
+	// Entries is the number of sent entries. Most is the largest number at one time.
 	Entries, Most int
 	// Bytes is the size of the texts of the entries; unknown for structs.
 	Bytes int64
@@ -57,7 +57,7 @@ func newDicts(r *dynamic.Reader, columns []*schema.Column) *dicts {
 	return d
 }
 
-// named returns the dictionary with a name in all. It adds a new one to all and to the list.
+// named returns the dictionary with a name. It adds a missing dictionary to the map and to the list.
 func (d *dicts) named(all map[string]*Dict, name string) *Dict {
 	if all[name] == nil {
 		all[name] = &Dict{Name: name}
@@ -66,7 +66,7 @@ func (d *dicts) named(all map[string]*Dict, name string) *Dict {
 	return all[name]
 }
 
-// restart empties the dictionaries of texts.
+// restart notes that all dictionaries are empty.
 func (d *dicts) restart() {
 	for _, dict := range d.list {
 		dict.now = 0
@@ -105,8 +105,8 @@ func (d *dicts) texts(column int, data []byte) {
 	}
 }
 
-// structs counts the entries of structs up to the last record that was read. Only the reader
-// knows them: a record has the same value for a struct that was sent and for one that was not.
+// structs counts the entries of structs up to the last record that was read. Only the reader knows
+// these counts: a record has the same value for a sent struct and for a reference to an entry.
 func (d *dicts) structs() {
 	for _, dict := range d.list {
 		if dict.Struct {

@@ -14,7 +14,7 @@ import (
 )
 
 // inflater decompresses the content of frames. It receives one frame at a time;
-// the zstd stream continues in the next.
+// the zstd stream continues in the next frame.
 //
 // spec: #compression
 type inflater struct {

@@ -88,8 +88,8 @@ func (r *Report) overview(p *page) {
 // compresses at the level fastest: see stef.LevelAuto.
 const smallFrame = 64 << 10
 
-// level compares the level of the stream with the one that the exporter selects, because the
-// ratio to OTLP depends on it.
+// level compares the level of the stream with the level that the exporter selects, because the
+// ratio to OTLP depends on the level.
 func (r *Report) level() string {
 	has := "unknown, because streams do not contain it (default of stef convert; stef record always uses it: default)"
 	if r.Source != "" {
@@ -277,7 +277,7 @@ func restarts(flags dynamic.FrameFlags) string {
 	return strings.Join(names, " ")
 }
 
-// page writes lines until one fails.
+// page writes lines until a write fails.
 type page struct {
 	w     io.Writer
 	names int // the width of names

@@ -16,7 +16,7 @@ import (
 type Report struct {
 	Root   *stream.Root
 	Header dynamic.Header
-	// Size is the size of the stream, Records and Frames count its content.
+	// Size is the size of the stream. Records and Frames describe its content.
 	Size    int64
 	Records uint64
 	Frames  []Frame
@@ -26,16 +26,16 @@ type Report struct {
 	// Counts and Sizes are the bytes before the columns of a frame: its record
 	// count and the sizes of the columns. Together with Columns they are the
 	// content of the frames before compression. Packed is the size after
-	// compression, or the same size if there is none.
+	// compression, or before it if the stream is not compressed.
 	Counts, Sizes, Packed int64
 	Columns               []*Column
 	Dicts                 []*Dict
 	// Whole describes the whole frames that the report covers, up to the end or
 	// to the damage.
 	Whole stream.Whole
-	// Requests counts the OTLP requests that the records could be sent in, OTLP are
-	// their bytes, and OTLPZstd their bytes with each request compressed alone. They
-	// are 0 if they are not known.
+	// Requests counts the OTLP requests that the records could be sent in. OTLP is the
+	// size of these requests, and OTLPZstd is their size if each request is compressed
+	// alone. The values are 0 if they are not known.
 	Requests       int
 	OTLP, OTLPZstd int64
 	// Source is the format of the file if the stream was converted from OTLP,
@@ -59,7 +59,7 @@ type Column struct {
 	Type string
 	// Meaning explains a column that only streams in the compact form have.
 	Meaning string
-	// Plain is its size, Alone its size when compressed alone.
+	// Plain is the size of the column. Alone is its size when it is compressed alone.
 	Plain, Alone int64
 }
 
@@ -72,7 +72,7 @@ func (r *Report) Plain() int64 {
 	return n
 }
 
-// Alone is the sum of the sizes of the columns when compressed alone.
+// Alone is the sum of the sizes of the columns if each column is compressed alone.
 func (r *Report) Alone() int64 {
 	var n int64
 	for _, c := range r.Columns {

@@ -28,7 +28,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// sample returns a stream of metrics: names repeat, every third record ends a frame.
+// sample returns a stream of metrics. Names repeat, and every third record ends a frame.
 func sample(t testing.TB, options ...stef.WriterOption) []byte {
 	t.Helper()
 	var buf bytes.Buffer
