@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// asProgram makes the test binary run main instead of tests, or crashWriter with
-// the path that is its value.
+// asProgram is an environment variable. If its value is 1, the test binary runs main
+// instead of the tests. Any other value is a path, with which it runs crashWriter.
 const asProgram = "STEF_TEST_MAIN"
 
 // peakFile names the file into which a program writes its maximum memory.

@@ -115,7 +115,7 @@ var most = map[string]float64{"parquet": 256, "arrow": 128, "stef": 128}
 
 const growth = 1.5
 
-// The memory of the tool does not grow with its input. STEF_LONG=1 converts more, of all
+// The memory of the tool does not grow with its input. STEF_LONG=1 converts larger inputs, of all
 // signals.
 func TestMemoryOfConvert(t *testing.T) {
 	if testing.Short() {

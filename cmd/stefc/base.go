@@ -24,7 +24,7 @@ import (
 // warnOfBases warns if a root of the code in the folder was generated with a -base and the new
 // code has another base: the flag was most likely forgotten. It also warns if the code was
 // generated without -base, and the new code has the -base of an earlier version. old is the
-// schema of the code in the folder, now that of files, the new code.
+// schema of the code in the folder. now is the schema of files, which are the new code.
 func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, files []stefgen.File) {
 	was, is := basesOf(dir), map[string]schema.WireSchema{}
 	for _, f := range files {
@@ -32,7 +32,7 @@ func warnOfBases(stderr io.Writer, path, dir string, old, now *schema.Schema, fi
 	}
 	renamed := renamedRoot(old, now)
 	for _, root := range slices.Sorted(maps.Keys(is)) {
-		before, name := root, "" // name: of the new base, if it differs
+		before, name := root, "" // name is the prefix of the new base if the root was renamed
 		if root == renamed.is {
 			before, name = renamed.was, root+"="
 		}
@@ -81,7 +81,7 @@ func meantRoot(dir string, s *schema.Schema, name string) string {
 // that are not generated any more: they contain the roots that were renamed.
 func basesOf(dir string) map[string]schema.WireSchema {
 	bases := map[string]schema.WireSchema{}
-	entries, _ := os.ReadDir(dir) // write returns its error
+	entries, _ := os.ReadDir(dir) // the function write returns this error
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), ".stef.go") {
 			continue

@@ -99,10 +99,10 @@ func withoutNewRoots(form, s *schema.Schema) *schema.Schema {
 	return &less
 }
 
-// finding is a group of changes with the same effect on streams of the old schema.
+// finding is a group of changes that have the same effect on streams of the old schema.
 type finding struct {
 	effect  string
-	advice  []string // a line each
+	advice  []string // one line for each element
 	changes []*schema.ChangeError
 }
 
@@ -140,8 +140,8 @@ func (f finding) print(stderr io.Writer, more string) {
 	fmt.Fprintf(stderr, "     | %s%s\n", strings.Join(f.advice, "\n     | "), more)
 }
 
-// otherRoots returns an error if the code in the folder, if there is any, has no root of the new
-// schema: then it is most likely the code of another schema, which would be removed.
+// otherRoots returns an error if the folder has code, but none of its roots is in the new schema.
+// It is most likely the code of another schema, and the new code would replace it.
 func otherRoots(path, dir string, old *generated, now *schema.Schema) error {
 	if old == nil {
 		return nil

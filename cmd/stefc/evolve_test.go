@@ -97,7 +97,7 @@ func TestRunComparesBeforeBase(t *testing.T) {
 	}
 }
 
-// TestRunAgainstTwice: a second run reports the same, and leaves the code in the folder.
+// TestRunAgainstTwice: a second run reports the same change, and does not change the code.
 func TestRunAgainstTwice(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
@@ -170,7 +170,7 @@ func TestRunRefusesFolderOfOtherSchema(t *testing.T) {
 	require.Equal(t, exitSchema, code)
 	require.Contains(t, stderr, "stefc: gen has the code of roots Car, Trip, and shop.stef does not have them, so")
 
-	// One root in common is enough: the other one is removed with a warning.
+	// One root in common is enough: the other root is removed with a warning.
 	code, stderr = compileText(t, "fleet.stef", "package com.example.fleet\nstruct Car root { ID uint64 }\n", "-out", "gen")
 	require.Equal(t, 0, code)
 	require.Contains(t, stderr, "     | Trip: is no root any more\n")
@@ -240,8 +240,8 @@ func TestRunAgainstRoots(t *testing.T) {
 		"     | Keep each root. If roots got other names, rename one at a time, in a step that neither adds nor removes a root.\n", stderr)
 }
 
-// TestRunAgainstRenamedBesideNew: a root is renamed and another one is added. The root that has
-// all fields of the old root is the renamed one.
+// TestRunAgainstRenamedBesideNew: a root is renamed and another root is added. The root that has
+// all fields of the old root is the renamed root.
 func TestRunAgainstRenamedBesideNew(t *testing.T) {
 	const old = "package a\nstruct Event root { At uint64 By By }\nstruct By dict(By) { Name string }\n"
 	stefc(t, old)
@@ -261,14 +261,14 @@ func TestRunAgainstRenamedBesideNew(t *testing.T) {
 	f(warning, renamed)
 	f(warning, renamed+"struct Ping root { At uint64 }\n")
 	f(warning, strings.Replace(renamed, "By By }", "By By Note string }", 1)+"struct Ping root { At uint64 By string }\nstruct Pong root { By By At uint64 }\n")
-	// Two roots continue the old one, or none does.
+	// Two new roots have all fields of the old root, or no new root has them.
 	f(refused, renamed+"struct Ping root { At uint64 By By }\n")
 	f(refused, strings.Replace(renamed, "At uint64 ", "At int64 ", 1)+"struct Ping root { At uint64 }\n")
 	f(refused, strings.Replace(renamed, "At uint64 ", "Time uint64 ", 1)+"struct Ping root { At uint64 }\n")
 }
 
-// TestRunAgainstRenamedBesideRemoved: a root is renamed and another one is removed. The advice
-// names a way that works.
+// TestRunAgainstRenamedBesideRemoved: a root is renamed and another root is removed. The advice
+// names steps that work.
 func TestRunAgainstRenamedBesideRemoved(t *testing.T) {
 	const event, purchase = "struct Event root { At uint64 }\n", "struct Purchase root { Price int64 }\n"
 	stefc(t, "package a\n"+event+purchase)
@@ -282,8 +282,8 @@ func TestRunAgainstRenamedBesideRemoved(t *testing.T) {
 	require.Contains(t, stderr, "the root Event is Happening now")
 }
 
-// TestRunWarnsOfNewEnums: a new field with an enum has a value in older records that nobody
-// wrote. Code in the folder and -against do not both warn, and a first version has no warning.
+// TestRunWarnsOfNewEnums: in older records, a new field of an enum type has the value 0, which no
+// writer wrote. stefc warns once if it compares with two schemas, and not for a first version.
 func TestRunWarnsOfNewEnums(t *testing.T) {
 	const old = "package a\nstruct A root { X bool M Mode By By }\nstruct By { Name string }\nenum Mode { Fast = 0 Slow = 1 }\nenum Other { Unspecified = 0 Z = 1 }\n"
 	_, code, stderr := stefc(t, old, "-out", "gen", "shop.stef")

@@ -67,7 +67,7 @@ enum Color { Red = 1 }
 		"   2 | enum Item { X = 1 }\n     |      ^~~~", head+"enum Item { X = 1 }\n")
 	f("2:8: Item has no dictionary in shop.stef, and a form cannot change that\n"+
 		"   2 | struct Item dict(Item) { X int64 }\n     |        ^~~~", head+"struct Item dict(Item) { X int64 }\n")
-	// A mistake that only the generator detects.
+	// Only the generator detects these mistakes.
 	f("2:21: field Order.Reset has the name of a method of all records: rename it\n"+
 		"   2 | struct Order root { Reset uint64 }\n     |                     ^~~~~", head+"struct Order root { Reset uint64 }\n")
 	f("3:8: more does not begin with an upper-case letter, as types do in generated code: write \"More\"\n"+

@@ -8,7 +8,7 @@
 //	stefc -numbers file.stef
 //	stefc -version
 //
-// It writes one or more files per type. Their names begin with that of the type and end
+// It writes one or more files per type. Their names begin with the name of the type and end
 // in .stef.go. Stefc removes the generated files of earlier runs that are no longer needed,
 // and does not rewrite unchanged files. It prints only warnings and errors. It
 // warns if the new code misreads streams that the code in the folder has written. If the
@@ -85,7 +85,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(io.Discard)
 	var o settings
 	o.register(flags)
-	flags.Usage = func() {} // errors of flags are a line each
+	flags.Usage = func() {} // an error of a flag is one line, without the usage
 	paths, err := parseFlags(flags, args)
 	if errors.Is(err, flag.ErrHelp) {
 		usage(stderr, flags)
@@ -114,7 +114,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return generate(paths[0], o, stderr)
 }
 
-// numbers prints the wire schema of each root of the schema at path, a line each.
+// numbers prints the wire schemas of the roots of the schema at path, one line for each root.
 func numbers(path string, stdout, stderr io.Writer) int {
 	s, _, code := parse(path, stderr)
 	if code != 0 {

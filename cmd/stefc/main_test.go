@@ -623,7 +623,7 @@ func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
 	require.Contains(t, stderr, "shop.stef: warning: the code in gen was generated with -base Order=2,1, the new code has the base Sale=3,1: it cannot read some streams\n"+
 		"     | without a schema header that the old code reads. Pass -base Sale=2,1, or ignore this if there are no such streams.\n")
 
-	// The error of -base names the root that had the name in the code in the folder.
+	// If a root was renamed, the error of -base suggests its new name.
 	const unknown = "stefc: -base names Order, which is not a root of shop.stef"
 	code, stderr = again("-out", "gen", "-base", "Visit=2,1", "-base", "Order=2,1", "shop.stef")
 	require.Equal(t, exitUsage, code)

@@ -58,7 +58,7 @@ shop.stef:9:13: warning: value kind_a of enum Kind is the constant KindKind_a in
 	require.NoError(t, err)
 	require.Contains(t, string(status), "StatusPLACED")
 
-	// The better name is taken.
+	// If another field or value has the suggested name, the warning says that it is taken.
 	const taken = "package a\nstruct R root {\n  UserID bool\n  user_id_ bool\n  S S\n}\nenum S { READY = 0 Ready = 1 }\n"
 	_, _, stderr = stefc(t, taken, "-check", "shop.stef")
 	require.Contains(t, stderr, "field user_id_ has the setter SetUser_id_ in Go; names are in MixedCaps, UserID is taken\n")

@@ -17,14 +17,14 @@ import (
 	"github.com/otelstef/stef/internal/stefgen"
 )
 
-// fits returns an error if the folder has Go code of another package than that of a
-// generated file, because the go command refuses such a folder.
+// fits returns an error if the folder has Go code of another package than the generated
+// file, because the go command refuses such a folder.
 func fits(dir string, generated stefgen.File) error {
 	own, err := packageOf(generated.Name, generated.Content)
 	if err != nil {
 		return err
 	}
-	entries, _ := os.ReadDir(dir) // write returns its error
+	entries, _ := os.ReadDir(dir) // the function write returns this error
 	for _, e := range entries {
 		name := e.Name()
 		if e.IsDir() || strings.HasSuffix(name, ".stef.go") || strings.HasSuffix(name, "_test.go") {

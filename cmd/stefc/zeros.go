@@ -45,8 +45,8 @@ func newEnums(path string, old, now *schema.Schema) (list idl.Diagnostics) {
 	return list
 }
 
-// predecessors maps the structs of now to those that have their place in old, also under other
-// names. It follows the roots, because streams have nothing else.
+// predecessors maps each struct of now to the struct of old in the same place, which may have
+// another name. It follows the fields of the roots, because streams have no other structs.
 func predecessors(old, now *schema.Schema) map[*schema.Struct]*schema.Struct {
 	structs := map[*schema.Struct]*schema.Struct{}
 	multimaps := map[*schema.Multimap]bool{}

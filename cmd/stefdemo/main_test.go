@@ -42,7 +42,7 @@ func linesOf(text, first string) (lines []string) {
 	return lines
 }
 
-// The recordings read back from files are unchanged.
+// Recordings that are written to files and read back are unchanged.
 func TestFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	var out, errs bytes.Buffer

@@ -82,8 +82,8 @@ func gone(page string, names map[string]bool) []string {
 }
 
 // TestArchitecture checks the architecture page against the code: the packages and
-// declarations that it names exist, and each package has a row, except those of known and
-// inner.
+// declarations that it names exist, and each package has a row, except the packages in known
+// and inner.
 func TestArchitecture(t *testing.T) {
 	files := repo(t)
 	at := slices.IndexFunc(files, func(f file) bool { return f.path == architecturePage })

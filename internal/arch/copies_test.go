@@ -41,7 +41,7 @@ func main() {
 }
 `
 
-// TestVetReportsCopies checks that go vet reports each line with a copy, and no other.
+// TestVetReportsCopies checks that go vet reports each line with a copy, and no other line.
 func TestVetReportsCopies(t *testing.T) {
 	repo(t)
 	path := filepath.Join(t.TempDir(), "main.go")

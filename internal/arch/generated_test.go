@@ -39,7 +39,7 @@ func goCommand(t *testing.T, args ...string) string {
 	return stderr.String()
 }
 
-// stale compares the generated files of a folder with fresh ones.
+// stale compares the generated files of a folder with freshly generated files.
 func stale(have, fresh []file) []string {
 	var problems []string
 	old := map[string][]byte{}

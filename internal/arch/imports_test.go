@@ -253,7 +253,7 @@ func foreign(t *testing.T, src *ast.File) []string {
 	return names
 }
 
-// imports reports what breaks the tables.
+// imports reports imports that break the rules in the tables.
 func imports(packs map[string]*pack, direct, reach, never []rule) []string {
 	var problems []string
 	report := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }

@@ -29,7 +29,7 @@ var unchecked = map[string]bool{
 }
 
 // startsGoroutines reports whether a file has a go statement, a call of WaitGroup.Go
-// or one of time.AfterFunc.
+// or a call of time.AfterFunc.
 func startsGoroutines(t *testing.T, f file) (found bool) {
 	src, err := parser.ParseFile(token.NewFileSet(), f.path, f.data, parser.SkipObjectResolution)
 	require.NoError(t, err)

@@ -48,8 +48,8 @@ func programs(tree fs.FS) ([]string, error) {
 	return found, err
 }
 
-// TestNoPrograms requires that the work tree has no executables. "go build ." leaves one
-// there, and the next commit would include it.
+// TestNoPrograms requires that the work tree has no executables. "go build ." leaves an
+// executable there, and the next commit would include it.
 func TestNoPrograms(t *testing.T) {
 	found, err := programs(os.DirFS(teltest.Root(t)))
 	require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// TestSets passes if the large real sets are found. A script can check for them
-// with teltest.RequireEnv set: then the test fails if they are missing.
+// TestSets passes if the large real sets are found. If a script sets teltest.RequireEnv,
+// the test fails if the sets are missing.
 func TestSets(t *testing.T) {
 	teltest.Data(t, "README.md")
 	teltest.Golden(t, "README.md")

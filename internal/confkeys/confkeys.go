@@ -54,7 +54,7 @@ func (k *Keys) Read(conf map[string]any, unmarshal func() error) error {
 		}
 		return explain(err, conf, k.Hints, k.Choices, k.Sections...)
 	}
-	// explain finds mistakes in more sections. It repeats some of those that check found, perhaps
+	// explain also finds mistakes in other sections. It repeats some mistakes of err, perhaps
 	// with other advice after the colon.
 	lines := strings.Split(err.Error(), "\n")
 	for line := range strings.SplitSeq(explain(err, conf, k.Hints, k.Choices, k.Sections...).Error(), "\n") {
@@ -240,8 +240,8 @@ func join(path, key string) string {
 	return path + "::" + key
 }
 
-// Nearest returns the only key that begins with key. Otherwise it returns the closest key, or
-// "" if more than a third of the letters differ.
+// Nearest returns the only element of keys that begins with key. If there is none, it returns the
+// most similar element, or "" if more than a third of the letters differ.
 func Nearest(keys []string, key string) string {
 	begins := func(k string) bool { return strings.HasPrefix(k, key) }
 	if i := slices.IndexFunc(keys, begins); len(key) > 2 && i >= 0 && !slices.ContainsFunc(keys[i+1:], begins) {
@@ -264,7 +264,7 @@ func edits(a, b string) int {
 		row[j] = j
 	}
 	for i := range len(a) {
-		before := last // the row before the last one
+		before := last // the row before the last row
 		last = slices.Clone(row)
 		diagonal := row[0]
 		row[0] = i + 1

@@ -16,9 +16,9 @@ import (
 )
 
 // explain returns one line for each mistake in a configuration that could not be read, with
-// what to write instead. If it finds no mistake, it returns err. It also checks the sections
-// that belong to the Collector's own libraries, whose errors name neither the path nor the
-// valid keys.
+// what to write instead. If it finds no mistake, it returns err. It also checks the sections of
+// the Collector's own libraries, because the errors of these libraries name neither the path nor
+// the valid keys.
 func explain(err error, conf map[string]any, hints, choices map[string]string, sections ...Section) error {
 	var errs []error
 	walk("", rootOf(sections), conf, func(f entry) {
@@ -218,8 +218,8 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
-	// Optional of the Collector's package configoptional, which this package does not
-	// import, has this method.
+	// The type Optional of the Collector's package configoptional has this method. This
+	// package does not import configoptional.
 	if get, ok := reflect.PointerTo(t).MethodByName("GetOrInsertDefault"); ok && get.Type.NumOut() == 1 {
 		fields := fieldsOf(get.Type.Out(0))
 		if fields != nil {

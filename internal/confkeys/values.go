@@ -77,7 +77,7 @@ func ZeroOr(key string, value, shortest time.Duration, meaning, hint string) err
 }
 
 // WithUnit rejects durations that were written without a unit. The Collector reads
-// these as nanoseconds.
+// such durations as nanoseconds.
 func WithUnit(key string, value time.Duration) error {
 	if value > 0 && value < time.Microsecond {
 		return fmt.Errorf("%s is %s: write it with another unit, such as %ds or %dms", key, value, value, value)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Small returns a folder with a file system of size bytes, until the test ends. Only
-// root can mount it.
+// Small mounts a file system of size bytes until the test ends, and returns its folder.
+// Only root can mount it.
 func Small(t *testing.T, size int) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

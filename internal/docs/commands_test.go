@@ -73,7 +73,7 @@ func (b *block) changes() (list string) {
 	return list
 }
 
-// commandLines returns the commands of a text, one a line.
+// commandLines returns the commands of a text. Each line is one command.
 func commandLines(text string) (list []string) {
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
@@ -92,8 +92,8 @@ func eachLine(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// script runs the commands of a block after those of its setup. Processes that setup starts in
-// the background end with the block.
+// script runs the commands of a block after the commands of its setup. Processes that setup
+// starts in the background end with the block.
 func (x *tester) script(dir string, most time.Duration, b *block, text string) error {
 	for _, w := range b.with {
 		if !strings.Contains(text, w[0]) {

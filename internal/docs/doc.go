@@ -14,33 +14,33 @@
 //
 // A mark is an HTML comment in the line above the block:
 //
-//	<!-- docs: run -->            run the commands with bash; all blocks of a page
-//	                              that run share a folder that has the recordings
-//	                              of internal/fixtures, shop.stef, orders.stef and
-//	                              the files of earlier blocks; $STEF is the root of
-//	                              the repository, $DIR the shared folder
+//	<!-- docs: run -->            run the commands with bash; all such blocks of a
+//	                              page share a folder with the recordings of
+//	                              internal/fixtures, shop.stef, orders.stef and the
+//	                              files of earlier blocks; $STEF is the root of the
+//	                              repository, and $DIR is the shared folder
 //	<!-- docs: run in the repository --> the same at the root of the repository;
 //	                              each line begins there
 //	<!-- docs: session -->        run the commands after "$ " and compare their
 //	                              output with the lines below them; a duration
-//	                              matches any other
+//	                              matches any other duration
 //	<!-- docs: ci -->             .ci/run or a workflow runs these commands, with
-//	                              the same variables or more
+//	                              the same variables or with more variables
 //	<!-- docs: long, REASON -->   make docs-long runs the commands as above, in a
 //	                              clone of the repository; make docs checks that
 //	                              their make targets, packages, programs and
 //	                              subcommands exist
 //	<!-- docs: check, REASON -->  nothing runs the commands, for a reason such as
 //	                              "takes hours"; they are checked as above
-//	<!-- docs: setup, COMMANDS --> commands before those of the next block, such as
-//	                              a server with "&" behind it. A block can have
-//	                              many of these marks
+//	<!-- docs: setup, COMMANDS --> run COMMANDS before the next block, such as a
+//	                              server with "&" at the end. A block can have many
+//	                              of these marks
 //	<!-- docs: with, A becomes B --> replace A in the commands of the next block,
-//	                              such as ten minutes by one
+//	                              such as ten minutes by one minute
 //	<!-- docs: file NAME -->      the text of a file that later blocks of the page
 //	                              use
-//	<!-- docs: output -->         the output of the block before, whole lines; a
-//	                              line "..." stands for any lines
+//	<!-- docs: output -->         the output of the previous block, in whole lines;
+//	                              a line "..." stands for any lines
 //	<!-- docs: elsewhere, TEST --> another test covers the block; TEST is a test
 //	                              function of the repository
 //

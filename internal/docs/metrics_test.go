@@ -200,8 +200,8 @@ func unitOf(name string) string {
 	return ""
 }
 
-// TestMetricsAreAlike checks the metrics of all components: each is alpha, its unit is the one
-// that the name implies, and only ratios are gauges.
+// TestMetricsAreAlike checks the metrics of all components: each metric is alpha, its name implies
+// its unit, and only ratios are gauges.
 func TestMetricsAreAlike(t *testing.T) {
 	root := teltest.Root(t)
 	for _, c := range []componentMetrics{exporterMetrics, receiverMetrics, fileMetrics, extensionMetrics} {

@@ -33,8 +33,8 @@ type tester struct {
 	t        *testing.T
 	root     string
 	programs string // the folder of our programs
-	dir      string // where the blocks of the page run; "" before the first one
-	clone    string // where the long blocks of the page run; "" before the first one
+	dir      string // where the blocks of the page run; "" before the first block
+	clone    string // where the long blocks of the page run; "" before the first long block
 	output   string // of the previous block
 	ports    map[string]string
 	facts    *facts
@@ -177,7 +177,7 @@ func (x *tester) commandFor(most time.Duration, dir, name string, args ...string
 	return nil
 }
 
-// compare compares the output on the page with that of the previous block.
+// compare compares the output on the page with the output of the previous block.
 func (x *tester) compare(shown string) error {
 	if matches(shown, x.output) {
 		return nil

@@ -43,7 +43,7 @@ var notALimit = map[string]bool{
 	"metadata_cardinality_limit":             true, // of the clients in front of the exporter, see its README
 }
 
-// keysOf lists the keys of one of our configurations, without those of the
+// keysOf lists the keys of one of our configurations, without the keys of the
 // Collector's own sections.
 func keysOf(t reflect.Type, prefix string) (keys []string) {
 	for i := range t.NumField() {

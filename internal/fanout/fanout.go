@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fanout splits the error of several consumers into the errors of each.
+// Package fanout splits the error of several consumers into one error for each consumer.
 package fanout
 
 import (
@@ -11,12 +11,12 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 )
 
-// Parts returns the errors of the consumers if err consists of several, and nil otherwise. The
-// fan-out of the Collector uses package multierr for them, and connectors use errors.Join.
-// Components between these and the receiver may wrap the error.
+// Parts returns the errors of the consumers if err consists of several errors. If it does not,
+// Parts returns nil. The fan-out of the Collector joins errors with package multierr, and
+// connectors use errors.Join. Components before them may wrap the joined error.
 //
-// consumererror.IsPermanent reports true if any of the parts is permanent. A receiver that calls
-// it for the whole error drops data that another consumer would accept later.
+// consumererror.IsPermanent returns true if any part is permanent. A receiver that calls it
+// for the whole error drops data that another consumer would accept later.
 func Parts(err error) []error {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if several, ok := err.(interface{ Errors() []error }); ok { // package multierr

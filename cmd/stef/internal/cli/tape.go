@@ -51,7 +51,7 @@ func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
 
 // createOrKeep opens a file for writing and keeps its content. Without force, it refuses a regular
 // file that exists: another program created it after the recording began. createOrKeep does not open
-// the file for reading. The recorder would be a reader of a pipe, and writes without another reader would not fail.
+// the file for reading: writes to a pipe without another reader would then not fail.
 func createOrKeep(name string, force bool) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE
 	if !force && exists(name) {

@@ -154,7 +154,7 @@ func TestChecksums(t *testing.T) {
 	require.NoError(t, err)
 	check("unknown (no whole frame with records)", cut, "null")
 	f("unknown (no frame with records)", with[:first], "null")
-	// The first three frames of one stream and the last of the other.
+	// The stream has the first three frames of one stream and the last frame of the other stream.
 	last := func(data []byte) int64 { return measure(t, data).Frames[3].Offset }
 	f("3 of 4 frames", slices.Concat(with[:last(with)], without[last(without):]), false)
 }
@@ -184,7 +184,7 @@ func TestDictionaries(t *testing.T) {
 	require.True(t, once["Metric"].Struct)
 	require.False(t, once["MetricName"].Struct)
 
-	// Four frames that each restart the dictionaries.
+	// The stream has four frames, and each frame restarts the dictionaries.
 	again := dicts(stef.WithRestart(stef.RestartAll))
 	f(again["MetricName"], 12, 3, 12*int64(len("requests.0")), 0)
 	f(again["Metric"], 12, 3, 0, 0)
@@ -246,9 +246,9 @@ struct Tree { Left Tree optional At City }
 	require.NotContains(t, print(t, r, stat.Options{}), "without entries")
 }
 
-// TestUnsentStructs: a struct with a dictionary that is not sent does not become an entry, even
-// where its parent is sent for the first time: in a choice, an element, a pair, and an optional
-// field that is present again.
+// TestUnsentStructs: a struct that is not sent does not become an entry of its dictionary, even if
+// its parent is sent for the first time. The parent is in a choice, an element, a pair, or an
+// optional field that is present again.
 func TestUnsentStructs(t *testing.T) {
 	const text = `package a
 struct Rec root { N int64 Choice Choice List []Holder Tags Tags Maybe Holder optional }
@@ -315,8 +315,8 @@ multimap Tags { key string value Holder }
 	f(1, 1, maybe(1, "a"), none, maybe(2, "a"))
 }
 
-// TestOneWithout: if one column or dictionary is not listed, the line that counts it is in the
-// singular.
+// TestOneWithout: if exactly one column or dictionary is not listed, the line with the number of
+// unlisted ones is in the singular.
 func TestOneWithout(t *testing.T) {
 	roots, err := stream.Load("a.stef", []byte("package a\nstruct Rec root { A uint64 B string dict(D) }\n"))
 	require.NoError(t, err)
@@ -422,7 +422,7 @@ func TestDamaged(t *testing.T) {
 		require.Equal(t, print(t, border, stat.Options{All: true}), print(t, &whole, stat.Options{All: true}))
 		require.Contains(t, print(t, r, stat.Options{}), "damaged      the ")
 	}
-	require.Equal(t, 4, borders) // after the headers and all frames but the last
+	require.Equal(t, 4, borders) // after the headers, and after each frame except the last
 	failure := errors.New("the disk is gone")
 	_, err := stat.Measure(io.MultiReader(bytes.NewReader(data[:40]), iotest.ErrReader(failure)), root)
 	require.ErrorIs(t, err, failure)

@@ -20,15 +20,15 @@ type Whole struct {
 	// Bytes is the total size of the headers and these frames.
 	Bytes int64
 	// Damage is the error in the next frame, or nil if the stream ends after these frames. Lost
-	// is the number of bytes after them.
+	// is the number of bytes after these frames.
 	Damage error
 	Lost   int64
-	// OverLimit says that the frames end at a record or a dictionary that exceeds a
-	// limit of the reader, or at a frame that needs a zstd dictionary: the stream may be
+	// OverLimit says that Damage is no damage: the next record or dictionary exceeds a
+	// limit of the reader, or the next frame needs a zstd dictionary. The stream may be
 	// undamaged.
 	OverLimit bool
 	// Cut says that the stream ends inside the next frame, as after a crash of
-	// its writer, and is not damaged otherwise.
+	// its writer, and has no other damage.
 	Cut bool
 	// Unended says that a compressed file ends after these frames, but that its compression has
 	// no end: a frame may be lost.
@@ -58,8 +58,8 @@ type Counter struct {
 // Begin records the headers and their end.
 func (c *Counter) Begin(h *dynamic.Header, end int64) { c.Bytes, c.compression = end, h.Compression }
 
-// Frame begins a frame with this end and number of records. It returns true if the
-// frame has no records and is therefore whole already.
+// Frame begins a frame. end is the offset of its end, and records is its number of records. It
+// returns true if the frame has no records and is therefore whole already.
 func (c *Counter) Frame(end int64, records uint64) bool {
 	c.last = frameEnd{end, records, records}
 	return c.whole()
@@ -81,9 +81,8 @@ func (c *Counter) whole() bool {
 	return true
 }
 
-// End records the error that ended the reading, which may be nil, and counts
-// the lost bytes. It returns the error of a source that failed, which is not
-// damage of the stream.
+// End records the error that ended the reading, or nil, and counts the lost bytes. If
+// the source failed, End returns this error, because it is not damage of the stream.
 func (c *Counter) End(damage error, tap *Tap) error {
 	if damage == nil {
 		return nil

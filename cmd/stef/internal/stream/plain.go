@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// PlainReader reads the records of a stream as if it were in the full schema.
+// PlainReader reads the records of a stream as if the stream were in the full schema.
 type PlainReader struct {
 	*plain.Reader
 	in   *dynamic.Reader
@@ -19,7 +19,7 @@ type PlainReader struct {
 }
 
 // PlainRecords is like Records, for callers that print records. It reads a stream in the
-// compact form as if it were in the full schema.
+// compact form as if the stream were in the full schema.
 func (r *Root) PlainRecords(src io.Reader) (*PlainReader, error) {
 	in, err := r.Records(src)
 	if err != nil {

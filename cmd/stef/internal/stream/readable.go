@@ -14,8 +14,8 @@ import (
 
 // Readable returns a record as its sender knows it. Writers send text bodies of log
 // records as templates with parameters, and observed times as differences: Readable
-// replaces them with the text and the time. It returns other records, and bodies whose
-// parameters do not fit the template, unchanged. It does not change rec.
+// replaces them with the text and the time. It does not change other records, or bodies whose
+// parameters do not fit the template. It returns a changed copy and does not change rec.
 func (r *Root) Readable(rec *dynamic.Struct) *dynamic.Struct {
 	if r.Signal != otlpfile.Logs {
 		return rec
@@ -40,7 +40,8 @@ func (r *Root) Readable(rec *dynamic.Struct) *dynamic.Struct {
 	return &dynamic.Struct{Fields: fields, Present: rec.Present}
 }
 
-// joined returns the text of a template, its first field, and of its parameters.
+// joined returns the text of a template with its parameters. The first field of v is the template,
+// and the second field has the parameters.
 //
 // spec: #otlp-logs
 func joined(v *dynamic.Struct) (text string, ok bool) {

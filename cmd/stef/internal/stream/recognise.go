@@ -99,7 +99,7 @@ type prefix struct {
 }
 
 // fitting returns the roots that decode the prefix, and the errors of the
-// others.
+// other roots.
 func (p *prefix) fitting(candidates List) (List, map[*Root]error) {
 	var left List
 	errs := map[*Root]error{}
@@ -151,8 +151,8 @@ func (roots List) furthest(errs map[*Root]error) *Root {
 	return found
 }
 
-// noneFits joins the errors of all roots. Equal errors do not depend on the
-// root, and one is enough.
+// noneFits joins the errors of all roots. If all errors are equal, they do not
+// depend on the root, and noneFits returns the first error.
 func (roots List) noneFits(errs map[*Root]error) error {
 	first := errs[roots[0]]
 	same := first != nil && (len(roots) > 1 || !errors.Is(first, dynamic.ErrSchema))
@@ -184,8 +184,8 @@ func list(roots List) string {
 	return strings.Join(names, " and as ")
 }
 
-// The limits of the format. A prefix over them is not read; the record readers
-// report the error.
+// The limits of the format. A prefix that exceeds a limit is not read; the record
+// readers report the error.
 //
 // spec: #limits
 const (
@@ -238,7 +238,7 @@ func (p *prefix) uvarint() (v uint64, ok bool) {
 	return 0, false
 }
 
-// take reads n bytes, or fewer at the end of the source.
+// take appends the next n bytes to p.seen. It returns false if the source has fewer than n bytes.
 func (p *prefix) take(n int) bool {
 	buf := bytes.NewBuffer(p.seen)
 	got, err := io.CopyN(buf, p.src, int64(n))

@@ -102,7 +102,7 @@ func TestOwnStreams(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, root, got)
 			}
-			// By schema, by user data, by the data.
+			// The announced schema, the user data or the records determine the root.
 			f(0, stef.WithSchemaHeader())
 			f(0, stef.WithUserData(map[string]string{stream.UserDataKey: root}))
 			f(3)
@@ -142,7 +142,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 		data := written(t, "spans", 2, otelstef.PublishedSpans(), stef.WithCompression(compression))
 		for n := range data {
 			root, err := recognised(t, data[:n])
-			// If no frame is whole, several roots may fit, and the result may be the wrong one.
+			// If no frame is whole, several roots may fit, and the result may be the wrong root.
 			// Reading the stream as any root then reports the cut.
 			if err == nil {
 				require.Contains(t, []string{"metrics", "spans"}, root)

@@ -36,7 +36,7 @@ type Root struct {
 	// schema if there is one.
 	Base schema.WireSchema
 	// Published says which fields are in the published schema, which the
-	// reference implementation uses. It is nil if there is none.
+	// reference implementation uses. It is nil for a root without a published schema.
 	Published schema.Kept
 	// Signal is the telemetry in the records, SignalUnknown for the records of
 	// another schema.

@@ -19,7 +19,7 @@ import (
 type Tap struct {
 	src  io.Reader
 	kept []byte
-	// base is the offset in the stream of the first byte kept.
+	// base is the offset of the first kept byte in the stream.
 	base int64
 	cut  bool // the source is compressed and was cut
 }
@@ -97,7 +97,7 @@ func (t *Tap) head(offset int64, c dynamic.Compression) (kept []byte, head int, 
 	return kept, head, content
 }
 
-// begins reports whether a stream begins at an offset of what was read.
+// begins reports whether a stream begins at an offset of the kept bytes.
 func (t *Tap) begins(offset int64) bool {
 	at := offset - t.base
 	return at >= 0 && at < int64(len(t.kept)) && bytes.HasPrefix(t.kept[at:], []byte("STEF"))
@@ -106,7 +106,7 @@ func (t *Tap) begins(offset int64) bool {
 // frameFlags are the bits that the first byte of a frame may have.
 const frameFlags = 0x07
 
-// noFrame reports whether what was read at an offset cannot be a frame.
+// noFrame reports whether the kept bytes at an offset cannot be a frame.
 func (t *Tap) noFrame(offset int64) bool {
 	at := offset - t.base
 	return at >= 0 && at < int64(len(t.kept)) && t.kept[at]&^frameFlags != 0
