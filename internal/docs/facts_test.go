@@ -243,7 +243,7 @@ func TestWorkflows(t *testing.T) {
 }
 
 // TestFactsOfMetrics checks that the metrics that the pages name exist. The changelog
-// also names old names of metrics.
+// also contains old names of metrics.
 func TestFactsOfMetrics(t *testing.T) {
 	root := teltest.Root(t)
 	metric := regexp.MustCompile(`(?:exporter|receiver|extension)_stef(?:file|_encoding)?_[a-z_]+`)

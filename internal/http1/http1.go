@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// HeadSize is the number of bytes that Is examines.
+// HeadSize is the number of bytes that the function Is examines.
 const HeadSize = len("GET ")
 
 // maxAnswerTime bounds the time of Refuse.

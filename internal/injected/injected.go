@@ -31,8 +31,8 @@ type (
 )
 
 // WithoutSignal returns the settings of a component without its signal. Use it for an object that
-// the components of several signals share. Otherwise the telemetry of the object names the signal
-// of the component that happens to do the work.
+// the components of several signals share. With the original settings, the telemetry of the object
+// would name the signal of the component that created it.
 func WithoutSignal(settings component.TelemetrySettings) component.TelemetrySettings {
 	settings.Logger = settings.Logger.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
 		if injected, ok := c.(cores); ok {

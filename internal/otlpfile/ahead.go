@@ -16,11 +16,11 @@ var errReaderClosed = errors.New("otlpfile: the reader is closed")
 const maxAhead = 8 << 20
 
 // maxSpare is the maximum size of a buffer to keep for reuse, in bytes. One larger buffer is
-// kept if there are no others.
+// kept if there are no other buffers.
 const maxSpare = 1 << 20
 
-// ahead reads pieces in one goroutine and decodes them in several. Results are returned
-// in the order of the file.
+// ahead reads pieces in one goroutine and decodes them in several goroutines. Results are
+// returned in the order of the file.
 type ahead struct {
 	r       *Reader
 	work    chan *job
@@ -59,7 +59,7 @@ func newAhead(r *Reader) *ahead {
 	return a
 }
 
-// read reads pieces until one fails, the file ends or the reader is closed.
+// read reads pieces until an error occurs, the file ends or the reader is closed.
 func (a *ahead) read() {
 	defer close(a.ordered)
 	defer close(a.work)
@@ -86,8 +86,8 @@ func (a *ahead) read() {
 	}
 }
 
-// buffer waits until the pieces in memory leave room for another one, and returns memory for
-// it. It returns false after close.
+// buffer waits until the pieces in memory leave room for another piece, and returns memory for
+// this piece. It returns false after close.
 func (a *ahead) buffer() (buf []byte, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

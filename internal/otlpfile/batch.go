@@ -11,18 +11,18 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// A Batch is the telemetry of one part. Signal says which of the three it
-// holds.
+// A Batch is the telemetry of one part. Signal says which of Metrics, Traces and
+// Logs is set.
 type Batch struct {
 	Signal  Signal
 	Metrics pmetric.Metrics
 	Traces  ptrace.Traces
 	Logs    plog.Logs
 
-	// OTLP is the protobuf message as it is in the file, nil if the file is
-	// JSON. A Reader reuses its memory at the next call of Next; pdata has
-	// copies. A Writer writes OTLP instead of pdata if it is set, so set it to
-	// nil after changing pdata. See also WithoutPdata.
+	// OTLP is the protobuf message as it is in the file, or nil if the file is
+	// JSON. The next call of Next reuses this memory; pdata has copies. If OTLP
+	// is set, a Writer writes OTLP instead of pdata, so set OTLP to nil after
+	// changing pdata. See also WithoutPdata.
 	OTLP []byte
 }
 
@@ -53,7 +53,7 @@ func (b Batch) HasPdata() bool {
 	return b.Metrics != (pmetric.Metrics{}) || b.Traces != (ptrace.Traces{}) || b.Logs != (plog.Logs{})
 }
 
-// Marshal returns the protobuf message of the file, or otherwise one built from pdata.
+// Marshal returns the protobuf message of the file. If OTLP is nil, it marshals pdata.
 func (b Batch) Marshal() ([]byte, error) {
 	if b.OTLP != nil {
 		return b.OTLP, nil

@@ -9,7 +9,7 @@
 //	otlp-parts  parts of a big-endian uint32 length and one protobuf message
 //	otlp        one protobuf message: MetricsData, TracesData or LogsData
 //	otlp-json   JSON messages, one or several, as the Collector's file exporter
-//	            writes them one per line; line breaks inside one are fine too
+//	            writes them one per line; line breaks inside a message are valid
 //
 // Any of them may be compressed with zstd or gzip. A reader recognises the
 // compression by its magic number. It recognises format and signal by content
@@ -29,10 +29,10 @@
 // larger than memory. Written in format otlp, these batches form one message
 // again, since protobuf messages with repeated fields may be concatenated.
 //
-// A truncated file is an error, as is any other damage that would silently lose
-// data: an *Error with the part, the line and the byte. Fields unknown to pdata
-// are the exception, as the protocol requires; Reader.Unknown has those of JSON.
-// A file of JSON or of parts may hold messages of several signals if the reader
-// is opened for one of them WithOtherSignals. The reader then counts the items
-// that it skips.
+// A truncated file, and any other damage that would silently lose data, cause an
+// *Error with the part, the line and the byte. Unknown fields are not an error, as
+// the protocol requires; Reader.Unknown has the unknown fields of JSON. A file of
+// JSON or of parts may hold messages of several signals if the reader is opened for
+// one of these signals with the option WithOtherSignals. The reader then counts the
+// items that it skips.
 package otlpfile

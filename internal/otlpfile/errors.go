@@ -21,7 +21,7 @@ var (
 	// ErrFormat: the format is unknown and cannot be guessed.
 	ErrFormat = errors.New("unknown format")
 	// ErrSignal: the signal is unknown and cannot be guessed, or it is not the
-	// requested one.
+	// requested signal.
 	ErrSignal = errors.New("signal")
 	// ErrProfiles: the file holds a profile.
 	ErrProfiles = errors.New("the file looks like a profile (pprof), and profiles are not supported: use OTLP for them")
@@ -43,7 +43,7 @@ type Error struct {
 	// Cut reports whether the file ends too early. The part or message that begins at Offset
 	// is then not whole.
 	Cut bool
-	// Found is the signal of the content if Err is ErrSignal because it is not Signal.
+	// Found is the signal of the content if Err is ErrSignal because Found is not Signal.
 	Found Signal
 	Err   error
 }

@@ -24,12 +24,12 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// A file truncated anywhere yields the batches before the cut and an error,
-// except when the cut is between two parts, entries or messages.
+// A file that is truncated at any byte yields the batches before the cut and an
+// error. If the cut is between two parts, entries or messages, there is no error.
 func TestTruncated(t *testing.T) {
 	logs, err := readAll(open(t, fixtures.Logs()))
 	require.NoError(t, err)
-	// Three small parts: cutting at each byte is quick.
+	// Use three small parts, so that cutting at each byte is fast.
 	var small []otlpfile.Batch
 	for i := range 3 {
 		b := logs[i]
@@ -98,7 +98,7 @@ func TestErrorText(t *testing.T) {
 		"otlp-parts traces part 2, byte 8: the file ends after 3 of the 9 bytes of a part (head -c 8 of the file keeps the parts before it): unexpected EOF")
 	f(join(good, []byte{0xff, 0, 0, 0, 1}), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrTooLarge,
 		"otlp-parts traces part 2, byte 8: over the limit: a part has 4278190080 bytes, at most 1000 are allowed")
-	// resource_spans 12 bytes, scope_spans 10, spans 8, kind 1, trace_id 4.
+	// The field resource_spans has 12 bytes, scope_spans 10, spans 8, and trace_id 4.
 	span := []byte{0x0a, 12, 0x12, 10, 0x12, 8, 0x30, 1, 0x0a, 4, 1, 2, 3, 4}
 	f(join(good, part(span...)), otlpfile.Parts, otlpfile.Traces, otlpfile.ErrCorrupt,
 		"otlp-parts traces part 2, byte 22: corrupt: Span.trace_id has 4 bytes, not 16")
@@ -156,8 +156,8 @@ func TestBadJSONValue(t *testing.T) {
 	require.Equal(t, [3]int{2, 2, strings.Index(text, `oon"`) + 3}, [3]int{e.Part, e.Line, int(e.Offset)})
 }
 
-// A file of one signal is not read as another one, even if its bytes would be
-// valid as such.
+// A file of one signal is not read as another signal, even if its bytes are
+// valid for the other signal.
 func TestWrongSignal(t *testing.T) {
 	for signal, file := range files {
 		batches, err := readAll(open(t, file))
@@ -260,10 +260,10 @@ func TestDamagedCompression(t *testing.T) {
 	_, err = otlpfile.Open(bytes.NewReader(zipped[:5]), otlpfile.JSON, otlpfile.Logs)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	zipped[len(zipped)-6] ^= 1        // the checksum
-	_, err = readAll(open(t, zipped)) // the checksum follows the message, which is read
+	_, err = readAll(open(t, zipped)) // the message is read before its checksum
 	require.ErrorIs(t, err, otlpfile.ErrCorrupt)
 
-	// A window that would need 512 MiB.
+	// The zstd window of this file needs 512 MiB.
 	var out bytes.Buffer
 	z, err := zstd.NewWriter(&out, zstd.WithWindowSize(zstd.MaxWindowSize), zstd.WithSingleSegment(false))
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Lines of JSON become one protobuf message under zstd.
+// Lines of JSON become one protobuf message that is compressed with zstd.
 func Example() {
 	in := strings.NewReader(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"7","severityText":"INFO"}]}]}]}
 {"resourceLogs":[{"scopeLogs":[{"logRecords":[{"timeUnixNano":"8"},{"timeUnixNano":"9"}]}]}]}

@@ -86,7 +86,7 @@ func (c Compression) String() string {
 }
 
 // CompressionOf returns the compression that a file name implies: Zstd for .zst
-// and .zstd, Gzip for .gz, None for others.
+// and .zstd, Gzip for .gz, and None for other names.
 func CompressionOf(name string) Compression {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".zst", ".zstd":

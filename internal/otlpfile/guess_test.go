@@ -90,7 +90,7 @@ func TestGuessSignal(t *testing.T) {
 	// One field may be enough to decide.
 	f("", otlpfile.Proto, metric(func(m pmetric.Metric) { m.SetName("up") }), otlpfile.Metrics)
 	f("", otlpfile.Proto, metric(func(m pmetric.Metric) {
-		// As long as the ids of a span.
+		// These texts are as long as the ids of a span.
 		m.SetName("sixteen.letters.")
 		m.SetDescription("8 bytes.")
 		m.SetEmptyGauge().DataPoints().AppendEmpty().SetIntValue(1)
@@ -99,7 +99,7 @@ func TestGuessSignal(t *testing.T) {
 	f("", otlpfile.Proto, record(func(r plog.LogRecord) { r.SetTimestamp(1) }), otlpfile.Logs)
 	f("", otlpfile.Proto, record(func(r plog.LogRecord) { r.SetSeverityNumber(1) }), otlpfile.Logs)
 
-	// The items do not identify the signal. The name does, if it names one signal.
+	// The items do not identify the signal. The name does, if it contains exactly one signal.
 	nothing := []byte{0x0a, 2, 0x12, 0}
 	f("", otlpfile.Proto, nothing, otlpfile.SignalUnknown)
 	f("a/hostmetrics.otlp.zst", otlpfile.Proto, nothing, otlpfile.Metrics)
@@ -118,7 +118,7 @@ func TestGuessSignal(t *testing.T) {
 	// A field of a newer protocol version does not hide the known fields.
 	f("", otlpfile.Proto, append(record(func(r plog.LogRecord) { r.SetTimestamp(1) }), 0x7a, 1, 'x'), otlpfile.Logs)
 
-	// Later parts may decide when the first one does not.
+	// Later parts may decide if the first part does not decide.
 	parts := append([]byte{0, 0, 0, 4}, nothing...)
 	tail := span(func(s ptrace.Span) { s.SetKind(1); s.SetEndTimestamp(1) })
 	parts = append(append(parts, 0, 0, 0, byte(len(tail))), tail...)

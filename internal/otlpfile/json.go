@@ -18,8 +18,8 @@ import (
 )
 
 // maxJSONDepth bounds the nesting of objects and arrays. One level of a value
-// is at least three of them, so content within this limit is within
-// MaxValueDepth too.
+// has at least three nested objects and arrays, so content within this limit
+// is within MaxValueDepth too.
 const maxJSONDepth = 4096
 
 // maxLine is how much of a line is read ahead to check it in one pass.
@@ -131,7 +131,7 @@ func (d *jsonDecoder) object(p *piece) error {
 	}
 }
 
-// rest returns advice on how to keep the messages before one that is cut off.
+// rest returns advice on how to keep the messages before a message that is cut off.
 func (d *jsonDecoder) rest(p *piece) string {
 	if p.part == 1 {
 		return ""
@@ -229,7 +229,7 @@ var errNoSignal = corrupt("no field resourceMetrics, resourceSpans or resourceLo
 
 // checkJSON returns the signals that a message holds, bit n for signal n. It
 // also finds the errors that pdata does not report: invalid JSON after the part
-// that pdata reads, an empty name, which ends pdata's reading, and a message
+// that pdata reads, an empty name, at which pdata stops reading, and a message
 // without any known field.
 func checkJSON(text []byte) (signals uint8, err error) {
 	if !json.Valid(text) {
@@ -313,7 +313,7 @@ func (r *Reader) jsonError(p piece, s Signal, err error) error {
 }
 
 // jsonPlace matches the place that the JSON library adds to an error: an offset, a short text
-// that the offset is relative to, and a longer text that contains the short one.
+// that the offset is relative to, and a longer text that contains the short text.
 var jsonPlace = regexp.MustCompile(`(?s)^(?:\w+: )?(.*?), error found in #(\d+) byte of \.\.\.\|(.*)\|\.\.\., bigger context \.\.\.\|(.*)\|\.\.\.$`)
 
 var jsonName = regexp.MustCompile(`"(\w+)"\s*:\s*[^:{}]*$`)
@@ -325,7 +325,7 @@ func wrongValue(text []byte, err error) error {
 	if place == nil {
 		return corrupt("%v", err)
 	}
-	// The library reads in order, so the first occurrence of the context is the right one.
+	// The library reads in order, so the error is at the first occurrence of the context.
 	at := bytes.Index(text, []byte(place[4]))
 	within := strings.Index(place[4], place[3])
 	n, e := strconv.Atoi(place[2])

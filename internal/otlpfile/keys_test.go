@@ -32,7 +32,7 @@ func unknownIn(t *testing.T, signal Signal, content string, options ...ReaderOpt
 	}
 }
 
-// Fields of versions of OTLP before 1.0, and misspelt ones, are counted.
+// Fields of versions of OTLP before 1.0, and misspelt fields, are counted.
 func TestUnknownFields(t *testing.T) {
 	for _, c := range []struct{ content, want string }{
 		{`{"resourceSpans":[{"instrumentationLibrarySpans":[{"spans":[{"name":"a"}]}]}]}`, "[{ResourceSpans instrumentationLibrarySpans 1}]"},
@@ -50,7 +50,7 @@ func TestUnknownFields(t *testing.T) {
 			require.Equal(t, c.want, fmt.Sprint(unknownIn(t, SignalUnknown, c.content, more...)), c.content)
 		}
 	}
-	// Another signal in the same message or file does not count.
+	// Fields of another signal in the same message or file do not count.
 	mixed := `{"resourceLogs":[{"x":1}],"resourceSpans":[{"y":1}]}` + "\n" + `{"resourceSpans":[{"y":1}]}`
 	require.Equal(t, []UnknownField{{"ResourceLogs", "x", 1}}, unknownIn(t, Logs, mixed, WithOtherSignals()))
 

@@ -85,8 +85,8 @@ func FuzzObjectLine(f *testing.F) {
 }
 
 // TestLinesAndObjects mixes objects on one line, objects on several lines, and several objects
-// on one line. Each has the right line and offset. Only an object that is a whole line is read
-// in one pass.
+// on one line. Each object has the right line and offset. Only an object that is a whole line is
+// read in one pass.
 func TestLinesAndObjects(t *testing.T) {
 	texts := []string{
 		`{"resourceLogs":[]}`, "{\"resourceLogs\":\n[]\n}", `{}`, "{\n\"resourceLogs\":[{\n}]}", `{"resourceLogs":[ ]}`, "{}",

@@ -16,7 +16,7 @@ type protoDecoder struct {
 	limit int // maximum size of one entry
 	batch int // maximum size of all entries of a piece
 	entry int
-	// failed is the error after the entries that were returned, and at is where its entry begins.
+	// failed is the error after the returned entries. at is where the entry with this error begins.
 	failed error
 	at     int64
 }

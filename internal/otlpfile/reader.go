@@ -40,20 +40,20 @@ func WithBatchSize(n int) ReaderOption { return func(r *Reader) { r.batchSize = 
 
 // WithOtherSignals makes the reader skip the messages of other signals in a file of JSON
 // messages or of parts, such as a file that the Collector's file exporter writes for several
-// pipelines. Skipped counts their items. Without this option such a message is an error. With it,
-// a file that has items of other signals only is an error at its end. The content of a part
-// without items does not show a signal: the reader assumes the signal of the part before it.
+// pipelines. Skipped counts their items. Without this option such a message is an error. With this
+// option, a file that has only items of other signals is an error at its end. The content of a part
+// without items does not show a signal: the reader assumes the signal of the previous part.
 func WithOtherSignals() ReaderOption { return func(r *Reader) { r.others = true } }
 
 // WithoutPdata omits pdata from batches in formats Parts and Proto if the given function
-// returns true for the signal. These batches have OTLP only, which saves the time to build pdata. The
-// bytes are still checked. JSON always has pdata. The function may be called from several
-// goroutines.
+// returns true for the signal. These batches have OTLP only, which saves the time to build
+// pdata. The bytes are still checked. JSON always has pdata. The function may be called from
+// several goroutines.
 func WithoutPdata(of func(Signal) bool) ReaderOption { return func(r *Reader) { r.bytesOnly = of } }
 
 // WithConcurrency makes the reader read ahead and build batches in n goroutines. The
 // batches and errors are the same, in the same order. The reader builds up to 2n batches
-// ahead of Next. It reads no further batch while those in memory take more than 8 MiB in
+// ahead of Next. It reads no further batch while the batches in memory are more than 8 MiB of
 // the file. Close waits until reading the source returns, so do not use this option for a
 // source that may block, such as a pipe. Without this option, or if n is 1 or less, Next
 // reads the batch that it returns.
@@ -142,7 +142,7 @@ func Open(r io.Reader, f Format, s Signal, opts ...ReaderOption) (*Reader, error
 
 func (r *Reader) guess() error {
 	head, err := r.src.peek(headSize)
-	if err != nil && len(head) == 0 { // otherwise the bytes before the error are read first
+	if err != nil && len(head) == 0 { // if there are bytes before the error, they are read first
 		return r.at(piece{}, err)
 	}
 	if len(head) == 0 && r.src.compression == None && CompressionOf(r.name) != None {
@@ -205,8 +205,8 @@ func (r *Reader) Close() {
 	r.src.closer()
 }
 
-// Next returns the next batch, and io.EOF after the last. Any other error is an
-// *Error; after an error, Next returns the same error again.
+// Next returns the next batch, and io.EOF after the last batch. Any other error is
+// an *Error; after an error, Next returns the same error again.
 func (r *Reader) Next() (Batch, error) {
 	if r.latest != nil {
 		return Batch{}, r.latest
@@ -298,7 +298,7 @@ func (r *Reader) piece(buf []byte) (piece, error) {
 	return p, nil
 }
 
-// A result is what a piece is decoded to.
+// A result is the decoded content of a piece.
 type result struct {
 	batch   Batch
 	wanted  bool   // whether it is a batch of the signal of the reader
@@ -367,8 +367,8 @@ func (r *Reader) Skipped(s Signal) uint64 { return r.skipped[s] }
 // file, and how many objects had them so far. Messages of other signals do not count.
 func (r *Reader) Unknown() []UnknownField { return r.unknown }
 
-// UnknownInProto returns how many fields of protobuf messages OTLP does not have, so far. Pdata
-// does not hold them, but Batch.OTLP does. Messages of other signals do not count.
+// UnknownInProto returns the number of unknown fields in the protobuf messages so far. pdata drops
+// these fields, but Batch.OTLP has them. Messages of other signals do not count.
 func (r *Reader) UnknownInProto() uint64 { return r.strangers }
 
 // signalOfMessage returns the signal of a message with items.
@@ -376,7 +376,7 @@ func signalOfMessage(body []byte) Signal {
 	return signalOfContent(Proto, body[:min(len(body), headSize)], true)
 }
 
-// signalOfPart returns the signal of a part with items, also of one that has fields of a
+// signalOfPart returns the signal of a part with items, even if the part has fields of a
 // newer version of the protocol.
 func signalOfPart(body []byte) Signal {
 	if s := signalOfMessage(body); s != SignalUnknown {
@@ -436,13 +436,13 @@ func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint
 			skipped[s] = uint64(b.Items())
 		}
 	}
-	// An empty message counts as one of the reader's signal.
+	// An empty message counts as a message of the reader's signal.
 	return signals == 0 || signals&(1<<r.signal) != 0, skipped, nil
 }
 
 // wantedJSON builds the batch of a message of the signal of the reader, and finds its
-// unknown fields. pdata finds unknown fields at no cost, but stops at the first one. So
-// findUnknown runs only for files in which pdata found one.
+// unknown fields. pdata finds unknown fields at no cost, but stops at the first unknown field.
+// findUnknown finds all of them. It runs only if pdata has found one in this file.
 func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
 	if !r.loose.Load() {
 		if b, err = unmarshalJSON(r.signal, p.body, true); err == nil {
@@ -467,8 +467,8 @@ func (r *Reader) unmarshalJSON(p piece, s Signal) (Batch, error) {
 	return b, nil
 }
 
-// notRead returns the signal of a part that cannot be read. In a file of several signals the part may
-// have any of them.
+// notRead returns the signal of a part that cannot be read. In a file of several signals the signal
+// of such a part is unknown.
 func (r *Reader) notRead() Signal {
 	if r.others {
 		return SignalUnknown

@@ -70,7 +70,7 @@ func write(t *testing.T, f otlpfile.Format, s otlpfile.Signal, batches []otlpfil
 	return out.Bytes()
 }
 
-// diff compares batches as one, in order.
+// diff joins the batches of each side into one and compares both sides, in order.
 func diff(want, got []otlpfile.Batch) string {
 	switch want[0].Signal {
 	case otlpfile.Metrics:
@@ -201,7 +201,7 @@ func TestBatchSize(t *testing.T) {
 	}
 }
 
-// JSON messages may be on a line each, on several lines, or all on one line.
+// Each JSON message may be on its own line or on several lines, or all may be on one line.
 func TestJSONLayouts(t *testing.T) {
 	one := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a } ] \" \\"}}]}]}]}`
 	many := "{\n  \"resourceLogs\": [\n    {\"scopeLogs\": [{\"logRecords\": [{\"eventName\": \"b\"}]}]}\n  ]\n}"
@@ -226,8 +226,8 @@ func TestJSONLayouts(t *testing.T) {
 	f(one+one+"{}"+many, 1, 1, 0, 1)
 }
 
-// A file of several signals is read as one of them; the items of the others are
-// counted, or cause an error.
+// A file of several signals is read as a file of one signal. The items of the other
+// signals are counted, or cause an error.
 func TestMixedSignals(t *testing.T) {
 	metrics := `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","gauge":{"dataPoints":[{"asInt":"1"},{"asInt":"2"}]}}]}]}]}`
 	spans := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"},{"name":"b"},{"name":"c"}]}]}]}`

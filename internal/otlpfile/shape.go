@@ -109,7 +109,7 @@ func valueShapes() (keyValue, anyValue *shape) {
 	return keyValue, anyValue
 }
 
-// root is the message of a signal down to its items.
+// root returns the shape of the message of a signal, down to its items.
 func root(name, signal, items string, item *shape) *shape {
 	ending := "_" + strings.ToLower(signal)
 	scope := &shape{"Scope" + signal, fields{1: sub("scope", scopeShape), 2: sub(items, item), 3: leaf("schema_url", text)}}

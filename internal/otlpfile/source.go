@@ -101,7 +101,7 @@ func openSource(r io.Reader) (*source, error) {
 	return s, nil
 }
 
-// peek returns the head of the content, or all of it if it is short.
+// peek returns the next n bytes of the content, or all remaining bytes near its end.
 func (s *source) peek(n int) ([]byte, error) {
 	head, err := s.Peek(n)
 	if err == io.EOF {

@@ -23,7 +23,7 @@ type fault struct {
 // A walk traverses a message by its shape.
 type walk struct {
 	strict  bool   // unknown fields and control characters in texts are faults
-	cut     bool   // the message may end anywhere: it is the head of a longer one
+	cut     bool   // the message may end anywhere: it is the head of a longer message
 	items   int    // fields of the fourth level: metrics, spans or log records
 	unknown uint64 // fields that OTLP does not have
 }
@@ -31,7 +31,7 @@ type walk struct {
 // errCut ends a walk of a head without a fault.
 var errCut = errors.New("cut")
 
-// check returns how many fields of a message of a signal OTLP does not have, and the fault in the
+// check returns the number of unknown fields in a message of a signal, and the fault in the
 // message, or nil if there is none.
 func check(s Signal, b []byte) (unknown uint64, ft *fault) {
 	w := walk{}
@@ -184,8 +184,8 @@ func (w *walk) broken(base, n int) *fault {
 // maxLength prevents int overflow in sums of lengths.
 const maxLength = 1<<31 - 1
 
-// uvarint is binary.Uvarint, except for a tenth byte with more than one bit: it
-// drops the upper bits, as protobuf readers do.
+// uvarint is binary.Uvarint, but it drops the upper bits of a tenth byte with more
+// than one bit, as protobuf readers do.
 func uvarint(b []byte) (v uint64, n int) {
 	for i, c := range b {
 		if i == 10 {

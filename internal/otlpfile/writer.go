@@ -67,7 +67,7 @@ func NewWriter(w io.Writer, f Format, s Signal, opts ...WriterOption) (*Writer, 
 
 // Write appends a batch: a part, a line of JSON, or, in a file of one message, more
 // entries of this message. If the batch has the bytes of its message, Write writes
-// these. After an error the file is unusable, and Write returns the same error again.
+// these bytes. After an error the file is unusable, and Write returns the same error again.
 func (w *Writer) Write(b Batch) error {
 	if w.err != nil {
 		return w.err

@@ -19,8 +19,8 @@ type answers struct {
 
 // await is called when a batch is sent. It returns a function to call when the batch has its
 // answer or failed. Until that call, notice is called every PatienceForAnswer with the number of
-// unanswered batches and the waiting time of this batch. Time while sent returns false does not
-// count, because the batch then waits for a connection or a stream.
+// unanswered batches and the waiting time of this batch. The time in which sent returns false
+// does not count, because the batch then waits for a connection or a stream.
 func (a *answers) await(sent func() bool, notice func(batches int, after time.Duration)) (done func()) {
 	a.waiting.Add(1)
 	begin, ended, finished := time.Now(), make(chan struct{}), make(chan struct{})

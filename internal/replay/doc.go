@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package replay sends recorded telemetry to an endpoint over OTLP or STEF, and
-// receives telemetry over both. The file tool and the demo use it.
+// receives telemetry over both protocols. The file tool and the demo use it.
 //
 //	s, err := replay.NewSTEFSender(conn, stef.Zstd)
 //	p := &replay.Player{Send: s.Send, Pace: replay.Original}

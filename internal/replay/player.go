@@ -32,8 +32,8 @@ type Player struct {
 	// when the time for the last batch has passed. If Pace is 0, Play sends as fast as Send
 	// delivers; if Pace is Original, as fast as the telemetry was recorded.
 	Pace float64
-	// InFlight is the number of batches of one source sent at a time. 0 means 1
-	// for metrics, whose points must stay in order, and 4 for others.
+	// InFlight is the number of batches of one source that are sent at a time. 0 means 1
+	// for metrics, because points must stay in order, and 4 for other signals.
 	InFlight int
 	// Rounds is how many times the recordings are sent; 0 means once. Each
 	// later round has new ids and later times than the previous one.
@@ -42,9 +42,9 @@ type Player struct {
 	Change Change
 	// Now shifts all times so that the recordings begin when Play is called.
 	Now bool
-	// Ready, if it is set, is called before the wait for the first batch. If Pace or other
-	// fields require reading the recordings first, it is called after they were read without
-	// error. Its error ends Play.
+	// Ready, if it is set, is called before the wait for the first batch. If Pace or other fields
+	// require reading the recordings first, Ready is called after the recordings were read without
+	// error. An error of Ready ends Play.
 	Ready func(context.Context) error
 	// Idle, if it is set, is called before a wait of IdleAfter or longer. This is the wait for
 	// the next batch of any source or, if last is true, for the end of the time of the last
@@ -53,9 +53,9 @@ type Player struct {
 	// Length, if it is set, is called before the first batch if Pace is Original, with the time
 	// that all rounds take.
 	Length func(time.Duration)
-	// Skipped, if it is set, is called after a gap above MaxGap was shortened, with the index of the source
-	// whose batch ends it. Skipped is called once for each gap, in the first round. It may be called
-	// from several goroutines.
+	// Skipped, if it is set, is called after a gap above MaxGap was shortened. source is the index
+	// of the source whose batch ends the gap. Skipped is called once for each gap, in the first
+	// round. It may be called from several goroutines.
 	Skipped func(source int, gap time.Duration)
 	// Check, if it is set, is called every CheckEvery in a wait for the next batch. Its context
 	// ends when the batch is due. Check may be called from several goroutines.

@@ -357,7 +357,7 @@ func TestChange(t *testing.T) {
 	replay.Change{Shift: time.Hour, IDs: 7}.Apply(&again)
 	require.Empty(t, canon.DiffOrderedTraces(b.Traces, again.Traces))
 
-	// The times of all kinds of points are shifted; unset ones stay unset.
+	// The times of all kinds of points are shifted. Times that are not set do not change.
 	md := pmetric.NewMetrics()
 	ms := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
 	h := ms.AppendEmpty().SetEmptyHistogram().DataPoints().AppendEmpty()

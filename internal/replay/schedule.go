@@ -14,10 +14,11 @@ import (
 
 const (
 	// MaxGap is the longest time without a batch of any source that is replayed at the pace of
-	// the recording. A longer one takes one second: recordings of different days would otherwise
-	// wait for days.
+	// the recording. A longer gap takes one second, because a replay of recordings of different
+	// days must not wait for days.
 	MaxGap = time.Hour
-	// shortened is how long a gap above MaxGap takes. It keeps the batches around it in order.
+	// shortened is how long a gap above MaxGap takes. It is not 0, so that the batches before and
+	// after the gap stay in order.
 	shortened = time.Second
 )
 
@@ -27,7 +28,7 @@ type schedule struct {
 	// busy are the intervals in which the next batch of any source is due within MaxGap, in
 	// ascending order.
 	busy []interval
-	gaps []*gap // between them, see end
+	gaps []*gap // between the busy intervals, see end
 }
 
 type interval struct{ begin, end pcommon.Timestamp }

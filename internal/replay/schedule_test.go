@@ -72,7 +72,7 @@ func TestGaps(t *testing.T) {
 	require.Equal(t, 121*time.Second, length)
 	require.Equal(t, []string{"1 143h59m0s"}, skipped)
 
-	// An hour is not too long, and a batch of another source divides a gap.
+	// A gap of exactly an hour is not shortened, and a batch of another source divides a gap.
 	sent, _, skipped = f(1, at(0, time.Hour, 3*time.Hour), at(2*time.Hour))
 	require.Equal(t, []string{"0s at 0s", "1h0m0s at 1h0m0s", "2h0m0s at 2h0m0s", "3h0m0s at 3h0m0s"}, sent)
 	require.Empty(t, skipped)
@@ -80,8 +80,8 @@ func TestGaps(t *testing.T) {
 	require.Equal(t, []string{"0s at 0s", "10m0s at 10m0s", "1h10m0.000000001s at 10m1s", "2h0m0s at 1h0m0.999999999s"}, sent)
 	require.Equal(t, []string{"1 1h0m0.000000001s"}, skipped)
 
-	// Batches in another order than their times, and without times. Later rounds repeat the gap,
-	// but do not report it again; they begin when the round before ends.
+	// The source has batches without times, and its other batches are not in the order of their
+	// times. Later rounds repeat the gaps without a report, and begin when the previous round ends.
 	sent, length, skipped = f(2, at(-1, 3*day, 0, 5*time.Second, 2*day, -1))
 	require.Equal(t, 2*7*time.Second, length)
 	require.Equal(t, []string{"0 24h0m0s", "0 47h59m55s"}, skipped)
@@ -94,7 +94,7 @@ func TestGaps(t *testing.T) {
 	require.Empty(t, skipped)
 }
 
-// In a long wait for a batch, a player checks the endpoint again and again, and does not begin a
+// In a long wait for a batch, a player checks the endpoint repeatedly, and does not begin a
 // check when the batch is due.
 func TestCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// A player is idle if no source has a batch that is due soon. It is not while one source sends,
-// however long another one waits.
+// A player is idle if no source has a batch that is due soon. While one source sends, the player
+// is not idle, however long another source waits.
 func TestIdle(t *testing.T) {
 	f := func(pace float64, sending time.Duration, sources ...replay.Source) (waits []string) {
 		t.Helper()

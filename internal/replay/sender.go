@@ -30,13 +30,14 @@ type Sender struct {
 	// Retries is how often a batch is sent again if the endpoint cannot accept
 	// it yet, and how often opening a stream is retried. Set it before the first Send.
 	Retries int
-	// Waiting is called, concurrently, when a batch cannot be sent yet and is tried
-	// again: with the cause, or with nil if there is no stream after
-	// PatienceForStream or no connection after PatienceForAnswer. Waiting may be nil. Set it before the first Send.
+	// Waiting is called, concurrently, when a batch cannot be sent yet and is tried again. cause
+	// is nil if there is no stream after PatienceForStream, or no connection after
+	// PatienceForAnswer. Waiting may be nil. Set it before the first Send.
 	Waiting func(cause error)
 	// Unanswered is called, concurrently, when the endpoint has not answered a batch for
-	// PatienceForAnswer, and after each further such time: with the number of batches that wait
-	// for an answer, and how long one of them does. Unanswered may be nil. Set it before the first Send.
+	// PatienceForAnswer, and again after each further PatienceForAnswer. batches is the number of
+	// unanswered batches, and after is the waiting time of one batch. Unanswered may be nil. Set
+	// it before the first Send.
 	Unanswered func(batches int, after time.Duration)
 	// Final reports whether an error is permanent, so that a retry cannot help. After such an
 	// error the other batches are not tried again either. Final may be nil. Set it before the
@@ -101,7 +102,7 @@ func otlpSender(conn *grpc.ClientConn, d *anysignal.Descriptor, options []grpc.C
 	}
 }
 
-// NewSTEFSender returns a sender of STEF streams, one for each signal.
+// NewSTEFSender returns a sender of STEF streams, one stream for each signal.
 func NewSTEFSender(conn *grpc.ClientConn, compression stef.Compression) (*Sender, error) {
 	client, err := stefgrpc.NewClient(conn, stefgrpc.WithHandshakeTimeout(openTimeout))
 	if err != nil {
@@ -166,7 +167,7 @@ func (o *opening) failed(err *stefgrpc.Error) {
 	if !err.Retryable() {
 		return // Send returns err
 	}
-	if o.pending.Load() == 0 { // no batch needs the stream; the peer may have ended after the last one
+	if o.pending.Load() == 0 { // no batch needs the stream; the peer may have ended after the last batch
 		return
 	}
 	o.mu.Lock()
@@ -343,7 +344,7 @@ func (s *Sender) Connect(ctx context.Context, conn *grpc.ClientConn) error {
 }
 
 // Check calls Waiting if the endpoint cannot be reached any more. Without Check, a long wait for
-// the next batch would hide this.
+// the next batch would hide a lost connection.
 func (s *Sender) Check(ctx context.Context, conn *grpc.ClientConn) {
 	ctx, stop := context.WithTimeout(ctx, openTimeout)
 	defer stop()
@@ -389,7 +390,7 @@ func (s *Sender) Send(ctx context.Context, b otlpfile.Batch) error {
 // Rejected is the number of items that the endpoint rejected permanently.
 func (s *Sender) Rejected() uint64 { return s.rejected.Load() }
 
-// Close ends the streams after everything is acknowledged.
+// Close ends the streams after all batches are acknowledged.
 func (s *Sender) Close(ctx context.Context) error {
 	var errs []error
 	for _, of := range otlpfile.Signals() {

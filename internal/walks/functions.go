@@ -24,8 +24,8 @@ type class int
 
 const (
 	caller   class = iota // calls other functions of the walk: the path
-	leaf                  // calls none of them: it computes one thing
-	accessor              // reads or sets a field of a record, or sets one of pdata
+	leaf                  // calls no other function of the walk: it computes a value
+	accessor              // reads or sets a field of a record, or sets a field of pdata
 	numClasses
 )
 

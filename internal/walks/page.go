@@ -38,16 +38,16 @@ func checkPage(walk string, ran []*function) error {
 	return nil
 }
 
-// sectionOf returns the text below a heading, up to the next one.
+// sectionOf returns the text below a heading, up to the next heading.
 func sectionOf(text, heading string) (string, bool) {
 	_, section, ok := strings.Cut(text, "\n## "+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	return section, ok
 }
 
-// missing returns the number of functions that a text names, and those that did not run.
-// Coverage omits the type name of methods of generic types, so the method name alone matches,
-// too.
+// missing returns the number of functions that a text names, and the named functions that did
+// not run. Coverage omits the type name of methods of generic types, so the method name alone
+// matches, too.
 func missing(text string, ran []*function) (total int, gone []string) {
 	did := map[string]bool{}
 	for _, f := range ran {

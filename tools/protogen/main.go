@@ -88,8 +88,8 @@ func generate(file string) (map[string][]byte, error) {
 	return files, err
 }
 
-// compile parses and checks the file. The comments are kept: they become those
-// of the Go code.
+// compile parses and checks the file. It keeps the comments: they become the
+// comments of the Go code.
 func compile(dir, name string) (*descriptorpb.FileDescriptorProto, error) {
 	compiler := protocompile.Compiler{
 		Resolver:       &protocompile.SourceResolver{ImportPaths: []string{dir}},

@@ -316,7 +316,7 @@ multimap Tags { key string value Holder }
 }
 
 // TestOneWithout: if exactly one column or dictionary is not listed, the line with the number of
-// unlisted ones is in the singular.
+// unlisted columns or dictionaries is in the singular.
 func TestOneWithout(t *testing.T) {
 	roots, err := stream.Load("a.stef", []byte("package a\nstruct Rec root { A uint64 B string dict(D) }\n"))
 	require.NoError(t, err)
