@@ -166,7 +166,7 @@ func TestCrash(t *testing.T) {
 	require.NotZero(t, records)
 }
 
-// The file of a killed recording has every batch that was acknowledged.
+// If stef record is killed, its file has every batch that was acknowledged.
 func TestCrashOfRecording(t *testing.T) {
 	acknowledged, read := uint64(0), uint64(0)
 	for range max(kills()/5, 3) {
@@ -179,8 +179,8 @@ func TestCrashOfRecording(t *testing.T) {
 	t.Logf("%d records were acknowledged, %d were read", acknowledged, read)
 }
 
-// A killed recording that is compressed as a whole has every acknowledged batch, and every command
-// reads these batches.
+// If stef record is killed while it writes a file that is compressed as a whole, the file has every
+// acknowledged batch. Every command reads these batches.
 func TestCrashOfCompressedRecording(t *testing.T) {
 	records := func(name string) uint64 {
 		out, _ := program(t, "cat", name).Output() // cat fails at the end, where the file is cut
@@ -230,7 +230,7 @@ func killedRecording(t *testing.T, end string) (path string, records uint64) {
 	require.NoError(t, err)
 	sender, err := replay.NewSTEFSender(conn, stef.Zstd)
 	require.NoError(t, err)
-	sender.Retries = 0 // the endpoint listens, so a refused connection means that it was killed
+	sender.Retries = 0 // the recorder listens, so a refused connection means that it was killed
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var acked atomic.Uint64

@@ -22,7 +22,7 @@ import (
 )
 
 // asProgram is an environment variable. If its value is 1, the test binary runs main
-// instead of the tests. Any other value is a path, with which it runs crashWriter.
+// instead of the tests. Any other value is the path that it passes to crashWriter.
 const asProgram = "STEF_TEST_MAIN"
 
 // peakFile names the file into which a program writes its maximum memory.

@@ -110,7 +110,7 @@ func peak(t *testing.T, input io.Reader, to string) float64 {
 }
 
 // most bounds the memory of a conversion, in MiB. growth bounds the additional memory for four
-// times the input. docs/data-lake.md has both, and the measured values.
+// times the input. docs/data-lake.md has both bounds, and the measured values.
 var most = map[string]float64{"parquet": 256, "arrow": 128, "stef": 128}
 
 const growth = 1.5

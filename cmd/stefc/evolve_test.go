@@ -147,7 +147,7 @@ func TestRunAgainstForm(t *testing.T) {
 }
 
 // TestRunRefusesFolderOfOtherSchema: without -replace, stefc does not remove the code of a
-// schema that has no root in common with the new one.
+// schema that has no root in common with the new schema.
 func TestRunRefusesFolderOfOtherSchema(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)

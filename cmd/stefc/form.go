@@ -139,7 +139,7 @@ func (c *formCheck) unused() {
 	}
 }
 
-// find returns the first element that fits, or nil if none does.
+// find returns the first element that fits, or nil if no element fits.
 func find[T any](list []*T, fits func(*T) bool) *T {
 	if i := slices.IndexFunc(list, fits); i >= 0 {
 		return list[i]

@@ -35,8 +35,8 @@ var shopFiles = []string{
 	"schema_text.stef.go",
 }
 
-// stefc runs the program on a schema in a new folder, to which paths in args
-// are relative.
+// stefc runs the program on a schema in a new folder. Paths in args are relative
+// to this folder.
 func stefc(t *testing.T, schema string, args ...string) (dir string, code int, stderr string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -401,8 +401,8 @@ func TestNumbers(t *testing.T) {
 	require.Empty(t, out.String())
 }
 
-// TestRunNamesGeneratedBase: the message has the numbers of the code before the change, which
-// are the numbers that -base needs.
+// TestRunNamesGeneratedBase: the message has the numbers of the code before the change, because
+// -base needs these numbers.
 func TestRunNamesGeneratedBase(t *testing.T) {
 	_, code, stderr := stefc(t, shop, "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)
@@ -635,7 +635,7 @@ func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
 	require.Contains(t, stderr, unknown+", did you mean Sale?\n", "the code in the folder has one of the roots")
 }
 
-// TestRunChecks: -check reports what a run without it reports, and writes nothing.
+// TestRunChecks: -check reports the same as a run without -check, and writes nothing.
 func TestRunChecks(t *testing.T) {
 	dir, code, stderr := stefc(t, shop, "-check", "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)

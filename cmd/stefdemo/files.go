@@ -155,7 +155,8 @@ func otlpSizes[T any](out io.Writer, d *signal.Descriptor[T], batches []T) (size
 	return size, nil
 }
 
-// writeFile writes batches to a STEF file in the compact schema, as stef convert does, one frame each.
+// writeFile writes batches to a STEF file in the compact form, as stef convert does. Each batch is
+// one frame.
 func writeFile[T any](name string, d *signal.Descriptor[T], batches []T, mode stefpdata.Mode, compression stef.Compression) (size int64, err error) {
 	f, err := os.Create(name)
 	if err != nil {

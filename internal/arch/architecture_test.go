@@ -105,7 +105,7 @@ func TestArchitecture(t *testing.T) {
 var known = map[string]bool{"stef-go": true} // the terms and types that all other packages use
 
 // inner matches the folders that need no row on the page: the metadata packages of the components,
-// and all folders below those in the list.
+// and all folders below the folders in the list.
 var inner = regexp.MustCompile(`/internal/metadata|^(cmd|sdk|lake|benchmarks|tools|internal/(teltest|fixtures|interop|enginetest|stefgen))/`)
 
 func TestArchitectureBites(t *testing.T) {

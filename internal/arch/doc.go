@@ -9,6 +9,6 @@
 // Every rule is a function from the files of the repository to the list of
 // places that break it. Each rule is therefore tested twice: on the repository,
 // where the list must be empty, and on a few lines that break the rule, where
-// it must not be. The tables at the top of each file are the rules. To change a
-// rule, change its table, in a commit that gives the reason.
+// it must not be empty. The tables at the top of each file are the rules. To
+// change a rule, change its table, in a commit that gives the reason.
 package arch

@@ -24,7 +24,7 @@ import (
 //
 // Names on the right are folders of this repository. A name with a dot in the
 // first element, or from the list of nicknames, is an external package with all
-// its sub-packages. * is anything.
+// its sub-packages. * stands for any package.
 const direct = `
 stef-spec                     ->
 stef-go/bitio                 ->

@@ -51,7 +51,7 @@ type word struct {
 	pattern *regexp.Regexp
 	why     string
 	except  string // prefix of the files that are exempt
-	parts   string // each match has one of these, in lower case
+	parts   string // each match contains one of these texts, in lower case
 }
 
 // words are the words that no text of the repository may contain. The [x] in

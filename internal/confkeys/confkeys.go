@@ -177,9 +177,9 @@ func either(keys []string) string {
 	return strings.Join(quoted, " or ")
 }
 
-// similar returns the key that Nearest finds. Otherwise it returns the keys that begin with
-// key, if these are few. If the shortest of them is a prefix of all others, it returns only
-// this one.
+// similar returns the key that Nearest finds. If Nearest finds none, similar returns the keys that
+// begin with key, or nil if there are too many. If the shortest of these keys is a prefix of all
+// the other keys, similar returns only the shortest key.
 func similar(keys []string, key string) []string {
 	if near := Nearest(keys, key); near != "" {
 		return []string{near}

@@ -206,7 +206,7 @@ func rootOf(sections []Section) reflect.Type {
 	return sections[i].typ
 }
 
-// sectionKeys returns the keys of a type that is a section, and nil for others.
+// sectionKeys returns the keys of a type that is a section, and nil for other types.
 func sectionKeys(t reflect.Type) []string { return slices.Sorted(maps.Keys(fieldsOf(t))) }
 
 // fieldsOf returns the keys of a section with their types. The Collector's optional

@@ -58,8 +58,7 @@ func Duration(key string, value, least, most time.Duration, hint string) error {
 	return fmt.Errorf("%s is %s: set it to a duration from %s to %s%s", key, value, least, most, advice(hint))
 }
 
-// DurationAtLeast returns an error for a duration below the shortest one, or without a
-// unit.
+// DurationAtLeast returns an error for a duration that is too short or has no unit.
 func DurationAtLeast(key string, value, shortest time.Duration, hint string) error {
 	if err := WithUnit(key, value); err != nil || value >= shortest {
 		return err
@@ -67,8 +66,8 @@ func DurationAtLeast(key string, value, shortest time.Duration, hint string) err
 	return fmt.Errorf("%s is %s: set it to %s or more%s", key, value, shortest, advice(hint))
 }
 
-// ZeroOr returns an error for a duration that is neither 0 nor at least the shortest
-// one, or has no unit. meaning is what 0 means.
+// ZeroOr returns an error for a duration that has no unit, or that is too short and not 0.
+// meaning is what 0 means.
 func ZeroOr(key string, value, shortest time.Duration, meaning, hint string) error {
 	if err := WithUnit(key, value); err != nil || value == 0 || value >= shortest {
 		return err

@@ -26,7 +26,7 @@ type block struct {
 	mark string // "run", "check", ...; "" without a mark
 	arg  string // what follows the mark
 	text string
-	// setup has commands that the runner executes before those of the block.
+	// setup has commands that the runner executes before the commands of the block.
 	setup []string
 	// with has the texts that the runner replaces in the commands, old and new.
 	with [][2]string

@@ -126,8 +126,8 @@ func (x *tester) withPorts(text string) string {
 	})
 }
 
-// session runs the commands after "$ " and compares the output of each with the lines
-// below it. A command may fail if its output is as shown.
+// session runs the commands after "$ " and compares the output of each command with the
+// lines below it. A command may fail if its output is as shown.
 func (x *tester) session(b *block) error {
 	if !strings.HasPrefix(b.text, "$ ") {
 		return fmt.Errorf("a session starts with a command after %q", "$ ")
@@ -238,8 +238,8 @@ func (f *facts) inCI(text string) error {
 	return nil
 }
 
-// TestLongBlocksRun checks that a workflow runs the target that executes the long
-// blocks, and that the target does so.
+// TestLongBlocksRun checks that a workflow runs the target longTarget, and that this
+// target executes the long blocks.
 func TestLongBlocksRun(t *testing.T) {
 	root := teltest.Root(t)
 	known := learn(t, root)

@@ -21,8 +21,8 @@ import (
 	"github.com/otelstef/stef/stef-go/idl"
 )
 
-// commandTime bounds the run time of the commands of one block. Some compile programs first, which
-// takes minutes on a slow computer without a build cache.
+// commandTime bounds the run time of the commands of one block. Some commands compile programs, and
+// this takes minutes on a slow computer without a build cache.
 const commandTime = 20 * time.Minute
 
 // withoutSymbols omits debug information, because linking takes most of the time.

@@ -13,7 +13,7 @@ import (
 
 // Parts returns the errors of the consumers if err consists of several errors. If it does not,
 // Parts returns nil. The fan-out of the Collector joins errors with package multierr, and
-// connectors use errors.Join. Components before them may wrap the joined error.
+// connectors use errors.Join. Components on the way to the receiver may wrap the joined error.
 //
 // consumererror.IsPermanent returns true if any part is permanent. A receiver that calls it
 // for the whole error drops data that another consumer would accept later.

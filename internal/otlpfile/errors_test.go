@@ -340,7 +340,7 @@ func TestWriterErrors(t *testing.T) {
 	require.NoError(t, w.Close())
 }
 
-// The advice for a cut file says whether its offset counts in the file or in its uncompressed content.
+// The advice for a cut file says whether its offset is in the file or in the uncompressed content.
 func TestCutCompressed(t *testing.T) {
 	content := "{}\n{\"resourceLogs\": ["
 	var packed bytes.Buffer
@@ -360,8 +360,8 @@ func TestCutCompressed(t *testing.T) {
 	f(content, "uncompressed file", otlpfile.WithUnpacked())
 }
 
-// If the file may have several signals, an error names the signal of its message, or none if the
-// message cannot be read.
+// If the file may have several signals, an error names the signal of its message, or no signal if
+// the message cannot be read.
 func TestErrorNamesItsSignal(t *testing.T) {
 	part := func(length int, body ...byte) string {
 		return string(append(binary.BigEndian.AppendUint32(nil, uint32(length)), body...))

@@ -77,7 +77,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// A message read as one part and as one file has the same outcome.
+// Reading a message as one part and reading it as one file have the same outcome.
 func FuzzMessage(f *testing.F) {
 	for signal := otlpfile.Metrics; signal <= otlpfile.Logs; signal++ {
 		f.Add(smallest(f, signal).OTLP, uint8(signal))

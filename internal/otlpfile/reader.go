@@ -26,7 +26,7 @@ type ReaderOption func(*Reader)
 func WithName(name string) ReaderOption { return func(r *Reader) { r.name = name } }
 
 // WithUnpacked says that the source is the content of a compressed file, without the
-// compression. Errors then say that they count in the uncompressed content.
+// compression. Errors then say that their offsets are in the uncompressed content.
 func WithUnpacked() ReaderOption { return func(r *Reader) { r.unpacked = true } }
 
 // WithMaxPart sets the maximum size in bytes of one part, one JSON message, or one entry
@@ -301,8 +301,8 @@ func (r *Reader) piece(buf []byte) (piece, error) {
 // A result is the decoded content of a piece.
 type result struct {
 	batch   Batch
-	wanted  bool   // whether it is a batch of the signal of the reader
-	items   bool   // whether it is a part or a message with items of the signal of the reader
+	wanted  bool   // whether the piece is a batch of the signal of the reader
+	items   bool   // whether the piece is a part or a message with items of the signal of the reader
 	found   Signal // the signal that the content shows, or SignalUnknown
 	skipped [len(signalNames)]uint64
 	unknown unknownFields
@@ -394,7 +394,7 @@ func hasItems(s Signal, body []byte) bool {
 
 // check finds an error in a message before pdata reads it, and reports its
 // position. A message of another signal may be well-formed, so the signal of
-// the first message with items is verified. unknown is the number of its unknown fields.
+// the first message with items is verified. unknown is the number of unknown fields.
 func (r *Reader) check(p piece) (unknown uint64, err error) {
 	unknown, ft := check(r.signal, p.body)
 	if ft != nil && p.found == SignalUnknown {
@@ -442,7 +442,7 @@ func (r *Reader) checkJSON(p piece) (wanted bool, skipped [len(signalNames)]uint
 
 // wantedJSON builds the batch of a message of the signal of the reader, and finds its
 // unknown fields. pdata finds unknown fields at no cost, but stops at the first unknown field.
-// findUnknown finds all of them. It runs only if pdata has found one in this file.
+// findUnknown finds all unknown fields. It runs only after pdata has found the first in the file.
 func (r *Reader) wantedJSON(p piece) (b Batch, found unknownFields, err error) {
 	if !r.loose.Load() {
 		if b, err = unmarshalJSON(r.signal, p.body, true); err == nil {

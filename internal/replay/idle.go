@@ -12,7 +12,7 @@ import (
 // send, so only the earliest batch of all sources ends the wait of the player.
 type idle struct {
 	mu sync.Mutex
-	// due has the sources that have not ended. It is zero while a source reads or sends.
+	// due has the sources that have not ended. The time of a source is zero while it reads or sends.
 	due map[int]time.Time
 }
 
@@ -40,7 +40,7 @@ func (i *idle) waits(source int, due time.Time) time.Duration {
 	return i.left()
 }
 
-// ends records that a source has no more batches. It returns the same as waits.
+// ends records that a source has no more batches. It returns the same time as the method waits.
 func (i *idle) ends(source int) time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()

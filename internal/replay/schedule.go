@@ -28,7 +28,7 @@ type schedule struct {
 	// busy are the intervals in which the next batch of any source is due within MaxGap, in
 	// ascending order.
 	busy []interval
-	gaps []*gap // between the busy intervals, see end
+	gaps []*gap // the times between the busy intervals
 }
 
 type interval struct{ begin, end pcommon.Timestamp }

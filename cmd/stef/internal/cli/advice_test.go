@@ -61,7 +61,7 @@ func TestAdvice(t *testing.T) {
 		mustRun(t, nil, command, both, "--signal", "logs", "--depth", "100")
 	}
 	f(cli.ExitUsage, "put {signal} into the name of OUT", "convert", both, out+".stef")
-	// The summary has no ratio, because the input also has another signal than the output.
+	// The summary has no ratio, because the output omits a signal of the input.
 	_, stderr := mustRun(t, nil, "convert", "--signal", "logs", both, filepath.Join(dir, "logs.stef"))
 	require.NotContains(t, stderr, "ratio")
 	require.NotContains(t, stderr, "warning")

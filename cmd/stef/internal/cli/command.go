@@ -135,8 +135,8 @@ func (c *command) flagMeant(flags *flag.FlagSet, err error) string {
 	return ""
 }
 
-// named replaces the example name x.stef in advice about the output by the value of a flag such as
-// -o in args.
+// named looks for a flag for the output in args, such as -o FILE. It puts FILE in place of x.stef
+// into the advice.
 func named(advice string, args []string) string {
 	for i, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")
@@ -198,7 +198,7 @@ func standardInput(name string) string {
 }
 
 // oneFile checks that a command that reads one file got exactly one name. The error for several
-// files says how to read all of them: convert combines files, but only those of OpenTelemetry.
+// files says how to read all of them: convert combines files, but only files of OpenTelemetry.
 func (o *opener) oneFile(command string, args []string) error {
 	switch {
 	case len(args) < 2:

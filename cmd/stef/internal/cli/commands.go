@@ -27,8 +27,8 @@ func commandOf(name string) *command {
 	return nil
 }
 
-// didYouMean returns the command whose name is most like name, as the end of a
-// message, or "" if no name is like it.
+// didYouMean returns the command with the most similar name, as the end of a
+// message. It returns "" if no command has a similar name.
 func didYouMean(name string) string {
 	var names []string
 	for _, c := range commands() {

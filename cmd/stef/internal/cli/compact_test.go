@@ -25,8 +25,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// pairsOfForms returns pairs of streams of the same records, one in the compact form and one in
-// the full schema, each pair with the beginning of an explanation of a column.
+// pairsOfForms returns the same records as a stream in the compact form and as a stream in the full
+// schema. The third text is the beginning of the explanation of a column, or "".
 func pairsOfForms(t *testing.T) map[string][3]string {
 	t.Helper()
 	pairs := map[string][3]string{}
@@ -82,7 +82,7 @@ func TestFormsPrintTheSame(t *testing.T) {
 	}
 }
 
-// inspect --frames prints the beginning of what inspect prints.
+// inspect --frames prints the beginning of the output of inspect.
 func TestInspectFrames(t *testing.T) {
 	stream, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "-", "-")
 	for _, plain := range [][]string{nil, {"--plain"}} {

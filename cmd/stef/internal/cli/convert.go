@@ -204,7 +204,7 @@ func (c *conversion) given(f *flag.Flag) {
 func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	o := c.options
 	o.OutName = outName
-	o.Requests = !c.quiet && o.FrameItems == 0 // a sender does not send the requests that --frame-items combines
+	o.Requests = !c.quiet && o.FrameItems == 0 // --frame-items combines requests, and no sender sends combined requests
 	o.Root = c.root
 	if c.signal != nil {
 		if o.Root != nil && o.Root != c.signal {
@@ -376,8 +376,8 @@ func closing(w io.Writer, res *convert.Result, took time.Duration) {
 	fmt.Fprintf(w, "%s in %s%s\n", items(res.Items, res.Root.Signal), figure.Seconds(took), ofColumn(res))
 }
 
-// ofColumn returns text that says how many items were read from the column otlp of a table, and
-// how many were written to it.
+// ofColumn returns text about the columns otlp: how many items were read from this column of the
+// input, and how many items were written to this column of the output.
 func ofColumn(res *convert.Result) (note string) {
 	if res.FromOTLP > 0 {
 		note = fmt.Sprintf("; %s of them from the column otlp, which overrides edits of other columns", figure.Grouped(res.FromOTLP))
@@ -428,7 +428,7 @@ func contentOf(in *file.Input) string {
 	return fmt.Sprintf("%s bytes (the file has %s: %s over %s)", figure.Grouped(in.Content()), figure.Grouped(in.Taken()), in.Packed, over)
 }
 
-// ratio returns the ratio of an input to its output as text, or "" if one is empty.
+// ratio returns the ratio of an input to its output as text, or "" if one of them is empty.
 func ratio(content, written int64) string {
 	switch {
 	case content == 0 || written == 0:
@@ -467,8 +467,8 @@ func asRequests(w io.Writer, name string, size int64, res *convert.Result, plain
 	}
 }
 
-// itemsEach returns how many items requests have. The saving depends on it: larger requests
-// compress better.
+// itemsEach returns the mean number of items of the requests as text. The saving depends on this
+// number: larger requests compress better.
 func itemsEach(r *convert.Requests) string {
 	mean := float64(r.Items) / float64(r.N)
 	text := figure.Count(uint64(math.Round(mean)), "item")
@@ -539,7 +539,7 @@ func ignoredLines(found []otlpfile.UnknownField) (lines []string) {
 	return lines
 }
 
-// nobodyHas returns a text that no item, resource or scope has the attribute of a column.
+// nobodyHas returns a text: no item, resource or scope has the attribute of a column.
 func nobodyHas(column string) string {
 	for _, who := range []string{"resource", "scope"} {
 		if key, ok := strings.CutPrefix(column, who+":"); ok {
@@ -555,7 +555,7 @@ func elsewhere(c convert.EmptyColumn) string {
 	switch {
 	case c.Meant == "":
 		return "; check the spelling"
-	case c.Key == strings.Replace(c.Meant, ":", ".", 1): // only the colon is missing
+	case c.Key == strings.Replace(c.Meant, ":", ".", 1): // the user wrote a dot in place of the colon
 		return "; write " + c.Meant
 	case strings.HasPrefix(c.Meant, "resource:"):
 		has = "the resource"

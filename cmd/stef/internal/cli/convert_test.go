@@ -186,7 +186,7 @@ func TestConvertSummary(t *testing.T) {
 	_, stderr = mustRun(t, nil, "convert", table, recording, filepath.Join(dir, "both.stef"))
 	require.Contains(t, stderr, "2 files, "+figure.Grouped(info.Size()+609_463)+" bytes\n")
 
-	// An Arrow stream has as many batches when it is read as when it was written.
+	// The summary has the same number of batches when an Arrow stream is written and when it is read.
 	arrow := filepath.Join(dir, "x.arrow")
 	_, stderr = mustRun(t, fixtures.Traces(), "convert", "-", arrow)
 	counts := []string{"132 parts", "2 batches"}
@@ -315,8 +315,8 @@ func TestConvertLeavesNothingHalf(t *testing.T) {
 	f(cli.ExitIO, "old.stef/out: ", recording, filepath.Join(old, "out"))
 }
 
-// A file of several signals is converted to a file per signal, or to one file
-// of one signal and a count of the skipped items.
+// A file of several signals is converted to a file per signal, or to a file of
+// one signal. In the second case, the summary counts the skipped items.
 func TestConvertSignals(t *testing.T) {
 	dir := t.TempDir()
 	mixed := filepath.Join(dir, "all.json")

@@ -4,7 +4,7 @@
 // Package cli is the command line of stef: its commands, their flags and texts,
 // and their output. The packages beside it do the work of the commands.
 //
-// Run is the whole program without the process. Tests call it directly:
+// Run runs the whole program in the calling process. Tests call it directly:
 //
 //	code := cli.Run([]string{"cat", "-"}, cli.Env{Stdin: r, Stdout: w, Stderr: e})
 //

@@ -111,8 +111,8 @@ func holds(name string, root *stream.Root) bool {
 	return err != nil || slices.Contains(found, root.Signal)
 }
 
-// severalTimes returns an error if an input cannot be read several times. subject names what needs
-// it. A pipe, such as <(zcat all.json.gz), is empty when it is read again.
+// severalTimes returns an error if an input cannot be read several times. subject is the feature
+// that needs several reads. A pipe, such as <(zcat all.json.gz), is empty when it is read again.
 func severalTimes(subject string, names []string) error {
 	needs := "a file"
 	if len(names) > 1 {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// headers are sent with each stream and request, such as a token. They implement
+// headers, such as a token, are sent with each stream and request. They implement
 // credentials.PerRPCCredentials and flag.Value.
 type headers map[string]string
 

@@ -42,7 +42,7 @@ func (l *http1Listener) Accept() (net.Conn, error) {
 }
 
 // http1Conn examines the first bytes of a connection before the server reads or writes. The
-// server writes its settings before it reads, so Read alone would be too late.
+// server writes its settings before it reads, so a check only in Read would be too late.
 type http1Conn struct {
 	net.Conn
 	r       *bufio.Reader

@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 )
 
-// Fields of JSON that OTLP does not have, such as those of versions before 1.0, are
+// Fields of JSON that OTLP does not have, such as fields of versions before 1.0, are
 // ignored, and every command says so.
 func TestIgnoredFields(t *testing.T) {
 	m := newMistakes(t)

@@ -67,7 +67,7 @@ func (s *opened) inspectMessages(out io.Writer, show shown) error {
 	return err
 }
 
-// repairMessages copies the messages before the first one that is truncated or damaged.
+// repairMessages copies the messages before the first truncated or damaged message.
 func repairMessages(env *Env, in *opened, out *file.Output) error {
 	kept, messages, records, checksums := int64(0), 0, uint64(0), true
 	damage := in.eachMessage(func(m *streamMessage) error {
@@ -92,7 +92,7 @@ func repairMessages(env *Env, in *opened, out *file.Output) error {
 	if err := in.blame(damage); errors.As(err, &failed) || errors.Is(damage, dynamic.ErrReaderLimit) || errors.Is(damage, dynamic.ErrZstdDict) {
 		return err
 	}
-	if _, err := io.Copy(io.Discard, in.src); err != nil { // the end of a truncated compressed file is lost, too
+	if _, err := io.Copy(io.Discard, in.src); err != nil { // read the rest of the content, so that Content counts its bytes as lost
 		if err := in.blame(err); errors.As(err, &failed) {
 			return err
 		}

@@ -116,7 +116,7 @@ func TestOtherSignals(t *testing.T) {
 		require.NoError(t, os.Remove(out))
 		m.fails(cli.ExitUsage, "the files hold logs, not traces: leave --signal out", "convert", "--signal", "traces", in, in, out)
 		m.fails(cli.ExitUsage, filepath.Base(in)+": it holds logs, not traces: leave --signal out", "convert", "--signal", "traces", in, out)
-		if in != inputs[6] { // cat and stat do not read several streams
+		if in != inputs[6] { // TestMessages reads files of messages with cat
 			m.fails(cli.ExitUsage, filepath.Base(in)+": it holds logs, not traces: leave --root out", "cat", in, "--root", "spans")
 		}
 	}
@@ -487,7 +487,7 @@ func TestMistakesOfFiles(t *testing.T) {
 	}
 }
 
-// inDir changes the current folder to that of the test, and creates a file in it.
+// inDir changes the current folder to the folder of the test, and creates a file in it.
 func (m *mistakes) inDir(name string, content []byte) string {
 	m.t.Chdir(m.dir)
 	m.file(name, content)

@@ -91,7 +91,7 @@ func (s *opened) check() error {
 	}
 	head, err := s.Peek(4 << 10)
 	if err != nil {
-		return nil // reading it reports the error
+		return nil // a later read reports the error
 	}
 	var options convert.Options
 	format, err := options.Guess(s.Input)
@@ -103,7 +103,7 @@ func (s *opened) check() error {
 	case err != nil && !bytes.HasPrefix([]byte("STEF"), head):
 		return fmt.Errorf("it is not a STEF file: %s", file.Likeness(head))
 	case err != nil || format == convert.STEF || format == convert.STEFParts:
-		return nil // reading it reports errors
+		return nil // a later read reports the error
 	case s.o.repairs && format == convert.Parquet:
 		return convert.Misfit("it is %s; repair is for STEF: Parquet has its index at the end, so a cut file cannot be read", format)
 	case s.o.onlySTEF != "":
@@ -116,7 +116,7 @@ func (s *opened) check() error {
 func checkStream(in *file.Input) error {
 	head, err := in.Peek(4)
 	if err != nil || isStream(head) {
-		return nil // reading it reports errors
+		return nil // a later read reports the error
 	}
 	if head, err = in.Peek(4 << 10); err == nil && isSchema(head) {
 		return convert.Misfit("it is a schema, not a stream; are the two swapped? A schema is the argument of --schema")
@@ -124,7 +124,7 @@ func checkStream(in *file.Input) error {
 	return nil
 }
 
-// explain adds advice to an error of reading a stream, if the schema that is used to read it
+// explain adds advice to a read error of a stream, if the schema with which the stream is read
 // may be the reason.
 func (s *opened) explain(err error) error {
 	if errors.Is(err, dynamic.ErrReaderLimit) || errors.Is(err, stef.ErrLimit) {
@@ -140,7 +140,7 @@ func (s *opened) explain(err error) error {
 	}
 	switch {
 	case s.o.schema == "" && misfit && s.o.only != nil:
-		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, s.o.only.Name)
+		return fmt.Errorf("%w; if the stream does not hold %s, name its records with --root or --signal", err, s.o.only.Name)
 	case s.o.schema == "" && misfit:
 		return fmt.Errorf("if the records are of a schema of your own, pass it with --schema FILE.stef: %w", err)
 	case s.o.schema == "":
@@ -196,7 +196,7 @@ func cutOff(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) && errors.As(err, &at) && at.Column == ""
 }
 
-// candidates are the roots that the stream may be of.
+// candidates returns the possible roots of the stream.
 func (s *opened) candidates() stream.List {
 	if s.root != nil {
 		return stream.List{s.root}

@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/internal/replay"
 )
 
-// spanAt is a message of one span that is due at a time, in seconds.
+// spanAt returns a message of one span that is due after the given number of seconds.
 func spanAt(seconds int) string {
 	return fmt.Sprintf(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a","startTimeUnixNano":"%d000000000"}]}]}]}`+"\n", 1_700_000_000+seconds)
 }
@@ -42,7 +42,7 @@ func TestReplayGap(t *testing.T) {
 	code, stderr := wait()
 	require.Zero(t, code, stderr)
 	records, _ := mustRun(t, nil, "cat", strings.ReplaceAll(out, "{signal}", "traces"))
-	require.Equal(t, 1, strings.Count(records, "1700000000000000000"), records) // the times are those of the files
+	require.Equal(t, 1, strings.Count(records, "1700000000000000000"), records) // the replay does not change the times
 	require.Equal(t, 1, strings.Count(records, "1700518404000000000"), records)
 }
 

@@ -105,7 +105,7 @@ func TestRecordToPipe(t *testing.T) {
 		go func() {
 			defer close(sent)
 			run(nil, "replay", "--rate", "max", "--in-flight", "1", "--retries", "0", "--endpoint", address, logs)
-			time.Sleep(10 * time.Millisecond) // until files are synced again
+			time.Sleep(10 * time.Millisecond) // wait until files are synced again
 			interrupt.Deliver()
 		}()
 		select {

@@ -190,7 +190,7 @@ func (c *recorder) until() string {
 	return fmt.Sprintf("it ends after %s; interrupt to end before", strings.Join(ends, " or "))
 }
 
-// listening adds what to do to an error of listening.
+// listening adds advice to the error of a failed listen.
 func listening(err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):

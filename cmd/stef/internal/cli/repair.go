@@ -100,7 +100,7 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 		fmt.Fprintln(env.Stderr, message(in.blame(whole.Damage)))
 	}
 	fmt.Fprintln(env.Stderr, lossOf(in.Input, whole)+uncheckedFrames(whole))
-	if whole.Cut && !whole.Unended && in.Packed == "zstd" && !in.Each { // an unended file has no partial block
+	if whole.Cut && !whole.Unended && in.Packed == "zstd" && !in.Each { // a recorder that was killed between two frames leaves no block that zstd could return
 		fmt.Fprintln(env.Stderr, unpackMore(in.Packed, in.Name))
 	}
 	if whole.Damage != nil && !(whole.Unended && in.WholeBlocks()) {
@@ -156,7 +156,7 @@ const (
 
 // uncheckedFrames adds to lossOf that repair may have missed damage in the frames that it kept.
 func uncheckedFrames(w *stream.Whole) string {
-	if w.Damage == nil || w.Checksums || w.Frames == 0 { // without damage, lossOf has said that checksums are missing
+	if w.Damage == nil || w.Checksums || w.Frames == 0 { // without damage, lossOf says that checksums are missing
 		return ""
 	}
 	return "; " + noChecksums

@@ -197,8 +197,8 @@ func TestConcatenated(t *testing.T) {
 	require.True(t, bytes.Equal(kept, one))
 }
 
-// Concatenated streams of the user's schema: stef convert cannot combine them, so the advice is
-// to read the parts with the same flags.
+// stef convert cannot combine concatenated streams of the user's schema, so the advice is to split
+// the file and to read the parts with the flags of the user.
 func TestConcatenatedOwn(t *testing.T) {
 	dir := t.TempDir()
 	path, all, first := filepath.Join(dir, "shop.stef"), filepath.Join(dir, "all.stef"), filepath.Join(dir, "first.stef")

@@ -287,7 +287,7 @@ type patience struct {
 
 	mu         sync.Mutex
 	last       string
-	unanswered time.Time // when it printed that batches are not answered
+	unanswered time.Time // when silent last printed
 }
 
 func (p *patience) notice(cause error) {

@@ -66,7 +66,7 @@ func TestReplayUnreachable(t *testing.T) {
 	}
 
 	plain, interrupt, wait := recording(t, filepath.Join(dir, "rec-{signal}.stef"))
-	for _, args := range [][]string{{"stef", "--rate", "max"}, {"otlp", "--rate", "max"}, {"stef"}, {"otlp"}} { // without --rate it connects first
+	for _, args := range [][]string{{"stef", "--rate", "max"}, {"otlp", "--rate", "max"}, {"stef"}, {"otlp"}} { // without --rate, replay connects first
 		code, _, stderr := run(nil, append([]string{"replay", "--tls", "--endpoint", plain, recorded, "--protocol"}, args...)...)
 		require.Equal(t, cli.ExitIO, code)
 		require.Regexp(t, "^stef replay: "+plain+": (no STEF stream: )?the endpoint does not speak TLS .remove --tls, --ca, --cert and --key.; no batch was accepted\n$", stderr)
@@ -137,7 +137,7 @@ func TestReplayEndsWithEndpoint(t *testing.T) {
 	require.Contains(t, stderr, "\nlogs arrive; writing "+filepath.Join(dir, "rec-logs.stef")+"\n")
 }
 
-// If the endpoint does not accept a protocol, replay says how to choose the other one.
+// If the endpoint does not accept a protocol, replay says how to choose the other protocol.
 func TestReplayOtherProtocol(t *testing.T) {
 	_, recorded := folder(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -156,8 +156,8 @@ func TestReplayOtherProtocol(t *testing.T) {
 	f(": the endpoint does not accept STEF (for OTLP remove --protocol stef); no batch was accepted\n", "--protocol", "stef")
 }
 
-// replay says that an endpoint speaks HTTP/1.1: the port of OTLP over HTTP, or of metrics. It says
-// that an endpoint does not speak HTTP/2 if the answer is another text.
+// replay says that an endpoint speaks HTTP/1.1: the port of OTLP over HTTP, or of metrics. If the
+// answer is a text without an HTTP header, replay says that the endpoint does not speak HTTP/2.
 func TestReplayHTTP(t *testing.T) {
 	_, recorded := folder(t)
 	server := httptest.NewServer(http.NotFoundHandler())

@@ -50,7 +50,7 @@ func requests(t *testing.T, name string) (n, plain, packed int) {
 }
 
 // The ratio to OTLP depends on the level of zstd. stat compares the level of the stream with the
-// level that the exporter uses, which depends on signal, schema and size of the frames.
+// level of the exporter. That level depends on signal, schema and size of the frames.
 func TestStatLevel(t *testing.T) {
 	dir, recording := folder(t)
 	f := func(want, in string, convert ...string) {

@@ -157,8 +157,8 @@ func message(err error) string {
 }
 
 // unended rewrites the error text of a compressed file without an end, if its content ends between
-// two frames, parts or messages. Readers report an error in the next one, although it has no byte.
-// onlyEnd says that all compressed blocks are whole, so only the end is missing.
+// two frames, parts or messages. Readers report an error in the next frame, part or message, of
+// which no byte exists. onlyEnd says that all blocks are whole, so only the end is missing.
 func unended(err error, text string) (_ string, onlyEnd bool) {
 	var bad *file.ContentError
 	if !errors.As(err, &bad) || bad.Packed == "" || !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -51,7 +51,7 @@ func newTape(name string, s otlpfile.Signal, force bool) (*tape, error) {
 
 // createOrKeep opens a file for writing and keeps its content. Without force, it refuses a regular
 // file that exists: another program created it after the recording began. createOrKeep does not open
-// the file for reading: writes to a pipe without another reader would then not fail.
+// the file for reading: the recorder would be a reader of a pipe, and writes to it would not fail.
 func createOrKeep(name string, force bool) (*os.File, error) {
 	flags := os.O_WRONLY | os.O_CREATE
 	if !force && exists(name) {
@@ -82,7 +82,7 @@ func (t *tape) empty() error {
 }
 
 // lock locks a file. It retries for a second, because a receiver locks a file for a moment to
-// check whether the file is locked. On a busy machine the moment may be long.
+// check whether the file is locked. On a busy machine this check may take long.
 func lock(f *os.File) error {
 	for range 1000 {
 		if rotate.Lock(f) {

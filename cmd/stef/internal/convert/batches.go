@@ -16,8 +16,8 @@ import (
 )
 
 // Batches yields the batches of a STEF or OTLP file. An error ends the
-// iteration and names the file. After the last batch it calls ignored with the unknown
-// fields of JSON.
+// iteration and names the file. After the last batch it passes the unknown fields of
+// JSON to the function ignored.
 func Batches(in *file.Input, root *stream.Root, ignored func([]otlpfile.UnknownField)) iter.Seq2[otlpfile.Batch, error] {
 	return func(yield func(otlpfile.Batch, error) bool) {
 		next, b, err := batches(in, root)
@@ -66,7 +66,7 @@ func Signals(in *file.Input) ([]otlpfile.Signal, error) {
 	if o.From, err = o.Guess(in); err != nil || o.From != OTLPJSON && o.From != OTLPParts && o.From != STEFParts {
 		return nil, err
 	}
-	o.Root = stream.RootOf(otlpfile.Metrics) // any signal: Skipped counts the others
+	o.Root = stream.RootOf(otlpfile.Metrics) // any signal: Skipped counts the items of other signals
 	b, err := openBatches(in, o)
 	if err != nil {
 		return nil, in.Blame(err)

@@ -25,7 +25,7 @@ type combiner struct {
 	items int
 	size  int // bytes of the held batches that have OTLP bytes
 	parts int // number of parts of the input in held
-	large int // number of parts that exceed most
+	large int // number of parts with too many items for a combined batch
 }
 
 // add adds a batch of n items and returns a batch to write, or the zero Batch. The returned
@@ -50,7 +50,7 @@ func (c *combiner) add(b otlpfile.Batch, n int) otlpfile.Batch {
 		return full
 	}
 	// All fields of the message are repeated, so the concatenation of two messages is a
-	// message with the fields of both.
+	// message with the fields of both messages.
 	c.held.OTLP = append(c.held.OTLP, b.OTLP...)
 	switch {
 	case b.Metrics != (otlpfile.Batch{}).Metrics:

@@ -47,7 +47,7 @@ func (r *heapReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Parts without items are not held in memory for a combined frame, because they never fill it.
+// Parts without items are not held in memory for a combined frame: they would never fill the frame.
 func TestCombineNoItems(t *testing.T) {
 	traces := ptrace.NewTraces()
 	traces.ResourceSpans().AppendEmpty().Resource().Attributes().PutStr("key", strings.Repeat("x", 1<<20))

@@ -42,7 +42,7 @@ var ErrOtherSignal = errors.New("other signal")
 // misfit is an error that has the text of its cause.
 type misfit struct {
 	error
-	signal bool // whether it is ErrOtherSignal
+	signal bool // whether the error is ErrOtherSignal
 }
 
 func (e misfit) Unwrap() error { return e.error }
@@ -64,7 +64,7 @@ func OtherSignal(found string, wanted otlpfile.Signal, flag string) error {
 type Options struct {
 	From, To Format
 	// Root is the root of the records and implies the signal; nil detects it. RootFlag is
-	// the flag that named it.
+	// the flag that named the root.
 	Root     *stream.Root
 	RootFlag string
 	// OutName is the name of the output. It is used to guess To and the
@@ -78,7 +78,7 @@ type Options struct {
 	// Checksums adds a checksum to each frame of the output stream.
 	Checksums bool
 	// FrameItems is the maximum number of items of a frame that combines several parts of the
-	// input; 0 combines none.
+	// input; 0 combines no parts.
 	FrameItems int
 	// Schema is the schema of the output stream.
 	Schema Schema
@@ -122,7 +122,7 @@ type Result struct {
 	Reasons []error
 	// Others are the signals of the input that were skipped.
 	Others []SkippedSignal
-	// RootFlag is the flag that excluded the others.
+	// RootFlag is the flag that excluded the other signals.
 	RootFlag string
 	// Ignored are fields of JSON that OTLP does not have.
 	Ignored []otlpfile.UnknownField
@@ -142,7 +142,7 @@ type Result struct {
 	Losses []string
 	// Files are notes about inputs that have no content or were read only in part.
 	Files []error
-	// Requests are the sizes of the OTLP side. It is nil if Options.Requests is not set,
+	// Requests holds the sizes of the OTLP side. It is nil if Options.Requests is not set,
 	// or if the conversion is not between OTLP and a stream.
 	Requests *Requests
 
@@ -291,7 +291,7 @@ func advised(o *Options, err error) error {
 		return fmt.Errorf("%s knows records of OpenTelemetry only; print records of your own with stef cat --schema FILE.stef: %w", cmp.Or(o.command, "convert"), err)
 	}
 	if o.From == STEF && misfit {
-		return fmt.Errorf("%w; --root or --signal says what the stream holds if it is not %s", err, o.Root.Name)
+		return fmt.Errorf("%w; if the stream does not hold %s, name its records with --root or --signal", err, o.Root.Name)
 	}
 	return recoverable(o, err)
 }
@@ -306,7 +306,7 @@ func brokenLine(in *file.Input, err error) error {
 }
 
 // recoverable adds advice to an error if a part of the input can be recovered: stef repair
-// copies the frames before the damage, and --skip converts what precedes a cut.
+// copies the frames before the damage, and --skip converts the data before a cut.
 func recoverable(o *Options, err error) error {
 	if at := (*stef.FormatError)(nil); o.From == STEF && errors.As(err, &at) && at.Frame > 1 {
 		switch {

@@ -332,7 +332,7 @@ func (c *joined) exclude(b *batched) error {
 	}
 }
 
-// noneHas is the error if none of several inputs has the signal.
+// noneHas returns the error for several inputs if none of them has the requested signal.
 func noneHas(o *Options, others []SkippedSignal) error {
 	var names []string
 	for _, other := range others {

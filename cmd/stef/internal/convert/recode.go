@@ -52,7 +52,7 @@ func recode(in *file.Input, out io.Writer, o *Options) (*Result, error) {
 	return res, conversions[root.Signal].recode(src, out, o, res)
 }
 
-// reader and writer are the generated readers and writers of records R.
+// reader and writer are implemented by the generated types that read and write records R.
 type reader[R any] interface {
 	Next() bool
 	Record() *R
@@ -91,8 +91,8 @@ func pass[R any, P record[R]](r reader[R], w writer[R], copied P, reshape func(P
 		rec := r.Record()
 		if reshape != nil {
 			// Use a copy, not the record of the writer. The writer compares
-			// values with those of the last record, and must not see a value
-			// that changes and then changes back.
+			// values with the values of the last record, and must not see a
+			// value that changes and then changes back.
 			copied.CopyFrom(rec)
 			if err := reshape(copied); err != nil {
 				err = fmt.Errorf("record %d: %w", r.Stats().Records, err)

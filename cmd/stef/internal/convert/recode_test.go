@@ -91,8 +91,8 @@ func TestReferenceStreams(t *testing.T) {
 		require.NoError(t, err)
 		out, res, err := run(data, convert.Options{To: convert.STEF, Root: root, Schema: convert.Reference})
 		if err != nil {
-			// These streams announce another schema, so their records are examined. They
-			// contain an invalid id.
+			// These streams announce a schema that is not the schema of the output, so their
+			// records are converted. The records contain an invalid id.
 			require.True(t, v.HasSchema, v.File)
 			require.ErrorContains(t, err, "the trace id has 3 bytes", v.File)
 			continue

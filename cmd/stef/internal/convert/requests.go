@@ -55,7 +55,7 @@ func (r *Requests) add(b otlpfile.Batch, items int) error {
 	return nil
 }
 
-// asSent returns the request that a Collector sends for a batch, which pdata marshals. Other
+// asSent returns the request that a Collector sends for a batch: the encoding of pdata. Other
 // writers of OTLP encode the same items to other bytes.
 func asSent(b otlpfile.Batch) ([]byte, error) {
 	if !b.HasPdata() {

@@ -31,7 +31,7 @@ type eachUnpacker struct {
 	zstd    *zstd.Decoder
 	name    string
 	number  int   // number of the current message, from 1
-	offset  int64 // where it begins in the file, with its length
+	offset  int64 // where the message begins in the file, with its length
 	size    int64 // size of the message, with its length
 	message []byte
 	rest    []byte // bytes to deliver
@@ -70,7 +70,7 @@ func (u *eachUnpacker) next() error {
 type EachError struct {
 	Name   string // of the file
 	Number int    // of the message, from 1
-	Offset int64  // where it begins in the file, with its length
+	Offset int64  // where the message begins in the file, with its length
 	Err    error
 }
 
@@ -99,7 +99,7 @@ func (u *eachUnpacker) unpack() error {
 	size := binary.BigEndian.Uint32(length[:])
 	u.size = int64(len(length)) + int64(size)
 	if size > maxEach {
-		return fmt.Errorf("%d bytes, at most %d", size, maxEach)
+		return fmt.Errorf("the message has %d bytes, at most %d are allowed", size, maxEach)
 	}
 	var packed bytes.Buffer // grows with the bytes that arrive, not with a damaged length
 	packed.Grow(min(int(size), 64<<10))

@@ -59,5 +59,5 @@ func TestEachMessagePacked(t *testing.T) {
 	_, err = read(whole)
 	require.ErrorContains(t, err, "message 2, which is compressed alone with zstd: ")
 	_, err = read(append(packed(`{"a":1}`), 0xff, 0, 0, 0))
-	require.ErrorContains(t, err, "4278190080 bytes, at most 268435456")
+	require.ErrorContains(t, err, "the message has 4278190080 bytes, at most 268435456 are allowed")
 }

@@ -37,7 +37,7 @@ type Input struct {
 	raw      source
 	content  *bufio.Reader
 	unpacked int64
-	read     int64 // as unpacked, but unchanged by Random and Keep
+	read     int64 // number of decompressed bytes, which Random and Keep do not change
 	close    []func()
 }
 

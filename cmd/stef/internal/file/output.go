@@ -97,7 +97,7 @@ func (t *Temps) rename(path, name string, replace bool) error {
 		// A rename would replace an existing file. A hard link does not replace it.
 		if os.Link(path, name) == nil {
 			delete(t.paths, path)
-			_ = os.Remove(path) // the output has its name, so the conversion succeeded
+			_ = os.Remove(path) // ignore the error: the output has its final name
 			return nil
 		}
 		// The name exists, or the file system has no hard links. A symbolic link to a file that
@@ -130,7 +130,7 @@ type Output struct {
 	written int64
 }
 
-// Standard is an Output that writes to w, which is standard output.
+// Standard returns an Output that writes to w, which is standard output.
 func Standard(w io.Writer) *Output { return &Output{Name: "standard output", w: w} }
 
 // Create creates a file, or uses stdout for the name "-". The file is written
@@ -175,8 +175,8 @@ func (t *Temps) Create(name string, stdout io.Writer, replace bool) (*Output, er
 	return o, nil
 }
 
-// begin creates the temporary file, with the permissions of the file that it
-// replaces or those of a new file.
+// begin creates the temporary file. If the output replaces a file, the temporary
+// file has the permissions of that file.
 func (o *Output) begin(path string, mode fs.FileMode) error {
 	dir, base := filepath.Split(path)
 	for try := 0; ; try++ {

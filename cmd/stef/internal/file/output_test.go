@@ -142,7 +142,7 @@ func TestRemove(t *testing.T) {
 	require.Empty(t, names(t, dir))
 }
 
-// After Abort, a command that is about to create a file creates none.
+// After Abort, a command that is about to create a file does not create it.
 func TestAbort(t *testing.T) {
 	dir := t.TempDir()
 	temps := new(file.Temps)

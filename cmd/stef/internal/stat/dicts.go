@@ -16,9 +16,9 @@ type Dict struct {
 	// Struct distinguishes dictionaries of structs from those of strings and
 	// bytes.
 	Struct bool
-	// Entries is the number of sent entries. Most is the largest number at one time.
+	// Entries is the number of sent entries. Most is the largest number of entries at one time.
 	Entries, Most int
-	// Bytes is the size of the texts of the entries; unknown for structs.
+	// Bytes is the size of the texts of the entries. It is 0 for structs: their size is unknown.
 	Bytes int64
 	// Refs is how often an entry was referred to by its number.
 	Refs int64

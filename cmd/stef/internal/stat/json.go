@@ -15,7 +15,7 @@ type (
 		Root        string            `json:"root"`
 		Schema      string            `json:"schema"`
 		Compression string            `json:"compression"`
-		Checksums   *bool             `json:"checksums"` // of all frames with records; null if there are none
+		Checksums   *bool             `json:"checksums"` // whether all frames with records have checksums; null without such frames
 		UserData    map[string]string `json:"user_data,omitempty"`
 		Records     uint64            `json:"records"`
 		OTLP        *jsonOTLP         `json:"otlp,omitempty"`

@@ -99,7 +99,7 @@ func (m *meter) begun(f *dynamic.Frame) error {
 	return nil
 }
 
-// record counts a record, and measures its frame if the record is the last one of the frame.
+// record counts a record. If it is the last record of its frame, record measures the frame.
 func (m *meter) record() {
 	if m.whole.Record() {
 		m.add()

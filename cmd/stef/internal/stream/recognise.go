@@ -33,7 +33,7 @@ func Recognise(src io.Reader) (*Root, io.Reader, error) { return Roots().Recogni
 //  1. the schema that the stream announces, if it fits one root only,
 //  2. the user data, if UserDataKey is there,
 //  3. the data: the first frame decodes without any error as one root only. If
-//     it decodes as several, as very short frames may, the next frames decide.
+//     it decodes as several roots, as very short frames may, the next frames decide.
 //
 // For a stream without records, it returns the first root that fits. For a damaged
 // stream, it returns the root that decodes at least one record, if there is exactly one:
@@ -135,7 +135,7 @@ func (p *prefix) named(candidates List) *Root {
 	return nil
 }
 
-// furthest returns the only root that decoded a record.
+// furthest returns the only root that decoded a record, or nil if no root or several roots did.
 func (roots List) furthest(errs map[*Root]error) *Root {
 	var found *Root
 	for _, root := range roots {
