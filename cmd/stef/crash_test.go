@@ -139,7 +139,7 @@ func TestCrash(t *testing.T) {
 		var timer *time.Timer
 		kill := func(after time.Duration) { timer = time.AfterFunc(after, func() { _ = cmd.Process.Kill() }) }
 		if i%2 == 0 {
-			kill(20*time.Millisecond + rand.N(60*time.Millisecond)) // maybe before anything is flushed
+			kill(20*time.Millisecond + rand.N(60*time.Millisecond)) // the kill may precede the first flush
 		}
 		var flushed uint64
 		for lines := bufio.NewScanner(out); lines.Scan(); {

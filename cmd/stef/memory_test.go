@@ -55,7 +55,7 @@ func recorded(t *testing.T, s otlpfile.Signal) replay.Source {
 }
 
 // large is an input that repeats the recordings of a signal. Each round has new ids and later
-// times than the previous one. few is the size in bytes of the first quarter of the rounds.
+// times than the previous round. few is the size in bytes of the first quarter of the rounds.
 type large struct {
 	path  string
 	few   int64

@@ -12,11 +12,11 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// zeroNames are names of the value 0 of an enum that say that no value was written.
+// zeroNames are names for the value 0 of an enum. They say that no value was written.
 var zeroNames = []string{"", "Unspecified", "Unknown", "Unset", "None"}
 
-// newEnums warns of new fields of an enum type whose value 0 has a meaning: a reader cannot tell an
-// older stream, which does not have the field, from a written 0.
+// newEnums warns of new fields of an enum type whose value 0 has a meaning: a reader cannot
+// distinguish an older stream without the field from a stream with a written 0.
 func newEnums(path string, old, now *schema.Schema) (list idl.Diagnostics) {
 	before := predecessors(old, now)
 	for _, st := range now.Structs {

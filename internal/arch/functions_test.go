@@ -22,7 +22,7 @@ func (f file) product() bool {
 	return f.goSource() && !f.goTest() && !f.testdata() && !f.generated()
 }
 
-// functions reports functions that are too long to read in one go.
+// functions reports functions with too many lines.
 func functions(t *testing.T, files []file) []string {
 	t.Helper()
 	var problems []string

@@ -191,7 +191,7 @@ func wrongDefaults(text string, defaults map[string][]string) (problems []string
 }
 
 // states reports whether a cell contains a value that is not part of a longer number. In a
-// list, the unit may stand once, at the end: 8, 32, 16 MiB.
+// list, the unit may occur only at the end: 8, 32, 16 MiB.
 func states(cell, value string) bool {
 	number, unit, _ := strings.Cut(value, " ")
 	pattern := `(^|[^\d,.])` + regexp.QuoteMeta(number) + `($|[^\d,.]|[,.] )`

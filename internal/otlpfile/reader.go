@@ -79,7 +79,7 @@ type Reader struct {
 	dec    decoder
 	sniff  bool   // whether to check the signal of the next part with items
 	wanted bool   // whether a part or a message had items of the signal
-	last   Signal // signal of the last part with items; used only with others
+	last   Signal // signal of the last part with items; used only with WithOtherSignals
 	latest error
 	buf    []byte // of the last piece
 	ahead  *ahead // nil without concurrency, and before the first batch

@@ -36,7 +36,7 @@ type Player struct {
 	// for metrics, because points must stay in order, and 4 for other signals.
 	InFlight int
 	// Rounds is how many times the recordings are sent; 0 means once. Each
-	// later round has new ids and later times than the previous one.
+	// later round has new ids and later times than the previous round.
 	Rounds int
 	// Change is applied to every round.
 	Change Change
@@ -50,8 +50,8 @@ type Player struct {
 	// the next batch of any source or, if last is true, for the end of the time of the last
 	// batch. Idle is not called while a source sends. It may be called from several goroutines.
 	Idle func(left time.Duration, last bool)
-	// Length, if it is set, is called before the first batch if Pace is Original, with the time
-	// that all rounds take.
+	// Length, if it is set and Pace is Original, is called before the first batch. Its argument
+	// is the time that all rounds take.
 	Length func(time.Duration)
 	// Skipped, if it is set, is called after a gap above MaxGap was shortened. source is the index
 	// of the source whose batch ends the gap. Skipped is called once for each gap, in the first

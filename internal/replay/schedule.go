@@ -105,8 +105,8 @@ func (s *schedule) due(last pcommon.Timestamp) time.Duration {
 	return d
 }
 
-// skipped returns the gap that ends at the latest time of a batch, or nil if there is none or
-// skipped has returned the gap before.
+// skipped returns the gap that ends at the latest time of a batch. It returns nil if there is no
+// such gap, or if skipped has already returned the gap.
 func (s *schedule) skipped(last pcommon.Timestamp) *gap {
 	i := sort.Search(len(s.gaps), func(i int) bool { return s.gaps[i].end >= last })
 	if i < len(s.gaps) && s.gaps[i].end == last && s.gaps[i].told.CompareAndSwap(false, true) {

@@ -28,7 +28,7 @@ func at(times ...time.Duration) replay.Source {
 			for _, after := range times {
 				ld := plog.NewLogs()
 				r := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
-				if after >= 0 { // otherwise the record has no time
+				if after >= 0 { // a record with a negative time stays without a time
 					r.SetTimestamp(pcommon.NewTimestampFromTime(time.Unix(1_700_000_000, 0).Add(after)))
 				}
 				if !yield(otlpfile.LogsBatch(ld), nil) {

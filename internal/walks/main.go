@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command walks counts the functions of this repository that run on the three walks (code
-// paths) of docs/architecture.md: a point from pdata to the wire, wire bytes back to pdata, a
+// paths) of docs/architecture.md: a point from pdata to the wire, wire bytes back to pdata, and a
 // push to its acknowledgement. It counts the functions that run on warm streams. It fails if the
 // page names a function for a walk, and the function does not run there. make walks builds this
 // command with coverage and runs it in the root of the repository.

@@ -197,7 +197,7 @@ func standardInput(name string) string {
 	return ""
 }
 
-// oneFile checks that a command that reads one file got exactly one name. The error for several
+// oneFile checks the arguments of a command that reads exactly one file. The error for several
 // files says how to read all of them: convert combines files, but only files of OpenTelemetry.
 func (o *opener) oneFile(command string, args []string) error {
 	switch {

@@ -44,5 +44,5 @@ func (h headers) GetRequestMetadata(context.Context, ...string) (map[string]stri
 	return maps.Clone(h), nil
 }
 
-// RequireTransportSecurity reports that headers are also sent without TLS, for tests.
+// RequireTransportSecurity returns false: headers are also sent without TLS, as in tests.
 func (h headers) RequireTransportSecurity() bool { return false }

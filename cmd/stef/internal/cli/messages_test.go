@@ -159,7 +159,7 @@ func TestMessages(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(in, data, 0o666))
 
-	// Several inputs, such as rotated files and objects of a bucket, with and without message lengths.
+	// The inputs are a rotated file with message lengths, and an object of a bucket without them.
 	object := filepath.Join(dir, "object")
 	require.NoError(t, os.WriteFile(object, messages[0], 0o666))
 	_, stderr = mustRun(t, nil, "convert", in, object, filepath.Join(dir, "all.parquet"))

@@ -240,8 +240,8 @@ func TestSchemaVersions(t *testing.T) {
 	require.NotContains(t, stderr, "announces no schema")
 }
 
-// A stream that announces its schema also fits a root with more fields. If its records are those
-// of another root, the error says so, and names the only root that fits.
+// A stream that announces its schema also fits a root with more fields. If its records belong to
+// another root, the error says so, and names the only root that fits.
 func TestRootWithMoreFields(t *testing.T) {
 	const session, event = "struct Session root { ID uint64 Name string }\n", "struct Event root { Time uint64 Kind uint64 Size uint64 }\n"
 	schema := "package game\n" + session + event
@@ -346,8 +346,8 @@ func TestOTLPFiles(t *testing.T) {
 
 	want, _ = mustRun(t, nil, "stat", streamed)
 	got, _ = mustRun(t, nil, "stat", recording)
-	// The figures for OTLP differ: for an OTLP file, stat measures its requests; for a stream, one
-	// request for each frame. stat knows the zstd level only of a stream that it makes.
+	// The figures for OTLP differ: stat measures the requests of an OTLP file, but one request for
+	// each frame of a stream. stat knows the zstd level only of a stream that it makes.
 	asOTLP := regexp.MustCompile(`as OTLP      .*\nzstd level   .*\n`)
 	require.Len(t, asOTLP.FindAllString(want+got, -1), 2)
 	want, got = asOTLP.ReplaceAllString(want, ""), asOTLP.ReplaceAllString(got, "")

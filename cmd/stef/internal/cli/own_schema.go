@@ -55,7 +55,7 @@ func (o *opener) loadRoots() (stream.List, error) {
 	return roots, nil
 }
 
-// repeated returns the flags with which another command reads the same records: those that
+// repeated returns the flags with which another command reads the same records: the flags that
 // describe the user's schema, or "" for records of OpenTelemetry.
 func (o *opener) repeated() string {
 	if o.schema == "" {
@@ -84,7 +84,7 @@ func isSchema(head []byte) bool {
 	return false
 }
 
-// check returns an error if a file cannot be what the command reads.
+// check returns an error if a file is of a kind that the command does not read.
 func (s *opened) check() error {
 	if err := checkStream(s.Input); err != nil {
 		return err
@@ -240,7 +240,7 @@ func (s *opened) otherRoots() string {
 }
 
 // orOtherRoot returns the end of an error about a stream whose schema fits the selected root. The
-// text says that the records may be those of another root: a stream announces only the numbers of
+// text says that the records may belong to another root: a stream announces only the numbers of
 // its fields, and the numbers of an older schema can fit many roots.
 func (s *opened) orOtherRoot() string {
 	var others []string

@@ -100,8 +100,8 @@ type recorder struct {
 	failed  error
 }
 
-// recordingOver is the answer to batches that arrive after the end. stef replay ends when it gets
-// this answer.
+// recordingOver is the answer to batches that arrive after the end. stef replay ends when it
+// receives this answer.
 const recordingOver = "the recording has ended"
 
 var errEnough = errors.New(recordingOver)

@@ -369,7 +369,7 @@ func TestReplayClosedAfterBatches(t *testing.T) {
 				if err != nil {
 					return
 				}
-				_, _ = io.ReadFull(c, make([]byte, 33)) // else the client may fail in writing its preface of 24 bytes or its settings
+				_, _ = io.ReadFull(c, make([]byte, 33)) // without this read, the client may fail while it writes its preface of 24 bytes or its settings
 				c.Close()
 			}
 		}()

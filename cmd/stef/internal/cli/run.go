@@ -188,9 +188,9 @@ var noEnd = map[bool][2]string{
 	false: {"is cut inside a block", "the content of this block is lost"},
 }
 
-// Errors of package dynamic differ from those of package stef: they write the frame after
-// the offset, and name the part of a frame in which a cut stream ends. message uses these
-// patterns to rewrite them.
+// Errors of package dynamic differ from errors of package stef: they write the frame after
+// the offset, and name the part of a frame in which a cut stream ends. message rewrites such
+// errors with these patterns.
 var (
 	frameLast = regexp.MustCompile(`offset (\d+), frame (\d+)`)
 	nextPart  = regexp.MustCompile(`(frame) (\d+) at offset (\d+): (?:corrupt stream: the stream ends inside it|zstd|gzip): unexpected EOF` +

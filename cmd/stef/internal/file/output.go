@@ -82,7 +82,7 @@ func (t *Temps) remove(path string) {
 	_ = os.Remove(path)
 }
 
-// errAppeared is the error of an output whose name another program took before Commit.
+// errAppeared is the error of Commit if another program created a file with the name of the output.
 var errAppeared = errors.New("another program created the file in the meantime; --force overwrites it")
 
 // rename renames a temporary file to its final name. Without replace, it keeps a file that has

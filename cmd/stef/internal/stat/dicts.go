@@ -13,8 +13,8 @@ import (
 // Dict is a dictionary over the whole stream.
 type Dict struct {
 	Name string
-	// Struct distinguishes dictionaries of structs from those of strings and
-	// bytes.
+	// Struct distinguishes dictionaries of structs from dictionaries of strings
+	// and bytes.
 	Struct bool
 	// Entries is the number of sent entries. Most is the largest number of entries at one time.
 	Entries, Most int

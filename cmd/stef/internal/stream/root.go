@@ -79,7 +79,7 @@ type Limits struct {
 	Depth int
 }
 
-// DefaultLimits are the limits of a root without WithLimits.
+// DefaultLimits are the limits of a root that WithLimits did not change.
 var DefaultLimits = Limits{MemoryBytes: dynamic.DefaultMaxRecordBytes, Depth: dynamic.MaxDepth}
 
 // WithLimits returns the roots with other limits.
