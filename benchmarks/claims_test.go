@@ -140,8 +140,8 @@ func (p *page) compare(t failer, write bool, sentence string, values ...any) {
 }
 
 // holds checks that the page has a sentence without figures. condition says whether the results
-// confirm the sentence. -update cannot repair this: if condition is false, write another
-// sentence.
+// confirm the sentence. -update cannot repair a sentence whose condition is false: write
+// another sentence.
 func (p *page) holds(t failer, condition bool, sentence string) {
 	t.Helper()
 	m := regexp.MustCompile(literal(sentence)).FindStringIndex(p.text)
@@ -163,9 +163,9 @@ var (
 	decimal   = regexp.MustCompile(`\bv?\d+\.\d+(?:\.\d+)*`)
 )
 
-// unchecked returns the figures with a decimal point that no checked sentence contains. With
-// all it searches the whole page, otherwise the paragraphs that cite results. It skips code,
-// blocks that the report writes, and the sentences and tables in elsewhere.
+// unchecked returns the figures with a decimal point that no checked sentence contains. It
+// searches the whole page if all is set, and only the paragraphs that cite results if not. It
+// skips code, blocks that the report writes, and the sentences and tables in elsewhere.
 func (p *page) unchecked(all bool, elsewhere []string) []string {
 	covered := make([]bool, len(p.text))
 	mark := func(from, to int) {
@@ -246,7 +246,7 @@ func TestSays(t *testing.T) {
 	require.Contains(t, failed[0], "A.md:4: no longer true by the results")
 }
 
-// TestUnchecked checks which figures unchecked returns.
+// TestUnchecked checks which figures of a page count as not compared.
 func TestUnchecked(t *testing.T) {
 	p := &page{file: "A.md", text: "Here 1.5 of v1.2 and 1.26.8, `0.7`.\n\n- [list](results/a.csv): 2.5\n  and 3.5\n- 4.5\n<!-- begin x (written by make report) -->\n5.5\n<!-- end x -->\n\n```sh\n6.5\n```\n"}
 	require.Equal(t, []string{"A.md:1: 1.5", "A.md:3: 2.5", "A.md:4: 3.5", "A.md:5: 4.5"}, p.unchecked(true, nil))

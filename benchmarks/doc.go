@@ -9,6 +9,6 @@
 //	go test -run '^TestReport$' . -v -report again      // the report: make report
 //
 // Benchmarks run on the recordings of the repository, and on the large real
-// sets if those are found. The first line of the output says which. Every
+// sets if those are found. The first line of the output names the sets. Every
 // result is decoded and compared before it is timed.
 package benchmarks

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// measured are the sets for speed benchmarks: the first one of each signal, or
-// all with -full.
+// measured returns the sets for speed benchmarks: the first set of each signal, or
+// all sets with -full.
 func measured(tb testing.TB) []dataset.Ref {
 	tb.Helper()
 	refs := dataset.Refs(tb)
@@ -43,7 +43,7 @@ func cuts(set *dataset.Set) []cut {
 	return list
 }
 
-// path converts text to a part of a benchmark name.
+// path returns the part KEY=VALUE/... of a benchmark name. pairs alternates keys and values.
 func path(pairs ...string) string {
 	var parts []string
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -97,7 +97,7 @@ func BenchmarkGuardPair(b *testing.B) {
 					cost := pair.Pass(b, v, pair.Steady, ref.Signal, batches)
 					cpu, wire = append(cpu, cost.PerItem()), append(wire, cost.WirePerItem())
 				}
-				b.ReportMetric(0, "ns/op") // most of it is the first half of the stream
+				b.ReportMetric(0, "ns/op") // the time includes the first half of the stream
 				b.ReportMetric(measure.Median(cpu), "cpu-ns/item")
 				b.ReportMetric(measure.Median(wire), "wire-B/item")
 			})

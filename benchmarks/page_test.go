@@ -98,8 +98,8 @@ func browser(t *testing.T) string {
 	return ""
 }
 
-// TestTablesFit estimates the widths of tables, so that a table that is too wide is
-// noticed without a browser, too.
+// TestTablesFit estimates the widths of tables, to find tables that are too wide even
+// if no browser is installed.
 func TestTablesFit(t *testing.T) {
 	r, _ := tinyReport(t)
 	for _, page := range r.Pages {
@@ -112,7 +112,7 @@ func TestTablesFit(t *testing.T) {
 }
 
 // TestPagesRender renders the pages in a real browser without network access.
-// In a window of 1,300 pixels no table has to be scrolled.
+// It checks that no table needs scrolling in a window of 1,300 pixels.
 func TestPagesRender(t *testing.T) {
 	program := browser(t)
 	r, _ := tinyReport(t)

@@ -19,7 +19,7 @@ import (
 )
 
 // elsewhere lists sentences, and beginnings of tables, whose figures are in no result file. The
-// pages say how and when these figures were measured, and the comments what or who measured them.
+// pages say how and when these figures were measured. The comments below name their source.
 var elsewhere = []string{
 	"A stream with zstd keeps 1.7 MiB at the writer as long as frames are small, then 2.7 MiB, and 1.5 MiB at the reader, at level `best` 35.5 MiB at the writer", // a benchmark that docs/compact-form.md names
 	"0.77 times the bytes with exemplars in a steady stream, and 0.26 without",                                                                                    // by a user

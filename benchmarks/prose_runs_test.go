@@ -23,7 +23,7 @@ func span(digits string, values []float64) string {
 	return fmt.Sprintf("%"+digits+"f to %"+digits+"f", least(values), most(values))
 }
 
-// span1 returns span, or one figure if all values are equal.
+// span1 returns one figure if all values are equal, and the range of the values if not.
 func span1(values []float64) string {
 	if least(values) == most(values) {
 		return fmt.Sprintf("%.2f", values[0])
@@ -167,7 +167,7 @@ func (b book) settings(t *testing.T) {
 	row(b.choices, "bytes", "-optimize_for bytes", true)
 }
 
-// largeNames lists the large sets and what the table of large sets in exporter.md calls them.
+// largeNames lists the large sets, each with its name in the table of exporter.md.
 var largeNames = [][2]string{
 	{"hipstershop metrics", "metrics of an online shop (hipstershop)"},
 	{"hostandcollector metrics", "metrics of a host and a Collector"},
@@ -306,7 +306,7 @@ func (b book) generated(t *testing.T) {
 	b.here.says(t, "with `stef::optimize_for: cpu` it is %s times, for %s times the bytes", line(forCPU, "speed"), line(forCPU, "bytes"))
 }
 
-// codec checks the figures of records to bytes and back.
+// codec checks the figures of encoding records to bytes and decoding them.
 func (b book) codec(t *testing.T) {
 	none := table(t, "speed").where("compression", "none")
 	recordings := func(name, operation string) (values []float64) {

@@ -20,8 +20,8 @@ import (
 
 var redraw = flag.Bool("redraw", false, "draw the published tables and charts of sizes and latencies again from their CSV files, without measuring")
 
-// TestSizesMatchCSV checks that the tables and charts of sizes show what the CSV files
-// beside them say. With -redraw it writes them.
+// TestSizesMatchCSV checks that the tables and charts of sizes show the figures of the CSV
+// files in the same folder. With -redraw it writes the tables and charts.
 func TestSizesMatchCSV(t *testing.T) {
 	drawn, err := study.Redraw(published)
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestLatenciesMatchCSV(t *testing.T) {
 	}
 }
 
-// match fails if a file differs from what would be drawn. With -redraw it writes the file
+// match fails if the content of a file is not wanted. With -redraw it writes wanted to the file
 // instead.
 func match(t *testing.T, file string, is, wanted []byte) {
 	t.Helper()

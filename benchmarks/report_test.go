@@ -88,8 +88,8 @@ func firstPage(written []string) string {
 	return ""
 }
 
-// tablesOf returns the tables of blocks of the README, without charts and notes, so that the
-// values of other sets can be read beside the published ones.
+// tablesOf returns the tables of blocks of the README, without charts and notes. So the user can
+// compare the values of other sets with the published values.
 func tablesOf(blocks map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(blocks)) {
@@ -111,8 +111,8 @@ func tablesOf(blocks map[string]string) string {
 	return b.String()
 }
 
-// TestTablesOf checks that a part of the report prints the tables of the README and whether less
-// is better, and that firstPage finds the HTML page.
+// TestTablesOf checks that a part of the report prints the tables of the README, and says whether
+// small values are better. It also checks that firstPage finds the HTML page.
 func TestTablesOf(t *testing.T) {
 	require.Equal(t, "\nThe table size-parts of README.md, of these sets; all columns after OTLP are relative to OTLP, below 1 is less:\n\n"+
 		"| set | OTLP, B/item | STEF sorted |\n|---|--:|--:|\n| mine logs | 92.4 | 0.718 |\n"+

@@ -26,7 +26,7 @@ var ways = []struct {
 // operation is a run on its own connection. The figures cover all operations together, so that
 // each operation has its share of the garbage collections. The load "table" is that of the
 // transport table in the README. It would take too long with long round trips, so it runs only
-// with the short ones.
+// with short round trips.
 func BenchmarkTransport(b *testing.B) {
 	loads := []struct {
 		name    string

@@ -48,8 +48,8 @@ func Join(batches ...otlpfile.Batch) otlpfile.Batch {
 // MoveAll moves the content of src to the end of dst.
 func MoveAll(dst, src otlpfile.Batch) { anysignal.Of(src.Signal).MoveTo(src, dst) }
 
-// Units counts the units of a batch size: metrics, spans or log records. Metrics are counted,
-// not points, as in the published measurements, so that the tables can be compared.
+// Units returns the size of a batch in metrics, spans or log records. It counts metrics and not
+// points, as the published measurements do, so that the tables can be compared.
 func Units(b otlpfile.Batch) int {
 	if b.Signal == otlpfile.Metrics {
 		return b.Metrics.MetricCount()

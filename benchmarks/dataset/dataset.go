@@ -33,7 +33,7 @@ import (
 type Ref struct {
 	Name   string
 	Signal otlpfile.Signal
-	// Bundled is true for sets that come with the repository.
+	// Bundled is true for sets that are files of the repository.
 	Bundled bool
 	parts   func(tb testing.TB) [][]byte
 }
@@ -132,9 +132,9 @@ func loader(parts func() ([][]byte, error)) func(testing.TB) [][]byte {
 	}
 }
 
-// Reporting reports whether the set is for reporting only: such sets are not
-// used to tune the product. A hash of the name decides, so this is true for
-// about half of the sets of the tables. Sets of the user are never for reporting only.
+// Reporting returns true if the set is only measured, and not used to tune the
+// product. A hash of the title selects about half of the sets of the tables.
+// Reporting is always false for sets that the user provides.
 func (r Ref) Reporting() bool {
 	if r.Own() {
 		return false
@@ -166,10 +166,10 @@ func (r Ref) First(n int) Ref {
 	return r
 }
 
-// Title is the name and the signal of the set.
+// Title returns the name and the signal of the set.
 func (r Ref) Title() string { return fmt.Sprintf("%s %s", r.Name, r.Signal) }
 
-// Label is Title with a mark for the reporting half.
+// Label returns the title, with the mark (R) if Reporting is true.
 func (r Ref) Label() string {
 	if r.Reporting() {
 		return r.Title() + " (R)"
@@ -193,7 +193,7 @@ func (r Ref) Load(tb testing.TB) *Set {
 	return set
 }
 
-// Whole returns all parts as one batch. A single part is returned itself.
+// Whole returns all parts as one batch. If there is only one part, it returns this part, no copy.
 func (s *Set) Whole() otlpfile.Batch {
 	if len(s.Parts) == 1 {
 		return s.Parts[0]
@@ -316,8 +316,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// line is the first line of the output of every benchmark: the sets that -bench selects, or
-// Line if it selects all or none.
+// line returns the first line of the output of every benchmark: the sets that -bench selects.
+// If -bench selects all sets or no set, it returns the result of Line.
 func (c choice) line(refs []Ref) string {
 	chosen := c.of(refs)
 	if len(chosen) == 0 || len(chosen) == len(refs) {

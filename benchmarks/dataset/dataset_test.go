@@ -151,7 +151,7 @@ func TestChoice(t *testing.T) {
 	f("Size/set=nothing", "", "-bench Size/set=nothing matches no set. There is no set nothing; the sets are collector, go, java, node, python."+form)
 	f("Windw", "", "-bench Windw matches no benchmark of this package: did you mean Window? The benchmarks are Window, Size")
 	f("Encode", "", "-bench Encode matches no benchmark of this package. The benchmarks are Window, Size")
-	f("(", "", "") // package testing reports it
+	f("(", "", "") // package testing reports this error
 }
 
 // messages is a testing.TB that records the text of a failure.
@@ -166,7 +166,7 @@ func (m *messages) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// TestOtherSignal checks the sentence about a file of another signal.
+// TestOtherSignal checks the error for a file of another signal.
 func TestOtherSignal(t *testing.T) {
 	ref := Bundled()[2]
 	ref.Signal = otlpfile.Metrics

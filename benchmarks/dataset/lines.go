@@ -61,7 +61,7 @@ var LineKinds = []LineKind{
 	}},
 }
 
-// Batches generates batches of lines, the same each time.
+// Batches generates batches of lines. Each call returns equal batches.
 func (k LineKind) Batches(batches, lines int) (list []otlpfile.Batch) {
 	r := rand.New(rand.NewPCG(1, 2))
 	now := pcommon.Timestamp(1_790_000_000_000_000_000)

@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// LogSize is the mean message size in the transport tuning study. These benchmarks repeat its
-// sweep.
+// LogSize is the mean message size in the transport tuning study. These benchmarks repeat the
+// sweep of that study.
 const LogSize = 1137
 
 // phrases are the parts of synthetic log lines, with a number in each.
@@ -32,8 +32,8 @@ var phrases = []string{
 
 // Logs generates a batch of log records with bodies of about LogSize bytes,
 // like those of a relay in a Kubernetes cluster. The bodies are lines of JSON. About
-// nine tenths of a line repeat earlier lines, so they compress as well as those of
-// the study.
+// nine tenths of a line repeat earlier lines, so the bodies compress as well as the
+// bodies of the study.
 func Logs(records int, n uint64) otlpfile.Batch {
 	random := rand.New(rand.NewPCG(1137, n))
 	ld := plog.NewLogs()

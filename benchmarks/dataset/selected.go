@@ -43,7 +43,7 @@ func choiceOf(bench string) choice {
 	return c
 }
 
-// of returns the selected sets, or all if the flag names none.
+// of returns the selected sets, or all sets if the flag selects neither a set nor a signal.
 func (c choice) of(refs []Ref) []Ref {
 	return slices.DeleteFunc(slices.Clone(refs), func(r Ref) bool {
 		return !matches(c.set, "set="+r.Name) || !matches(c.signal, "signal="+r.Signal.String())
@@ -102,8 +102,8 @@ func (c choice) hint(refs []Ref) string {
 	return fmt.Sprintf(" There is no set %s; the sets are %s.", name, strings.Join(slices.Compact(names), ", "))
 }
 
-// nearest returns the name that a wrong name probably stands for: a name with the same
-// letters, or one that differs in few of them. It returns "" if no name is so near.
+// nearest returns the name that the user probably meant: a name with the same letters in another
+// order, or a name that differs in few letters. It returns "" if there is no such name.
 func nearest(names []string, name string) string {
 	letters := func(s string) string {
 		b := []byte(strings.ToLower(s))

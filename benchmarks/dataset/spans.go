@@ -27,7 +27,7 @@ func Spans(spans, attributes int, n uint64) otlpfile.Batch {
 // longTrace is the number of spans of a trace in appendix B of OTEP 0035.
 const longTrace = 10
 
-// spansOf returns Spans with another number of spans in a trace.
+// spansOf generates the same batch as Spans, but with inTrace spans in each trace.
 func spansOf(inTrace, spans, attributes int, n uint64) otlpfile.Batch {
 	random := rand.New(rand.NewPCG(35, n))
 	td := ptrace.NewTraces()

@@ -85,7 +85,7 @@ type cutter struct {
 	count   int // number of items in the last batch
 }
 
-// next reserves space for one more item and reports whether that begins a
+// next reserves space for one more item and reports whether this item begins a
 // batch.
 func (c *cutter) next() (fresh bool) {
 	if len(c.batches) == 0 || c.count == c.most {
@@ -145,8 +145,8 @@ func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
 	}
 }
 
-// pointsOf returns the number of points of m. It also returns open, which sets the type of
-// another metric to that of m and returns a function that copies the i-th point of m to it.
+// pointsOf returns the number of points of m, and the function open. open gives the metric to the
+// type of m, and returns the function add. add copies the i-th point of m to this metric.
 func pointsOf(m pmetric.Metric) (points int, open func(to pmetric.Metric) (add func(i int))) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:

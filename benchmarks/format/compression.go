@@ -221,7 +221,7 @@ func (z *zstdStreamReader) Decompress(packed []byte) ([]byte, error) {
 	}
 	z.in.Write(packed[n:])
 	if z.dec == nil {
-		// Hide the type: the decoder takes a *bytes.Buffer for the whole stream.
+		// Hide the type: the decoder would read a *bytes.Buffer as the whole stream.
 		dec, err := zstd.NewReader(struct{ io.Reader }{&z.in}, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			return nil, err

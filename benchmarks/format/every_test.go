@@ -110,8 +110,8 @@ func TestDrops(t *testing.T) {
 	f(b)
 }
 
-// TestSeededCorruption changes one field of one item in the output of a format,
-// and the check must find it for every format.
+// TestSeededCorruption changes one field of one item in the output of every format,
+// and requires that Check finds each change.
 func TestSeededCorruption(t *testing.T) {
 	f := func(batches []otlpfile.Batch, change func(otlpfile.Batch)) {
 		t.Helper()
@@ -221,7 +221,7 @@ var (
 func of[T any](values []T, n int) T { return values[n%len(values)] }
 
 // everyValue sets v to a value that depends on n, so that successive n give all types and all
-// special values. Lists and maps are nested at most two deep.
+// special values. Lists and maps are nested at most two levels deep.
 func everyValue(v pcommon.Value, n int) { everyValueIn(v, n, 2) }
 
 func everyValueIn(v pcommon.Value, n, depth int) {

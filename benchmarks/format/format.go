@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package format puts formats of telemetry behind one interface, a file each,
-// so that every benchmark treats them alike:
+// Package format has one interface for all formats of telemetry, so that every
+// benchmark uses all formats in the same way. Each format has its own file.
 //
 //	enc, err := f.NewEncoder(signal, own)    // one stream of messages
 //	message, err := enc.Encode(batch)
@@ -30,8 +30,8 @@ type Format interface {
 	Setup() string
 	// Own names the compression that is part of the format, or is "".
 	Own() string
-	// Drops lists the data of a signal that decoding does not restore, or of all signals for
-	// otlpfile.SignalUnknown. It is "" if there is none.
+	// Drops lists the data of a signal that decoding does not restore, or "" if there is no such
+	// data. For otlpfile.SignalUnknown, it lists such data of all signals.
 	Drops(otlpfile.Signal) string
 	// Stateful reports whether a message depends on earlier ones.
 	Stateful() bool
@@ -70,8 +70,8 @@ type Decoder interface {
 	Close()
 }
 
-// All returns the formats in table order. The others are compared with the
-// first one.
+// All returns the formats in the order of the tables. The tables compare the
+// other formats with the first format.
 func All() []Format {
 	return []Format{OTLP(), OTLPJSON(), STEF(Ordered), STEF(Sorted), STEFFull(Sorted), Parquet(Ordered), Parquet(Sorted), Arrow()}
 }
@@ -105,7 +105,7 @@ func (o Order) String() string {
 	return "ordered"
 }
 
-// Find returns the format with a name, or nil if no format has it.
+// Find returns the format of All with this name, or nil if there is no such format.
 func Find(name string) Format {
 	for _, f := range All() {
 		if f.Name() == name {
@@ -115,12 +115,12 @@ func Find(name string) Format {
 	return nil
 }
 
-// has reports whether a loss in items of one signal belongs to the list for signal.
+// has reports whether Drops(signal) includes losses in items of the signal of.
 func has(signal, of otlpfile.Signal) bool {
 	return signal == of || signal == otlpfile.SignalUnknown
 }
 
-// withoutItems is the loss of formats that write items alone.
+// withoutItems returns what formats lose that write only items.
 func withoutItems(signal otlpfile.Signal) string {
 	if has(signal, otlpfile.Metrics) {
 		return "resources, scopes and metrics without items"
@@ -128,7 +128,7 @@ func withoutItems(signal otlpfile.Signal) string {
 	return "resources and scopes without items"
 }
 
-// zeroSigns is the loss of pdata's marshalers.
+// zeroSigns returns what the marshalers of pdata lose.
 func zeroSigns(signal otlpfile.Signal) string {
 	if has(signal, otlpfile.Metrics) {
 		return "the sign of zero in summaries and zero thresholds"

@@ -38,8 +38,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestShipped checks that STEF in its default order produces the bytes of an exporter without
-// options, which has the same order, level of zstd and templates.
+// TestShipped checks that STEF, in the order that the exporter selects for the signal, produces
+// the bytes of an exporter with default settings.
 func TestShipped(t *testing.T) {
 	sent := func(f Format, set *dataset.Set) (all [][]byte) {
 		t.Helper()

@@ -60,8 +60,8 @@ func collect(b *otlpfile.Batch, items lake.Batch) {
 	dataset.MoveAll(*b, otlpfile.Batch{Signal: b.Signal, Metrics: items.Metrics, Traces: items.Traces, Logs: items.Logs})
 }
 
-// Regroup returns the items of a batch in the order of STEF sorted, with equal
-// resources, scopes and metrics merged.
+// Regroup returns the items of a batch in the order of the format STEF(Sorted), with
+// equal resources, scopes and metrics merged.
 func Regroup(b otlpfile.Batch) (otlpfile.Batch, error) {
 	s, err := NewStream(STEF(Sorted), None, b.Signal)
 	if err != nil {

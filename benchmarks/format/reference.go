@@ -56,7 +56,7 @@ func (f reference) Carries(signal otlpfile.Signal) bool {
 	return signal == otlpfile.Metrics || signal == otlpfile.Traces && f.order == Ordered
 }
 
-// chunks is the destination of the reference's streams.
+// chunks is the destination of the streams of the reference implementation.
 type chunks struct{ bytes.Buffer }
 
 func (c *chunks) WriteChunk(header, content []byte) error {

@@ -71,7 +71,7 @@ func (f stefFormat) Setup() string {
 	return "stefpdata.WithMode(" + f.order.String() + "), " + form + ", all else as shipped; one stream, a flush after each batch"
 }
 
-// plain is the same format in the full schema.
+// plain returns the same format in the full schema.
 func (f stefFormat) plain() stefFormat {
 	f.compact = false
 	return f
@@ -150,8 +150,8 @@ type stefEncoder[N any] struct {
 	encoder *signal.Encoder[otlpfile.Batch]
 	prepare func(stream []byte) (N, error)
 	write   func(N) error
-	// sent is set when out holds a message that was already returned. Before
-	// that out holds the headers, which are sent with the first message.
+	// sent is set after the first message. Before it, out holds only the headers,
+	// which are sent with this message.
 	sent bool
 	// full encodes prepared records if the format is compact: the records are in the full
 	// schema, and only the converters from pdata create the compact form.
@@ -190,8 +190,8 @@ func (e *stefEncoder[N]) flush(err error) ([]byte, error) {
 	return e.out.Bytes(), err
 }
 
-// Prepare encodes the batch into a separate stream and copies its records, which is the
-// shortest way from pdata to records.
+// Prepare encodes the batch into a separate stream and copies the records of this stream. This
+// needs less code than another converter from pdata to records.
 func (e *stefEncoder[N]) Prepare(b otlpfile.Batch) (Native, error) {
 	other, err := e.f.plain().NewEncoder(b.Signal, false)
 	if err != nil {
@@ -235,8 +235,8 @@ func (d *stefDecoder) feed(message []byte) (err error) {
 	d.in.Write(message)
 	d.fed += int64(len(message))
 	if d.r == nil {
-		// Not a *bytes.Buffer, which would look like the whole stream to the
-		// reader.
+		// Hide the type: the reader would read a *bytes.Buffer as the whole
+		// stream.
 		d.r, err = d.signal.NewDecoder(struct{ io.Reader }{&d.in}, nil)
 	}
 	return err

@@ -100,7 +100,7 @@ func writeSpans(records []*otelstef.Spans, w *otelstef.SpansWriter) error {
 	return nil
 }
 
-// writeLogs is writeSpans for log records.
+// writeLogs does for log records what writeSpans does for spans.
 func writeLogs(records []*otelstef.Logs, w *otelstef.LogsWriter) error {
 	for _, rec := range records {
 		w.Record().CopyFrom(rec)

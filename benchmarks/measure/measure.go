@@ -3,8 +3,8 @@
 
 // Package measure times operations in turns: all operations of a table take turns, round
 // after round, each turn after a garbage collection. Comparisons are ratios of two turns of
-// one round. Other work on the machine affects such a ratio less than a time, but it
-// affects both: publish figures of an idle machine.
+// one round. Other work on the machine affects such a ratio less than it affects a time.
+// It affects both, so publish only figures of an idle machine.
 //
 //	results, err := measure.Interleave(config, ops)
 //	results[1].Median()          // ns per operation
@@ -34,9 +34,9 @@ type Config struct {
 	// Turn is the minimum time of a turn; an operation runs at least once in
 	// it.
 	Turn time.Duration
-	// Procs is GOMAXPROCS during the measurement. With 1, an operation includes the
-	// work that it causes in the garbage collector and in other goroutines. Times are
-	// then CPU times of the process, unless CPU returns 0.
+	// Procs is GOMAXPROCS during the measurement. If it is 1, times are CPU times of
+	// the process, unless CPU returns 0. They include the work of the garbage collector
+	// and of other goroutines for the operation.
 	Procs int
 }
 
@@ -81,8 +81,8 @@ func Interleave(c Config, ops []Op) ([]Result, error) {
 	}
 	for round := range c.Rounds {
 		for k := range ops {
-			// Each round begins with a different operation, so that none always
-			// follows the same one.
+			// Each round begins with a different operation, so that each
+			// operation is sometimes the first.
 			i := (k + round) % len(ops)
 			turn, err := take(ops[i], runs[i], clock)
 			if err != nil {
@@ -115,8 +115,8 @@ func take(op Op, runs int, clock func() time.Duration) (turn Turn, err error) {
 	return Turn{runs, turn.Nanos / n, turn.Allocs / n, turn.Bytes / n}, err
 }
 
-// timed measures consecutive runs after a garbage collection, and returns their
-// sum.
+// timed measures consecutive runs after a garbage collection, and returns the
+// totals over all runs.
 func timed(op Op, runs int, clock func() time.Duration) (Turn, error) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -158,8 +158,8 @@ func (r Result) Allocs() (allocs, bytes float64) {
 	return Median(a) / float64(r.Items), Median(b) / float64(r.Items)
 }
 
-// Ratio returns the median ratio of r to base in time per item. Each ratio is
-// of turns in the same round.
+// Ratio returns the median over the rounds of a ratio: the time per item of r,
+// divided by that of base in the same round.
 func (r Result) Ratio(base Result) float64 {
 	var ratios []float64
 	for i := range min(len(r.Turns), len(base.Turns)) {

@@ -225,7 +225,7 @@ func nameOf(ref dataset.Ref, age Age) string {
 // ageName is the first word of an age.
 func ageName(age Age) string { return strings.Fields(string(age))[0] }
 
-// selected returns those of the variants that -variants selects.
+// selected returns the variants that -variants selects.
 func selected(variants []Variant) []Variant {
 	return slices.DeleteFunc(slices.Clone(variants), func(v Variant) bool { return !strings.Contains(v.Name, *only) })
 }
@@ -254,7 +254,7 @@ func BenchmarkPair(b *testing.B) {
 				for b.Loop() {
 					r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
 				}
-				b.ReportMetric(0, "ns/op") // would cover all variants and the work between them
+				b.ReportMetric(0, "ns/op") // the time covers all variants, and work between rounds
 				for _, v := range variants {
 					b.ReportMetric(r.median(v, Cost.PerItem), v.Name+"-cpu-ns/item")
 					b.ReportMetric(r.median(v, Cost.WirePerItem), v.Name+"-B/item")

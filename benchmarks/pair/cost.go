@@ -48,7 +48,7 @@ func Batches(set *dataset.Set) []otlpfile.Batch {
 	return set.ItemBatches(max(1, min(maxBatch, set.Items/minBatches)))
 }
 
-// Cost is the cost of moving items from one end to the other.
+// Cost has the resources that a pair uses to send items from the exporter to the receiver.
 type Cost struct {
 	Passes, Items int
 	CPU           time.Duration
@@ -137,7 +137,7 @@ func (p *pair) now() Cost {
 	return Cost{CPU: measure.CPU(), Sent: p.network.sent.Load(), Received: p.network.received.Load(), Allocs: stats.Mallocs}
 }
 
-// single returns a batch of one item that shares no content with a set.
+// single returns a batch of one item. Its content is in no set.
 func single(signal otlpfile.Signal) otlpfile.Batch {
 	b := dataset.New(signal)
 	switch signal {

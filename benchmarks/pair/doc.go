@@ -16,19 +16,19 @@
 // The summary has one row for each signal, age and group of sets. Each set has the same
 // weight, whatever its number of items:
 //
-//   - Items per CPU second: each set has a median over its rounds, in ns an item. The row has
-//     the arithmetic mean of these over the sets, as items per second.
-//   - Speed: each round has a ratio: the sum of the ns an item of OTLP over the sets, divided
-//     by the same sum of STEF. The row has the median of these ratios, so it differs from the
-//     quotient of the columns before it. It can be below the worst set, which has a median of its own.
+//   - Items per CPU second: each set has a median over its rounds, in ns per item. The row has
+//     the arithmetic mean of these medians, converted to items per second.
+//   - Speed: each round has a ratio: the sum over the sets of the ns per item of OTLP, divided
+//     by the same sum for STEF. The row has the median of these ratios. It can differ from the
+//     quotient of the columns before it, and it can be below the speed of the worst set.
 //   - Bytes an item: the arithmetic mean over the sets. The ratio is the quotient of the two means,
-//     so sets with large items count more.
-//   - Worst: the one set with the worst ratio.
+//     so sets with large items have more influence.
+//   - Worst: the ratio of the set with the worst ratio.
 //
 // A set that fails is not in the tables and the means. The line FAILED at the end names it, and says how to repeat it.
 //
-// The flag -compare measures other settings of STEF in the same rounds. A table has their ratios to STEF
-// with the settings of the other flags. Two runs are not comparable on a machine with other work.
+// The flag -compare measures other settings of STEF in the same rounds. Another table compares them
+// with the settings of the other flags. Two runs on a machine with other work are not comparable.
 //
 //	go test -run '^$' -bench Pair -benchtime 10x ./pair -compare mode=ordered,schema=full+level=best
 //

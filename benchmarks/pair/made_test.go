@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// generated are the results of generated telemetry.
+// generated has the results of benchmarks with generated telemetry.
 var generated = Results{made: true}
 
 // BenchmarkNewSeries measures generated metrics in which no series is in two batches.
@@ -65,7 +65,7 @@ func measureMade(b *testing.B, ref dataset.Ref, batches []otlpfile.Batch) {
 			for b.Loop() {
 				r.Measure(variants, func(v Variant) Cost { return Round(b, v, age, ref.Signal, batches) })
 			}
-			b.ReportMetric(0, "ns/op") // would cover all variants
+			b.ReportMetric(0, "ns/op") // the time covers all variants
 			b.ReportMetric(r.Speed(OTLP), "speed")
 			b.ReportMetric(r.Size(OTLP), "bytes")
 		})

@@ -34,7 +34,7 @@ type Variant struct {
 	protocol    stefexporter.Protocol
 	compression configcompression.Type
 	immediate   bool     // stef::flush_interval is 0
-	settings    settings // replace those of the flags
+	settings    settings // have precedence over the settings of the flags
 }
 
 // The variants.

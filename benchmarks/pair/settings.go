@@ -29,7 +29,7 @@ type settings struct {
 // base are the settings that the flags select. Every variant has them, unless it replaces them.
 var base settings
 
-// setting is one field of settings by its name, which is also the name of the flag.
+// setting is one field of the type settings. The field and its flag have the same name.
 type setting struct {
 	name  string
 	value func(*settings) *string
@@ -93,7 +93,7 @@ func (s settings) with(other settings) settings {
 	return s
 }
 
-// each returns the fields that are not empty one by one, in the order of the flags.
+// each returns settings with a single field for every field of s that is set, in order of the flags.
 func (s settings) each() (list []settings) {
 	for _, f := range fields {
 		if value := *f.value(&s); value != "" {
@@ -189,8 +189,8 @@ func parseSettings(text string) (list []settings, err error) {
 // compared are the settings of -compare.
 var compared []settings
 
-// comparisons returns a variant of STEF for each of the settings of -compare that changes something for a
-// signal. same names the others, with the settings that have the same result.
+// comparisons returns a variant of STEF for each element of -compare that changes something for
+// a signal. same has a sentence for each other element: it names settings with the same result.
 func comparisons(kind otlpfile.Signal) (variants []Variant, same []string) {
 	known := map[used]string{base.of(kind): baseName()}
 	for _, s := range compared {

@@ -27,8 +27,8 @@ type Result struct {
 	Batch  int // items of the largest batch
 	Items  int // items of all batches
 	Rounds map[Variant][]Cost
-	// Compared are other settings of STEF, measured in the same rounds; Same says which settings
-	// were not measured, because they have the same result as others.
+	// Compared has variants with other settings of STEF, measured in the same rounds. Same says
+	// which elements of -compare were not measured, because they have the result of other settings.
 	Compared []Variant
 	Same     []string
 	// Time is from the earliest to the latest time of the items.
@@ -38,8 +38,8 @@ type Result struct {
 // Results has the result of each measurement of a run.
 type Results struct {
 	all    []*Result
-	failed []*Result // not in the tables: their rounds are those before the failure
-	again  []string  // the patterns of -bench that repeat the failed ones
+	failed []*Result // not in the tables, because their later rounds are missing
+	again  []string  // the flags -bench that repeat the failed measurements
 	made   bool      // the telemetry is generated, in batches of the requested size
 }
 
@@ -95,7 +95,7 @@ func (r *Result) Sent(batches []otlpfile.Batch) {
 	r.Time = last.AsTime().Sub(first.AsTime())
 }
 
-// With records the other settings of STEF: those that are measured, and those that are not.
+// With sets Compared and Same.
 func (r *Result) With(compared []Variant, same []string) {
 	r.Compared, r.Same = compared, same
 }

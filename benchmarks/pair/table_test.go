@@ -53,11 +53,11 @@ func TestSpeedOfSummary(t *testing.T) {
 	add(refs[0], []time.Duration{10, 20, 5}, []time.Duration{40, 20, 20})
 	require.InDelta(t, 4, value("speed, zstd"), 0)
 	require.InDelta(t, 4, value("worst"), 0)
-	// Together: 50/20, 30/30 and 30/15.
+	// The ratios of the sums over both sets are 50/20, 30/30 and 30/15.
 	add(refs[1], []time.Duration{10, 10, 10}, []time.Duration{10, 10, 10})
 	require.InDelta(t, 2, value("speed, zstd"), 0)
 	require.InDelta(t, 1, value("worst"), 0)
-	// Each set is slow in one round, so together two of three rounds are slow.
+	// Each set is slow in another round, so the sums are slow in two of three rounds.
 	rs = Results{}
 	add(refs[0], []time.Duration{10, 10, 10}, []time.Duration{10, 20, 20})
 	add(refs[1], []time.Duration{10, 10, 10}, []time.Duration{20, 20, 10})

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// ticks are plot's ticks with readable labels. If there would be few labels,
+// ticks are the ticks of package plot with readable labels. If there would be few labels,
 // small ticks are labelled too.
 type ticks struct{}
 

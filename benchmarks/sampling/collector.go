@@ -164,7 +164,7 @@ func cpuTime(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(b), ") ") // the name may hold spaces
+	_, rest, _ := strings.Cut(string(b), ") ") // the process name may contain spaces
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("unexpected content of /proc/%d/stat", pid)

@@ -49,7 +49,7 @@ type result struct {
 	scenario
 	acknowledged, arrived, twice int
 	accepted, sent               int // spans, by the counters of the Collector
-	refused                      int // spans, again at each attempt to send them
+	refused                      int // spans, counted at each attempt to send them
 	sampled, evicted             int // traces, by the counters of the processors
 	offeredTraces, whole         int
 	took                         time.Duration
@@ -101,7 +101,7 @@ func freeAddress() (string, int, error) {
 	return l.Addr().String(), l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// measure runs a scenario: a sender and a sink in this process, a Collector between.
+// measure runs a scenario: a sender and a sink in this process, and a Collector between them.
 func measure(ctx context.Context, s scenario) (*result, error) {
 	to := &sink{}
 	backend, stopSink, err := startSink(ctx, to)

@@ -51,8 +51,8 @@ func (r *releases) consume(_ context.Context, td ptrace.Traces) error {
 	return nil
 }
 
-// quiet waits until at least some spans were released, and then nothing for a while. It counts waits,
-// because the time also passes while the machine does not run this process.
+// quiet waits until atLeast spans were released, and no more spans are released for some time. It
+// counts waits, because the time also passes while the machine does not run this process.
 func (r *releases) quiet(atLeast int, patience time.Duration) {
 	const wait = 10 * time.Millisecond
 	last := -1

@@ -70,8 +70,8 @@ func columns(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// root returns the schema of a signal with the fields of the compact form, and the schema assumed
-// for streams that announce none.
+// root returns the schema of a signal with the fields of the compact form. It also returns the
+// schema that readers assume for streams that announce no schema.
 func root(signal otlpfile.Signal) (*schema.Struct, schema.WireSchema) {
 	switch signal {
 	case otlpfile.Metrics:

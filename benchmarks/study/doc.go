@@ -102,7 +102,7 @@ func (o *Outcome) add(parts ...report.Part) { o.Parts = append(o.Parts, parts...
 // Context is the state that studies share.
 type Context struct {
 	TB testing.TB
-	// Full measures more, and longer.
+	// Full measures more sets, batch sizes and rounds than a quick report.
 	Full bool
 	// Tiny measures as little as possible, to test that everything works.
 	Tiny bool
@@ -164,8 +164,8 @@ func (c *Context) begin(ref dataset.Ref) *dataset.Set {
 	return set
 }
 
-// refs returns the sets for slow studies: in a full report all of them,
-// otherwise the first one of each signal.
+// refs returns the sets for slow studies: all sets in a full report, and the first
+// set of each signal in a quick report.
 func (c *Context) refs() []dataset.Ref {
 	if c.Full {
 		return c.Refs
@@ -185,8 +185,8 @@ func (c *Context) timing() measure.Config {
 	}
 }
 
-// timed returns the timed part of a set: in a full report all of it, otherwise
-// the beginning.
+// timed returns the timed part of a set: the whole set in a full report, and the
+// beginning of the set in a quick report.
 func (c *Context) timed(set *dataset.Set) *dataset.Set {
 	if c.Full {
 		return set
@@ -232,9 +232,9 @@ func (c *Context) toCheck(set *dataset.Set, key string) (wanted *canon.Items, do
 	return c.wanted, c.checked[key]
 }
 
-// checks calls check before sizes are measured: with the format's own compression if
-// there is one, and in a full report also without it. Package format tests external
-// compression.
+// checks checks a format before its sizes are measured: with the format's own compression
+// if there is one, and without compression in a full report or if there is none. The tests
+// of package format check external compression.
 func (c *Context) checks(f format.Format, b *batches) error {
 	if f.Own() != "" {
 		if err := c.check(f, format.Own, b); err != nil || !c.Full {

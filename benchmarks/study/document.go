@@ -39,7 +39,7 @@ func (c *Context) Env(p Page) (*report.Env, error) {
 	return &report.Env{Machine: where, Go: where, Date: dates.FindString(string(text)), Data: p.Data, Command: p.Copied}, nil
 }
 
-// dates match the date of a measurement: the first one of a page.
+// dates matches dates. The first date of a page is that of its measurement.
 var dates = regexp.MustCompile(`\b20\d\d-\d\d-\d\d\b`)
 
 // document returns the study that shows a page of docs/studies.
@@ -127,8 +127,8 @@ func (p *parser) flush() {
 	}
 }
 
-// table converts the rows: the head, the alignment and the body. A paragraph before it
-// that ends with a colon is its title.
+// table converts the rows: the head, the alignment and the body. A paragraph before the
+// table that ends with a colon is the title of the table.
 func (p *parser) table() *report.Table {
 	p.tables++
 	t := &report.Table{Name: fmt.Sprintf("%s-%d", p.name, p.tables), Title: p.heading, Command: p.command}

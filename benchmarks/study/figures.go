@@ -70,7 +70,7 @@ func (f *Figures) time(ref dataset.Ref, batches, compression, operation, format 
 	f.Times = append(f.Times, TimeFigure{ref, batches, compression, operation, format, perItem, ratio})
 }
 
-// ratio returns the ratio of an operation to OTLP, NaN if it was not measured.
+// ratio returns the time of an operation relative to OTLP, or NaN if it was not measured.
 func (f *Figures) ratio(set string, batches, compression, operation, format string) float64 {
 	for _, t := range f.Times {
 		if t.Ref.Title() == set && t.Batches == batches && t.Compression == compression && t.Operation == operation && t.Format == format {
@@ -110,8 +110,8 @@ func picture(chart *report.Chart) string {
 // shownFormats are the formats in charts and in the tables of the README.
 var shownFormats = []string{"STEF sorted", "STEF ordered", "STEF full sorted", "STEF reference ordered", "STEF reference sorted", "Otel Arrow", "Arrow IPC", "Parquet sorted"}
 
-// inCharts is the position of a format, the same in all charts. Parquet ordered and Parquet
-// sorted have the same position.
+// inCharts returns the position of a format, which is equal in all charts. Parquet ordered and
+// Parquet sorted have the same position.
 func inCharts(name string) int {
 	for i, shown := range shownFormats {
 		if name == shown || strings.HasPrefix(name, "Parquet") && strings.HasPrefix(shown, "Parquet") {
@@ -253,7 +253,7 @@ func (f *Figures) speedCharts() []*report.Chart {
 			if bars[x.Format] == nil {
 				names = append(names, x.Format)
 			}
-			for len(bars[x.Format]) < len(chart.Labels)-1 { // sets without this format
+			for len(bars[x.Format]) < len(chart.Labels)-1 { // earlier sets do not have this format
 				bars[x.Format] = append(bars[x.Format], math.NaN())
 			}
 			bars[x.Format] = append(bars[x.Format], x.Ratio)

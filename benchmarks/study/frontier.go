@@ -30,7 +30,7 @@ func (x choice) ours() bool {
 	return strings.HasPrefix(x.family, "STEF") && !strings.Contains(x.family, "reference")
 }
 
-// choices are the points of a signal. The others are relative to the first one.
+// choices returns the points of a signal. The figures are relative to those of the first point.
 func choices(signal otlpfile.Signal) (all []choice, err error) {
 	for _, c := range []format.Compression{format.Zstd, format.None, format.Snappy, format.Gzip, format.ZstdFastest, format.ZstdBetter, format.ZstdBest} {
 		all = append(all, choice{"OTLP", "OTLP " + string(c), format.OTLP(), c})

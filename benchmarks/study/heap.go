@@ -53,7 +53,7 @@ func heap(c *Context) (*Outcome, error) {
 	return &Outcome{Parts: []report.Part{t, chart}, Blocks: map[string]string{"heap": picture(chart)}}, nil
 }
 
-// grown returns the median of the second half of a run and the maximum of all of it.
+// grown returns the median of the second half of a run, and the maximum of the whole run.
 func grown(points []report.Point) (median, most float64) {
 	var later []float64
 	for i, p := range points {

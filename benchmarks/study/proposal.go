@@ -35,7 +35,7 @@ func publishedRows(name string) ([][]string, error) {
 	return rows[1:], nil
 }
 
-// figure returns a published number, NaN if there is none.
+// figure returns a published number, or NaN if the text is not a number.
 func figure(text string) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {

@@ -55,7 +55,7 @@ func column(name string) func(*timeline, int) float64 {
 	return func(t *timeline, i int) float64 { return t.columns[name][i] }
 }
 
-// rate returns the increase of a column per second. The first row has none.
+// rate returns the increase of a column per second. It is NaN in the first row.
 func rate(name string) func(*timeline, int) float64 {
 	return func(t *timeline, i int) float64 {
 		if i == 0 || t.columns["second"][i] == t.columns["second"][i-1] {

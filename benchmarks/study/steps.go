@@ -98,8 +98,8 @@ func steps(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// faster is how many times as fast as OTLP a format is. It is NaN if OTLP has nothing to do in
-// the step, or if a difference of measurements is not above zero.
+// faster returns the time of OTLP divided by that of another format. It is NaN if OTLP has nothing
+// to do in the step, or if a time is a difference of measurements that is not above zero.
 func faster(otlp, other float64) float64 {
 	if otlp <= 0 || other <= 0 {
 		return math.NaN()
@@ -184,7 +184,7 @@ func outside(f format.Format, messages [][]byte) (compress, decompress func() er
 		packed = append(packed, append([]byte(nil), out...))
 	}
 	// A stream recognises data that it has seen before, so each run begins a
-	// new one.
+	// new stream.
 	compress = func() error {
 		pack.Begin()
 		for _, m := range messages {

@@ -225,7 +225,7 @@ func TestPlateau(t *testing.T) {
 	require.Equal(t, "-", c.plateau(sweepPlan{}, transport.STEF))
 }
 
-// TestSenderRule checks that the sets on which the sender pays more are named.
+// TestSenderRule checks that the rule names the sets on which the sender costs more than OTLP.
 func TestSenderRule(t *testing.T) {
 	var f Figures
 	require.Empty(t, f.senderRule())

@@ -77,9 +77,9 @@ func way(c transport.Config) string {
 // patience is the time limit of a run. A run that exceeds it counts as blocked.
 const patience = 5 * time.Minute
 
-// longTrip is the shortest round trip with which a run sends the batches in laps with new ids
-// and times, and lasts for several round trips. Without laps, the wait for the last answers would
-// dominate. All batches together are larger than the compression window of STEF.
+// longTrip is the shortest round trip with laps: a run sends the batches several times, with new
+// ids and times, and lasts for several round trips. Without laps, the wait for the last answers
+// would dominate. All batches together are larger than the compression window of STEF.
 const longTrip = 20 * time.Millisecond
 
 // lasting returns the duration of a run, or 0 to send each batch once.
@@ -93,8 +93,8 @@ func (c *Context) lasting(trip time.Duration) time.Duration {
 	return max(600*time.Millisecond, 5*trip)
 }
 
-// A configuration with a round trip below longTrip runs until its runs have used rowCPU of CPU
-// time, but at most mostRounds times.
+// A configuration with a round trip below longTrip is run again until its runs have used rowCPU
+// of CPU time together, but at most mostRounds times.
 const (
 	rowCPU     = time.Second
 	mostRounds = 20
@@ -115,8 +115,8 @@ func (c *Context) enough(trip time.Duration, results []transport.Result) bool {
 	return cpu >= rowCPU
 }
 
-// runs sends a load with each configuration, in rounds: each round runs every
-// configuration that needs more runs once.
+// runs sends a load with each configuration, in rounds. Each round has one run of every
+// configuration that needs more runs.
 func (c *Context) runs(study, load string, configs []transport.Config, batches []otlpfile.Batch) ([]RunFigure, error) {
 	all := make([][]transport.Result, len(configs))
 	for round, ran := 0, true; ran; round++ {
@@ -241,7 +241,7 @@ var latencyWays = []transport.Config{
 
 func millis(d time.Duration) string { return fmt.Sprintf("%g ms", float64(d)/1e6) }
 
-// transportNotes apply to all transport tables.
+// transportNotes returns more and the note of all transport tables.
 func transportNotes(more ...string) []string {
 	return append(more, fmt.Sprintf("Client and server in one process, real gRPC over an in-memory connection with the injected round trip; flow control windows of %d MiB "+
 		"(InitialWindowSize, InitialConnWindowSize) at both ends. CPU is that of both ends and of the network between them. The server deserialises to pdata and looks at each item. "+

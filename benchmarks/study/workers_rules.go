@@ -41,7 +41,7 @@ func (c *Context) addRules(o *Outcome, rules []string) {
 	c.Figures.Rules = append(c.Figures.Rules, rules[:min(guiding, len(rules))]...)
 }
 
-// sent returns the figure of a protocol with the most workers in the sweep by round trips.
+// sent returns the figure of a protocol at a round trip, with the most workers and OTLP clients.
 func (c *Context) sent(p sweepPlan, protocol transport.Protocol, trip time.Duration, compression transport.Compression) (RunFigure, bool) {
 	clients := slices.Max(p.clients)
 	if protocol == transport.STEF {

@@ -23,9 +23,9 @@ type lap struct {
 
 // laps returns the source of a run with a time limit. It sends copies of the batches again and
 // again, with new ids and times. The copies are made before the clock starts. Each stream of
-// STEF has its own copies. It sends all copies before it sends one again. By then, this copy has
-// left the compression window. OTLP requests have no state, so clients share copies. Batches of
-// one lap have the same seed, which keeps the references between them.
+// STEF has its own copies. It sends all its copies before it repeats a copy, so the copy is no
+// longer in the compression window. OTLP requests have no state, so clients share copies. Batches
+// of one lap have the same seed, which keeps the references between them.
 func laps(batches []otlpfile.Batch, c Config) source {
 	length := duration(batches)
 	copies := 1

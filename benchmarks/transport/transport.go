@@ -24,11 +24,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	// The zstd of gRPC is the Collector's, which this package registers.
+	// This import registers the zstd of the Collector for gRPC.
 	_ "go.opentelemetry.io/collector/config/configgrpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	// gRPC registers gzip when it is imported.
+	// This import registers gzip for gRPC.
 	_ "google.golang.org/grpc/encoding/gzip"
 
 	"github.com/otelstef/stef/benchmarks/measure"

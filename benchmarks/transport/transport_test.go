@@ -125,7 +125,7 @@ func TestFor(t *testing.T) {
 			if result.Batches > 2 {
 				break
 			}
-			require.Less(t, long, time.Minute, "%d batches in %s", result.Batches, long) // a loaded machine sends few in a short time
+			require.Less(t, long, time.Minute, "%d batches in %s", result.Batches, long) // a loaded machine sends few batches in a short time
 		}
 	}
 }
