@@ -15,7 +15,7 @@ import (
 
 // Error reports a part of a schema that has no Go code, and the reason.
 type Error struct {
-	// Pos is the position of that part, or zero if it is the schema as a whole.
+	// Pos is the position of that part, or zero if the error is about the whole schema.
 	Pos schema.Pos
 	// Width is the number of runes at Pos to mark.
 	Width   int
@@ -172,8 +172,8 @@ func sharedPart(t *schema.Type) bool {
 	return isDictStruct(t) || t.Kind == schema.KindArray && isDictStruct(t.Elem)
 }
 
-// checkTypeName refuses names that are not exported. That includes all names that Go
-// and generated code use themselves.
+// checkTypeName refuses names that are not exported. So it also refuses the keywords
+// and predeclared names of Go, and the names of local variables in generated code.
 func checkTypeName(name string, pos schema.Pos) error {
 	if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
 		return refuse(name, pos, "%s does not begin with an upper-case letter, as types do in generated code%s", name, upperHint(name))
@@ -181,8 +181,8 @@ func checkTypeName(name string, pos schema.Pos) error {
 	return nil
 }
 
-// upperHint returns the name to write instead, as the end of a message, or "" if its
-// first letter has no upper case.
+// upperHint returns the end of a message with the name to write instead, or "" if the
+// first letter of the name has no upper case.
 func upperHint(name string) string {
 	if upper := exported(name); upper != name {
 		return fmt.Sprintf(": write %q", upper)

@@ -47,7 +47,7 @@ func TestGenerateRefuses(t *testing.T) {
 	f("2:17: R.名 begins with a letter that has no upper case", "struct R root { 名 uint64 }")
 	f("", "struct R root { F名 uint64 é bool }")
 
-	// Two fields of one name.
+	// Two fields have the same name in Go.
 	f("2:26: fields R.a and A have the same name in Go", "struct R root { A uint64 a uint64 }")
 	f("2:33: the schema generates R.HasA twice in r.stef.go, for field R.HasA and field R.A: rename one of them", "struct R root { A bool optional HasA uint64 }")
 	f("3:11: choice O.None has the name that stands for no choice in all oneofs: rename it, or remove it", "struct R root { O O }", "oneof O { None uint64 }")
@@ -66,14 +66,14 @@ func TestGenerateRefuses(t *testing.T) {
 	f("3:10: the schema generates ESame twice in e.stef.go, for value E.Same and value E.same: rename one of them", "struct R root { E E }", "enum E { Same = 1 same = 2 }")
 	f("4:11: the schema generates M.SetKey twice in m.stef.go, for choice O.Key and for multimap M itself: rename the choice", "struct R root { M M }", "multimap M { key string value O }", "oneof O { Key string }")
 
-	// Two fields of one name in JSON.
+	// Two fields have the same name in JSON.
 	f(`2:32: fields R.UserID and user_id have the same name in JSON, "user_id": rename one of them`, "struct R root { user_id uint64 UserID uint64 }")
 	f(`fields R.Ab and AB have the same name in JSON, "ab"`, "struct R root { AB uint64 Ab uint64 }")
 	f(`fields R.userId and UserID have the same name in JSON, "user_id"`, "struct R root { UserID uint64 A bool userId uint64 }")
 	f(`3:26: choices O.HttpUrl and HTTPUrl have the same name in JSON, "http_url"`, "struct R root { O O }", "oneof O { HTTPUrl string HttpUrl string }")
 	f("", "struct R root { UserID uint64 User_ID uint64 S S }", "struct S { UserID uint64 }")
 
-	// Two types of one name.
+	// Two types would have the same file, or the same name in Go.
 	f("two types would be generated into the file r_writer.stef.go", "struct R root { A RWriter }", "struct RWriter { A uint64 }")
 	f("NewR twice in r.stef.go and new_r.stef.go, for struct NewR and struct R: rename one of them", "struct R root { A NewR }", "struct NewR { A uint64 }")
 	f("OType twice in o.stef.go and o_type.stef.go, for enum OType and oneof O: rename one of them", "struct R root { O O T OType }", "oneof O { A uint64 }", "enum OType { A = 1 }")
@@ -89,7 +89,7 @@ func TestGenerateRefuses(t *testing.T) {
 	f("3:10: map does not begin", "struct R root { A map }", "multimap map { key string value string }")
 	f("3:6: len does not begin", "struct R root { A len }", "enum len { A = 1 }")
 
-	// Where dictionary structs cannot be.
+	// Choices, keys, values and elements cannot be dictionary structs.
 	f("2:42: oneof O: a choice cannot be the dictionary struct D", "struct R root { O O } oneof O { A uint64 B D }", "struct D dict(D) { A uint64 }")
 	f("3:10: multimap M: keys and values cannot be dictionary structs", "struct R root { M M }", "multimap M { key D value string }", "struct D dict(D) { A uint64 }")
 	f("3:10: multimap M: keys and values cannot be dictionary structs", "struct R root { M M }", "multimap M { key string value D }", "struct D dict(D) { A uint64 }")

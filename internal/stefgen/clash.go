@@ -12,10 +12,10 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// clashes reports names that the generated code declares twice. The methods of a
-// field X are X, SetX, HasX and more, and another field can have such a name; the
-// names of types, constants and functions are combined from several names. It checks
-// the generated code, not the schema, so that no naming rule is forgotten.
+// clashes reports names that the generated code declares twice. A field X has the
+// methods X, SetX, HasX and more, and another field can have such a name. The names of
+// types, constants and functions are combined from several names. clashes checks the
+// generated code, not the schema, so that no naming rule is forgotten.
 func (p *plan) clashes(files []File) error {
 	c := clashFinder{names: map[string]string{}, plan: p}
 	names := map[string]bool{}
@@ -66,10 +66,10 @@ func (c clashFinder) add(name, file string) error {
 // origin is a part of the schema from which a generated name may be made.
 type origin struct {
 	what, of, name string // of is the type of a field, choice or value; "" for types
-	getter         string // that of a field whose getter has another name than the field
+	getter         string // the getter of a field, if its name differs from that of the field
 	pos            schema.Pos
 	form           bool
-	size           int // length of the part of the generated name that it explains
+	size           int // length of the part of the generated name that this origin explains
 }
 
 // String names the part.
@@ -105,13 +105,13 @@ func twoLongest(all []origin) (first, second origin) {
 	return first, second
 }
 
-// fold returns a name in lower case without underscores, because combined names and file names
-// differ from the names in the schema in these.
+// fold returns a name in lower case and without underscores. Combined names and file names can
+// differ from the names in the schema in case and in underscores.
 func fold(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
 
 // origins returns the parts of the schema that may be the source of a generated name. For a
-// method these are its type and the members of the type. Otherwise they are the types whose
-// names are in the generated name, and their members.
+// method these are its type and the members of the type. For other names these are the types
+// whose names are in the generated name, and the members of these types.
 func (p *plan) origins(generated string) []origin {
 	typ, method, ok := strings.Cut(generated, ".")
 	if ok {
@@ -145,8 +145,8 @@ func (p *plan) origins(generated string) []origin {
 	return list
 }
 
-// typesIn returns the types whose names begin a folded name, or follow the first word of a name
-// that does not begin with its type.
+// typesIn returns the types that a folded name begins with. For names that begin with new or
+// initial, it returns the type whose name is the rest.
 func (p *plan) typesIn(folded string) (list []origin) {
 	for _, t := range p.types() {
 		name := fold(t.name)

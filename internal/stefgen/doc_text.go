@@ -5,7 +5,7 @@ package stefgen
 
 import "strings"
 
-// docOr returns the comment of the schema, or otherwise if there is none.
+// docOr returns the comment of the schema, or the second argument if there is no comment.
 func docOr(doc, otherwise string) string {
 	if doc = strings.TrimSpace(doc); doc != "" {
 		return doc
@@ -26,8 +26,8 @@ func prefixed(typ, name, doc string) string {
 	return typ + exported(name) + ": " + doc
 }
 
-// getterDoc returns the comment of the getter of a field. It is the schema's comment if that
-// begins with the name of the field. Otherwise "returns the field" precedes the schema's
+// getterDoc returns the comment of the getter of a field. It is the schema's comment, if this
+// comment begins with the name of the field. If not, "returns the field" precedes the schema's
 // comment. If the getter and the field have different names, the comment also names the field.
 func getterDoc(getter, name, doc string) string {
 	doc = strings.TrimSpace(doc)

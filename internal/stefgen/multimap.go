@@ -175,7 +175,7 @@ func (p *plan) printPart(pr *printer, n string, part part) {
 }
 
 // printPairSetters prints, for each choice of the value, one setter for key and
-// value together: half the calls, and no pair that is half set.
+// value together. This halves the number of calls, and sets each pair completely.
 func (p *plan) printPairSetters(pr *printer, n string, k, v part) {
 	for _, f := range p.fieldsOf(v.t.Struct) {
 		if f.class == classNode {

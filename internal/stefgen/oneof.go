@@ -421,7 +421,7 @@ func (p *plan) printOneofEncoder(pr *printer, s *schema.Struct, fields []*field)
 	pr.P("}")
 }
 
-// fromSlotEncode is fromSlot for encode, which converts enums itself.
+// fromSlotEncode returns the value in a slot for the function encode: for an enum, its number.
 func fromSlotEncode(f *field) string {
 	if f.t.Kind == schema.KindEnum {
 		return slot(f, "v")

@@ -12,14 +12,14 @@ import (
 
 // Options configure the generator.
 type Options struct {
-	// Package is the Go package name; "" selects the last part of the schema's.
+	// Package is the Go package name; "" selects the last part of the schema's package name.
 	Package string
 	// Header is the licence text above the code of each file; "" is none.
 	Header string
 	// Source is the name of the schema file, for the header of the files.
 	Source string
-	// Base maps the name of a root to the wire schema that is assumed for streams that
-	// announce none. A root that is not listed uses its full schema.
+	// Base maps the name of a root to the wire schema that readers assume for streams
+	// without a wire schema. A root that is not listed uses its full schema.
 	Base map[string]schema.WireSchema
 	// Form is the compact form of the schema, or nil. It adds fields that programs do not use;
 	// writers omit these fields unless an option selects them. The code that converts records
@@ -38,8 +38,8 @@ type File struct {
 type plan struct {
 	options Options
 	schema  *schema.Schema // the schema with the additions of Form
-	plain   *schema.Schema // the schema without these
-	// In order of first visit from the roots.
+	plain   *schema.Schema // the schema without the additions of Form
+	// The lists are in order of the first visit from the roots.
 	structs   []*schema.Struct // structs and oneofs
 	multimaps []*schema.Multimap
 	enums     []*schema.Enum

@@ -37,7 +37,7 @@ func (p *printer) If(condition bool, line string, args ...any) {
 	}
 }
 
-// Doc prints a comment that begins with the name it is about.
+// Doc prints a comment, which must begin with the name of the declaration that follows.
 func (p *printer) Doc(text string) {
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		p.P("%s", strings.TrimRight("// "+line, " "))
@@ -47,7 +47,7 @@ func (p *printer) Doc(text string) {
 // declaration is a field of a Go struct.
 type declaration struct{ name, typ string }
 
-// Fields prints fields of a Go struct, neighbours of one type on one line.
+// Fields prints fields of a Go struct. Neighbours of the same type share a line.
 func (p *printer) Fields(fields []declaration) {
 	for i := 0; i < len(fields); {
 		names := fields[i].name
@@ -61,7 +61,7 @@ func (p *printer) Fields(fields []declaration) {
 	}
 }
 
-// imports are the packages generated code may use, by the name it uses.
+// imports maps the package names that generated code may use to their import specs.
 var imports = map[string]string{
 	"bytes":   `"bytes"`,
 	"io":      `"io"`,

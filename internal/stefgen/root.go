@@ -99,7 +99,7 @@ func (p *plan) printWriter(pr *printer, r *schema.Struct) {
 	pr.P("return stefrt.EndRecord(&w.WriteStream)\n}")
 }
 
-// printContinue prints the method ContinueFrom. It copies the record of another writer to the
+// printContinue prints the method ContinueFrom, which copies the record of another writer to the
 // writer of a new stream.
 func (p *plan) printContinue(pr *printer, r *schema.Struct) {
 	pr.P("// ContinueFrom copies the record of previous, another %sWriter or a type that embeds one, to the", r.Name)

@@ -18,7 +18,7 @@ type field struct {
 	name    string // the exported name
 	priv    string // the Go field
 	bit     string // the constant of its mark
-	present string // the bit in the presence mask, "" if not optional
+	present string // the bit in the presence mask, or "" if the field is not optional
 	// lazy fields are pointers that are allocated when they are first present:
 	// optional fields whose type contains itself.
 	lazy bool
@@ -89,7 +89,7 @@ func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 	pr.P("")
 	pr.Doc(docOr(s.Doc, s.Name+" is a struct."))
 	pr.If(p.absent[s.Name], "// The getters of a nil value return zero or nil.")
-	// A paragraph of its own, because a comment of the schema may end with a list.
+	// This is a separate paragraph, because a comment of the schema may end with a list.
 	pr.P("//\n// Create it with New%s and copy it with CopyFrom. Neither the zero value nor a copy of the struct", s.Name)
 	pr.P("// can be used.")
 	pr.P("type %s struct {", s.Name)
@@ -152,7 +152,7 @@ func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	stale := f.present != "" && (f.class == classNode || f.class == classShared)
 	pr.Doc(getterDoc(getter(f), f.Name, f.Doc))
 	f.formDoc(pr)
-	if stale { // a paragraph of its own, because users of other fields need not call Has
+	if stale { // print a separate paragraph: users of other fields need not call Has
 		pr.P("//\n// Call Has%s before reading: if it is absent, this may be the value of an earlier record.", f.name)
 		pr.If(f.class == classNode, "// Call Add%s before setting: changes of an absent value are not written.", f.name)
 	}

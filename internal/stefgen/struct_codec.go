@@ -89,8 +89,8 @@ func (p *plan) printStructEncoder(pr *printer, s *schema.Struct, fields []*field
 	pr.P("}")
 }
 
-// printDictEncode prints the encoding of a dictionary struct: a reference if it is
-// in the dictionary, the full value otherwise.
+// printDictEncode prints the encoding of a dictionary struct: a reference if the value
+// is in the dictionary, and the full value if not.
 func (p *plan) printDictEncode(pr *printer, s *schema.Struct) {
 	n := s.Name
 	pr.P("")
@@ -175,7 +175,7 @@ func (p *plan) printStructDecoder(pr *printer, s *schema.Struct, fields []*field
 }
 
 // printMasks prints the decoding of the modified mask and the presence mask. A field whose presence
-// changes is modified, also if the writer did not set its bit.
+// changes is modified, even if the writer did not set its bit.
 //
 // spec: #struct
 func (p *plan) printMasks(pr *printer, fields []*field) {
@@ -192,8 +192,8 @@ func (p *plan) printMasks(pr *printer, fields []*field) {
 	pr.P("s.node.SetModified(mask | %s)", presenceMarks(fields, "was^s.present"))
 }
 
-// presenceMarks returns the expression of the marks of the optional fields whose bit is set in
-// presence, an expression. Neighbouring optional fields share a shift.
+// presenceMarks returns an expression for the marks of optional fields. presence is the expression
+// of a mask: only fields whose bit is set in it are marked. Neighbouring fields share a shift.
 func presenceMarks(fields []*field, presence string) string {
 	var shifts []int
 	present := map[int][]string{}

@@ -12,7 +12,7 @@ import (
 )
 
 // guarded prints a statement about a field. If the field is optional, the statement
-// runs only if it is present.
+// runs only if the field is present.
 func guarded(pr *printer, f *field, recv, statement string) {
 	if f.present == "" {
 		pr.P("%s", statement)
@@ -100,7 +100,7 @@ func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	pr.P("// copied to a part of itself.")
 	p.unshareHint(pr, structType(s), "s")
 	pr.P("func (s *%s) CopyFrom(src *%s) {", name, name)
-	// In a zero value these pointers are nil. One of them is enough: init sets all.
+	// In a zero value these pointers are nil. Check only one pointer, because init sets all of them.
 	if i := slices.IndexFunc(fields, func(f *field) bool { return f.class == classShared && f.present == "" }); i >= 0 {
 		pr.P("stefrt.NotZero(src.%s == nil, %q)", fields[i].priv, name)
 	}

@@ -17,9 +17,9 @@ func getter(f *field) string {
 	return f.name
 }
 
-// Renamed returns the name of the getter of a field, or "" if it is that of the field. String
-// prints a value. With a method Error or GoString of type string, package fmt would print only
-// this field, and the value could be passed as an error.
+// Renamed returns the name of the getter of a field, or "" if the getter has the name of the field.
+// String prints a value. With a method Error or GoString of type string, package fmt would print
+// only this field, and the value could be passed as an error.
 func Renamed(name string, kind schema.Kind) string {
 	switch {
 	case name == "String":

@@ -306,8 +306,8 @@ func large(t *schema.Type, node, v string) string {
 }
 
 // initialSize returns the expression of the memory that initial values of the types allocate: a
-// dictionary struct is a separate object, also while it is initial. It begins with a plus sign,
-// and is empty if nothing is allocated.
+// dictionary struct is a separate object, even while it is initial. The expression begins with a
+// plus sign. It is empty if nothing is allocated.
 func (p *plan) initialSize(types ...*schema.Type) string {
 	counts := map[string]int{}
 	var visit func(t *schema.Type)

@@ -100,8 +100,8 @@ func TestPresentKeepsContent(t *testing.T) {
 	require.False(t, choice.Inner().HasB())
 }
 
-// TestAbsentFieldsDoNotCount makes fields absent that made the record exceed a limit. Their
-// values are not written any more.
+// TestAbsentFieldsDoNotCount makes fields absent whose values made the record exceed a limit.
+// The writer no longer writes these values.
 func TestAbsentFieldsDoNotCount(t *testing.T) {
 	var out bytes.Buffer
 	w, err := optionals.NewRecordWriter(&out)

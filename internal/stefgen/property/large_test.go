@@ -81,9 +81,9 @@ func TestCopiesOfBytesCount(t *testing.T) {
 	require.Less(t, r.Stats().AddedBytes, int64(128<<20))
 }
 
-// TestInitialValuesCount reads lists whose elements are initial. Each has dictionary structs, which
-// are objects of their own. They count against the memory of the record, also if the list has less
-// elements for a while.
+// TestInitialValuesCount reads lists whose elements are initial. Each element has dictionary
+// structs, which are separate objects. They count against the memory of the record. If a list
+// shrinks and grows again, its new elements count as added memory again.
 func TestInitialValuesCount(t *testing.T) {
 	const count = 200_000 // 15 MB without the dictionary structs
 	for _, part := range []int{count, count / 10} {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package property_test checks the code generated for the schemas of testdata
-// against package dynamic. It has a folder of its own so that the tests of the
-// generator, which write that code, can run when it does not compile.
+// against package dynamic. It has its own folder because the tests of the generator
+// write this code: they can run even if the code does not compile.
 package property_test
 
 import (
@@ -66,7 +66,7 @@ func eachRoot(t *testing.T, f func(t *testing.T, r *steftest.Root)) {
 		names.NewRecordWriter, names.NewRecordReader, names.RecordConstructors()...))
 }
 
-// seeds is how many seeds the properties are checked with.
+// seeds returns the number of seeds for which each property is checked.
 func seeds() uint64 {
 	switch {
 	case os.Getenv("STEF_LONG") != "":
@@ -77,7 +77,7 @@ func seeds() uint64 {
 	return 6
 }
 
-// TestNotErrors: package fmt prints all of a value, although it has a field Error or GoString.
+// TestNotErrors: package fmt prints all fields of a value that has a field Error or GoString.
 func TestNotErrors(t *testing.T) {
 	failed := names.NewFailed()
 	failed.SetError("boom")

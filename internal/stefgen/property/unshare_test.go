@@ -109,7 +109,7 @@ func unshare[R unsharer[R], W recordWriter[R], D recordReader[R]](
 				for v := range sharedValues(c) {
 					require.False(t, ofReader[v], "the copy points to a value of the reader")
 				}
-				if i == 1 { // the next record changes it
+				if i == 1 { // reused changes with the next record, so send a copy of it
 					c = newRecord()
 					c.CopyFrom(reused)
 				}
