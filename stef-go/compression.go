@@ -47,8 +47,8 @@ const (
 	LevelBest
 	// LevelAuto is LevelFastest until the uncompressed size of a frame exceeds 64 KiB.
 	// The writer then restarts the compression, and uses LevelDefault from that frame
-	// on. The tables of LevelDefault have 1.25 MiB, those of LevelFastest 0.25 MiB. The
-	// larger tables cost more time than they are worth for small frames:
+	// on. The tables of LevelDefault have 1.25 MiB, those of LevelFastest 0.25 MiB. For
+	// small frames, the larger tables cost time and save few bytes:
 	// docs/compact-form.md has the measurements.
 	LevelAuto
 )

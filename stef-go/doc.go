@@ -38,7 +38,7 @@
 //     it. The pointer stays the same for the life of the record. In a oneof only the
 //     getter of the chosen value returns a pointer: the getters of the other choices
 //     return nil or zero. All getters of such a nil pointer also return nil or zero;
-//   - optional: also HasF and UnsetF. A primitive also has SetOptionalF, and F returns
+//   - optional: HasF and UnsetF exist, too. A primitive also has SetOptionalF, and F returns
 //     the zero value if it is absent. A composite value has AddF, which makes it
 //     present. While it is absent, F may return the value of an earlier record, or nil
 //     if the type contains itself, and changes of this value are not written;
@@ -60,8 +60,8 @@
 // The values of a dictionary struct, such as a Resource, are written once and
 // referred to afterwards. A record holds them by pointer. SetF makes its argument a
 // shared value: it must never change again, and its setters panic from then on. The
-// benefit is speed: setting the value that was written last is not a change, and
-// setting one that was written before does not compare its contents. If the argument belongs
+// benefit is speed: setting the value that was written last is not a change, and setting
+// a value that was written earlier does not compare its contents. If the argument belongs
 // to another record and is not shared, SetF makes a shared copy of it. EditF returns a
 // value that can be changed: a copy if the present value is shared. Call EditF to
 // change a value and F to read it. The dictionary structs in a reader's record are

@@ -24,21 +24,21 @@ type Limits struct {
 	// least the frame size of the writers (WithFrameBytes, by default almost 4 MiB) plus their
 	// largest record, because a frame holds whole records. Encoders of package stefpdata write
 	// frames of at most 36 MiB with the default frame size: the last record can add 8 MiB each for
-	// its item, resource, scope and metric. If only its item is so large, the frame has 12 MiB. A
-	// reader refuses a frame over the limit with all of its records.
+	// its item, resource, scope and metric. If only the item has 8 MiB, the frame has at most 12
+	// MiB. A reader refuses a frame over the limit with all of its records.
 	FrameBytes int
 	// DictBytes bounds the memory of all dictionaries together. A text entry counts as
 	// its length plus 16 bytes, a struct entry as an estimate of its memory without absent
 	// fields. The memory that the entries need in addition to this estimate may be up to 16
-	// times the limit. Default 64 MiB, far above what a writer with the default limit of 4
-	// MiB can reach.
+	// times the limit. Default 64 MiB, which is far more than the 4 MiB at which writers
+	// restart their dictionaries by default.
 	DictBytes int
 	// RecordBytes bounds the estimated memory that a reader newly allocates for the
 	// arrays, multimaps and oneofs of one record, and for copies of bytes fields that
 	// have a dictionary. Default 32 MiB.
 	RecordBytes int
 	// Depth bounds how deep values of recursive types may be nested. An array of
-	// AnyValue inside another one counts as two levels: the AnyValue and its array. A
+	// AnyValue in another array counts as two levels: the AnyValue and its array. A
 	// limit of 400 accepts everything that encoders of package stefpdata write: they
 	// nest at most 200 arrays and maps. Default 1024.
 	Depth int
@@ -54,8 +54,8 @@ const (
 	// MaxPairs is the maximum number of pairs in a multimap.
 	MaxPairs = 1023
 	// MaxFrameBytes is the maximum size of a frame in bytes. Writers do not add up texts shorter
-	// than 64 KiB, so a record that is too large because of a thousand or more of them is not
-	// refused: the error of the frame is ErrFrameTooLarge, and the writer is unusable afterwards.
+	// than 64 KiB. So they do not refuse a record that is too large because of a thousand or more
+	// such texts: the error of the frame is ErrFrameTooLarge, and the writer is unusable afterwards.
 	MaxFrameBytes = 64 << 20
 	// MaxHeaderBytes is the maximum size of a header in bytes.
 	MaxHeaderBytes = 1 << 20
@@ -77,7 +77,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// maxMemoryBytes bounds limits of memory: 1 TiB, or the largest int.
+// maxMemoryBytes is the maximum of limits of memory: 1 TiB, or the largest int if that is less.
 const maxMemoryBytes = min(1<<40, math.MaxInt)
 
 // apply copies the fields of l that are not 0 to c.

@@ -130,8 +130,8 @@ func WithDictBytes(bytes int) WriterOption {
 }
 
 // WithRestart selects the state that every frame after the first one resets. The default
-// is none. With all flags, every frame can be decoded without the earlier frames. Streams
-// without compression do not need RestartCompression for that.
+// is none. With all flags, every frame can be decoded without the earlier frames.
+// RestartCompression has no effect in streams without compression.
 func WithRestart(flags FrameFlags) WriterOption {
 	return func(c *config.Writer) error {
 		if !flags.Valid() {
@@ -156,8 +156,8 @@ func WithSchema(wire schema.WireSchema) WriterOption {
 }
 
 // WithSchemaHeader makes the writer always announce its schema in the variable header.
-// Without this option, a writer announces its schema only if it differs from the schema
-// that readers assume for streams that announce none.
+// Without this option, a writer announces its schema only if it differs from the default:
+// the schema that readers assume if a stream announces no schema.
 func WithSchemaHeader() WriterOption {
 	return func(c *config.Writer) error {
 		c.WriteSchema = true
@@ -206,7 +206,7 @@ func WithUserData(pairs map[string]string) WriterOption {
 type ReaderOption func(*config.Reader) error
 
 // WithLimits bounds what the reader accepts. A field that is 0 keeps the value of an
-// earlier WithLimits, or otherwise of DefaultLimits.
+// earlier WithLimits option, or the default if there is no such option.
 func WithLimits(limits Limits) ReaderOption {
 	return func(c *config.Reader) error { return limits.apply(c) }
 }

@@ -124,7 +124,7 @@ func TestReaderOptions(t *testing.T) {
 	f(stef.DefaultLimits())
 	f(stef.DefaultLimits(), stef.WithLimits(stef.Limits{}))
 
-	// A field of 0 keeps the earlier value, or otherwise the default.
+	// A field of 0 keeps the value of an earlier option, or the default.
 	want := stef.DefaultLimits()
 	want.Depth = 7
 	f(want, stef.WithLimits(stef.Limits{Depth: 7}))

@@ -56,8 +56,8 @@ func WithZstdDict(dict *ZstdDict) WriterOption {
 	}
 }
 
-// WithZstdDicts sets the dictionaries that streams may refer to, at most 4. A stream
-// that needs another one fails with ErrZstdDict. Default none.
+// WithZstdDicts sets the dictionaries that streams may refer to, at most 4. Reading a stream
+// that needs another dictionary fails with ErrZstdDict. Default none.
 func WithZstdDicts(dicts ...*ZstdDict) ReaderOption {
 	return func(c *config.Reader) error {
 		if len(dicts) > config.MaxZstdDicts {

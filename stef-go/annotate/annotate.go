@@ -122,8 +122,8 @@ func WithMaxFrames(n int) Option {
 // Stream reads a stream from r and prints it to w. root is the type of its records. If
 // the stream is damaged or truncated, Stream prints the elements before the damage
 // and the damaged bytes. It then returns the error of the reader, of type
-// *dynamic.Error. If w fails, Stream returns that error. A nil argument or option is an
-// error too.
+// *dynamic.Error. If w fails, Stream returns the error of w. A nil argument or option is
+// an error too.
 func Stream(w io.Writer, r io.Reader, root *schema.Struct, opts ...Option) error {
 	c := config{frameText: DefaultFrameTextBytes}
 	if w == nil {

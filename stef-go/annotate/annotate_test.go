@@ -299,8 +299,8 @@ func TestOptions(t *testing.T) {
 	require.ErrorIs(t, annotate.Stream(io.Discard, bytes.NewReader(b.Bytes()), root), dynamic.ErrCorrupt)
 }
 
-// TestMaxFrames: the text ends before a frame, and damage of the frames that are not printed is no
-// error.
+// TestMaxFrames: the text ends before a frame, and damage in the frames that are not printed is
+// not an error.
 func TestMaxFrames(t *testing.T) {
 	for _, more := range [][]annotate.Option{nil, {annotate.WithRecords()}} {
 		b := stream(t)
@@ -345,7 +345,7 @@ func TestFrameText(t *testing.T) {
 		require.Equal(t, hidden, strings.Count(out.String(), "values are not shown"))
 	}
 	whole := b.Bytes()
-	f(1<<20, 2001, 0) // with the line of records
+	f(1<<20, 2001, 0) // two lines for each record, and one line with the number of records
 	b = *bytes.NewBuffer(whole)
 	f(7000, 103, 2)
 }
@@ -398,7 +398,7 @@ func TestRecords(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "# plain records\n# 2 records are not shown\n")
 
-	// Record 2 is valid for package dynamic, but its CompactForm is not valid in the compact form.
+	// Record 2 is valid for package dynamic, but the compact form forbids the value of CompactForm.
 	var bad bytes.Buffer
 	d, err := dynamic.NewWriter(&bad, root, dynamic.WithSchemaHeader())
 	require.NoError(t, err)

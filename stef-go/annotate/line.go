@@ -40,8 +40,8 @@ func (p *printer) printElement(e *dynamic.Event, text string) {
 	}
 }
 
-// element returns the lines of an element, which are valid until the next call. When the lines
-// have room bytes, the last line only counts the remaining bytes of the element.
+// element returns the lines of an element, which are valid until the next call. If the lines
+// reach the size room, the last line only counts the remaining bytes of the element.
 func (p *printer) element(e *dynamic.Event, text string, room int) []byte {
 	p.line = p.line[:0]
 	if e.Bits >= 0 {

@@ -86,7 +86,7 @@ func (p *printer) meaning(e *dynamic.Event) string {
 }
 
 // maxIndex is the maximum number of indexes that are printed for a value in nested arrays and
-// multimaps. The outermost are omitted.
+// multimaps. The outermost indexes are omitted.
 const maxIndex = 6
 
 func (p *printer) valueText(e *dynamic.Event) string {

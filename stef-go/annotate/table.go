@@ -87,7 +87,7 @@ func wireNames(root *schema.Struct, counts schema.WireSchema) []string {
 type sizeLines struct {
 	p *printer
 	// empty is one event for a run of empty columns: the event of the first column,
-	// with the bits of the others appended.
+	// with the bits of the other columns appended.
 	empty *dynamic.Event
 	count int
 	first string

@@ -33,8 +33,8 @@ func (w *BitWriter) Write(v uint64, n uint) {
 	w.spill(v)
 }
 
-// spill is Write for bits that do not fit in acc: it completes acc and appends it to buf. The
-// other bits of v begin the next acc.
+// spill does the work of Write if the bits do not fit in acc: it completes acc and appends it to
+// buf. The other bits of v begin the next acc.
 func (w *BitWriter) spill(v uint64) {
 	rest := w.used - 64 // 1..64 bits go to the next word
 	if cap(w.buf)-len(w.buf) < 8 {
@@ -148,8 +148,8 @@ func (r *BitReader) ReadAfter2(n uint) uint64 {
 	return high<<need | word>>r.avail
 }
 
-// ReadWordAfter2 is ReadAfter2 for 64 bits. It returns false, and reads nothing, if
-// it cannot load 8 more bytes.
+// ReadWordAfter2 does what ReadAfter2 does for n = 64. It returns false, and reads
+// nothing, if it cannot load 8 more bytes.
 func (r *BitReader) ReadWordAfter2() (word uint64, ok bool) {
 	if len(r.rest) < 8 {
 		return 0, false

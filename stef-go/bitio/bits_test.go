@@ -144,7 +144,7 @@ func TestReadAfter2IsRead(t *testing.T) {
 		for k := range 6 {
 			skip := uint(rnd.IntN(65))
 			if k == 0 {
-				skip = min(skip, 1) // then the first word is loaded
+				skip = min(skip, 1) // Peek2 then sees the first word
 			}
 			require.Equal(t, two.Read(skip), one.Read(skip))
 			code, n := one.Peek2(), uint(1+rnd.IntN(64))

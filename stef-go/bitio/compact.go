@@ -20,7 +20,7 @@ var compactClasses = [8]struct{ prefix, payload uint8 }{
 }
 
 // compactClass maps the bit length of a value to its class. Values of more than 48 bits
-// have no class. They map to the last one, which would truncate them.
+// have no class. They map to the last class, which would truncate them.
 var compactClass = func() (t [65]uint8) {
 	class := 0
 	for n := range t {

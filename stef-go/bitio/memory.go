@@ -9,7 +9,7 @@ import (
 )
 
 // Memory pools the buffers of ended streams, so that new streams reuse them. A new stream
-// usually needs as much memory as the last one, and reuse saves the time to map, clear
+// usually needs as much memory as the last stream, and reuse saves the time to map, clear
 // and collect memory. The garbage collector empties the pool.
 type Memory[T any] struct {
 	pools [memoryClasses]sync.Pool // of *[]T, by class of capacity

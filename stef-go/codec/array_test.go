@@ -148,7 +148,7 @@ func TestArrayRefuses(t *testing.T) {
 	require.Equal(t, []uint64{1, 2, 3}, got)
 	require.Zero(t, alloc.Left)
 
-	// The length exceeds the 8 bits of data: each boolean needs one.
+	// The length exceeds the 8 bits of data: each boolean needs one bit.
 	var bools boolsDecoder
 	bools.Init(&codec.Alloc{Left: 1 << 20})
 	fault := open(&bools.Length, unhex(t, "29"))

@@ -5,9 +5,9 @@ package codec
 
 import "github.com/otelstef/stef/stef-go/bitio"
 
-// Uint64Encoder writes the delta of deltas as a varint: this difference minus the
-// last one, in wrapping arithmetic. A value that grows evenly, such as many timestamps
-// and counters, needs one zero byte.
+// Uint64Encoder writes the delta of deltas as a varint: the difference to the last value
+// minus the difference before it, in wrapping arithmetic. A value that grows evenly, such
+// as many timestamps and counters, needs one zero byte.
 //
 // spec: #integers
 type Uint64Encoder struct {

@@ -72,7 +72,7 @@ func TestIntsRestart(t *testing.T) {
 	e.Restart()
 	e.Encode(101)
 	require.Equal(t, unhex(t, "c8 01 c5 01 ca 01"), e.AppendTo([]byte{}))
-	// The column ends with the frame; the state continues.
+	// The column ends with the frame, but the state of the codec continues.
 	e.Reset()
 	e.Encode(102)
 	require.Equal(t, unhex(t, "c7 01"), e.AppendTo([]byte{}))

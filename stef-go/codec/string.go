@@ -49,8 +49,8 @@ func (d *StringDecoder) Reset(data []byte) {
 }
 
 // Borrow makes Decode return strings that refer to the data of the frame instead of a
-// copy. They are valid as long as the data is. Call it before the first Decode of a
-// frame; later it may have no effect.
+// copy. These strings are valid as long as the data is. Call Borrow before the first
+// Decode of a frame: a later call may have no effect.
 func (d *StringDecoder) Borrow() {
 	if d.text == "" {
 		d.text = unsafe.String(unsafe.SliceData(d.column), len(d.column))

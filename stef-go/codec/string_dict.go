@@ -15,7 +15,7 @@ import (
 // texts of 4 KiB or less without a copy.
 type StringDict struct {
 	usage *Usage
-	index TextIndex // numbers are references
+	index TextIndex // the number of a text is its reference
 	epoch uint64    // unique in the process; changes with each restart
 }
 
@@ -159,7 +159,7 @@ func (e *StringDictEncoder) Init(dict *StringDict) { e.dict = dict }
 // Encode appends v and adds it to the dictionary if it is new.
 func (e *StringDictEncoder) Encode(v string) { e.EncodeRef(v, 0) }
 
-// EncodeRef is Encode for a text whose reference may be known. It returns the
+// EncodeRef does what Encode does, faster if ref is the reference to v. It returns the
 // reference to v.
 func (e *StringDictEncoder) EncodeRef(v string, ref Ref) Ref {
 	n := len(e.Buf)
@@ -184,7 +184,7 @@ func (e *StringDictEncoder) EncodeRef(v string, ref Ref) Ref {
 // maxRefBytes is the capacity that EncodeRef needs in the buffer.
 const maxRefBytes = 2
 
-// encode is EncodeRef for a text without a valid reference.
+// encode does the work of EncodeRef if ref is not a valid reference, or the buffer is full.
 func (e *StringDictEncoder) encode(v string) Ref {
 	if len(v) <= ShortText || len(v) > maxRecent {
 		return e.lookup(v)
@@ -358,7 +358,7 @@ type tablePiece struct {
 const maxPiece = 16 << 10
 
 // cut returns n bytes of the column from offset at. at must increase from call to call.
-// copied is the size of the piece that cut copied from the column, or 0 if it copied none.
+// copied is the size of the piece that cut copied from the column, or 0 if it copied nothing.
 func (p *tablePiece) cut(column []byte, at, n int) (text string, copied int) {
 	i := at - p.from
 	p.room += 2 * (n + EntryOverhead)

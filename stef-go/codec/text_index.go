@@ -13,8 +13,8 @@ import "github.com/otelstef/stef/stef-go/bitio"
 // needs no other memory and no loop to hash or compare.
 type TextIndex struct {
 	// slots is a hash table with linear probing: a power of two slots, at most half of
-	// them used. A text is in the slot of its hash, or in one of the slots between that
-	// and the next free slot.
+	// them used. A text is in the slot of its hash, or in one of the slots between this
+	// slot and the next free slot.
 	//
 	//	| 32 bits: hash | 32 bits: number, counted from 1 |     0 is free
 	slots   []uint64
@@ -45,7 +45,7 @@ var (
 // Len returns the number of texts in the index.
 func (x *TextIndex) Len() int { return len(x.entries) }
 
-// TextBytes returns the size of the long texts in the index. The short ones are part of their
+// TextBytes returns the size of the long texts in the index. Short texts are part of their
 // entries.
 func (x *TextIndex) TextBytes() int { return len(x.text) }
 
@@ -117,8 +117,8 @@ func (x *TextIndex) resolve(texts []Text, base, none Ref) {
 	}
 }
 
-// resolveLong is resolve for long texts. Comparing a long text is much faster than
-// hashing it, so the guess is tried first.
+// resolveLong does the work of resolve for long texts. Comparing a long text is much faster
+// than hashing it, so resolveLong first compares the text with its guess.
 func (x *TextIndex) resolveLong(texts []Text, base, none Ref) {
 	for i := range texts {
 		t := &texts[i]
@@ -180,7 +180,7 @@ func (x *TextIndex) is(number uint32, v string) bool {
 	return e.n == len(v) && string(x.text[e.a:e.a+uint64(len(v))]) == v
 }
 
-// findLong is find for texts of more than ShortText bytes.
+// findLong does the work of find for texts of more than ShortText bytes.
 func (x *TextIndex) findLong(v string) (number, hash uint32, ok bool) {
 	hash = uint32(hashLong(v))
 	mask := uint32(len(x.slots) - 1)
@@ -235,8 +235,8 @@ func (x *TextIndex) grow() {
 	indexSlots.Give(old)
 }
 
-// Reset removes all texts. It keeps the memory, unless that is far more than the
-// texts needed.
+// Reset removes all texts. It keeps the memory, unless the memory is much larger than
+// these texts needed.
 func (x *TextIndex) Reset() {
 	if 16*len(x.entries) < len(x.slots) {
 		x.Release()

@@ -136,7 +136,7 @@ func TestStringsOfAFrame(t *testing.T) {
 }
 
 // dictEncoders has two text columns that share a dictionary, and two bytes columns that
-// share another one. All receive the same values.
+// share another dictionary. All columns receive the same values.
 type dictEncoders struct {
 	usage    codec.Usage
 	textDict codec.StringDict

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Struct masks have 64 bits, choice numbers 8.
+// Struct masks have 64 bits, and choice numbers have 8 bits.
 //
 // spec: #limits
 const (
@@ -18,7 +18,7 @@ const (
 	maxChoices = 255
 )
 
-// checker finds errors that the grammar allows and the format does not.
+// checker finds definitions that the grammar allows and the format forbids.
 type checker struct {
 	schema *schema.Schema
 	places places
@@ -84,8 +84,8 @@ func (c *checker) defineName(name string, d definition) {
 		c.names[name] = d
 		return
 	}
-	// Definitions are visited by kind; the error belongs to the later one in the
-	// file.
+	// Definitions are visited by kind, but the error belongs to the definition that is
+	// later in the file.
 	if d.pos.Line < first.pos.Line || d.pos.Line == first.pos.Line && d.pos.Column < first.pos.Column {
 		first, d = d, first
 		c.names[name] = first

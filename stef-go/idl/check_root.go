@@ -102,11 +102,11 @@ func (r reach) typeFrom(t *schema.Type) {
 	}
 }
 
-// notPortable is the text of a warning. Here, the schema is valid.
+// notPortable is the text of a warning about a schema that is valid.
 const notPortable = "the reference implementation cannot use %s; this is harmless if it never reads or writes the streams"
 
-// portability warns of what the format allows but some implementations do not handle
-// correctly.
+// portability warns of uses of dictionaries that the format allows, but that some
+// implementations do not handle correctly.
 //
 // spec: #struct-dict
 func (c *checker) portability() {

@@ -23,7 +23,7 @@ const maxReports = 50
 // Diagnostic is one error or warning about a schema file.
 type Diagnostic struct {
 	Filename string
-	// Pos is where the error is, or zero if it is about the file as a whole.
+	// Pos is the position of the error, or zero if the error is about the whole file.
 	Pos schema.Pos
 	// Width is the number of runes at Pos to mark, at least 1.
 	Width   int
@@ -163,7 +163,7 @@ func (r *reports) errorf(at span, format string, args ...any) {
 	r.errors = append(r.errors, r.diagnostic(at, format, args))
 }
 
-// warnf reports what is legal but suspicious.
+// warnf adds a warning about text that is legal but suspicious.
 func (r *reports) warnf(at span, format string, args ...any) {
 	if len(r.warned) == maxReports {
 		return
@@ -187,7 +187,7 @@ func (r *reports) failed() bool { return len(r.errors) > 0 }
 // full reports whether further errors are only counted, so that no text is needed.
 func (r *reports) full() bool { return len(r.errors) == maxReports }
 
-// failure returns the errors as an error.
+// failure returns all errors as one error, whose type is Diagnostics.
 func (r *reports) failure() error {
 	list := sorted(r.errors)
 	if r.suppressed > 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 // FuzzParse checks that any text produces a schema or diagnostics that can be printed,
-// and that parsing a printed schema returns an equal one.
+// and that parsing a printed schema returns an equal schema.
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.stef")
 	require.NoError(f, err)

@@ -41,8 +41,8 @@ func Parse(filename string, src []byte) (*schema.Schema, error) {
 	return s, err
 }
 
-// MustParse is Parse for text that is part of the program, such as that of generated
-// code: it panics if the text is not a valid schema.
+// MustParse parses text that is part of the program, such as that of generated code. It
+// panics if the text is not a valid schema.
 func MustParse(filename, src string) *schema.Schema {
 	s, err := Parse(filename, []byte(src))
 	if err != nil {
@@ -51,9 +51,9 @@ func MustParse(filename, src string) *schema.Schema {
 	return s
 }
 
-// ParseWithWarnings is Parse that also returns warnings about what is legal but
-// suspicious, such as a type that no root uses. Warnings are also returned together
-// with an error; the error contains none of them.
+// ParseWithWarnings does what Parse does. It also returns warnings about definitions that
+// are legal but suspicious, such as a type that no root uses. It returns the warnings even
+// if there is an error; the error does not contain them.
 func ParseWithWarnings(filename string, src []byte) (s *schema.Schema, warnings Diagnostics, err error) {
 	list := &reports{filename: filename}
 	if len(src) > MaxSourceBytes {

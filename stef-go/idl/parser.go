@@ -15,7 +15,7 @@ import (
 type parser struct {
 	lex  *lexer
 	list *reports
-	// tok is the next token, not consumed yet; count is the number consumed.
+	// tok is the next token, which is not consumed yet. count is the number of consumed tokens.
 	tok   token
 	count int
 	// suspect is the name of a field whose type, or type of elements, is a name on the next
@@ -329,8 +329,8 @@ func (p *parser) nested(outer token) {
 }
 
 // skipEntry skips to the next line or the end of the body, but not to a line inside
-// nested braces. start is p.count at the start of the entry: if no token of it was
-// consumed, skipEntry skips the first one, so that parsing makes progress.
+// nested braces. start is p.count at the start of the entry: if no token of the entry was
+// consumed, skipEntry skips the first token, so that parsing makes progress.
 func (p *parser) skipEntry(start int) {
 	depth := 0
 	for p.tok.kind != endOfFile {
@@ -350,13 +350,13 @@ func (p *parser) skipEntry(start int) {
 	}
 }
 
-// How messages refer to the name of a field.
+// These texts name the name of a field in messages.
 const (
 	fieldName  = "a field name"
 	choiceName = "the name of a choice"
 )
 
-// packageName is how messages refer to a part of the package's name.
+// packageName names a part of the package's name in messages.
 const packageName = "a package name"
 
 // field parses Ident , Type , { "optional" }.

@@ -66,8 +66,8 @@ func (c *checker) suggestion(name string) string {
 	return ""
 }
 
-// guess returns the type that differs from name only in case, or else the primitive
-// that another language calls name. It returns "" if there is neither.
+// guess returns the defined type or the primitive that differs from an unknown name only in
+// case. If there is none, it returns the primitive that has this name in another language, or "".
 func (c *checker) guess(name string) string {
 	for _, defined := range c.defined() {
 		if strings.EqualFold(defined, name) {

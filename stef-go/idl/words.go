@@ -10,8 +10,8 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// cause is the likely cause of an error that the parser finds later: a word of another
-// language that the parser reads as a name, because it is a legal one, or a missing type.
+// cause is the likely cause of an error that the parser finds later. The cause is a missing type,
+// or a word of another language that the parser reads as a name, because the word is a legal name.
 type cause struct {
 	at      span
 	message string
@@ -35,7 +35,7 @@ func foreignWord(word, name, typ string) string {
 	return ""
 }
 
-// blame stores the likely cause of a later error, unless one is stored already. The parser
+// blame stores the likely cause of a later error, unless a cause is stored already. The parser
 // deletes the cause when it has read a field that is certainly in the right place.
 func (p *parser) blame(at span, message string) {
 	if message != "" && p.cause.message == "" {
@@ -43,8 +43,8 @@ func (p *parser) blame(at span, message string) {
 	}
 }
 
-// inStep reports whether the field that was just read is alone on its line. Then the parser has
-// certainly read its name as the name and its type as the type, even after earlier extra words.
+// inStep reports whether the field that was just read is alone on its line. If so, no earlier
+// extra word can be the reason that the parser reads a name as a type, or a type as a name.
 func (p *parser) inStep(name, typ token) bool {
 	return name.first && !typ.first && (p.tok.first || p.tok.kind == "}" || p.tok.kind == endOfFile)
 }
@@ -141,8 +141,8 @@ func (p *parser) typeDefinition() bool {
 	return p.fail(at, `expected struct, oneof, multimap or enum, found "type": write %s`, quoted("struct "+name.text+" {"))
 }
 
-// definitionWord returns the keyword that a misspelled word at the start of a definition
-// was meant to be, as the end of a message, or "" if no keyword is similar.
+// definitionWord returns the end of a message about a misspelled word at the start of a
+// definition: the keyword that is similar to the word. It returns "" if no keyword is similar.
 func definitionWord(word string) string {
 	if len(word) > maxSuggestRunes {
 		return ""

@@ -73,7 +73,7 @@ func BenchmarkChecksums(b *testing.B) {
 	}
 }
 
-// bytesPerRecord writes 30,000 records and returns the bytes of the file for each.
+// bytesPerRecord writes 30,000 records and returns the bytes of the file per record.
 func bytesPerRecord(b *testing.B, size int, set func(*otelstef.Metrics, int), options ...stef.WriterOption) float64 {
 	const records = 30_000
 	options = append(options, stef.WithCompression(stef.Zstd), stef.WithSchemaHeader())

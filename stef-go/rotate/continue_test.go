@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// setOnce writes record n. It sets most fields only in the first record, and the time in each.
+// setOnce writes record n. It sets the time in each record, and most fields only in the first.
 func setOnce(s *otelstef.LogsWriter, n uint64) error {
 	if rec := s.Record(); n == 1 {
 		rec.EditResource().Attributes().AppendString("service.name", "cart")
@@ -85,8 +85,8 @@ func TestRecordContinues(t *testing.T) {
 	}
 }
 
-// After a stream could not begin and after a file was removed, the record of the next file
-// still has all fields. The records of both failures are lost.
+// A stream cannot begin, and later a file is removed. After each of these failures, the record of
+// the next file still has all fields. The records of both failures are lost.
 func TestRecordContinuesAfterError(t *testing.T) {
 	dir := t.TempDir()
 	fails := false

@@ -37,7 +37,7 @@ func crashingWriter(dir string) {
 	os.Exit(1)
 }
 
-// kills is how often the tests kill a process.
+// kills returns the number of times that the tests kill a process.
 func kills() int {
 	if testing.Short() {
 		return 10
@@ -45,8 +45,8 @@ func kills() int {
 	return 100
 }
 
-// A process killed at any instant leaves files with every record that was flushed,
-// and none that was not written. The next writer finishes the file it left.
+// A process that is killed at any time leaves files with every record that was flushed, and
+// no record that was not written. The next writer finishes the file of the killed process.
 func TestKill(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")
@@ -96,7 +96,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills: %d records were read, %d files were finished by the next writer", kills(), total, leftover)
 }
 
-// Abandoned and New distinguish a file in use from an abandoned one.
+// Abandoned and New distinguish a file in use from an abandoned file.
 func TestAbandoned(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")
@@ -112,7 +112,7 @@ func TestAbandoned(t *testing.T) {
 	require.Zero(t, second.Stats().Recovered)
 	require.FileExists(t, active)
 
-	// A copy that nobody locks, and an empty one.
+	// No process locks these two files: a copy of the active file, and an empty file.
 	b, err := os.ReadFile(active)
 	require.NoError(t, err)
 	for i, content := range [][]byte{b, nil} {
@@ -131,7 +131,7 @@ func TestAbandoned(t *testing.T) {
 
 // TestTornFrame truncates a file at each byte of its first or last frame, as a crash of the
 // machine may. The next writer must leave a complete stream of the whole frames before the cut,
-// or remove the file if there are none.
+// or remove the file if it has no whole frame of records.
 func TestTornFrame(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")

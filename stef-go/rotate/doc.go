@@ -86,8 +86,8 @@
 // that does not return can block a caller.
 //
 // Faults that happen between calls, for example in a delayed flush, are passed to
-// Options.OnError. If records were lost that were not flushed before, the next Flush, Rotate or
-// Close returns the error, too.
+// Options.OnError. If the fault lost records that were not flushed before, the next Flush, Rotate
+// or Close returns the error, too.
 //
 // Another process may remove the active file, or the folder. After each write, the Writer asks
 // the system whether the file still has a name. So a Write or Flush during or after the removal

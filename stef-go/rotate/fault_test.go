@@ -92,7 +92,7 @@ func TestDiskFull(t *testing.T) {
 		step = 41
 	}
 	failures := uint64(1)
-	for room := 0; failures > 0; room += step { // until there is room for all
+	for room := 0; failures > 0; room += step { // until all records fit
 		dir := t.TempDir()
 		d := &stubDisk{room: room}
 		w := openOn(t, Options{Dir: dir, Sync: SyncNone}, d)
@@ -244,7 +244,7 @@ func TestRemovedWhileWriting(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.Equal(t, []uint64{5, 6}, readAll(t, dir))
 
-	// The background has flushed, so Flush writes nothing, but it still checks the file.
+	// The background goroutine has flushed. So Flush writes nothing, but it still checks the file.
 	delayed := open(t, Options{Dir: t.TempDir(), FlushInterval: 20 * time.Millisecond})
 	require.NoError(t, writeLogs(delayed, 1, 3))
 	eventually(t, func() bool { return delayed.Stats().Records == 3 })
@@ -290,7 +290,7 @@ func TestLostBeforeFlush(t *testing.T) {
 	}
 	f(KindFull, 20*time.Millisecond, func(_ string, d *stubDisk) { d.set(func() { d.room = 0 }) }, background)
 	if runtime.GOOS == "windows" {
-		return // it does not remove open files
+		return // Windows does not remove open files
 	}
 	f(KindRemoved, 20*time.Millisecond, func(dir string, _ *stubDisk) { remove(dir) }, background)
 	written := func(w *Writer[*otelstef.LogsWriter]) {
@@ -328,7 +328,7 @@ func TestSync(t *testing.T) {
 	require.Equal(t, "sync", e.Op)
 	require.Equal(t, KindOther, e.Kind())
 
-	// A disk that does not respond blocks the background, not Write.
+	// A disk that does not respond blocks the background goroutine, but not Write.
 	interval := &stubDisk{room: plenty, stuck: make(chan struct{})}
 	var mu sync.Mutex
 	var reported []error
@@ -357,9 +357,9 @@ func TestSync(t *testing.T) {
 	require.EqualValues(t, 101, w.Stats().Records)
 }
 
-// The sync of a new file does not sync its name. So its folder is synced after the first sync of the
-// file, and the parents of new folders, too. Otherwise, a crash of the machine could lose a file
-// with synced records.
+// The sync of a new file does not sync its name, so a crash of the machine could lose a file with
+// synced records. To prevent this, the folder of the file and the parents of new folders are synced
+// after the first sync of the file.
 func TestSyncFolders(t *testing.T) {
 	top := t.TempDir()
 	dir := filepath.Join(top, "a", "b")
@@ -370,7 +370,7 @@ func TestSyncFolders(t *testing.T) {
 	require.Equal(t, want, d.dirs)
 	require.NoError(t, writeLogs(w, 2, 2))
 	require.Equal(t, want, d.dirs)
-	require.NoError(t, w.Rotate()) // the file has another name then
+	require.NoError(t, w.Rotate()) // gives the file another name
 	require.NoError(t, writeLogs(w, 3, 3))
 	require.Equal(t, append(want, dir, dir), d.dirs)
 

@@ -78,7 +78,7 @@ type output struct {
 	file    diskFile
 	path    string // path of the active file
 	opened  time.Time
-	checked time.Time // when it was last checked that path names this file
+	checked time.Time // time of the last check that path names this file
 	synced  time.Time // last sync in the background
 	flushed time.Time // last flush in the background
 	size    int64

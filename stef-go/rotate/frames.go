@@ -65,7 +65,7 @@ func (f *Frames) Next(r io.ReaderAt, size int64) (bool, error) {
 	return true, nil
 }
 
-// fixedHeader returns the length of the fixed header, 0 if more bytes are needed.
+// fixedHeader returns the length of the fixed header, or 0 if more bytes are needed.
 //
 // spec: #fixed-header
 func fixedHeader(b []byte) (length int64, zstd bool, err error) {
@@ -96,7 +96,7 @@ func fixedHeader(b []byte) (length int64, zstd bool, err error) {
 	return int64(at) + int64(size), compression == stef.Zstd, nil
 }
 
-// frame returns the length of a frame, 0 if more bytes are needed.
+// frame returns the length of a frame, or 0 if more bytes are needed.
 //
 // spec: #frame
 func (f *Frames) frame(b []byte) (int64, error) {

@@ -37,7 +37,7 @@ type Options struct {
 	// MaxBytes is the size at which a file is finished. A file ends with a whole
 	// frame, so it can be larger by one frame. Default 64 MiB; negative: no limit.
 	MaxBytes int64
-	// MaxAge is the age at which a file with records is finished, within a second.
+	// MaxAge is the age at which a file with records is finished, at most a second late.
 	// Default 1 minute; negative: no limit.
 	MaxAge time.Duration
 	// MaxFiles is the maximum number of finished files, and MaxTotalBytes the maximum
@@ -113,7 +113,7 @@ func notInName(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 }
 
-// tick returns how often the background goroutine checks whether work is due.
+// tick returns the interval at which the background goroutine checks whether work is due.
 func (o *Options) tick() time.Duration {
 	tick := time.Second
 	for _, interval := range []time.Duration{o.MaxAge, o.SyncEvery, o.FlushInterval} {

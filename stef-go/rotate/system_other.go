@@ -12,7 +12,7 @@ import (
 
 const renamesOpenFiles = false
 
-// ERROR_HANDLE_DISK_FULL and ERROR_DISK_FULL of Windows, and ENOSPC elsewhere.
+// fullDisk knows ERROR_HANDLE_DISK_FULL and ERROR_DISK_FULL of Windows, and ENOSPC of other systems.
 func fullDisk(e syscall.Errno) bool { return e == 39 || e == 112 || e == syscall.ENOSPC }
 func readOnly(e syscall.Errno) bool { return e == syscall.EROFS }
 

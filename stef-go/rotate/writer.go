@@ -126,9 +126,9 @@ func newWriter[S Stream](options Options, start func(dst io.Writer) (S, error), 
 // next, also in another file, so fill sets only what changed. fill must not keep the
 // stream.
 //
-// Write calls one fill at a time. So several goroutines, such as the handlers of a server, can
-// copy the records of their readers to the record of the stream with CopyFrom. The shared
-// values of these records must not be set in another writer: see package stef.
+// No two calls of fill run at the same time. So several goroutines, such as the handlers of a
+// server, can copy the records of their readers to the record of the stream with CopyFrom. The
+// shared values of these records must not be set in another writer: see package stef.
 //
 // Without FlushInterval each call ends a frame, so write a whole batch in one call.
 // Servers that write single records set FlushInterval, and call Flush before they
@@ -182,8 +182,8 @@ func (w *Writer[S]) Flush() error {
 	})
 }
 
-// promise flushes for a caller that acknowledges the records. It checks the file also if the
-// background has already written everything.
+// promise flushes for a caller that acknowledges the records. It checks the file even if the
+// background goroutine has already written everything.
 func (w *Writer[S]) promise() error {
 	w.file.confirmed = -1
 	err := w.flush()
@@ -193,7 +193,7 @@ func (w *Writer[S]) promise() error {
 	return err
 }
 
-// withPending adds the pending error to that of a call, and clears it.
+// withPending adds the pending error to the error of a call, and clears the pending error.
 func (w *Writer[S]) withPending(err error) error {
 	pending := w.pending
 	w.pending = nil
@@ -206,7 +206,7 @@ func (w *Writer[S]) withPending(err error) error {
 	return errors.Join(pending, err)
 }
 
-// Rotate finishes the active file, if there is one. The next Write begins another.
+// Rotate finishes the active file, if there is one. The next Write begins another file.
 func (w *Writer[S]) Rotate() error {
 	return w.locked(func() error {
 		if w.closed {
@@ -274,19 +274,19 @@ func (w *Writer[S]) count(err *Error) *Error {
 // report counts an error that no call returns.
 func (w *Writer[S]) report(err *Error) { w.reports = append(w.reports, w.count(err)) }
 
-// keep keeps a background error for the next Flush if it lost records for which no Flush returned
-// nil.
+// keep stores an error for the next Flush, Rotate or Close if it lost records that no Flush, and
+// no Write that flushes, has confirmed.
 func (w *Writer[S]) keep(err *Error) {
 	if w.pending == nil && (err.Lost > w.promised || err.Lost > 0 && err.Kind() != KindRemoved) {
 		w.pending = err
 	}
 }
 
-// checkEvery is the minimum time between two checks of the name of the active file. Write checks it
-// before it calls its function, so that a removed file is replaced without losing these records.
+// checkEvery is the minimum time between two checks of the name of the active file. Write checks
+// the name before it calls fill, so that it replaces a removed file without losing new records.
 const checkEvery = 100 * time.Millisecond
 
-// ready opens a file if none is active, or if another process removed the active one.
+// ready opens a file if none is active, or if another process removed the active file.
 func (w *Writer[S]) ready() error {
 	now := time.Now()
 	if w.active && now.Sub(w.file.checked) >= checkEvery {
@@ -311,7 +311,7 @@ func (w *Writer[S]) ready() error {
 		return fail(err)
 	}
 	if next, ok := any(stream).(continuer); ok && w.stats.Opened > 0 {
-		next.ContinueFrom(w.stream) // the last one, which is closed
+		next.ContinueFrom(w.stream) // w.stream is the stream of the last file, which is closed
 	}
 	w.stream, w.active, w.flushed, w.promised, w.file.confirmed = stream, true, 0, 0, 0
 	w.stats.Opened++
@@ -371,8 +371,8 @@ func (w *Writer[S]) account() {
 // fail finishes the file after an error and returns the error.
 func (w *Writer[S]) fail(op string, err error) error { return w.count(w.abandon(op, err)) }
 
-// abandon ends the stream of a file after an error, and finishes the file with what
-// reached it.
+// abandon ends the stream of a file after an error, and finishes the file with the frames
+// that reached it.
 func (w *Writer[S]) abandon(op string, err error) *Error {
 	s := w.stream.Stats()
 	failure := &Error{Op: op, Path: w.file.path, Lost: s.Records, Err: err}

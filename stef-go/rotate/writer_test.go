@@ -76,7 +76,7 @@ func TestRotatesByAge(t *testing.T) {
 	require.Len(t, names(t, dir), 2)
 }
 
-// Every signal, in the full schema, in the compact schema, and in the compact schema with zstd.
+// TestSignals tests every signal in the full schema, and in the compact schema without and with zstd.
 func TestSignals(t *testing.T) {
 	testSignal(t, "traces", otelstef.CompactSpans(), otelstef.NewSpansWriter, (*otelstef.SpansWriter).Write, otelstef.NewSpansReader, (*otelstef.SpansReader).Next)
 	testSignal(t, "metrics", otelstef.CompactMetrics(), otelstef.NewMetricsWriter, (*otelstef.MetricsWriter).Write, otelstef.NewMetricsReader, (*otelstef.MetricsReader).Next)
@@ -200,7 +200,7 @@ func TestFramesOfWrites(t *testing.T) {
 	f(time.Hour, 1)
 }
 
-// Write returns the error of fill, and keeps the records that fill wrote before it.
+// Write returns the error of fill, and keeps the records that fill wrote before the error.
 func TestFillError(t *testing.T) {
 	dir := t.TempDir()
 	w := open(t, Options{Dir: dir})

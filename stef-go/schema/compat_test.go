@@ -38,19 +38,19 @@ func TestCompare(t *testing.T) {
 	f(schema.Newer, 3, 3, 9, 3, 1)
 	// A grew by a field of type C, which the walk therefore visits before B.
 	f(schema.Newer, 3, 3, 1, 3)
-	// No entries, or a root without fields.
+	// There are no entries, or the root has no fields.
 	f(schema.Incompatible)
 	f(schema.Incompatible, 0)
 	f(schema.Incompatible, 0, 2, 3, 1)
-	// Equal totals and equal lengths, but A shrank while B or the root grew.
+	// The total and the length are equal, but A shrank while B or the root grew.
 	f(schema.Incompatible, 3, 1, 4, 1)
 	f(schema.Incompatible, 4, 1, 3, 1)
-	// B is missing, or it shrank, whichever of the entries belongs to it.
+	// B is missing, or B shrank: every entry that could be that of B is too small.
 	f(schema.Incompatible, 3, 3, 3)
 	f(schema.Incompatible, 3, 9, 2, 2)
-	// One entry too many, although no struct grew.
+	// There is one entry too many, although no struct grew.
 	f(schema.Incompatible, 3, 2, 3, 1, 5)
-	// A struct that only dropped fields refer to is listed.
+	// The schema lists a struct to which only dropped fields refer, or has a negative count.
 	f(schema.Incompatible, 2, 2, 3, 1)
 	f(schema.Incompatible, 3, -1, 3, 1)
 }
@@ -139,7 +139,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	f("Zero = 0", "One = 1 Two = 2")
 	f("struct S dict(S) { X ", "struct Unused { X bool } struct S dict(S) { Renamed ")
 	f("struct R root", "struct Other root { X bool } struct R root")
-	// New names of definitions, in all places.
+	// Definitions have new names in all places.
 	all := func(pairs ...string) string { return strings.NewReplacer(pairs...).Replace(old) }
 	f(old, all("B S", "B T", "struct S dict(S)", "struct T dict(T)", "[]S", "[]T"))
 	f(old, all("D M", "D N", "multimap M", "multimap N"))
@@ -171,7 +171,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	f("enum E { Zero = 0 }", "struct E { X bool }", "R.E: was of type enum E and is of type struct E")
 	f("Y R }", "}", "O: had 2 choices and has 1, without Y; choices cannot be removed, but may get other names")
 	f("struct R root", "struct Z root { X bool } struct Y root { X bool } struct R", "R: is no root any more")
-	// One type becomes two, or two become one: the wire schema counts each once.
+	// One type becomes two, or two types become one: the wire schema counts each type once.
 	f("[]S }", "[]T } struct T dict(T) { X string dict(W) Y string }",
 		"M.value: was of type struct S and is of type struct T")
 	const two = `package a
@@ -197,7 +197,7 @@ func TestCompatibleSchemas(t *testing.T) {
 	require.EqualError(t, swap("B S", "B T"), "R.B: was of type struct S and is of type struct T")
 	require.EqualError(t, swap("dict(D)", "dict(E)"), "R.H: was of type string dict(D) and is of type string dict(E)")
 	require.EqualError(t, swap("M M", "M N"), "R.M: was of type multimap M and is of type multimap N")
-	// S is renamed to T and T to U. Both are recognized, also beside another change.
+	// S is renamed to T and T to U. Both renames are recognized, even together with another change.
 	require.NoError(t, swap("S", "T", "T", "U"))
 	require.EqualError(t, swap("S", "T", "T", "U", "X float64", "X bool"), "T.X: was of type float64 and is of type bool")
 }
@@ -217,12 +217,12 @@ func TestChangesOfFewerFields(t *testing.T) {
 	const rest = "; fields cannot be removed, but may get other names"
 	f("R: had 4 fields and has 3, without A"+rest+"\nS.X: was of type int64 and is of type uint64", "A bool ", "", "X int64", "X uint64")
 	f("R: had 4 fields and has 2, without A, C"+rest+"\nM.value: was of type int64 and is of type bool", "A bool ", "", "C []O ", "", "value int64", "value bool")
-	// The last field is gone, and another one has a new name.
+	// The last field is gone, and another field has a new name.
 	f("R: had 4 fields and has 3, without D"+rest+"\nS.X: was of type int64 and is of type bool", "B S", "New S", " D M", "", "X int64", "X bool")
-	// The order changes as well.
+	// A field is removed, and the order of the others changes.
 	f("R: had 4 fields and has 3, without A"+rest+"\nR.B: was field 2 and is field 2; new fields go to the end\n"+
 		"R.C: was field 3 and is field 1; new fields go to the end", "A bool B S C []O", "C []O B S")
-	// As many fields as before.
+	// A field is removed and another field is added, so the number of fields stays the same.
 	f("R: had 4 fields and has 4, without A"+rest+"\nR.B: was field 2 and is field 1; new fields go to the end\nS.Y: was of type bool and is of type int64\n"+
 		"R.C: was field 3 and is field 2; new fields go to the end\nR.D: was field 4 and is field 3; new fields go to the end",
 		"A bool ", "", "D M }", "D M Z bool }", "Y bool", "Y int64")
@@ -265,7 +265,7 @@ func TestChangesOfEnums(t *testing.T) {
 	f("", "A E", "A G", "enum F", "enum G { P = 1 Q = 2 More = 3 } enum F")
 	f("R.A: was of type enum E and is of type enum G, where 1 is Q and not P"+wrong, "A E", "A G", "enum F", "enum G { P = 2 Q = 1 } enum F")
 	f("R.A: was of type enum E and is of type enum G, where 2 is not Q"+none, "A E", "A G", "enum F", "enum G { P = 1 Q = 3 } enum F")
-	// New names, also in a chain: F is the old E.
+	// Enums have new names, also in a chain: E becomes F, and F becomes G.
 	all := func(now string) []string {
 		return []string{"A E", "A " + now, "[]E", "[]" + now, "key E", "key " + now, "X E", "X " + now, "enum E", "enum " + now}
 	}

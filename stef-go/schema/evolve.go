@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ChangeKind is what a schema change does to older streams.
+// ChangeKind is the effect of a schema change on older streams.
 type ChangeKind uint8
 
 // The kinds of a change.
@@ -27,8 +27,8 @@ const (
 // ChangeError is a schema change that breaks reading of older streams.
 type ChangeError struct {
 	Kind ChangeKind
-	// Where is the changed definition, such as "Point", or the changed part of one,
-	// such as "Point.Value" or "Attributes.key".
+	// Where is the changed definition, such as "Point", or the changed part of a
+	// definition, such as "Point.Value" or "Attributes.key".
 	Where  string
 	Reason string
 }
@@ -57,8 +57,8 @@ func CompatibleSchemas(old, new *Schema) error {
 // Changes returns the changes that CompatibleSchemas reports, and those of enums. It
 // compares the enums of each place that has an enum in both schemas. An enum that keeps its
 // name may have more values, and new names for old values. An enum with another name must
-// have all old values with their old names. If it lacks any, it may be a different enum, and
-// not the old one with a new name.
+// have all old values with their old names. If it does not have all of them, it may be a
+// different enum, and not the old enum with a new name.
 //
 // spec: #evolution
 func Changes(old, new *Schema) []*ChangeError {
@@ -67,9 +67,9 @@ func Changes(old, new *Schema) []*ChangeError {
 	if renamed.breaks == 0 {
 		return renamed.changes
 	}
-	// If a field changes from S to T, and both schemas have S and T, then T is hardly a new
-	// name of S. So compare again under the assumption that no name that both schemas have was
-	// renamed, and return the result with fewer changes.
+	// If a field changes from S to T, and both schemas have S and T, then T is probably not a new
+	// name of S. So compare again under the assumption that names in both schemas were not renamed,
+	// and return the result with fewer changes.
 	kept := newComparison()
 	kept.types.keep(typeNames(old), typeNames(new))
 	kept.dicts.keep(dictNames(old), dictNames(new))
@@ -139,8 +139,8 @@ func (c *comparison) roots(old, new *Schema) {
 }
 
 // successor returns the root of new that replaces root i of old: the root of the same name.
-// If new lacks only root i of old, root i was probably renamed. Then the successor is the root
-// that only new has. If there are several, it is the only one that has all fields of root i.
+// If new lacks only root i of old, root i was probably renamed: its successor is the root that
+// only new has. If only new has several roots, it is the only one with all fields of root i.
 func successor(old, new *Schema, i int) *Struct {
 	roots := old.Roots()
 	if same := new.Root(roots[i].Name); same != nil {
@@ -178,8 +178,8 @@ func continues(old, new *Struct) bool {
 	return c.breaks == 0
 }
 
-// RenamedRoot returns the old and the new name of the root that was renamed, or "" if none or
-// several were.
+// RenamedRoot returns the old and the new name of the root that was renamed. It returns "" if no
+// root or more than one root was renamed.
 func RenamedRoot(old, new *Schema) (was, is string) {
 	for i, root := range old.Roots() {
 		if now := successor(old, new, i); now != nil && now.Name != root.Name {
@@ -198,9 +198,9 @@ type comparison struct {
 	breaks       int // changes that are not of enums
 }
 
-// renames maps names of the old schema to names of the new one, one to one. Two new names for one
-// old name, or one new name for two old names, would change the stream: a wire schema lists each
-// struct once, and all values with one dictionary share its entries.
+// renames maps each name of the old schema to one name of the new schema, and back. Two new names
+// for one old name, or one new name for two old names, would change the stream: a wire schema lists
+// each struct once, and all values with one dictionary share its entries.
 type renames struct{ to, from map[string]string }
 
 // pair reports whether the name old can be renamed to the name new everywhere. If neither
@@ -215,7 +215,7 @@ func (r renames) pair(old, new string) bool {
 	return to == new && from == old
 }
 
-// keep pairs each name that both schemas have for the same kind with itself.
+// keep assumes that names which both schemas have for the same kind were not renamed.
 func (r renames) keep(old, new map[string]Kind) {
 	for name, kind := range old {
 		if new[name] == kind {
@@ -245,14 +245,14 @@ func (c *comparison) structs(old, new *Struct) {
 	}
 	successors := fieldSuccessors(old, new)
 	c.removed(old, new, successors)
-	gone := 0 // fields before this one that are removed
+	gone := 0 // removed fields before field i
 	for i, was := range old.Fields {
 		place := successors[i]
 		if place < 0 {
 			gone++
 			continue
 		}
-		// If there are fewer fields, the fields after a removed one move. Do not report
+		// If there are fewer fields, the fields after a removed field move. Do not report
 		// this as a change of these fields.
 		expected := i
 		if len(new.Fields) < len(old.Fields) {
@@ -270,8 +270,8 @@ func (c *comparison) structs(old, new *Struct) {
 }
 
 // fieldSuccessors returns for each field of old the index of the field of new that replaces
-// it: the field of the same name, or otherwise the field at the same place if its name is new.
-// The index is -1 if no field replaces it.
+// it: the field of the same name. If there is none, it is the field at the same place, if only
+// new has its name. The index is -1 if no field replaces the field of old.
 func fieldSuccessors(old, new *Struct) []int {
 	names := make(map[string]bool, len(old.Fields))
 	for _, f := range old.Fields {
@@ -414,8 +414,8 @@ func (c *comparison) sameDict(old, new string) bool {
 	return c.dicts.pair(old, new)
 }
 
-// describe returns String with the kind in front. So two types of the same name and different
-// kinds have different descriptions, for example if a struct became an enum.
+// describe returns the result of String with the kind in front. So two types of the same name and
+// different kinds have different descriptions, for example if a struct became an enum.
 func (t *Type) describe() string {
 	switch t.Kind {
 	case KindStruct, KindOneof, KindMultimap, KindEnum:

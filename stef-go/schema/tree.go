@@ -45,8 +45,8 @@ type Column struct {
 	// Parent is nil for the root.
 	Parent *Column
 	// Children are the kept fields of a struct or oneof, the element of an array, or
-	// the key and the value of a multimap. A position that shares a column has none;
-	// use those of Shared.
+	// the key and the value of a multimap. A position that shares a column has no
+	// children; use the children of Shared.
 	Children []*Column
 	// Shared is the enclosing column of the same type, whose column this position
 	// uses. It is nil if the position has a column of its own. A Column with Shared set

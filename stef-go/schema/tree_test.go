@@ -72,9 +72,9 @@ func TestColumns(t *testing.T) {
 		6 Record.Value.Number: float64, bits
 		7 Record.Value.Bool: bool, bits
 	`)
-	// An array shares the columns of an enclosing array with the same element type, and
-	// a multimap those of an enclosing multimap with the same name. Arrays of
-	// primitives share no columns.
+	// An array shares the columns of an enclosing array with the same element type. A
+	// multimap shares the columns of an enclosing multimap with the same name. Arrays
+	// of primitives share no columns.
 	f(`struct R root { A []S M M }
 		struct S { Inner []S P []bool Q []bool } multimap M { key bool value []M }`, nil, `
 		0 R: R, bits

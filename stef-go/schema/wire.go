@@ -73,7 +73,7 @@ func (k Kept) Wire(root *Struct) WireSchema {
 
 // Keep assigns the counts of w to the structs and oneofs of root. Like the writer of
 // w, it visits kept fields only. It fails with a *WireError if w has a count greater
-// than the number of fields, too few or too many entries, or no field of root.
+// than the number of fields, too few or too many entries, or count 0 for root.
 //
 // spec: #evolution
 func Keep(root *Struct, w WireSchema) (Kept, error) {
@@ -125,8 +125,8 @@ func (w WireSchema) Text() string {
 	return b.String()
 }
 
-// ParseWireText parses a wire schema that Text printed, such as "6,3", or package fmt,
-// such as "[6 3]". It does not compare the result with a schema; Keep does.
+// ParseWireText parses a wire schema as Text prints it, such as "6,3", or as package fmt
+// prints it, such as "[6 3]". It does not compare the result with a schema; Keep does.
 func ParseWireText(text string) (WireSchema, error) {
 	counts := strings.Split(text, ",")
 	if inside, ok := strings.CutPrefix(text, "["); ok && strings.HasSuffix(inside, "]") {

@@ -22,7 +22,7 @@ func TestWireOf(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, hex.EncodeToString(b))
 	}
-	// Oneofs are counted, empty ones too; a repeated type is counted once.
+	// Oneofs are counted, even if they are empty. A repeated type is counted once.
 	f(`struct R root { A Empty B NoFields C One D Three E Seven F []Empty }
 		struct Empty {}  oneof NoFields {}  oneof One { A bool }
 		oneof Three { A bool B bool C bool }
@@ -162,8 +162,8 @@ func requireWireError(t *testing.T, err error, want string) {
 }
 
 // FuzzParseWire checks that ParseWire returns a WireError, or a wire schema that is equal
-// after it is written and parsed again. If the wire schema fits a root, Keep and then Wire
-// return an equal one.
+// after it is written and parsed again. If the wire schema fits a root, Wire returns an equal wire
+// schema for the result of Keep.
 func FuzzParseWire(f *testing.F) {
 	roots := []*schema.Struct{otel(f, "Metrics"), otel(f, "Spans"), otel(f, "Logs")}
 	for _, w := range []schema.WireSchema{publishedMetrics, publishedSpans, schema.WireOf(roots[2]), {1, 1}} {
