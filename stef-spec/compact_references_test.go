@@ -137,8 +137,8 @@ func TestCompactReferences(t *testing.T) {
 	}
 }
 
-// TestReferencesTooLong reads references that stand for more than a reader accepts: each
-// bound on its own, and both kinds together.
+// TestReferencesTooLong reads references that stand for the maximum of text that a reader accepts,
+// and for more. The references are attributes, parameters of templates, or both.
 func TestReferencesTooLong(t *testing.T) {
 	logs := compactRoots(t)[2]
 	f := func(attributes, params, length int, refused bool) {

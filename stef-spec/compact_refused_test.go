@@ -88,7 +88,7 @@ func TestCompactRefused(t *testing.T) {
 	f(metrics, `{"Point":{"Exemplars":[{}], "CompactExemplars":18446744073709551614}}`, true) // 1: the sent exemplar replaces exemplar 0 of the series, which has none
 
 	f(spans, `{"Compact":{"Trace":1}}`, false)
-	f(spans, `{}`, true) // code 0 without a trace before
+	f(spans, `{}`, true) // code 0 needs an earlier trace
 	f(spans, `{"Compact":{"Trace":2}}`, true)
 	f(spans, `{"Compact":{"Trace":3}}`, true)
 	f(spans, `{"Compact":{"Trace":`+minus+`}}`, true)

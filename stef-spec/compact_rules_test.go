@@ -202,7 +202,7 @@ func signed(q uint64, x int64) int64 {
 	return int64(q)
 }
 
-// plainCode returns the code of a difference, or far.
+// plainCode returns the code of a difference, or the code far if the difference is too large.
 func plainCode(x int64) int64 {
 	if x == 0 {
 		return 0
@@ -226,7 +226,7 @@ func fromPlain(code int64) (uint64, error) {
 // unitHabit is the state of the codes of differences.
 type unitHabit struct{ u, n int }
 
-// code returns the code of a difference, or far.
+// code returns the code of a difference, or the code far if the difference has no other code.
 func (h *unitHabit) code(x int64) int64 {
 	if h.n < 16 {
 		return plainCode(x)

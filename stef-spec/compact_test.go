@@ -128,7 +128,7 @@ func compactSchema(t *testing.T) *schema.Schema {
 	return compactSchemaWith(t, "")
 }
 
-// compactSchemaWith is compactSchema with further fields.
+// compactSchemaWith returns the schema of the compact form with further fields.
 func compactSchemaWith(t *testing.T, more string) *schema.Schema {
 	t.Helper()
 	otel, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
@@ -264,14 +264,14 @@ func TestCompactBounds(t *testing.T) {
 		require.Len(t, got, len(recs))
 		for i, rec := range recs {
 			if i%50 != 0 && i < len(recs)-100 {
-				continue // an error in these also changes the state of later records
+				continue // an error in a skipped record also changes the state of later records
 			}
 			if diff := steftest.Diff(c.full, steftest.Value(rec, c.full, nil), got[i]); diff != "" {
 				require.Fail(t, diff, "record %d", i)
 			}
 		}
 	}
-	// points returns one point of each of n series, and then a second point of the first ones.
+	// points returns one point of each of n series, and then a second point of the first 200 series.
 	points := func(n int, set func(i int, rec *otelstef.Metrics)) (recs []any) {
 		for i := range n + min(n, 200) {
 			rec := otelstef.NewMetrics()
@@ -322,8 +322,8 @@ func TestCompactBounds(t *testing.T) {
 				setAttributes(rec.Point().Exemplars().At(k).FilteredAttributes(), "k", strings.Repeat("t", texts))
 			}
 		})
-		// A second point of each series, with fewer and fewer exemplars: the first ones release
-		// the space that later ones need.
+		// Add a second point of each series, with fewer and fewer exemplars than the first point:
+		// so the first series release the space that later series need.
 		for i, rec := range recs[:n] {
 			next := otelstef.NewMetrics()
 			next.CopyFrom(rec.(*otelstef.Metrics))

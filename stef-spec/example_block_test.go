@@ -61,8 +61,8 @@ type example struct {
 type shownPart struct {
 	partID
 	hex []byte
-	// bits has the text of the lines with bits, notes the remarks: the first
-	// is on the line of the label.
+	// bits has the text of the lines with bits, and notes has the remarks. The
+	// first remark is on the line of the label.
 	bits, notes []string
 }
 
@@ -71,7 +71,7 @@ type shownPart struct {
 type partID struct {
 	frame int
 	label string
-	// derived marks what is not in the stream itself.
+	// derived marks parts that are not in the stream itself.
 	derived bool
 }
 
@@ -134,7 +134,7 @@ func (e *example) addShown(text string) error {
 		}
 		if note, ok := strings.CutPrefix(text, ";"); ok {
 			if last.notes == nil {
-				last.notes = []string{""} // none on the line of the label
+				last.notes = []string{""} // the line of the label has no remark
 			}
 			last.notes = append(last.notes, strings.TrimSpace(note))
 			return nil

@@ -123,7 +123,7 @@ func toBytes(text string) (any, error) {
 }
 
 // toOneof returns a oneof with the choice that v names. If held has the same choice, v may omit
-// fields of its value, which they keep.
+// fields: they keep their values in held.
 func toOneof(s *schema.Struct, held *dynamic.Oneof, v any) (any, error) {
 	if v == nil {
 		return &dynamic.Oneof{}, nil

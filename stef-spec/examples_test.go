@@ -318,8 +318,8 @@ func restarts(names []string) (flags dynamic.FrameFlags, err error) {
 }
 
 // carryOver copies the remarks of the previously shown parts to the parts with the same label
-// in the same frame. It also copies bits that were written by hand. If these no longer match,
-// the next run reports them.
+// in the same frame. It also copies bits that were written by hand. If these bits no longer
+// match, the next run reports them.
 func (e *example) carryOver(parts []shownPart) []shownPart {
 	shown := map[partID]shownPart{}
 	for _, p := range e.shown {

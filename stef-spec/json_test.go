@@ -28,7 +28,7 @@ type jsonShapes struct {
 	text strings.Builder
 }
 
-// add writes the shape of a struct, oneof or multimap, then those of its parts.
+// add writes the shape of a struct, oneof or multimap, and then the shapes of its parts.
 func (s *jsonShapes) add(t *schema.Type) {
 	switch {
 	case t.Kind == schema.KindArray:
