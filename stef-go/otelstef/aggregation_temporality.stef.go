@@ -9,12 +9,12 @@ import (
 	"strconv"
 )
 
-// AggregationTemporality says since when a value counts.
+// AggregationTemporality says when the counting of a value began.
 type AggregationTemporality uint64
 
 // The values of AggregationTemporality.
 const (
-	// AggregationTemporalityUnspecified is the default and means nothing was said.
+	// AggregationTemporalityUnspecified is the default: the producer did not set a value.
 	AggregationTemporalityUnspecified AggregationTemporality = 0
 	// AggregationTemporalityDelta counts since the previous report.
 	AggregationTemporalityDelta AggregationTemporality = 1

@@ -39,7 +39,7 @@ type AnyValueType uint8
 const (
 	// AnyValueTypeNone means that there is no value.
 	AnyValueTypeNone AnyValueType = iota
-	// AnyValueTypeString is text; OTLP wants UTF-8, the format does not check it.
+	// AnyValueTypeString is text. OTLP requires UTF-8, but the format does not check this.
 	AnyValueTypeString
 	// AnyValueTypeBool is a truth value.
 	AnyValueTypeBool
@@ -133,7 +133,7 @@ func (v *AnyValue) open() {
 	v.box.kvList.init(&v.node, 1)
 }
 
-// Str returns the field String: String is text; OTLP wants UTF-8, the format does not check it.
+// Str returns the field String: String is text. OTLP requires UTF-8, but the format does not check this.
 // It is "" unless Type is AnyValueTypeString.
 func (v *AnyValue) Str() string {
 	if v == nil || v.typ != AnyValueTypeString {

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// BodyValue is a structured body, with dictionaries of its own. Its maps are Map, of type
-// BodyMap, where AnyValue has KVList.
+// BodyValue is a structured body, with dictionaries of its own. A map is the choice Map, of
+// type BodyMap. In AnyValue, a map is the choice KVList.
 type BodyValue struct {
 	node      stefrt.Node
 	typ, sent BodyValueType

@@ -49,7 +49,7 @@ func (s *CompactPoint) SetTime(v uint64) {
 	}
 }
 
-// Start is the code of the difference between the start time and the expected one.
+// Start is the code of the difference between the start time and its forecast.
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) Start() uint64 { return s.start }
 
@@ -75,7 +75,7 @@ func (s *CompactPoint) SetForm(v uint64) {
 	}
 }
 
-// Bits are the bits in which a double differs from the one before in its series.
+// Bits are the bits in which a double differs from the double before it in its series.
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactPoint) Bits() float64 { return s.bits }
 

@@ -40,7 +40,7 @@ const (
 // NewCompactSpan returns an initial value that is not part of a record.
 func NewCompactSpan() *CompactSpan { return stefrt.New((*CompactSpan).init) }
 
-// Trace refers to the trace: to the last one, a new one, or one by its number.
+// Trace refers to the trace: to the last trace, a new trace, or a trace by its number.
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) Trace() uint64 { return s.trace }
 
@@ -79,7 +79,7 @@ func (s *CompactSpan) SetTraceLow(v float64) {
 	}
 }
 
-// Known refers to the id of the span, if it was sent before as that of a parent.
+// Known refers to the id of the span, if the id was sent before as that of a parent.
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) Known() uint64 { return s.known }
 
@@ -123,7 +123,7 @@ func (s *CompactSpan) SetParentID(v float64) {
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) Times() *list.Values[uint64] { return (*list.Values[uint64])(&s.times) }
 
-// Apart says that the ids are in Span, because one of them has another length.
+// Apart says that the ids are in Span, because one of the ids has an unusual length.
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *CompactSpan) Apart() bool { return s.apart }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Envelope carries data about a record that is not telemetry, for example
-// what a gateway wants to hand on.
+// data that a gateway passes on.
 //
 // Create it with NewEnvelope and copy it with CopyFrom. Neither the zero value nor a copy of the struct
 // can be used.
@@ -27,7 +27,7 @@ const (
 // NewEnvelope returns an initial value that is not part of a record.
 func NewEnvelope() *Envelope { return stefrt.New((*Envelope).init) }
 
-// Attributes are free for the sender and the receiver to agree on.
+// Attributes are data on which the sender and the receiver have agreed.
 func (s *Envelope) Attributes() *EnvelopeAttributes { return &s.attributes }
 
 // String returns s as JSON for human readers.

@@ -61,7 +61,7 @@ func (s *Event) SetTimeUnixNano(v uint64) {
 // Attributes describe the event.
 func (s *Event) Attributes() *Attributes { return &s.attributes }
 
-// DroppedAttributesCount is how many attributes the producer dropped.
+// DroppedAttributesCount is the number of attributes that the producer dropped.
 func (s *Event) DroppedAttributesCount() uint64 { return s.droppedAttributesCount }
 
 // SetDroppedAttributesCount sets DroppedAttributesCount.

@@ -50,7 +50,7 @@ func (s *Exemplar) SetTimestamp(v uint64) {
 // Value is the measurement. None is an exemplar without a value.
 func (s *Exemplar) Value() *ExemplarValue { return &s.value }
 
-// SpanID is 8 raw bytes or empty. Published-schema writers fill with zeros.
+// SpanID is 8 raw bytes or empty. In the published schema, zeros mean unset.
 // It belongs to the record; copy it to keep it.
 func (s *Exemplar) SpanID() []byte { return s.spanID }
 
@@ -61,7 +61,7 @@ func (s *Exemplar) SetSpanID(v []byte) {
 	}
 }
 
-// TraceID is 16 raw bytes or empty. Published-schema writers fill with zeros.
+// TraceID is 16 raw bytes or empty. In the published schema, zeros mean unset.
 // It belongs to the record; copy it to keep it.
 func (s *Exemplar) TraceID() []byte { return s.traceID }
 
@@ -72,7 +72,7 @@ func (s *Exemplar) SetTraceID(v []byte) {
 	}
 }
 
-// FilteredAttributes are those the aggregation dropped.
+// FilteredAttributes are the attributes that the aggregation dropped.
 func (s *Exemplar) FilteredAttributes() *Attributes { return &s.filteredAttributes }
 
 // String returns s as JSON for human readers.

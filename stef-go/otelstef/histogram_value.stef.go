@@ -38,7 +38,7 @@ const (
 func NewHistogramValue() *HistogramValue { return stefrt.New((*HistogramValue).init) }
 
 // Count is the number of values; an OTLP count of 2^63 or more is negative. It is
-// signed, unlike other counts, because it is so in the published schema.
+// signed, unlike other counts, because the published schema has a signed count.
 func (s *HistogramValue) Count() int64 {
 	if s == nil {
 		return 0

@@ -38,7 +38,7 @@ const (
 // NewLink returns an initial value that is not part of a record.
 func NewLink() *Link { return stefrt.New((*Link).init) }
 
-// TraceID is 16 raw bytes or empty, or text as Span.TraceID.
+// TraceID is 16 raw bytes or empty, or text like Span.TraceID.
 // It belongs to the record; copy it to keep it.
 func (s *Link) TraceID() []byte { return s.traceID }
 
@@ -49,7 +49,7 @@ func (s *Link) SetTraceID(v []byte) {
 	}
 }
 
-// SpanID is 8 raw bytes or empty, or text as Span.TraceID.
+// SpanID is 8 raw bytes or empty, or text like Span.TraceID.
 // It belongs to the record; copy it to keep it.
 func (s *Link) SpanID() []byte { return s.spanID }
 
@@ -88,7 +88,7 @@ func (s *Link) SetFlags(v uint64) {
 // Attributes describe the link.
 func (s *Link) Attributes() *Attributes { return &s.attributes }
 
-// DroppedAttributesCount is how many attributes the producer dropped.
+// DroppedAttributesCount is the number of attributes that the producer dropped.
 func (s *Link) DroppedAttributesCount() uint64 { return s.droppedAttributesCount }
 
 // SetDroppedAttributesCount sets DroppedAttributesCount.

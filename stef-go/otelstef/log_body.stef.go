@@ -35,12 +35,12 @@ const (
 	// LogBodyTypeNone means that there is no value.
 	LogBodyTypeNone LogBodyType = iota
 	// LogBodyTypeString is a text body as it is. It is empty if the writer chose Template: in
-	// Go, use Text. No dictionary: bodies rarely repeat, and the same body again
-	// costs nothing.
+	// Go, use Text. String has no dictionary, because bodies rarely repeat. An
+	// unchanged body costs nothing.
 	LogBodyTypeString
 	// LogBodyTypeValue is a body of any other kind.
 	LogBodyTypeValue
-	// LogBodyTypeTemplate is a text body taken apart.
+	// LogBodyTypeTemplate is a text body as a template and its parameters.
 	LogBodyTypeTemplate
 )
 
@@ -111,8 +111,8 @@ func (v *LogBody) open() {
 }
 
 // Str returns the field String: String is a text body as it is. It is empty if the writer chose Template: in
-// Go, use Text. No dictionary: bodies rarely repeat, and the same body again
-// costs nothing.
+// Go, use Text. String has no dictionary, because bodies rarely repeat. An
+// unchanged body costs nothing.
 // It is "" unless Type is LogBodyTypeString.
 func (v *LogBody) Str() string {
 	if v == nil || v.typ != LogBodyTypeString {
@@ -148,7 +148,7 @@ func (v *LogBody) SetValue() *BodyValue {
 	return &v.box.value
 }
 
-// Template is a text body taken apart.
+// Template is a text body as a template and its parameters.
 // It is nil unless Type is LogBodyTypeTemplate.
 func (v *LogBody) Template() *BodyTemplate {
 	if v == nil || v.typ != LogBodyTypeTemplate {

@@ -64,7 +64,7 @@ func (s *LogRecord) SetTime(v uint64) {
 }
 
 // ObservedTime is when the event was observed, in Unix nanoseconds, unless
-// ObservedDelta is present. Readers look at both; in Go, Observed does.
+// ObservedDelta is present. Readers must read both; in Go, use Observed.
 func (s *LogRecord) ObservedTime() uint64 { return s.observedTime }
 
 // SetObservedTime sets ObservedTime.
@@ -75,8 +75,8 @@ func (s *LogRecord) SetObservedTime(v uint64) {
 	}
 }
 
-// ObservedDelta returns the field: ObservedDelta, if present, replaces ObservedTime: observed at Time plus
-// ObservedDelta nanoseconds, in wrapping arithmetic.
+// ObservedDelta returns the field: ObservedDelta, if present, replaces ObservedTime: the observed time is
+// Time plus ObservedDelta nanoseconds, in wrapping arithmetic.
 // It is the zero value if it is absent.
 func (s *LogRecord) ObservedDelta() int64 { return stefrt.IfPresent(s.present&(1<<0), s.observedDelta) }
 
@@ -134,7 +134,7 @@ func (s *LogRecord) SetSeverityText(v string) {
 	}
 }
 
-// EventName names the event, if the record is one.
+// EventName names the event, if the record is an event.
 func (s *LogRecord) EventName() string { return s.eventName }
 
 // SetEventName sets EventName.
@@ -181,14 +181,14 @@ func (s *LogRecord) SetFlags(v uint64) {
 	}
 }
 
-// Body is the body. None is the empty body. A text is String or Template, as
-// the writer chose; readers look at both. In Go, Body().Text does.
+// Body is the body. None is the empty body. A text is String or Template:
+// the writer chooses. Readers must read both; in Go, use Body().Text.
 func (s *LogRecord) Body() *LogBody { return &s.body }
 
 // Attributes describe the event.
 func (s *LogRecord) Attributes() *Attributes { return &s.attributes }
 
-// DroppedAttributesCount is how many attributes the producer dropped.
+// DroppedAttributesCount is the number of attributes that the producer dropped.
 func (s *LogRecord) DroppedAttributesCount() uint64 { return s.droppedAttributesCount }
 
 // SetDroppedAttributesCount sets DroppedAttributesCount.
@@ -199,7 +199,7 @@ func (s *LogRecord) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
-// CompactTime is the code of the difference between the time and the one before.
+// CompactTime is the code of the difference between the time and that of an earlier record.
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *LogRecord) CompactTime() uint64 { return s.compactTime }
 
@@ -213,7 +213,7 @@ func (s *LogRecord) SetCompactTime(v uint64) {
 }
 
 // CompactObserved is the code of the difference between the observed time and the
-// better one of two forecasts.
+// better of two forecasts.
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *LogRecord) CompactObserved() uint64 { return s.compactObserved }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Logs is one log record, with all it belongs to.
+// Logs is one log record, with its resource and scope.
 //
 // Create it with NewLogs and copy it with CopyFrom. Neither the zero value nor a copy of the struct
 // can be used.
@@ -100,7 +100,7 @@ func (s *Logs) Record() *LogRecord { return &s.record }
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Logs) Compact() *CompactLog { return &s.compact }
 
-// Trace refers to the trace: to the last one, a new one, or one by its number.
+// Trace refers to the trace: to the last trace, a new trace, or a trace by its number.
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Logs) Trace() uint64 { return s.trace }
 

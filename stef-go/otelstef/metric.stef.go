@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Metric is the descriptor of a metric: all of it that is no data point.
+// Metric is the descriptor of a metric: everything except its data points.
 //
 // Create it with NewMetric and copy it with CopyFrom. Neither the zero value nor a copy of the struct
 // can be used.

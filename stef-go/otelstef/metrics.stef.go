@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Metrics is one data point of a metric, with all it belongs to.
+// Metrics is one data point of a metric, with its metric, resource and scope.
 //
 // Create it with NewMetrics and copy it with CopyFrom. Neither the zero value nor a copy of the struct
 // can be used.
@@ -44,7 +44,7 @@ func NewMetrics() *Metrics { return stefrt.New((*Metrics).init) }
 // Envelope travels with the record and is not part of the telemetry.
 func (s *Metrics) Envelope() *Envelope { return &s.envelope }
 
-// Metric is the descriptor the point belongs to.
+// Metric is the descriptor of the metric of the point.
 // It must not be changed once it is shared: see EditMetric and SetMetric.
 func (s *Metrics) Metric() *Metric { return s.metric }
 
@@ -119,7 +119,7 @@ func (s *Metrics) EditScope() *Scope {
 	return s.scope
 }
 
-// Attributes are those of the data point.
+// Attributes are the attributes of the data point.
 func (s *Metrics) Attributes() *Attributes { return &s.attributes }
 
 // Point holds times, value and exemplars.

@@ -76,7 +76,7 @@ func (s *Point) SetFlags(v uint64) {
 	}
 }
 
-// CompactExemplars says which exemplars are those of the last point of the series.
+// CompactExemplars says which exemplars repeat exemplars of the last point of the series.
 // Streams of the first version of the form do not have this field.
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Point) CompactExemplars() uint64 { return s.compactExemplars }

@@ -52,7 +52,7 @@ func (s *Resource) SetSchemaURL(v string) {
 // Attributes describe the entity.
 func (s *Resource) Attributes() *Attributes { return &s.attributes }
 
-// DroppedAttributesCount is how many attributes the producer dropped.
+// DroppedAttributesCount is the number of attributes that the producer dropped.
 func (s *Resource) DroppedAttributesCount() uint64 { return s.droppedAttributesCount }
 
 // SetDroppedAttributesCount sets DroppedAttributesCount.
@@ -63,8 +63,8 @@ func (s *Resource) SetDroppedAttributesCount(v uint64) {
 	}
 }
 
-// EntityRefs are the entities the resource refers to. Appended to the
-// published schema.
+// EntityRefs are the entities to which the resource refers. Appended to
+// the published schema.
 func (s *Resource) EntityRefs() *list.Of[EntityRef] { return (*list.Of[EntityRef])(&s.entityRefs) }
 
 // String returns s as JSON for human readers.

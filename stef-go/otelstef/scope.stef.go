@@ -80,7 +80,7 @@ func (s *Scope) SetSchemaURL(v string) {
 // Attributes describe the scope.
 func (s *Scope) Attributes() *Attributes { return &s.attributes }
 
-// DroppedAttributesCount is how many attributes the producer dropped.
+// DroppedAttributesCount is the number of attributes that the producer dropped.
 func (s *Scope) DroppedAttributesCount() uint64 { return s.droppedAttributesCount }
 
 // SetDroppedAttributesCount sets DroppedAttributesCount.

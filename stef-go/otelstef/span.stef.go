@@ -56,8 +56,8 @@ const (
 // NewSpan returns an initial value that is not part of a record.
 func NewSpan() *Span { return stefrt.New((*Span).init) }
 
-// TraceID is 16 raw bytes or empty. Published-schema writers send lower-case
-// hexadecimal text.
+// TraceID is 16 raw bytes or empty. Writers of the published schema send
+// lower-case hexadecimal text.
 // It belongs to the record; copy it to keep it.
 func (s *Span) TraceID() []byte { return s.traceID }
 
@@ -68,7 +68,7 @@ func (s *Span) SetTraceID(v []byte) {
 	}
 }
 
-// SpanID is 8 raw bytes or empty, or text as TraceID.
+// SpanID is 8 raw bytes or empty, or text like TraceID.
 // It belongs to the record; copy it to keep it.
 func (s *Span) SpanID() []byte { return s.spanID }
 
@@ -93,7 +93,7 @@ func (s *Span) SetTraceState(v string) {
 	}
 }
 
-// ParentSpanID is 8 raw bytes or empty, or text as TraceID.
+// ParentSpanID is 8 raw bytes or empty, or text like TraceID.
 // It belongs to the record; copy it to keep it.
 func (s *Span) ParentSpanID() []byte { return s.parentSpanID }
 
@@ -165,7 +165,7 @@ func (s *Span) SetEndTimeUnixNano(v uint64) {
 // Attributes describe the operation.
 func (s *Span) Attributes() *Attributes { return &s.attributes }
 
-// DroppedAttributesCount is how many attributes the producer dropped.
+// DroppedAttributesCount is the number of attributes that the producer dropped.
 func (s *Span) DroppedAttributesCount() uint64 { return s.droppedAttributesCount }
 
 // SetDroppedAttributesCount sets DroppedAttributesCount.
@@ -185,8 +185,8 @@ func (s *Span) Links() *list.Of[Link] { return (*list.Of[Link])(&s.links) }
 // Status is the outcome.
 func (s *Span) Status() *SpanStatus { return &s.status }
 
-// DroppedEventsCount is how many events the producer dropped. Appended to
-// the published schema.
+// DroppedEventsCount is the number of events that the producer dropped.
+// Appended to the published schema.
 func (s *Span) DroppedEventsCount() uint64 { return s.droppedEventsCount }
 
 // SetDroppedEventsCount sets DroppedEventsCount.
@@ -197,8 +197,8 @@ func (s *Span) SetDroppedEventsCount(v uint64) {
 	}
 }
 
-// DroppedLinksCount is how many links the producer dropped. Appended to the
-// published schema.
+// DroppedLinksCount is the number of links that the producer dropped.
+// Appended to the published schema.
 func (s *Span) DroppedLinksCount() uint64 { return s.droppedLinksCount }
 
 // SetDroppedLinksCount sets DroppedLinksCount.

@@ -14,7 +14,7 @@ type SpanKind uint64
 
 // The values of SpanKind.
 const (
-	// SpanKindUnspecified is the default and means nothing was said.
+	// SpanKindUnspecified is the default: the producer did not set a value.
 	SpanKindUnspecified SpanKind = 0
 	// SpanKindInternal is an operation inside an application.
 	SpanKindInternal SpanKind = 1

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Spans is one span, with all it belongs to.
+// Spans is one span, with its resource and scope.
 //
 // Create it with NewSpans and copy it with CopyFrom. Neither the zero value nor a copy of the struct
 // can be used.
@@ -115,8 +115,8 @@ func (s *Spans) SetID(v float64) {
 	}
 }
 
-// Start is the code of the difference between the start and that of the parent or of
-// an earlier span.
+// Start is the code of the difference between the start and the start of the parent
+// or of an earlier span.
 // It belongs to the compact form: the writer sets it. Programs must not use it.
 func (s *Spans) Start() uint64 { return s.start }
 
