@@ -4,19 +4,19 @@
 GO ?= go
 
 # Every folder with a go.mod and Go code. RECORD is a program that makes
-# fixtures: it is kept compiling, and running it is nobody's test.
+# fixtures: make test compiles it, but does not run it.
 MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path '*/.*' -not -path '*/testdata/*')))
 MODULES := $(foreach m,$(MODULES),$(if $(shell find $(m) -name '*.go' | head -n 1),$(m)))
-# Some folders only say which tools there are; those below it have code. Only
-# make rivals builds the Collector with Otel Arrow, and only make test-contrib
-# needs other versions of the Collector's libraries.
+# The go.mod in tools only lists tools: the code is in subfolders with their own
+# go.mod. Only make rivals builds the Collector with Otel Arrow, and only make
+# test-contrib needs other versions of the Collector's libraries.
 CONTRIB := ./internal/interop/contribreceiver ./internal/interop/contribexporter
 MODULES := $(filter-out ./tools ./tools/otelarrow $(CONTRIB),$(MODULES))
 RECORD := ./internal/fixtures/record
 TESTED := $(filter-out $(RECORD),$(MODULES))
 
-# The tools of this repository have a module of their own, so that what they
-# need never reaches the modules that need us.
+# The tools of this repository have their own module, so that programs which
+# import our modules do not depend on what the tools need.
 TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 
 BENCH ?= .
@@ -39,16 +39,16 @@ TURNS ?= 12
 # $(call each,MODULES,COMMAND) runs a command in the folder of every module.
 each = @set -e; for m in $(1); do echo "-- $$m"; (cd $$m; $(2)); done
 
-# $(call every,MODULES,COMMAND) does so even if it fails in some, and names these at the end.
+# $(call every,MODULES,COMMAND) continues after a failure, and names the modules that failed.
 every = @failed=; for m in $(1); do echo "-- $$m"; (cd $$m && $(2)) || failed="$$failed $$m"; done; if [ -n "$$failed" ]; then echo "failed in:$$failed"; exit 1; fi
 
-# USERS lists the packages of a module whose tests reach internal/teltest, the
-# one way to the large sets.
+# USERS lists the packages of a module whose tests depend on internal/teltest:
+# only this package finds the large sets.
 TELTEST := github.com/otelstef/stef/internal/teltest
 USERS := $(GO) list -test -f '{{$$p := .ForTest}}{{range .Deps}}{{if eq . "$(TELTEST)"}}{{println $$p}}{{end}}{{end}}' ./...
 
 .DEFAULT_GOAL := help
-# Every target with a description is no file.
+# No target with a description is the name of a file.
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\#.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## Print this list
@@ -63,8 +63,8 @@ test: ## Run the tests of every module
 	$(call every,$(TESTED),$(GO) test -timeout $(TESTTIME) $(TESTFLAGS) ./...)
 	$(call each,$(filter $(RECORD),$(MODULES)),$(GO) build -o /dev/null ./...)
 
-# -count=1: the go command does not notice changed files outside the module. SETS
-# is what make test wrote with STEF_SETS_LOG; without it whole packages run.
+# -count=1 is for changed files outside the module, which the test cache ignores. SETS
+# is the file that make test wrote with STEF_SETS_LOG. Without SETS, all tests of the packages run.
 test-real: ## Run the tests that read the large real sets; fail where the sets are missing (SETS=list of tests)
 ifeq ($(SETS),)
 	$(call each,$(TESTED),list=$$($(USERS)); pkgs=$$(printf '%s\n' "$$list" | grep . | sort -u || true); if [ -n "$$pkgs" ]; then STEF_REQUIRE_SETS=1 $(GO) test -count=1 $(TESTFLAGS) $$pkgs; fi)
@@ -133,14 +133,14 @@ lint: ## Check format, go vet and staticcheck in every module
 	@files=$$(gofmt -l $$(find . -name '*.go' -not -path './.tmp/*')); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 	$(call each,$(MODULES),$(GO) vet ./... && $(TOOL) staticcheck ./...)
 
-# A failure before the filter is a failure of the target.
+# With pipefail, the target fails if the command before the filter fails.
 docs docs-long rivals: SHELL := bash
 docs docs-long rivals: .SHELLFLAGS := -o pipefail -c
 
 docs: ## Run or check each code block of the READMEs and pages, and print how
 	$(GO) test -count=1 -v -run '^TestPages$$' ./internal/docs | grep -v '^=== '
 
-# Each page has a subtest: PAGES=docs/scale.md runs the blocks of one.
+# Each page has a subtest: PAGES=docs/scale.md runs only the blocks of this page.
 docs-long: ## The same with the blocks that take minutes, in clones of the last commit (hours; all: Java, Maven, node, npm; PAGES=docs/scale.md)
 	STEF_DOCS_LONG=1 $(GO) test -count=1 -timeout 10h -v -run '^TestPages$$$(if $(PAGES),/^$(PAGES)$$)' ./internal/docs | grep -v '^=== '
 
@@ -149,7 +149,7 @@ walks: ## Count the functions that run on the walks of docs/architecture.md (VER
 	$(GO) build -cover -covermode=atomic -coverpkg=./... -o .tmp/walks ./internal/walks
 	@GOCOVERDIR=.tmp/covered .tmp/walks $(VERBOSE)
 
-# Platforms that no test of this machine runs on: they compile, tests included.
+# make cross compiles the code and its tests for these platforms, without running them.
 # The unit tests of the core also run as 386 on an amd64 machine with Linux.
 CROSS ?= linux/arm64 linux/386 darwin/arm64 windows/amd64
 CORE := ./stef-go/... ./stef-spec/...
@@ -167,7 +167,7 @@ vulncheck: ## Look for known vulnerabilities in what the code calls (VULNDB=URL 
 licences: ## List the licences of each module that the released modules are built from; fail for an unknown one
 	@tools/licences.sh
 
-# What mdatagen makes of the metadata of a component.
+# The files that mdatagen generates from the metadata of a component.
 METADATA := '*/generated_*_test.go' '*/documentation.md' '*/internal/metadata/*' '*/internal/metadatatest/*'
 
 generate: ## Generate the records, the messages of the transport, and the metadata of the components
@@ -203,7 +203,7 @@ test-collector: collector ## Test processes of the distribution, under load and 
 	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_TELEMETRYGEN=$(CURDIR)/bin/telemetrygen $(GO) test -count=1 -timeout 60m $(if $(E2E),'-run=$(E2E)') ./internal/e2e
 
 SOAK_TIME ?= 10m
-# Go's -timeout must not end a run: it is a day.
+# The -timeout of go test is a day, so that it does not end a run.
 endure = STEF_SOAK_TIME=$(SOAK_TIME) STEF_SOAK_OUT=$(CURDIR)/.tmp/soak STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef $(GO) test -count=1 -timeout 24h -v -run '^$(2)$$' ./internal/e2e && \
 	cd benchmarks && $(GO) run ./soak -in $(CURDIR)/.tmp/soak/$(1) -out $(CURDIR)/.tmp/soak -command "make $(1) SOAK_TIME=$(SOAK_TIME)"
 
@@ -213,15 +213,15 @@ soak: collector ## Run a pair of Collectors under load and faults of network, di
 chaos: collector ## The same, also with kill -9 of both Collectors (SOAK_TIME=10m)
 	$(call endure,chaos,TestChaos)
 
-# A receiver has a file descriptor for each agent, and so have the agents.
+# Each connection of an agent needs two file descriptors, for the agent and for the receiver.
 scale: collector ## Run 1,000 agents against a receiver, and 5,000 idle ones (SCALE=1000 IDLE=5000; figures for docs/scale.md)
 	ulimit -n 20000; STEF_SCALE_AGENTS=$(or $(SCALE),1000) STEF_SCALE_IDLE=$(or $(IDLE),5000) STEF_SCALE_SECONDS=20 STEF_SCALE_BATCHES=600 STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef $(GO) test -count=1 -v -timeout 30m -run '^TestScale' ./internal/e2e
 
 test-contrib: collector ## Test a process of the distribution with the STEF receiver and exporter of the contrib repository as peers
 	$(call each,$(CONTRIB),$(GO) vet . && STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef $(GO) test -count=1 .)
 
-# Otel Arrow needs older libraries of the Collector than we do: a program of its
-# own, which only this target builds.
+# Otel Arrow needs older libraries of the Collector than this repository. So it is
+# in a separate program, which only this target builds.
 rivals: collector ## Compare pairs of Collectors as processes: OTLP, Otel Arrow and STEF (some 5 minutes once compiled; leave the machine alone)
 	cd tools/otelarrow && $(GO) build -o $(CURDIR)/bin/otelcol-arrow .
 	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_OTELCOL_ARROW=$(CURDIR)/bin/otelcol-arrow $(GO) test -count=1 -v -timeout 60m -run '^TestRivals$$' ./internal/e2e | grep --line-buffered '^[|d]\|^note:\|FAIL\|_test.go'

@@ -15,7 +15,7 @@
 # packages again.
 #
 # FUZZ_PART=network selects the ten targets that read what arrives over the network,
-# FUZZ_PART=rest the others. FUZZ_SHARD=2/4 selects the second, sixth, ... of these.
+# FUZZ_PART=rest selects the others. FUZZ_SHARD=2/4 selects targets 2, 6, 10, ... of these.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -65,7 +65,7 @@ done < <(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r -n 1 dirname |
 found=0
 chosen=0
 for module in $(printf '%s\n' "${!packages[@]}" | sort); do
-  # One program for each package, named after its folder. go fails if two have the same name.
+  # go builds a program for each package, with the name of the folder. It fails if names are equal.
   out=$(mktemp -d "$built/XXXXXX")
   # shellcheck disable=SC2086 # the packages are words
   (cd "$module" && go test -c "${build[@]}" -o "$out/" ${packages[$module]})
