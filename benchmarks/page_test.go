@@ -81,7 +81,7 @@ func TestPagesAreWhole(t *testing.T) {
 // result.
 var browsers = []string{"chromium", "chromium-browser", "chromium-headless-shell", "headless_shell", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge"}
 
-// BrowserEnv is the environment variable that names another browser.
+// BrowserEnv is the environment variable that names a browser which is not in browsers.
 const BrowserEnv = "STEF_BROWSER"
 
 func browser(t *testing.T) string {

@@ -53,8 +53,8 @@ func TestSizesMatchCSV(t *testing.T) {
 	match(t, page, old, html)
 }
 
-// TestLatenciesMatchCSV checks the chart of latencies in the same way. The title, which names
-// unsteady points, is also in the README and in the text of the page.
+// TestLatenciesMatchCSV checks that the chart of latencies shows the figures of its CSV file. The
+// title, which names unsteady points, is also in the README and in the text of the page.
 func TestLatenciesMatchCSV(t *testing.T) {
 	drawn, err := study.Redraw(published)
 	require.NoError(t, err)

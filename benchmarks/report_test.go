@@ -78,7 +78,7 @@ func TestReport(t *testing.T) {
 	require.NoError(t, os.WriteFile(readme, []byte(filled), 0o666))
 }
 
-// firstPage returns the first HTML page of the written files, or "" if none is HTML.
+// firstPage returns the first HTML page of the written files, or "" if no file is an HTML page.
 func firstPage(written []string) string {
 	for _, name := range written {
 		if filepath.Ext(name) == ".html" {
@@ -234,7 +234,7 @@ func TestPublishedIsKept(t *testing.T) {
 }
 
 // makeReport runs the studies and adds their results to pages. It reports
-// whether all of them ran.
+// whether all studies ran.
 func makeReport(t *testing.T, c *study.Context, dir, command string) (r *report.Report, blocks map[string]string, whole bool) {
 	t.Helper()
 	c.TB = t

@@ -193,7 +193,7 @@ func (r Ref) Load(tb testing.TB) *Set {
 	return set
 }
 
-// Whole returns all parts as one batch. If there is only one part, it returns this part, no copy.
+// Whole returns all parts as one batch. If there is only one part, it does not copy this part.
 func (s *Set) Whole() otlpfile.Batch {
 	if len(s.Parts) == 1 {
 		return s.Parts[0]

@@ -125,7 +125,7 @@ func TestOwnSets(t *testing.T) {
 	require.Equal(t, "14 recordings of the repository", Counts(Recorded()))
 }
 
-// TestChoice checks which sets a -bench flag chooses, and the message if there are none.
+// TestChoice checks which sets a -bench flag chooses, and the message if it chooses no set.
 func TestChoice(t *testing.T) {
 	refs := Recorded()
 	benchmarks := []string{"BenchmarkWindow", "BenchmarkSize"}

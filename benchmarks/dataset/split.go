@@ -12,8 +12,8 @@ import (
 )
 
 // Batches returns the content of the set in batches of n metrics, spans or log
-// records each, in order; the last one may be smaller. If a batch ends within a container, both
-// batches have this container.
+// records each, in order; the last batch may be smaller. If a batch ends within a container, the
+// next batch has this container, too.
 func (s *Set) Batches(n int) []otlpfile.Batch { return cut(s.Signal, s.Parts, n, false) }
 
 // ItemBatches is like Batches, but counts data points of metrics, as the batch

@@ -21,7 +21,7 @@ type Compression string
 
 // None, Gzip and Zstd are the compressions of gRPC and HTTP: each message is compressed
 // separately. ZstdStream keeps one zstd context across messages. Each message ends a block and
-// is preceded by its size. No OTLP transport does this. ZstdStream shows how much of the gain
+// is preceded by its size. No OTLP transport keeps a context. ZstdStream shows how much of the gain
 // of a streaming format is due to the context. Own is the compression of the format itself.
 const (
 	None       Compression = "none"
@@ -75,7 +75,7 @@ func Describe() string {
 // the next call.
 type Compressor interface {
 	Compress(message []byte) ([]byte, error)
-	// Begin ends the stream and begins an independent one.
+	// Begin ends the stream and begins an independent stream.
 	Begin()
 }
 

@@ -72,8 +72,8 @@ func withoutSigns(batches []otlpfile.Batch) []otlpfile.Batch {
 	return all
 }
 
-// TestDrops checks which formats lose which unusual values, and that Drops of
-// these formats is not empty.
+// TestDrops checks for some unusual values which formats lose them, and that Drops
+// of these formats is not empty.
 func TestDrops(t *testing.T) {
 	f := func(b otlpfile.Batch, losers ...string) {
 		t.Helper()
@@ -217,7 +217,7 @@ var (
 	everyTime  = []pcommon.Timestamp{0, 1, 1_700_000_000_000_000_000, math.MaxUint64}
 )
 
-// of returns the n-th value, starting again after the last one.
+// of returns the n-th value. After the last value, it starts again with the first value.
 func of[T any](values []T, n int) T { return values[n%len(values)] }
 
 // everyValue sets v to a value that depends on n, so that successive n give all types and all

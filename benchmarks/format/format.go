@@ -33,7 +33,7 @@ type Format interface {
 	// Drops lists the data of a signal that decoding does not restore, or "" if there is no such
 	// data. For otlpfile.SignalUnknown, it lists such data of all signals.
 	Drops(otlpfile.Signal) string
-	// Stateful reports whether a message depends on earlier ones.
+	// Stateful reports whether a message depends on earlier messages.
 	Stateful() bool
 	// NewEncoder begins a stream, compressed by the format itself if own is set.
 	NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error)
@@ -120,7 +120,7 @@ func has(signal, of otlpfile.Signal) bool {
 	return signal == of || signal == otlpfile.SignalUnknown
 }
 
-// withoutItems returns what formats lose that write only items.
+// withoutItems returns the data that formats lose if they write only items.
 func withoutItems(signal otlpfile.Signal) string {
 	if has(signal, otlpfile.Metrics) {
 		return "resources, scopes and metrics without items"
@@ -128,7 +128,7 @@ func withoutItems(signal otlpfile.Signal) string {
 	return "resources and scopes without items"
 }
 
-// zeroSigns returns what the marshalers of pdata lose.
+// zeroSigns returns the data that the marshalers of pdata lose.
 func zeroSigns(signal otlpfile.Signal) string {
 	if has(signal, otlpfile.Metrics) {
 		return "the sign of zero in summaries and zero thresholds"

@@ -92,7 +92,7 @@ func shown(unit string, v float64) string {
 // control is part of the names of benchmarks whose figures should be equal on both sides.
 const control = "format=OTLP/"
 
-// print prints all figures and names those that are worse.
+// print prints all figures and names the figures that are worse.
 func print(out io.Writer, base string, changes []change) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "benchmark\tfigure\t%s\tspread\twork tree\tspread\tchange\tp\t\n", base)

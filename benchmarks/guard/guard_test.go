@@ -24,7 +24,7 @@ func turns(t *testing.T, lines ...string) samples {
 	return s.samples
 }
 
-// ten returns ten turns, each a nanosecond slower than the previous one.
+// ten returns ten turns, each a nanosecond slower than the previous turn.
 func ten(t *testing.T, nanos int, rest string) samples {
 	t.Helper()
 	var lines []string

@@ -70,7 +70,7 @@ func guard(args []string, out io.Writer) error {
 	for round := range *rounds {
 		fmt.Fprintf(out, "round %d of %d\n", round+1, *rounds)
 		for i := range sides {
-			// The sides alternate, because the first one runs on a cooler processor.
+			// The sides alternate, because the first side runs on a cooler processor.
 			if err := sides[(i+round)%len(sides)].run(*bench, *turn); err != nil {
 				return err
 			}

@@ -31,8 +31,8 @@ type Op struct {
 type Config struct {
 	// Rounds is the number of turns of each operation.
 	Rounds int
-	// Turn is the minimum time of a turn; an operation runs at least once in
-	// it.
+	// Turn is the minimum time of a turn. In each turn, the operation runs at
+	// least once.
 	Turn time.Duration
 	// Procs is GOMAXPROCS during the measurement. If it is 1, times are CPU times of
 	// the process, unless CPU returns 0. They include the work of the garbage collector

@@ -43,7 +43,7 @@ func spin(d time.Duration) {
 }
 
 // With one processor, Interleave measures CPU time, so the time in which the process waits
-// does not count. This needs a system that reports CPU times.
+// does not count. The test needs a system that reports CPU times.
 func TestInterleaveMeasuresCPU(t *testing.T) {
 	if CPU() == 0 {
 		t.Skip("this system does not report CPU times")

@@ -176,8 +176,8 @@ var groups = []struct {
 	{"sets of STEF_DATA, not in the repository", func(r dataset.Ref) bool { return !r.Bundled }},
 }
 
-// speed returns Speed of several sets together, weighted as if each had the same
-// number of items. For a single set it returns Speed of this set.
+// speed returns the speed of several sets together, weighted as if each set had the
+// same number of items. For a single set it returns the result of Speed.
 func speed(in []*Result, than Variant) float64 {
 	rounds := math.MaxInt
 	for _, r := range in {

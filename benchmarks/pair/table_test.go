@@ -32,8 +32,8 @@ func TestSpreadOfOneRound(t *testing.T) {
 	require.Len(t, rs.Warnings(), 2)
 }
 
-// TestSpeedOfSummary checks that the summary of one set has the speed of this set, and that the
-// speed of several sets is a median over the rounds, which can be below that of the worst set.
+// TestSpeedOfSummary checks that the summary of one set has the speed of this set. The speed of
+// several sets is a median over the rounds, and can be below the speed of the worst set.
 func TestSpeedOfSummary(t *testing.T) {
 	var rs Results
 	refs := dataset.Recorded()[:2]
@@ -57,7 +57,7 @@ func TestSpeedOfSummary(t *testing.T) {
 	add(refs[1], []time.Duration{10, 10, 10}, []time.Duration{10, 10, 10})
 	require.InDelta(t, 2, value("speed, zstd"), 0)
 	require.InDelta(t, 1, value("worst"), 0)
-	// Each set is slow in another round, so the sums are slow in two of three rounds.
+	// Each of the two sets is slow in a different round, so the sums are slow in two of three rounds.
 	rs = Results{}
 	add(refs[0], []time.Duration{10, 10, 10}, []time.Duration{10, 20, 20})
 	add(refs[1], []time.Duration{10, 10, 10}, []time.Duration{20, 20, 10})
@@ -65,8 +65,8 @@ func TestSpeedOfSummary(t *testing.T) {
 	require.InDelta(t, 2, value("worst"), 0)
 }
 
-// TestDiffers checks which differences of speed are called unclear: small ones, those of one round, and
-// those below the distance of the rounds. For example, three rounds with equal bytes had a median of 1.23.
+// TestDiffers checks that a difference of speed is unclear if it is small, if there is only one
+// round, or if the rounds differ more. Three rounds with equal bytes had a median of 1.23.
 func TestDiffers(t *testing.T) {
 	require.Equal(t, "unclear", differs([]float64{1.5}))
 	require.Equal(t, "unclear", differs([]float64{1.14, 1.14, 1.14}))
@@ -122,8 +122,8 @@ func TestWarnings(t *testing.T) {
 	require.InDelta(t, 0.375, rs.Of(traces, Steady).Spread(OTLP), 1e-9)
 }
 
-// TestFailures checks that a set that failed is not in the tables and the means, not even if a later
-// run of the same set passes (-count 2), and that a line says how to repeat it.
+// TestFailures checks that a failed set is not in the tables and the means, even if a later run
+// of this set passes (-count 2). A line must say how to repeat the failed measurement.
 func TestFailures(t *testing.T) {
 	var rs Results
 	refs := dataset.Recorded()[:2]
@@ -144,7 +144,7 @@ func TestFailures(t *testing.T) {
 		"go metrics steady. Repeat with -bench 'Pair/set=go/signal=metrics/age=steady'.", rs.Failures())
 }
 
-// TestWarningOfManyRounds checks that a run of many rounds is not asked for more of them.
+// TestWarningOfManyRounds checks that no warning asks for more rounds if a run has many rounds.
 func TestWarningOfManyRounds(t *testing.T) {
 	var rs Results
 	r := rs.Of(dataset.Recorded()[0], Steady)

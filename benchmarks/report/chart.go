@@ -26,7 +26,7 @@ import (
 type Chart struct {
 	Name, Title, X, Y string
 	LogX, LogY        bool
-	// Labels are the groups of bars; each series has a Y for each of them.
+	// Labels are the groups of bars; each series has a Y for each group.
 	Labels []string
 	Series []Series
 	// Base names the line at 1, for bars that are ratios.

@@ -100,7 +100,7 @@ type pointNames struct {
 type namedPoint struct {
 	Point
 	colour color.Color
-	// joined is set if a line connects the point with the one before it.
+	// joined is set if a line connects the point with the point before it.
 	joined bool
 }
 
@@ -150,8 +150,8 @@ func boxAt(p, size vg.Point) vg.Rectangle {
 	return vg.Rectangle{Min: vg.Point{X: p.X - size.X/2, Y: p.Y - size.Y/2}, Max: vg.Point{X: p.X + size.X/2, Y: p.Y + size.Y/2}}
 }
 
-// place returns the rectangle for a label of this size near p: the nearest one that overlaps
-// nothing, else the nearest one that overlaps only lines, else one to the right of p.
+// place returns the rectangle for a label near p: the nearest rectangle that overlaps nothing. If
+// there is none, it is the nearest rectangle that overlaps only lines, or one to the right of p.
 func place(p, size vg.Point, within vg.Rectangle, taken, lines []vg.Rectangle) vg.Rectangle {
 	const directions, steps = 24, 25
 	for _, avoid := range [][]vg.Rectangle{slices.Concat(taken, lines), taken} {

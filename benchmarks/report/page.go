@@ -69,7 +69,7 @@ var pageTemplate string
 
 var pages = template.Must(template.New("page").Parse(pageTemplate))
 
-// Write writes all pages together, because each links to the others.
+// Write writes all pages together, because each page links to the other pages.
 func (r *Report) Write() error {
 	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (r *Report) extras(p *Page, part Part) error {
 	return nil
 }
 
-// benchHead returns the environment as header lines. benchstat groups results by some of them
-// and ignores the others.
+// benchHead returns the environment as header lines. benchstat groups results by some of these
+// lines and ignores the other lines.
 func (r *Report) benchHead(p *Page) string {
 	var b strings.Builder
 	for _, line := range r.env(p).Lines() {

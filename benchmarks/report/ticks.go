@@ -39,7 +39,7 @@ func (ticks) Ticks(least, most float64) []plot.Tick {
 	return all
 }
 
-// tickLabel writes large numbers in groups of digits, and small ones unchanged.
+// tickLabel writes large numbers in groups of digits, and small numbers unchanged.
 func tickLabel(v float64) string {
 	if math.Abs(v) >= 1000 {
 		return Whole(v)
@@ -52,8 +52,8 @@ func tickLabel(v float64) string {
 type logTicks struct{}
 
 func (logTicks) Ticks(least, most float64) []plot.Tick {
-	// plot omits the labels just above least if least is below 1, because it rounds the
-	// exponent towards 0, so begin a decade lower.
+	// Package plot rounds the exponent of least towards 0. So it omits the labels just above
+	// least if least is below 1. To prevent this, begin a decade lower.
 	ticks := plot.LogTicks{Prec: -1}.Ticks(least/10, most)
 	narrow := math.Log10(most/least) <= 4
 	for i, t := range ticks {

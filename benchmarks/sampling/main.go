@@ -3,7 +3,7 @@
 
 // Command sampling sends traces over OTLP or STEF through a Collector with processors
 // that hold traces in memory. The spans arrive out of order and late. The command counts
-// how many arrive and where the others are lost. The Collector runs in a separate
+// the arriving spans, and says where spans are lost. The Collector runs in a separate
 // process, so that its memory and CPU time can be measured. README.md has the results.
 package main
 

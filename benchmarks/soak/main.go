@@ -153,7 +153,7 @@ func charts(name string, samples []row) []*report.Chart {
 }
 
 // points returns the values of a column over time. If there are more than maxPoints samples, it
-// merges neighbours and keeps the largest value of them.
+// merges neighbouring samples and keeps their largest value.
 func points(samples []row, process, column string) (all []report.Point) {
 	var own []row
 	for _, s := range samples {

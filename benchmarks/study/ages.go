@@ -318,7 +318,7 @@ func (f *Figures) agesSummary() *report.Table {
 }
 
 // senderRule says for each signal what the sender's conversion costs in a steady stream
-// with zstd, and names the sets on which it costs more than OTLP: a median hides them.
+// with zstd. It names the sets on which this costs more than OTLP: a median hides these sets.
 func (f *Figures) senderRule() string {
 	var parts []string
 	for _, signal := range otlpfile.Signals() {

@@ -41,8 +41,8 @@ type Page struct {
 	Name, Title string
 	// Data names the measured telemetry if the page does not measure the sets.
 	Data string
-	// Copied is the command that reproduces the page, if it is a copy of a page in
-	// docs/studies.
+	// Copied is the command that reproduces the page, if the page is a copy of a
+	// page in docs/studies.
 	Copied string
 }
 
@@ -66,7 +66,7 @@ var Pages = []Page{
 	{Name: "sampling", Title: "Processors that hold traces", Data: "generated traces of 20 spans", Copied: "make study-sampling"},
 }
 
-// All returns the studies. Later studies can use the results of earlier ones.
+// All returns the studies. Later studies can use the results of earlier studies.
 func All() []Study {
 	return []Study{
 		{"frontier", "index", frontier},

@@ -76,8 +76,8 @@ func choices(signal otlpfile.Signal) (all []choice, err error) {
 // Optimizations are the choices of the setting optimize_for of the exporter.
 var Optimizations = []stefexporter.Optimization{stefexporter.OptimizeCPU, stefexporter.OptimizeBalanced, stefexporter.OptimizeBytes}
 
-// FrontierPoint is a choice on the sets of a signal: bytes and CPU time of both
-// ends, relative to OTLP with zstd, geometric means over the sets.
+// FrontierPoint has the figures of a choice on the sets of a signal: bytes and CPU time
+// of both ends, relative to OTLP with zstd. They are geometric means over the sets.
 type FrontierPoint struct {
 	Signal       otlpfile.Signal
 	Family, Name string
@@ -176,8 +176,8 @@ func frontierTable(c *Context, signal otlpfile.Signal, points []FrontierPoint, s
 	return t
 }
 
-// beatenBy names a choice of ours that is smaller and faster, or says that
-// there is none.
+// beatenBy names a choice of STEF that is smaller and faster than the point, or
+// says that there is none.
 func (p FrontierPoint) beatenBy(points []FrontierPoint) string {
 	if p.Ours {
 		return ""
@@ -220,8 +220,8 @@ func frontierChart(signal otlpfile.Signal, points []FrontierPoint) *report.Chart
 	return chart
 }
 
-// pointName is the setting of a point: the colour shows its family. A stream is compressed
-// by zstd unless the name says otherwise, so a level is enough.
+// pointName returns the name of a point without its family, which the colour shows. A level
+// alone means zstd of this level: names of other compressions are written in full.
 func pointName(p FrontierPoint) string {
 	name := strings.TrimSpace(strings.TrimPrefix(p.Name, p.Family))
 	if level, ok := strings.CutPrefix(name, "zstd "); ok {

@@ -14,7 +14,7 @@ import (
 )
 
 // guide describes the figures of this run in sentences. Each sentence is
-// generated from figures; none is written by hand.
+// generated from figures; no sentence is written by hand.
 func guide(c *Context) (*Outcome, error) {
 	f := &c.Figures
 	var rules []string

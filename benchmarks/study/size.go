@@ -21,7 +21,7 @@ import (
 type Sizes map[format.Compression]int64
 
 // SizesOf returns the bytes of batches in a format. It encodes the batches once for
-// all external compressions, and once for the format's own.
+// all external compressions, and once for the compression of the format itself.
 func SizesOf(f format.Format, batches []otlpfile.Batch) (Sizes, error) {
 	sizes := Sizes{}
 	plain, err := format.NewStream(f, format.None, batches[0].Signal)
@@ -170,7 +170,7 @@ func sizeParts(c *Context) (*Outcome, error) {
 		"The batches in which the telemetry reached a Collector, each one message; STEF and Arrow IPC are one stream. The sets hipstershop are one batch by nature.")
 }
 
-// maxRatio is the ratio to OTLP at which the bars of charts are cut, so that small ones
+// maxRatio is the ratio to OTLP at which the bars of charts are cut, so that small bars
 // can be compared.
 const maxRatio = 1.6
 

@@ -46,8 +46,8 @@ func TestPublished(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestColumns checks that the columns of a stream add up to its size without headers, which are
-// at most a quarter of it.
+// TestColumns checks that the columns of a stream add up to its size without headers. The headers
+// are at most a quarter of the size.
 func TestColumns(t *testing.T) {
 	for _, ref := range dataset.Bundled() {
 		set := ref.First(20).Load(t)
@@ -337,8 +337,8 @@ func TestTimedOperations(t *testing.T) {
 	}
 }
 
-// TestSpeedCharts checks that the bars of a set are side by side, also if some sets lack a
-// format, and that they are relative to OTLP, which is the line at 1.
+// TestSpeedCharts checks that the bars of a set are side by side, even if some sets lack a
+// format. The bars must be relative to OTLP, which is the line at 1.
 func TestSpeedCharts(t *testing.T) {
 	var f Figures
 	refs := dataset.Bundled()

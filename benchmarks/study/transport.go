@@ -100,9 +100,9 @@ const (
 	mostRounds = 20
 )
 
-// enough reports whether a configuration needs no more runs. It needs the rounds of the
-// report and, except in a tiny report or with a long round trip, rowCPU of CPU time or
-// mostRounds runs.
+// enough reports whether a configuration needs no more runs. Each configuration needs the
+// rounds of the report. It also needs rowCPU of CPU time or mostRounds runs, except in a
+// tiny report or with a long round trip.
 func (c *Context) enough(trip time.Duration, results []transport.Result) bool {
 	n := len(results)
 	if n < c.rounds(trip) || n >= mostRounds || trip >= longTrip || c.Tiny {
@@ -241,7 +241,7 @@ var latencyWays = []transport.Config{
 
 func millis(d time.Duration) string { return fmt.Sprintf("%g ms", float64(d)/1e6) }
 
-// transportNotes returns more and the note of all transport tables.
+// transportNotes returns the given notes, and the note that all transport tables have.
 func transportNotes(more ...string) []string {
 	return append(more, fmt.Sprintf("Client and server in one process, real gRPC over an in-memory connection with the injected round trip; flow control windows of %d MiB "+
 		"(InitialWindowSize, InitialConnWindowSize) at both ends. CPU is that of both ends and of the network between them. The server deserialises to pdata and looks at each item. "+

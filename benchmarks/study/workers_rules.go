@@ -13,7 +13,7 @@ import (
 )
 
 // rules returns the sentences at the end of the page of the worker sweep. They say which
-// setting to use when, and are derived from the figures of the page. The most important ones
+// setting to use when, and are derived from the figures of the page. The most important rules
 // are first, and are also in the guide.
 func (c *Context) rules(p sweepPlan) []string {
 	rules := []string{

@@ -286,7 +286,7 @@ func (r *run) open(ctx context.Context, signal otlpfile.Signal) (sender, error) 
 	return r.openOTLP(signal), nil
 }
 
-// work waits for a free worker of the server, and calls do on it.
+// work waits for a free worker of the server, and runs the function do on this worker.
 func (r *run) work(do func() error) error {
 	if r.slots != nil {
 		r.slots <- struct{}{}

@@ -83,8 +83,8 @@ func TestArrives(t *testing.T) {
 	}
 }
 
-// TestRoundTrip checks the cost of the round trip: a client of OTLP pays it for
-// every batch, a stream of STEF once.
+// TestRoundTrip checks the cost of the round trip: a client of OTLP waits for it with
+// every batch, and a stream of STEF waits only once.
 func TestRoundTrip(t *testing.T) {
 	const trip = 30 * time.Millisecond
 	batches := spans(10)
