@@ -5,7 +5,7 @@ package stef
 
 import "fmt"
 
-// Compression is how the frames of a stream are compressed.
+// Compression is the method by which the frames of a stream are compressed.
 //
 // spec: #compression
 type Compression uint8

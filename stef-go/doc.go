@@ -164,5 +164,5 @@
 // Code at value and record tempo allocates nothing in steady state. The
 // specification is in the folder stef-spec; comments cite it as "spec: #anchor".
 // Package dynamic is a second, slow and simple implementation of the whole format.
-// Tests compare the fast one with it.
+// Tests compare the fast implementation with it.
 package stef

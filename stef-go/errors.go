@@ -12,14 +12,14 @@ import (
 // The kinds of error a stream can have, for errors.Is.
 var (
 	// ErrCorrupt means that a stream breaks the rules of the format, or ends inside a
-	// header or a frame. The error of a stream that ends there also wraps
+	// header or a frame. If the stream ends there, the error also wraps
 	// io.ErrUnexpectedEOF.
 	ErrCorrupt = errors.New("corrupt stream")
 	// ErrLimit means that a stream, or a record to be written, exceeds a limit.
 	ErrLimit = errors.New("limit exceeded")
-	// ErrFrameTooLarge means that a record made a frame larger than MaxFrameBytes, which the
-	// writer could not know before it encoded the record. Unlike after ErrLimit, the records of
-	// the frame are not written, and the writer cannot be used any more.
+	// ErrFrameTooLarge means that a record made a frame larger than MaxFrameBytes. The writer
+	// found this only after it had encoded the record. So, unlike after ErrLimit, the records
+	// of the frame are not written, and the writer cannot be used any more.
 	ErrFrameTooLarge = errors.New("frame too large")
 	// ErrSchema means that the reader cannot read the wire schema of a stream, or that
 	// a writer cannot write in a wire schema.
@@ -34,7 +34,7 @@ var (
 	ErrClosed = errors.New("writer is closed")
 )
 
-// FormatError reports where in a stream an error is.
+// FormatError reports an error and its place in a stream.
 type FormatError struct {
 	// Offset is the offset in the stream of the header or frame that holds
 	// the error, in bytes.

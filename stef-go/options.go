@@ -44,8 +44,8 @@ func WithCompression(compression Compression) WriterOption {
 // WithCompressionLevel sets the effort of zstd compression. The default is LevelDefault.
 // Readers read every level without an option. Without WithCompression(Zstd), this option and
 // the options of the window have no effect. That is not an error, so that programs can pass a
-// configured level without looking at the configured compression. WithChecksums is different:
-// if it were ignored, callers would not notice that nothing protects the stream.
+// configured level without looking at the configured compression. WithChecksums is different: if
+// a writer ignored WithChecksums, callers would not notice that nothing protects the stream.
 func WithCompressionLevel(level Level) WriterOption {
 	return func(c *config.Writer) error {
 		if level < LevelFastest || level > LevelAuto {
@@ -71,8 +71,8 @@ func WithWindowBytes(bytes int) WriterOption {
 
 // WithMaxWindowBytes makes the writer choose the zstd window by the size of its frames:
 // the window has space for 16 frames, or for 2 when only the first frame is known. Its
-// maximum is bytes, rounded down to a power of two, or the window of WithWindowBytes if that
-// is smaller. Its minimum is 16 KiB, or the maximum if that is smaller. When frames grow,
+// maximum is the smaller of bytes, rounded down to a power of two, and the window of
+// WithWindowBytes. Its minimum is 16 KiB, if the maximum is not smaller. When frames grow,
 // the writer restarts the compression with a larger window. Servers with many streams announce
 // a maximum, so that their clients use this option. bytes must be at least 1 KiB. By default
 // the window is fixed.
@@ -91,8 +91,8 @@ func WithMaxWindowBytes(bytes int) WriterOption {
 // headers of streams and frames, some bytes each, have no checksum. Without
 // WithCompression(Zstd), creating the writer fails, because only zstd data can have a
 // checksum. Each frame is compressed independently of earlier frames, which makes frames
-// larger: those of 100 records have 1.04 to 9 times the bytes, those of 1,000 records 1.006 to 12
-// times, those of 10,000 records 1.002 to 2.3 times. Records that repeat cost most
+// larger. Frames of 100 records have 1.04 to 9 times the bytes, frames of 1,000 records 1.006 to
+// 12 times, and frames of 10,000 records 1.002 to 2.3 times. Records that repeat cost most
 // (go test -run '^$' -bench Checksums -benchtime 1x ./stef-go/rotate). So write large
 // frames. Every reader of the format accepts frames with checksums; readers of this package
 // verify the checksum before they deliver the records of the frame. Default off.

@@ -46,8 +46,8 @@ type ReaderStats struct {
 	HeldBytes int
 	// AddedBytes is the memory that was allocated for records and entries of
 	// dictionaries, summed over the stream: a restart of the dictionaries does not
-	// decrease it. It also counts work: an eighth of the bytes that the reader copied,
-	// hashed or compared for values that have few or no bytes in the stream, such as
-	// references to dictionary entries and values restored from the compact form.
+	// decrease it. Work counts, too: for values that have few or no bytes in the stream,
+	// the reader adds an eighth of the bytes that it copied, hashed or compared. These are
+	// references to dictionary entries, and values restored from the compact form.
 	AddedBytes int64
 }

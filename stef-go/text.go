@@ -11,7 +11,7 @@ import "github.com/otelstef/stef/stef-go/codec"
 type TextDict codec.StringDict
 
 // TextRef is a reference to an entry of a TextDict. It is valid until the writer
-// restarts the dictionary; setters recognize and ignore an invalid one. 0 means no
+// restarts the dictionary; setters recognize and ignore an invalid reference. 0 means no
 // reference.
 type TextRef = codec.Ref
 

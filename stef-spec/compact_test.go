@@ -322,8 +322,8 @@ func TestCompactBounds(t *testing.T) {
 				setAttributes(rec.Point().Exemplars().At(k).FilteredAttributes(), "k", strings.Repeat("t", texts))
 			}
 		})
-		// Add a second point of each series, with fewer and fewer exemplars than the first point:
-		// so the first series release the space that later series need.
+		// Add a second point of each series, with fewer and fewer exemplars: so some series
+		// release the space that later series need.
 		for i, rec := range recs[:n] {
 			next := otelstef.NewMetrics()
 			next.CopyFrom(rec.(*otelstef.Metrics))

@@ -151,8 +151,8 @@ func logsVector(name, about string, options []vectorOption, run func(s *script[*
 }
 
 // TestVectors compares the output of the generated writers with the bytes of
-// the vectors, and the output of both readers and of annotate with the other
-// files of the same folder.
+// the vectors. It also compares the output of both readers and of annotate with
+// the other files of the same folder.
 func TestVectors(t *testing.T) {
 	parsed, err := idl.Parse("otel.stef", []byte(spec.OTelSchema))
 	require.NoError(t, err)

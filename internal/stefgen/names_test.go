@@ -135,8 +135,8 @@ func privateNames(t *testing.T, path string) map[string]bool {
 	require.NoError(t, err)
 	s, err := idl.Parse(path, src)
 	require.NoError(t, err)
-	// own contains the types that have fields of the schema. Writers, readers and pairs have
-	// none.
+	// own contains the types that have fields of the schema. Writers, readers and pairs do not
+	// have such fields.
 	own := map[string]bool{}
 	for _, st := range s.Structs {
 		own[st.Name], own[private(st.Name)+"Box"] = true, true

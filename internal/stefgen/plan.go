@@ -84,7 +84,7 @@ func Generate(s *schema.Schema, options Options) ([]File, error) {
 		return nil, err
 	}
 	var files []File
-	// add prints a file, or two if one would be too long.
+	// add prints a file, or two files if a single file would be too long.
 	add := func(name string, print ...func(*printer)) error {
 		made, err := p.print(fileName(name), print)
 		if err == nil && len(print) == 2 && lines(made.Content) > maxLines {

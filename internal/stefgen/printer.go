@@ -137,7 +137,7 @@ func (p *printer) File(pkg, source, header string) ([]byte, error) {
 	return out, nil
 }
 
-// short is a function of one simple statement.
+// short matches a function that has only one simple statement.
 var short = regexp.MustCompile(`(?m)^(func [^\n]*) \{\n\s*([^\n{}]+)\n\}$`)
 
 // oneLine puts short functions on one line, as people write them.

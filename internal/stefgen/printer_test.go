@@ -61,7 +61,7 @@ func unused(t *testing.T, f stefgen.File) (names []string) {
 	return names
 }
 
-// TestChoicesAreNotTruncated: the number of one of 255 choices has 9 bits, and its type in Go has 8.
+// TestChoicesAreNotTruncated: with 255 choices, a number in the stream has 9 bits, but 8 bits in Go.
 func TestChoicesAreNotTruncated(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("package a\nstruct Order root { Choice Choice }\noneof Choice {\n")

@@ -141,8 +141,8 @@ func (p *plan) printBuild(pr *printer, r *schema.Struct, role string) {
 	pr.P("}")
 }
 
-// rootsFunc returns the function that returns the schema with all roots, or "" if there is
-// only one.
+// rootsFunc returns the name of the function that returns the schema with all roots, or "" if
+// there is only one root.
 func (p *plan) rootsFunc() string {
 	switch {
 	case len(p.schema.Roots()) == 1:

@@ -52,8 +52,8 @@ func (p *plan) printUnshare(pr *printer, t *schema.Type, recv string, body func(
 	pr.P("}")
 }
 
-// unshare returns the statement that unshares a part of a value, or "" if it contains no
-// shared values.
+// unshare returns the statement that unshares a part of a value, or "" if the part contains
+// no shared values.
 func (p *plan) unshare(t *schema.Type, x string) string {
 	switch {
 	case !p.holdsShared(t):

@@ -145,7 +145,7 @@ func different(t *schema.Type, a, b string) string {
 	return a + " != " + b
 }
 
-// same returns the condition that two scalars or bytes are the same.
+// same returns the condition that two scalars or bytes are equal.
 func same(t *schema.Type, a, b string) string {
 	switch t.Kind {
 	case schema.KindFloat64, schema.KindBytes:

@@ -86,8 +86,8 @@ func WithReaderOptions(options ...dynamic.ReaderOption) Option {
 	return func(c *config) { c.reader = append(c.reader, options...) }
 }
 
-// WithFrameTextBytes limits the text about the columns of one frame, which is held in
-// memory, to about n bytes. Values after the limit, and further bytes of the value that
+// WithFrameTextBytes limits the text that is held in memory about the columns of one
+// frame to about n bytes. Values after the limit, and further bytes of the value that
 // reaches the limit, are counted but not shown. The default is DefaultFrameTextBytes,
 // enough for some 800,000 values a frame.
 func WithFrameTextBytes(n int) Option {

@@ -21,8 +21,8 @@ const (
 	partBytes = 1000 * bytesPerLine
 	// restBits is the maximum number of unread bits that are printed. Values have fewer bits.
 	restBits = 1 << 10
-	// leastText is the number of bytes up to which the text of an element or record is shown, if
-	// the text of its frame has not reached the limit yet.
+	// leastText is the number of bytes of text that an element or record can have even if this
+	// exceeds the limit for its frame. An element or record after the limit has no text.
 	leastText = 4 << 10
 )
 

@@ -101,7 +101,7 @@ func (p *printer) event(e *dynamic.Event) {
 	}
 }
 
-// beyond reports whether a frame is after the last one to print.
+// beyond reports whether a frame is after the last frame to print.
 func (p *printer) beyond(frame int) bool { return p.frames > 0 && frame > p.frames }
 
 // section prints the heading of a frame, if e begins one.

@@ -102,7 +102,7 @@ func (r *BitReader) Reset(data []byte) {
 }
 
 // Grant allows reads of up to n bits beyond the end of the data. These bits are zeros.
-// A number that includes them must be zero, otherwise the read latches a fault.
+// If a number that includes such bits is not zero, the read latches a fault.
 func (r *BitReader) Grant(n uint) { r.slack = n }
 
 // Short reports whether any of the bits that Grant allows were read.
@@ -175,8 +175,8 @@ func (r *BitReader) readSlow(n uint) uint64 {
 	}
 	high := r.acc &^ (^uint64(0) << r.avail)
 	if need > have {
-		// A number that begins in the data and ends in granted bits must be zero: the
-		// value of the missing bits is unknown otherwise.
+		// A number that begins in the data and ends in granted bits must be zero: of other
+		// numbers, the missing bits are unknown.
 		if need-have > r.slack || high|word != 0 {
 			r.acc, r.avail = 0, 0
 			r.Fail(FaultEnd)

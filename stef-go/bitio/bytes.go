@@ -8,7 +8,7 @@ import (
 	"math/bits"
 )
 
-// Zigzag maps signed numbers to unsigned ones so that small magnitudes stay
+// Zigzag maps signed numbers to unsigned numbers so that small magnitudes stay
 // small: 0, -1, 1, -2 become 0, 1, 2, 3.
 //
 // spec: #varint
@@ -123,7 +123,7 @@ func uvarint8(w uint64) (v uint64, n int) {
 func (r *ByteReader) Varint() int64 { return Unzigzag(r.Uvarint()) }
 
 // Next returns the next n bytes and their offset in the column. It does not copy the
-// bytes. If fewer than n are unread, it latches FaultEnd and returns nil.
+// bytes. If fewer than n bytes are unread, it latches FaultEnd and returns nil.
 func (r *ByteReader) Next(n uint64) (run []byte, at int) {
 	if n > uint64(len(r.Buf)-r.Pos) {
 		r.Pos = len(r.Buf)
@@ -211,8 +211,8 @@ const smallest = 512
 
 // grow returns b with capacity for n more bytes. It quadruples the smallest buffers,
 // because the first frame of a stream has many of them. It doubles small buffers, and
-// grows larger ones to the expected size. append would grow by a quarter and copy large
-// columns many times.
+// grows larger buffers to the expected size. append would grow large columns only by a
+// quarter, and so copy them many times.
 func grow(b []byte, n, hint int) []byte {
 	size := max(2*cap(b), len(b)+n, 64)
 	if cap(b) < smallest {

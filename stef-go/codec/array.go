@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/column"
 )
 
-// ArrayEncoder writes arrays of primitive values: the length to a column of its own,
-// then every element. T is the Go type of an element, E its encoder.
+// ArrayEncoder writes arrays of primitive values: the length to a column of its own, and
+// then every element. T is the Go type of an element, and E is the encoder of an element.
 //
 // spec: #array
 type ArrayEncoder[T any, E any, P interface {

@@ -42,8 +42,8 @@ func TestHash(t *testing.T) {
 }
 
 // TestHashHasKeys checks that flipping the highest bit of an integer changes different
-// bits of different hashes. Without keys it would change the same bits of each, and an
-// attacker could construct collisions: the next integer would undo the change.
+// bits of different hashes. Without keys, the flip would change the same bits of all hashes.
+// An attacker could construct collisions: the next integer would undo the change.
 func TestHashHasKeys(t *testing.T) {
 	const high = 1 << 63
 	differences := map[codec.Hash]bool{}

@@ -117,7 +117,7 @@ func (d *StringDict) Epoch() uint64 {
 }
 
 // SameText reports whether two texts are equal. It compares the references if both
-// are references to the same dictionary, and the texts otherwise.
+// refer to the same dictionary, and the texts if not.
 func SameText(a string, aRef Ref, b string, bRef Ref) bool {
 	if aRef != 0 && aRef>>refBits == bRef>>refBits {
 		return aRef == bRef
@@ -264,8 +264,8 @@ const (
 	// stream.
 	keptEntries = 512
 	// restartedEntries is the capacity of the largest table that keeps its memory when the
-	// dictionaries restart. A stream has several dictionaries, and a hostile one could
-	// fill one after another.
+	// dictionaries restart. A stream has several dictionaries, and a hostile stream could
+	// fill them one after another.
 	restartedEntries = 1 << 15
 )
 
@@ -336,7 +336,7 @@ func (l *DictLimit) Take(size int) bool {
 // StringDictDecoder reads what StringDictEncoder writes. It returns the entries
 // themselves: equal references return the same string. Consecutive entries of a
 // column share memory to save allocations; clone an entry to keep it without the
-// others.
+// other entries.
 type StringDictDecoder struct {
 	bitio.ByteReader
 	table *StringTable

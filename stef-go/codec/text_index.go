@@ -6,8 +6,8 @@ package codec
 import "github.com/otelstef/stef/stef-go/bitio"
 
 // TextIndex numbers texts from 0 on and finds the number of a text. It copies the
-// texts and holds no pointers to them, so that it costs the garbage collector
-// nothing at any size, and all of its memory can be reused.
+// texts and holds no pointers to them. So it costs the garbage collector nothing at
+// any size, and all of its memory can be reused.
 //
 // Most texts have 16 bytes or less. They are stored as two words and a length, which
 // needs no other memory and no loop to hash or compare.
@@ -23,7 +23,7 @@ type TextIndex struct {
 }
 
 type textEntry struct {
-	a, b uint64 // the two words; for a long text, a is its offset in text
+	a, b uint64 // the two words; for a long text, a is the offset in TextIndex.text
 	n    int
 }
 

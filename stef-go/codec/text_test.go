@@ -366,7 +366,7 @@ func TestDictAgainstNaive(t *testing.T) {
 			}
 			var values []string
 			for range rnd.IntN(200) {
-				// Few lengths and letters, so that many texts are in the dictionary.
+				// Use few lengths and letters, so that many texts are in the dictionary.
 				n := rnd.IntN(5)
 				b := make([]byte, n)
 				for i := range b {

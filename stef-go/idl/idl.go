@@ -16,11 +16,11 @@
 //
 //	struct Item { Name string dict(Item) Count uint64 }
 //
-// A file is processed in three steps. The lexer splits it into tokens and keeps the
-// comment above a line, the parser builds definitions from them, and the checker
-// links type names to definitions and refuses what cannot work. All three add to one
-// list of diagnostics and continue after an error where that makes sense, so one run
-// shows as many errors as possible.
+// A file is processed in three steps. The lexer splits the file into tokens, and keeps
+// the comments. The parser builds definitions from the tokens. The checker links type
+// names to definitions, and refuses what cannot work. All three add to one list of
+// diagnostics. They continue after an error if possible, so one run shows as many
+// errors as possible.
 //
 // spec: #schema-language
 package idl

@@ -81,7 +81,7 @@ func (l *lexer) advance() {
 
 func (l *lexer) at(c byte) bool { return l.offset < len(l.src) && l.src[l.offset] == c }
 
-// next returns the next token, and endOfFile on every call after the last one.
+// next returns the next token, and endOfFile on every call after the last token.
 func (l *lexer) next() token {
 	for {
 		r, width := l.peek()
@@ -253,7 +253,7 @@ func (l *lexer) inPackage() bool {
 	return bytes.HasPrefix(before, []byte("package ")) && !bytes.ContainsRune(before, '{')
 }
 
-// content returns the text from the quote at offset to the next one on the line, without
+// content returns the text from the quote at offset to the next quote on the line, without
 // the quotes.
 func (l *lexer) content(quote rune) (content []byte, ok bool) {
 	rest := l.src[l.offset+1:] // quotes have one byte
@@ -333,7 +333,7 @@ func (l *lexer) parameters(at span) {
 	l.skipParameters()
 }
 
-// closes reports whether the quote that was just read is the second one of a pair on
+// closes reports whether the quote that was just read is the second quote of a pair on
 // its line. One error for each pair is enough.
 func (l *lexer) closes(quote rune) bool {
 	if l.quote == quote && l.quoteLine == l.pos.Line {

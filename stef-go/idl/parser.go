@@ -303,7 +303,7 @@ func separated(definition tokenKind) string {
 	return "fields"
 }
 
-// nested reports a definition inside the body of another one, and parses it.
+// nested reports a definition inside the body of another definition, and parses it.
 func (p *parser) nested(outer token) {
 	start := p.count
 	keyword := p.next()
@@ -350,13 +350,13 @@ func (p *parser) skipEntry(start int) {
 	}
 }
 
-// These texts name the name of a field in messages.
+// Messages contain these texts if the name of a field or choice is missing.
 const (
 	fieldName  = "a field name"
 	choiceName = "the name of a choice"
 )
 
-// packageName names a part of the package's name in messages.
+// packageName is the text in messages if a part of the package's name is missing.
 const packageName = "a package name"
 
 // field parses Ident , Type , { "optional" }.

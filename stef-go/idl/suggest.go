@@ -204,7 +204,7 @@ func (c *checker) closest(name string) string {
 }
 
 // distance is the number of runes to insert, delete, replace or swap with the
-// next one to turn a into b.
+// next rune to turn a into b.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)

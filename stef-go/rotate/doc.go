@@ -16,9 +16,9 @@
 //
 // The examples in example_test.go are whole programs, for spans and for log records;
 // server_files_example_test.go of package stefgrpc is a server. For records of a schema
-// of your own, Signal is a name that you choose, such as that of the root, and the files need
-// the schema header, so that later versions of the code can read them. Package shop is the one
-// that the README of stefc generates:
+// of your own, choose a Signal, such as the name of the root. The files need the schema
+// header, so that later versions of the code can read them. The package shop is the
+// package that the README of stefc generates:
 //
 //	w, err := rotate.New(rotate.Options{Dir: "data", Prefix: "shop", Signal: "orders"},
 //		func(dst io.Writer) (*shop.OrderWriter, error) {

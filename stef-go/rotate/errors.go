@@ -22,9 +22,9 @@ type Error struct {
 	Op string
 	// Path is the file or the folder.
 	Path string
-	// Lost is the number of records that did not reach the file. If the file was removed, it is
-	// the number of all its records, also of those that earlier calls had written. If the file was
-	// renamed instead, it may still have records that are counted here.
+	// Lost is the number of records that did not reach the file. If the file was removed, Lost is
+	// the number of all its records, including those that earlier calls had written. If the file
+	// was renamed instead, the file may still have records that Lost counts.
 	Lost uint64
 	// Err is the cause, usually of package os or syscall.
 	Err error

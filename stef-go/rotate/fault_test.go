@@ -28,7 +28,7 @@ type stubDisk struct {
 	dirs     []string // folders in the order of their syncs
 	onCreate error
 	onSync   error
-	stuck    chan struct{} // Sync waits for it, unless it is nil
+	stuck    chan struct{} // Sync waits for this channel, unless it is nil
 }
 
 func (d *stubDisk) create(path string, perm fs.FileMode) (diskFile, error) {

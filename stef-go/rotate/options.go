@@ -46,8 +46,8 @@ type Options struct {
 	MaxFiles      int
 	MaxTotalBytes int64
 	// FlushInterval delays flushes: frames end at this interval, instead of with each
-	// Write. This makes smaller files if single records are written, or small batches with
-	// checksums. Default: no delay.
+	// Write. Files are then smaller if the program writes single records, or small batches
+	// with checksums. Default: no delay.
 	FlushInterval time.Duration
 	// Sync says when data is forced to the disk. SyncEvery is the interval of
 	// SyncInterval, 1 s by default.
@@ -57,7 +57,7 @@ type Options struct {
 	// also get the permission to search.
 	Perm fs.FileMode
 	// OnError receives errors of work in the background, which no call returns. It
-	// must return soon and not call the Writer. Default: they are only counted.
+	// must return soon and not call the Writer. Default: errors are only counted.
 	OnError func(error)
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Compat says how the wire schema of the other end relates to ours.
+// Compat is the relation of the wire schema of the other end to our wire schema.
 type Compat uint8
 
 // The relations of two wire schemas.
@@ -20,10 +20,10 @@ const (
 	// Older: the other schema is ours with fields removed from the end. We can read
 	// it, and write it with Keep.
 	Older
-	// Newer: the other schema may be ours with fields appended. We cannot read it; a
-	// peer with that schema can read what we write. The counts do not show whether
-	// it really extends ours, because entries of types that we do not know are mixed
-	// with those that we know.
+	// Newer: the other schema may be ours with fields appended. We cannot read it, but
+	// a peer with that schema can read what we write. The counts do not prove that the
+	// other schema extends ours: entries of types that we do not know are mixed with
+	// entries of types that we know.
 	Newer
 )
 

@@ -56,7 +56,7 @@ func TestCompare(t *testing.T) {
 }
 
 // TestCompareBothWays cuts real schemas: if one end sees an older peer, the other end must
-// see a newer one.
+// see a newer peer.
 func TestCompareBothWays(t *testing.T) {
 	f := func(name string, wire schema.WireSchema) {
 		t.Helper()

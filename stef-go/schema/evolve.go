@@ -19,8 +19,8 @@ const (
 	LayoutChange ChangeKind = iota
 	// RootChange is the removal of a root: no reader of the new schema reads its streams.
 	RootChange
-	// EnumChange: values of an enum have other names, or none. The numbers are read as
-	// they were written.
+	// EnumChange: values of an enum have other names, or no names. The numbers are read
+	// as they were written.
 	EnumChange
 )
 

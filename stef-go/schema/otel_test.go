@@ -33,7 +33,7 @@ func otel(tb testing.TB, root string) *schema.Struct {
 	return parse(tb, string(src)).Root(root)
 }
 
-// TestPublished cuts our schema to the published one. The result must have the wire
+// TestPublished cuts our schema to the published schema. The result must have the wire
 // schema and the columns of the published schema.
 func TestPublished(t *testing.T) {
 	f := func(name string, wire schema.WireSchema, columns int, dropped map[string]int) {

@@ -12,7 +12,7 @@ import (
 // documentation comments. Parsing the text returns a schema equal to s. Printing a
 // file that is in canonical layout reproduces it.
 //
-// Definitions are in order of position where that is known; otherwise structs and
+// Definitions are in order of position if the positions are known. If not, structs and
 // oneofs are first, then multimaps, then enums.
 //
 // spec: #schema-language

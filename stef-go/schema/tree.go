@@ -31,8 +31,8 @@ func (s Stream) String() string {
 
 // Column is one position in the column tree of a root. Almost every position has its
 // own column in a data frame. The exception is a composite type inside itself: the
-// nesting is unlimited, so the inner position uses the column of the outer one (see
-// Shared).
+// nesting is unlimited, so the inner position uses the column of the outer position
+// (see Shared).
 type Column struct {
 	// Index is the position of the column in a data frame, from 0. A position that
 	// shares a column has the Index of that column.

@@ -66,7 +66,7 @@ func (k Kept) Wire(root *Struct) WireSchema {
 		w = append(w, n)
 		return n, nil
 	})
-	// The count function above returns no errors, so the walk returns none.
+	// The count function above returns no errors, so the walk returns no error.
 	_ = walk.enter(root)
 	return w
 }
@@ -143,8 +143,8 @@ func ParseWireText(text string) (WireSchema, error) {
 	return w, nil
 }
 
-// ParseWireTexts returns the wire schemas of one or more roots by name. text has Root=N,N for
-// each root, with white space between them, as stefc -numbers prints them, or Root=[N N].
+// ParseWireTexts returns the wire schemas of one or more roots by name. text has Root=N,N or
+// Root=[N N] for each root, and white space between roots. stefc -numbers prints the first form.
 func ParseWireTexts(text string) (map[string]WireSchema, error) {
 	var roots, counts []string
 	for _, word := range strings.Fields(text) {

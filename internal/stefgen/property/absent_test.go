@@ -29,7 +29,7 @@ func TestNamesOfEnums(t *testing.T) {
 }
 
 // TestAbsent reads a record without the optional values of the record before it: their
-// getters return zero. A value that is made present again begins as an initial one.
+// getters return zero. A value that is made present again begins as an initial value.
 func TestAbsent(t *testing.T) {
 	var buf bytes.Buffer
 	w, err := optionals.NewRecordWriter(&buf)

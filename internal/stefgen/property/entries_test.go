@@ -52,13 +52,13 @@ func readLoops(t *testing.T, stream []byte) (int, *recursive.RecordReader) {
 	for r.Next() {
 		n++
 	}
-	// It takes a few ms, but minutes or hours if a reader walks the same entry again and again.
+	// Reading takes a few ms. It takes minutes or hours if a reader walks an entry again and again.
 	require.Less(t, time.Since(start), time.Minute)
 	return n, r
 }
 
 // TestReferencesToLargeEntries reads an entry with many references to a large entry: a reader must
-// not walk the large entry for each of them.
+// not walk the large entry for each reference.
 func TestReferencesToLargeEntries(t *testing.T) {
 	const count = 500_000
 	stream := func(blobs, turns int) chunks {
@@ -70,8 +70,8 @@ func TestReferencesToLargeEntries(t *testing.T) {
 		}
 		return loopChunks(t, part, whole)
 	}
-	// A writer hashes the large entry for each reference. So one stream has the large entry,
-	// and another one many references to a small entry in its place.
+	// A writer hashes the large entry for each reference, which is slow. So one stream has the large
+	// entry, and another stream has many references to a small entry in its place.
 	large, many := stream(count, 1), stream(1, count)
 	n, r := readLoops(t, slices.Concat(large[0], large[1], large[2], many[3]))
 	require.ErrorIs(t, r.Err(), stef.ErrLimit)
