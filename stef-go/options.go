@@ -129,7 +129,7 @@ func WithDictBytes(bytes int) WriterOption {
 	}
 }
 
-// WithRestart selects the state that every frame after the first one resets. The default
+// WithRestart selects the state that every frame after the first frame resets. The default
 // is none. With all flags, every frame can be decoded without the earlier frames.
 // RestartCompression has no effect in streams without compression.
 func WithRestart(flags FrameFlags) WriterOption {

@@ -151,7 +151,7 @@ func boxAt(p, size vg.Point) vg.Rectangle {
 }
 
 // place returns the rectangle for a label near p: the nearest rectangle that overlaps nothing. If
-// there is none, it is the nearest rectangle that overlaps only lines, or one to the right of p.
+// there is none, it is the nearest rectangle that overlaps only lines, or is to the right of p.
 func place(p, size vg.Point, within vg.Rectangle, taken, lines []vg.Rectangle) vg.Rectangle {
 	const directions, steps = 24, 25
 	for _, avoid := range [][]vg.Rectangle{slices.Concat(taken, lines), taken} {

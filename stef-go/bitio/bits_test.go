@@ -130,7 +130,8 @@ func TestBitsAgainstNaive(t *testing.T) {
 	}
 }
 
-// ReadAfter2 and ReadWordAfter2 return the bits that two calls of Read return, also at the end of the data.
+// ReadAfter2 and ReadWordAfter2 return the bits that two calls of Read return, even at the end of
+// the data.
 func TestReadAfter2IsRead(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	words := 0

@@ -28,9 +28,9 @@ func Abandoned(path string) (bool, error) {
 	return abandoned, errors.Join(err, f.Close())
 }
 
-// Lock marks a file as being written. Use it in programs that write other files than
-// those of a Writer into a folder with a follower: the follower does not treat the file
-// as finished until it is closed or the process ends. Lock reports false if another
+// Lock marks a file as being written. Use it in programs that write files into a folder
+// with a follower, but not with a Writer: the follower does not treat the file as
+// finished until it is closed or the process ends. Lock reports false if another
 // process has locked the file. It does nothing where the file system has no locks.
 func Lock(f *os.File) bool {
 	locked, known := lock(f)

@@ -54,7 +54,7 @@ func CompatibleSchemas(old, new *Schema) error {
 	return errors.Join(errs...)
 }
 
-// Changes returns the changes that CompatibleSchemas reports, and those of enums. It
+// Changes returns the changes that CompatibleSchemas reports, and changes of enums. It
 // compares the enums of each place that has an enum in both schemas. An enum that keeps its
 // name may have more values, and new names for old values. An enum with another name must
 // have all old values with their old names. If it does not have all of them, it may be a
@@ -140,7 +140,7 @@ func (c *comparison) roots(old, new *Schema) {
 
 // successor returns the root of new that replaces root i of old: the root of the same name.
 // If new lacks only root i of old, root i was probably renamed: its successor is the root that
-// only new has. If only new has several roots, it is the only one with all fields of root i.
+// only new has. If only new has several roots, it is the root that has all fields of root i.
 func successor(old, new *Schema, i int) *Struct {
 	roots := old.Roots()
 	if same := new.Root(roots[i].Name); same != nil {

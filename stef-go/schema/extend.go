@@ -3,8 +3,8 @@
 
 package schema
 
-// Extend returns base with the additions of more. If both have a struct or oneof, the fields or
-// choices of more are appended to those of base. Other structs and oneofs of more are added.
+// Extend returns the schema base with the additions of the schema more. If both have a struct or
+// oneof, the fields or choices in more are appended. Other structs and oneofs in more are added.
 // Multimaps and enums are those of base. Extend does not change its arguments, and the result
 // shares only the enums with base.
 //

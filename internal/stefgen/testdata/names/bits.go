@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Bits is, too.
+// Bits has such a name, too.
 type Bits struct {
 	node      stefrt.Node
 	typ, sent BitsType

@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Dict is a oneof whose choices are called as its own parts.
+// Dict is a oneof whose choices have the names of its internal parts.
 type Dict struct {
 	node      stefrt.Node
 	typ, sent DictType

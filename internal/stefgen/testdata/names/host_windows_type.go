@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// HostWindows would be in a file for Windows alone.
+// HostWindows must not be in a file that Go compiles only on Windows.
 //
 // Create it with NewHostWindows and copy it with CopyFrom. Neither the zero value nor a copy of the struct
 // can be used.

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Stef is called as the package that generated code imports.
+// Stef has the name of a package that generated code imports.
 //
 // Create it with NewStef and copy it with CopyFrom. Neither the zero value nor a copy of the struct
 // can be used.

@@ -12,7 +12,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Chain contains itself by an optional field alone.
+// Chain contains itself only by an optional field.
 // The getters of a nil value return zero or nil.
 //
 // Create it with NewChain and copy it with CopyFrom. Neither the zero value nor a copy of the struct

@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Value is as JSON has it.
+// Value is a value of JSON.
 type Value struct {
 	node      stefrt.Node
 	typ, sent ValueType

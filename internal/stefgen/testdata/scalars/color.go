@@ -14,7 +14,7 @@ type Color uint64
 
 // The values of Color.
 const (
-	// ColorRed is the first.
+	// ColorRed is the first value.
 	ColorRed Color = 0
 	// ColorGreen is Green.
 	ColorGreen Color = 1

@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-go/stefrt"
 )
 
-// Plain is a part of a dictionary struct and holds another one.
+// Plain is a part of a dictionary struct and contains another dictionary struct.
 //
 // Create it with NewPlain and copy it with CopyFrom. Neither the zero value nor a copy of the struct
 // can be used.
