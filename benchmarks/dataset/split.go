@@ -145,8 +145,8 @@ func (c *cutter) metrics(rm pmetric.ResourceMetrics) {
 	}
 }
 
-// pointsOf returns the number of points of m, and the function open. open gives the metric to the
-// type of m, and returns the function add. add copies the i-th point of m to this metric.
+// pointsOf returns the number of points of m, and the function open. open sets the type of another
+// metric to that of m, and returns the function add. add copies the i-th point of m to that metric.
 func pointsOf(m pmetric.Metric) (points int, open func(to pmetric.Metric) (add func(i int))) {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:

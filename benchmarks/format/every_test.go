@@ -220,8 +220,8 @@ var (
 // of returns the n-th value. After the last value, it starts again with the first value.
 func of[T any](values []T, n int) T { return values[n%len(values)] }
 
-// everyValue sets v to a value that depends on n, so that successive n give all types and all
-// special values. Lists and maps are nested at most two levels deep.
+// everyValue sets v to a value that depends on n. The values of successive n have all types and
+// include all special values. Lists and maps are nested at most two levels deep.
 func everyValue(v pcommon.Value, n int) { everyValueIn(v, n, 2) }
 
 func everyValueIn(v pcommon.Value, n, depth int) {

@@ -117,7 +117,7 @@ func proposalSweep(c *Context) (*report.Table, error) {
 	return t, nil
 }
 
-// sizesBeside shows our sizes beside published ones.
+// sizesBeside shows our sizes beside published sizes.
 func (c *Context) sizesBeside(t *report.Table, study, set, source, name string, none, zstd float64) {
 	t.Add(set, name, source, none, zstd)
 	ours := map[string][]string{"OTLP": {"OTLP"}, "STEF": {"STEF sorted"}, "STEF unsorted": {"STEF ordered"}, "Otel ARROW": {"Arrow IPC"}, "Parquet": {"Parquet sorted", "Parquet ordered"}}

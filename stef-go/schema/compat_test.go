@@ -219,7 +219,7 @@ func TestChangesOfFewerFields(t *testing.T) {
 	f("R: had 4 fields and has 2, without A, C"+rest+"\nM.value: was of type int64 and is of type bool", "A bool ", "", "C []O ", "", "value int64", "value bool")
 	// The last field is gone, and another field has a new name.
 	f("R: had 4 fields and has 3, without D"+rest+"\nS.X: was of type int64 and is of type bool", "B S", "New S", " D M", "", "X int64", "X bool")
-	// A field is removed, and the order of the others changes.
+	// A field is removed, and the order of the other fields changes.
 	f("R: had 4 fields and has 3, without A"+rest+"\nR.B: was field 2 and is field 2; new fields go to the end\n"+
 		"R.C: was field 3 and is field 1; new fields go to the end", "A bool B S C []O", "C []O B S")
 	// A field is removed and another field is added, so the number of fields stays the same.
