@@ -39,7 +39,7 @@ func printTable(results []*result) error {
 	return w.Flush()
 }
 
-// sampledText returns the number of sampled traces, or "-" without tail_sampling.
+// sampledText returns the number of times that tail_sampling sampled a trace, or "-" without it.
 func (r *result) sampledText() string {
 	if !slices.Contains(r.processors, "tail_sampling") {
 		return "-"
