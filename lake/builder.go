@@ -175,7 +175,7 @@ func (b *Builder) addLogs(ld plog.Logs, after func() error) error {
 	return nil
 }
 
-// addEach adds items until one fails.
+// addEach calls add and after for each item, until one of these calls returns an error.
 func addEach[T any, S interface {
 	Len() int
 	At(int) T

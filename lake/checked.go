@@ -104,7 +104,7 @@ func (f flat) table(table, slot int) int {
 }
 
 // vector returns the offset of the first element of a vector, and the number of elements. It
-// panics if the elements end after the metadata.
+// panics if the elements extend beyond the end of the metadata.
 func (f flat) vector(table, slot, size int) (at, n int) {
 	at = f.table(table, slot)
 	if at == 0 {
@@ -128,8 +128,8 @@ const (
 	headerSchema, headerDictionary, headerBatch = 1, 2, 3
 )
 
-// checkMessage panics if the sizes in a message cannot be true, and returns its type and the
-// size of its body.
+// checkMessage returns the type of a message and the size of its body. It panics if the sizes
+// in the message cannot be true.
 func checkMessage(f flat) (header byte, body int64) {
 	message := f.u32(0)
 	f.vector(message, messageMeta, 4)

@@ -109,7 +109,7 @@ func (a *attributesIn) set(i int, dst pcommon.Map) error {
 	}
 	letters := a.types.at(i)
 	if letters != "" && len(letters) != n {
-		return invalid(a.name, "%d attributes, but %s_types has letters for %d: edit the letters, too, or set them to null, which makes all values text", n, a.name, len(letters))
+		return invalid(a.name, "%d attributes, but %s_types has %d letters: edit the letters, too, or set them to null, which makes all values text", n, a.name, len(letters))
 	}
 	var b xpdata.MapBuilder
 	b.EnsureCapacity(n)

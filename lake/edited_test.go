@@ -51,7 +51,7 @@ func edit(t *testing.T, f lake.Format, s lake.Signal, content []byte, column str
 	return out.Bytes(), rows
 }
 
-// Edited counts the rows with OTLP whose other columns were changed, and no others.
+// Edited counts the rows with OTLP whose other columns were changed. It counts no other rows.
 func TestEdited(t *testing.T) {
 	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
 		var batches []lake.Batch
@@ -79,7 +79,7 @@ func TestEdited(t *testing.T) {
 			_, edited = count(changed)
 			require.EqualValues(t, rows, edited, column)
 		}
-		// Columns that are not read, and rows without OTLP, do not count.
+		// Changes of columns that are not read, and of rows without OTLP, are not counted.
 		changed, _ := edit(t, f, s, content, "service_name")
 		_, edited = count(changed)
 		require.Zero(t, edited)

@@ -18,8 +18,8 @@ type entityRef struct {
 	DescriptionKeys []string `json:"description_keys,omitempty"`
 }
 
-// entityRefsText returns references as JSON. exact is false if a text in them is not
-// UTF-8.
+// entityRefsText returns references as JSON. exact is false if a text of a reference is
+// not UTF-8.
 func entityRefsText(refs entity.EntityRefSlice) (text string, exact bool) {
 	exact = true
 	check := func(s string) string {

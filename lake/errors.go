@@ -14,7 +14,7 @@ var (
 	ErrCorrupt = errors.New("lake: corrupt file")
 	// ErrSchema means that a table does not have the columns of this package.
 	ErrSchema = errors.New("lake: unsupported table")
-	// ErrLimit means that a file needs more memory than the limits allow.
+	// ErrLimit means that a file exceeds a limit, such as the memory of Limits.
 	ErrLimit = errors.New("lake: limit exceeded")
 	// ErrSignal means that an item has another signal than the table.
 	ErrSignal = errors.New("lake: wrong signal")

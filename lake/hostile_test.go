@@ -32,7 +32,7 @@ func schemaOf(t *testing.T) *arrow.Schema {
 }
 
 // TestHostileRows: a batch with more rows than the limit is refused. A batch with exactly as
-// many rows as the limit is not.
+// many rows as the limit is accepted.
 func TestHostileRows(t *testing.T) {
 	schema := schemaOf(t)
 	file := func(rows int) []byte {

@@ -258,8 +258,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestDamage: a file that is cut or changed at any place gives typed errors or rows, and
-// never a panic.
+// TestDamage: reading a file that is cut or changed at any place returns rows or a typed
+// error, and never panics.
 func TestDamage(t *testing.T) {
 	rounds := 400
 	if testing.Short() {
@@ -371,14 +371,14 @@ func TestRecordBatches(t *testing.T) {
 	require.ErrorContains(t, err, `the table already has a column "body"`)
 }
 
-// TestArrowCut: an Arrow stream that is cut within a batch, also between its dictionaries and its
-// rows, is an error. All rows of the batches before are read.
+// TestArrowCut: reading an Arrow stream that is cut within a batch returns an error, even if the
+// cut is between the dictionaries and the rows of the batch.
 func TestArrowCut(t *testing.T) {
 	batches := recorded(t, lake.Logs)[:2]
 	var out bytes.Buffer
 	w, err := lake.NewWriter(&out, lake.Arrow, lake.Logs, lake.WriterOptions{})
 	require.NoError(t, err)
-	whole := []int{0} // where batches end
+	whole := []int{0} // the offsets at which batches end
 	for _, b := range batches {
 		require.NoError(t, w.Write(b))
 		require.NoError(t, w.Flush())
@@ -434,8 +434,8 @@ func TestFlush(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 }
 
-// EmptyColumns returns the keys that no item has, as the caller wrote them, and the key under
-// which the attribute exists elsewhere.
+// EmptyColumns returns each key that no item has, as the caller wrote it. It also returns the key
+// under which the resource, the scope or the item has the attribute.
 func TestEmptyColumns(t *testing.T) {
 	w, err := lake.NewWriter(io.Discard, lake.Arrow, lake.Logs, lake.WriterOptions{Columns: []string{"a", "resource:a", "scope:a", "b"}})
 	require.NoError(t, err)

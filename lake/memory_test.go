@@ -28,7 +28,7 @@ func TestMemory(t *testing.T) {
 		w, err := lake.NewWriter(io.Discard, f, s, lake.WriterOptions{RowGroupRows: 2000})
 		require.NoError(t, err)
 		const rounds = 16
-		var halves [2]uint64 // the largest live heap
+		var halves [2]uint64 // the largest live heap in each half of the rounds
 		var stats runtime.MemStats
 		for round := range rounds {
 			for _, items := range batches {
@@ -46,8 +46,8 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// TestLargeRows: rows of any size are read within the memory that their writer needed: a batch has
-// rows of one row group, and fewer rows if they are large.
+// TestLargeRows: a reader needs no more memory than the writer, whatever the size of the rows. Each
+// batch has rows of one row group only, and large rows are read in smaller batches.
 func TestLargeRows(t *testing.T) {
 	for name, c := range map[string]struct{ size, rows, group, limit int }{
 		"small row groups": {16 << 10, 5000, 1 << 20, 32 << 20},

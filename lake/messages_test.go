@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A table without some columns is refused with the names of all of them.
+// If columns are missing, the table is refused, and the error names all missing columns.
 func TestMissingColumns(t *testing.T) {
 	whole := schemaOf(Logs, Arrow, nil)
 	metadata := whole.Metadata()
@@ -65,7 +65,7 @@ func TestZones(t *testing.T) {
 	f(Traces, arrow.Microsecond, "Etc/UTC", "the column start_time has type timestamp[us, tz=Etc/UTC], not timestamp[ns, tz=UTC]: cast the table to the schema of the original file")
 }
 
-// retimed returns a type with another type of times.
+// retimed returns t with times instead of its type of timestamps, at any depth.
 func retimed(t arrow.DataType, times *arrow.TimestampType) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.TimestampType:
@@ -82,7 +82,7 @@ func retimed(t arrow.DataType, times *arrow.TimestampType) arrow.DataType {
 	return t
 }
 
-// A file that another program wrote, or that is cut, has an error that says so.
+// If another program wrote a file, or if a file is cut, the error says so.
 func TestForeignAndCutFiles(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "name", Type: arrow.BinaryTypes.String}}, nil)
 	for _, stored := range []bool{false, true} {

@@ -40,7 +40,7 @@ type pointRows struct {
 	shape  metricShape
 }
 
-// metricShape holds the fields of a metric except its points.
+// metricShape contains the type, temporality and monotonicity of a metric, as rows have them.
 type metricShape struct {
 	typ, temporality string
 	monotonic, sum   bool
@@ -268,7 +268,7 @@ func (r *pointRows) addExemplars(exemplars pmetric.ExemplarSlice) {
 	}
 }
 
-// endPoint ends a row. add adds the point to a metric without points.
+// endPoint ends a row. add copies the point to a metric without points.
 func (r *pointRows) endPoint(add func(pmetric.Metric)) error {
 	return r.end(func() ([]byte, error) {
 		md := pmetric.NewMetrics()

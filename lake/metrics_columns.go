@@ -130,7 +130,7 @@ func (c *pointColumns) row(i int) error {
 	return c.setSummary(i, c.m.Summary().DataPoints().AppendEmpty())
 }
 
-// sameMetric reports whether two rows are of one metric.
+// sameMetric reports whether two rows belong to the same metric.
 func (c *pointColumns) sameMetric(i, j int) bool {
 	return c.name.at(i) == c.name.at(j) && c.typ.at(i) == c.typ.at(j) && c.unit.at(i) == c.unit.at(j) &&
 		c.description.at(i) == c.description.at(j) && c.temporality.at(i) == c.temporality.at(j) &&

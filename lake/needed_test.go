@@ -37,8 +37,8 @@ func withoutColumns(t *testing.T, content []byte, names ...string) []byte {
 }
 
 // TestNeeded: Next does not read columns that are not part of items. These are columns that
-// were derived from others, and columns that the package does not know, such as those of
-// WriterOptions.Columns.
+// were derived from other columns, and columns that the package does not know, such as the
+// columns of WriterOptions.Columns.
 func TestNeeded(t *testing.T) {
 	for s, unneeded := range map[lake.Signal][]string{
 		lake.Metrics: {"service_name", "resource.service.name"},

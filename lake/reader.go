@@ -34,7 +34,7 @@ type Limits struct {
 	MemoryBytes int64
 }
 
-// Batch is items of one signal.
+// Batch contains items of one signal.
 type Batch struct {
 	Signal  Signal
 	Metrics pmetric.Metrics
@@ -53,9 +53,9 @@ type Reader struct {
 	err     error
 	batches int    // row groups of a Parquet file, or record batches of a stream that were read
 	otlp    uint64 // rows whose item is in the column otlp
-	edited  uint64 // rows of otlp whose other columns do not describe the item
+	edited  uint64 // rows counted in otlp whose other columns do not describe the item
 	retyped uint64 // values whose text is not valid for their type
-	rows    uint64 // rows read so far, with those of the current batch
+	rows    uint64 // rows read so far, including the current batch
 }
 
 // readRows is the maximum number of rows of Parquet that are read at a time.
@@ -76,7 +76,7 @@ func NewParquetReader(src parquet.ReaderAtSeeker, l Limits) (r *Reader, err erro
 func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	mem := newLimited(l)
 	properties := parquet.NewReaderProperties(mem)
-	properties.BufferedStreamEnabled = true // a page at a time, not a column of a row group
+	properties.BufferedStreamEnabled = true // reads one page at a time, not a whole column of a row group
 	f, err := file.NewParquetReader(src, file.WithReadProps(properties))
 	if err != nil && !ended(src) {
 		return nil, corrupt("the file is cut or not complete: Parquet has its index at the end")
@@ -124,8 +124,8 @@ func newParquetReader(src parquet.ReaderAtSeeker, l Limits) (*Reader, error) {
 	return r, nil
 }
 
-// rowGroups reads the rows of a Parquet file, one row group after another. So a batch has rows of
-// one row group only, and needs no more memory than the writer of the row group needed.
+// rowGroups reads the rows of a Parquet file, one row group after another. Each batch has rows of
+// only one row group. It needs no more memory than the writer of this row group needed.
 type rowGroups struct {
 	in      *pqarrow.FileReader
 	leaves  []int // the leaf columns to read; nil for all
@@ -163,7 +163,7 @@ func (g *rowGroups) release() {
 }
 
 // readBytes is the approximate maximum size of the rows that are read at a time, before their
-// dictionaries are resolved. Other programs write row groups that are larger.
+// dictionaries are resolved. Other programs write row groups larger than this size.
 const readBytes = 64 << 20
 
 // batchSize returns how many rows of a row group are read at a time.
@@ -193,7 +193,7 @@ func ended(src io.ReaderAt) bool {
 }
 
 // neededLeaves returns the leaf columns of a Parquet file from which items are read. It omits
-// columns that are derived from others and columns that this package does not know.
+// columns that are derived from other columns, and columns that this package does not know.
 func neededLeaves(f *file.Reader, s Signal) (leaves []int) {
 	needed := map[string]bool{}
 	for _, field := range schemaOf(s, Parquet, nil).Fields() {
@@ -355,16 +355,16 @@ func (r *Reader) locate(schema *arrow.Schema) error {
 	return nil
 }
 
-// Batches returns the number of row groups of a Parquet file, or of the record batches of
-// an Arrow stream so far.
+// Batches returns the number of row groups of a Parquet file, or the number of record batches
+// that were read from an Arrow stream so far.
 func (r *Reader) Batches() int { return r.batches }
 
 // Signal returns the signal of the table.
 func (r *Reader) Signal() Signal { return r.signal }
 
-// Next returns the items of the next rows, or io.EOF after the last. Texts in them share
-// memory. It reads only those columns of a Parquet file that hold items. After an error, further
-// calls return the same error.
+// Next returns the items of the next rows, or io.EOF after the last row. The texts of the items
+// share memory. Next reads only those columns of a Parquet file that are part of items. After an
+// error, further calls return the same error.
 func (r *Reader) Next() (b Batch, err error) {
 	b.Signal = r.signal
 	if r.err != nil {
@@ -405,10 +405,10 @@ func (r *Reader) Edited() uint64 { return r.edited }
 // text in the table is not valid for their type. Only edited tables have such values.
 func (r *Reader) Retyped() uint64 { return r.retyped }
 
-// NextRecordBatch returns the next rows as a record batch, or io.EOF after the last. The
-// batch is valid until the next call. It has all columns of the file. If Next was called
-// before for a Parquet file, it has only the columns that Next reads. After an error, further
-// calls return the same error.
+// NextRecordBatch returns the next rows as a record batch, or io.EOF after the last row. The
+// batch is valid until the next call. It has all columns of the file, unless Next was called
+// before for a Parquet file: then it has only the columns that Next reads. After an error,
+// further calls return the same error.
 func (r *Reader) NextRecordBatch() (batch arrow.RecordBatch, err error) {
 	if r.err != nil {
 		return nil, r.err
@@ -433,7 +433,7 @@ func (r *Reader) record() (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	if batch.NumRows() > maxRows {
-		return nil, fmt.Errorf("%w: a batch of %d rows, at most %d: pyarrow writes smaller batches with write_table(t, max_chunksize=%d)", ErrLimit, batch.NumRows(), maxRows, maxRows)
+		return nil, fmt.Errorf("%w: a batch has %d rows, at most %d are allowed: pyarrow writes smaller batches with write_table(t, max_chunksize=%d)", ErrLimit, batch.NumRows(), maxRows, maxRows)
 	}
 	r.rows += uint64(batch.NumRows())
 	return batch, nil
@@ -453,8 +453,8 @@ func itemsOf(c *columns, s Signal) (b Batch, err error) {
 	return b, err
 }
 
-// Items returns the items of a record batch whose columns are those of this package, such
-// as one of a [Builder]. Texts in them share memory.
+// Items returns the items of a record batch that has the columns of this package, such as a
+// batch of a [Builder]. The texts of the items share memory.
 func Items(batch arrow.RecordBatch) (b Batch, err error) {
 	err = typed(guard(func() error {
 		var r Reader
@@ -478,8 +478,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// typed converts an error of the libraries to ErrCorrupt. It returns errors of this
-// package and of the source unchanged.
+// typed wraps an error of the libraries or of the source in ErrCorrupt. It returns io.EOF and
+// the errors of this package unchanged.
 func typed(err error) error {
 	if err == nil || err == io.EOF || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrSchema) || errors.Is(err, ErrLimit) {
 		return err
@@ -512,7 +512,7 @@ func (e *limitReached) Unwrap() error { return ErrLimit }
 func (l *limited) count(n int) {
 	if l.used.Add(int64(n)) > l.max {
 		l.used.Add(-int64(n))
-		panic(&limitReached{fmt.Sprintf("the file needs more than the %d MiB of memory that a reader may take", l.max>>20)})
+		panic(&limitReached{fmt.Sprintf("the file needs more than the %d MiB of memory that a reader may use", l.max>>20)})
 	}
 }
 

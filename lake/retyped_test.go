@@ -84,8 +84,8 @@ func recordsOf(t *testing.T, f lake.Format, content []byte) (records []plog.LogR
 	}
 }
 
-// bothFormats runs a test with log records of every type of body, and with one attribute of
-// text and one number each.
+// bothFormats runs a test with log records of every type of body. Each record has a text
+// attribute and a number attribute.
 func bothFormats(t *testing.T, test func(t *testing.T, f lake.Format, content []byte)) {
 	ld := plog.NewLogs()
 	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -102,7 +102,7 @@ func bothFormats(t *testing.T, test func(t *testing.T, f lake.Format, content []
 	}
 }
 
-// A body that was replaced by a text is this text, whatever its type was before.
+// If a text replaces a body, readers return this text, whatever the type of the body was.
 func TestReplacedBodies(t *testing.T) {
 	bothFormats(t, func(t *testing.T, f lake.Format, content []byte) {
 		for _, text := range []string{"*redacted*", "[redacted]", "{", `{"a":1} b`, "[1"} {
@@ -113,7 +113,7 @@ func TestReplacedBodies(t *testing.T) {
 				require.Equal(t, pcommon.ValueTypeStr, lr.Body().Type(), text)
 				require.Equal(t, text, lr.Body().Str())
 			}
-			require.EqualValues(t, 7, retyped, text) // all but the one that was text
+			require.EqualValues(t, 7, retyped, text) // all bodies except the body that was text
 		}
 		records, retyped, err := recordsOf(t, f, replaceTexts(t, f, content, "body", func(_ int, old string) string { return old }))
 		require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestReplacedBodies(t *testing.T) {
 }
 
 // An attribute whose value is not valid for its letter becomes text. Missing, additional or
-// unknown letters are an error with the row, the column and what to do.
+// unknown letters cause an error that names the row and the column.
 func TestReplacedAttributes(t *testing.T) {
 	bothFormats(t, func(t *testing.T, f lake.Format, content []byte) {
 		records, retyped, err := recordsOf(t, f, replaceTexts(t, f, content, "attributes_types", func(int, string) string { return "ii" }))
@@ -143,12 +143,12 @@ func TestReplacedAttributes(t *testing.T) {
 			require.ErrorIs(t, err, lake.ErrCorrupt)
 			require.EqualError(t, err, want)
 		}
-		f2("sii", "lake: row 5, column attributes: 2 attributes, but attributes_types has letters for 3: edit the letters, too, or set them to null, which makes all values text")
+		f2("sii", "lake: row 5, column attributes: 2 attributes, but attributes_types has 3 letters: edit the letters, too, or set them to null, which makes all values text")
 		f2("sz", "lake: row 5, column attributes_types: unknown letter 'z'")
 	})
 }
 
-// The row of an error counts from the start of the file, not of the batch.
+// The row number in an error counts from the start of the file, not from the start of the batch.
 func TestRowOfError(t *testing.T) {
 	for _, f := range []lake.Format{lake.Parquet, lake.Arrow} {
 		const n, bad = 10_000, 9_000 // several batches
@@ -168,8 +168,8 @@ func TestRowOfError(t *testing.T) {
 	}
 }
 
-// The texts of a writer are valid for their types, even those that only approximate a value,
-// such as one that is nested too deeply. Without the column otlp, the reader uses these texts.
+// The texts of a writer are valid for their types, even texts that only approximate a value, such
+// as a list that is nested too deeply. Without the column otlp, the reader uses these texts.
 func TestWrittenTextsFit(t *testing.T) {
 	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
 		var batches []lake.Batch

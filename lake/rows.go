@@ -128,12 +128,12 @@ type rows struct {
 	schema *arrow.Schema
 	b      *array.RecordBuilder
 	at     map[string]int
-	// shared builds the columns of resources and scopes, with one row for each run of rows
-	// that have the same resource and scope; runs are the lengths of these runs. shared is
-	// nil if b builds these columns, too, with a value for each row.
+	// shared builds the columns of resources and scopes. It has one row for each run of rows
+	// that have the same resource and scope. runs contains the lengths of these runs. shared
+	// is nil if b builds these columns, with a value for each row.
 	shared *array.RecordBuilder
 	runs   []int
-	// changed is set if the next row has another resource or scope than the last.
+	// changed is set if the next row has another resource or scope than the last row.
 	changed bool
 	// sharedBytes and sharedInexact are the values of bytes and inexact for the last row of
 	// shared.
@@ -168,8 +168,8 @@ type resourceTexts struct {
 	exact               bool
 }
 
-// newRows returns a builder of rows. With runs, columns of resources and scopes have a
-// row for each run of rows.
+// newRows returns a builder of rows. If runs is true, the columns of resources and scopes
+// have one value for each run of rows, not one for each row.
 func newRows(schema *arrow.Schema, chosen []chosenKey, runs bool) *rows {
 	r := &rows{schema: schema, at: map[string]int{}, chosen: chosen, changed: true}
 	fields := schema.Fields()
@@ -228,7 +228,7 @@ func attributesOf(pairs, types array.Builder) *attributesColumn {
 	return &attributesColumn{pairs: m, key: textOfBuilder(m.KeyBuilder()), value: textOfBuilder(m.ItemBuilder()), types: textOfBuilder(types)}
 }
 
-// put appends text that may not be UTF-8.
+// put appends text. It replaces bytes that are not UTF-8.
 func (r *rows) put(c textColumn, s string) {
 	r.bytes += len(s)
 	c.put(r.valid(s))
@@ -275,8 +275,8 @@ func putCount(b *array.Uint32Builder, n uint32) {
 // manyKeys is the number of attributes above which putAttributes finds equal keys with a map.
 const manyKeys = 24
 
-// putAttributes appends a map. If keys are equal, only the first is in the map, because
-// engines refuse maps with equal keys.
+// putAttributes appends a map. Of attributes with equal keys, it appends only the first,
+// because engines refuse maps with equal keys.
 func (r *rows) putAttributes(c *attributesColumn, m pcommon.Map) {
 	c.pairs.Append(true)
 	c.letters, c.keys = c.letters[:0], c.keys[:0]
@@ -364,7 +364,7 @@ func (r *rows) begin(attributes pcommon.Map) {
 }
 
 // attributesAt returns the attributes of the resource, the scope or the item. The caller
-// passes those of the item.
+// passes the attributes of the item.
 func (r *rows) attributesAt(where place, item pcommon.Map) pcommon.Map {
 	switch where {
 	case inResource:
@@ -383,7 +383,7 @@ func (r *rows) meant(c chosenKey, item pcommon.Map) string {
 			return prefix + c.key
 		}
 	}
-	for where, prefix := range placePrefixes { // resource.host.name, written like the name of the column
+	for where, prefix := range placePrefixes { // the caller passed the name of a column, such as resource.host.name
 		if key, ok := strings.CutPrefix(c.key, strings.ReplaceAll(prefix, ":", ".")); ok && c.where == inItem {
 			if _, ok := r.attributesAt(place(where), item).Get(key); ok {
 				return prefix + key
@@ -426,7 +426,7 @@ func (r *rows) end(otlp func() ([]byte, error)) error {
 // built are the rows of a batch.
 type built struct {
 	rows arrow.RecordBatch
-	// shared and runs contain the columns of resource and scope if rows does not.
+	// shared and runs contain the columns of resource and scope if rows does not contain them.
 	shared arrow.RecordBatch
 	runs   []int
 	bytes  int // estimated size before the batch is encoded

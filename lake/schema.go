@@ -46,8 +46,8 @@ func col(name string, t arrow.DataType) arrow.Field {
 	return arrow.Field{Name: name, Type: t, Nullable: true}
 }
 
-// attributes returns the columns of attributes: the values as text, and the types of the
-// values that are not text.
+// attributes returns two columns: a map of the attributes, with values as text, and the types
+// of the values as letters. The letters are null if all values are text.
 func attributes(name string) []arrow.Field {
 	return []arrow.Field{col(name, pairs), col(name+"_types", word)}
 }
@@ -109,9 +109,9 @@ var ofSignal = [...][]arrow.Field{
 		[]arrow.Field{col("dropped_attributes_count", u32)}),
 }
 
-// schemaOf returns the schema of a table. chosen are the keys of attributes that have
-// columns of their own. In Parquet, text is not declared as dictionaries, because the
-// format chooses its own encoding.
+// schemaOf returns the schema of a table. chosen contains the keys of attributes that have
+// columns of their own. In Parquet, text columns have no dictionary type, because dictionaries
+// are part of the encoding, not of the schema.
 func schemaOf(s Signal, f Format, chosen []chosenKey) *arrow.Schema {
 	fields := slices.Concat(containers, ofSignal[s])
 	for _, c := range chosen {
@@ -146,9 +146,9 @@ func plain(f arrow.Field) arrow.Field {
 	return f
 }
 
-// sameType reports whether a column of a file has a type that a reader understands:
-// that of the schema, with or without dictionaries. Times may have any time zone: the zone
-// only says how to print them, and the values are in UTC.
+// sameType reports whether a column of a file has a type that a reader understands: the type
+// in the schema, with or without dictionaries. Times may have any time zone: the zone only
+// says how to print them, and the values are in UTC.
 func sameType(want, got arrow.DataType) bool {
 	if d, ok := want.(*arrow.DictionaryType); ok {
 		want = d.ValueType

@@ -37,8 +37,8 @@ const maxDepth = 64
 // canonicalNaN is the NaN that the text NaN stands for.
 var canonicalNaN = math.Float64bits(math.NaN())
 
-// textOf returns the text of a value and the letter of its type. exact is false if
-// these do not determine the value. The text of a text value is the value itself.
+// textOf returns the text of a value and the letter of its type. exact is false if text and
+// letter do not determine the value. The text of a text value is the value itself.
 func textOf(v pcommon.Value) (text string, letter byte, exact bool) {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -72,8 +72,8 @@ func valid(s string) (string, bool) {
 }
 
 // appendJSON appends a value as JSON. Numbers with a decimal point or an exponent are
-// doubles, all others are integers. It returns false if the JSON does not represent the
-// value exactly.
+// doubles, all other numbers are integers. It returns false if the JSON does not represent
+// the value exactly.
 func appendJSON(b []byte, v pcommon.Value, depth int) ([]byte, bool) {
 	if depth > maxDepth {
 		return append(b, `"..."`...), false
@@ -182,7 +182,8 @@ func setText(dst pcommon.Value, text string, letter byte) (fits, known bool) {
 	return false, false
 }
 
-// setJSON sets dst to what appendJSON wrote. It returns false for other texts.
+// setJSON sets dst to the value that appendJSON wrote as text. It returns false if it cannot
+// decode the text.
 func setJSON(dst pcommon.Value, text string) bool {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()

@@ -44,11 +44,11 @@ type WriterOptions struct {
 	// column is its key, with a dot in place of the colon. The column contains the values as
 	// text.
 	Columns []string
-	// RowGroupRows and RowGroupBytes are the sizes at which a row group of Parquet ends. Bytes
-	// are counted before encoding and compression, so they bound the memory of the writer. An
-	// item that is larger has a row group of its own.
+	// RowGroupRows and RowGroupBytes are the maximum sizes of a row group of Parquet. Bytes are
+	// counted before encoding and compression, so they bound the memory of the writer. A record
+	// batch that exceeds one of these sizes has a row group of its own.
 	RowGroupRows, RowGroupBytes int
-	// Uncompressed leaves out zstd.
+	// Uncompressed disables compression with zstd.
 	Uncompressed bool
 }
 
@@ -93,7 +93,7 @@ func NewWriter(dst io.Writer, f Format, s Signal, o WriterOptions) (*Writer, err
 func (w *Writer) Items() uint64 { return w.count }
 
 // Batches returns the number of record batches of an Arrow stream, or of row groups of a
-// Parquet file. Call it after Close, which may write the last one.
+// Parquet file. Call it after Close, because Close may write the last of them.
 func (w *Writer) Batches() int { return w.sink.batches() }
 
 // InOTLP returns how many of the items are also in the column otlp, because the readable
@@ -108,13 +108,13 @@ func (w *Writer) InOTLP() uint64 {
 // EmptyColumn is a column of WriterOptions.Columns without a value.
 type EmptyColumn struct {
 	Key string
-	// Meant is the key under which an item, its resource or its scope has the attribute, such
-	// as resource:service.name for service.name or resource.service.name. It is empty if none of them has it.
+	// Meant is the key under which an item, its resource or its scope has the attribute, such as
+	// resource:service.name for service.name or resource.service.name. It is empty if no key fits.
 	Meant string
 }
 
-// EmptyColumns returns the columns of WriterOptions.Columns that are empty, because no item
-// had the attribute so far; their keys may be misspelt. Rows of WriteRecordBatch are not
+// EmptyColumns returns the columns of WriterOptions.Columns that are empty because no item
+// had the attribute so far. Their keys may be misspelt. Rows of WriteRecordBatch are not
 // considered.
 func (w *Writer) EmptyColumns() []EmptyColumn {
 	var empty []EmptyColumn
@@ -279,8 +279,7 @@ func newParquetSink(dst io.Writer, schema *arrow.Schema, o WriterOptions) (*parq
 	w, err := columnfile.NewWriter(dst, schema, columnfile.Options{
 		Uncompressed: o.Uncompressed,
 		CreatedBy:    "github.com/otelstef/stef/lake",
-		// Columns whose values do not repeat have no dictionary. Doubles have none either,
-		// because equal NaNs may have different bits.
+		// Columns of doubles, and other columns whose values rarely repeat, have no dictionary.
 		Plain: []string{"time", "start_time", "end_time", "observed_time", "span_id", "parent_span_id", "duration_ns", "otlp",
 			"double_value", "sum", "min", "max", "zero_threshold", "explicit_bounds.list.element",
 			"quantiles.list.element.quantile", "quantiles.list.element.value", "exemplars.list.element.double_value"},

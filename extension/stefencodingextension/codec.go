@@ -51,7 +51,7 @@ const (
 )
 
 // memoryFactor limits the estimated memory of a message to this multiple of max_decoded_mib. The
-// estimate includes the omitted records. It is usually 3 to 6 times the size of the items as OTLP,
+// estimate includes invalid records. It is usually 3 to 6 times the size of the items as OTLP,
 // but 80 times for empty span events: a few bytes of STEF can repeat such an event very often.
 const memoryFactor = 8
 
@@ -92,9 +92,9 @@ func newCodec[B any](s *signal.Descriptor[B], c *Config, dicts []*stef.ZstdDict,
 }
 
 // marshal returns a message with the items of batch. It does not change batch. Items
-// that exceed a limit of the format are omitted, counted and logged. If no item
-// remains, or the batch cannot be marshaled, its items are counted, and the error is
-// permanent: the same batch fails again.
+// that exceed a limit of the format are omitted, counted and logged. If no item remains,
+// or the batch cannot be marshaled, marshal counts the items of the batch. It returns a
+// permanent error then, because the same batch fails again.
 func (x *codec[B]) marshal(batch B) ([]byte, error) {
 	message, err := x.encode(batch)
 	if err != nil {

@@ -95,8 +95,8 @@ type LimitsConfig struct {
 	MaxRecordAllocMiB int `mapstructure:"max_record_alloc_mib"`
 	// MaxDictMiB bounds the dictionaries of a message.
 	MaxDictMiB int `mapstructure:"max_dict_mib"`
-	// MaxDecodedMiB bounds the decoded size of a message, as OTLP. The estimate of its memory
-	// may be 8 times as much.
+	// MaxDecodedMiB bounds the decoded size of a message, measured as OTLP. The estimated memory
+	// of the message may be at most 8 times this limit.
 	MaxDecodedMiB int `mapstructure:"max_decoded_mib"`
 
 	_ struct{}
@@ -159,8 +159,8 @@ func (c *Config) Validate() error {
 	)
 }
 
-// maxReadDictionaries is the number of dictionaries that a reader can use in addition
-// to Dictionary.
+// maxReadDictionaries is the maximum number of dictionaries that a reader can use in
+// addition to Dictionary.
 const maxReadDictionaries = 3
 
 func (c *Config) validateDictionaries() error {

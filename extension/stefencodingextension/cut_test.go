@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// cutTraces copies the spans of batches to new batches of n spans. The last may have fewer.
+// cutTraces copies the spans of batches to new batches of n spans. The last batch may be smaller.
 func cutTraces(batches []ptrace.Traces, n int) []ptrace.Traces {
 	var out []ptrace.Traces
 	now, left := ptrace.NewTraces(), n

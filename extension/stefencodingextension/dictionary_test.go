@@ -17,8 +17,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// dictionaryFile writes a dictionary: the first messages of the recordings of
-// all signals, uncompressed.
+// dictionaryFile writes a dictionary and returns its path. The dictionary consists of the
+// first recorded message of each signal, uncompressed.
 func dictionaryFile(t testing.TB) string {
 	t.Helper()
 	e := newEncoding(t, "{compression: none}")
@@ -73,8 +73,8 @@ func TestDictionaryConfig(t *testing.T) {
 	require.ErrorContains(t, err, "dictionary: open missing-file")
 }
 
-// BenchmarkSizeWithDictionary is like BenchmarkSize, but the messages use a dictionary. The
-// dictionary is made of the first recorded message of each signal, which is not measured.
+// BenchmarkSizeWithDictionary is like BenchmarkSize, but compares messages with and without the
+// dictionary of dictionaryFile. It does not measure the messages in the dictionary.
 func BenchmarkSizeWithDictionary(b *testing.B) {
 	forms := dictionaryForms(b)
 	for _, s := range recordings(b) {
@@ -92,7 +92,7 @@ func BenchmarkSizeWithDictionary(b *testing.B) {
 	}
 }
 
-// dictionaryForms are STEF without and with a shared dictionary.
+// dictionaryForms returns two forms: STEF without and with a shared dictionary.
 func dictionaryForms(tb testing.TB) []form {
 	return []form{
 		stefForm(tb, "without", "{}"),

@@ -27,7 +27,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// items compares items without the order of their attributes, because mode sorted changes it.
+// items ignores the order of attributes in comparisons, because mode sorted changes this order.
 var items = canon.Options{SortAttributes: true}
 
 // configs are configurations that can represent all data of the recordings.
@@ -121,7 +121,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestCutMessage: a truncated message is refused, whatever is missing.
+// TestCutMessage: a message that is truncated at any byte is refused, or has no records.
 func TestCutMessage(t *testing.T) {
 	for _, config := range []string{"{}", "{compression: none}"} {
 		e := newEncoding(t, config)
@@ -131,7 +131,7 @@ func TestCutMessage(t *testing.T) {
 		for n := range message {
 			got, err := e.UnmarshalLogs(message[:n])
 			if err == nil {
-				// A stream may end after its headers: it has no records.
+				// A stream that ends after its headers is valid and has no records.
 				require.Zero(t, got.LogRecordCount(), "cut at byte %d", n)
 				continue
 			}
@@ -210,8 +210,8 @@ func TestMarshalErrors(t *testing.T) {
 	}
 }
 
-// TestReferenceSchema: messages in the reference schema announce no schema, and unmarshal to
-// the same number of items.
+// TestReferenceSchema: unmarshaling a message in the reference schema returns as many items as
+// the message was made of.
 func TestReferenceSchema(t *testing.T) {
 	e := newEncoding(t, "{schema: reference}")
 	for _, md := range recordedMetrics(t)[:3] {
@@ -252,8 +252,8 @@ func TestDecodedLimit(t *testing.T) {
 	require.Equal(t, 8, got.LogRecordCount())
 }
 
-// TestDecodedMemoryLimit: the memory of a decoded message is bounded, too. Empty events take 2
-// bytes of OTLP, and many times more memory. So do omitted records, which take no OTLP.
+// TestDecodedMemoryLimit: the memory of a decoded message is bounded, too. An empty event needs
+// 2 bytes of OTLP but far more memory. An omitted record needs memory but no OTLP.
 func TestDecodedMemoryLimit(t *testing.T) {
 	message := func(n int, set func(span *otelstef.Span, i int)) []byte {
 		var out bytes.Buffer

@@ -21,7 +21,7 @@ var (
 	ErrSignal = errors.New("this is another signal")
 )
 
-// The reasons that telemetry counts.
+// The values of the attribute reason in the metrics.
 const (
 	reasonFormat  = "format"
 	reasonSignal  = "signal"
@@ -47,7 +47,7 @@ func reasonOf(err error) string {
 	return reasonCorrupt
 }
 
-// signature is how every STEF stream begins.
+// signature is the first bytes of every STEF stream.
 const signature = "STEF"
 
 // explain returns an error that says why a message cannot be decoded, and what to do.
@@ -82,8 +82,8 @@ func limitKeys(err error) string {
 	return "max_frame_mib, max_record_alloc_mib or max_dict_mib"
 }
 
-// mistake returns an error if the first bytes of message show that it is not a stream of
-// this signal, otherwise nil. message may be the beginning of a stream.
+// mistake returns an error if message is empty, is not STEF, has another signal or needs a
+// missing dictionary, otherwise nil. message may be the beginning of a stream.
 func (x *codec[B]) mistake(message []byte, err error) error {
 	head := message[:min(len(message), len(signature))]
 	switch {
@@ -101,10 +101,10 @@ func (x *codec[B]) mistake(message []byte, err error) error {
 	return nil
 }
 
-// signalOf returns the signal of a message. It reads the first records as each signal: if
-// this works for one signal only, it returns that one. If it works for none, for example
-// because the message is truncated, signalOf returns the only signal that the schema of
-// the message fits. It returns "" if no signal or several signals fit. A stream does not
+// signalOf returns the signal of a message. It reads the first records as each signal. If
+// only one signal can be read, signalOf returns this signal. If no signal can be read, for
+// example because the message is truncated, signalOf returns the only signal that the schema
+// of the message fits. It returns "" if no signal or several signals fit. A stream does not
 // name its signal, but its schema and its columns rarely fit another signal.
 func (x *codec[B]) signalOf(message []byte) string {
 	found, opened := "", []string{}

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTablesOfSizes compares the tables of the page that have bytes of the recordings with what
-// their benchmarks print.
+// TestTablesOfSizes checks that README.md contains the sizes that the benchmarks measure with
+// the recordings.
 func TestTablesOfSizes(t *testing.T) {
 	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)
@@ -53,8 +53,8 @@ func sizeRows(tb testing.TB) (rows []string) {
 	return rows
 }
 
-// batchRows returns the rows of each recording as one text, because recordings have rows with
-// the same beginning.
+// batchRows returns one text for each recording, with all its rows. A single row would not
+// identify its recording, because some rows of different recordings begin with the same words.
 func batchRows(tb testing.TB) (texts []string) {
 	const items = 100
 	alone, plain := newEncoding(tb, "{}"), newEncoding(tb, "{compression: none}")

@@ -22,9 +22,9 @@ import (
 )
 
 // TestRandom marshals and unmarshals random telemetry on 64 goroutines that use one
-// extension. No data changes, and messages have the same bytes as those of a new extension.
+// extension. No data changes, and a message has the same bytes as a message of a new extension.
 func TestRandom(t *testing.T) {
-	rounds := int64(320) // of all goroutines together: with the race detector, a round takes ten times as long
+	rounds := int64(320) // of all goroutines together; few, because the race detector makes rounds slow
 	switch {
 	case testing.Short():
 		rounds = 128

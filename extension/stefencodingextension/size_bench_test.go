@@ -42,7 +42,7 @@ func (s *source) cut(tb testing.TB, parts [][]byte, items int) []message {
 	return pick(s.all(tb, parts, items), maxMessages)
 }
 
-// message is one batch in the ways it can be marshaled.
+// message marshals one batch as STEF or OTLP. back unmarshals STEF and returns the number of items.
 type message struct {
 	items int
 	stef  func(e *stefEncoding) ([]byte, error)
@@ -50,11 +50,11 @@ type message struct {
 	otlp  func() ([]byte, error)
 }
 
-// maxMessages is how many messages of a size are measured, spread over the
-// recording.
+// maxMessages is the maximum number of messages of a size that are measured. They are
+// spread over the recording.
 const maxMessages = 50
 
-// pick returns at most a number of elements of a list, evenly spread.
+// pick returns up to most elements of a list, evenly spread.
 func pick[B any](list []B, most int) []B {
 	var picked []B
 	n := min(len(list), most)
@@ -229,7 +229,7 @@ func benchmarkSize(b *testing.B, sources []source) {
 		for _, n := range messageItems {
 			messages := s.cut(b, s.parts, n)
 			if messages[0].items < n {
-				continue // the recording is smaller
+				continue // the recording has fewer than n items
 			}
 			for _, f := range forms {
 				b.Run(fmt.Sprintf("set=%s/items=%d/as=%s", s.name, n, f.name), func(b *testing.B) {
@@ -249,7 +249,7 @@ var batchMessages = []int{1, 2, 5, 10}
 // batchForms are the rows of the table of record batches.
 var batchForms = []string{"message", "batch", "otlp"}
 
-// maxBatches is how many record batches of a size are measured.
+// maxBatches is the maximum number of record batches of a size that are measured.
 const maxBatches = 10
 
 // BenchmarkRecordBatches reports the bytes per item if a Kafka producer sends several
@@ -270,7 +270,7 @@ func benchmarkRecordBatches(b *testing.B, sources []source) {
 			for _, k := range batchMessages {
 				batches := pick(recordBatches(s.all(b, s.parts, n), k), maxBatches)
 				if len(batches) == 0 || batches[0][0].items < n {
-					continue // the recording is smaller
+					continue // the recording has too few items for one batch
 				}
 				for _, as := range batchForms {
 					b.Run(fmt.Sprintf("set=%s/items=%d/messages=%d/zstd=%s", s.name, n, k, as), func(b *testing.B) {

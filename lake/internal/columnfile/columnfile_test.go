@@ -56,7 +56,7 @@ func rowFields(t arrow.DataType) []arrow.Field {
 	}
 }
 
-// maker makes random values. distinct is the number of distinct texts.
+// maker creates random values. distinct is the number of different texts.
 type maker struct {
 	*rand.Rand
 	distinct int
@@ -72,7 +72,7 @@ func (m *maker) add(b array.Builder, nullable bool) {
 	}
 	n := m.IntN(4)
 	if m.IntN(10) == 0 {
-		n = 40 // runs and whole groups of levels
+		n = 40 // enough for runs and for whole groups of levels
 	}
 	switch b := b.(type) {
 	case *array.StringBuilder:
@@ -134,8 +134,8 @@ func (m *maker) batch(fields []arrow.Field, rows int) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-// repeated returns the values of a column as text, the value of row i runs[i] times. Without
-// runs, it returns each value once.
+// repeated returns the values of a column as text. It returns the value of row i runs[i]
+// times, or once if runs is nil.
 func repeated(a arrow.Array, runs []int) (rows []string) {
 	for i := range a.Len() {
 		n := 1
@@ -149,7 +149,7 @@ func repeated(a arrow.Array, runs []int) (rows []string) {
 	return rows
 }
 
-// readBack returns the columns of a file, as text per row.
+// readBack returns the columns of a file, with one text for each row.
 func readBack(t *testing.T, content []byte) (columns [][]string, meta *metadata.FileMetaData) {
 	t.Helper()
 	f, err := file.NewParquetReader(bytes.NewReader(content))
@@ -233,7 +233,7 @@ func TestRandomTables(t *testing.T) {
 	}
 }
 
-// Of a slice of a batch, only the rows of the slice are written.
+// If a table is a slice of a batch, only the rows of the slice are written.
 func TestSlices(t *testing.T) {
 	m := &maker{rand.New(rand.NewPCG(7, 1)), 20}
 	batch := m.batch(rowFields(text), 100)
@@ -251,7 +251,7 @@ func TestSlices(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// If a dictionary grows too large, the further values are written without a dictionary. Each
+// If a dictionary exceeds maxDictionary, later values are written without a dictionary. The next
 // row group begins with a dictionary again.
 func TestLargeDictionary(t *testing.T) {
 	fields := []arrow.Field{optional("text", text), optional("number", arrow.PrimitiveTypes.Int64)}
@@ -365,7 +365,7 @@ func TestEmpty(t *testing.T) {
 	require.Empty(t, meta.RowGroups)
 }
 
-// failing fails after some bytes.
+// failing is a writer that fails after the given number of bytes.
 type failing int
 
 var errFull = errors.New("the disk is full")

@@ -8,14 +8,14 @@ import (
 	"hash/maphash"
 )
 
-// dictionary has the distinct values of a column in the order in which they were found.
-// Its hash table has indexes only, which needs less memory than a map of texts.
+// dictionary contains the distinct values of a column in the order in which they were found.
+// Its hash table contains only indexes, so it needs less memory than a map of texts.
 type dictionary struct {
 	table  []uint32 // 1 + the index of a value, or 0; the length is a power of two
 	values []byte   // the concatenated values
 	ends   []int    // the end of each value in values
 	bytes  int      // size of the values when encoded
-	last   uint64   // the last fixed value of up to 8 bytes, and its index
+	last   uint64   // the last fixed value of 4 or 8 bytes; index is its index
 	index  uint32
 }
 
@@ -27,7 +27,7 @@ func (d *dictionary) reset() {
 	d.values, d.ends, d.bytes, d.last, d.index = d.values[:0], d.ends[:0], 0, 0, 0
 }
 
-// value returns a value.
+// value returns the value with index i.
 func (d *dictionary) value(i uint32) []byte {
 	from := 0
 	if i > 0 {
@@ -36,7 +36,7 @@ func (d *dictionary) value(i uint32) []byte {
 	return d.values[from:d.ends[i]]
 }
 
-// text returns the index of a text, which it adds if it is new.
+// text returns the index of a text. If the text is new, it is added.
 func (d *dictionary) text(value string) uint32 {
 	if len(d.ends)*2 >= len(d.table) {
 		d.grow()
@@ -92,7 +92,7 @@ func (d *dictionary) fixed(value []byte) uint32 {
 	return d.index
 }
 
-// each calls f with each value.
+// each calls f for every value, by ascending index.
 func (d *dictionary) each(f func(value []byte)) {
 	for i := range uint32(len(d.ends)) {
 		f(d.value(i))

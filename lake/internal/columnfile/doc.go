@@ -5,9 +5,9 @@
 // headers of Arrow's Parquet library, but encodes values itself. It supports a smaller part of the
 // format than this library, and is faster where the tables of package lake are large:
 //
-//   - Dictionary columns of a batch are written by their indexes. Only the distinct values
-//     of a batch are hashed, not the value of each row.
-//   - Columns with equal values in runs of rows are passed with one value for each run.
+//   - For a dictionary column of a batch, only the distinct values are hashed, not the value
+//     of each row.
+//   - Callers pass one value for each run of rows with equal values in a column.
 //   - The columns of a batch are encoded by several goroutines.
 //
 // The same batches give the same bytes, whatever the number of goroutines.

@@ -21,8 +21,8 @@ const (
 	// A page ends after a batch if it has reached one of these sizes.
 	pageSlots = 1 << 16
 	pageBytes = 1 << 20
-	// maxDictionary is the maximum size of the dictionary of a column in a row group. After
-	// a dictionary has exceeded it, values are written without a dictionary.
+	// maxDictionary is the maximum size of the dictionary of a column in a row group. Once a
+	// dictionary exceeds this size, later values are written without a dictionary.
 	maxDictionary = 1 << 20
 )
 
@@ -38,7 +38,7 @@ type page struct {
 type leaf struct {
 	col    *schema.Column
 	zstd   *zstd.Encoder // nil without compression
-	width  int           // of fixed values in bytes, 0 for others
+	width  int           // size of a fixed value in bytes; 0 for other types
 	isBool bool
 	// dictionaries is set if values are written as indexes of a dictionary.
 	dictionaries bool
@@ -190,7 +190,7 @@ func (l *leaf) addFixed(d arrow.ArrayData, at []int32) {
 	}
 }
 
-// buffers has memory for pages before and after compression.
+// buffers pools memory for pages before and after compression.
 var buffers sync.Pool
 
 // endPage encodes and compresses the values since the last page.
@@ -228,8 +228,8 @@ func (l *leaf) endPage() {
 	l.rep, l.def, l.indexes, l.plain, l.bools = l.rep[:0], l.def[:0], l.indexes[:0], l.plain[:0], l.bools[:0]
 }
 
-// appendLevels appends the length of the encoded levels, and the levels. If the maximum level is
-// 0, it appends nothing.
+// appendLevels appends the size of the encoded levels, followed by the levels. If most, the
+// maximum level, is 0, it appends nothing.
 func appendLevels(dst []byte, levels []uint8, most int) []byte {
 	if most == 0 {
 		return dst

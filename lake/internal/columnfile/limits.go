@@ -82,8 +82,9 @@ func (l *limits) less(a, b []byte) bool {
 
 func double(v []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(v)) }
 
-// get returns the limits as the format requires them, and false if there are none. A lower
-// limit of zero is returned as -0 and an upper one as +0, so that both zeros are included.
+// get returns the limits as the format requires them, and false if there are none or if one
+// exceeds maxLimit. A lower limit of zero becomes -0 and an upper limit of zero becomes +0, so
+// that both zeros are included.
 func (l *limits) get() (low, high []byte, ok bool) {
 	if l.min == nil || len(l.min) > maxLimit || len(l.max) > maxLimit {
 		return nil, nil, false

@@ -21,7 +21,7 @@ type slots struct {
 // goroutines at once.
 type arena []slots
 
-// get returns empty slots with room for n.
+// get returns empty slots with capacity for n entries.
 func (m *arena) get(n int) (s slots) {
 	if last := len(*m) - 1; last >= 0 {
 		s = (*m)[last]
@@ -48,7 +48,7 @@ func (m *arena) clone(s slots) slots {
 }
 
 // present raises the definition level of slots whose value is not null, and removes the
-// values of all others.
+// values of all other slots.
 func (s slots) present(a arrow.Array) {
 	nulls := a.NullN()
 	for i, at := range s.at {
@@ -108,7 +108,7 @@ func (m *arena) repeat(s slots, runs []int) slots {
 	return e
 }
 
-// eachRow calls f with the slots of each row.
+// eachRow calls f once for each row. from and to are the range of the slots of the row.
 func eachRow(rep []uint8, f func(from, to int)) {
 	for from := 0; from < len(rep); {
 		to := from + 1
@@ -120,8 +120,8 @@ func eachRow(rep []uint8, f func(from, to int)) {
 	}
 }
 
-// leaves calls f with the values and slots of each leaf of a column, in the order of the
-// format. The arena then owns the memory of s.
+// leaves calls f for each leaf of a column, in the order of the format, and passes the values
+// and slots of the leaf. It returns the memory of s to the arena.
 func (m *arena) leaves(field arrow.Field, a arrow.Array, s slots, level uint8, f func(arrow.Array, slots)) {
 	if field.Nullable {
 		s.present(a)

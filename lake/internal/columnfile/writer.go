@@ -26,22 +26,22 @@ const magic = "PAR1"
 
 // Options are the options of a writer.
 type Options struct {
-	// Uncompressed leaves out zstd.
+	// Uncompressed disables compression with zstd.
 	Uncompressed bool
 	// CreatedBy names the program in the file.
 	CreatedBy string
-	// Plain lists the paths of the leaf columns that are written without dictionaries. Columns
-	// of doubles must be in it if NaNs must keep their bits.
+	// Plain lists the paths of the leaf columns that are written without dictionaries, such as
+	// columns whose values rarely repeat.
 	Plain []string
 }
 
-// Table contains rows to write. The columns of the schema are the columns of Shared, if there
-// are any, followed by the columns of Rows.
+// Table contains rows to write. The columns of the schema are the columns of Shared, if it is
+// not nil, followed by the columns of Rows.
 type Table struct {
 	// Rows has a row for each row of the table.
 	Rows arrow.RecordBatch
-	// Shared has one row for each run of rows that have equal values in its columns. Runs
-	// contains the lengths of the runs. Both may be nil.
+	// Shared has one row for each run of rows that have equal values in the columns of Shared.
+	// Runs contains the lengths of the runs. Shared and Runs may be nil.
 	Shared arrow.RecordBatch
 	Runs   []int
 }
@@ -60,8 +60,8 @@ type column struct {
 	leaves []*leaf
 }
 
-// Writer writes a file. It encodes a table while its caller makes the next one. It is not
-// safe for use by several goroutines at once.
+// Writer writes a file. It encodes a table while the caller prepares the next table. It is
+// not safe for use by several goroutines at once.
 type Writer struct {
 	dst     *counted
 	codec   compress.Compression
@@ -72,7 +72,7 @@ type Writer struct {
 	rows    int // of the row group
 	groups  int
 	scratch sync.Pool  // of *arena
-	pending chan error // has the result of the table that is being encoded; nil if none is
+	pending chan error // receives the result of encoding a table; nil while no table is encoded
 }
 
 // counted counts the bytes of a file.
@@ -175,7 +175,7 @@ func (w *Writer) wait() error {
 	return err
 }
 
-// encode adds the columns of a table to their leaves, several at a time.
+// encode adds the columns of a table to their leaves, several columns at a time.
 func (w *Writer) encode(t Table) error {
 	shared := 0
 	if t.Shared != nil {
@@ -206,7 +206,7 @@ func (w *Writer) encode(t Table) error {
 	})
 }
 
-// inParallel calls f with 0 to n-1 from several goroutines. It returns a panic in f as an error.
+// inParallel calls f(0) to f(n-1) from several goroutines. It returns a panic in f as an error.
 func inParallel(n int, f func(int)) error {
 	var next atomic.Int64
 	var failed atomic.Value
