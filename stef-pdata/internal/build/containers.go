@@ -17,7 +17,7 @@ func traceID(b []byte) (id pcommon.TraceID) {
 	return id
 }
 
-// spanID is traceID for span ids.
+// spanID is like traceID, but for span ids.
 func spanID(b []byte) (id pcommon.SpanID) {
 	mapping.DecodeID(id[:], b)
 	return id

@@ -67,7 +67,7 @@ func (b *Metrics) Reset() {
 	b.exponential, b.summary = pmetric.ExponentialHistogramDataPointSlice{}, pmetric.SummaryDataPointSlice{}
 }
 
-// Metric appends a metric without points to dst, and reserves space for n of them.
+// Metric appends a metric without points to metrics, and reserves space for n points.
 func (b *Metrics) Metric(metrics pmetric.MetricSlice, src *otelstef.Metric, n int) {
 	dst := b.metrics.Append(metrics)
 	dst.SetName(b.Text(src.Name()))

@@ -12,7 +12,7 @@ import "github.com/otelstef/stef/stef-go/otelstef"
 type Set struct {
 	EntityRefs    bool // Resource.EntityRefs
 	Flags         bool // Point.Flags
-	RawIDs        bool // ids of spans as bytes: the published schema wants text
+	RawIDs        bool // ids of spans are bytes, not hexadecimal text as in the published schema
 	DroppedEvents bool // Span.DroppedEventsCount
 	DroppedLinks  bool // Span.DroppedLinksCount
 	ObservedDelta bool // LogRecord.ObservedDelta, in the full form
@@ -55,7 +55,7 @@ func OfLogs(f otelstef.LogsFields) Set {
 		ObservedDelta: f.LogRecord&otelstef.LogRecordFieldObservedDelta != 0 && !f.Compact(),
 		Templates: f.LogBody >= otelstef.LogBodyTypeTemplate &&
 			f.BodyTemplate&otelstef.BodyTemplateFieldParams != 0,
-		// References stand for values of the record, so the stream must carry all kinds of these.
+		// References stand for values of the record, so the stream must carry all types of values.
 		References:      f.Compact() && f.AnyValue >= otelstef.AnyValueTypeArray,
 		ValueReferences: f.Refers() && f.LogBody >= otelstef.LogBodyTypeValue && f.BodyValue >= otelstef.BodyValueTypeMap,
 		Formats:         f.Formats(),

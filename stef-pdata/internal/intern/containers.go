@@ -30,7 +30,7 @@ type resourceEntry struct {
 	// arrival is the attributes in their original order; value may have them in the
 	// order of their keys. Entries that differ only in this order share a value.
 	arrival *otelstef.Attributes
-	first   uint32 // the first entry of that value
+	first   uint32 // the first entry with this value
 	next    uint32 // the next value with the same hash in alike
 }
 

@@ -5,8 +5,8 @@
 // the attribute sets of points, the keys of attributes and the names of spans. Each
 // pool assigns the same id to equal content and converts it to a record value once.
 //
-// A pool first predicts: it compares the new content with the content that followed
-// the previous one last time. It hashes and looks up only if the prediction is wrong.
+// A pool first predicts: it compares the new content with the content that followed the
+// previous content last time. It hashes and looks up only if the prediction is wrong.
 // Pools are bounded. An encoder empties a full pool between batches, so ids stay
 // valid for at least one batch.
 package intern

@@ -28,7 +28,7 @@ const (
 	orderPause = 60
 )
 
-// orderedKey is a key of a set. keyOrder lists these in the order of the last map.
+// orderedKey is a key of a set in a keyOrder.
 type orderedKey struct {
 	text         string
 	word0, word1 uint64 // see codec.Words
@@ -36,8 +36,8 @@ type orderedKey struct {
 	place        uint8  // in the order of keys
 }
 
-// keyOrder is the order in which the last map had the keys of a set. While the key dictionary
-// has this epoch, all keys are in it, so their references in the set are valid.
+// keyOrder is the order of the keys of a set in the last map. While epoch is the epoch of the
+// key dictionary, this dictionary has all keys, so the references in the set are valid.
 type keyOrder struct {
 	keys  []orderedKey
 	epoch uint64
@@ -55,8 +55,8 @@ func (o *keyOrder) worthwhile() bool {
 	return false
 }
 
-// learnOrder stores the order in which pairs has the keys of set. places has the index of each
-// key in set.Keys.
+// learnOrder stores the order of the keys of set in pairs. places has the index of each key in
+// set.Keys.
 func (s *KeySorter) learnOrder(set *KeySet, pairs []Pair, places []uint8) {
 	o := &set.order
 	epoch := s.PairCache.keys.Epoch()

@@ -17,7 +17,7 @@ type index struct {
 	HeldBytes int      // total size of the content, counted as for MaxItemBytes
 }
 
-// Limits of a pool. A pool is emptied when it exceeds them, so that the memory of an
+// Limits of a pool. A pool that exceeds a limit is emptied, so that the memory of an
 // encoder is bounded.
 const (
 	MaxContainers = 1 << 14
@@ -87,7 +87,7 @@ func (l *predictionIndex) predict() uint32 {
 	return 0
 }
 
-// observe records that id followed the last one.
+// observe records that id followed the last id.
 func (l *predictionIndex) observe(id uint32) {
 	if id != l.last {
 		l.follow[l.last] = id

@@ -150,7 +150,7 @@ func TestRankOfNewSets(t *testing.T) {
 	}
 }
 
-// The order equals that of a stable sort, regardless of earlier maps.
+// The keys have the order of a stable sort, regardless of earlier maps.
 func TestKeySorter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s KeySorter
@@ -208,7 +208,7 @@ func TestKeySorterGuesses(t *testing.T) {
 	guessed := 0
 	for n := range 20_000 {
 		names := []string{"k", "key", "key10", "key.of.more.than.16", "key.of.more.then.16", "other"}[:1+r.IntN(6)]
-		if n/1000%2 == 1 { // otherwise most maps have the same order
+		if n/1000%2 == 1 { // in the other rounds, most maps have the same order
 			r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 		}
 		if r.IntN(10) == 0 {
@@ -330,7 +330,8 @@ func TestTextsOfRejectedSets(t *testing.T) {
 // many of them.
 func TestHashesCoverEverything(t *testing.T) {
 	const n = 1000
-	// nested sets v to list number i of many that consist of the same elements in the same order.
+	// nested sets v to the i-th of many lists. All lists have the same elements in the same order,
+	// but at different depths.
 	nested := func(v pcommon.Value, i int) {
 		left := 27
 		for _, digit := range []int{i / 100, i / 10 % 10, i % 10} {

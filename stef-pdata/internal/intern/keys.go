@@ -47,7 +47,7 @@ const (
 type SortedPairs struct {
 	Set   *KeySet // nil if a key occurs twice or the set is too large
 	Kinds Kinds   // of the values
-	From  uint32  // index of the first one in the store
+	From  uint32  // index of the first attribute in the store
 	Bytes int     // total length of the values that are text
 }
 
@@ -84,7 +84,7 @@ func (p *PairStore) extend(n int) {
 	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]
 }
 
-// cut removes all but n attributes.
+// cut removes all attributes except the first n.
 func (p *PairStore) cut(n int) {
 	clear(p.Values[n:]) // they hold texts of the batch
 	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]

@@ -12,12 +12,12 @@ import (
 )
 
 // PairCache looks up the references of key-value pairs. One hash and one comparison
-// find both references of a pair that was seen before. The result is the same as that
-// of two lookups in the dictionaries, which handle every miss.
+// find both references of a pair that was seen before. Two lookups in the dictionaries
+// would return the same references. They handle every miss.
 //
 // The cache is direct-mapped: each pair has one slot, which holds the last pair with
-// the same slot. So its size is bounded, and no input makes it slow. It begins small,
-// because the first batches of a stream have few pairs.
+// the same slot. Thus the size of the cache is bounded, and no input makes it slow. It
+// begins small, because the first batches of a stream have few pairs.
 type PairCache struct {
 	keys, values *stef.TextDict
 	// epochs are the epochs of the dictionaries to which the slots refer.
@@ -25,8 +25,8 @@ type PairCache struct {
 	slots   []pairSlot      // a power of two, from 1<<firstPairBits to 1<<pairBits
 	pairs   int             // slots that hold a pair
 	numbers codec.TextIndex // the numbers of keys
-	// used are the slots that hold a pair, unless there are maxUsed or more. Clearing
-	// only these makes the restart of a short stream cheap.
+	// used contains the slots that hold a pair, up to maxUsed of them. If there are fewer,
+	// only these slots are cleared, which makes the restart of a short stream cheap.
 	used []*pairSlot
 }
 
@@ -56,7 +56,7 @@ const (
 	pairGrowth = 3
 	// lengths&longLengths is not 0 if a text may be too long to be compared by its words alone.
 	longLengths = ^uint64((codec.ShortText-1)<<32 | codec.ShortText - 1)
-	// maxValue is the length of the longest value to look up. Longer ones seldom
+	// maxValue is the length of the longest value to look up. Longer values rarely
 	// recur.
 	maxValue = 256
 	maxUsed  = 256
@@ -68,7 +68,7 @@ func (c *PairCache) Init(keys, values *stef.TextDict) { c.keys, c.values = keys,
 // Keys returns how many keys have a number.
 func (c *PairCache) Keys() int { return c.numbers.Len() }
 
-// KeyBytes returns the size of the text of these keys.
+// KeyBytes returns the total length of the keys that have a number.
 func (c *PairCache) KeyBytes() int { return c.numbers.TextBytes() }
 
 // Forget drops all numbers.
@@ -135,8 +135,8 @@ func (c *PairCache) begin() {
 	c.epochs = [2]uint64{c.keys.Epoch(), c.values.Epoch()}
 }
 
-// same reports whether two texts are equal to those of a slot with the same words. At
-// least one of the texts is long.
+// same reports whether key and value are the texts of a slot with the same words. At
+// least one of the two is long.
 func (c *PairCache) same(s *pairSlot, key, value string) bool {
 	return (len(key) <= codec.ShortText || c.keys.Is(s.key, key)) &&
 		(len(value) <= codec.ShortText || c.values.Is(s.value, value))

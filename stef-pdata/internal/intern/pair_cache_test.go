@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// dictionary is a dictionary with a column that adds to it.
+// dictionary has a dictionary, and a column that adds texts to the dictionary.
 type dictionary struct {
 	usage  codec.Usage
 	dict   codec.StringDict

@@ -44,7 +44,7 @@ type attr struct {
 	keyNumber uint32 // of the key
 }
 
-// layout returns the number of the list of the keys of pairs.
+// layout returns the number of the layout of pairs. It adds the layout if it is new.
 func (p *Sets) layout(pairs []attr) uint32 {
 	p.scratch = p.scratch[:0]
 	for i := range pairs {
@@ -95,7 +95,7 @@ func (a *attr) holds(v pcommon.Value) bool {
 	return a.deep != nil && values.SameValue(a.deep, v)
 }
 
-// compare is CompareLists for sets.
+// compare is like order.CompareLists, but for sets.
 func (p *Sets) compare(a, b *attrSet) int {
 	x, y := &p.layouts[a.layout], &p.layouts[b.layout]
 	n := min(len(x.byKey), len(y.byKey))

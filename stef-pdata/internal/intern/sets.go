@@ -25,8 +25,8 @@ type Sets struct {
 	entries []attrSet // indexed by id
 	texts   codec.TextIndex
 	shared  []string // indexed by number in texts
-	// keys and values are the references to the texts in the dictionaries of the stream,
-	// indexed as shared. They are looked up when they are 0 or from before a restart.
+	// keys and values contain the references to the texts in the dictionaries of the stream,
+	// indexed like shared. A reference is looked up again if it is 0 or older than a restart.
 	keys, values dictRefs
 	keyLists     codec.TextIndex // lists of the numbers of keys
 	layouts      []layout        // indexed by number in keyLists
@@ -40,8 +40,8 @@ type Sets struct {
 	recall []uint32
 	last   uint32
 
-	// churn is set if most sets are new. batches and lookups count batches and lookups since
-	// the last Reset; they decide churn.
+	// churn is set if most sets are new. batches and lookups are numbers since the last Reset.
+	// They decide whether churn is set.
 	churn            bool
 	batches, lookups int
 }
@@ -152,7 +152,7 @@ func (p *Sets) Find(c *values.Copier, m pcommon.Map, context uint32) (uint32, er
 	return id, nil
 }
 
-// slot returns the slot that predicts a set from an earlier one. way is the context, or
+// slot returns the slot that predicts a set from an earlier set. way is the context, or
 // combines the index and the hash of the attribute that differs.
 func (p *Sets) slot(set, way uint32) *uint32 {
 	return &p.recall[codec.HashPair(uint64(set), uint64(way))&uint64(len(p.recall)-1)]
@@ -189,8 +189,8 @@ func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, err
 	return id, nil
 }
 
-// holdTexts counts the texts from a number on. The pool keeps them although the set that has them
-// is not added.
+// holdTexts counts the texts from a number on. The pool keeps these texts although their set is
+// not added.
 func (p *Sets) holdTexts(from int) {
 	for _, text := range p.shared[from:] {
 		p.HeldBytes += mapping.ValueBytes + len(text)
@@ -329,8 +329,8 @@ func (p *Sets) differ(id uint32, m pcommon.Map) (i int, k string, v pcommon.Valu
 		} else if set[i].key != k {
 			return i, k, v
 		}
-		// Most attributes are text that is not empty, so those are compared without a
-		// call and without checking the type.
+		// Most attributes are text that is not empty. The code compares such text without
+		// a call and without checking the type of v.
 		if a := &set[i]; a.typ == otelstef.AnyValueTypeString && a.text != "" {
 			if a.text != v.Str() {
 				return i, k, v
@@ -348,7 +348,8 @@ func (p *Sets) differ(id uint32, m pcommon.Map) (i int, k string, v pcommon.Valu
 
 var empty = pcommon.NewValueEmpty()
 
-// Change changes dst from the attributes of one set to those of another.
+// Change sets dst to the attributes of the set to. dst has the attributes of the set from. If
+// from is 0, dst may have any attributes.
 func (p *Sets) Change(dst *otelstef.Attributes, from, to uint32) {
 	set := &p.entries[to]
 	if from == 0 {

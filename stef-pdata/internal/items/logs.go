@@ -16,10 +16,10 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// Logs sets log records from those of pdata.
+// Logs sets log records from log records of pdata.
 type Logs struct {
 	values.Copier
-	// AsDelta writes the observed time as the distance to the time.
+	// AsDelta writes the observed time as its distance from the time.
 	AsDelta bool
 	// Templates splits text bodies into templates and parameters.
 	Templates bool
@@ -46,13 +46,13 @@ func (w *Logs) Reset() {
 // References reports whether the last log record may have references.
 func (w *Logs) References() bool { return w.references.references() }
 
-// Drop releases the references to the log records that were set.
+// Drop drops the pointers to the log records of pdata that were converted.
 func (w *Logs) Drop() {
 	w.Split.Begin()
 	w.references.end()
 }
 
-// Record sets all of a log record.
+// Record sets all fields of a log record. split is the index of its body in Split.
 //
 // spec: #otlp-logs
 func (w *Logs) Record(dst *otelstef.LogRecord, src plog.LogRecord, split int) error {
@@ -154,8 +154,8 @@ func (w *Logs) template(dst *otelstef.BodyTemplate, b *template.Body) error {
 	return nil
 }
 
-// ObservedSizes estimates whether the observed times of log records are smaller as
-// distances to their times. Log records that a Collector reads at once have almost the same
+// ObservedSizes estimates whether observed times need fewer bytes if they are written as
+// distances from the times. Log records that a Collector reads at once have almost the same
 // observed time. Log records of an SDK have an observed time that is close to their time.
 type ObservedSizes struct{ absolute, delta differences }
 
@@ -168,7 +168,7 @@ func (s *ObservedSizes) Add(lr plog.LogRecord) {
 func (s *ObservedSizes) DeltaIsSmaller() bool { return s.delta.size < s.absolute.size }
 
 // differences estimates the size of a column of numbers. Only numbers that differ
-// from the previous one are written.
+// from the previous number are written.
 type differences struct {
 	value, delta uint64
 	size         int // estimated size in bits

@@ -20,10 +20,10 @@ import (
 // and events whose main fields a Collector copies into attributes. A reference replaces such a
 // text, and is the same in each record.
 //
-// The values of a key usually all repeat the same field, or none. This is called the habit of
-// the key. So only a few values of each key are searched for. All other values are only
-// compared with the field that the habit names. While no key has a habit, most log records are
-// not examined at all.
+// Usually, all values of a key repeat the same field, or no value repeats a field. This is the
+// habit of the key. To find the habit, only a few values are compared with all fields. The other
+// values are compared only with the field of the habit. While no key has a habit, most log
+// records are not examined at all.
 //
 // spec: #compact-references
 type references struct {
@@ -39,7 +39,7 @@ type references struct {
 	ids        [2]idText
 	time       []byte
 	pairs      []bodyPair // of the structured body
-	count      int        // number of pairs of the body, including those without a text
+	count      int        // number of pairs of the body, including pairs without a text
 	attributes habitTable
 	bodies     habitTable
 }
@@ -55,16 +55,16 @@ type bodyPair struct{ key, text string }
 // habit is what the values of a key repeat.
 type habit struct {
 	key          string
-	ref          string // "" if they repeat nothing known
+	ref          string // "" if the values repeat no known field
 	seen, next   int    // number of values, and the number at which to search again
 	hits, misses int
 }
 
-// habitTable holds the habits of the keys of attributes, or those of the keys of bodies.
+// habitTable holds the habits of keys, either of attributes or of bodies.
 type habitTable struct {
 	recent [64]*habit // by the position of the pair
 	keys   map[string]*habit
-	refers []*habit // those with a reference
+	refers []*habit // habits with a reference
 }
 
 const (
@@ -78,11 +78,11 @@ const (
 	// bodies replace in a log record. The other half of what a reader accepts is for
 	// parameters.
 	maxReplaced = otelstef.ReferencedBytes / 2
-	// minReferred is the minimum length of a text that is replaced. Shorter ones rarely
+	// minReferred is the minimum length of a text that is replaced. Shorter texts rarely
 	// differ from record to record.
 	minReferred = 8
-	// While no habit is known, the first log records and then one of searchEvery are
-	// examined.
+	// While no habit is known, only the first searchFirst log records are examined, and
+	// then one of searchEvery log records.
 	searchFirst = 64
 	searchEvery = 32
 	// hasReference compares a key with the keys that have a reference only if there are at most

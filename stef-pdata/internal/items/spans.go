@@ -36,8 +36,8 @@ func (w *Spans) Init(dicts otelstef.SpansDicts, f features.Set, losses *mapping.
 	w.Keys.Init(w.KeyDict, w.TextDict)
 }
 
-// Span sets all fields of a span except its attributes. It sets every field, so it
-// overwrites anything from a span that was rejected halfway.
+// Span sets all fields of a span except its attributes. It thereby overwrites the fields
+// of an earlier span that was rejected halfway.
 //
 // spec: #otlp-spans
 func (w *Spans) Span(dst *otelstef.Span, s ptrace.Span) error {
@@ -94,7 +94,7 @@ func (w *Spans) traceID(text *mapping.IDText, id pcommon.TraceID) []byte {
 	return mapping.EncodeTraceID(text, id, w.features.RawIDs)
 }
 
-// spanID is traceID for span ids.
+// spanID is like traceID, but for span ids.
 func (w *Spans) spanID(text *mapping.IDText, id pcommon.SpanID) []byte {
 	return mapping.EncodeSpanID(text, id, w.features.RawIDs)
 }
@@ -119,8 +119,8 @@ func (w *Spans) AttributesOf(dst *otelstef.Attributes, src pcommon.Map) error {
 	return w.otherAttributes(dst, src)
 }
 
-// otherAttributes sets dst to attributes that probably have nothing in common with
-// its current ones, in their original order.
+// otherAttributes sets dst to the attributes of src, in their original order. It is fast if
+// dst has other attributes.
 func (w *Spans) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	if err := w.TakePairs(src.Len()); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (w *Spans) otherAttributes(dst *otelstef.Attributes, src pcommon.Map) error
 	return w.Take(0)
 }
 
-// firstKey returns the first key of m, if it has one.
+// firstKey returns the first key of m, or "" if m is empty.
 func firstKey(m pcommon.Map) string {
 	for k := range m.All() {
 		return k
@@ -173,8 +173,8 @@ func (w *Spans) Placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.
 	return err
 }
 
-// placed is Placed for any dst. If known is true, dst already has the keys of found, and placed
-// sets only the values.
+// placed is like Placed, but for any dst. If known is true, dst already has the keys of found,
+// and placed sets only the values.
 func (w *Spans) placed(dst *otelstef.Attributes, src pcommon.Map, found *intern.SortedPairs, store *intern.PairStore, known bool) error {
 	n, set := src.Len(), found.Set
 	if set == nil {

@@ -59,7 +59,7 @@ func SameDescriptor(a, b *otelstef.Metric) bool {
 		a.Metadata().Equal(b.Metadata())
 }
 
-// CheckPoint checks a point of a metric of the type.
+// CheckPoint checks a point of a metric of type typ.
 func CheckPoint(p *otelstef.Point, typ otelstef.MetricType) error {
 	v := p.Value()
 	fits := false
@@ -112,7 +112,7 @@ func checkExemplars(p *otelstef.Point) error {
 	return nil
 }
 
-// checkIDs checks a trace and a span id.
+// checkIDs checks a trace id and a span id.
 func checkIDs(trace, span []byte) error {
 	if err := CheckID("TraceID", trace, TraceIDBytes); err != nil {
 		return err
@@ -206,7 +206,7 @@ func CheckTemplate(template string, places int, params *otelstef.BodyParams) (si
 		size += len(params.Value(i))
 	}
 	if size > MaxItemBytes {
-		return 0, NotOTLP("Params", "a body of %d bytes, at most %d", size, MaxItemBytes)
+		return 0, NotOTLP("Params", "a body of %d bytes, at most %d are allowed", size, MaxItemBytes)
 	}
 	return size, nil
 }

@@ -23,14 +23,14 @@ var (
 
 // ItemError is an item, or a container with all its items, that was not written.
 type ItemError struct {
-	// Resource, Scope, Metric and Item are the indexes of the place of the item: a
-	// point, span or log record. An index is -1 if the error concerns a container
+	// Resource, Scope, Metric and Item are the indexes of the item (a point, span or log
+	// record) and of its containers. An index is -1 if the error concerns a container
 	// above that level, or if the signal has no such level.
 	Resource, Scope, Metric, Item int
 	// Offset is where the item, the container or the damaged field begins in the
 	// message, or -1 if the item is not part of a message.
 	Offset int
-	// Items is how many items were left out. In a damaged container, some items may not be
+	// Items is the number of omitted items. In a damaged container, some items may not be
 	// counted.
 	Items int
 	// Field is the path of the bad field, from the item or container down.
@@ -58,11 +58,11 @@ func (e *ItemError) Error() string {
 	return b.String()
 }
 
-// maxPath is the maximum length of a path in an error text, in bytes. Longer paths, as of
-// deeply nested values, are shortened.
+// maxPath is the maximum length of a path in an error text, in bytes. Longer paths, such as
+// paths of deeply nested values, are shortened.
 const maxPath = 160
 
-// shortPath returns a path without its middle if it is long.
+// shortPath returns a path. If the path exceeds maxPath bytes, it omits the middle.
 func shortPath(path string) string {
 	if len(path) <= maxPath {
 		return path
@@ -74,7 +74,7 @@ func shortPath(path string) string {
 // Unwrap returns the reason.
 func (e *ItemError) Unwrap() error { return e.Err }
 
-// ItemErrors are the items of one call that were not written. All others were.
+// ItemErrors are the items of one call that were not written. All other items were written.
 type ItemErrors []*ItemError
 
 // Place is the position of an encoder in its input.
@@ -90,7 +90,7 @@ func AddItems(list ItemErrors, at Place, prefix string, err error, n int) ItemEr
 	})
 }
 
-// Items returns how many items were left out.
+// Items returns the number of omitted items.
 func (e ItemErrors) Items() int {
 	n := 0
 	for _, item := range e {
@@ -99,7 +99,7 @@ func (e ItemErrors) Items() int {
 	return n
 }
 
-// Error describes the first item and counts the others.
+// Error returns the number of omitted items and describes the first error.
 func (e ItemErrors) Error() string {
 	return listText(e.Items(), "item", "not written", e)
 }
@@ -129,11 +129,11 @@ func (e *RecordError) Error() string {
 // Unwrap returns the reason.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// RecordErrors are the records of one call that were not converted. All others
-// were.
+// RecordErrors are the records of one call that were not converted. All other
+// records were converted.
 type RecordErrors []*RecordError
 
-// RecordErrorBytes is about the memory that a RecordError takes.
+// RecordErrorBytes is the approximate size of a RecordError in memory.
 const RecordErrorBytes = 200
 
 // AddRecord adds an error for an omitted record. If the record follows the last range
@@ -150,7 +150,7 @@ func AddRecord(list RecordErrors, record uint64, err error) RecordErrors {
 	return append(list, &RecordError{First: record, Last: record, Field: field, Err: inner})
 }
 
-// Records returns how many records were left out.
+// Records returns the number of omitted records.
 func (e RecordErrors) Records() uint64 {
 	n := uint64(0)
 	for _, r := range e {
@@ -159,7 +159,7 @@ func (e RecordErrors) Records() uint64 {
 	return n
 }
 
-// Error describes the first range and counts the others.
+// Error returns the number of omitted records and describes the first range.
 func (e RecordErrors) Error() string {
 	return listText(e.Records(), "record", "not converted", e)
 }
@@ -167,7 +167,7 @@ func (e RecordErrors) Error() string {
 // Unwrap returns the errors.
 func (e RecordErrors) Unwrap() []error { return unwrap(e) }
 
-// listText describes a list of errors by a count and the first one.
+// listText describes a list of errors by a count and the first error.
 func listText[N int | uint64, E error](n N, thing, what string, list []E) string {
 	text := fmt.Sprintf("stef: %d %ss were %s", n, thing, what)
 	if n == 1 {
@@ -205,7 +205,7 @@ func InField(name string, err error) error {
 	return &fieldError{name, err}
 }
 
-// InElement is InField for element i of an array.
+// InElement is like InField, but for element i of an array.
 func InElement(i int, err error) error { return InField(fmt.Sprintf("[%d]", i), err) }
 
 // InPair prefixes the path of an error with the key of a pair, which it truncates.

@@ -56,8 +56,8 @@ func Unset(id []byte) bool {
 	return true
 }
 
-// DecodeID sets dst to an id that a stream holds raw, as hexadecimal text, or unset.
-// dst must be zero and have the length of the id. DecodeID returns false if id has none of
+// DecodeID sets dst to an id of a stream, which is raw, hexadecimal text, or unset. dst must
+// consist of zeros and have the length of a raw id. DecodeID returns false if id has none of
 // these forms.
 //
 // spec: #otlp-common

@@ -16,10 +16,10 @@ import (
 const (
 	// MaxDepth is how deep arrays and maps of a value may nest.
 	MaxDepth = 200
-	// MaxItemBytes is the most bytes that a container or an item may take. Text
-	// and bytes values count their bytes, buckets and bounds 8 each,
-	// attributes, nested values and quantiles ValueBytes each, exemplars, events
-	// and links PartBytes each.
+	// MaxItemBytes is the maximum size of a container or an item. Text and bytes
+	// values count with their bytes, each bucket and bound with 8 bytes, each
+	// attribute, nested value and quantile with ValueBytes, and each exemplar, event
+	// and link with PartBytes.
 	MaxItemBytes = 8 << 20
 	// MaxRecordBytes is the maximum number of bytes of OTLP that a decoder makes from one
 	// record: its item, and a resource, scope and metric if the record begins them. A record

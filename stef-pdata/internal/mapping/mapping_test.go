@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// The path of a deeply nested value loses its middle in messages, not in the error.
+// The error text omits the middle of a long path. The field of the error has the whole path.
 func TestLongPaths(t *testing.T) {
 	long := "Attributes[\"start\"]" + strings.Repeat(".Value.Array[0]", 40) + "[\"end\"]"
 	reason := errors.New("too deep")

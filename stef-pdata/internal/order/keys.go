@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Key is the ranks of an item, packed into one number for sorting.
+// Key contains the ranks of an item, packed into one number for sorting.
 type Key struct {
 	Key  uint64
 	Item uint32
@@ -68,7 +68,7 @@ func sortMany(keys, spare []Key, width, digit int, counts []uint32) (sorted, oth
 	return radix(keys, spare, 0, width, digit, counts)
 }
 
-// radix sorts keys by the bits from to width.
+// radix sorts keys by their bits, from the bit from up to the bit width-1.
 func radix(keys, spare []Key, from, width, digit int, counts []uint32) (sorted, other []Key) {
 	passes := (width - from + digit - 1) / digit
 	digit = (width - from + passes - 1) / passes
@@ -97,7 +97,7 @@ func radix(keys, spare []Key, from, width, digit int, counts []uint32) (sorted, 
 	return keys, spare
 }
 
-// insert sorts keys that are nearly in order. If that takes too many steps, it stops and
+// insert sorts keys that are nearly in order. If this takes too many steps, it stops and
 // returns false. Equal keys keep their order in both cases.
 func insert(keys []Key) bool {
 	left := 4 * len(keys)
@@ -141,7 +141,7 @@ func sortFew(keys, sorted []Key) {
 // handles.
 const FewTimes = 32
 
-// SortDigit is Sort for keys below FewTimes.
+// SortDigit is like Sort, but for keys below FewTimes.
 func SortDigit(keys, spare []Key) (sorted, other []Key) {
 	var starts [FewTimes]uint32
 	for i := range keys {

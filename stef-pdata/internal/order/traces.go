@@ -12,8 +12,8 @@ import (
 )
 
 // ChunkSpans is the maximum number of spans in a chunk, so that a chunk fits the
-// cache of a core. With four times as many, encoding took 15 % longer and produced 1 % fewer
-// bytes.
+// cache of a core. With four times as many spans, encoding took 15 % longer and produced 1 %
+// fewer bytes.
 const ChunkSpans = 1 << 9
 
 // TraceTable numbers the traces of a chunk. It is small enough for the CPU cache. Because it is

@@ -23,14 +23,14 @@ type chunk struct {
 	slice reflect.Type // []T
 	size  uintptr      // size of T
 	base  unsafe.Pointer
-	at, n int // base has n objects, and the first at of them are used
+	at, n int // number of used objects in base, and number of all its objects
 	more  int // number of used objects in the earlier chunks since renew
 }
 
 func chunkOf(t reflect.Type) chunk { return chunk{slice: reflect.SliceOf(t), size: t.Size()} }
 
 // renew makes the next object begin a new chunk. If few objects were used since the last renew,
-// the new chunk has only about as many.
+// the new chunk has only about this number of objects.
 func (c *chunk) renew() {
 	c.count()
 	c.n = min(c.n, c.more/2)
@@ -65,7 +65,7 @@ func (c *chunk) run(n int) unsafe.Pointer {
 		if 4*n > int(chunkBytes/c.size) {
 			return reflect.MakeSlice(c.slice, n, n).UnsafePointer()
 		}
-		c.n = max(c.n, (n+1)/2) // grow doubles it
+		c.n = max(c.n, (n+1)/2) // grow doubles c.n
 		c.grow()
 	}
 	p := unsafe.Add(c.base, uintptr(c.at)*c.size)
@@ -95,8 +95,8 @@ type dynamic struct {
 // of the batch.
 type wrapper struct{ orig, state unsafe.Pointer }
 
-// inside returns the type of the object that a type of pdata wraps, or nil if it is
-// not laid out as a wrapper.
+// inside returns the type of the object that a type of pdata wraps, or nil if t is not laid
+// out as a wrapper.
 func inside(t reflect.Type) reflect.Type {
 	if t.Kind() != reflect.Struct || t.Size() != unsafe.Sizeof(wrapper{}) || t.NumField() != 2 ||
 		t.Field(0).Type.Kind() != reflect.Pointer || t.Field(1).Type.Kind() != reflect.Pointer {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package slab allocates the objects of pdata in chunks. pdata allocates each point,
-// span, log record, metric and value on its own, which takes half of the time of a
+// span, log record, metric and value separately, which takes half of the time of a
 // decoder. A chunk has at most chunkBytes bytes, so a consumer that keeps one object
-// keeps little else.
+// keeps little other memory.
 //
 // Attributes and bodies of one batch share an object if they have the same dictionary text.
 // This is safe because pdata replaces such an object instead of changing it. A feature gate of

@@ -102,7 +102,7 @@ func (p *Structs[S]) Reserve(s S, n int) {
 // would waste the ends of chunks.
 const mostStructs = 4
 
-// elementOf returns the type of the elements of a slice of pdata, or nil if it does
+// elementOf returns the type of the elements of a slice of pdata, or nil if t does
 // not wrap a slice of pointers to structs.
 func elementOf(t reflect.Type) reflect.Type {
 	s := inside(t)

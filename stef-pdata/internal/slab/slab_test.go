@@ -20,7 +20,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// A version of pdata with another layout makes decoders slower, so it must be noticed.
+// A version of pdata with another layout makes decoders slower, so this test detects it.
 func TestLayoutIsKnown(t *testing.T) {
 	require.True(t, theLayout.known)
 	for _, s := range []reflect.Type{
@@ -145,7 +145,7 @@ func (m *maker) exemplar(x pmetric.Exemplar, r *rand.Rand) {
 }
 
 // TestChunksMatchPdata builds the same content in slabs and with the functions of pdata,
-// with garbage collections in between, and compares both.
+// with garbage collections in between, and compares the results.
 func TestChunksMatchPdata(t *testing.T) {
 	chunks, public := new(maker), publicMaker()
 	var kept []pmetric.Metrics
@@ -170,8 +170,8 @@ func TestChunksMatchPdata(t *testing.T) {
 	}
 }
 
-// Values of a batch share a box if they have the same text. A change of one of them does not
-// change the others.
+// Values of a batch share a box if they have the same text. A change of one value does not
+// change the other values.
 func TestTextsShareBoxes(t *testing.T) {
 	require.True(t, theLayout.shares)
 	text := strings.Clone("text")

@@ -210,8 +210,8 @@ func (v *Values) use() *layout {
 	return v.layout
 }
 
-// Renew begins new chunks, so that later batches share no memory with earlier ones. Without it,
-// the objects of a chunk keep each other and their texts in memory.
+// Renew begins new chunks, so that later batches share no memory with earlier batches: the
+// objects of a chunk keep each other and their texts in memory.
 func (v *Values) Renew() { v.layout = nil }
 
 // EndBatch makes later values share no boxes with the values that were set before, so that
@@ -249,7 +249,7 @@ func (v *Values) SetStr(dst pcommon.Value, text string) {
 	l.texts.put(at, s)
 }
 
-// SetNewStr is SetStr for a text that no other value has.
+// SetNewStr is like SetStr, but for a text that no other value has.
 func (v *Values) SetNewStr(dst pcommon.Value, text string) {
 	if l := v.use(); l != nil {
 		*(*string)(l.strings.set((*wrapper)(unsafe.Pointer(&dst)).orig)) = text

@@ -24,10 +24,10 @@ type Known struct {
 	attributes []pcommon.Value
 	collected  bool
 	texts      [6]knownText  // texts of the ids and the times
-	clocks     [2]knownClock // the last ones that were used
+	clocks     [2]knownClock // the clocks that were used last
 	number     []byte        // a number of an attribute
 
-	// Memory of links and split.
+	// Memory that links and split reuse.
 	candidates []candidate
 	clock      string // the last reference to a clock that was proposed
 	made       []byte // the texts of candidates that are not text in the record
@@ -175,8 +175,8 @@ func (k *Known) prefix(text, ref string) int {
 }
 
 // Limits of the search for references. minKnownText and minKnownInt are the minimum lengths of
-// texts and integers: shorter ones would often match by chance. maxKnown is the maximum number of
-// attributes.
+// texts and integers: shorter values would often match by chance. maxKnown is the maximum number
+// of attributes.
 const (
 	minKnownText = 4
 	minKnownInt  = 3
@@ -282,9 +282,9 @@ func (k *Known) proposeClock(text string) {
 	}
 }
 
-// proposeDouble adds a candidate for a double, with as many decimals as the text shows. The
+// proposeDouble adds a candidate for a double, with as many decimals as the text shows. This
 // number of decimals is part of the reference, so the template fits only texts with the same
-// number.
+// number of decimals.
 func (k *Known) proposeDouble(attribute int, f float64, text string) {
 	if !k.formats {
 		return
@@ -315,8 +315,8 @@ func (k *Known) proposeDouble(attribute int, f float64, text string) {
 }
 
 // decimalsOf returns the number of decimals of the number at text[at:end], which is written in
-// its shortest form. It counts zeros that follow in the text, and returns where these end. It
-// returns -1 decimals if other digits follow.
+// its shortest form. It also counts zeros that follow in the text, and returns where these zeros
+// end. It returns -1 decimals if other digits follow.
 func decimalsOf(text string, at, end int) (decimals int, to int) {
 	point := strings.IndexByte(text[at:end], '.')
 	if point < 0 {

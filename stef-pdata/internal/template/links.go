@@ -53,8 +53,8 @@ const (
 )
 
 // learnLinks learns the linked template of a shape from a text and all its parameters.
-// Those that are the same in all texts become part of the template. A part of the text becomes
-// a reference only if it overlaps one of the other parameters.
+// Parameters that are the same in all texts become part of the template. A part of the text
+// becomes a reference only if it overlaps a parameter that is not the same in all texts.
 func (s *textShape) learnLinks(text string, params []Span, k *Known) {
 	learned := s.linked.learned + 1
 	s.differ(text, params)
@@ -66,7 +66,7 @@ func (s *textShape) learnLinks(text string, params []Span, k *Known) {
 	s.linked.learned = learned
 }
 
-// free appends to free the parameters that are not the same in all texts.
+// free appends the parameters that are not the same in all texts, and returns the result.
 func (s *textShape) free(free, params []Span) []Span {
 	for i, p := range params {
 		if f := &s.fixed[i]; !f.holds || f.differed {
@@ -76,9 +76,9 @@ func (s *textShape) free(free, params []Span) []Span {
 	return free
 }
 
-// wantsLinks counts a text that does not fit the linked template, and reports whether
-// to learn a new one from it. The number of texts before the next attempt grows each
-// time.
+// wantsLinks counts a text that does not fit the linked template, and reports whether to
+// learn a new linked template from this text. The number of texts before the next attempt
+// grows each time.
 func (s *textShape) wantsLinks(text string) bool {
 	l := &s.linked
 	if l.template != "" {
@@ -123,7 +123,7 @@ func newLinked(text string, params []Span, found []link) (l linkedTemplate) {
 }
 
 // match appends the parameters of a text that fits the template. For a reference, To is
-// 0 and From is its number.
+// 0 and From is the index in refs.
 func (l *linkedTemplate) match(text string, params []Span, k *Known) ([]Span, bool) {
 	i := 0
 	for n, ref := range l.refs {
@@ -157,7 +157,7 @@ type linkList struct {
 	list   []*linkedTemplate
 	tries  int // number of attempts to learn a template
 	tested int // number of texts that were tested
-	repeat int // how many of these repeat other fields
+	repeat int // number of tested texts that repeat other fields
 }
 
 const (

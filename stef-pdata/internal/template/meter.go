@@ -29,9 +29,9 @@ const (
 	seenWords      = 1 << 11
 )
 
-// Sizes in the output of zstd, in bits. Most bits of a match are its offset, which takes
-// only a few if it is the offset of the previous match. These are rough averages: an
-// estimate only has to be right where templates save or cost some per cent.
+// Sizes in the output of zstd, in bits. Most bits of a match are its offset. An offset that
+// equals the offset of the previous match needs only a few bits. The sizes are rough averages:
+// an estimate only has to be right where templates save or cost some per cent.
 const (
 	matchBits   = 22
 	repeatBits  = 10
@@ -88,7 +88,7 @@ func (x *scales) weigh(bodies []Body, params []Span) (text, split, work int) {
 // weighed reports whether a body is split and not too long for a sample.
 func (b *Body) weighed() bool { return b.shape != nil && len(b.Text) <= sampleBytes }
 
-// appendTemplate appends a template, or a byte that stands for a known one.
+// appendTemplate appends a template, or a byte that stands for a known template.
 func (x *scales) appendTemplate(column []byte, template string) []byte {
 	number := hashOf(template) % knownTemplates
 	if x.known[number] == template {
@@ -98,8 +98,8 @@ func (x *scales) appendTemplate(column []byte, template string) []byte {
 	return appendText(column, template)
 }
 
-// appendParams appends the parameters that differ from those of the previous body, and a
-// byte that says which ones differ.
+// appendParams appends the parameters that differ from the parameters of the previous body,
+// and a byte that says which parameters differ.
 func (x *scales) appendParams(values []byte, b *Body, params []Span) []byte {
 	changed := byte(0)
 	if len(params) != len(x.words) {
@@ -216,8 +216,8 @@ func (m *meter) bits(column []byte, literal int) (size int) {
 	return size + (len(text)-i)*literal
 }
 
-// matchEnd returns the end of the match that begins at i: up to there, each byte equals the
-// byte offset bytes before it.
+// matchEnd returns the end of a match of which the bytes up to i are known. In a match, each
+// byte equals the byte that is offset bytes before.
 func matchEnd(text []byte, i, offset int) int {
 	for ; i+8 <= len(text); i += 8 {
 		if x := binary.LittleEndian.Uint64(text[i:]) ^ binary.LittleEndian.Uint64(text[i-offset:]); x != 0 {

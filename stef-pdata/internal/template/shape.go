@@ -13,21 +13,21 @@ type textShape struct {
 	seen  int    // texts since the template was learned
 
 	fixed   []fixedParam
-	learned string   // the template without the fixed parameters, "" at first
+	learned string   // the template that contains the fixed parameters, "" at first
 	pieces  []string // the parts of learned between the parameters
 	misses  int      // number of texts that did not match learned
 
 	linked    linkedTemplate
 	sightings int // texts that the linked template did not fit
 
-	next *textShape // the shape of the text that followed one of this shape last time
+	next *textShape // the shape of the text after the last text of this shape
 }
 
 // fixedParam is a parameter that had the same value in all texts so far.
 type fixedParam struct {
 	value string
 	holds bool
-	// differed says that it had another value in a text that fitted no linked template.
+	// differed says that the parameter had another value in a text without a linked template.
 	differed bool
 }
 

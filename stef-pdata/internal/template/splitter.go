@@ -12,7 +12,7 @@ import (
 )
 
 // Splitter splits text bodies and decides which of them are written as templates. All
-// bodies of a container, or of a part of one, are added before the decision.
+// bodies of a container, or of a part of it, are added before the decision.
 type Splitter struct {
 	// Links lets parameters refer to other fields of the log record.
 	Links bool
@@ -33,7 +33,7 @@ type Splitter struct {
 
 	scales   *scales // allocated at the first sample
 	begun    bool    // a batch was begun
-	first    bool    // the batch is the first one of the stream
+	first    bool    // the batch is the first batch of the stream
 	plain    bool    // no body of the batch is split
 	from, to int     // the range of the bodies in a sample
 
@@ -88,7 +88,7 @@ func (s *Splitter) Body(i int) *Body {
 func (s *Splitter) Params(b *Body) []Span { return s.params[b.from:b.to] }
 
 // ForgetContainers drops the data about resources and scopes, because their ids will
-// be assigned to others.
+// be assigned to other resources and scopes.
 func (s *Splitter) ForgetContainers() { clear(s.trials) }
 
 // Batch prepares for a batch with this number of log records.
@@ -109,7 +109,7 @@ func (s *Splitter) Begin() {
 		s.heads.reset()
 		s.memory, s.size = shapeMemory{}, 0
 		for _, t := range s.trials {
-			t.last = nil // otherwise old shapes and their followers would stay
+			t.last = nil // releases the old shapes, which refer to each other
 			t.links.list, t.links.tries = nil, 0
 		}
 		s.scales.forget()
@@ -244,7 +244,7 @@ func (s *Splitter) likely(text string, heads [2]*textShape, last *textShape, b *
 	}
 }
 
-// learnLinks learns the linked template of a shape from a text that fits its learned one.
+// learnLinks learns the linked template of a shape from a text that fits its learned template.
 func (s *Splitter) learnLinks(shape *textShape, text string) {
 	if params, ok := s.known.split(text); ok && len(params) == len(shape.fixed) {
 		shape.learnLinks(text, params, &s.known)
@@ -266,7 +266,7 @@ func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool)
 	return true
 }
 
-// headTable holds, for each beginning of texts, the last two shapes of texts that begin so.
+// headTable holds, for each beginning of texts, the last two shapes of texts with this beginning.
 type headTable struct {
 	// numbers maps the hash of a beginning to its position in shapes, counted from 1. It is
 	// allocated at the first text. Most streams have few beginnings, so a table of numbers is
@@ -275,7 +275,7 @@ type headTable struct {
 	shapes  [][2]*textShape
 }
 
-// at returns the last shape of a beginning and the one before it, or nil.
+// at returns the last two shapes of a beginning, the last shape first. A missing shape is nil.
 func (h *headTable) at(head uint32) [2]*textShape {
 	if h.numbers == nil {
 		return [2]*textShape{}
@@ -287,7 +287,7 @@ func (h *headTable) at(head uint32) [2]*textShape {
 	return h.shapes[number]
 }
 
-// put makes shape the last one of a beginning.
+// put makes shape the last shape of a beginning.
 func (h *headTable) put(head uint32, shape *textShape) {
 	if h.numbers == nil {
 		h.numbers = new([headCount]uint16)
@@ -379,8 +379,8 @@ func (s *Splitter) Decide(t *trial) {
 	}
 }
 
-// weigh weighs the bodies of a sample. If the verdict was off before and still is, the bodies are
-// written as texts.
+// weigh updates the verdict with the sizes of the bodies of a sample. If the verdict was off and
+// stays off, the bodies are written as texts.
 func (s *Splitter) weigh(t *trial) {
 	if s.scales == nil {
 		s.scales = new(scales)

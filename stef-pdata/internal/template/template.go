@@ -33,7 +33,7 @@ const (
 
 // byteKinds is the kind of each byte. The bytes other than letters and digits were chosen by
 // the size of streams. With commas and equals signs, a whole list or pair is one parameter;
-// with slashes, a whole path or date; with the others, a whole query.
+// with slashes, a whole path or date; with the other bytes, a whole query.
 var byteKinds = func() (kinds [256]byte) {
 	for c := range kinds {
 		switch {
@@ -102,7 +102,7 @@ func nextDigit(text string, i int) int {
 	return i
 }
 
-// eightBytes returns the bytes of a text from i on; the first one is the lowest.
+// eightBytes returns the eight bytes of a text from i on; the first byte is the lowest.
 func eightBytes(text string, i int) uint64 {
 	s := text[i : i+8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |

@@ -72,7 +72,7 @@ func joinWith(t *testing.T, j *Joiner, template string, params *otelstef.BodyPar
 	return text
 }
 
-// A joiner distinguishes templates, and rejects those that do not match the
+// A joiner distinguishes templates, and rejects templates that do not match the
 // parameters.
 func TestJoiner(t *testing.T) {
 	var j Joiner
@@ -99,8 +99,8 @@ func TestJoiner(t *testing.T) {
 	require.ErrorContains(t, err, "0 parameters for 1048576 placeholders")
 }
 
-// Texts that share an allocation do not overwrite each other. A text that is kept keeps little
-// memory of the others.
+// Texts that share an allocation do not overwrite each other. A text that is kept keeps only
+// little memory of other texts.
 func TestJoinedTexts(t *testing.T) {
 	var j Joiner
 	r := rand.New(rand.NewPCG(5, 6))
@@ -121,7 +121,7 @@ func TestJoinedTexts(t *testing.T) {
 	require.Equal(t, want, texts)
 }
 
-// The first texts of a stream do not allocate as much as those of a long one.
+// The first texts of a stream allocate smaller chunks than later texts.
 func TestJoinedTextsGrow(t *testing.T) {
 	var j Joiner
 	params := otelstef.NewBodyParams()
@@ -244,8 +244,8 @@ func addAll(s *Splitter, resource, scope uint32, bodies ...string) (templates in
 	return templates
 }
 
-// If templates do not recur, bodies are split less and less often, but never stop
-// being tried.
+// If templates do not recur, bodies are split less and less often, but the splitter never
+// stops trying.
 func TestTrials(t *testing.T) {
 	var s Splitter
 	n, looks := 0, 0
@@ -315,8 +315,8 @@ func TestSplitterForgets(t *testing.T) {
 	}
 }
 
-// A log record can have more attributes than references can name. Only the first ones are listed,
-// and so only their memory is kept for the next log records.
+// A log record can have more attributes than references can name. Only the first attributes are
+// listed, so memory for all of them is not kept for the next log records.
 func TestKnownAttributes(t *testing.T) {
 	lr := plog.NewLogRecord()
 	var b xpdata.MapBuilder

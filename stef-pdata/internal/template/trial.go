@@ -7,15 +7,15 @@ import "slices"
 
 // trial says whether the bodies of one resource and scope are split into templates. A new
 // template is sent whole and fills the dictionary, and a known template costs only a
-// number, so the same templates must recur. Where they do, samples show whether
+// number, so the same templates must recur. If they recur, samples show whether
 // templates save enough bytes of compressed streams.
 type trial struct {
 	bodies int // number of recent bodies
 	fresh  int // bodies with a new template
 	paused int // number of further containers to skip
 	pause  int // length of the last pause in containers
-	// switches is how often the kind of templates was changed, up to maxSwitches: from
-	// ordinary to linked ones, or back.
+	// switches is the number of changes of the kind of templates, from ordinary to linked
+	// templates or back. It is counted up to maxSwitches.
 	switches int
 
 	verdict verdict
@@ -29,10 +29,10 @@ type trial struct {
 type trialKey struct{ resource, scope uint32 }
 
 const (
-	// newTemplates is how many templates may be new regardless of the share, so that
-	// the start of a stream does not count as a failure.
+	// newTemplates is the number of templates that may be new regardless of the share, so
+	// that the start of a stream does not count as a failure.
 	newTemplates = 64
-	// bodiesPerTemplate is the minimum number of bodies per template. With fewer,
+	// bodiesPerTemplate is the minimum number of bodies per template. With fewer bodies,
 	// streams of real logs were still smaller, but encoding took 1.5 times as long.
 	bodiesPerTemplate = 4
 	maxSwitches       = 2
@@ -55,7 +55,7 @@ func (s *Splitter) Trial(resource, scope uint32, n int) *trial {
 	return t
 }
 
-// count counts a body.
+// count counts a body. fresh says that its template is new.
 func (t *trial) count(fresh bool) {
 	t.bodies++
 	if fresh {

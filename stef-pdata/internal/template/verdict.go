@@ -8,8 +8,8 @@ package template
 // of a sample as texts and as templates are compared. While a verdict is off, only the bodies
 // of samples are split.
 //
-// A change of the verdict makes the next bodies larger, because they cannot refer to
-// earlier bodies of the stream. So templates are disabled only after several samples.
+// A change of the verdict makes the next bodies larger, because they cannot refer to earlier
+// bodies of the stream. Therefore templates are disabled only after several samples.
 type verdict struct {
 	known bool // there is a verdict
 	on    bool
@@ -28,16 +28,17 @@ const (
 	// sample of short texts has 64 of them.
 	sampleBytes = 8 << 10
 	minText     = 128
-	// rest is the pause before the next sample. While the verdict stays the same, each is twice
-	// as long as the one before it, up to the size of maxRest samples.
+	// maxRest is the longest pause before the next sample, in samples. While the verdict stays
+	// the same, each pause is twice as long as the pause before it.
 	maxRest = 32
-	// minSamples is the number of samples before templates are disabled. If they lose
+	// minSamples is the number of samples before templates are disabled. If templates lose
 	// clearLoss, fewSamples are enough. The sizes of the first sample of a verdict are dropped:
 	// its templates are still new to the meter.
 	minSamples = 6
 	fewSamples = 3
-	// Each new sample reduces the earlier values of saved and total by 1/memory. These are
-	// sums, not averages of shares, so that samples that compress well have little weight.
+	// Each new sample reduces the earlier values of saved and total by 1/memory. saved and
+	// total are sums, not averages of shares, so that samples that compress well have little
+	// weight.
 	memory = 4
 	whole  = 1 << 10
 	// Templates are disabled if they lose maxLoss, and enabled if they save minGain. If they

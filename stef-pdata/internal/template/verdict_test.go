@@ -82,7 +82,7 @@ func TestVerdictCountsNewWords(t *testing.T) {
 }
 
 // Bodies that repeat other fields have linked templates from the third body on. If later
-// bodies do not repeat any, ordinary templates are used again.
+// bodies do not repeat any field, ordinary templates are used again.
 func TestLinkedTemplatesFirst(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	s := Splitter{Links: true}
@@ -168,7 +168,7 @@ func TestVerdictOfMixedBodies(t *testing.T) {
 	require.Equal(t, 100, split)
 }
 
-// A sample that ends in a container whose templates do not recur does not end sampling.
+// If a sample ends in a container whose templates do not recur, sampling continues.
 func TestVerdictAfterPause(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var s Splitter
@@ -206,7 +206,8 @@ func TestVerdictStaysOn(t *testing.T) {
 	require.Equal(t, 500*20, all)
 }
 
-// The bodies of uncompressed streams are always split, because templates save far more there.
+// The bodies of uncompressed streams are always split, because templates save far more bytes
+// there than in compressed streams.
 func TestVerdictOfPlainStreams(t *testing.T) {
 	s := Splitter{Always: true}
 	all, _ := lastSplit(&s, rand.New(rand.NewPCG(7, 8)), 500, 20, ids)
@@ -214,12 +215,12 @@ func TestVerdictOfPlainStreams(t *testing.T) {
 	require.Nil(t, s.scales)
 }
 
-// The bodies of a small first batch are not split; those of later batches are.
+// The bodies of a small first batch are not split. The bodies of later batches are split.
 func TestSmallFirstBatches(t *testing.T) {
 	f := func(size, first int) {
 		t.Helper()
 		var s Splitter
-		for range 2 { // the second stream is like the first one
+		for range 2 { // the second stream is like the first stream
 			r := rand.New(rand.NewPCG(9, 9))
 			s.Batch(size)
 			require.Equal(t, first, addAll(&s, 1, 1, requests(r, size)...))

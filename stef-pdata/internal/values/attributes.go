@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// Attributes sets dst to the attributes of src, in the order of the mode.
+// Attributes sets dst to the attributes of src, sorted by key if ByKey is set.
 func (c *Copier) Attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	if c.ByKey && !inKeyOrder(src) {
 		return c.AttributesByKey(dst, src)
@@ -25,9 +25,9 @@ func (c *Copier) Attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	dst.SetLen(n)
 	i, text := 0, 0
 	for k, v := range src.All() {
-		// Most attributes are text that is not empty, so those are handled without a
-		// call and without checking the type. If the key is the same as before, the
-		// value usually is too.
+		// Most attributes are text that is not empty. The code handles such text without a
+		// call and without checking the type. If dst already has the key at this place, it
+		// usually has the value, too.
 		if s := v.Str(); s != "" {
 			text += len(k) + len(s)
 			if c.Refer != nil {
