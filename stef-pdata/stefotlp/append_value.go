@@ -155,7 +155,7 @@ func (w *backward) value(v *otelstef.AnyValue) {
 	}
 }
 
-// body is value for a value of a body.
+// body is like value, but for a value of a body.
 func (w *backward) body(v *otelstef.BodyValue) {
 	switch v.Type() {
 	case otelstef.BodyValueTypeString:

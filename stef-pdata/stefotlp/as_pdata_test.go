@@ -64,7 +64,7 @@ func TestLogsAsPdataDoes(t *testing.T) {
 	})
 }
 
-// requireLogs is requireStream for logs, whose streams differ between the paths.
+// requireLogs is like requireStream, but for logs. The two paths write different streams of logs.
 func requireLogs(tb testing.TB, parts [][]byte, options ...stef.WriterOption) {
 	tb.Helper()
 	stream := logs.encode(tb, parts, options...)

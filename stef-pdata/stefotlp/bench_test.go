@@ -15,8 +15,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// measure runs the operations on a real set. Compare toOTLP with unmarshal, and fromOTLP
-// with unmarshalAndConvert. Encoders and writers are warm, readers are new for each round.
+// measure runs the operations on a real set. Compare toOTLP with unmarshal, and fromOTLP with
+// unmarshalAndConvert. Encoders and writers are warm, but each round has new readers.
 func measure(b *testing.B, set string, parts [][]byte, items int, operations map[string]func()) {
 	size := 0
 	for _, part := range parts {

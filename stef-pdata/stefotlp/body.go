@@ -144,7 +144,7 @@ func (p *parser) outerPairs(pairs *otelstef.BodyMap, list []extent) error {
 		}
 		h := heldPair{x, before - p.budget.Left}
 		if unknown != p.unknown {
-			h.extent = extent{} // count unknown fields in it each time
+			h.extent = extent{} // so that its unknown fields are counted again
 		}
 		if i < len(held) {
 			held[i] = h
@@ -187,7 +187,7 @@ func nests(b []byte) bool {
 	return first == tagKVList || first == tagArray
 }
 
-// newBodyPair is bodyPair for a KeyValue that is not in the cache.
+// newBodyPair is like bodyPair, but for a KeyValue that is not in the cache.
 func (p *parser) newBodyPair(pairs *otelstef.BodyMap, i int, x extent, depth int) error {
 	if key, v, ok := p.plainPair(x); ok && p.b[v.from] == tagString && int(p.b[v.from+1]) == v.to-v.from-2 {
 		value := p.b[v.from+2 : v.to]

@@ -117,7 +117,7 @@ func (e *encoder) finish(s *signal, records uint64, err error) error {
 	e.b = nil
 	e.key, e.fresh, e.pairs, e.parts, e.inner = reusable(e.key), reusable(e.fresh), reusable(e.pairs), reusable(e.parts), reusable(e.inner)
 	if records == 0 && (err != nil || len(e.rejected) > 0) {
-		e.losses, e.unknown = e.began, e.began.UnknownFields // losses are of written items
+		e.losses, e.unknown = e.began, e.began.UnknownFields // losses count only written items
 	}
 	if err == nil && len(e.rejected) > 0 {
 		if records == 0 && !errors.Is(e.rejected[0], stef.ErrLimit) {

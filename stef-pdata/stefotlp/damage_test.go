@@ -35,14 +35,14 @@ func fixed(number byte) []byte {
 	return append([]byte{number<<3 | 1}, "\x01\x00\x00\x00\x00\x00\x00\x00"...)
 }
 
-// gauge is a Metric with the points.
+// gauge returns a Metric with the points.
 func gauge(points ...[]byte) []byte {
 	return append(field(1, text("m")), field(5, points...)...)
 }
 
 func point(content ...[]byte) []byte { return field(1, append(content, fixed(6))...) }
 
-// inScope is the message of a signal with the items in a scope of a resource.
+// inScope returns a message with one resource and one scope that contains the items.
 func inScope(items ...[]byte) []byte {
 	scope := field(1, field(1, text("scope")))
 	var list [][]byte
@@ -52,7 +52,7 @@ func inScope(items ...[]byte) []byte {
 	return field(1, field(1, field(1, attribute("k", "v"))), field(2, append([][]byte{scope}, list...)...))
 }
 
-// If the resources of a message are truncated, nothing of it is written.
+// If the resources of a message are truncated, nothing of the message is written.
 func TestWireErrors(t *testing.T) {
 	good := inScope(gauge(point()))
 	f := func(b []byte, offset int) {
@@ -79,7 +79,7 @@ func TestWireErrors(t *testing.T) {
 	f(append(bytes.Clone(good), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1), len(good))
 }
 
-// Damaged items of a complete resource are left out, and the rest is written.
+// Damaged items of a complete resource are omitted, and all other items are written.
 func TestDamagedItems(t *testing.T) {
 	f := func(name, path string, items int, bad []byte) {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestOffsetsBehindLongTags(t *testing.T) {
 	const value = "\x0a\x05abc" // a text that is cut off
 	for _, s := range signals[1:] {
 		number := map[string]byte{"traces": 9, "logs": 6}[s.name]
-		for _, tag := range []int{0, 1, 2} { // in the tag of an earlier field, of the attribute, and of a later field
+		for _, tag := range []int{0, 1, 2} { // the field with the long tag: before, at or after the damage
 			var item []byte
 			for i, f := range [][]byte{
 				field(number, attribute("k", "v")),

@@ -35,8 +35,8 @@ func WithMaxItems(n int) DecoderOption {
 	return func(c *decoderConfig) { c.maxItems = max(n, 1) }
 }
 
-// WithMaxBytes sets the number of bytes after which AppendOTLP stops. It appends at
-// least one item, and completes the item that reaches the number. The default is
+// WithMaxBytes sets the number of bytes after which AppendOTLP stops. AppendOTLP appends
+// at least one item, and completes the item that reaches this number. The default is
 // DefaultMaxBytes. The limit is necessary because a short stream can repeat a large
 // value very often. Each RecordError counts as 200 bytes. A number below 1 counts as 1.
 //
@@ -69,7 +69,7 @@ type decoder struct {
 
 	out      []byte
 	began    int    // where the current record begins in out, with the containers that it opens
-	read     uint64 // records read from the stream, without one that ended it because of its size
+	read     uint64 // records read from the stream, without a record that was too large and ended it
 	rejected RecordErrors
 	err      error // the error that ended the stream
 
@@ -97,8 +97,8 @@ func newDecoder(r reader, k features.Set, options []DecoderOption) decoder {
 }
 
 // Records returns how many records of the stream are in a message or in RecordErrors. A server
-// acknowledges them after it has delivered the message. They do not include a record that ended the
-// stream because it is too large.
+// acknowledges these records after it has delivered the message. A record that ended the stream
+// because it is too large is not counted.
 func (d *decoder) Records() uint64 { return d.read }
 
 // decode appends the remaining records of the frame, or those of the next frame, up
@@ -160,9 +160,9 @@ func (d *decoder) grow(size, n int) {
 // reject notes that the record that was just read is omitted.
 func (d *decoder) reject(err error) { d.rejected = mapping.AddRecord(d.rejected, d.read, err) }
 
-// enter makes the containers of the current record the current ones, and ends the
-// messages of containers that the record is not in. Containers of equal content count
-// as the same.
+// enter makes resource and scope the current containers, and ends the messages of the
+// previous containers if these differ. Containers of equal content count as the same
+// container.
 func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {
 	first := d.resource == nil
 	if first || resource != d.resource && !resource.Equal(d.resource) {

@@ -106,7 +106,7 @@ func metricsRecords(t *testing.T, change ...func(*otelstef.Metrics)) []byte {
 }
 
 // left returns the records that a decoder omits, and how many bytes it appends for
-// the others.
+// the other records.
 func left(t *testing.T, appendOTLP func([]byte) ([]byte, error)) (stefotlp.RecordErrors, int) {
 	t.Helper()
 	b, err := appendOTLP(nil)
@@ -125,7 +125,7 @@ func TestBadRecordsFillMessages(t *testing.T) {
 	var buf bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&buf, stef.WithCompression(stef.Zstd))
 	require.NoError(t, err)
-	for i := range records { // adjacent records have different reasons, so each is a range
+	for i := range records { // adjacent records have different reasons, so each record is a range
 		types := [...]otelstef.PointValueType{otelstef.PointValueTypeHistogram, otelstef.PointValueTypeSummary}
 		w.Record().Point().Value().SetType(types[i%2])
 		require.NoError(t, w.Write())
@@ -145,8 +145,8 @@ func TestBadRecordsFillMessages(t *testing.T) {
 	}
 }
 
-// If records were omitted before a stream breaks, these are reported first, and then the error
-// of the stream.
+// If records were omitted before a stream breaks, the first call reports these records, and the
+// next call returns the error of the stream.
 func TestRecordsBeforeABreak(t *testing.T) {
 	good := func(rec *otelstef.Metrics) { rec.Point().Value().SetInt64(1) }
 	bad := func(rec *otelstef.Metrics) { rec.Point().SetFlags(1 << 32) }
@@ -159,7 +159,7 @@ func TestRecordsBeforeABreak(t *testing.T) {
 			signals[0].decoded(t, damaged)
 			d := stefotlp.NewMetricsDecoder(r)
 			_, err := d.AppendOTLP(nil)
-			require.Equal(t, r.Stats().Records, d.Records()) // also those that are left out
+			require.Equal(t, r.Stats().Records, d.Records()) // including omitted records
 			var left stefotlp.RecordErrors
 			if !errors.As(err, &left) {
 				continue
@@ -291,8 +291,8 @@ func TestLogRecordsThatAreNoOTLP(t *testing.T) {
 	f("Record.Body.Template.Params", func(r *otelstef.LogRecord) { r.Body().SetTemplate().Params().SetLen(1) })
 }
 
-// Records with equal resources, scopes and metrics are decoded to one of each, even if each
-// record has its own structs. Histogram bounds do not distinguish metrics.
+// Records with equal resources, scopes and metrics are decoded to one resource, one scope and one
+// metric, even if each record has its own structs. Histogram bounds do not distinguish metrics.
 func TestEqualContainersAreOne(t *testing.T) {
 	var change []func(*otelstef.Metrics)
 	for i := range 4 {
@@ -428,8 +428,8 @@ type otlpDecoder interface {
 	Records() uint64
 }
 
-// testHugeRecord writes two records to w, of which the second one is changed by set, and decodes
-// them.
+// testHugeRecord writes two records to w and decodes them. set changes the second record before it
+// is written.
 func testHugeRecord(t *testing.T, out *bytes.Buffer, w interface {
 	Write() error
 	Close() error

@@ -14,7 +14,7 @@
 //
 //	r, err := otelstef.NewMetricsReader(conn)
 //	d := stefotlp.NewMetricsDecoder(r)
-//	message, err := d.AppendOTLP(nil)       // one MetricsData a frame, then io.EOF
+//	message, err := d.AppendOTLP(nil)       // one MetricsData for each frame, then io.EOF
 //
 // The messages are MetricsData, TracesData and LogsData. The requests of the
 // export services are the same on the wire. A server acknowledges the Records of its
@@ -23,11 +23,11 @@
 //
 // # Mapping
 //
-// The mapping follows the specification. The records are the same that package stefpdata writes
-// in its mode "ordered": items and attributes keep their order. Only log records may differ in
-// form: a text body is written as it is, never as a template, and the observed time is never
-// written as the distance to the time. Streams are a little larger because of this, and are
-// written much faster. The decoders read all forms.
+// The mapping follows the specification. Package stefpdata writes the same records in its mode
+// "ordered": items and attributes keep their order. Only log records may differ in form: this
+// package never writes a text body as a template, and never writes the observed time as its
+// distance from the time. Therefore it writes streams of logs much faster than stefpdata, but the
+// streams are a little larger. The decoders read all forms.
 //
 // Protobuf can encode the same content in several ways, and an encoder accepts all of
 // them: fields in any order, numbers in more bytes than necessary, packed or not, and
@@ -39,13 +39,13 @@
 //
 // # Errors
 //
-// A message in which a resource is truncated is rejected as a whole, with a WireError. So is
-// a message of another signal, unless one of its items looks like an item of the encoder's
+// A message in which a resource is truncated is rejected as a whole, with a WireError. A message
+// of another signal is rejected, too, unless one of its items looks like an item of the encoder's
 // signal: a gauge without a description can look like a span. The encoders omit an item that
 // is damaged, exceeds a limit (200 nested arrays and maps, MaxDepth; 8 MiB, MaxItemBytes; 1023
-// attributes in a list, stef.MaxPairs) or has an id of a wrong length. They report it in
-// ItemErrors and write the rest. The same applies to a container with all of its items. The
-// decoders omit records that OTLP cannot express, and report them in RecordErrors.
+// attributes in a list, stef.MaxPairs) or has an id of a wrong length. They report the item in
+// ItemErrors and write all other items. A container with such a defect is omitted with all of its
+// items. The decoders omit records that OTLP cannot express, and report them in RecordErrors.
 //
 // # Losses
 //

@@ -27,28 +27,28 @@ var (
 )
 
 // These types are declared in an internal package, so go doc does not list their fields and
-// methods: the comments do.
+// methods. The comments list them instead.
 type (
 	// ItemError is an item of a message, or a container with all its items, that was
-	// not written. Resource, Scope, Metric and Item are the indexes of its place. An
-	// index is -1 if the error concerns a container above that level, or if the
-	// signal has no such level. Offset is where the item, or the damaged field in it,
-	// begins in the message. Items is how many items were left out, as far as the
-	// damage allows counting them. All of these are int. Field is the path of the bad
-	// field, a string. Err is the reason, an error that wraps ErrDamaged, ErrID or
-	// stef.ErrLimit.
+	// not written. Resource, Scope, Metric and Item are the indexes of the item and
+	// its containers. An index is -1 if the error concerns a container above that
+	// level, or if the signal has no such level. Offset is where the item, or the
+	// damaged field in it, begins in the message. Items is the number of omitted
+	// items; in a damaged container, some items may not be counted. All these fields
+	// are int. Field is the path of the bad field, a string. Err is the reason, an
+	// error that wraps ErrDamaged, ErrID or stef.ErrLimit.
 	ItemError = mapping.ItemError
-	// ItemErrors are the items of a message that were not written; all others
-	// were. The type is []*ItemError; the method Items returns the number of items, an
-	// int.
+	// ItemErrors are the items of a message that were not written. All other items
+	// were written. The type is []*ItemError; the method Items returns the number of
+	// items, an int.
 	ItemErrors = mapping.ItemErrors
 	// RecordError is a range of records that were not converted. First and Last are
 	// their numbers in the stream, counted from 1, both uint64. Field is the path of the
 	// bad field, a string. Err is the reason, an error that wraps ErrRecord.
 	RecordError = mapping.RecordError
-	// RecordErrors are the records that were not converted; all others were.
-	// The type is []*RecordError; the method Records returns the number of records, a
-	// uint64.
+	// RecordErrors are the records that were not converted. All other records were
+	// converted. The type is []*RecordError; the method Records returns the number of
+	// records, a uint64.
 	RecordErrors = mapping.RecordErrors
 
 	// Losses counts the content of messages that a stream does not carry. Its fields, all
@@ -63,15 +63,15 @@ type (
 const (
 	// MaxDepth is how deep arrays and maps of a value may nest.
 	MaxDepth = mapping.MaxDepth
-	// MaxItemBytes is the most bytes that a resource, a scope, a metric, a point,
-	// a span or a log record may take, counting the bytes of text and of bytes
-	// values, 8 for each bucket and bound, 256 for each attribute, nested value
-	// and quantile, and 512 for each exemplar, event and link.
+	// MaxItemBytes is the maximum size of a resource, a scope, a metric, a point, a
+	// span or a log record. Text and bytes values count with their bytes, each bucket
+	// and bound with 8 bytes, each attribute, nested value and quantile with 256
+	// bytes, and each exemplar, event and link with 512 bytes.
 	MaxItemBytes = mapping.MaxItemBytes
 )
 
-// WireError reports a message of which nothing was written, because the message is
-// too long, its containers are damaged, or it is not a message of the signal. The error
+// WireError reports a message of which nothing was written, because the message is too
+// long, one of its resources is truncated, or it is not a message of the signal. The error
 // names the signal or the format that the message seems to have. WriteBatch of a
 // stefgrpc.BatchWriter returns it unchanged, as it returns ItemErrors: only this batch fails.
 type WireError struct {

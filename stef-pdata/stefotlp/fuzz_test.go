@@ -23,7 +23,7 @@ func fuzzMessages(f *testing.F, s signal) {
 	f.Fuzz(func(t *testing.T, b []byte) { compare(t, s, b) })
 }
 
-// For messages that both paths accept, they write the same records, and read the same content.
+// If both paths accept a message, they write the same records, and read the same content.
 func FuzzMetricsOTLP(f *testing.F) { fuzzMessages(f, signals[0]) }
 func FuzzTracesOTLP(f *testing.F)  { fuzzMessages(f, signals[1]) }
 func FuzzLogsOTLP(f *testing.F)    { fuzzMessages(f, signals[2]) }

@@ -64,7 +64,7 @@ func (e *encoder) enterResource(x extent, count func(scope extent) int) *otelste
 	return resource
 }
 
-// enterScope is enterResource for a ScopeX.
+// enterScope is like enterResource, but for a ScopeX.
 func (e *encoder) enterScope(x extent, count func(scope extent) int) *otelstef.Scope {
 	unknown := e.unknown
 	h, err := e.identify(x)

@@ -57,7 +57,7 @@ func bulk(n int) fill {
 	return func(m pcommon.Map) { m.PutStr("key", strings.Repeat("x", n)) }
 }
 
-// message returns a message of three items. f fills the named part of the second one.
+// message returns a message of three items. f fills the named part of the second item.
 func message(tb testing.TB, signal, part string, f fill) []byte {
 	tb.Helper()
 	var b []byte
@@ -116,7 +116,7 @@ func message(tb testing.TB, signal, part string, f fill) []byte {
 	return b
 }
 
-// Both paths omit items that exceed a limit, for the same reason, and write the rest.
+// Both paths omit items that exceed a limit, for the same reason, and write all other items.
 func TestLimits(t *testing.T) {
 	parts := map[string][]string{
 		"metrics": {"resource", "scope", "metric", "item", "exemplar"},
@@ -159,8 +159,8 @@ func TestLimits(t *testing.T) {
 }
 
 func TestIDs(t *testing.T) {
-	// Each function returns the fields of an item that has an id of the given bytes. Its name
-	// begins with the signal.
+	// Each function returns the fields of an item that has an id of the given bytes. The name of
+	// the function begins with the signal.
 	makers := map[string]func(id []byte) []byte{
 		"metrics/trace": func(id []byte) []byte { return gauge(point(field(5, field(5, id)))) },
 		"metrics/span":  func(id []byte) []byte { return gauge(point(field(5, field(4, id)))) },
@@ -259,8 +259,8 @@ func TestLosses(t *testing.T) {
 	require.Equal(t, stefotlp.Losses{UnknownFields: 2}, e.Losses())
 }
 
-// The content of items and containers that are not written is no loss. Unknown fields of an item
-// with a tag in more bytes than necessary count once.
+// Losses do not count the content of items and containers that are not written. If an item has a
+// tag in more bytes than necessary, its unknown fields are still counted only once.
 func TestLossesOfRejectedItems(t *testing.T) {
 	cut := text("\x0a\x05") // a field that is cut off
 	unknown := field(15, text("x"))
@@ -300,7 +300,7 @@ func TestLossesOfRejectedItems(t *testing.T) {
 	require.NoError(t, err)
 	lw, err := otelstef.NewLogsWriter(io.Discard)
 	require.NoError(t, err)
-	for number, newEncoder := range map[byte]func() lossy{ // number is that of the attributes
+	for number, newEncoder := range map[byte]func() lossy{ // number is the field number of the attributes
 		9: func() lossy { return stefotlp.NewTracesEncoder(sw) },
 		6: func() lossy { return stefotlp.NewLogsEncoder(lw) },
 	} {

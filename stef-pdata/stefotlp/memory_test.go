@@ -17,7 +17,7 @@ import (
 )
 
 // An encoder does not keep the lists of a large message: a field of two bytes takes 16 or 32
-// bytes in them.
+// bytes in such a list.
 func TestEncodersKeepNoLargeLists(t *testing.T) {
 	const n = 1 << 20
 	long := func(number byte, content ...[]byte) []byte {

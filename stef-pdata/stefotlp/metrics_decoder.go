@@ -84,9 +84,9 @@ func (d *MetricsDecoder) record() {
 	d.point(rec)
 }
 
-// enterMetric makes the resource, scope and metric of rec the current ones. If they differ
-// from those of the previous record, it ends the message of the previous metric. Metrics
-// that differ only in their bounds count as the same.
+// enterMetric makes the resource, scope and metric of rec the current resource, scope and
+// metric. If one of the three has changed, it ends the message of the previous metric. Metrics
+// that differ only in their bounds count as the same metric.
 //
 // spec: #otlp-metrics
 func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {

@@ -40,11 +40,11 @@ func NewMetricsEncoder(w *otelstef.MetricsWriter) *MetricsEncoder {
 // message, in their order. It does not flush the writer, and keeps no reference
 // to b.
 //
-// If the containers of a message are damaged, nothing of it is written, and the error
-// is a *WireError. Points that are damaged, exceed a limit or have an id of a wrong
-// length are left out and reported in ItemErrors; the others are written. Any other
-// error comes from the writer, and neither the encoder nor the writer can continue
-// after it.
+// If the message is too long, has a truncated resource or is not of metrics, nothing of it
+// is written, and the error is a *WireError. Points that are damaged, exceed a limit or have
+// an id of a wrong length are omitted and reported in ItemErrors; all other points are
+// written. Any other error comes from the writer, and neither the encoder nor the writer can
+// continue after it.
 func (e *MetricsEncoder) EncodeOTLP(b []byte) error {
 	if err := e.start(b); err != nil {
 		return err
@@ -138,8 +138,8 @@ func (e *MetricsEncoder) describe(x extent) (d description, err error) {
 	return d, nil
 }
 
-// describeField handles a field of the data other than a point. It returns the offset
-// after it.
+// describeField handles a field of the data, including a point whose tag has more bytes than
+// necessary. It returns the offset after the field.
 func (e *MetricsEncoder) describeField(d *description, b []byte, at int, s *shape) (int, error) {
 	tag, start := firmTag(b, at)
 	if start < 0 {

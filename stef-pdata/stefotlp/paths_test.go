@@ -198,7 +198,7 @@ func (p *paths[T]) decoded(tb testing.TB, stream []byte) {
 	same(tb, pdata.Decode, appendOTLP, p.Unmarshal, p.diff)
 }
 
-// signal is the paths of a signal, for tests of all signals.
+// signal contains the paths of one signal, for tests of all signals.
 type signal struct {
 	name      string
 	published stef.WriterOption

@@ -56,8 +56,8 @@ func (e *MetricsEncoder) number(x extent) error {
 	return e.setNumber(start, time, number, uint32(flags), typ)
 }
 
-// unusualNumber is number for points with exemplars, unknown fields or tags in more bytes
-// than necessary.
+// unusualNumber is like number, but for points with exemplars, unknown fields or tags in
+// more bytes than necessary.
 func (e *MetricsEncoder) unusualNumber(x extent) error {
 	if err := e.check(e.b, x, numberShape); err != nil {
 		return err
@@ -144,8 +144,8 @@ type optional struct {
 
 func optionalAt(b []byte, at int) optional { return optional{float64At(b, at), true} }
 
-// runs returns the bytes of the fixed64 numbers so far: have, from earlier fields, and those of
-// the field at b[at:]. As in pdata, a packed field replaces all earlier numbers.
+// runs appends the fixed64 numbers of the field at b[at:] to have, which has the numbers of earlier
+// fields. As in pdata, a packed field replaces all earlier numbers.
 func runs(have []byte, b []byte, at int, tag uint64) (bytes []byte, next int) {
 	if tag&7 == wireBytes {
 		from, to := bytesAt(b, at)

@@ -27,7 +27,7 @@ type pooled[T any] struct {
 	bound  *pooled[T] // the variant of the metric with those bounds
 }
 
-// Limits of a pool. A pool is emptied when it exceeds them, so that the memory of an
+// Limits of a pool. A pool that exceeds a limit is emptied, so that the memory of an
 // encoder is bounded.
 const (
 	maxPooled      = 1 << 14

@@ -114,7 +114,7 @@ func (k *seenPair) setBody(dst *otelstef.BodyMap, i int) {
 	}
 }
 
-// onMiss handles a KeyValue in x that differs from the one in k. It replaces the
+// onMiss handles a KeyValue in x that differs from the KeyValue in k. It replaces the
 // KeyValue in k on the second miss in a row with the same hash.
 func (k *seenPair) onMiss(p *parser, x extent, hash uint16) bool {
 	if k.missed != hash || k.used {

@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// repeatedPair adds to m one of very many pairs. Some of them occur much more often
-// than others.
+// repeatedPair adds one of very many pairs to m. Some pairs occur much more often
+// than other pairs.
 func repeatedPair(rng *rand.Rand, m pcommon.Map, depth int) {
 	n := int(rng.ExpFloat64() * 300)
 	key := fmt.Sprintf("key.%d", n%40)

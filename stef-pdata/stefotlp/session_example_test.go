@@ -41,8 +41,8 @@ func (m messageWriter) WriteBatch(message []byte) (last uint64, err error) {
 	return m.Stats().Records, err
 }
 
-// A gateway sends the OTLP messages of its clients. The error of a bad message goes to the
-// client that sent it. The stream stays open for the others.
+// A gateway sends the OTLP messages of its clients. The error of a bad message is returned to
+// the client that sent it. The stream stays open for the other clients.
 func ExampleTracesEncoder_session() {
 	address, stop := serveSpans() // a server in this process
 	defer stop()

@@ -23,7 +23,7 @@ type TracesEncoder struct {
 	fields spanFields
 }
 
-// spanFields are the single fields of a Span; see logFields.
+// spanFields are the fields of a Span that are not repeated; see logFields.
 type spanFields struct {
 	trace, span, parent, state, name                        extent
 	kind, start, stop, dropped, droppedEvents, droppedLinks uint64
@@ -62,8 +62,8 @@ func (e *TracesEncoder) item(i int, x extent) error {
 	return e.w.Write()
 }
 
-// span parses, checks and sets the span from the Span in x. It sets every field, so
-// it overwrites anything from a span that was rejected halfway.
+// span parses, checks and sets the span from the Span in x. It sets every field, so it
+// overwrites the fields of an earlier span that was rejected halfway.
 //
 // spec: #otlp-spans
 func (e *TracesEncoder) span(x extent) error {

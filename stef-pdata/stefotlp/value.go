@@ -22,7 +22,7 @@ type choice struct {
 // detect the damage; their callers run the checker to find the place and the reason.
 var errDamaged = errors.New("damaged value")
 
-// strictTag is firmTag for hot loops: nearly all tags have one byte.
+// strictTag is like firmTag, but for hot loops: nearly all tags have one byte.
 func strictTag(b []byte, at int) (tag uint64, next int) {
 	if c := b[at]; c >= 1<<3 && c < 0x80 {
 		return uint64(c), at + 1
@@ -196,7 +196,7 @@ func (p *parser) arrayLen(x extent, depth int) (int, error) {
 	return n, p.budget.Take(n * mapping.ValueBytes)
 }
 
-// listLen is arrayLen for a KeyValueList.
+// listLen is like arrayLen, but for a KeyValueList.
 func (p *parser) listLen(x extent, depth int) (int, error) {
 	if err := mapping.CheckDepth(depth); err != nil {
 		return 0, err

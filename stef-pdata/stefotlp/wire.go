@@ -76,7 +76,7 @@ func bytesAt(b []byte, at int) (from, to int) {
 	return from, from + int(n)
 }
 
-// extentAt is bytesAt for a message that is already checked.
+// extentAt is like bytesAt, but for a message that is already checked.
 func extentAt(b []byte, at int) extent {
 	n := uint64(b[at])
 	if at++; n >= 0x80 {
@@ -111,7 +111,7 @@ func skip(b []byte, at int, tag uint64) int {
 	return at
 }
 
-// maxGroups is how deep groups may nest. OTLP has none.
+// maxGroups is the maximum depth of nested groups. OTLP has no groups.
 const maxGroups = 100
 
 func skipGroup(b []byte, at int, tag uint64) int {
@@ -214,7 +214,7 @@ func begin(dst []byte, tag byte, room int) (grown []byte, at int) {
 }
 
 // end writes the length of the message that begins at dst[at]. begin has reserved room
-// bytes for the length before dst[at]. If the length needs more, end moves the message.
+// bytes for the length before dst[at]. If the length needs more bytes, end moves the message.
 func end(dst []byte, at, room int) []byte {
 	n := len(dst) - at
 	need := varintLen(uint64(n))
