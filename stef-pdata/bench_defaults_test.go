@@ -11,7 +11,7 @@ func init() {
 	revisionOptions["logs"] = logsForms.defaults
 }
 
-// defaults are the compact form and the level of zstd that the exporter selects for it.
+// defaults returns the compact form and the level of zstd that the exporter selects for it.
 func (f *formsOf[T]) defaults() []stef.WriterOption {
 	return []stef.WriterOption{f.compact(), stef.WithCompressionLevel(f.level)}
 }

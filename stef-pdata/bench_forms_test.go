@@ -19,9 +19,9 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// The benchmarks of forms compare the compact form with the full one, each with the level
-// of zstd that the exporter selects for it. Both forms take turns in each operation, so that
-// other load of the machine slows both down:
+// The benchmarks of forms compare the compact form with the full form, each with the level
+// of zstd that the exporter selects for this form. Each operation measures both forms in turn,
+// so that other load of the machine slows both down:
 //
 //	BenchmarkForms/SIGNAL/set=S/op=encode     Encode and Flush of each part, zstd
 //	BenchmarkForms/SIGNAL/set=S/op=decode     Decode to the end
@@ -29,9 +29,9 @@ import (
 //	BenchmarkForms/SIGNAL/set=S/op=steady     the second half of the records of iterate
 //
 // Each operation has its own stream. op=steady measures only the second half of the stream, after
-// it has read the first half. ns/item is CPU time of the process in the compact form, xfull its ratio to that
-// of the full form, and xbytes the ratio of the bytes. Use an even number of turns, such as
-// -benchtime 10x.
+// it has read the first half. ns/item is the CPU time of the process in the compact form, xfull is
+// the ratio of this time to the time in the full form, and xbytes is the ratio of the bytes. Use an
+// even number of turns, such as -benchtime 10x.
 
 // formsOf holds what the benchmarks of forms need in addition to signal.
 type formsOf[T any] struct {
@@ -63,7 +63,7 @@ func (f *formsOf[T]) run(b *testing.B, name string, parts []T) {
 		b.ResetTimer()
 		for turn := 0; b.Loop(); turn++ {
 			// The form that runs first alternates, because most of the garbage of both forms is
-			// collected during the second one.
+			// collected while the second form runs.
 			for i := range ops {
 				form := (turn + i) % 2
 				start = cpuTime()

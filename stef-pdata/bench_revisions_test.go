@@ -35,10 +35,10 @@ import (
 // Each operation is a stream of its own. cpu-ns/item is CPU time of the process.
 //
 // This file is copied to revisions from before the compact form, so it uses only functions that
-// they have. These revisions need no revisionOptions.
+// these revisions have. They need no revisionOptions.
 
-// revisionOptions has a function for each signal, which returns the options of writers that the
-// exporter sets by default.
+// revisionOptions has a function for each signal. The function returns the options of writers
+// that the exporter sets by default.
 var revisionOptions = map[string]func() []stef.WriterOption{}
 
 // cpuTime is the CPU time of the process.

@@ -47,7 +47,7 @@ func signalOf[T any](d *descriptors.Descriptor[T], marshal func(T) ([]byte, erro
 	}
 }
 
-// eachMetricsSet runs a benchmark on the real sets and on the recorded one.
+// eachMetricsSet runs a benchmark on the real sets and on the recording.
 func eachMetricsSet(b *testing.B, run func(b *testing.B, s benchSet[pmetric.Metrics])) {
 	eachBatching(b, metricsSignal, "recorded", recordedMetrics(b), oneBatch, run)
 	for _, set := range []string{"hipstershop", "hostandcollector"} {

@@ -36,20 +36,20 @@ import (
 //
 // A set is at most ageBatches batches of whole parts. first: each batch has a stream of its own,
 // and creating the stream is measured, too. steady: the first half of the set warms up the
-// stream, and the second half, which is new to it, is measured.
+// stream, and only the second half, which the stream has not seen, is measured.
 //
 // OTLP and the forms of STEF run in turn and process the same batches. OTLP also marshals the
 // first half before the measured second half, so that the measured batches are equally cold in
-// the CPU cache. Figures are of the CPU time of the process:
+// the CPU cache. Times are CPU times of the process:
 //
 //	otlp-ns/item, compact-ns/item    median
-//	compact-xotlp, full-xotlp        median of the ratios of a turn, below 1 is faster than OTLP
+//	compact-xotlp, full-xotlp        median of the ratios of a turn; below 1 is faster than OTLP
 //	compact-xbytes                   bytes of the measured frames relative to OTLP
 //	compact-allocs                   allocations for a batch
 
 const (
 	ageBatches = 16
-	ageStreams = 8 // of a turn of age=first
+	ageStreams = 8 // number of streams in a turn of age=first
 )
 
 // An ager does the work of a turn in one format, and returns the CPU time and the bytes

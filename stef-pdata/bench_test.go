@@ -21,17 +21,17 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// The benchmarks of all signals run OTLP and STEF on the same batches in the same
-// way. Those of STEF also report their time as a share of the time of OTLP:
+// The benchmarks of all signals run OTLP and STEF on the same batches in the same way. The
+// benchmarks of STEF also report their time as a share of the time of OTLP:
 //
 //	set=S/batch=B/zstd=Z/to=otlp                      marshal
 //	set=S/batch=B/zstd=Z/to=stef/mode=M/warm=W        Encode and Flush
 //	set=S/batch=B/zstd=Z/from=otlp                    unmarshal
 //	set=S/batch=B/zstd=Z/from=stef/mode=M             Decode
 //
-// batch=parts has a frame for each part of a set, batch=one has one frame for the whole
-// set. A warm encoder has already seen all content; a cold one starts a new stream each
-// time.
+// batch=parts has a frame for each part of a set, batch=one has one frame for the whole set. With
+// warm=true, the encoder has already seen all content. With warm=false, each round starts a new
+// stream.
 //
 // The share of the garbage collector in the time depends on the size of the other live heap:
 // plain benchmarks collect every few operations, a busy Collector rarely does.

@@ -156,8 +156,8 @@ var budgetLogs = budgetCase[plog.Logs]{
 	parse: new(plog.ProtoUnmarshaler).UnmarshalLogs,
 }
 
-// TestMaxBytes uses records that share a text. Each batch is within the limit as
-// OTLP, where the text is repeated, and no record is lost.
+// TestMaxBytes uses records that share a text. OTLP repeats the text, but the size of each batch
+// as OTLP is within the limit. No record is lost.
 func TestMaxBytes(t *testing.T) {
 	t.Run("traces", func(t *testing.T) { testMaxBytes(t, &budgetTraces) })
 	t.Run("metrics", func(t *testing.T) { testMaxBytes(t, &budgetMetrics) })
@@ -206,7 +206,7 @@ func TestHugeRecord(t *testing.T) {
 
 func testHugeRecord[T any](t *testing.T, c *budgetCase[T]) {
 	text := strings.Repeat("x", 60<<10)
-	// The batch encoder rejects such a record, the record writer does not.
+	// The batch encoder rejects such a record, so the test uses the record writer.
 	write := func(keys int) *bytes.Buffer {
 		var stream bytes.Buffer
 		attrs, w := c.record(&stream)

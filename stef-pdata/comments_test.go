@@ -29,8 +29,8 @@ func comments(t *testing.T, file string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(string(text), "//", " ")), " ")
 }
 
-// go doc prints the constants by their names in an internal package, so the package comments
-// have their values.
+// go doc prints the constants as names of an internal package, not as numbers. Therefore the
+// package comments contain the numbers.
 func TestLimitsInComments(t *testing.T) {
 	for file, limits := range map[string][2]int{
 		"doc.go":          {stefpdata.MaxDepth, stefpdata.MaxItemBytes},
@@ -45,7 +45,7 @@ func TestLimitsInComments(t *testing.T) {
 }
 
 // go doc does not print the fields of types that are declared in an internal package, so the
-// comments of the aliases name all of them.
+// comments of the aliases name all fields.
 func TestFieldsInComments(t *testing.T) {
 	for file, types := range map[string][]reflect.Type{
 		"errors.go": {

@@ -28,7 +28,7 @@ type decoder struct {
 	maxItems int
 	read     uint64 // records read from the stream
 	size     int    // size of the last batch; see BatchBytes
-	shared   int    // size of the batches that may share memory with the next one
+	shared   int    // size of the batches that may share memory with the next batch
 	rejected RecordErrors
 	err      error // the error that ended the stream
 	tooLarge bool  // err is about the last record, which the reader counts and no batch contains
@@ -47,9 +47,9 @@ func (d *decoder) init(r reader, b *build.Budget, options []DecoderOption) {
 	d.r, d.budget, d.maxItems, b.Max = r, b, config.maxItems, config.maxBytes
 }
 
-// decode adds records to the batch up to the end of the frame or a limit. add adds
-// the current record; room is the number of items that still fit into the batch, including this
-// one. dropLast removes the last added item.
+// decode adds records to the batch up to the end of the frame or a limit. add adds the current
+// record; room is the number of items that still fit into the batch, including the item of this
+// record. dropLast removes the last added item.
 func (d *decoder) decode(add func(room int), dropLast func()) error {
 	b := d.budget
 	d.resource, d.scope, d.hasResource, d.hasScope = nil, nil, false, false
@@ -86,11 +86,11 @@ func (d *decoder) reset() {
 }
 
 // maxShared limits the total size of the consecutive batches that may share memory. A consumer
-// that keeps one of them keeps at most about this many bytes of the others in memory.
+// that keeps one of these batches keeps at most about this many bytes of the other batches.
 const maxShared = 256 << 10
 
-// detaches reports whether later batches must not share memory with the current one and those
-// before it.
+// detaches reports whether later batches must not share memory with the current batch and the
+// batches before it.
 func (d *decoder) detaches() bool {
 	if d.shared += d.size; d.shared < maxShared {
 		return false
@@ -104,8 +104,8 @@ func (d *decoder) detaches() bool {
 func (d *decoder) BatchBytes() int { return d.size }
 
 // Records returns how many records of the stream are in a batch or in RecordErrors. Acknowledge
-// them, not the number in the Stats of the reader: the reader also counts the record that ended
-// the stream because it is too large.
+// this number, not the number in the Stats of the reader: the reader also counts a record that
+// ended the stream because it is too large.
 func (d *decoder) Records() uint64 {
 	n := d.r.Stats().Records
 	if d.tooLarge {
@@ -118,8 +118,8 @@ func (d *decoder) Records() uint64 {
 // on, as WithMaxBytes sets it.
 func (d *decoder) SetMaxBytes(n int) { d.budget.Max = max(n, 1) }
 
-// enter makes the containers of the current record the current ones. Containers of
-// equal content count as the same.
+// enter makes resource and scope the current containers. Containers of equal content
+// count as the same container.
 //
 // spec: #otlp-mapping
 func (d *decoder) enter(resource *otelstef.Resource, scope *otelstef.Scope) {

@@ -49,8 +49,8 @@ func (d decoding[B]) all(t *testing.T) (parts [][]byte, errs []string) {
 	}
 }
 
-// testDecoderReset: a decoder that was reset reads what a new one reads, whatever it read
-// before: whole streams, cut ones, and damaged ones.
+// testDecoderReset: a decoder that was reset reads the same batches as a new decoder, whatever it
+// read before: whole streams, cut streams, and damaged streams.
 func testDecoderReset[B any](t *testing.T, write func(dst io.Writer, compact bool, compression stef.Compression, r random) error,
 	open func(src io.Reader) (decoding[B], error)) {
 	var used *decoding[B]

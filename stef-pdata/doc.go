@@ -4,9 +4,8 @@
 // Package stefpdata converts between pdata, the Collector's telemetry in memory,
 // and STEF streams.
 //
-// An encoder writes batches to a record writer, which produces the stream. A flush
-// ends a frame; if there were no items, it writes none. A decoder returns one
-// frame at a time:
+// An encoder writes batches to a record writer, which produces the stream. A flush ends a
+// frame; if there were no items, it writes no frame. A decoder returns one frame at a time:
 //
 //	w, err := otelstef.NewMetricsWriter(dst, stef.WithCompression(stef.Zstd))
 //	e := stefpdata.NewMetricsEncoder(w)
@@ -26,17 +25,17 @@
 // Each data point, span or log record is one record of the stream. Its resource,
 // scope and metric are shared values of the record. A writer sends only what differs
 // from the previous record. Resources, scopes and metrics are called containers. An
-// encoder keeps the containers that it has seen. It compares the next container with
-// the most likely one of them, so it rarely converts a container again. A decoder begins
-// a new container where the content changes.
+// encoder keeps the containers that it has seen. It first compares the next container with
+// the container that is most likely to follow, and rarely converts a container again. A
+// decoder begins a new container where the content changes.
 //
 // # Modes
 //
 // Ordered keeps the order of items and of attributes. Sorted puts items in an order
 // that makes the stream small, and sorts attributes by key; attributes with equal
 // keys keep their order. Attributes within values are not sorted. Both modes merge
-// containers of equal content that become neighbours. The output depends only on the
-// batch and on the stream before it, never on chance.
+// containers of equal content that become neighbours. The output is reproducible: it
+// depends only on the batch and on the stream before the batch.
 //
 // Points are sorted by metric, attributes, resource and time, or by time first if hardly any
 // series has several points. A decoder begins a container where the content changes. If this
@@ -52,9 +51,9 @@
 //
 // Text bodies of logs are split into a template and parameters if templates repeat
 // and make up most of the text. This makes compressed streams up to a third smaller,
-// but costs time. In compressed streams the encoder estimates from samples whether
-// templates save bytes, for each resource and scope. While they do not, and in a small first
-// batch, it writes bodies without templates. WithTemplates configures this.
+// but costs time. In compressed streams the encoder estimates from samples whether templates
+// save bytes, for each resource and scope. While templates do not save bytes, and in a small
+// first batch, it writes bodies without templates. WithTemplates configures this.
 //
 // The file benchmarks/converters.md lists sizes and times for real data sets.
 //
@@ -65,7 +64,7 @@
 // The strings of a decoded batch are shared with the dictionaries of the reader and
 // share memory with other strings of the frame; clone a string before keeping it for
 // long. The objects of a decoded batch are allocated in chunks of at most 4 KiB, and
-// some chunks hold objects of two batches. So copy an item (CopyTo) before
+// some chunks hold objects of two batches. Therefore copy an item (CopyTo) before
 // keeping it for long without its batch.
 //
 // Encoders and decoders serve one stream, reuse their memory from batch to
@@ -84,9 +83,9 @@
 // item that exceeds a limit, writes the other items, and reports the place of the item in
 // ItemErrors.
 //
-// If a reader has smaller Limits.FrameBytes, they must be at least the writer's frame size plus
-// one record: up to four times MaxItemBytes, for its item and a new resource, scope and metric.
-// With the default frame size this is 36 MiB.
+// If Limits.FrameBytes of a reader is below the default, it must be at least the writer's frame
+// size plus the size of one record: up to four times MaxItemBytes, for an item and a new
+// resource, scope and metric. With the default frame size this is 36 MiB.
 //
 // A decoder omits a record with content that OTLP cannot express, converts the other
 // records, and reports the number of the record in RecordErrors. This concerns

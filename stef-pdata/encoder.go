@@ -80,8 +80,8 @@ func (e *encoder) enterResource(c *values.Copier, i int, r pcommon.Resource, url
 	return id, true
 }
 
-// enterScope is enterResource for scope i of the resource. n is how many metrics,
-// spans or log records the scope has.
+// enterScope is like enterResource, but for scope i of the resource. n is the number of
+// metrics, spans or log records of the scope.
 func (e *encoder) enterScope(c *values.Copier, i int, s pcommon.InstrumentationScope, url string, n int, items func() int) (id uint32, ok bool) {
 	e.at.Scope, e.at.Metric, e.at.Item = i, -1, -1
 	if n == 0 {

@@ -12,16 +12,17 @@ import "github.com/otelstef/stef/stef-pdata/internal/mapping"
 var ErrRecord = mapping.ErrRecord
 
 // These types are declared in an internal package, so go doc does not list their fields and
-// methods: the comments do.
+// methods. The comments list them instead.
 type (
 	// ItemError is an item of pdata, or a container with all its items, that was not
-	// written. Resource, Scope, Metric and Item are the indexes of its place. An
-	// index is -1 if the error concerns a container above that level, or if the
-	// signal has no such level. Items is how many items were left out. Offset is -1. All
-	// of these are int. Field is the path of the bad field, a string; Error omits the middle
-	// of a path of more than 160 bytes. Err is the reason, an error that wraps stef.ErrLimit.
+	// written. Resource, Scope, Metric and Item are the indexes of the item and its
+	// containers. An index is -1 if the error concerns a container above that level, or if
+	// the signal has no such level. Items is the number of omitted items. Offset is -1. All
+	// these fields are int. Field is the path of the bad field, a string; Error omits the
+	// middle of a path of more than 160 bytes. Err is the reason, an error that wraps
+	// stef.ErrLimit.
 	ItemError = mapping.ItemError
-	// ItemErrors are the items of a batch that were not written; all others were.
+	// ItemErrors are the items of a batch that were not written. All other items were written.
 	// The type is []*ItemError; the method Items returns the number of items, an int.
 	ItemErrors = mapping.ItemErrors
 	// RecordError is a range of records that were not converted. First and Last are
@@ -29,7 +30,7 @@ type (
 	// bad field, a string; Error omits the middle of a long path, too. Err is the reason, an
 	// error that wraps ErrRecord.
 	RecordError = mapping.RecordError
-	// RecordErrors are the records that were not converted; all others were.
+	// RecordErrors are the records that were not converted. All other records were converted.
 	// The type is []*RecordError; the method Records returns the number of records, a
 	// uint64.
 	RecordErrors = mapping.RecordErrors
@@ -55,9 +56,9 @@ type (
 const (
 	// MaxDepth is how deep arrays and maps of an attribute value may nest.
 	MaxDepth = mapping.MaxDepth
-	// MaxItemBytes is the most bytes that a resource, a scope, a metric, a point,
-	// a span or a log record may take, counting the bytes of text and of bytes
-	// values, 8 for each bucket and bound, 256 for each attribute, nested value
-	// and quantile, and 512 for each exemplar, event and link.
+	// MaxItemBytes is the maximum size of a resource, a scope, a metric, a point, a
+	// span or a log record. Text and bytes values count with their bytes, each bucket
+	// and bound with 8 bytes, each attribute, nested value and quantile with 256
+	// bytes, and each exemplar, event and link with 512 bytes.
 	MaxItemBytes = mapping.MaxItemBytes
 )

@@ -23,8 +23,8 @@ import (
 // large is a text that exceeds the limit of a record.
 var large = strings.Repeat("x", stefpdata.MaxItemBytes+1)
 
-// spoilResource has the fields that can be too large in a resource, and spoilScope
-// those in a scope.
+// spoilResource has the fields of a resource that can be too large. spoilScope has the
+// fields of a scope that can be too large.
 var (
 	spoilResource = map[string]func(pcommon.Resource){
 		"entity type":   func(r pcommon.Resource) { entity.ResourceEntityRefs(r).AppendEmpty().SetType(large) },
@@ -46,7 +46,7 @@ var (
 )
 
 // reported checks that an encoder omitted some of four items, and that a reader with default
-// limits receives the others. left is the number of omitted items.
+// limits receives the other items. left is the number of omitted items.
 func reported(t *testing.T, err error, left int, arrived func() int) {
 	t.Helper()
 	var errs stefpdata.ItemErrors
@@ -60,7 +60,7 @@ func reported(t *testing.T, err error, left int, arrived func() int) {
 	require.Equal(t, 4-left, arrived())
 }
 
-// Any field of metrics that is too large is reported, and the rest is written.
+// Any field of metrics that is too large is reported, and all other items are written.
 func TestLargeFieldsOfMetrics(t *testing.T) {
 	f := func(name string, left int, spoil func(pmetric.ResourceMetrics, pmetric.ScopeMetrics, pmetric.Metric)) {
 		for _, mode := range modes {
@@ -103,7 +103,7 @@ func TestLargeFieldsOfMetrics(t *testing.T) {
 	})
 }
 
-// Any field of traces that is too large is reported, and the rest is written.
+// Any field of traces that is too large is reported, and all other items are written.
 func TestLargeFieldsOfTraces(t *testing.T) {
 	f := func(name string, left int, spoil func(ptrace.ResourceSpans, ptrace.ScopeSpans, ptrace.Span)) {
 		for _, mode := range modes {
@@ -148,7 +148,7 @@ func TestLargeFieldsOfTraces(t *testing.T) {
 	})
 }
 
-// Any field of logs that is too large is reported, and the rest is written.
+// Any field of logs that is too large is reported, and all other items are written.
 func TestLargeFieldsOfLogs(t *testing.T) {
 	f := func(name string, left int, spoil func(plog.ResourceLogs, plog.ScopeLogs)) {
 		for _, mode := range modes {

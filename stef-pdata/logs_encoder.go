@@ -52,12 +52,12 @@ func (e *LogsEncoder) Reset() {
 // Encode writes all log records of ld and does not change ld. It does not flush the
 // writer.
 //
-// Log records that exceed a limit are left out and reported in ItemErrors; the others
-// are written. Any other error comes from the writer, and neither the encoder nor the
-// writer can continue after it.
+// Log records that exceed a limit are omitted and reported in ItemErrors; all other log
+// records are written. Any other error comes from the writer, and neither the encoder nor
+// the writer can continue after it.
 func (e *LogsEncoder) Encode(ld plog.Logs) error {
 	if e.begin() {
-		e.write.Split.ForgetContainers() // their ids will be assigned to others
+		e.write.Split.ForgetContainers() // other containers will have their ids
 	}
 	e.write.Split.Batch(ld.LogRecordCount())
 	err := e.encodeResources(ld.ResourceLogs())
@@ -110,7 +110,7 @@ func (e *LogsEncoder) encodeScopes(sls plog.ScopeLogsSlice) error {
 	return nil
 }
 
-// chunk is how many log records are examined before they are written. They stay in
+// chunk is the number of log records that are examined before they are written. They stay in
 // the processor cache in between. Templates are enabled or disabled after each chunk, so in a
 // large batch they begin nearly as early as in many small batches.
 const chunk = 512
@@ -154,8 +154,8 @@ func (e *LogsEncoder) study(resource, scope uint32) {
 	e.write.Split.Decide(t)
 }
 
-// writeRecord writes log record i of a scope, or reports why it cannot. split is its
-// number in the splitter.
+// writeRecord writes log record i of a scope, or reports why it cannot be written. split is
+// the index of its body in the splitter.
 func (e *LogsEncoder) writeRecord(lr plog.LogRecord, i, split int) error {
 	e.write.Begin()
 	if err := e.write.Record(e.rec.Record(), lr, split); err != nil {

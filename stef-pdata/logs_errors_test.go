@@ -34,8 +34,8 @@ func threeRecords() plog.Logs {
 	return ld
 }
 
-// Log records that exceed a limit are reported with their place, and all others
-// are written.
+// Log records that exceed a limit are reported with their place, and all other log
+// records are written.
 func TestLogRecordsBeyondLimits(t *testing.T) {
 	f := func(field string, items int, at stefpdata.ItemError, spoil func(plog.ScopeLogs, plog.Logs)) {
 		t.Helper()
@@ -128,8 +128,8 @@ func TestBodiesAtLimits(t *testing.T) {
 	})
 }
 
-// A reader with the limit of depth in the comment of stef.Limits, 400, reads the deepest values
-// of encoders.
+// A reader whose limit of depth is 400, as in the comment of stef.Limits, reads the deepest values
+// that encoders write.
 func TestDeepestValues(t *testing.T) {
 	f := func(fill func(plog.LogRecord)) {
 		t.Helper()
@@ -192,7 +192,7 @@ func TestHexadecimalIDs(t *testing.T) {
 	require.Equal(t, span, s.ParentSpanID().String())
 }
 
-// Records that OTLP cannot express are reported, and the others are converted.
+// Records that OTLP cannot express are reported, and all other records are converted.
 func TestLogRecordsBeyondOTLP(t *testing.T) {
 	f := func(field string, spoil func(*otelstef.Logs)) {
 		t.Helper()

@@ -16,8 +16,8 @@ type Templates uint8
 // The choices.
 const (
 	// TemplatesAuto splits bodies in compressed streams if the saved bytes are worth the CPU
-	// time at both ends. It splits none in uncompressed streams: that would save far more
-	// bytes, but take more time than all other work.
+	// time at both ends. It splits no bodies in uncompressed streams: splitting would save far
+	// more bytes there, but take more time than all other work.
 	TemplatesAuto Templates = iota
 	// TemplatesOff writes all bodies as they are.
 	TemplatesOff

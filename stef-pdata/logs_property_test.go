@@ -73,8 +73,8 @@ func TestLogStreamsAreDeterministic(t *testing.T) {
 	}
 }
 
-// Decode returns the available items, but no more than the limit, and puts records of
-// one resource and scope into one container.
+// Decode returns the available items, but not more than the limit. It puts records of one
+// resource and scope into one container.
 func TestDecodeLogsInBatches(t *testing.T) {
 	ld := plog.NewLogs()
 	for range 2 {
@@ -100,8 +100,8 @@ func TestDecodeLogsInBatches(t *testing.T) {
 	f(9, 9, 1, 9, 1)
 }
 
-// Sorted logs are in the order of event, keys and time, and otherwise in their
-// original order.
+// Sorted logs are in the order of event, keys and time. Log records that are equal in
+// these keep their original order.
 func TestOrderOfSortedLogs(t *testing.T) {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()

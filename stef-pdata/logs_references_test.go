@@ -22,8 +22,8 @@ import (
 	"github.com/otelstef/stef/stef-pdata/stefotlp"
 )
 
-// repeating returns log records whose bodies repeat much of the rest of the record. broken
-// percent of them repeat a slightly different text.
+// repeating returns log records whose bodies repeat many other fields of the record. broken is
+// the percentage of the bodies that repeat a slightly different text.
 func (r *random) repeating(n, broken int) plog.Logs {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -81,8 +81,8 @@ func (r *random) repeating(n, broken int) plog.Logs {
 	return ld
 }
 
-// Bodies that repeat other fields of their records survive the compact form, and are
-// much smaller in it.
+// Bodies that repeat other fields of their records survive the compact form. Streams of
+// such bodies are much smaller than in the full form.
 func TestRepeatingLogsRoundTrip(t *testing.T) {
 	for seed := range uint64(12) {
 		r := newRandom(seed)
@@ -124,8 +124,8 @@ func TestReferencesAreUndone(t *testing.T) {
 }
 
 // copying returns log records whose attributes repeat ids, the time and the body, as libraries
-// and Collectors write them. broken percent of them repeat a slightly different text. clashes
-// adds texts that look like references.
+// and Collectors write them. broken is the percentage of the records that repeat a slightly
+// different text. If clashes is true, some texts look like references.
 func (r *random) copying(n, broken int, clashes bool) plog.Logs {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -175,8 +175,8 @@ func (r *random) copying(n, broken int, clashes bool) plog.Logs {
 	return ld
 }
 
-// Log records whose attributes repeat other parts of the record survive the compact form
-// in both decoders, and are much smaller in it unless their texts look like references.
+// Log records whose attributes repeat other parts of the record survive the compact form in both
+// decoders. The streams are much smaller than in an older schema without such references.
 func TestCopyingLogsComeBack(t *testing.T) {
 	first := stef.WithSchema([]int{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2})
 	for seed := range uint64(12) {

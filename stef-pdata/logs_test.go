@@ -72,8 +72,8 @@ func TestSizesOfLogs(t *testing.T) {
 	f("k8sapps", 0.61)
 }
 
-// TestSizesOfCompactLogs is TestSizesOfLogs for what an exporter sends: the compact form, at
-// level fastest.
+// TestSizesOfCompactLogs is like TestSizesOfLogs, but with the settings of an exporter: the
+// compact form, and the level fastest.
 func TestSizesOfCompactLogs(t *testing.T) {
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1))
 	require.NoError(t, err)

@@ -38,8 +38,8 @@ func trialLogs(r random, n int, pays bool) plog.Logs {
 	return ld
 }
 
-// Streams in which templates are disabled and enabled again lose nothing. A new encoder and one
-// that was reset write the same bytes.
+// Streams in which templates are disabled and enabled again lose nothing. After Reset, the encoder
+// writes the same bytes again.
 func TestTemplatesThatChangeRoundTrip(t *testing.T) {
 	for seed := range uint64(8) {
 		r := newRandom(seed)
@@ -105,8 +105,8 @@ func requireChanges(t *testing.T, stream []byte) {
 	require.GreaterOrEqual(t, changes, 4, "%v", runs)
 }
 
-// A large batch can have so many templates that they save no more bytes at its end. Its earlier
-// bodies are split nevertheless, in both modes.
+// A large batch can have so many templates that templates no longer save bytes at the end of the
+// batch. Its earlier bodies are split nevertheless, in both modes.
 func TestTemplatesOfLargeBatches(t *testing.T) {
 	r := newRandom(1)
 	ld := plog.NewLogs()

@@ -50,9 +50,9 @@ func TestLongReferences(t *testing.T) {
 	})
 }
 
-// References to a pair of the body contain its key. If the key is long, the attributes that repeat
-// the pair are written as they are. Otherwise each of them would hold its own copy of the key, and
-// the log record would be too large for the writer.
+// A reference to a pair of the body contains the key of the pair. If the key is long, attributes
+// that repeat the pair are written without references. With references, each attribute would have
+// its own copy of the key, and the log record would be too large for the writer.
 func TestReferencesToLongKeys(t *testing.T) {
 	ld := plog.NewLogs()
 	lr := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()

@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Damaged and hostile streams end with an error of the stream, or with its end. Each
-// record before that became an item or was reported.
+// Decoding a damaged or hostile stream ends with an error of the stream, or with io.EOF. Each
+// record that was read before became an item or was reported.
 func TestMalformedVectorsToPdata(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "malformed"), "*.stef"))
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 }
 
 // Reset prepares the decoder for the next stream of its reader, which must have been reset
-// before. Afterwards the decoder returns the same batches as a new one. A batch may share
+// before. Afterwards the decoder returns the same batches as a new decoder. A batch may share
 // memory with batches of the previous stream, as with earlier batches of its own stream.
 func (d *MetricsDecoder) Reset() {
 	d.reset()
@@ -92,8 +92,8 @@ func (d *MetricsDecoder) add(room int) {
 	d.build.Point(rec)
 }
 
-// enterMetric calls enter and makes the metric of rec the current one. Metrics that differ
-// only in their bounds count as the same.
+// enterMetric calls enter and makes the metric of rec the current metric. Metrics that differ
+// only in their bounds count as the same metric.
 //
 // spec: #otlp-metrics
 func (d *MetricsDecoder) enterMetric(rec *otelstef.Metrics) {

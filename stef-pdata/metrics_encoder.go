@@ -58,7 +58,7 @@ func (e *MetricsEncoder) initWrite() {
 // Encode writes all points of md and does not change md. It does not flush the
 // writer.
 //
-// Points that exceed a limit are left out and reported in ItemErrors; the others are
+// Points that exceed a limit are omitted and reported in ItemErrors; all other points are
 // written. Any other error comes from the writer, and neither the encoder nor the
 // writer can continue after it.
 func (e *MetricsEncoder) Encode(md pmetric.Metrics) error {

@@ -55,7 +55,7 @@ func threePoints() (pmetric.Metrics, pmetric.Metric) {
 	return md, m
 }
 
-// Items that exceed a limit are reported with their place, and all others are
+// Items that exceed a limit are reported with their place, and all other items are
 // written.
 func TestItemsBeyondLimits(t *testing.T) {
 	f := func(field string, items, left int, at stefpdata.ItemError, spoil func(pmetric.Metrics, pmetric.Metric)) {
@@ -135,7 +135,7 @@ func TestItemsAtLimits(t *testing.T) {
 	})
 }
 
-// Records that OTLP cannot express are reported, and the others are converted.
+// Records that OTLP cannot express are reported, and all other records are converted.
 func TestRecordsBeyondOTLP(t *testing.T) {
 	f := func(field string, spoil func(*otelstef.Metrics)) {
 		t.Helper()
@@ -239,8 +239,8 @@ func TestBadRecordsFillBatches(t *testing.T) {
 	require.EqualValues(t, records, total)
 }
 
-// TestBadRecordsAfterSkippedOnes: errors have the numbers of records in the stream, even if a
-// program has skipped some records, as the receiver of files does after a restart.
+// TestBadRecordsAfterSkippedOnes: errors have the numbers of records in the stream, even if the
+// program skipped some records before, as the receiver of files does after a restart.
 func TestBadRecordsAfterSkippedOnes(t *testing.T) {
 	var buf bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&buf)
@@ -268,8 +268,8 @@ func TestBadRecordsAfterSkippedOnes(t *testing.T) {
 	require.EqualValues(t, 5, d.Records())
 }
 
-// Buckets that do not suit the bounds of their metric are converted as they are: OTLP can
-// express them.
+// If the number of buckets does not match the bounds of the metric, both are converted as they
+// are: OTLP can express them.
 func TestBucketsBesideBounds(t *testing.T) {
 	for _, options := range [][]stef.WriterOption{nil, {otelstef.CompactMetrics()}} {
 		var out bytes.Buffer

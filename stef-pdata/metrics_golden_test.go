@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// Our sorted streams contain the same records as those of the reference implementation:
-// the same points with the same attributes in the same order.
+// Our sorted streams contain the same points as the sorted streams of the reference
+// implementation, with the same attributes in the same order.
 func TestSortedRecordsAreTheReferences(t *testing.T) {
 	f := func(vector, set string) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))

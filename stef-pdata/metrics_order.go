@@ -48,14 +48,14 @@ func (e *MetricsEncoder) sort() {
 }
 
 // pointsPerSplit limits the containers that readers begin only because of the sorted order:
-// there may be one for each pointsPerSplit points of a batch. Such a container may take more
-// bytes of OTLP than a point. With this limit, OTLP that is decoded from the sorted stream of a
-// recording is at most 1 % larger. If containers were always kept together, the streams of the
-// recordings would be up to 1 % larger.
+// there may be one such container for each pointsPerSplit points of a batch. A container may
+// take more bytes of OTLP than a point. With this limit, OTLP that is decoded from the sorted
+// stream of a recording is at most 1 % larger than the original. If containers were always kept
+// together, the streams of the recordings would be up to 1 % larger.
 const pointsPerSplit = 8
 
-// joinContainers sorts keys by resource and scope if readers would otherwise begin many more
-// containers than the batch has. Keys of the same resource and scope keep their order.
+// joinContainers sorts keys by resource and scope if, in the present order, readers would begin
+// many more containers than the batch has. Keys of the same resource and scope keep their order.
 func (e *MetricsEncoder) joinContainers(scopeBits, pairBits int) {
 	s := &e.sorter
 	begun, most := s.containers(), len(s.keys)/pointsPerSplit
@@ -123,10 +123,10 @@ func (s *sorter) sortRuns(lower int) (series int) {
 }
 
 // sortByTime groups keys by time. Within a group, keys keep their order. The groups are sorted
-// by time if there are few of them, or if times alternate from key to key. Otherwise most keys
-// of a time are adjacent already, so each series has its own times. The groups then keep the
-// order of their first keys. If there are more than order.FewTimes times and most keys of a
-// time are adjacent, all keys stay where they are.
+// by time if there are few groups, or if times alternate from key to key. If neither is true,
+// most keys of a time are adjacent already, because each series has its own times: the groups
+// then keep the order of their first keys. If there are more than order.FewTimes times and most
+// keys of a time are adjacent, all keys stay where they are.
 func (s *sorter) sortByTime() {
 	var times [order.FewTimes]uint64
 	n, at, runs := 0, 0, 0

@@ -141,7 +141,7 @@ func losePoints(m pmetric.Metric, losses *stefpdata.Losses) {
 	}
 }
 
-// countEmpty counts containers without items, except those in empty containers.
+// countEmpty counts resources without scopes, scopes without metrics, and metrics without points.
 func countEmpty(md pmetric.Metrics) uint64 {
 	n := uint64(0)
 	for _, rm := range md.ResourceMetrics().All() {
@@ -164,7 +164,7 @@ func countEmpty(md pmetric.Metrics) uint64 {
 	return n
 }
 
-// The content of points that are not written is no loss.
+// Losses do not count the content of points that are not written.
 func TestLossesOfRejectedPoints(t *testing.T) {
 	md := pmetric.NewMetrics()
 	metrics := md.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()

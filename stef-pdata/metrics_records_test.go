@@ -22,10 +22,10 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// Every record of every metrics vector is converted to pdata and back to the same
-// record in the published schema, or is reported. The exception is content that OTLP
-// cannot express: asOTLP removes it. In streams of real telemetry no record is
-// reported.
+// Every record of every vector of metrics is converted to pdata and back to the same
+// record in the published schema, or is reported. Content that OTLP cannot express is an
+// exception: asOTLP removes it before the comparison. In streams of real telemetry no
+// record is reported.
 func TestRecordsOfTheReferenceToMetrics(t *testing.T) {
 	f := func(pattern string, least int, complete bool) {
 		paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), "..", pattern))
@@ -77,7 +77,7 @@ func drainRecords(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metric
 }
 
 // requireSameRecords checks that got has the records of want in the same order, except
-// those whose numbers are in without. Envelopes are not telemetry and are not compared.
+// the records whose numbers are in without. Envelopes are not telemetry and are not compared.
 func requireSameRecords(t *testing.T, want, got []byte, without map[uint64]bool) {
 	t.Helper()
 	a, err := otelstef.NewMetricsReader(bytes.NewReader(want))

@@ -13,9 +13,9 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// Sorted streams of the real sets in the published schema are no larger than those of
-// the reference implementation, whose sizes are listed here. In the full schema they
-// stay within the given bounds.
+// Sorted streams of the real sets in the published schema are not larger than the streams
+// of the reference implementation, whose sizes are listed here. In the full schema, our
+// streams stay within the given bounds.
 func TestSizesOfSortedMetrics(t *testing.T) {
 	f := func(name string, mds []pmetric.Metrics, want int, options ...stef.WriterOption) {
 		t.Helper()

@@ -203,7 +203,7 @@ func (s *sorter) end() {
 	s.entries, s.sources = s.entries[:0], s.sources[:0]
 }
 
-// point sets the point of an entry. If it cannot, it reports the reason and returns false.
+// point sets the point of an entry. If this fails, it reports the reason and returns false.
 func (e *MetricsEncoder) point(x *entry) bool {
 	point := e.rec.Point()
 	if x.kind == entrySource {

@@ -104,7 +104,7 @@ func TestSortedOrderIsByValue(t *testing.T) {
 	}
 }
 
-// stamp gives every point its own time, so that no two points are equal.
+// stamp sets a different time for every point, so that no two points are equal.
 func stamp(md pmetric.Metrics) {
 	now := pcommon.Timestamp(0)
 	eachPoint(md, func(p interface{ SetTimestamp(pcommon.Timestamp) }) {

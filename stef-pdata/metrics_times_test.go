@@ -18,8 +18,8 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// TestSortedContainers: points of several resources that have one time, or a few times, are
-// decoded into as many containers as they were sent in.
+// TestSortedContainers: if the points of several resources have only one time or a few times, the
+// decoded batch has as many containers as the original batch.
 func TestSortedContainers(t *testing.T) {
 	const resources, metrics, batches = 5, 12, 10
 	for _, series := range []int{1, 4} {
@@ -57,8 +57,8 @@ func TestSortedContainers(t *testing.T) {
 	}
 }
 
-// TestSortedTimes: sorted streams are at most 2 % larger than ordered ones, whether points share
-// their times or not, and whether or not the batch is in the order of the times.
+// TestSortedTimes: sorted streams are at most 2 % larger than ordered streams. This holds whether
+// or not points share times, and whether or not the batch is in the order of the times.
 func TestSortedTimes(t *testing.T) {
 	const metrics, series, batches = 60, 8, 40
 	f := func(name string, time func(r *rand.Rand, i int) uint64) {

@@ -11,8 +11,8 @@ type Mode uint8
 // The modes.
 const (
 	// Sorted puts items in an order that makes the stream small, and sorts
-	// attributes by key, except those within values. It is the default for metrics
-	// and traces.
+	// attributes by key, except attributes within values. It is the default for
+	// metrics and traces.
 	Sorted Mode = iota
 	// Ordered keeps the original order of items and attributes.
 	Ordered

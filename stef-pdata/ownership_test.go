@@ -22,8 +22,8 @@ import (
 )
 
 // Encoders keep no reference to a batch. After Encode returns, the batch may be
-// overwritten, even before the flush. The encoder compares later batches with the content
-// before that.
+// overwritten, even before the flush. The encoder still compares later batches with the
+// original content.
 func TestEncodersKeepNoReference(t *testing.T) {
 	for seed := range uint64(60) {
 		r := newRandom(seed)
@@ -72,7 +72,7 @@ func TestEncodersKeepNoReference(t *testing.T) {
 	}
 }
 
-// Callers own decoded batches. Overwriting one does not change later batches, even if
+// Callers own decoded batches. Overwriting a batch does not change later batches, even if
 // they repeat its content.
 func TestDecodersKeepNoReference(t *testing.T) {
 	for seed := range uint64(60) {
@@ -263,8 +263,8 @@ func scribbleLogs(ld plog.Logs) {
 	}
 }
 
-// Read-only batches, which the Collector shares between pipelines, are converted
-// like others. A change to one would panic.
+// Read-only batches, which the Collector shares between pipelines, are converted like
+// other batches. A change to a read-only batch would panic.
 func TestReadOnlyBatches(t *testing.T) {
 	for seed := range uint64(30) {
 		r := newRandom(seed)

@@ -14,7 +14,7 @@ import (
 )
 
 // otlpFields has the numbers of the fields of each OTLP message, except deprecated fields and
-// those for profiles. The value is the name of the message that the field holds, or "".
+// fields for profiles. The value is the name of the message that the field holds, or "".
 var otlpFields = map[string]map[protowire.Number]string{
 	"KeyValue":     {1: "", 2: "AnyValue"},
 	"AnyValue":     {1: "", 2: "", 3: "", 4: "", 5: "ArrayValue", 6: "KeyValueList", 7: ""},
@@ -58,7 +58,7 @@ var otlpFields = map[string]map[protowire.Number]string{
 }
 
 // TestRandomReachesEveryField checks that the input of the property tests has every
-// field of OTLP, so that each of them is tested.
+// field of OTLP, so that each field is tested.
 func TestRandomReachesEveryField(t *testing.T) {
 	type field struct {
 		message string

@@ -64,7 +64,7 @@ func (r random) scatter(md pmetric.Metrics) pmetric.Metrics {
 	return oneBatch(single)
 }
 
-// keepPoint removes all points but one.
+// keepPoint removes all points except the point with this index.
 func keepPoint(m pmetric.Metric, index int) {
 	i := -1
 	switch m.Type() {

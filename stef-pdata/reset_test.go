@@ -129,7 +129,7 @@ func writeBatches(t *testing.T, s resettable, seed uint64) (rejected int) {
 	return rejected
 }
 
-// inForm returns the option of the compact form if that is wanted.
+// inForm returns the option of the compact form if compact is true, otherwise no option.
 func inForm(compact bool, option stef.WriterOption) []stef.WriterOption {
 	if compact {
 		return []stef.WriterOption{option}

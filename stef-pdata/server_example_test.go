@@ -23,7 +23,7 @@ import (
 )
 
 // A server receives the logs of Collectors as pdata. It rejects records that OTLP cannot
-// express, and acknowledges the others when they are stored.
+// express, and acknowledges all other records when they are stored.
 func ExampleLogsDecoder_server() {
 	store := func(ld plog.Logs) error {
 		for _, rl := range ld.ResourceLogs().All() {

@@ -43,7 +43,7 @@ func (b batchWriter) WriteBatch(ld plog.Logs) (last uint64, err error) {
 }
 
 // A program sends logs of pdata for as long as it runs. A log record that exceeds a limit is
-// left out, and the others are delivered.
+// omitted, and all other log records are delivered.
 func ExampleLogsEncoder_session() {
 	address, stop := serveLogs() // a server in this process: see the example of LogsDecoder
 	defer stop()

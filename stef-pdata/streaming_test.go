@@ -80,8 +80,8 @@ func TestDecodeDoesNotWait(t *testing.T) {
 	}
 }
 
-// link is a connection that never blocks: reading when no data is available returns
-// an error, where other connections would hang.
+// link is a connection that never blocks. If no data is available, a read returns an
+// error instead of waiting.
 type link struct {
 	bytes.Buffer
 	waited int

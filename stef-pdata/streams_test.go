@@ -72,8 +72,8 @@ func decode[B any](tb testing.TB, d *descriptors.Descriptor[B], stream []byte, o
 	}
 }
 
-// requireLeftOut reads a stream of four records, of which OTLP cannot express the second
-// and the third. It returns the items of the others.
+// requireLeftOut reads a stream of four records. OTLP cannot express the second and the third
+// record. The function returns the items of the other two records.
 func requireLeftOut[B any](tb testing.TB, d *descriptors.Descriptor[B], stream []byte, field string) B {
 	tb.Helper()
 	r, err := d.NewDecoder(bytes.NewReader(stream), nil)

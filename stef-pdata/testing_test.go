@@ -57,7 +57,7 @@ func decodeMetrics(tb testing.TB, stream []byte, options ...stefpdata.DecoderOpt
 	return decode(tb, descriptors.Metrics, stream, options...)
 }
 
-// sorted compares only the content that the sorted mode keeps.
+// sorted ignores the order of attributes in comparisons, because the mode Sorted changes it.
 var sorted = canon.Options{SortAttributes: true}
 
 // requireSame checks that metrics survived the round trip as the mode promises.

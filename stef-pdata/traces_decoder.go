@@ -32,7 +32,7 @@ func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *Traces
 }
 
 // Reset prepares the decoder for the next stream of its reader, which must have been reset
-// before. Afterwards the decoder returns the same batches as a new one. A batch may share
+// before. Afterwards the decoder returns the same batches as a new decoder. A batch may share
 // memory with batches of the previous stream, as with earlier batches of its own stream.
 func (d *TracesDecoder) Reset() {
 	d.reset()
@@ -42,8 +42,8 @@ func (d *TracesDecoder) Reset() {
 // the next frame, up to the limits of items and bytes. At the end of the stream it returns
 // io.EOF.
 //
-// If OTLP cannot express some of the records, such as those with ids of other lengths, Decode
-// reports them in RecordErrors. It returns the spans of the other records together with this
+// If OTLP cannot express some of the records, such as records with ids of a wrong length, Decode
+// reports these in RecordErrors. It returns the spans of the other records together with this
 // error, and decoding can continue. Any other error ends the stream. If a frame is damaged,
 // Decode returns the spans before the damage and the error. If a frame is cut off, it returns
 // no spans, only the error. If a call has both RecordErrors and such an error, it returns the

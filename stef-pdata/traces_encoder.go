@@ -50,7 +50,7 @@ func (e *TracesEncoder) Reset() {
 
 // Encode writes all spans of td and does not change td. It does not flush the writer.
 //
-// Spans that exceed a limit are left out and reported in ItemErrors; the others are
+// Spans that exceed a limit are omitted and reported in ItemErrors; all other spans are
 // written. Any other error comes from the writer, and neither the encoder nor the
 // writer can continue after it.
 func (e *TracesEncoder) Encode(td ptrace.Traces) error {

@@ -30,7 +30,7 @@ func threeSpans() (ptrace.Traces, ptrace.SpanSlice) {
 	return td, spans
 }
 
-// Spans that exceed a limit are reported with their place, and all others are
+// Spans that exceed a limit are reported with their place, and all other spans are
 // written.
 func TestSpansBeyondLimits(t *testing.T) {
 	f := func(field string, items, left int, at stefpdata.ItemError, spoil func(ptrace.Traces)) {
@@ -115,7 +115,7 @@ func TestSpansAtLimits(t *testing.T) {
 	f(func(s ptrace.Span) { deep(s.Events().AppendEmpty().Attributes().PutEmpty("deep"), stefpdata.MaxDepth) })
 }
 
-// Records that OTLP cannot express are reported, and the others are converted.
+// Records that OTLP cannot express are reported, and all other records are converted.
 func TestSpanRecordsBeyondOTLP(t *testing.T) {
 	f := func(field string, spoil func(*otelstef.Spans)) {
 		t.Helper()

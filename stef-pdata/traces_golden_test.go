@@ -22,8 +22,8 @@ import (
 	"github.com/otelstef/stef/internal/teltest"
 )
 
-// The reference implementation wrote these streams from the real set. They are decoded to that
-// set, and their records survive the conversion to pdata and back unchanged, in the published schema.
+// The reference implementation wrote these streams from the real set. Decoding them returns this
+// set. In the published schema, their records survive the conversion to pdata and back unchanged.
 func TestRecordsOfTheReferenceToTraces(t *testing.T) {
 	f := func(vector string, mode stefpdata.Mode) {
 		stream, err := os.ReadFile(teltest.Golden(t, "data", vector))
@@ -88,9 +88,9 @@ func drainTraces(t *testing.T, r *otelstef.SpansReader) (tds []ptrace.Traces, re
 	}
 }
 
-// requireSameSpans checks that got has the records of want except those in without.
-// Envelopes are not telemetry and are not compared. Some vectors have raw ids, which
-// are written as text in the published schema.
+// requireSameSpans checks that got has the records of want, except the records whose numbers
+// are in without. Envelopes are not telemetry and are not compared. Some vectors have raw ids,
+// which are written as text in the published schema.
 func requireSameSpans(t *testing.T, want, got []byte, without map[uint64]bool) {
 	t.Helper()
 	a, err := otelstef.NewSpansReader(bytes.NewReader(want))

@@ -151,7 +151,7 @@ func loseTraces(td ptrace.Traces) stefpdata.Losses {
 	return losses
 }
 
-// emptyTraces counts containers without spans, except those in empty containers.
+// emptyTraces counts resources without scopes and scopes without spans.
 func emptyTraces(td ptrace.Traces) (n uint64) {
 	for _, rs := range td.ResourceSpans().All() {
 		if rs.ScopeSpans().Len() == 0 {
@@ -196,7 +196,7 @@ func TestIDsOnTheWire(t *testing.T) {
 	f([3]string{"ab00000000000000000000000000000f", "cd0000000000000e", "0100000000000000"}, set, otelstef.PublishedSpans())
 }
 
-// An encoder that has seen all content needs no more memory.
+// An encoder that has seen all content of a batch allocates nothing for it.
 func TestSteadyEncodeOfTracesAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the memory of sorted batches is in a sync.Pool, which drops objects at random under the race detector")

@@ -92,7 +92,7 @@ func (s *spanSorter) sort(resources, scopes *order.Ranking) {
 
 const (
 	// Traces are kept together only in chunks with at least this average number of spans
-	// for each trace. Of the values 1 to 5, this one produced the smallest streams.
+	// for each trace. Of the values 1 to 5, the value 3 produced the smallest streams.
 	sparse = 3
 )
 
