@@ -42,7 +42,7 @@ func NewBuilder(f Format, s Signal, columns []string) (*Builder, error) {
 }
 
 // checkedSchema is like schemaOf, but returns an error if the table already has a column with
-// the name of a chosen one.
+// the name of a chosen column.
 func checkedSchema(s Signal, f Format, chosen []chosenKey) (*arrow.Schema, error) {
 	schema := schemaOf(s, f, chosen)
 	known := map[string]bool{}

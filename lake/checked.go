@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// checkedStream passes on an Arrow stream, one message after another. It first checks
-// the sizes in the metadata of each message: the library allocates as much memory as
-// they say, even if the message is much shorter.
+// checkedStream passes an Arrow stream to the library, message by message. It first checks
+// the sizes in the metadata of each message: the library allocates as much memory as these
+// sizes say, even if the message is much shorter.
 type checkedStream struct {
 	src  io.Reader
 	head []byte // framing and metadata of a message that Read has not returned yet

@@ -180,7 +180,7 @@ func (c *columns) attributes(name string) *attributesIn {
 	return c.attributesFrom(name, c.col(name), c.col(name+"_types"))
 }
 
-// message returns the OTLP of a row, or nil if the row has none.
+// message returns the OTLP of a row, or nil if the row has no OTLP.
 func (c *columns) message(i int) []byte {
 	if c.otlp.IsNull(i) {
 		return nil
@@ -196,8 +196,8 @@ func (c *columns) blame(i int, err error) error {
 // fresh makes the next row begin new containers.
 func (c *columns) fresh() { c.last = -1 }
 
-// enter reports whether the resource and the scope of a row differ from those of the
-// previous row.
+// enter reports whether the resource and the scope of a row differ from the resource and the
+// scope of the previous row.
 func (c *columns) enter(i int) (resource, scope bool) {
 	j := c.last
 	c.last = i

@@ -7,7 +7,7 @@
 //
 // docs/data-lake.md describes the columns. In short: text in dictionary columns,
 // attributes as a map of texts, times as timestamps in nanoseconds, ids as fixed binary,
-// and null for whatever is unset.
+// and null for unset fields.
 //
 // The tables are lossless: a reader returns the items that were written, bit by bit,
 // but not their grouping into messages. The readable columns cannot represent all content of

@@ -16,7 +16,7 @@ var (
 	ErrSchema = errors.New("lake: unsupported table")
 	// ErrLimit means that a file exceeds a limit, such as the memory of Limits.
 	ErrLimit = errors.New("lake: limit exceeded")
-	// ErrSignal means that an item has another signal than the table.
+	// ErrSignal means that the signal of an item is not the signal of the table.
 	ErrSignal = errors.New("lake: wrong signal")
 )
 

@@ -65,7 +65,7 @@ func TestZones(t *testing.T) {
 	f(Traces, arrow.Microsecond, "Etc/UTC", "the column start_time has type timestamp[us, tz=Etc/UTC], not timestamp[ns, tz=UTC]: cast the table to the schema of the original file")
 }
 
-// retimed returns t with times instead of its type of timestamps, at any depth.
+// retimed returns a copy of t in which times replaces all types of timestamps, at any depth.
 func retimed(t arrow.DataType, times *arrow.TimestampType) arrow.DataType {
 	switch t := t.(type) {
 	case *arrow.TimestampType:
@@ -109,7 +109,7 @@ func TestForeignAndCutFiles(t *testing.T) {
 	}
 }
 
-// A wrong name of a value is reported with its column.
+// The error for a wrong name of a value names the column.
 func TestWrongName(t *testing.T) {
 	_, err := spanKinds.parse("SERVERR", "kind")
 	require.EqualError(t, err, `column kind: "SERVERR" is not one of ["internal" "server" "client" "producer" "consumer"]`)

@@ -285,7 +285,7 @@ func (r *pointRows) endPoint(add func(pmetric.Metric)) error {
 	})
 }
 
-// copyMetric sets dst to src without its points.
+// copyMetric sets dst to a copy of src without points.
 func copyMetric(src, dst pmetric.Metric) {
 	dst.SetName(src.Name())
 	dst.SetDescription(src.Description())

@@ -30,7 +30,7 @@ const DefaultMemoryBytes = 1 << 30
 // Limits bound the resources of a reader. The zero value has the defaults.
 type Limits struct {
 	// MemoryBytes is the maximum size of the buffers of the reader. A batch of rows
-	// with its texts and a page of each column must fit.
+	// with its texts, and a page of each column, must fit into these buffers.
 	MemoryBytes int64
 }
 
@@ -47,7 +47,7 @@ type Batch struct {
 type Reader struct {
 	signal  Signal
 	at      map[string]int
-	start   func(all bool) error // sets next and release; nil when they are set
+	start   func(all bool) error // sets next and release; nil after it has set them
 	next    func() (arrow.RecordBatch, error)
 	release func()
 	err     error
@@ -208,7 +208,7 @@ func neededLeaves(f *file.Reader, s Signal) (leaves []int) {
 	return leaves
 }
 
-// begin starts to read, with all columns of the file or only those from which items are read.
+// begin starts to read: all columns of the file, or only the columns from which items are read.
 func (r *Reader) begin(all bool) error {
 	if r.start == nil {
 		return nil
@@ -306,7 +306,8 @@ func nextRecord(r records) (arrow.RecordBatch, error) {
 	return nil, io.EOF
 }
 
-// check finds the signal of a table and the columns of its items. It refuses tables that lack any of these.
+// check finds the signal of a table and the columns of its items. It refuses a table without a
+// signal or without one of these columns.
 func (r *Reader) check(schema *arrow.Schema) error {
 	name, ok := schema.Metadata().GetValue(signalKey)
 	if !ok {
@@ -393,16 +394,16 @@ func (r *Reader) Next() (b Batch, err error) {
 }
 
 // FromOTLP returns how many of the items that Next returned were read from the column otlp.
-// Edits of the other columns of their rows have no effect.
+// Edits of the other columns of these rows have no effect.
 func (r *Reader) FromOTLP() uint64 { return r.otlp }
 
-// Edited returns how many of the rows that FromOTLP counts were edited by another program: their
-// other columns do not describe the item in the column otlp. Next returned these items without
-// the edits.
+// Edited returns how many of the rows that FromOTLP counts were edited by another program: the
+// readable columns of such a row do not describe the item in the column otlp. Next returned
+// these items without the edits.
 func (r *Reader) Edited() uint64 { return r.edited }
 
-// Retyped returns how many values of attributes and bodies Next returned as text because their
-// text in the table is not valid for their type. Only edited tables have such values.
+// Retyped returns how many values of attributes and bodies Next returned as text, because the
+// text in the table is not valid for the type of the value. Only edited tables have such values.
 func (r *Reader) Retyped() uint64 { return r.retyped }
 
 // NextRecordBatch returns the next rows as a record batch, or io.EOF after the last row. The
@@ -522,7 +523,7 @@ func (l *limited) Allocate(size int) []byte {
 	return l.Allocator.Allocate(size)
 }
 
-// Reallocate returns b with another size.
+// Reallocate returns b with the given size.
 func (l *limited) Reallocate(size int, b []byte) []byte {
 	if size > len(b) {
 		l.count(size - len(b))

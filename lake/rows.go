@@ -133,7 +133,7 @@ type rows struct {
 	// is nil if b builds these columns, with a value for each row.
 	shared *array.RecordBuilder
 	runs   []int
-	// changed is set if the next row has another resource or scope than the last row.
+	// changed is set if the resource or scope of the next row differs from that of the last row.
 	changed bool
 	// sharedBytes and sharedInexact are the values of bytes and inexact for the last row of
 	// shared.

@@ -93,7 +93,7 @@ func NewWriter(dst io.Writer, f Format, s Signal, o WriterOptions) (*Writer, err
 func (w *Writer) Items() uint64 { return w.count }
 
 // Batches returns the number of record batches of an Arrow stream, or of row groups of a
-// Parquet file. Call it after Close, because Close may write the last of them.
+// Parquet file. Call it after Close, because Close may write a batch or row group.
 func (w *Writer) Batches() int { return w.sink.batches() }
 
 // InOTLP returns how many of the items are also in the column otlp, because the readable

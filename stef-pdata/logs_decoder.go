@@ -32,7 +32,7 @@ func NewLogsDecoder(r *otelstef.LogsReader, options ...DecoderOption) *LogsDecod
 
 // Reset prepares the decoder for the next stream of its reader, which must have been reset
 // before. Afterwards the decoder returns the same batches as a new decoder. A batch may share
-// memory with batches of the previous stream, as with earlier batches of its own stream.
+// memory with batches of the previous stream, as it may with earlier batches of its stream.
 func (d *LogsDecoder) Reset() {
 	d.reset()
 	d.build.Joiner.Reset()

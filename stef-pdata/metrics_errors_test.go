@@ -216,7 +216,7 @@ func TestBadRecordsFillBatches(t *testing.T) {
 	w.Record().Metric().SetType(otelstef.MetricTypeGauge)
 	for i := range records {
 		w.Record().Point().Value().SetType(otelstef.PointValueTypeHistogram)
-		if i%2 == 0 { // another reason, so the records are not one range
+		if i%2 == 0 { // adjacent records have different reasons, so they are not one range
 			w.Record().Point().Value().SetType(otelstef.PointValueTypeSummary)
 		}
 		require.NoError(t, w.Write())

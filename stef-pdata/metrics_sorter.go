@@ -193,8 +193,8 @@ func (s *sorter) reset() {
 	s.written, s.now = 0, ids{}
 }
 
-// end discards the batch. It keeps the memory for the next batch, unless a much
-// larger batch than this one allocated it.
+// end discards the batch. It keeps the memory for the next batch, unless a much larger
+// batch than the current batch allocated the memory.
 func (s *sorter) end() {
 	clear(s.sources)
 	if c := cap(s.entries); c > 1<<15 && len(s.entries) < c/8 {

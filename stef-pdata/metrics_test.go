@@ -170,8 +170,8 @@ func TestMaxItemsOfMetrics(t *testing.T) {
 	require.Len(t, decodeMetrics(t, stream), 1)
 }
 
-// TestNewSeries: batches in which most series are new are sorted by another method, and lose no
-// points. The series of the last batches repeat.
+// TestNewSeries: batches in which most series are new are sorted by arrival, not by value, and
+// lose no points. The series of the last batches repeat.
 func TestNewSeries(t *testing.T) {
 	var mds []pmetric.Metrics
 	for b := range 12 {

@@ -95,8 +95,8 @@ func requireLeftOut[B any](tb testing.TB, d *descriptors.Descriptor[B], stream [
 }
 
 // requireRefused encodes a batch twice. The second time, the encoder knows the content of all
-// items except the refused ones. Each time, it refuses the given number of items, with the error
-// want, and writes the other items. left is the number of these other items.
+// items that it did not refuse. Each time, it refuses the given number of items, with the error
+// want, and writes all other items. left is the number of these other items.
 func requireRefused[B any](tb testing.TB, d *descriptors.Descriptor[B], mode stefpdata.Mode, b B, items, left int, want stefpdata.ItemError) {
 	tb.Helper()
 	var out bytes.Buffer

@@ -33,7 +33,7 @@ func NewTracesDecoder(r *otelstef.SpansReader, options ...DecoderOption) *Traces
 
 // Reset prepares the decoder for the next stream of its reader, which must have been reset
 // before. Afterwards the decoder returns the same batches as a new decoder. A batch may share
-// memory with batches of the previous stream, as with earlier batches of its own stream.
+// memory with batches of the previous stream, as it may with earlier batches of its stream.
 func (d *TracesDecoder) Reset() {
 	d.reset()
 }

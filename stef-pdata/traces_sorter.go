@@ -32,8 +32,8 @@ type spanSorter struct {
 }
 
 // spanSorters pools the sorters, because a sorter takes several times as much memory as
-// the rest of an encoder. Only encoders that are sorting need one. The content of a pooled
-// sorter does not affect the order.
+// all other parts of an encoder. An encoder needs a sorter only while it sorts. The content of a
+// pooled sorter does not affect the order.
 var spanSorters = sync.Pool{New: func() any { return &spanSorter{homed: map[[2]uint32]uint32{}} }}
 
 // spanHome is a scope of a resource.

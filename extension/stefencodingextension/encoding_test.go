@@ -283,7 +283,7 @@ func TestDecodedMemoryLimit(t *testing.T) {
 }
 
 // TestUnencodableItems: items over a limit of the format are omitted, and the message contains
-// the others.
+// all other items.
 func TestUnencodableItems(t *testing.T) {
 	td := ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()

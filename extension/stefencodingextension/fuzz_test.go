@@ -56,9 +56,9 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// FuzzStream reads any bytes with the stream decoders. They do not panic. Every error is
-// permanent, and the next call returns it again. A batch has at most the requested number of
-// items. A decoder that starts at the offset after the last record returns io.EOF.
+// FuzzStream reads any bytes with the stream decoders. The decoders must not panic. Every error
+// is permanent, and the next call returns the same error. A batch has at most the requested number
+// of items. A decoder that starts at the offset after the last record returns io.EOF.
 func FuzzStream(f *testing.F) {
 	file, _ := logsFile(f)
 	f.Add(file, uint8(7))

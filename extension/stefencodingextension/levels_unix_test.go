@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkLevels reports the bytes and the CPU time per item for each zstd level and size of
-// message. It measures the levels in turn and takes the minimum time of each, so that other
-// work on the machine has little influence.
+// message. It measures the levels in turn and reports the minimum time of each level, so that
+// other work on the machine has little influence.
 func BenchmarkLevels(b *testing.B) {
 	levels := []string{"fastest", "default", "better", "best"}
 	encodings := make([]*stefEncoding, len(levels))

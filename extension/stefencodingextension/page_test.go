@@ -20,7 +20,7 @@ func TestTablesOfSizes(t *testing.T) {
 	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	for _, row := range append(append(sizeRows(t), batchRows(t)...), dictionaryRows(t)...) {
-		// Bytes of gzip depend on the version of Go, those of snappy on the processor's instruction set.
+		// Sizes with gzip depend on the version of Go. Sizes with snappy depend on the processor.
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(row), anyFigure, `[0-9.]+`)
 		if !regexp.MustCompile(`(?m)^` + pattern + `$`).Match(page) {
 			t.Errorf("README.md has other figures; the row is now (%s: not compared): %s", anyFigure, row)

@@ -160,7 +160,7 @@ type form struct {
 	size func(tb testing.TB, m message) int
 }
 
-// stefForm is STEF with a configuration. It checks that all items can be read.
+// stefForm returns the form of STEF with a configuration. It checks that all items can be read.
 func stefForm(tb testing.TB, name, config string) form {
 	e := newEncoding(tb, config)
 	return form{name, func(tb testing.TB, m message) int {
@@ -173,8 +173,8 @@ func stefForm(tb testing.TB, name, config string) form {
 	}}
 }
 
-// forms are the columns of the table of sizes: STEF in two schemas, and otlp_proto with each
-// compression.
+// forms returns the columns of the table of sizes: STEF in two schemas, and otlp_proto with
+// each compression.
 func forms(tb testing.TB) []form {
 	list := []form{stefForm(tb, "stef-compact", "{}"), stefForm(tb, "stef-full", "{schema: full}")}
 	for _, c := range compressors {
@@ -196,7 +196,7 @@ func (f form) perItem(tb testing.TB, messages []message) float64 {
 	return float64(bytes) / float64(items)
 }
 
-// zstdEncoder is shared, because a new one takes longer than to compress a message.
+// zstdEncoder is shared, because creating an encoder takes longer than compressing a message.
 var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 })
@@ -220,7 +220,7 @@ func compressed(tb testing.TB, b []byte, newWriter func(io.Writer) io.WriteClose
 // otlp_proto with each compression that Kafka producers offer.
 func BenchmarkSize(b *testing.B) { benchmarkSize(b, recordings(b)) }
 
-// BenchmarkSizeLarge is BenchmarkSize with the large real sets.
+// BenchmarkSizeLarge is like BenchmarkSize, but with the large real sets.
 func BenchmarkSizeLarge(b *testing.B) { benchmarkSize(b, largeSets(b)) }
 
 func benchmarkSize(b *testing.B, sources []source) {
@@ -260,7 +260,7 @@ const maxBatches = 10
 //	zstd=otlp       the producer compresses a batch of otlp_proto
 func BenchmarkRecordBatches(b *testing.B) { benchmarkRecordBatches(b, recordings(b)) }
 
-// BenchmarkRecordBatchesLarge is BenchmarkRecordBatches with the large real sets.
+// BenchmarkRecordBatchesLarge is like BenchmarkRecordBatches, but with the large real sets.
 func BenchmarkRecordBatchesLarge(b *testing.B) { benchmarkRecordBatches(b, largeSets(b)) }
 
 func benchmarkRecordBatches(b *testing.B, sources []source) {
@@ -354,7 +354,7 @@ func TestRecordBatches(t *testing.T) {
 // under any compression of a producer.
 func TestSmallerThanOTLP(t *testing.T) { requireSmaller(t, recordings(t), 10, 100, 1000) }
 
-// TestSmallerThanOTLPLarge is TestSmallerThanOTLP with the large real sets.
+// TestSmallerThanOTLPLarge is like TestSmallerThanOTLP, but with the large real sets.
 func TestSmallerThanOTLPLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("cuts large sets")

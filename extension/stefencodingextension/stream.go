@@ -26,8 +26,8 @@ type streamDecoder[B any] struct {
 	err    error
 }
 
-// newStreamDecoder returns a decoder that reads from src and starts after the records that
-// options skip. A batch ends with a frame, or earlier if it reaches FlushItems items or
+// newStreamDecoder returns a decoder that reads from src. It skips as many records as the Offset
+// in options says. A batch ends with a frame, or earlier if it reaches FlushItems items or
 // FlushBytes bytes of OTLP. Frames are never joined.
 func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.DecoderOption) (*streamDecoder[B], error) {
 	o := encoding.NewDecoderOptions(options...)
@@ -77,8 +77,8 @@ func (x *codec[B]) explainStream(begin []byte, offset uint64, err error) error {
 	return fmt.Errorf("reading a stream of %s after record %d: %w", x.Name, offset, advise(err))
 }
 
-// beginning keeps the first bytes of a stream. If the stream cannot be decoded, they show
-// which format or signal it has.
+// beginning keeps the first bytes of a stream. If the stream cannot be decoded, these bytes
+// show which format or signal it has.
 type beginning struct {
 	src    io.Reader
 	kept   []byte

@@ -91,8 +91,8 @@ func TestStreamDecoderResumes(t *testing.T) {
 	require.ErrorContains(t, err, "0 or more")
 }
 
-// TestStreamDecoderOfCutFile: all whole frames of a cut file are returned, then
-// the error.
+// TestStreamDecoderOfCutFile: a decoder returns all whole frames of a cut file, and
+// then an error.
 func TestStreamDecoderOfCutFile(t *testing.T) {
 	file, batches := logsFile(t)
 	e := newEncoding(t, "{}")

@@ -55,7 +55,7 @@ func (t *telemetry) unmarshaled(signal string, bytes int) {
 	t.builder.ExtensionStefEncodingBytesUnmarshaled.Add(context.Background(), int64(bytes), at)
 }
 
-// dropped counts items that are omitted while the rest of a message is kept.
+// dropped counts omitted items of a message whose other items are kept.
 func (t *telemetry) dropped(signal string, items int, reason string, why error) {
 	t.builder.ExtensionStefEncodingItemsDropped.Add(context.Background(), int64(items), t.attributes("signal", signal, "reason", reason))
 	if t.mayLog() {
@@ -64,8 +64,8 @@ func (t *telemetry) dropped(signal string, items int, reason string, why error) 
 	}
 }
 
-// rejected counts the items of a batch that cannot be marshaled, and returns the error as
-// a permanent one: the same batch would fail again.
+// rejected counts the items of a batch that cannot be marshaled. It makes the error
+// permanent, because the same batch would fail again.
 func (t *telemetry) rejected(signal string, items int, err error) error {
 	t.builder.ExtensionStefEncodingItemsDropped.Add(context.Background(), int64(items), t.attributes("signal", signal, "reason", reasonOf(err)))
 	if t.mayLog() {
@@ -74,8 +74,8 @@ func (t *telemetry) rejected(signal string, items int, err error) error {
 	return consumererror.NewPermanent(err)
 }
 
-// refused counts a message that cannot be decoded, and returns the error as a permanent
-// one: the same bytes would fail again.
+// refused counts a message that cannot be decoded. It makes the error permanent, because
+// the same bytes would fail again.
 func (t *telemetry) refused(signal string, err error) error {
 	t.builder.ExtensionStefEncodingMessagesRefused.Add(context.Background(), 1, t.attributes("signal", signal, "reason", reasonOf(err)))
 	if t.mayLog() {

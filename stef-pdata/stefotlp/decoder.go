@@ -101,7 +101,7 @@ func newDecoder(r reader, k features.Set, options []DecoderOption) decoder {
 // because it is too large is not counted.
 func (d *decoder) Records() uint64 { return d.read }
 
-// decode appends the remaining records of the frame, or those of the next frame, up
+// decode appends the remaining records of the frame, or the records of the next frame, up
 // to the limits. It calls record for every record, and finish to end the containers.
 func (d *decoder) decode(dst []byte, record, finish func()) ([]byte, error) {
 	if d.err != nil {
@@ -251,7 +251,7 @@ func (d *decoder) encoded(tag byte, m *otelstef.Attributes) []byte {
 	return d.attributes
 }
 
-// changed notes that the attributes of the record may differ from those of the
+// changed notes that the attributes of the record may differ from the attributes of the
 // previous record.
 func (d *decoder) changed() { d.attributesTag = 0 }
 

@@ -56,7 +56,7 @@
 //	ids of zeros, which are decoded as unset          they mean the same in OTLP, and
 //	                                                  STEF readers must treat them so
 //	ids of other lengths than 16 and 8 bytes          rejected, as all OTLP readers do
-//	unset messages, which are the same as empty ones  the schema does not tell them apart
+//	whether an empty message is set or unset          the schema does not distinguish this
 //	unknown fields                                    the schema has no place for them
 //	keys and texts by reference (key_strindex)        only profiles have the table
 //	the deprecated field 1000 of resources            pdata ignores it too

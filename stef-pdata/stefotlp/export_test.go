@@ -14,7 +14,7 @@ import (
 // RandomMessage returns a random OTLP message of a signal. It covers all content of
 // OTLP and all its encodings in protobuf: fields in any order, single fields several
 // times, numbers in more bytes than necessary, packed and not, unknown fields between
-// the known ones.
+// known fields.
 func RandomMessage(rng *rand.Rand, signal string) []byte {
 	g := generator{rng: rng}
 	var items field

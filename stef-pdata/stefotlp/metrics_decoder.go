@@ -34,7 +34,7 @@ func NewMetricsDecoder(r *otelstef.MetricsReader, options ...DecoderOption) *Met
 // the stream it appends nothing and returns io.EOF. The bytes are also an
 // ExportMetricsServiceRequest.
 //
-// Records that OTLP cannot express are left out and reported in RecordErrors; the points of the
+// Records that OTLP cannot express are omitted and reported in RecordErrors; the points of the
 // other records are appended, and decoding can continue. Any other error ends the stream. If a
 // frame is damaged, AppendOTLP appends the points before the damage and returns the error. If a
 // frame is cut off, it appends no points of the frame. If a call has both RecordErrors and such

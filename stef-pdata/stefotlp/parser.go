@@ -13,8 +13,8 @@ import (
 
 const maxMessageBytes = math.MaxInt32
 
-// parser sets values of records from a message, within the limits of an item. If the
-// wire format allows several encodings, it accepts those that pdata accepts.
+// parser sets values of records from a message, within the limits of an item. If the wire
+// format allows several encodings, it accepts all encodings that pdata accepts.
 type parser struct {
 	checker
 	budget mapping.Budget

@@ -15,7 +15,7 @@ type pool[T any] struct {
 type pooled[T any] struct {
 	key    string
 	value  *T
-	follow *pooled[T] // the entry that followed this one last time
+	follow *pooled[T] // the entry that followed this entry last time
 
 	lost    int    // entity references of a resource that the stream does not carry
 	unknown uint64 // unknown fields that were counted when the value was set
@@ -24,7 +24,7 @@ type pooled[T any] struct {
 	number int        // number of the metric in its pool
 	held   int        // bytes of the metric, counted as for MaxItemBytes
 	bounds string     // last bounds of the points, as bytes
-	bound  *pooled[T] // the variant of the metric with those bounds
+	bound  *pooled[T] // the variant of the metric with the bounds in bounds
 }
 
 // Limits of a pool. A pool that exceeds a limit is emptied, so that the memory of an

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// minRun is the smallest number of equal values that are written as a run. The format packs
-// all other values in groups of eight.
+// minRun is the smallest number of equal adjacent values that are written as a run. The
+// format packs all other values in groups of eight.
 const minRun = 8
 
 // appendHybrid appends values of up to width bits in the hybrid encoding of Parquet: runs

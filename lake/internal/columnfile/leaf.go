@@ -90,7 +90,7 @@ func (l *leaf) reset() {
 	}
 }
 
-// add appends the slots of a batch. The array a has their values.
+// add appends the slots of a batch. The array a contains the values of these slots.
 func (l *leaf) add(a arrow.Array, s slots) {
 	l.def = append(l.def, s.def...)
 	if l.col.MaxRepetitionLevel() > 0 {

@@ -15,7 +15,7 @@ import (
 // them is larger, neither is written.
 const maxLimit = 256
 
-// order is how values are compared.
+// order says how values are compared.
 type order uint8
 
 const (
@@ -82,9 +82,9 @@ func (l *limits) less(a, b []byte) bool {
 
 func double(v []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(v)) }
 
-// get returns the limits as the format requires them, and false if there are none or if one
-// exceeds maxLimit. A lower limit of zero becomes -0 and an upper limit of zero becomes +0, so
-// that both zeros are included.
+// get returns the limits as the format requires them, and false if there are no values or if a
+// limit exceeds maxLimit bytes. A lower limit of zero becomes -0 and an upper limit of zero
+// becomes +0, so that both zeros are included.
 func (l *limits) get() (low, high []byte, ok bool) {
 	if l.min == nil || len(l.min) > maxLimit || len(l.max) > maxLimit {
 		return nil, nil, false

@@ -25,7 +25,7 @@ type Logs struct {
 }
 
 // EndBatch drops the references of the builder to the batch. If renew is set, later batches
-// share no memory with this one.
+// share no memory with this batch.
 func (b *Logs) EndBatch(renew bool) {
 	b.Values.EndBatch()
 	if !renew {

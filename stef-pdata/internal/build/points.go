@@ -38,7 +38,7 @@ type Metrics struct {
 }
 
 // EndBatch drops the references of the builder to the batch. If renew is set, later batches
-// share no memory with this one.
+// share no memory with this batch.
 func (b *Metrics) EndBatch(renew bool) {
 	b.Values.EndBatch()
 	b.Reset()

@@ -28,7 +28,7 @@ type Spans struct {
 }
 
 // EndBatch drops the references of the builder to the batch. If renew is set, later batches
-// share no memory with this one.
+// share no memory with this batch.
 func (b *Spans) EndBatch(renew bool) {
 	b.Values.EndBatch()
 	if !renew {

@@ -1,9 +1,9 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package features determines which parts of OTLP a stream can carry beyond those of
-// the published schema. Encoders report the content that a stream cannot carry as
-// losses.
+// Package features determines which parts of OTLP a stream can carry in addition to the
+// parts of the published schema. Encoders report the content that a stream cannot carry
+// as losses.
 package features
 
 import "github.com/otelstef/stef/stef-go/otelstef"

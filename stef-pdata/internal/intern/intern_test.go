@@ -259,7 +259,7 @@ func TestKeySorterGuesses(t *testing.T) {
 	require.Greater(t, guessed, 100)
 }
 
-// Each name has its own number, as long as numbers are available.
+// Different names have different numbers, as long as numbers are available.
 func TestNames(t *testing.T) {
 	var n Names
 	seen := map[uint32]string{}

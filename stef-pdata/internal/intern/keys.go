@@ -205,7 +205,7 @@ func (s *KeySorter) setOf(pairs []Pair) *KeySet {
 // more, all are dropped.
 const maxIdleKeys = 1 << 8
 
-// Reset prepares for another stream. It keeps the keys, unless there are too many: they save
+// Reset prepares for the next stream. It keeps the keys, unless there are too many: keys save
 // work and do not change the result.
 func (s *KeySorter) Reset() {
 	if s.Keys() > maxIdleKeys {

@@ -197,9 +197,9 @@ func (p *Sets) holdTexts(from int) {
 	}
 }
 
-// collect sets pairs to the attributes of m. It omits arrays, maps and bytes: make adds these.
-// It reports whether the keys are those of the set like, in the same order. It first compares
-// each text with the text at the same place in like, and looks it up only if they differ.
+// collect sets pairs to the attributes of m. It omits arrays, maps and bytes: make adds these. It
+// reports whether m has the same keys in the same order as the set like. It compares each text
+// with the text at the same place in like, and looks it up only if the two texts differ.
 func (p *Sets) collect(c *values.Copier, m pcommon.Map, like uint32) (sameKeys bool, err error) {
 	n := m.Len()
 	c.Begin()

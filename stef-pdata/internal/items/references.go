@@ -140,7 +140,7 @@ func (t *habitTable) stop(h *habit) {
 	t.refers = slices.DeleteFunc(t.refers, func(x *habit) bool { return x == h })
 }
 
-// reset prepares for another stream.
+// reset prepares for the next stream.
 func (r *references) reset() {
 	r.attributes.reset()
 	r.bodies.reset()

@@ -16,8 +16,8 @@ type Key struct {
 
 const (
 	// A pass of the radix sort processes keyDigitBits bits if there are at least manyKeys keys,
-	// shortDigitBits if there are at least someKeys, and otherwise leastDigitBits. If few keys
-	// had many counters, the counters would take most of the time.
+	// shortDigitBits bits if there are at least someKeys keys, and leastDigitBits bits if there
+	// are fewer. If few keys had many counters, the counters would take most of the time.
 	keyDigitBits   = 11
 	manyKeys       = 1 << 12
 	shortDigitBits = 9
@@ -60,7 +60,7 @@ func Sort(keys, spare []Key, width int) (sorted, other []Key) {
 // sortMany sorts keys by their digits.
 func sortMany(keys, spare []Key, width, digit int, counts []uint32) (sorted, other []Key) {
 	if width > topDigits*digit {
-		// The highest bits separate most keys, and insertion orders the rest.
+		// The highest bits separate most keys. Insertion sorts keys with equal highest bits.
 		if keys, spare = radix(keys, spare, width-topDigits*digit, width, digit, counts); insert(keys) {
 			return keys, spare
 		}

@@ -75,7 +75,7 @@ func (s *joinSlot) join(b []byte, params *otelstef.BodyParams) []byte {
 	return append(b, s.pieces[n]...)
 }
 
-// Renew begins a new chunk, so that later texts do not share memory with earlier ones.
+// Renew begins a new chunk, so that later texts do not share memory with earlier texts.
 func (j *Joiner) Renew() { j.chunk = nil }
 
 // Reset forgets the templates of a stream.

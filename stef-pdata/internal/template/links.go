@@ -169,7 +169,7 @@ const (
 	// Links must replace at least 1/minLinked of a text.
 	minLinked = 4
 	// linkTests is the number of texts of a resource and scope that are tested. If all of
-	// them repeat other fields, linked templates are tried before ordinary ones.
+	// them repeat other fields, linked templates are tried before ordinary templates.
 	linkTests = 2
 	// maxTested is the size of the longest text that is tested or learned: searching it takes as
 	// many passes as its record has attributes.
@@ -213,8 +213,8 @@ func (x *linkList) match(text string, params []Span, k *Known, b *Body) ([]Span,
 	return params, false
 }
 
-// raise moves template i before all templates that have as many references or fewer. A text may
-// fit several templates, and the one with the most references takes the fewest bytes.
+// raise moves template i before all templates that do not have more references. A text may fit
+// several templates: the template with the most references needs the fewest bytes.
 func (x *linkList) raise(i int) {
 	l := x.list[i]
 	for ; i > 0 && x.list[i-1].links <= l.links; i-- {

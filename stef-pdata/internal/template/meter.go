@@ -12,7 +12,7 @@ import (
 
 // scales estimates the compressed sizes of a sample of bodies in two forms: as texts, and as
 // templates and parameters. For each form, it writes the sample into columns, and looks for
-// repetitions within these columns and in those of earlier samples. The estimate is an integer
+// repetitions within these columns and the columns of earlier samples. The estimate is an integer
 // computation on the bodies alone, so that a stream has the same bytes each time.
 type scales struct {
 	text, split meter
@@ -160,7 +160,7 @@ func hashOf(text string) uint64 {
 	return h
 }
 
-// forget drops everything, for another stream.
+// forget drops everything before the next stream.
 func (x *scales) forget() {
 	if x == nil {
 		return

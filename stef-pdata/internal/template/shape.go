@@ -77,7 +77,7 @@ func (m *shapeMemory) newShape(whole []byte, text string, params []Span) *textSh
 }
 
 // shapeMemory allocates shapes in chunks, because the first batches of a stream have
-// many new ones. Each chunk is twice as large as the one before it, up to a limit.
+// many new shapes. Each chunk is twice as large as the previous chunk, up to a limit.
 type shapeMemory struct {
 	shapes []textShape
 	fixed  []fixedParam

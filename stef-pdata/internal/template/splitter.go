@@ -119,7 +119,7 @@ func (s *Splitter) Begin() {
 	}
 }
 
-// Reset prepares for another stream.
+// Reset prepares for the next stream.
 func (s *Splitter) Reset() {
 	s.begun = false
 	s.heads.reset()

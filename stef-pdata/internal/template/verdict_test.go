@@ -45,8 +45,8 @@ func lastSplit(s *Splitter, r *rand.Rand, batches, size int, kind func(r *rand.R
 	return all, last
 }
 
-// Splitting ends if templates save too little, in small batches and in larger ones, and begins
-// again when the data changes. This also holds for later changes.
+// Splitting ends if templates save too little, and begins again when the data changes. This holds
+// in small batches and in large batches, and also for later changes.
 func TestVerdictFollowsTheData(t *testing.T) {
 	for _, size := range []int{3, 20, 100, 400} {
 		r := rand.New(rand.NewPCG(5, 6))
