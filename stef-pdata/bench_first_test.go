@@ -24,7 +24,7 @@ import (
 // own, with zstd in the compact form:
 //
 //	BenchmarkFirst/SIGNAL/set=S/op=encode/stream=new     new writer and encoder
-//	BenchmarkFirst/SIGNAL/set=S/op=encode/stream=next    after Reset of both
+//	BenchmarkFirst/SIGNAL/set=S/op=encode/stream=next    writer and encoder after Reset
 //	BenchmarkFirst/SIGNAL/set=S/op=encode/stream=otlp    marshal and zstd
 //	BenchmarkFirst/SIGNAL/set=S/op=decode/...            the same for reading
 //

@@ -19,7 +19,8 @@ import (
 //	BenchmarkLevels/SIGNAL/set=S
 //
 // SETTING-bytes is the size of the stream with a setting. SETTING-xcpu is the CPU time relative to
-// the first setting, the default: the median of the ratios. It includes the conversion from pdata.
+// the first setting, the default: the median of the ratios. CPU times include the conversion from
+// pdata.
 
 type levelSetting struct {
 	name    string

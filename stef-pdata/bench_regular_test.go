@@ -62,7 +62,7 @@ func regularMetrics(batches, series int, value func(batch, series int) int) (par
 	return parts
 }
 
-// regularLogs returns batches of 40 log records, one each millisecond.
+// regularLogs returns batches of 40 log records, with one record in each millisecond.
 func regularLogs(batches int) (parts []plog.Logs) {
 	for batch := range batches {
 		part := plog.NewLogs()

@@ -197,7 +197,7 @@ func testMaxBytes[T any](t *testing.T, c *budgetCase[T]) {
 }
 
 // TestHugeRecord uses a record whose attributes all share a text, so that its size as OTLP
-// exceeds the limit of a record. The records before it are returned.
+// exceeds the limit of a record. The decoder returns the records before this record.
 func TestHugeRecord(t *testing.T) {
 	t.Run("traces", func(t *testing.T) { testHugeRecord(t, &budgetTraces) })
 	t.Run("metrics", func(t *testing.T) { testHugeRecord(t, &budgetMetrics) })

@@ -73,7 +73,7 @@ func (d *decoder) decode(add func(room int), dropLast func()) error {
 	}
 	d.size = b.Spent
 	if rejected := d.rejected; len(rejected) > 0 {
-		d.rejected = nil // the decoder must not keep them in memory for longer than the caller
+		d.rejected = nil // the decoder must not keep the errors in memory for longer than the caller
 		return rejected  // the next call returns an error of the stream
 	}
 	return d.err

@@ -21,7 +21,7 @@ type LogsEncoder struct {
 
 	write   items.Logs
 	sorter  logSorter
-	studied []plog.LogRecord // at most chunk of them, none between batches
+	studied []plog.LogRecord // at most chunk log records; empty between batches
 }
 
 // NewLogsEncoder returns an encoder that writes to w. Nothing else may write to w.

@@ -80,12 +80,12 @@ func TestLogRecordsBeyondLimits(t *testing.T) {
 	f("severity_text or event_name", 1, record, func(sl plog.ScopeLogs, _ plog.Logs) { sl.LogRecords().At(1).SetSeverityText(large) })
 }
 
-// The error for a bad log record has the place of the record in the batch, in whatever order
-// the records are written.
+// The error for a bad log record has the place of the record in the batch, whatever the order in
+// which records are written.
 func TestPlaceOfBadLogRecord(t *testing.T) {
 	for _, mode := range modes {
 		ld := plog.NewLogs()
-		for range 3 { // of one resource and scope
+		for range 3 { // all three have the same resource and scope
 			lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
 			for i := range 1500 {
 				lrs.AppendEmpty().SetTimestamp(timestamp(uint64(10_000 - i)))

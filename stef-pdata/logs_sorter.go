@@ -15,10 +15,10 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// logSorter holds the log records of a batch. They are written by resource and scope,
-// and within these by event name, by the keys of the attributes and by time. Adjacent
-// records then differ in values only. The template of the body is not a sort key: sorting by
-// it before time made most real data sets larger.
+// logSorter holds the log records of a batch. They are sorted by resource, scope, event name,
+// keys of the attributes, and time. Adjacent records then differ in values only. The template
+// of the body is not a sort key: sorting by template before time made most real data sets
+// larger.
 type logSorter struct {
 	resource, scope uint32 // the current ids of the encoder
 
@@ -30,7 +30,7 @@ type logSorter struct {
 	sets   intern.KeyLists
 }
 
-// logList is the log records of a container.
+// logList contains the log records of a container.
 type logList struct {
 	plog.LogRecordSlice
 	resource, scope uint32

@@ -38,7 +38,8 @@ func TestMalformedVectorsToPdata(t *testing.T) {
 	}
 }
 
-// The same is true after any bit of a stream is flipped.
+// After any bit of a stream is flipped, decoding ends with an error of the stream, or with io.EOF.
+// Each record that was read before became an item or was reported.
 func TestFlippedBitsToPdata(t *testing.T) {
 	for _, stream := range [][]byte{
 		encodeMetrics(t, recordedMetrics(t)[5:7], stefpdata.Sorted),

@@ -72,7 +72,7 @@ func TestVectorsToMetrics(t *testing.T) {
 	}
 }
 
-// drain decodes all content of r, and checks that every record is accounted for.
+// drain decodes all content of r, and checks that every record became a point or was reported.
 func drain(t *testing.T, r *otelstef.MetricsReader) (mds []pmetric.Metrics) {
 	d := stefpdata.NewMetricsDecoder(r)
 	points, rejected := 0, uint64(0)

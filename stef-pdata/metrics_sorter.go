@@ -30,8 +30,8 @@ type sorter struct {
 
 type ids struct{ metric, resource, scope, set uint32 }
 
-// entry is a point. It holds the value of a simple number point, and the index of the
-// source of any other point.
+// entry is a point. It holds the value of a simple number point or, for any other point,
+// the index in sources.
 type entry struct {
 	ids
 	start, time uint64

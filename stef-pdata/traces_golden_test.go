@@ -58,8 +58,8 @@ func TestVectorsToTraces(t *testing.T) {
 	}
 }
 
-// drainTraces decodes all content of r, and checks that every record is accounted
-// for.
+// drainTraces decodes all content of r, and checks that every record became a span or
+// was reported.
 func drainTraces(t *testing.T, r *otelstef.SpansReader) (tds []ptrace.Traces, rejected map[uint64]bool) {
 	d := stefpdata.NewTracesDecoder(r)
 	spans := 0

@@ -12,8 +12,7 @@ import (
 )
 
 // body sets dst to the body of a log record. c is the content of the AnyValue in x. A
-// text is written without a template: splitting texts takes longer than everything
-// else.
+// text is written without a template: splitting texts takes longer than all other work.
 //
 // Such a text is copied only once, into the stream. Until then, the record refers to the
 // message. EncodeOTLP calls releaseBody before it returns.

@@ -227,7 +227,7 @@ func (e *encoder) resource(h home) (*otelstef.Resource, error) {
 	return found.value, nil
 }
 
-// inKey calls f with the key as the message.
+// inKey calls f while the key is the message of the encoder.
 func (e *encoder) inKey(f func() error) error {
 	b := e.b
 	e.b, e.budget.Left = e.key, MaxItemBytes
@@ -281,7 +281,7 @@ func (e *encoder) fillResource(v *otelstef.Resource, x, url extent) error {
 }
 
 // collect appends the extent of the message whose length is at b[at:] to the list. It
-// returns the offset after it.
+// returns the offset after the message.
 func collect(list *[]extent, b []byte, at int) int {
 	from, to := bytesAt(b, at)
 	*list = append(*list, extent{from, to})

@@ -119,7 +119,7 @@ func left(t *testing.T, appendOTLP func([]byte) ([]byte, error)) (stefotlp.Recor
 }
 
 // Errors about bad records count as memory of the message: a frame of a few hundred bytes can have
-// a million of them.
+// a million bad records.
 func TestBadRecordsFillMessages(t *testing.T) {
 	const records, most = 100_000, 1 << 20
 	var buf bytes.Buffer
@@ -315,8 +315,8 @@ func TestEqualContainersAreOne(t *testing.T) {
 // hugeText is short enough that a writer does not check the size of its record.
 var hugeText = strings.Repeat("x", 60<<10)
 
-// A record of a few bytes can refer to a text many times. If it is too large as OTLP, decoders stop
-// before they have written much of it, and return the records before it.
+// A record of a few bytes can refer to a text many times. If such a record is too large as OTLP,
+// decoders stop before they have written much of it, and return the records before it.
 func TestHugeRecord(t *testing.T) {
 	const times = 20_000
 	attributes := func(a *otelstef.Attributes) {

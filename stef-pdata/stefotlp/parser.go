@@ -262,7 +262,7 @@ func plainNumber(b []byte, x extent) (c choice, ok bool) {
 }
 
 // stray skips the field at b[at:], whose tag is unknown. It returns the offset after
-// it, or -1 if it is damaged.
+// the field, or -1 if the field is damaged.
 func (p *parser) stray(b []byte, at int, s *shape) int {
 	tag, next := firmTag(b, at)
 	if next < 0 || tag < uint64(len(s.acts)) && s.acts[tag] != actUnknown {

@@ -4,8 +4,8 @@
 package stefotlp
 
 // pool caches the resources, scopes or metrics that were seen before, by their encoded
-// bytes. Records share the cached values. If equal values have different bytes, the dictionary of the
-// writer finds that they are equal.
+// bytes. Records share the cached values. If equal values have different bytes, the
+// dictionary of the writer finds that they are equal.
 type pool[T any] struct {
 	byKey map[string]*pooled[T]
 	last  *pooled[T]

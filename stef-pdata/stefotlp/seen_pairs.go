@@ -97,7 +97,7 @@ func (k *seenPair) set(dst *otelstef.Attributes, i int) {
 	}
 }
 
-// setBody does the same as set for pairs of bodies.
+// setBody is like set, but for pairs of bodies.
 func (k *seenPair) setBody(dst *otelstef.BodyMap, i int) {
 	dst.SetKeyRef(i, k.key(), k.keyRef)
 	switch v := dst.Value(i); k.tag {

@@ -31,7 +31,7 @@ func varint(b []byte, at int) (uint64, int) {
 }
 
 // longVarint reads the varint at b[at:], of up to ten bytes. Bits beyond 64 are
-// dropped. It returns the offset after it, or -1 if there is none.
+// dropped. It returns the offset after the varint, or -1 if there is none.
 //
 //go:noinline
 func longVarint(b []byte, at int) (v uint64, next int) {
@@ -49,7 +49,7 @@ func longVarint(b []byte, at int) (v uint64, next int) {
 	return 0, -1
 }
 
-// firmTag reads the tag at b[at:]. It returns the offset after it, or -1 if there
+// firmTag reads the tag at b[at:]. It returns the offset after the tag, or -1 if there
 // is none.
 func firmTag(b []byte, at int) (tag uint64, next int) {
 	if b[at] < 0x80 {

@@ -84,7 +84,7 @@ func (p *Resources) Find(c *values.Copier, r pcommon.Resource, url string) (uint
 	return id, nil
 }
 
-// share makes e, the entry of id, share the value of the first entry with an equal value.
+// share sets the value of e, the entry of id, to the equal value of an earlier entry, if any.
 func (p *Resources) share(e *resourceEntry, id uint32, r pcommon.Resource) {
 	var h hash
 	h.String(e.value.SchemaURL())

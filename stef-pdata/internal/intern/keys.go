@@ -37,13 +37,13 @@ type KeySet struct {
 const (
 	MaxKeys    = 1 << 12 // maximum number of keys that get a number
 	MaxSetKeys = 64
-	// All keys are dropped when their text takes more than maxKeyBytes. Each set also
-	// refers to the texts of its keys, so a set whose keys take more than maxSetBytes is not stored.
+	// All keys are dropped when their texts exceed maxKeyBytes bytes. Each set also refers to
+	// the texts of its keys, so a set whose keys exceed maxSetBytes bytes is not stored.
 	maxKeyBytes = 1 << 20
 	maxSetBytes = MaxSetKeys << 8
 )
 
-// SortedPairs is the attributes of a span, event or link.
+// SortedPairs describes the attributes of a span, event or link in a PairStore.
 type SortedPairs struct {
 	Set   *KeySet // nil if a key occurs twice or the set is too large
 	Kinds Kinds   // of the values
@@ -78,7 +78,8 @@ func (p *PairStore) Reset() {
 // extend adds n attributes.
 func (p *PairStore) extend(n int) {
 	n += len(p.Values)
-	if n > min(cap(p.Values), cap(p.Types), cap(p.Places)) { // about doubles the capacity: append would add a quarter
+	// This about doubles the capacity: append would add only a quarter.
+	if n > min(cap(p.Values), cap(p.Types), cap(p.Places)) {
 		p.Values, p.Types, p.Places = slices.Grow(p.Values, n), slices.Grow(p.Types, n), slices.Grow(p.Places, n)
 	}
 	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]
@@ -86,7 +87,7 @@ func (p *PairStore) extend(n int) {
 
 // cut removes all attributes except the first n.
 func (p *PairStore) cut(n int) {
-	clear(p.Values[n:]) // they hold texts of the batch
+	clear(p.Values[n:]) // the removed values hold texts of the batch
 	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]
 }
 
@@ -202,7 +203,7 @@ func (s *KeySorter) setOf(pairs []Pair) *KeySet {
 }
 
 // maxIdleKeys is the maximum number of keys that are kept for the next stream. If there are
-// more, all are dropped.
+// more keys, all keys are dropped.
 const maxIdleKeys = 1 << 8
 
 // Reset prepares for the next stream. It keeps the keys, unless there are too many: keys save

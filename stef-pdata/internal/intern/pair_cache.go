@@ -13,7 +13,7 @@ import (
 
 // PairCache looks up the references of key-value pairs. One hash and one comparison
 // find both references of a pair that was seen before. Two lookups in the dictionaries
-// would return the same references. They handle every miss.
+// would return the same references. The dictionaries handle every miss of the cache.
 //
 // The cache is direct-mapped: each pair has one slot, which holds the last pair with
 // the same slot. Thus the size of the cache is bounded, and no input makes it slow. It

@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/values"
 )
 
-// attrSet is the attributes of a point.
+// attrSet contains the attributes of a point.
 type attrSet struct {
 	arrival []attr // in their original order
 	layout  uint32 // the number of their layout

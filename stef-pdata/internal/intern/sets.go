@@ -40,8 +40,8 @@ type Sets struct {
 	recall []uint32
 	last   uint32
 
-	// churn is set if most sets are new. batches and lookups are numbers since the last Reset.
-	// They decide whether churn is set.
+	// churn is set if most sets are new. The numbers of batches and lookups since the last Reset
+	// decide this.
 	churn            bool
 	batches, lookups int
 }
@@ -159,7 +159,7 @@ func (p *Sets) slot(set, way uint32) *uint32 {
 }
 
 // search returns the id of a set, and adds the set if it is new. like is a set that may have
-// most of the attributes, or 0 if none is known.
+// most of the attributes, or 0 if no such set is known.
 func (p *Sets) search(c *values.Copier, m pcommon.Map, like uint32) (uint32, error) {
 	texts := p.texts.Len()
 	sameKeys, err := p.collect(c, m, like)

@@ -52,7 +52,7 @@ type idText struct {
 
 type bodyPair struct{ key, text string }
 
-// habit is what the values of a key repeat.
+// habit says which field the values of a key repeat.
 type habit struct {
 	key          string
 	ref          string // "" if the values repeat no known field
@@ -94,7 +94,8 @@ const (
 
 func (t *habitTable) reset() { *t = habitTable{} }
 
-// of returns the habit of a key, or nil if it has none.
+// of returns the habit of a key, which it adds for a new key. It returns nil for long keys and, if
+// there are maxHabits keys, for new keys.
 func (t *habitTable) of(i int, key string) *habit {
 	slot := &t.recent[i%len(t.recent)]
 	if h := *slot; h != nil && h.key == key {
@@ -184,7 +185,7 @@ func (r *references) Pair(key, text string, isText bool) string {
 	return r.refer(&r.bodies, i, key, text, false)
 }
 
-// Attribute returns what to write for an attribute.
+// Attribute returns the text to write for an attribute: text itself, or a reference.
 func (r *references) Attribute(i int, key, text string) string {
 	return r.refer(&r.attributes, i, key, text, true)
 }
@@ -312,7 +313,7 @@ func hasClock(text string) bool {
 	return text[syslog] == ':' && text[syslog+3] == ':'
 }
 
-// search returns a reference that stands for the text, or "" if the text repeats nothing.
+// search returns a reference that stands for the text, or "" if the text repeats no field.
 func (r *references) search(text string, toBody bool) string {
 	for _, ref := range [...]string{otelstef.ReferenceTrace, otelstef.ReferenceSpan} {
 		if r.matches(ref, text) {

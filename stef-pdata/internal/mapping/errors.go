@@ -62,7 +62,7 @@ func (e *ItemError) Error() string {
 // paths of deeply nested values, are shortened.
 const maxPath = 160
 
-// shortPath returns a path. If the path exceeds maxPath bytes, it omits the middle.
+// shortPath returns a path of at most maxPath bytes. It omits the middle of a longer path.
 func shortPath(path string) string {
 	if len(path) <= maxPath {
 		return path

@@ -28,7 +28,7 @@ func EncodeID(text *IDText, id []byte, raw bool) []byte {
 	return text[:hex.Encode(text[:], id)]
 }
 
-// EncodeTraceID is EncodeID for the id of a trace.
+// EncodeTraceID is like EncodeID, but for the id of a trace.
 func EncodeTraceID(text *IDText, id [TraceIDBytes]byte, raw bool) []byte {
 	if raw && id != [TraceIDBytes]byte{} {
 		*(*[TraceIDBytes]byte)(text[:]) = id
@@ -37,7 +37,7 @@ func EncodeTraceID(text *IDText, id [TraceIDBytes]byte, raw bool) []byte {
 	return EncodeID(text, id[:], raw)
 }
 
-// EncodeSpanID is EncodeID for the id of a span.
+// EncodeSpanID is like EncodeID, but for the id of a span.
 func EncodeSpanID(text *IDText, id [SpanIDBytes]byte, raw bool) []byte {
 	if raw && id != [SpanIDBytes]byte{} {
 		*(*[SpanIDBytes]byte)(text[:]) = id

@@ -16,8 +16,8 @@ type Key struct {
 
 const (
 	// A pass of the radix sort processes keyDigitBits bits if there are at least manyKeys keys,
-	// shortDigitBits bits if there are at least someKeys keys, and leastDigitBits bits if there
-	// are fewer. If few keys had many counters, the counters would take most of the time.
+	// shortDigitBits bits if there are at least someKeys keys, and leastDigitBits bits for fewer
+	// keys. If few keys had many counters, the counters would take most of the time.
 	keyDigitBits   = 11
 	manyKeys       = 1 << 12
 	shortDigitBits = 9
@@ -124,8 +124,8 @@ func inOrder(keys []Key) bool {
 	return true
 }
 
-// sortFew writes keys into sorted in order. It compares numbers that contain a key
-// and its place.
+// sortFew writes the keys to the slice sorted, in order. It compares numbers that contain
+// a key and its place.
 func sortFew(keys, sorted []Key) {
 	var packed [fewKeys]uint64
 	for i := range keys {

@@ -13,8 +13,8 @@ const (
 	// adds to objects of this size with pointers: the runtime would round 4 KiB plus a word up
 	// to 4864 bytes.
 	chunkBytes = 4<<10 - 8
-	// firstObjects is the number of objects in the first chunk. Each further chunk has
-	// twice as many, so that a short stream wastes little.
+	// firstObjects is the number of objects in the first chunk. Each further chunk has twice
+	// as many objects, so that a short stream wastes little memory.
 	firstObjects = 4
 )
 

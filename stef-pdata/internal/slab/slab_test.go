@@ -211,7 +211,7 @@ func TestTextsShareBoxes(t *testing.T) {
 	}
 }
 
-// If its pools are enabled, pdata reuses boxes, so values must not share them.
+// If the pools of pdata are enabled, pdata reuses boxes, so values must not share boxes.
 func TestPoolsOfPdataShareNoBoxes(t *testing.T) {
 	const gate = "pdata.useProtoPooling"
 	require.NoError(t, featuregate.GlobalRegistry().Set(gate, true))

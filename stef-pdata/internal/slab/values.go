@@ -53,14 +53,14 @@ type layout struct {
 	gauge, sum, histogram         box
 	gauges, sums, histograms      chunk
 	shares                        bool   // values can share the box of a text
-	texts                         *boxed // texts in boxes of the batch; nil: none
+	texts                         *boxed // texts in boxes of the batch; nil if there are none
 }
 
 // boxed finds texts in the boxes of a batch by their addresses.
 type boxed struct {
 	boxes [256]*string
-	// set are the first places in boxes that were set. After a small batch only these are
-	// cleared, because clearing all of boxes takes long in comparison.
+	// set contains the first places in boxes that were set. After a small batch only these
+	// places are cleared, because clearing all places takes much longer.
 	set [32]uint8
 	n   int // number of places that were set
 }
@@ -285,7 +285,7 @@ func (v *Values) SetBool(dst pcommon.Value, b bool) {
 	dst.SetBool(b)
 }
 
-// SetPointInt sets the value of a point that has none.
+// SetPointInt sets the value of a point, which has none, to an integer.
 func (v *Values) SetPointInt(dst pmetric.NumberDataPoint, n int64) {
 	if l := v.use(); l != nil {
 		*(*int64)(l.pointInts.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.number))) = n
@@ -294,7 +294,7 @@ func (v *Values) SetPointInt(dst pmetric.NumberDataPoint, n int64) {
 	dst.SetIntValue(n)
 }
 
-// SetPointDouble sets the value of a point that has none.
+// SetPointDouble sets the value of a point, which has none, to a double.
 func (v *Values) SetPointDouble(dst pmetric.NumberDataPoint, n float64) {
 	if l := v.use(); l != nil {
 		*(*float64)(l.pointDoubles.set(unsafe.Add((*wrapper)(unsafe.Pointer(&dst)).orig, l.number))) = n

@@ -16,8 +16,8 @@ const clockSize = 8
 const maxClocks = 8
 
 // Clock searches a text from an offset on for the time unixNano, in any format and zone. It
-// returns the format and the place of the time, or false if it finds none. The time must not be
-// part of a longer word or number.
+// returns the format and the place of the time, or false if the text does not have the time. The
+// time must not be part of a longer word or number.
 //
 // spec: #compact-references
 func Clock(text string, from int, unixNano uint64) (format otelstef.ClockFormat, at Span, ok bool) {

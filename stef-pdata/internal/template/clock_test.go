@@ -13,7 +13,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Clock finds a time of any format in a text, and its result expands to that part of the text.
+// Clock finds a time of any format in a text. The format that it returns expands to the part of
+// the text that it found.
 func TestClock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	const layouts, decimals, zones = "T /CJA", "0123456789abcdefghi", "0Z+: "

@@ -18,7 +18,7 @@ import (
 type Joiner struct {
 	slots []joinSlot // allocated at the first template
 	last  *joinSlot  // slot of the last template
-	chunk []byte     // texts, which never change, and capacity for more
+	chunk []byte     // texts, which never change, and capacity for more texts
 }
 
 type joinSlot struct {

@@ -27,7 +27,7 @@ type link struct {
 func (l link) overlaps(o link) bool { return l.From < o.To && o.From < l.To }
 
 // alone reports whether a part of a text is a whole word or number, not a part of a
-// longer one.
+// longer word or number.
 func alone(text string, from, to int) bool {
 	return (from == 0 || !alphanumeric(text[from-1])) && (to == len(text) || !alphanumeric(text[to]))
 }
@@ -45,7 +45,7 @@ type linkedTemplate struct {
 	learned  int // how often the template was learned
 }
 
-// Conditions to learn a linked template again, and to stop using one.
+// Conditions to learn a linked template again, and to stop using it.
 const (
 	maxLinkLearned = 5
 	linkMissShare  = 4
@@ -224,7 +224,7 @@ func (x *linkList) raise(i int) {
 }
 
 // learn adds a template learned from a text that fits no template of the list. It returns an
-// estimate of the memory of the new template, or 0 if it added none.
+// estimate of the memory of the new template, or 0 if it added no template.
 func (x *linkList) learn(text string, k *Known, bodies int) (size int) {
 	if x.tries >= linkTries+bodies/linkTriesShare || len(text) > maxTested {
 		return 0

@@ -32,7 +32,7 @@ type fixedParam struct {
 }
 
 // Conditions to learn a template: a number of texts at first, and a share of misses
-// later. The values were chosen by measured sizes.
+// later. The values were chosen by measuring the sizes of streams.
 const (
 	learnAfter  = 4
 	allowMisses = 4

@@ -251,7 +251,8 @@ func (s *Splitter) learnLinks(shape *textShape, text string) {
 	}
 }
 
-// matchLinked splits a text by the linked template of a shape, if it has one that fits.
+// matchLinked splits a text by the linked template of a shape. It returns false if the shape has
+// no linked template that fits.
 func (s *Splitter) matchLinked(shape *textShape, text string, b *Body) (ok bool) {
 	l := &shape.linked
 	if l.template == "" {

@@ -226,7 +226,7 @@ func TestLearnedTemplates(t *testing.T) {
 	f("v2 took 2 of 7.", "* took * of *.", "v2", "2", "7")
 }
 
-// addAll adds bodies of a resource and scope and returns how many get templates.
+// addAll adds bodies of a resource and scope. It returns how many are written as templates.
 func addAll(s *Splitter, resource, scope uint32, bodies ...string) (templates int) {
 	s.Begin()
 	trial := s.Trial(resource, scope, len(bodies))

@@ -63,7 +63,7 @@ func (t *trial) count(fresh bool) {
 	}
 }
 
-// end ends a container, or a part of one, and reports whether its bodies are written as
+// end ends a container, or a part of it, and reports whether its bodies are written as
 // templates. If not, templates are not tried for the next containers. This pause gets longer
 // each time, because the kind of bodies rarely changes.
 //

@@ -3,10 +3,10 @@
 
 package template
 
-// verdict says whether templates make the compressed bodies of one resource and scope
-// so much smaller that splitting them is worth its time. Samples of bodies decide it: the sizes
-// of a sample as texts and as templates are compared. While a verdict is off, only the bodies
-// of samples are split.
+// verdict says whether templates make the compressed bodies of one resource and scope so much
+// smaller that splitting the bodies is worth the time. Samples of bodies decide this: the size of
+// a sample as texts is compared with its size as templates. While a verdict is off, only the
+// bodies of samples are split.
 //
 // A change of the verdict makes the next bodies larger, because they cannot refer to earlier
 // bodies of the stream. Therefore templates are disabled only after several samples.

@@ -23,7 +23,7 @@ func ids(r *rand.Rand, n int) (bodies []string) {
 	return bodies
 }
 
-// requests returns bodies whose templates save much.
+// requests returns bodies whose templates save many bytes.
 func requests(r *rand.Rand, n int) (bodies []string) {
 	for range n {
 		bodies = append(bodies, fmt.Sprintf("10.0.0.%d asked node %d of zone %d for block %d, which took %d us and %d reads",
@@ -184,7 +184,8 @@ func TestVerdictAfterPause(t *testing.T) {
 	require.LessOrEqual(t, last, 10*100/8)
 }
 
-// Short bodies that recur are not split: a template saves less than its CPU is worth.
+// Short bodies that recur are not split: the few bytes that a template saves are not worth the CPU
+// time.
 func TestVerdictCountsCPU(t *testing.T) {
 	var s Splitter
 	few := func(r *rand.Rand, n int) (bodies []string) {
@@ -197,7 +198,7 @@ func TestVerdictCountsCPU(t *testing.T) {
 	require.LessOrEqual(t, last, 200/8, "samples only")
 }
 
-// Bodies whose templates save much are split without a break.
+// Bodies whose templates save many bytes are split in every batch.
 func TestVerdictStaysOn(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var s Splitter
