@@ -63,7 +63,7 @@ func address(t *testing.T) string {
 	return fmt.Sprintf("127.0.0.1:%d", freePort(t))
 }
 
-// collector is a running Collector.
+// collector is a process that runs the program of the distribution.
 type collector struct {
 	name    string
 	command *exec.Cmd
@@ -125,7 +125,7 @@ func start(t *testing.T, name, components, pipelines string) *collector {
 	return startProgram(t, binary(t), "detailed", name, components, pipelines)
 }
 
-// startProgram is like start, but for another program that exposes another level of metrics.
+// startProgram is like start, with a given program and a given level of its metrics.
 func startProgram(t *testing.T, program, level, name, components, pipelines string) *collector {
 	t.Helper()
 	port := freePort(t)
@@ -181,7 +181,7 @@ func (c *collector) kill() {
 	<-c.exited
 }
 
-// stop asks the process to end and waits until it has.
+// stop asks the process to end and waits until the process has ended.
 func (c *collector) stop(t *testing.T, within time.Duration) {
 	t.Helper()
 	require.NoError(t, c.command.Process.Signal(syscall.SIGTERM))
@@ -205,7 +205,7 @@ func (c *collector) sum(t *testing.T, metric string, parts ...string) (total flo
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		name, rest, _ := strings.Cut(lines.Text(), "{")
-		// Counters end in _total if a unit or the suffix is configured.
+		// Some configurations append _total to the names of counters.
 		if name != metric && name != metric+"_total" {
 			continue
 		}

@@ -16,9 +16,9 @@ import (
 )
 
 // TestDiskFullRestart restarts an agent after the disk of its queue was full. If the disk has
-// no free byte, the queue of the Collector loses up to one acknowledged batch of each
-// consumer, because it must append such a batch again to send it after the restart. With free
-// space, or if the limit of the queue refuses requests before the disk does, nothing is lost.
+// no free byte, the queue of the Collector loses up to one acknowledged batch of each consumer:
+// to send such a batch after the restart, the queue must append the batch again. Nothing is lost
+// if the disk has free space, or if the queue reaches its own limit before the disk is full.
 func TestDiskFullRestart(t *testing.T) {
 	binary(t)
 	f := func(name string, stop func(*testing.T, *collector), limit int, free bool, most int) {
@@ -67,7 +67,7 @@ exporters:
 			start(t, "agent", config, lines)
 			offered, accepted, _ := l.results()
 			last, since := -1, time.Now()
-			require.Eventually(t, func() bool { // until nothing arrives for some seconds
+			require.Eventually(t, func() bool { // until nothing has arrived for 5 seconds
 				if once, _, _ := s.numbered(); once != last {
 					last, since = once, time.Now()
 				}

@@ -43,9 +43,9 @@ func sumPrinted(t *testing.T, c *collector) (records, lines int) {
 	return records, lines
 }
 
-// TestExamples starts the distribution with each of its examples, changing only
-// the ports, and sends data through them: from edge and agent to the gateway, and
-// from the gateway to the sink.
+// TestExamples starts the distribution with each of its examples. It changes only the ports.
+// It sends data through the Collectors: from edge and agent to the gateway, and from the
+// gateway to the sink.
 func TestExamples(t *testing.T) {
 	binary(t)
 	files, err := filepath.Glob(examples + "/*.yaml")
@@ -100,7 +100,7 @@ func TestExamples(t *testing.T) {
 		}
 		logs, _, _ := s.counts()
 		require.Equal(t, len(accepted), logs-before, "only those of the exporter stef reach the backend")
-		// The example names a ratio of two metrics. Each exporter must count only its own.
+		// The example contains the ratio of these two metrics. Each exporter counts only one of them.
 		require.NotZero(t, of("stef", "otelcol_exporter_stef_bytes_compressed"))
 		require.Zero(t, of("stef", "otelcol_exporter_stef_otlp_bytes_compressed"))
 		require.NotZero(t, of("stef/otlp", "otelcol_exporter_stef_otlp_bytes_compressed"))
@@ -112,8 +112,8 @@ func TestExamples(t *testing.T) {
 		backend := begin("backend", "GATEWAY="+exit)
 		begin("agent", "OTLP_GRPC="+entry, "OTLP_HTTP="+address(t), "GATEWAY="+exit)
 		l := startLoad(t, entry, 20, 2)
-		// By default the Collector drops equal lines after the first ten, so more lines must
-		// arrive.
+		// By default the Collector drops equal log lines after the first ten. More than twelve
+		// lines show that the example changes this.
 		require.Eventually(t, func() bool {
 			_, lines := sumPrinted(t, backend)
 			return lines > 12
@@ -129,9 +129,9 @@ func TestExamples(t *testing.T) {
 }
 
 // batchesBeforeKept returns the pipelines of a configuration that lose acknowledged data when
-// the Collector is killed: a batch processor acknowledges data and holds it in memory, in
-// front of an exporter that would not lose it. Such an exporter has its queue on disk, or has
-// no queue, so that senders wait for the backend.
+// the Collector is killed: their batch processor acknowledges data and holds it in memory,
+// although their exporter alone would not lose it. Such an exporter has its queue on disk, or
+// has no queue, so that senders wait for the backend.
 func batchesBeforeKept(t *testing.T, text []byte) (found []string) {
 	t.Helper()
 	retrieved, err := confmap.NewRetrievedFromYAML(text)
@@ -186,9 +186,9 @@ func TestExamplesKeepWhatIsAcknowledged(t *testing.T) {
 	}
 }
 
-// TestEdgeKilled kills an agent with the example edge.yaml while its last requests are in
-// batches that are not full, and the gateway is away. All acknowledged records arrive after
-// the restart.
+// TestEdgeKilled kills an agent with the example edge.yaml. At this time its last requests are
+// in batches that are not full, and the gateway does not run. All acknowledged records arrive
+// after the restart.
 func TestEdgeKilled(t *testing.T) {
 	binary(t)
 	s, gateway, entry, storage := newSink(t), address(t), address(t), t.TempDir()
@@ -233,8 +233,8 @@ func headerCommands(t *testing.T, file string) (commands string) {
 
 // TestExamplesWithTLS starts the examples with certificates and a token that the commands of
 // tls-gateway.yaml make. The gateway refuses clients without a certificate or a token.
-// Everything arrives, although the token changes while both run: first the gateway accepts
-// both tokens, then the agent uses the new one, then the gateway accepts only the new one.
+// Everything arrives, although the token changes while agent and gateway run: first the gateway
+// accepts both tokens, then the agent uses the new token, then the gateway accepts only this.
 func TestExamplesWithTLS(t *testing.T) {
 	binary(t)
 	s, gateway, entry, dir := newSink(t), address(t), address(t), t.TempDir()
@@ -282,7 +282,7 @@ func TestExamplesWithTLS(t *testing.T) {
 	require.Equal(t, codes.OK, answer(first, pair))
 	require.Equal(t, codes.Unauthenticated, answer("second", pair))
 	require.Equal(t, codes.Unavailable, answer(first), "without a certificate")
-	// All signals share the server: its log lines do not name the signal whose component started it.
+	// All signals share the server, so the log lines of the server name no signal.
 	for _, start := range []string{"A client was refused", "A client could not connect"} {
 		var line string
 		require.Eventually(t, func() bool {
@@ -298,11 +298,11 @@ func TestExamplesWithTLS(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	write(ofGateway, "second")
 	require.Eventually(t, func() bool { return answer(first, pair) == codes.Unauthenticated }, time.Minute, 50*time.Millisecond)
-	g.kill() // the streams of the agent end, and it opens others
+	g.kill() // the streams of the agent end, and the agent opens new streams
 	write(ofGateway, "third")
 	g = begin("tls-gateway", ofGateway, "BACKEND="+s.address)
 	require.Eventually(t, func() bool { return strings.Contains(g.output.String(), "A client was refused") }, time.Minute, 50*time.Millisecond)
-	time.Sleep(2 * time.Second) // the agent keeps what the gateway refuses
+	time.Sleep(2 * time.Second) // the agent keeps the data that the gateway refuses
 	write(ofGateway, "second")
 	require.Eventually(t, func() bool { return answer("second", pair) == codes.OK }, time.Minute, 50*time.Millisecond)
 	l.stop()

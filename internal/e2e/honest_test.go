@@ -58,8 +58,8 @@ func TestMain(m *testing.M) {
 // honestPause is the time between two batches of the honest client.
 const honestPause = 10 * time.Millisecond
 
-// sendHonestly sends a batch every 10 ms and prints how long each took to be acknowledged. Like
-// an exporter it uses one stream, and opens another when the Collector ends it.
+// sendHonestly sends a batch every 10 ms and prints the time until each batch is acknowledged.
+// Like an exporter it uses one stream, and opens a new stream when the Collector ends the old one.
 func sendHonestly(address string) error {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -73,7 +73,7 @@ func sendHonestly(address string) error {
 }
 
 // sendOnStream sends batches until the Collector ends the stream. The latency of the first batch
-// counts from began. sendOnStream returns this time for the batch that was not acknowledged.
+// counts from began. sendOnStream returns the time at which the unacknowledged batch began.
 func sendOnStream(client *stefgrpc.Client, began time.Time) (time.Time, error) {
 	stream, err := client.Open(context.Background(), otelstef.MetricsRoot())
 	if err != nil {
@@ -107,7 +107,7 @@ func sendOnStream(client *stefgrpc.Client, began time.Time) (time.Time, error) {
 	}
 }
 
-// noCodec decodes nothing, and encodes empty messages.
+// noCodec ignores the bytes of messages that it receives, and sends empty messages.
 type noCodec struct{}
 
 func (noCodec) Name() string                         { return "proto" }
@@ -119,7 +119,7 @@ type noGzip struct{ encoding.Compressor }
 
 func (noGzip) Decompress(io.Reader) (io.Reader, error) { return bytes.NewReader(nil), nil }
 
-// discard is a server of OTLP that accepts all requests.
+// discard serves OTLP at an address. It accepts all requests and does not decode them.
 func discard(address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -135,8 +135,8 @@ func discard(address string) error {
 		})).Serve(l)
 }
 
-// again starts the test program, or another command, with an environment variable. It kills the
-// process when the test ends.
+// again returns a command with an environment variable: the test program, or the given command.
+// The process of the command is killed when the test ends.
 func again(t *testing.T, variable string, command ...string) *exec.Cmd {
 	if command == nil {
 		command = []string{os.Args[0]}
@@ -151,7 +151,7 @@ func again(t *testing.T, variable string, command ...string) *exec.Cmd {
 	return c
 }
 
-// startBackend starts a process that accepts what it receives, and returns its address.
+// startBackend starts a process that accepts all OTLP requests, and returns its address.
 func startBackend(t *testing.T) string {
 	to := address(t)
 	require.NoError(t, again(t, backendEnv+"="+to).Start())
@@ -188,7 +188,7 @@ func startHonest(t *testing.T, address string) *honestClient {
 	return h
 }
 
-// take returns how long the batches since the last call took.
+// take returns the latencies of the batches since the last call.
 func (h *honestClient) take(t *testing.T) []time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -198,7 +198,7 @@ func (h *honestClient) take(t *testing.T) []time.Duration {
 	return took
 }
 
-// await returns how long each of the next n batches took.
+// await waits for the next n batches and returns their latencies.
 func (h *honestClient) await(t *testing.T, n int) (took []time.Duration) {
 	for begin := time.Now(); len(took) < n; time.Sleep(honestPause) {
 		took = append(took, h.take(t)...)

@@ -38,14 +38,14 @@ import (
 // for two processors.
 const receiverSum = 2952
 
-// honestFloor is the p99 that is always accepted for an honest client beside an attack. Other
-// processes of a machine delay a process by up to 10 ms at a time.
+// honestFloor is the p99 that is always accepted for an honest client during an attack. Other
+// processes of the machine can delay a process by up to 10 ms at a time.
 const honestFloor = 10 * time.Millisecond
 
-// attack is a kind of attack of hostile clients on a Collector.
+// attack describes one way in which hostile clients attack a Collector.
 type attack struct {
 	name string
-	// prepare creates the data that the clients send, and returns the function that sends it
+	// prepare creates the data of the clients, and returns the function that sends this data
 	// once.
 	prepare func(t testing.TB) func(t testing.TB, address string)
 }
@@ -125,9 +125,9 @@ func startAttacker(t *testing.T, i int, address string) *attacker {
 	return &attacker{c, input}
 }
 
-// lowestPriority returns a command that runs another one at the lowest priority. Linux treats a
-// processor as free if it runs only processes of SCHED_IDLE, and immediately moves a thread that
-// wakes up to it. With nice, the thread can wait some milliseconds for the other processor instead.
+// lowestPriority returns a command that runs the command after it at the lowest priority. Linux
+// treats a processor that runs only processes of SCHED_IDLE as free: a thread of the Collector
+// that wakes up runs there immediately. With nice, such a thread can wait some milliseconds.
 func lowestPriority() []string {
 	if path, err := exec.LookPath("chrt"); err == nil {
 		return []string{path, "--idle", "0"}
@@ -141,11 +141,11 @@ func (a *attacker) stop(t *testing.T) {
 	require.NoError(t, a.command.Wait(), "the attacker")
 }
 
-// TestHostile attacks a Collector with the default configuration, which sends the data that it
-// accepts to a backend. The Collector uses less memory than the README of the receiver states,
-// and serves an honest client during each attack and after it. The p99 of the time until a batch
-// of the honest client is acknowledged is at most honestFloor, or three times the p99 without an
-// attack.
+// TestHostile attacks a Collector whose receiver has the default configuration, and which sends
+// all accepted data to a backend. The Collector uses less memory than the README of the receiver
+// states. It serves an honest client during and after each attack. During an attack, the p99 of
+// the client's latencies is at most honestFloor or three times the p99 without an attack,
+// whichever is larger.
 func TestHostile(t *testing.T) {
 	binary(t)
 	entry := address(t)
@@ -163,8 +163,8 @@ exporters:
 	_ = honest.await(t, 20)
 	for i, attack := range attacks {
 		t.Run(attack.name, func(t *testing.T) {
-			// Other processes of the machine can delay the honest client. So one of five
-			// attempts must succeed.
+			// Other processes of the machine can delay the honest client, so it is enough that
+			// one of five attempts succeeds.
 			for attempt := 1; ; attempt++ {
 				alone := p99(honest.await(t, 600))
 				most, took := c.besiege(t, i, entry, honest)
@@ -181,9 +181,9 @@ exporters:
 	}
 }
 
-// besiege repeats an attack until the honest client has sent 1,000 batches beside it, or for
-// half a minute. It returns the largest resident memory of the Collector in MiB, and how long the
-// batches of the honest client took.
+// besiege repeats an attack until the honest client has sent 1,000 batches during the attack, or
+// for half a minute. It returns the largest resident memory of the Collector in MiB, and the
+// latencies of these batches.
 func (c *collector) besiege(t *testing.T, attack int, address string, honest *honestClient) (most float64, took []time.Duration) {
 	attacker := startAttacker(t, attack, address)
 	_ = honest.take(t)
@@ -240,7 +240,7 @@ func compressedRequests(t testing.TB, address, encoding string, message []byte) 
 	group.Wait()
 }
 
-// compressedMessages sends on 64 streams a message of 61 KB that becomes one of 60 MiB.
+// compressedMessages sends, on 64 streams, a message of 61 KB that decompresses to 60 MiB.
 func compressedMessages(t testing.TB, address string) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name), grpc.MaxCallSendMsgSize(64<<20)))
@@ -260,8 +260,8 @@ func compressedMessages(t testing.TB, address string) {
 				return
 			}
 			_ = stream.SendMsg(&stefpb.STEFClientMessage{FirstMessage: &stefpb.STEFClientFirstMessage{RootStructName: "Metrics"}})
-			// Send the message only on a stream that is accepted: compressing one for each
-			// stream would take CPU from the honest client.
+			// Send the message only if the Collector accepts the stream: compressing a message
+			// for each stream would take CPU from the honest client.
 			if stream.RecvMsg(&stefpb.STEFServerMessage{}) != nil {
 				return
 			}
@@ -272,8 +272,8 @@ func compressedMessages(t testing.TB, address string) {
 	group.Wait()
 }
 
-// unfinishedMessages begins a message of 60 MiB on each of 60 connections, and sends 15 MiB of
-// it.
+// unfinishedMessages begins a message of 60 MiB on each of 60 connections, and sends only 15 MiB
+// of each message.
 func unfinishedMessages(t testing.TB, address string) {
 	for range 60 {
 		conn, err := net.Dial("tcp", address)
@@ -310,8 +310,8 @@ func hostileChunks(t testing.TB, write func(w *otelstef.MetricsWriter) error) (s
 	return s
 }
 
-// hostileStreams sends an attack on streams of their own connections, and waits until the
-// Collector has acknowledged or refused them, or for ten seconds.
+// hostileStreams sends list on n streams, each on its own connection. It waits until the
+// Collector has acknowledged all records of each stream or ended the stream, at most ten seconds.
 func hostileStreams(t testing.TB, address string, n int, list hostileStream) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

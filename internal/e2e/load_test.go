@@ -28,7 +28,7 @@ type load struct {
 	done    sync.WaitGroup
 
 	mu       sync.Mutex
-	offered  int64   // ids from 1 to this were sent
+	offered  int64   // the last id that was sent; the first id is 1
 	accepted []int64 // ids of acknowledged records
 	refused  int     // requests that were not acknowledged
 }

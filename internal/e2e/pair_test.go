@@ -21,7 +21,7 @@ type pair struct {
 	agent, backend *collector
 	entry          string // address at which the agent receives OTLP
 	exit           string // address at which the backend receives STEF
-	protocol       string // keys of the receiver of the backend
+	protocol       string // configuration keys of the receiver of the backend
 }
 
 // backendConfig is the backend: STEF in, OTLP to the sink, no queue, no retry.
@@ -60,8 +60,8 @@ const insecureTLS = "    tls: {insecure: true}"
 
 func newPair(t *testing.T) *pair { return newPairWith(t, "", insecureTLS) }
 
-// newPairWith starts a pair with more keys in the receiver of the backend and
-// the exporter of the agent.
+// newPairWith starts a pair. It adds the given configuration keys to the receiver of the backend
+// and to the exporter of the agent.
 func newPairWith(t *testing.T, receiver, exporter string) *pair {
 	t.Helper()
 	binary(t)
@@ -81,7 +81,7 @@ func (p *pair) startBackend(t *testing.T) {
 }
 
 // maxMemory is the maximum memory of a Collector in any test, in MiB. An idle Collector uses
-// about 100.
+// about 100 MiB.
 const maxMemory = 700
 
 // phase is how long a phase of a test takes: before, during and after a fault.
@@ -92,9 +92,8 @@ func phase() time.Duration {
 	return 2 * time.Second
 }
 
-// settle stops the load and checks that everything the agent acknowledged
-// arrives, that nothing arrives that was not sent, and that both Collectors
-// have kept within their memory.
+// settle stops the load. It checks that all acknowledged records arrive, that no record arrives
+// that was not sent, and that the memory of both Collectors stayed below maxMemory.
 func (p *pair) settle(t *testing.T, l *load) {
 	t.Helper()
 	l.stop()

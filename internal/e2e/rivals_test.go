@@ -34,17 +34,17 @@ import (
 type rival struct {
 	name     string
 	binary   string // environment variable that names the program
-	exporter string // configuration of the agent; %s is the endpoint; nowhere drops the items
-	receiver string // configuration of the backend; %s is the endpoint
+	exporter string // configuration of the agent (%s is the endpoint), or nowhere
+	receiver string // configuration of the backend (%s is the endpoint)
 }
 
-// nowhere configures an agent that receives and batches items and drops them. The cost of this
-// agent is part of the cost of each protocol.
+// nowhere configures an agent that receives and batches items and then drops them. The cost of
+// this agent is a part of the cost of every other agent.
 const nowhere = "  nop:\n"
 
 const arrowBinary = "STEF_OTELCOL_ARROW"
 
-// The agent that drops the items precedes the other agents of the same program.
+// For each program, the agent that drops the items is the first one in the list.
 var rivals = []rival{
 	{"no exporter", binaryEnv, nowhere, "  otlp/wire:\n    protocols: {grpc: {endpoint: %s}}\n"},
 	{"OTLP/gRPC zstd", binaryEnv,
@@ -94,10 +94,10 @@ type cost struct {
 
 // TestRivals sends the recordings of the repository through pairs of Collectors
 // that are connected by OTLP, Otel Arrow and STEF, and prints a table. The first
-// half of each recording warms the pair up, the second half is measured. Both
-// ends use the defaults of their components and the agent uses the batch
-// processor, as it is commonly deployed. An agent without an exporter is measured, too: the
-// difference from it is the cost of the protocol alone.
+// half of each recording warms the pair up, the second half is measured. Agent and backend use
+// the defaults of their components, and the agent uses the batch processor, which is common.
+// An agent that drops the items is measured, too: the cost of the protocol alone is the cost of
+// a pair minus the cost of this agent.
 func TestRivals(t *testing.T) {
 	if os.Getenv(arrowBinary) == "" {
 		t.Skipf("SKIPPED: %s names no Collector; make rivals builds one and runs this", arrowBinary)
@@ -107,7 +107,7 @@ func TestRivals(t *testing.T) {
 		rounds = n
 	}
 	var spreads []spreadOf
-	// Each line is printed when it is known: the whole table takes minutes.
+	// Print each line immediately: measuring the whole table takes minutes.
 	signals := []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs}
 	fmt.Printf("note: %d measurements of 3 to 5 s each; the rows of a signal are printed when its last round is over\n", len(signals)*len(rivals)*rounds)
 	fmt.Printf("data: %d recordings in internal/fixtures/recordings; medians of %d rounds\n\n", len(recordings.All()), rounds)
@@ -151,7 +151,7 @@ func TestRivals(t *testing.T) {
 	fmt.Print("\n", notes(rounds, spreads))
 }
 
-// spreadOf is the spread of a row of the table.
+// spreadOf is a row of the table and the spread of its measurements.
 type spreadOf struct {
 	row    string
 	spread float64
@@ -180,7 +180,7 @@ func notes(rounds int, spreads []spreadOf) string {
 	return text + fmt.Sprintf("note: the spread of %d of %d rows is above %.0f %%; %s: %s\n", len(rows), len(spreads), 100*unsteady, again, strings.Join(rows, "; "))
 }
 
-// TestNotes checks which rows the notes name as uncertain.
+// TestNotes checks which rows the notes list as uncertain.
 func TestNotes(t *testing.T) {
 	text := notes(3, []spreadOf{{"logs, STEF", 0.1}})
 	require.Equal(t, 1, strings.Count(text, "\n"))
@@ -236,7 +236,7 @@ func measure(t *testing.T, r rival, signal otlpfile.Signal) (result cost) {
 			require.NoError(t, err)
 			sent += int(counts.Items)
 			// Reading the metrics costs CPU, too. After twice the timeout of the batch processor,
-			// all items should have arrived, so that reading them once is enough.
+			// all items should have arrived, so that one reading of the metrics is enough.
 			time.Sleep(400 * time.Millisecond)
 			require.Eventually(t, func() bool {
 				n, _ := last.sum(t, accepted[signal])

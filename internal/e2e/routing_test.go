@@ -5,7 +5,7 @@ package e2e
 
 import (
 	"context"
-	bin "encoding/binary" // binary is the Collector
+	bin "encoding/binary" // the function binary returns the Collector
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -28,7 +28,8 @@ const (
 	spansPerTrace = 6
 )
 
-// routingConfig is the agent: OTLP in, STEF to three backends by trace.
+// routingConfig configures the agent: it receives OTLP, and sends each trace as STEF to one of
+// three backends.
 const routingConfig = `
 receivers:
   otlp:
@@ -48,7 +49,7 @@ exporters:
       max_elapsed_time: 0s
 `
 
-// places are where the spans arrived: a bit for each backend.
+// places stores at which backends each span arrived. Each backend has a bit.
 type places struct {
 	mu    sync.Mutex
 	spans map[uint64]uint8 // key: span id
@@ -94,7 +95,7 @@ func (p *places) serve(t *testing.T, backend int) string {
 	return l.Addr().String()
 }
 
-// arrived returns how many of the spans arrived.
+// arrived returns how many of the given spans arrived.
 func (p *places) arrived(ids []uint64) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,9 +107,9 @@ func (p *places) arrived(ids []uint64) (n int) {
 	return n
 }
 
-// met returns three figures for the traces from first on: how many traces have all their spans
-// at one backend, how many of these are at each backend, and how many spans of a trace are at
-// one backend on average. A span that arrived twice counts at both backends.
+// met returns three figures for the given number of traces from first on: how many traces have
+// all spans at one backend, how many of these traces each backend has, and the average number of
+// spans at the backend with most spans of a trace. A span counts at each backend where it arrived.
 func (p *places) met(first, traces int) (met int, shares [backends]int, together float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,7 +183,7 @@ func sendTraces(t *testing.T, entry string, first, traces int, halfway func()) (
 		n := min(len(list), 40)
 		work <- list[:n]
 		list = list[n:]
-		time.Sleep(5 * time.Millisecond) // so that a phase is longer than a fault
+		time.Sleep(5 * time.Millisecond) // so that sending lasts longer than the fault
 	}
 	close(work)
 	group.Wait()
@@ -250,7 +251,7 @@ func TestRoutingBackendKilled(t *testing.T) {
 	require.Equal(t, traces, met)
 	require.Zero(t, shares[1])
 	begin(1)
-	for deadline := time.Now().Add(30 * time.Second); !areUp(3); { // the exporter tries it every 5 s
+	for deadline := time.Now().Add(30 * time.Second); !areUp(3); { // the exporter tries to connect every 5 s
 		require.True(t, time.Now().Before(deadline))
 		met, _ = run("while it returns", nil)
 		require.Greater(t, met, traces/3)

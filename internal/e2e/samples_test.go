@@ -21,24 +21,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sample is the state of a pair at a moment.
+// sample is the state of one process at a moment.
 type sample struct {
 	at       time.Duration // since the beginning of the run
 	process  string
 	life     int           // how often the process was started
-	age      time.Duration // since this start
+	age      time.Duration // since the last start of the process
 	resident float64       // MiB
 	routines float64       // goroutines
 	files    float64       // open file descriptors
-	cpu      float64       // seconds since this start
-	queue    float64       // MiB that the files of the queue occupy; of the agent only
+	cpu      float64       // seconds of CPU time since the last start of the process
+	queue    float64       // MiB of the files of the agent's queue; 0 for the backend
 	backlog  float64       // acknowledged records that did not arrive yet
 }
 
 // sampled is a process that a sampler observes.
 type sampled struct {
 	*collector
-	debug string // address of its profiles
+	debug string // address of the extension pprof
 	began time.Time
 	life  int
 }
@@ -85,7 +85,7 @@ func (s *sampler) run(every time.Duration, done <-chan struct{}) {
 			s.mu.Lock()
 			p := s.processes[name]
 			s.mu.Unlock()
-			// If a process has ended meanwhile, there is no sample of it.
+			// Reading a process that has ended fails; such a process gets no sample.
 			if v, err := s.read(name, p); err == nil {
 				s.mu.Lock()
 				s.list = append(s.list, v)
@@ -119,7 +119,8 @@ func (s *sampler) samples() []sample {
 	return slices.Clone(s.list)
 }
 
-// processFigures reads what Linux says about a process.
+// processFigures reads the resident memory in MiB, the number of open files and the CPU time in
+// seconds of a process from /proc.
 func processFigures(pid int) (resident, files, cpu float64, err error) {
 	dir := fmt.Sprintf("/proc/%d", pid)
 	memory, err := os.ReadFile(dir + "/statm")
@@ -138,7 +139,8 @@ func processFigures(pid int) (resident, files, cpu float64, err error) {
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	// The name of the program is in parentheses; times are in hundredths of a second.
+	// The fields follow the name of the program, which is in parentheses. Times are in hundredths
+	// of a second.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	user, _ := strconv.ParseFloat(fields[11], 64)
 	system, err := strconv.ParseFloat(fields[12], 64)
@@ -161,7 +163,7 @@ func goroutines(address string) (n float64, err error) {
 	return n, err
 }
 
-// occupied returns the MiB of the files in a folder.
+// occupied returns the size of the files in a folder in MiB, without the file filler.
 func occupied(dir string) (mib float64) {
 	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || entry.Name() == filler {
@@ -175,12 +177,12 @@ func occupied(dir string) (mib float64) {
 	return mib
 }
 
-// figure is a figure of samples that must neither grow nor exceed a bound.
+// figure selects a value of the samples that must neither grow nor exceed a bound.
 type figure struct {
 	name  string
 	of    func(sample) float64
-	slack float64 // maximum growth of the median, in addition to a quarter
-	most  float64 // the bound of each sample
+	slack float64 // the median may grow by a quarter plus slack
+	most  float64 // upper bound of the value in each sample
 }
 
 var figures = []figure{
@@ -193,7 +195,7 @@ var figures = []figure{
 // starting.
 const settled = 5 * time.Second
 
-// flatness is how a figure of a process changed during a run.
+// flatness describes how a figure of a process changed during a run.
 type flatness struct {
 	figure       figure
 	process      string

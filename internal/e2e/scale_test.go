@@ -56,10 +56,10 @@ type fleet struct {
 	endpoint string
 	debug    string // address of pprof of the receiver
 	streams  []*stefgrpc.Stream
-	windows  []int           // window that the receiver requests for each stream, or 0
+	windows  []int           // for each stream: the window that the receiver requests, or 0
 	frames   map[int][]frame // by window
 	batches  int
-	empty    float64 // MiB of the receiver before the agents connect
+	empty    float64 // resident MiB of the receiver before the agents connect
 }
 
 // frame is the encoded form of a batch; last is the id of its last record.
@@ -193,24 +193,24 @@ func (f *fleet) open(t *testing.T) (*stefgrpc.Stream, error) {
 	return client.Open(ctx, signal.Metrics.Compact())
 }
 
-// sent is the result of an agent.
+// sent is the result of one agent that sent frames.
 type sent struct {
 	acked     int
 	latencies []time.Duration
 	err       error
 }
 
-// play makes each agent send frames, with at most about window unacknowledged ones. Without a
-// pause, an agent sends as fast as possible; with a pause, it starts one frame per pause. Frames
-// that would start after the time until are not sent. play returns when the frames that were
-// sent are acknowledged.
+// play makes each agent send the frames from first to last. At most about window frames of an
+// agent are unacknowledged. If pause is 0, an agent sends as fast as possible; if not, it starts
+// one frame per pause. An agent starts no frame after the time until. play returns when all sent
+// frames are acknowledged.
 func (f *fleet) play(first, last, window int, pause, until time.Duration) []sent {
 	results := make([]sent, len(f.streams))
 	begin := time.Now()
 	var agents sync.WaitGroup
 	for i, s := range f.streams {
 		agents.Go(func() {
-			// The agents do not begin together.
+			// Spread the starts of the agents over one pause.
 			time.Sleep(pause * time.Duration(i) / time.Duration(len(f.streams)))
 			results[i] = f.playOne(s, f.frames[f.windows[i]][first:last], window, pause, begin.Add(until))
 		})
@@ -329,7 +329,7 @@ func (f *fleet) cpu(t *testing.T) float64 {
 	return cpu
 }
 
-// scaled returns a number of the full test from the environment, or the small one.
+// scaled returns the number in an environment variable, or small if the variable is not set.
 func scaled(t *testing.T, name string, small int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -345,7 +345,7 @@ func scaled(t *testing.T, name string, small int) int {
 const agentRate = 10
 
 // offeredRate returns the rate for each agent. This is agentRate if the capacity is at least
-// 1.2 times the total rate, otherwise half of the capacity.
+// 1.2 times the total rate of all agents, otherwise the agent's share of half of the capacity.
 func offeredRate(capacity float64, agents int) float64 {
 	if capacity >= 1.2*agentRate*float64(agents) {
 		return agentRate
@@ -359,8 +359,8 @@ func TestOfferedRate(t *testing.T) {
 	require.InDelta(t, 10, offeredRate(100_000, 50), 1e-9)
 }
 
-// TestScale: agents with a connection each send ten batches per second to a receiver, or half of
-// the capacity of this machine if ten are too many. make scale runs it with 1,000 agents.
+// TestScale: many agents, each with a connection, send ten batches per second each to a receiver.
+// If this is too much, they send half of the capacity. make scale runs it with 1,000 agents.
 func TestScale(t *testing.T) {
 	binary(t)
 	agents := scaled(t, "STEF_SCALE_AGENTS", 50)
@@ -397,12 +397,12 @@ func TestScale(t *testing.T) {
 	require.GreaterOrEqual(t, float64(least), 0.8*float64(most))
 	require.Less(t, p99, 500*time.Millisecond)
 	require.LessOrEqual(t, memory, 1024, "MiB of the receiver")
-	// With the default of GOGC, the heap grows to twice what is live.
+	// With the default of GOGC, the heap grows to twice the live heap.
 	require.LessOrEqual(t, 2*live, 1024.0, "MiB of the receiver, at most")
 }
 
-// TestScaleIdle: agents that send some batches and then nothing cost a receiver
-// little after the idle timeout. make scale runs it with 5,000 agents.
+// TestScaleIdle: after the idle timeout, agents that send nothing any more cost a receiver little
+// memory. make scale runs it with 5,000 agents.
 func TestScaleIdle(t *testing.T) {
 	if os.Getenv("STEF_SCALE_AGENTS") == "" && !long() {
 		t.Skip("SKIPPED: waits for the idle timeout of 2 minutes; make scale and STEF_LONG=1 run this")

@@ -26,10 +26,10 @@ type sink struct {
 	address string
 
 	mu      sync.Mutex
-	refuse  func() error // the answer to requests, nil to accept them
-	ids     []uint8      // how often each numbered log record arrived, up to 255 times
-	once    int          // numbered records that arrived
-	again   int          // further copies of them
+	refuse  func() error // returns the error for a request; nil accepts all requests
+	ids     []uint8      // by number: how often the log record arrived, up to 255 times
+	once    int          // different numbered records that arrived
+	again   int          // further copies of numbered records
 	highest int64        // the highest number that arrived
 	strange int          // records with numbers that no load sends
 	logs    int
@@ -87,8 +87,8 @@ func (s *sink) counts() (logs, spans, points int) {
 	return s.logs, s.spans, s.points
 }
 
-// missing returns how many of the numbered records did not arrive, and how many
-// arrived more than once.
+// missing returns how many of the accepted records did not arrive, and how many of them arrived
+// more than once.
 func (s *sink) missing(accepted []int64) (missing, twice int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,8 +142,8 @@ func (s *sink) copies(id int64) uint8 {
 	return s.ids[id]
 }
 
-// numbered returns how many different numbered records arrived, how many further
-// copies of them, and the highest number.
+// numbered returns how many different numbered records arrived, how many further copies of such
+// records arrived, and the highest number.
 func (s *sink) numbered() (once, again int, highest int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

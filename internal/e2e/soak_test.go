@@ -33,10 +33,10 @@ const (
 	// queueSpace is the size of the file system of the queue. It suffices for all faults except
 	// the full disk.
 	queueSpace = 64 << 20
-	// filler is the name of the file that fills this file system.
+	// filler is the name of the file that fills the file system of the queue.
 	filler = "filler"
-	// recovery is the maximum time from the end of a fault until records that are acknowledged
-	// after the fault arrive.
+	// recovery is the maximum time from the end of a fault until a record arrives that was sent
+	// after the fault.
 	recovery = 60 * time.Second
 )
 
@@ -78,14 +78,14 @@ exporters:
       max_elapsed_time: 0s
 `
 
-// soakPipelines ends with the key extensions, which is in service, not in pipelines.
+// soakPipelines ends with the key service::extensions, which is outside the pipelines.
 const soakPipelines = `    logs:
       receivers: [%s]
       exporters: [%s]
   extensions: [%s]
 `
 
-// rig is a pair whose agent has a queue on disk, with TLS between the processes.
+// rig is a pair of an agent and a backend that use TLS. The agent has its queue on disk.
 type rig struct {
 	t              *testing.T
 	sink           *sink
@@ -95,13 +95,13 @@ type rig struct {
 	agent, backend *collector
 	entry, exit    string
 	dir, storage   string
-	limited        error // why no small file system could be mounted for the queue, or nil
+	limited        error // why the queue has no small file system; nil if it has one
 	authority      *authority
 	serial         int64
 	random         *rand.Rand
 
-	failed  float64 // attempts to send that failed, of agents that ended
-	kills   int     // of agents
+	failed  float64 // failed attempts to send, of agent processes that have ended
+	kills   int     // of the agent
 	seen    []seenFault
 	started time.Time
 }
@@ -186,7 +186,7 @@ func (r *rig) killBackend() {
 	r.backend.kill()
 }
 
-// attempts returns how many attempts of the running agent failed.
+// attempts returns how many attempts to send of the running agent failed.
 func (r *rig) attempts() float64 {
 	n, _ := r.agent.sum(r.t, "otelcol_exporter_stef_failed_attempts")
 	return n
@@ -223,7 +223,8 @@ func (r *rig) fill() {
 	}
 }
 
-// fault is a temporary failure. Method cause calls begin, waits for the time between, and calls end.
+// fault is a temporary failure. The method cause calls begin, waits for the duration between, and
+// calls end.
 type fault struct {
 	name    string
 	kills   bool // whether the fault kills a process; only TestChaos has such faults
@@ -236,7 +237,8 @@ func nothing(*rig) {}
 
 func refusal() error { return status.Error(codes.Unavailable, "the sink is under pressure") }
 
-// faults are all faults. Each run shuffles them like cards, again and again.
+// faults are all faults. A run causes all possible faults in a random order, and then again in a
+// new random order.
 var faults = []fault{
 	{"kill -9 of the agent", true, 0, (*rig).killAgent, (*rig).startAgent},
 	{"kill -9 of the backend", true, 2 * time.Second, (*rig).killBackend, (*rig).startBackend},
@@ -278,9 +280,9 @@ var faults = []fault{
 		func(r *rig) {
 			r.network.Refuse(true)
 			r.network.Cut()
-			// Wait until each consumer holds a batch that it cannot send, so that no batch is
-			// read while the disk is full: the queue of the Collector loses a batch if it
-			// cannot record that the batch was read.
+			// Wait until each consumer has read a batch that it cannot send. Then no batch is
+			// read while the disk is full. The queue of the Collector loses a batch if it cannot
+			// record on the disk that the batch was read.
 			time.Sleep(time.Second)
 			r.fill()
 		},
@@ -308,15 +310,15 @@ func soakTime(t *testing.T) time.Duration {
 	return length
 }
 
-// TestSoak runs a pair under load with all faults but kills, so that processes
-// live for the whole run.
+// TestSoak runs a pair under load with all faults except kills, so that each process runs the
+// whole time.
 func TestSoak(t *testing.T) { endure(t, "soak", false) }
 
 // TestChaos is TestSoak with kill -9 of both processes.
 func TestChaos(t *testing.T) { endure(t, "chaos", true) }
 
-// faultEvery is the time between the beginnings of two faults, unless the first one lasts
-// longer.
+// faultEvery is the time between the beginnings of two faults. A fault that lasts longer delays
+// the next fault.
 const faultEvery = 8 * time.Second
 
 func endure(t *testing.T, name string, kills bool) {
@@ -391,8 +393,8 @@ func (r *rig) cause(f fault) {
 	r.seen = append(r.seen, seen)
 }
 
-// report checks the figures of a run and writes them to the folder that
-// STEF_SOAK_OUT names.
+// report checks the figures of a run. It writes them to the folder in STEF_SOAK_OUT, if this is
+// set.
 func (r *rig) report(name string, length time.Duration) {
 	t := r.t
 	offered, accepted, refused := r.load.results()

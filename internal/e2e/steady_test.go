@@ -22,8 +22,8 @@ import (
 )
 
 // TestSteady sends telemetry of all signals, from telemetrygen and from
-// recordings, and compares the metrics of the Collectors: the agent sent what it
-// accepted, the backend accepted and sent the same, and the sink received it.
+// recordings, and compares the metrics of the Collectors: the agent sent all items that it
+// accepted, the backend accepted and sent all these items, and the sink received them.
 func TestSteady(t *testing.T) {
 	p := newPair(t)
 	length := 4 * time.Second

@@ -31,12 +31,12 @@ import (
 type kafkaBroker struct {
 	lib, dir, address string
 	process           *exec.Cmd
-	cpu               time.Duration // of processes that ended
-	started           time.Duration // the part of cpu that was used by starts
+	cpu               time.Duration // of broker processes that have ended
+	started           time.Duration // the part of cpu that the starts used
 }
 
-// newBroker starts a broker. STEF_KAFKA_LIB names the folder with its jars, which
-// make test-kafka downloads.
+// newBroker starts a broker. STEF_KAFKA_LIB is the folder of the broker's jars, which make
+// test-kafka downloads.
 func newBroker(t *testing.T) *kafkaBroker {
 	t.Helper()
 	lib := os.Getenv("STEF_KAFKA_LIB")
@@ -87,7 +87,7 @@ func (b *kafkaBroker) start(t *testing.T) {
 	require.NoError(t, b.run())
 }
 
-// run is start outside the goroutine of a test.
+// run is like start, but can also be called outside the goroutine of a test.
 func (b *kafkaBroker) run() error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.address))
 	if err != nil {
@@ -112,8 +112,8 @@ func (b *kafkaBroker) run() error {
 	return fmt.Errorf("the broker does not answer: %w", err)
 }
 
-// killAndRestart kills the broker and starts it again after a second. wait returns when it
-// answers.
+// killAndRestart kills the broker and starts it again after a second. wait returns when the new
+// broker answers.
 func (b *kafkaBroker) killAndRestart(t *testing.T) (wait func()) {
 	t.Helper()
 	began := time.Now()
@@ -164,8 +164,8 @@ func (b *kafkaBroker) bytes(t *testing.T, topic string) (total int64) {
 	return total
 }
 
-// TestKafkaBrokerKilled is TestKafka with a real broker, which is killed and
-// restarted while items are sent: what the exporter acknowledged arrives.
+// TestKafkaBrokerKilled is like TestKafka, but kills and restarts a real broker while items are
+// sent. All acknowledged items arrive.
 func TestKafkaBrokerKilled(t *testing.T) {
 	b := newBroker(t)
 	t.Setenv("STEF_KAFKA", b.address)
@@ -194,9 +194,9 @@ func TestKafkaBrokerKilled(t *testing.T) {
 	p.stop(t)
 }
 
-// TestKafkaCost sends the recordings of the repository through a broker, as
-// STEF and as otlp_proto with the zstd of the producer. It prints the bytes on the broker's disk and
-// the CPU of exporter, broker and receiver. The exporter sends everything before the receiver reads.
+// TestKafkaCost sends the recordings of the repository through a broker: as STEF, and as otlp_proto
+// that the producer compresses with zstd. It prints the bytes on the broker's disk and the CPU time
+// of exporter, broker and receiver. The exporter sends everything before the receiver reads.
 // The CPU time for starting and for creating topics is not counted: a first round of the recordings
 // is sent before the measurement.
 func TestKafkaCost(t *testing.T) {
@@ -247,7 +247,7 @@ sending_queue: {enabled: false}
 	}
 }
 
-// running is the CPU time of the broker since its start.
+// running returns the CPU time of the broker since its last start.
 func (b *kafkaBroker) running(t *testing.T) time.Duration {
 	t.Helper()
 	return runningCPU(t, b.process.Process.Pid)
@@ -318,7 +318,7 @@ metrics: {topics: [%s], encoding: %s}
 	all.stop(t)
 }
 
-// processCPU is the CPU time of this process.
+// processCPU returns the CPU time of this process.
 func processCPU(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage

@@ -43,7 +43,7 @@ type process struct {
 	command *exec.Cmd
 	log     string
 	ended   <-chan struct{}
-	started time.Duration // CPU that the start took
+	started time.Duration // CPU time that the start took
 }
 
 // start starts an example. It waits until the address accepts connections, unless address
@@ -61,7 +61,7 @@ func start(t *testing.T, binary, example, address string, env ...string) *proces
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = p.command.Wait() // ProcessState has the same information
+		_ = p.command.Wait() // p.command.ProcessState has the result, too
 	}()
 	p.ended = ended
 	t.Cleanup(func() {
@@ -94,7 +94,7 @@ func start(t *testing.T, binary, example, address string, env ...string) *proces
 	return p
 }
 
-// runningCPU is the CPU time of a process that runs.
+// runningCPU returns the CPU time of a process that runs.
 func runningCPU(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	cpu, err := readCPU(pid)
@@ -130,9 +130,9 @@ func (p *process) stop(t *testing.T) {
 	require.True(t, p.command.ProcessState.Success(), "%s: %v", p.name, p.command.ProcessState)
 }
 
-// printCost prints the cost of ended processes by name: the sum of their CPU, the part of it that
-// starting took, and the largest memory. items is how many items passed through all processes of
-// a name.
+// printCost prints the cost of ended processes by name: the CPU time of their starts, the rest of
+// their CPU time, and the largest memory of one process. items has, for each name, how many items
+// passed through all processes of this name.
 func printCost(t *testing.T, processes []*process, items map[string]int) {
 	t.Helper()
 	names := []string{}
@@ -153,8 +153,8 @@ func printCost(t *testing.T, processes []*process, items map[string]int) {
 	}
 }
 
-// TestExamples validates every example and runs those of the reference deployment as
-// processes: agent, gateway and consumer, with a broker in this process. It sends STEF and
+// TestExamples validates every example. It runs the examples of the reference deployment as
+// processes (agent, gateway and consumer), with a broker in this process, and sends STEF and
 // OTLP to them. TestArchive runs the other examples.
 func TestExamples(t *testing.T) {
 	binary := collectorBinary(t)
@@ -195,8 +195,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestArchive runs the example archive.yaml, which writes files and objects. It reads all of them
-// with the file tool, the files with the example follower.yaml, and the objects with restore.yaml.
+// TestArchive runs the example archive.yaml, which writes files and objects. The file tool reads
+// all of them, the example follower.yaml reads the files, and restore.yaml reads the objects.
 func TestArchive(t *testing.T) {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("telemetry"))
@@ -264,7 +264,7 @@ func TestReadmeConfigurations(t *testing.T) {
 		}
 		out, err := validate(text)
 		require.NoError(t, err, "%s\n%s", text, out)
-		// Validation covers every component: a misspelt key of any of them is an error.
+		// Validation covers every component: a misspelt key of any component is an error.
 		for _, key := range []string{"encoding: stef_encoding", "on_permanent_error", "s3uploader", "encodings", "format: proto"} {
 			if strings.Contains(text, key) {
 				_, err := validate(strings.Replace(text, key, "x"+key, 1))
@@ -307,7 +307,7 @@ func TestDeployment(t *testing.T) {
 	feeds := []*feed{
 		newFeed(t, startSenders(t, stefAgent), 1, &accepted),
 		newFeed(t, toAgent, 4, &accepted),
-		newFeed(t, toGateway, 16, &accepted), // the gateway acknowledges what is in Kafka
+		newFeed(t, toGateway, 16, &accepted), // the gateway acknowledges items that are in Kafka
 	}
 	began := time.Now()
 	processes = append(processes, feedThroughFailures(t, b, to, feeds, &accepted, killed, func() *process { return run("consumer", "consumer", "") }))
@@ -337,9 +337,9 @@ func TestDeployment(t *testing.T) {
 		b.started.Seconds(), (b.cpu - b.started).Seconds(), float64((b.cpu-b.started).Microseconds())/float64(3*n))
 }
 
-// feedThroughFailures sends all items. After a third of them, when the backend receives items, it
-// kills the broker and restarts it. After five sixths, when the backend receives items again, it
-// kills a consumer, starts another one, and returns it.
+// feedThroughFailures sends all items. After a third of the items, it kills and restarts the
+// broker. After five sixths, it kills a consumer and starts another consumer, which it returns.
+// Before each kill it waits until the backend receives items.
 func feedThroughFailures(t *testing.T, b *kafkaBroker, to *sink, feeds []*feed, accepted *atomic.Int64, killed *process, consumer func() *process) (started *process) {
 	t.Helper()
 	n := total(t)

@@ -42,7 +42,7 @@ import (
 	"github.com/otelstef/stef/receiver/steffilereceiver"
 )
 
-// The interfaces by which components use the extension.
+// Components use the extension through these interfaces.
 type (
 	marshalLogs   interface{ plog.Marshaler }
 	marshalTraces interface{ ptrace.Marshaler }
@@ -105,8 +105,8 @@ func (p *producers) sendNoise(t *testing.T, first, n int, noise *rand.Rand) {
 	require.NoError(t, p.metrics.ConsumeMetrics(t.Context(), md))
 }
 
-// TestFileExporter writes messages to files, in which the file exporter writes the length
-// before each message, and reads them back. A truncated file still has all whole messages.
+// TestFileExporter writes messages to files and reads them back. The file exporter writes the
+// length of each message before the message. The whole messages of a truncated file are readable.
 func TestFileExporter(t *testing.T) {
 	h, dir := newHost(t), t.TempDir()
 	p := rotatingFiles(t, h, dir)
@@ -151,7 +151,7 @@ func readMessages(t *testing.T, h host, signal string, file []byte, to *ledger) 
 	}
 }
 
-// rotatingFiles starts a file exporter for each signal. Each rotates its file in its own
+// rotatingFiles starts a file exporter for each signal. Each exporter rotates its file in its own
 // folder below dir.
 func rotatingFiles(t *testing.T, h host, dir string) *producers {
 	t.Helper()
@@ -173,7 +173,7 @@ func rotatingFiles(t *testing.T, h host, dir string) *producers {
 	return p
 }
 
-// requireOnce requires that each of n items arrived once.
+// requireOnce requires that each of the items 0 to n-1 arrived exactly once.
 func requireOnce(t *testing.T, l *ledger, n int, signal string) {
 	t.Helper()
 	_, duplicates := l.distinct()
@@ -181,9 +181,8 @@ func requireOnce(t *testing.T, l *ledger, n int, signal string) {
 	require.Zero(t, l.missing(n), signal)
 }
 
-// TestFileExporterRotates: messages are never split between files, so each file
-// of a rotation can be read, by the extension and by the file tool, and all together
-// have every item once.
+// TestFileExporterRotates: no message is split between files. Therefore the extension and the file
+// tool can read each file of a rotation. All files together contain every item once.
 func TestFileExporterRotates(t *testing.T) {
 	h, dir := newHost(t), t.TempDir()
 	p := rotatingFiles(t, h, dir)
@@ -255,8 +254,8 @@ func TestFollowFileExporter(t *testing.T) {
 }
 
 // TestFileSizes prints the size of the recordings in files of the file exporter:
-// as STEF, as OTLP protobuf and as OTLP JSON. The OTLP files use the zstd of the
-// exporter, which also compresses each message separately.
+// as STEF, as OTLP protobuf and as OTLP JSON. The exporter compresses the OTLP files with zstd,
+// each message separately.
 func TestFileSizes(t *testing.T) {
 	for _, format := range []string{
 		"format: proto, encoding: stef_encoding",
@@ -288,8 +287,8 @@ func TestFileSizes(t *testing.T) {
 }
 
 // TestObjectSizes prints the size of the recordings in objects of the S3 exporter: once with a
-// recorded batch in each object, once with all batches in one object. OTLP objects have each
-// compression of the exporter. STEF objects are the smallest.
+// recorded batch in each object, once with all batches in one object. OTLP objects are measured
+// with each compression of the exporter. STEF objects are the smallest.
 func TestObjectSizes(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -318,7 +317,7 @@ func TestObjectSizes(t *testing.T) {
 	}
 }
 
-// bucket is the number of objects of a signal, and their size.
+// bucket has the number of objects of a signal, and their total size.
 type bucket struct {
 	count int
 	bytes int64
@@ -415,7 +414,7 @@ s3uploader: {region: us-east-1, s3_bucket: telemetry, s3_prefix: items, s3_parti
 }
 
 // readBucket uses the S3 receiver to read the objects of a bucket that were written after the time
-// began. It requires n items of each signal, each once.
+// began. It requires the items 0 to n-1 of each signal, each exactly once.
 func readBucket(t *testing.T, h host, url string, began time.Time, n int) {
 	t.Helper()
 	f, got := awss3receiver.NewFactory(), newLedgers()
@@ -443,8 +442,8 @@ encodings: [{extension: stef_encoding, suffix: .stef}]
 	}
 }
 
-// TestS3BadObject: the awss3 receiver delivers the objects before one that cannot be decoded,
-// logs what to do about that one, counts it, and does not read it again.
+// TestS3BadObject: the awss3 receiver delivers the objects before an object that cannot be
+// decoded. It logs what to do about the bad object, counts it, and does not read it again.
 func TestS3BadObject(t *testing.T) {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("telemetry"))
@@ -537,7 +536,7 @@ func (f fileTool) parts(t *testing.T, files []string) [][]byte {
 	return parts
 }
 
-// read counts the items of files in a ledger.
+// read adds the items of files to the counts of a ledger.
 func (f fileTool) read(t *testing.T, signal string, to *ledger, files ...string) {
 	t.Helper()
 	for _, part := range f.parts(t, files) {

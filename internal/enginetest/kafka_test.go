@@ -99,7 +99,7 @@ metrics: {topics: [%s], encoding: stef_encoding}
 `, address, group, topics["logs"], topics["traces"], topics["metrics"]))
 }
 
-// producers are an exporter of each signal.
+// producers has one exporter for each signal.
 type producers struct {
 	logs    exporter.Logs
 	traces  exporter.Traces
@@ -128,14 +128,14 @@ func (p *producers) start(t *testing.T, h host) {
 	}
 }
 
-// send sends n items of each signal, numbered from first on. They are
-// acknowledged when it returns.
+// send sends n items of each signal, numbered from first on. It returns when the items are
+// acknowledged.
 func (p *producers) send(t *testing.T, first, n int) {
 	t.Helper()
 	require.NoError(t, p.trySend(t.Context(), first, n))
 }
 
-// trySend is send outside the goroutine of a test.
+// trySend is like send, but can also be called outside the goroutine of a test.
 func (p *producers) trySend(ctx context.Context, first, n int) error {
 	if err := p.logs.ConsumeLogs(ctx, numberedLogs(first, n)); err != nil {
 		return err
@@ -205,9 +205,9 @@ func (c consumers) stop(t *testing.T) {
 	}
 }
 
-// TestKafka sends numbered items of all signals through a topic for each, and
-// from there over STEF to a sink, while consumers of one group leave and join. Every item
-// arrives. Only items that were being consumed when their partition moved arrive twice.
+// TestKafka sends numbered items through a topic for each signal, and from there over STEF to a
+// sink. Meanwhile consumers leave and join their group. Every item arrives. An item arrives twice
+// only if it was being consumed while its partition moved to another consumer.
 func TestKafka(t *testing.T) {
 	names, n := topics(t), total(t)
 	address, h := broker(t, names), newHost(t)
@@ -234,7 +234,7 @@ func TestKafka(t *testing.T) {
 	p.stop(t)
 }
 
-// refused returns how many messages of logs the extension refused for a reason.
+// refused returns how many messages the extension refused for a given reason.
 func refused(telemetry *componenttest.Telemetry, reason string) (n int64) {
 	m, err := telemetry.GetMetric("otelcol_extension_stef_encoding_messages_refused")
 	if err != nil { // there is no metric before the first message is refused
@@ -248,11 +248,11 @@ func refused(telemetry *componenttest.Telemetry, reason string) (n int64) {
 	return n
 }
 
-// TestKafkaBadMessages: the receiver skips messages that do not decode, logs for each an
-// error that says what to do, and delivers the messages after them. Each bad message is
-// counted once, because no other consumer of the group receives it again. The test uses two
-// settings of message_marking: the default, which marks messages before they are read, and
-// "after" with on_permanent_error.
+// TestKafkaBadMessages: the receiver skips messages that do not decode. For each it logs an error
+// that says what to do, and then delivers the next messages. Each bad message is counted once,
+// because no other consumer of the group receives it again. The test uses two settings of
+// message_marking: the default, which marks messages before they are processed, and after: true
+// with on_permanent_error: true.
 func TestKafkaBadMessages(t *testing.T) {
 	t.Run("before", func(t *testing.T) { testBadMessages(t, "{after: false, on_permanent_error: false}") })
 	t.Run("after", func(t *testing.T) { testBadMessages(t, "{after: true, on_permanent_error: true}") })
@@ -284,7 +284,7 @@ func testBadMessages(t *testing.T, marking string) {
 
 	produce(good(0, 100))
 	produce([]byte(`{"resourceLogs":[]}`)) // another format
-	produce(traces)                        // another signal in the same topic
+	produce(traces)                        // traces in the topic of logs
 	whole := good(0, 100)
 	produce(whole[:len(whole)/2]) // cut off
 
@@ -295,7 +295,7 @@ func testBadMessages(t *testing.T, marking string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
 			distinct, _ := to.ledgers["logs"].distinct()
-			for _, reason := range reasons { // these messages may be in other partitions
+			for _, reason := range reasons { // the bad messages may be in other partitions
 				if refused(telemetry, reason) == 0 {
 					return false
 				}
@@ -329,8 +329,8 @@ func testBadMessages(t *testing.T, marking string) {
 	c.stop(t)
 }
 
-// TestUnknownEncoding: if no extension has the encoding, each component fails to start, and
-// the error names the encoding.
+// TestUnknownEncoding: if no extension has the name of the encoding, each component fails to
+// start, and the error contains this name.
 func TestUnknownEncoding(t *testing.T) {
 	names, settings := topics(t), exportertest.NewNopSettings
 	address := broker(t, names)
@@ -357,7 +357,7 @@ func TestUnknownEncoding(t *testing.T) {
 			err = c.Start(t.Context(), host{})
 			require.ErrorContains(t, err, "stef_encoding")
 			t.Log(err)
-			if name != "kafka receiver" { // it waits for a client that it did not create
+			if name != "kafka receiver" { // its Shutdown waits forever after a failed start
 				require.NoError(t, c.Shutdown(context.Background()))
 			}
 		})

@@ -111,8 +111,8 @@ func startOTLP(t *testing.T, address string) (*producers, *otlpSender) {
 	return &producers{otlpLogs{s, logs}, otlpTraces{s, traces}, otlpMetrics{s, metrics}}, s
 }
 
-// export calls request, with the timeout of SDKs, until the server accepts it or answers with
-// an error that OTLP does not retry.
+// export calls the function request, with the timeout of SDKs, until the server accepts the items
+// or answers with an error that OTLP does not retry.
 func (s *otlpSender) export(ctx context.Context, request func(context.Context) (rejected int64, err error)) error {
 	for ; ; s.retried.Add(1) {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -149,8 +149,8 @@ type feed struct {
 
 type batch struct{ first, n int }
 
-// newFeed starts senders that share the batches of a feed. accepted counts the items that
-// the peers accepted, of all signals.
+// newFeed starts senders that share the batches of a feed. accepted counts the accepted items of
+// all signals.
 func newFeed(t *testing.T, to *producers, senders int, accepted *atomic.Int64) *feed {
 	t.Helper()
 	f := &feed{to: to, batches: make(chan batch), accepted: accepted}
@@ -168,7 +168,7 @@ func newFeed(t *testing.T, to *producers, senders int, accepted *atomic.Int64) *
 	return f
 }
 
-// send waits until a sender is free.
+// send passes n items of each signal, numbered from first on, to the next free sender.
 func (f *feed) send(first, n int) {
 	f.items += n
 	f.batches <- batch{first, n}

@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// sink is the destination: a STEF exporter for each signal, and the STEF receiver behind them,
-// which counts items in ledgers.
+// sink is the destination: a STEF exporter for each signal, and the STEF receiver to which these
+// exporters send. The receiver counts items in ledgers.
 type sink struct {
 	logs    exporter.Logs
 	traces  exporter.Traces

@@ -138,8 +138,7 @@ func (l *ledger) add(n int) {
 	l.items++
 }
 
-// distinct is how many different items arrived, and duplicates how many
-// arrived again.
+// distinct returns how many different items arrived, and how many duplicates of items arrived.
 func (l *ledger) distinct() (distinct, duplicates int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package interop tests this repository against the reference implementation of STEF as
-// a peer: each reads the files and the gRPC streams that the other writes. It has no
-// code to import. It is a separate module, so that no other module depends on the
-// reference implementation.
+// a peer: each implementation reads the files and the gRPC streams of the other implementation.
+// It has only tests. It is a separate module, so that no other module depends on the reference
+// implementation.
 //
 // The tests expect the known faults of the reference implementation, so they fail when
-// a version fixes one. The modules in contribreceiver and contribexporter do the same:
-// they test a process of our distribution with the receiver and the exporter of the
-// Collector's contrib repository as peers. make test-contrib runs them.
+// a version fixes such a fault. The modules in contribreceiver and contribexporter test our
+// distribution, as a process, with the receiver and the exporter of the Collector's contrib
+// repository as peers. make test-contrib runs them.
 package interop

@@ -139,8 +139,8 @@ service:
     metrics: {receivers: [stef], exporters: [otlp_grpc]}
 `
 
-// startBackend starts a Collector of this repository and returns where it
-// receives STEF.
+// startBackend starts a Collector of this repository and returns the address at which it receives
+// STEF.
 func startBackend(t *testing.T, sink string) (endpoint string) {
 	t.Helper()
 	program := os.Getenv("STEF_OTELCOL")
@@ -174,8 +174,7 @@ func startBackend(t *testing.T, sink string) (endpoint string) {
 	return endpoint
 }
 
-// TestAccepted checks that everything that the exporter sends arrives, once and
-// unchanged.
+// TestAccepted checks that every point that the exporter sends arrives once and unchanged.
 func TestAccepted(t *testing.T) {
 	const batches, points = 200, 10
 	s := newSink(t)

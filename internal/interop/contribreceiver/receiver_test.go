@@ -60,7 +60,7 @@ func freeAddress(t *testing.T) string {
 type sink struct {
 	mu     sync.Mutex
 	counts map[int64]int
-	answer func(numbers []int64) error // nil accepts everything
+	answer func(numbers []int64) error // returns the error for a batch; nil accepts all batches
 }
 
 func (s *sink) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
@@ -223,8 +223,8 @@ const (
 	points  = 10
 )
 
-// send sends numbered batches, one after another. Each is acknowledged when the
-// agent has it in its queue.
+// send sends numbered batches, one after another. The agent acknowledges each batch when it is in
+// the queue of the agent.
 func (a *agent) send(t *testing.T) {
 	t.Helper()
 	conn, err := grpc.NewClient(a.entry, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -237,7 +237,7 @@ func (a *agent) send(t *testing.T) {
 	}
 }
 
-// TestAccepted checks that everything arrives once, as STEF.
+// TestAccepted checks that every point arrives once, as STEF.
 func TestAccepted(t *testing.T) {
 	address := freeAddress(t)
 	s := &sink{counts: map[int64]int{}}
@@ -254,9 +254,9 @@ func TestAccepted(t *testing.T) {
 	require.Zero(t, a.sum(t, "otelcol_exporter_stef_otlp_bytes"), "sent as OTLP")
 }
 
-// TestTransient checks that all batches arrive although the pipeline after the receiver
-// rejects some at first. The receiver then ends the stream, and the exporter sends the
-// batches that were not acknowledged once more.
+// TestTransient checks that all batches arrive although the pipeline after the receiver rejects
+// some batches at first. The receiver then ends the stream, and the exporter sends the
+// unacknowledged batches again.
 func TestTransient(t *testing.T) {
 	address := freeAddress(t)
 	s := &sink{counts: map[int64]int{}}
@@ -319,14 +319,14 @@ func TestCrashingReceiver(t *testing.T) {
 		return nil
 	}}
 	contrib(t, address, s)
-	time.Sleep(10 * time.Minute) // the rejected batch ends this process before
+	time.Sleep(10 * time.Minute) // the rejected batch ends this process earlier
 }
 
-// TestRejected pins a known fault: when its pipeline rejects a batch for good,
-// this version of the receiver panics instead of reporting the records. Our agent
-// must survive that: it counts the failure, and delivers all unacknowledged data to the next
-// receiver. If this test fails because the child process does not panic, the fault is fixed:
-// test what it reports.
+// TestRejected expects a known fault: when the pipeline rejects a batch permanently, this version
+// of the receiver panics instead of reporting the records as bad. Our agent must survive the
+// panic: it delivers all unacknowledged data to the next receiver. If this test fails because the
+// child process does not panic, the fault is fixed: change the test so that it checks the
+// reported records.
 func TestRejected(t *testing.T) {
 	address := freeAddress(t)
 	a := startAgent(t, address)
@@ -350,8 +350,8 @@ func TestRejected(t *testing.T) {
 	}, time.Minute, 100*time.Millisecond)
 	_, twice := s.missing(batches * points)
 	require.Zero(t, twice)
-	// The records that are missing at this receiver were acknowledged by the first one. They
-	// must all precede the rejected batch.
+	// The records that are missing at this receiver were acknowledged by the child process. All
+	// of them must precede the rejected batch.
 	require.LessOrEqual(t, acknowledged, 120)
 	require.Zero(t, a.sum(t, "otelcol_exporter_stef_items_dropped"))
 }
