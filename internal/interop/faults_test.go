@@ -46,9 +46,9 @@ func positiveZero(v any) any {
 	return v
 }
 
-// TestNegativeZero asserts a fault of the reference implementation: in the structs
-// of a dictionary, such as Metric with its histogram bounds, its writer treats negative zero as
-// zero. If this test fails, the fault is fixed: remove positive and positiveZero.
+// TestNegativeZero asserts a fault of the reference implementation: its writer treats negative
+// zero as zero in the structs of a dictionary, for example in the histogram bounds of a Metric. If
+// this test fails, the fault is fixed: remove the functions positive and positiveZero.
 func TestNegativeZero(t *testing.T) {
 	var b bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&b, otelstef.PublishedMetrics())

@@ -32,8 +32,8 @@ import (
 type root struct {
 	schema *schema.Struct
 	wire   schema.WireSchema
-	// rewrite reads a stream and writes its records, both with the reference
-	// implementation.
+	// rewrite reads a stream with the reference implementation, and writes its records with it
+	// again.
 	rewrite func(stream []byte, options ref.WriterOptions) ([]byte, error)
 }
 
@@ -116,8 +116,8 @@ func (r root) read(t *testing.T, stream []byte) []*dynamic.Struct {
 	return all
 }
 
-// settings returns all flags of the reference's writer, with and without compression,
-// except for the combination that TestRestartCompressionWithoutCompression tests.
+// settings returns all flags of the reference writer, with and without compression, except for
+// the combination that TestRestartCompressionWithoutCompression tests.
 func settings() []ref.WriterOptions {
 	var all []ref.WriterOptions
 	for flags := range ref.FrameFlags(8) {
@@ -131,8 +131,8 @@ func settings() []ref.WriterOptions {
 	return all
 }
 
-// trip requires that the reference implementation reads a stream of ours, and that we read the
-// same records from the stream that it writes, with any flags.
+// trip requires that the reference implementation can rewrite a stream of this repository with any
+// flags, and that this repository reads the same records from the result.
 func (r root) trip(t *testing.T, stream []byte) {
 	t.Helper()
 	want := r.read(t, stream)
@@ -144,7 +144,7 @@ func (r root) trip(t *testing.T, stream []byte) {
 	}
 }
 
-// oursMetrics writes metrics with this repository, in the published schema.
+// oursMetrics writes metrics with the writer of this repository, in the published schema.
 func oursMetrics(t *testing.T, parts []pmetric.Metrics, mode stefpdata.Mode, options ...stef.WriterOption) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -173,7 +173,7 @@ func oursSpans(t *testing.T, parts []ptrace.Traces, mode stefpdata.Mode, options
 	return b.Bytes()
 }
 
-// load calls a function with the first parts of every recording of a signal.
+// load calls the function each with the first parts of every recording of a signal.
 func load(t *testing.T, signal string, each func(name string, parts [][]byte)) {
 	t.Helper()
 	file := map[string][]byte{"metrics": fixtures.Metrics(), "traces": fixtures.Traces()}[signal]
@@ -215,7 +215,7 @@ func loadTraces(t *testing.T, each func(name string, parts []ptrace.Traces)) {
 	})
 }
 
-// eachOption calls f with each mode and compression of ours.
+// eachOption calls f with each mode and compression of this repository.
 func eachOption(f func(mode stefpdata.Mode, option stef.WriterOption)) {
 	for _, mode := range []stefpdata.Mode{stefpdata.Sorted, stefpdata.Ordered} {
 		for _, c := range []stef.Compression{stef.None, stef.Zstd} {
@@ -237,7 +237,8 @@ func TestRealFilesOfOurs(t *testing.T) {
 	})
 }
 
-// TestRealFilesOfTheReference reads what the converters of the reference write.
+// TestRealFilesOfTheReference reads streams that the converters of the reference implementation
+// write.
 func TestRealFilesOfTheReference(t *testing.T) {
 	loadMetrics(t, func(name string, parts []pmetric.Metrics) {
 		t.Run("metrics/"+name, func(t *testing.T) {

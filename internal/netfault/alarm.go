@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// spinBelow is the wait below which a loop of yields costs no more CPU than a
-// timer with its sleep and wakeup (measured: about 9 µs of CPU for the timer).
+// spinBelow is the length of a wait below which a loop of yields costs less CPU than the sleep
+// and wakeup of a timer (measured: about 9 µs of CPU for the timer).
 const spinBelow = 12 * time.Microsecond
 
 // alarm wakes one waiter at a time.
 type alarm interface {
 	set(d time.Duration)
-	fired() <-chan time.Time // may also deliver for a time set earlier
+	fired() <-chan time.Time // may also deliver an earlier setting of the alarm
 	stop()
 }
 
@@ -28,7 +28,7 @@ func newAlarm() alarm {
 }
 
 // fakeClock reports whether the program runs on the fake clock of a testing/synctest bubble.
-// That clock begins at midnight UTC 2000-01-01, and the kernel does not know it.
+// That clock begins at midnight UTC 2000-01-01, and timers of the kernel do not use it.
 func fakeClock() bool {
 	return time.Now().Year() < 2020
 }

@@ -12,9 +12,8 @@ import (
 
 const clockMonotonic = 1
 
-// kernelAlarm is a kernel timer. The runtime waits for it as it waits for a
-// socket. The runtime's own timers are rounded up to a millisecond while the
-// process is idle.
+// kernelAlarm is a kernel timer. The runtime waits for the timer like for a socket.
+// The runtime's own timers are rounded up to a millisecond while the process is idle.
 type kernelAlarm struct {
 	file    *os.File
 	raw     syscall.RawConn

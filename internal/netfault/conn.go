@@ -17,8 +17,8 @@ type address string
 func (a address) Network() string { return network }
 func (a address) String() string  { return string(a) }
 
-// Conn is an end of an in-process connection. Like a TCP connection, it can
-// also close one direction only.
+// Conn is an end of an in-process connection. Like an end of a TCP connection, it can also close
+// only one direction.
 type Conn struct {
 	pair          *pair
 	in, out       *line
@@ -38,7 +38,7 @@ func (p *pair) acceptor() *Conn {
 
 func (p *pair) address() net.Addr { return address(fmt.Sprintf("memory:%d", p.number)) }
 
-// Read returns the bytes that have arrived. It waits for the first one.
+// Read returns the bytes that have arrived. If there are none, Read waits for the first byte.
 func (c *Conn) Read(p []byte) (int, error) { return c.in.Read(p, &c.readLimit) }
 
 // Write sends bytes and blocks only while the window is full.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// deadline is a time that may change while goroutines wait for it.
+// deadline is a point in time that may change while goroutines wait for it.
 type deadline struct {
 	mu    sync.Mutex
 	at    time.Time
@@ -37,7 +37,7 @@ func (d *deadline) set(at time.Time) {
 	}
 }
 
-// release wakes the waiters to check again. The caller holds the mutex.
+// release wakes the waiters, so that they check the deadline again. The caller holds the mutex.
 func (d *deadline) release() {
 	if d.moved != nil {
 		close(d.moved)
@@ -45,7 +45,7 @@ func (d *deadline) release() {
 	}
 }
 
-// wait returns a channel that is closed when the waiter must check again.
+// wait returns a channel that is closed when the waiter must check the deadline again.
 func (d *deadline) wait() <-chan struct{} {
 	if d == nil {
 		return nil

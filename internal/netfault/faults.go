@@ -39,10 +39,10 @@ type Faults struct {
 	opened  int
 	kills   [2]span // kills of the directions up and down
 	open    map[*pair]struct{}
-	changed chan struct{} // closed when a setting that a dialer may wait for changed
+	changed chan struct{} // closed when a setting changes for which a dialer may wait
 }
 
-// span is a range of byte counts to draw from; it is empty if max is 0.
+// span is a range from which a random byte count is drawn. It is empty if max is 0.
 type span struct{ min, max int64 }
 
 func newFaults(link Link) (*Faults, error) {
@@ -75,7 +75,7 @@ func (f *Faults) knobs(d Direction) []*knobs {
 	return list
 }
 
-// each calls a function for every open connection, in any order.
+// each calls the function do for every open connection, in any order.
 func (f *Faults) each(do func(*pair)) int {
 	f.mu.Lock()
 	close(f.changed)
@@ -91,15 +91,15 @@ func (f *Faults) each(do func(*pair)) int {
 	return len(pairs)
 }
 
-// Cut ends all open connections immediately, as a router that lost its state
-// would: both ends get an error, and bytes in flight are lost. It returns the
-// number of connections cut.
+// Cut ends all open connections immediately, like a router that lost its state:
+// both ends get an error, and bytes in flight are lost. It returns the number of
+// connections that it cut.
 func (f *Faults) Cut() int {
 	return f.each(func(p *pair) { p.cut(opError("read", syscall.ECONNRESET)) })
 }
 
-// Refuse makes opening connections fail, or work again. A proxy accepts a
-// connection and then resets it, because its port stays open.
+// Refuse makes new connections fail, or succeed again if on is false. The port of
+// a proxy stays open: the proxy accepts a connection and then resets it.
 func (f *Faults) Refuse(on bool) {
 	f.mu.Lock()
 	f.refuse = on
@@ -142,8 +142,8 @@ func (f *Faults) Rate(d Direction, bytesPerSecond int64) {
 	f.each((*pair).wakeEnds)
 }
 
-// HalfClose ends a direction of all open connections: its reader gets io.EOF
-// after the bytes in flight, and later bytes from its writer are discarded.
+// HalfClose ends a direction of all open connections: the reader gets io.EOF
+// after the bytes in flight, and later bytes from the writer are discarded.
 func (f *Faults) HalfClose(d Direction) int {
 	return f.each(func(p *pair) {
 		for _, l := range p.lines(d) {
@@ -153,7 +153,7 @@ func (f *Faults) HalfClose(d Direction) int {
 }
 
 // Repeat delivers the next write of a direction twice, on all open connections,
-// as a broken device on the way would. TCP never does this.
+// like a broken device between the ends. TCP never does this.
 func (f *Faults) Repeat(d Direction) int {
 	return f.each(func(p *pair) {
 		for _, l := range p.lines(d) {
@@ -172,8 +172,8 @@ func (f *Faults) KillAfter(d Direction, n int64) int {
 	})
 }
 
-// KillEach cuts every connection that is opened from now on, each after a random number of
-// bytes from least to most. A most of 0 turns this off.
+// KillEach cuts every connection that is opened from now on, after a random number of bytes from
+// least to most. If most is 0, it no longer cuts new connections.
 func (f *Faults) KillEach(d Direction, least, most int64) error {
 	if least < 0 || most < least {
 		return fmt.Errorf("netfault: kill after %d to %d bytes: the first number must be 0 or more, the second at least as large", least, most)

@@ -245,7 +245,7 @@ func TestCloseEndsInOrder(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		require.NoError(t, client.Close())
 		read(t, server, "bye")
-		write(t, server, "in vain") // the server does not know of the cut yet
+		write(t, server, "in vain") // the server has not noticed yet that the client closed its end
 		begin := time.Now()
 		_, err := server.Read(make([]byte, 1))
 		require.Equal(t, io.EOF, err)
@@ -318,8 +318,8 @@ func TestTCPLatencyAndCounts(t *testing.T) {
 		}
 		sent := int64(len("warm"))
 		took := time.Duration(math.MaxInt64)
-		// Writes that wait for each other take 20 round trips however often they are tried.
-		// Others take as long only while the machine is busy.
+		// Writes that wait for each other always take 20 round trips. Writes that do not wait
+		// take that long only while the machine is busy, so one fast try is enough.
 		for tries := 0; took >= writes*trip; tries++ {
 			require.Less(t, tries, 50, "writes wait for each other")
 			took = together()
@@ -397,7 +397,7 @@ func TestStepsAreRepeatableAndPrint(t *testing.T) {
 	require.Equal(t, "Direction(8)", Direction(8).String())
 }
 
-// After any step the network is as it was before.
+// After any step, the network is in the same state as before the step.
 func TestStepsLeaveNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := NewMemory(Link{RoundTrip: time.Millisecond})

@@ -66,7 +66,7 @@ func (f *fifo) dropBlock() {
 	}
 }
 
-// mark records that all bytes written up to end are due at that time.
+// mark records that the time due applies to all bytes up to end that have no time yet.
 func (f *fifo) mark(end int64, due time.Time) {
 	if n := len(f.marks); n > 0 && f.marks[n-1].due.Equal(due) {
 		f.marks[n-1].end = end
@@ -75,8 +75,8 @@ func (f *fifo) mark(end int64, due time.Time) {
 	f.marks = append(f.marks, mark{end, due})
 }
 
-// due returns how many bytes may be read now, given that read bytes were read
-// before. If there are none, it returns the time of the next one.
+// due returns how many bytes may be read now. read is the number of bytes that were read before.
+// If later bytes are not due yet, next is the time at which the first of them is due.
 func (f *fifo) due(read int64, now time.Time) (ready int64, next time.Time) {
 	for len(f.marks) > 0 && f.marks[0].end <= read {
 		f.marks = f.marks[1:]

@@ -16,9 +16,9 @@ import (
 // minWindow is the minimum window on a slow link, so that writers do not block after each packet.
 const minWindow = 64 << 10
 
-// Bytes written in quick succession arrive in steps of at most this length, as
-// from a network card that raises one interrupt for many packets. Waking the
-// reader for each packet would dominate the cost.
+// maxStep is the longest time within which bytes of several writes get the same arrival time,
+// like the packets for which a network card raises one interrupt. Waking the reader for each
+// packet would dominate the cost.
 const maxStep = 100 * time.Microsecond
 
 // line is one direction of one connection.
@@ -37,12 +37,12 @@ type line struct {
 	random     *rand.Rand
 	written    int64
 	read       int64
-	departs    time.Time // when the bytes written so far have left at the rate
+	departs    time.Time // when all bytes written so far have left, if there is a rate
 	due        time.Time // due time of the last written byte
 	end        error     // error for the reader after the last byte
 	endDue     time.Time // when the reader gets end
-	err        error     // the connection was cut: the error for both ends, immediately
-	deaf       error     // the reader closed: the error it gets from then on
+	err        error     // if the connection was cut: the immediate error for both ends
+	deaf       error     // if the reader closed its end: the error of later reads
 	vanish     bool      // half-closed by a fault: writes succeed and are discarded
 	repeat     bool      // deliver the next write twice
 	killAt     int64     // cut when this many bytes were read; negative: never
@@ -91,8 +91,8 @@ func (l *line) Read(p []byte, limit *deadline) (int, error) {
 	}
 }
 
-// await waits until there is a signal, or until the deadline, or until next if
-// that is not zero.
+// await waits until there is a signal, until the deadline, or until the time next, unless next is
+// zero.
 func (l *line) await(next time.Time, limit *deadline) {
 	var fired <-chan time.Time
 	if !next.IsZero() {
@@ -127,8 +127,8 @@ func (l *line) ownAlarm() alarm {
 	return l.alarm
 }
 
-// take moves the bytes that may be read now to p. If there are none, next is the
-// time to check again. It is zero if no bytes are in flight or the line is stalled.
+// take moves the bytes that may be read now to p. If there are no such bytes, next is the time to
+// check again; next is zero if no bytes are in flight or the line is stalled.
 func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,7 +228,7 @@ func (l *line) put(p []byte) (int, error) {
 		l.schedule(n, rate, delay)
 		l.knobs.held.Add(int64(n))
 	}
-	// Do not wake a reader that waits for earlier bytes to be due: it checks again at that
+	// Do not wake a reader that waits until earlier bytes are due: it checks again at that
 	// time.
 	if idle {
 		l.readable.wake()
@@ -285,16 +285,16 @@ func (l *line) finish(err error) {
 	l.wakeEnds()
 }
 
-// ended reports whether the end of the stream has arrived. As with TCP, the writer of the
-// other direction notices a closed end only then. The reader of this direction notices it at
-// the same time: programs do not expect a connection where writes fail while reads still wait.
+// ended reports whether the end of the stream has arrived. As with TCP, an end notices only then
+// that its peer has closed the connection. Its writes and its reads notice this at the same time:
+// programs do not expect a connection where writes fail while reads still wait.
 func (l *line) ended() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.end != nil && l.fifo.size == 0 && !l.knobs.stalled.Load() && !l.endDue.After(time.Now())
 }
 
-// halfClose ends the line without the writer noticing.
+// halfClose ends the line for the reader. Later writes still succeed.
 func (l *line) halfClose() {
 	l.mu.Lock()
 	l.vanish = true

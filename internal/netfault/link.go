@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// DefaultWindow is the window of a link that sets none. At a round trip of
-// 200 ms it lets 160 MiB/s pass each way.
+// DefaultWindow is the window of a link whose Window is 0. At a round trip of 200 ms, it allows
+// 160 MiB/s in each direction.
 const DefaultWindow = 16 << 20
 
-// Link describes the connections while no fault is active. The zero value is as
-// fast as the machine.
+// Link describes the connections while no fault is active. The zero value adds no
+// delay and does not limit the rate.
 type Link struct {
-	// RoundTrip is the time from a request to its answer if neither end needs
-	// time; half of it is spent each way. Opening a connection needs one round
-	// trip.
+	// RoundTrip is the time from a request to its answer if neither end needs time.
+	// Each direction delays bytes by half of it. Opening a connection takes one
+	// round trip.
 	RoundTrip time.Duration
-	// Jitter is the longest extra delay of a byte, each way. Later bytes wait
-	// for a late one.
+	// Jitter is the longest extra delay of a byte in a direction. Bytes keep their
+	// order: later bytes wait for a delayed byte.
 	Jitter time.Duration
 	// BytesPerSecond is the rate of each direction of each connection; 0 means
 	// unlimited.
 	BytesPerSecond int64
-	// Window bounds the bytes of one direction of one connection that are
-	// written and not yet read; writers wait at the bound. 0 is DefaultWindow.
-	// On a link with a rate, the bound is at most what the rate delivers in the
-	// delay of the link plus 50 ms, but not below 64 KiB.
+	// Window bounds the bytes of one direction of one connection that are written
+	// and not yet read; writers wait at the bound. 0 is DefaultWindow. On a link
+	// with a rate, the bound is also at most the bytes that the rate delivers in the
+	// delay of the direction plus 50 ms, or 64 KiB if this is more.
 	Window int
-	// Seed is the seed of everything random.
+	// Seed is the seed of all random values.
 	Seed uint64
 }
 
@@ -40,7 +40,7 @@ func (l Link) check() (Link, error) {
 	case l.RoundTrip < 0 || l.Jitter < 0:
 		return l, fmt.Errorf("netfault: a link with round trip %v and jitter %v: both must be 0 or more", l.RoundTrip, l.Jitter)
 	case l.BytesPerSecond < 0 || l.Window < 0:
-		return l, errors.New("netfault: a link with a negative rate or window")
+		return l, errors.New("netfault: a link with a negative rate or window: both must be 0 or more")
 	}
 	if l.Window == 0 {
 		l.Window = DefaultWindow
@@ -53,7 +53,7 @@ type Direction uint8
 
 const (
 	Up   Direction = 1 << iota // from the end that dialed to the end that accepted
-	Down                       // and back
+	Down                       // the opposite direction
 	Both = Up | Down
 )
 

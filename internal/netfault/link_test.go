@@ -144,11 +144,11 @@ func TestJitterKeepsOrderAndSeed(t *testing.T) {
 	require.Less(t, one[49], 60*time.Millisecond)
 }
 
-// The real clock: a round trip lasts as long as the link says, within a small
-// part of a millisecond. The machine wakes waiting threads late, which is not the
-// link's fault, so bare alarms of the same length are measured beside it. In each
-// direction a bare alarm wakes one thread, and the link three: the alarm's, the
-// line's and the reader's. For both, only the fastest quarter counts.
+// On the real clock, a round trip is late by only a small part of a millisecond. The machine also
+// wakes waiting threads late, which is not a fault of the link. Therefore the test also measures
+// bare alarms of the same length. In each direction, a bare alarm wakes one thread. The link wakes
+// three threads: those of the alarm, the line and the reader. The test compares the times that a
+// quarter of the round trips and a quarter of the bare alarms do not exceed.
 func TestRoundTripIsPrecise(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only on Linux does a line use a timer of the kernel; timers of the runtime are less precise")
@@ -173,7 +173,7 @@ func TestRoundTripIsPrecise(t *testing.T) {
 }
 
 // bareLateness sets two alarms, one after the other, n times: one for each direction of a
-// round trip. It returns how much longer than trip each pair took, sorted.
+// round trip. It returns how much longer than trip each pair of alarms took, sorted.
 func bareLateness(trip time.Duration, n int) (late []time.Duration) {
 	a := newAlarm()
 	defer a.stop()

@@ -31,8 +31,8 @@ func NewMemory(link Link) (*Memory, error) {
 	return &Memory{Faults: f}, nil
 }
 
-// Listen listens at the address. The address is free at first, and again after
-// the listener is closed, so a server can restart.
+// Listen listens at the only address. After the listener is closed, Listen can be called again,
+// so a server can restart.
 func (m *Memory) Listen() (net.Listener, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,8 +43,8 @@ func (m *Memory) Listen() (net.Listener, error) {
 	return m.listener, nil
 }
 
-// Dial opens a connection to the current listener. It ignores the address,
-// which only makes Dial fit grpc.WithContextDialer.
+// Dial opens a connection to the current listener. It ignores the address. This parameter makes
+// Dial usable with grpc.WithContextDialer.
 func (m *Memory) Dial(ctx context.Context, _ string) (net.Conn, error) {
 	if err := m.handshake(ctx); err != nil {
 		return nil, opError("dial", err)

@@ -24,7 +24,7 @@ type pair struct {
 
 	mu     sync.Mutex
 	ends   int      // number of closed ends
-	err    error    // the connection was cut
+	err    error    // why the connection was cut, or nil
 	resets []func() // functions that reset the sockets at both ends
 }
 
@@ -65,7 +65,7 @@ func (p *pair) cut(err error) {
 	}
 }
 
-// closeEnd records that one end is closed; when both are, the connection ends.
+// closeEnd records that one end is closed. When both ends are closed, the connection ends.
 func (p *pair) closeEnd() {
 	p.mu.Lock()
 	p.ends++
@@ -82,7 +82,7 @@ func (p *pair) forget() {
 	p.faults.mu.Unlock()
 }
 
-// atCut runs reset when the connection is cut, or now if it is cut already.
+// atCut calls the function reset when the connection is cut, or now if this has happened already.
 func (p *pair) atCut(reset func()) {
 	p.mu.Lock()
 	dead := p.err != nil
@@ -118,8 +118,8 @@ func (p *pair) fill(out *line, socket net.Conn) {
 	for {
 		n, err := socket.Read(block[:])
 		if n > 0 {
-			// A line without a reader discards its input. Reading goes on, to notice the end of
-			// the socket's stream.
+			// A line without a reader discards its input. Continue to read from the socket, to
+			// notice the end of its stream.
 			if _, err := out.Write(block[:n], nil); err != nil && !errors.Is(err, syscall.EPIPE) {
 				return
 			}

@@ -79,7 +79,7 @@ func Random(r *rand.Rand, longest time.Duration, lastByte int64) Step {
 		s.For, s.Extra = span(), span()
 	case KindRate:
 		// The rate is between a tenth and about ten times lastByte per second, so that some
-		// bytes still arrive while it lasts.
+		// bytes still arrive during the step.
 		s.For, s.Bytes = span(), max(1, lastByte/10+r.Int64N(10*max(1, lastByte)))
 	case KindKill:
 		s.Bytes = r.Int64N(max(0, lastByte) + 1)

@@ -30,8 +30,8 @@ const (
 	ownConnection = "answered: this is its own error, see the log of that Collector"
 )
 
-// TestErrorsOfNextHop uses a receiver whose pipeline fails like that of a gateway that cannot
-// reach its own next hop. The exporter must not give advice about its own endpoint, which is
+// TestErrorsOfNextHop uses a receiver whose pipeline fails. The errors are those of a gateway that
+// cannot reach its own next hop. The exporter must not give advice about its own endpoint: this is
 // reachable.
 func TestErrorsOfNextHop(t *testing.T) {
 	var answer atomic.Pointer[error]
@@ -63,19 +63,19 @@ func TestErrorsOfNextHop(t *testing.T) {
 		} {
 			f(protocol, status.Error(codes.Unavailable, text), false, kept)
 			f(protocol, errors.New(text), false, kept)
-			if protocol == stefexporter.ProtocolOTLP { // in streams, records are rejected without a text
+			if protocol == stefexporter.ProtocolOTLP { // a stream rejects records without an error text
 				f(protocol, consumererror.NewPermanent(status.Error(codes.Internal, text)), true, kept)
 			}
 		}
-		// The next hop can have this exporter, too: its error then has an explanation of its
-		// own.
+		// The gateway can also use a STEF exporter. The error of that exporter then already
+		// contains an explanation.
 		f(protocol, errors.New("no STEF stream: dial tcp: lookup backend.invalid: no such host (endpoint backend.invalid:4320: the host is not known)"), false,
 			"(endpoint backend.invalid:4320: the host is not known)")
 	}
 }
 
-// TestOwnErrors checks that advice remains for errors that arise while the exporter
-// connects.
+// TestOwnErrors checks that errors that occur while the exporter connects still contain
+// advice.
 func TestOwnErrors(t *testing.T) {
 	f := func(endpoint string, want string, change func(*stefexporter.Config)) {
 		t.Helper()
@@ -98,7 +98,7 @@ func TestOwnErrors(t *testing.T) {
 	f(addr, "the peer does not speak TLS", func(c *stefexporter.Config) { c.ClientConfig.TLS.Insecure = false })
 }
 
-// TestLimitsOfPeer checks that the advice about limits of the peer remains.
+// TestLimitsOfPeer checks that errors about limits of the peer still contain advice.
 func TestLimitsOfPeer(t *testing.T) {
 	large := make([]string, 40_000)
 	for i := range large {

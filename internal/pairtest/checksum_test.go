@@ -36,7 +36,7 @@ type flipper struct {
 type flippingWriter struct {
 	*flipper
 	to   io.Writer
-	seen int // bytes of the mark before the next byte
+	seen int // how many bytes of the mark directly precede the next byte
 }
 
 func (w *flippingWriter) Write(p []byte) (int, error) {
@@ -89,8 +89,8 @@ func (f *flipper) start(t *testing.T, target string) string {
 }
 
 // TestChecksums changes a byte between the exporter and the receiver. Without
-// checksums the receiver accepts the changed text; with them it notices, nothing
-// changed is delivered, and the next batch arrives.
+// checksums, the receiver accepts the changed text. With checksums, it detects the
+// change and does not deliver the changed text. The next batch arrives.
 func TestChecksums(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	body := make([]byte, 600) // random bytes, which do not compress

@@ -13,8 +13,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// TestContract runs the Collector's own check of exporters: everything succeeds,
-// fails permanently, fails temporarily, and a random mixture of these.
+// TestContract runs the Collector's own check of exporters. The receiver accepts all data,
+// rejects all data permanently or temporarily, or chooses one of these at random.
 func TestContract(t *testing.T) {
 	for _, signal := range []pipeline.Signal{pipeline.SignalTraces, pipeline.SignalMetrics, pipeline.SignalLogs} {
 		for _, protocol := range []stefexporter.Protocol{stefexporter.ProtocolAuto, stefexporter.ProtocolSTEF, stefexporter.ProtocolOTLP} {

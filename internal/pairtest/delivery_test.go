@@ -58,8 +58,8 @@ func testDelivery[T any](t *testing.T, k *kind[T], protocol stefexporter.Protoco
 	settled(t, x, r)
 }
 
-// TestPipelineErrors uses a pipeline that refuses some items permanently and some
-// temporarily. The items that it refuses permanently are dropped and counted, the others arrive.
+// TestPipelineErrors uses a pipeline that refuses some items permanently and some temporarily.
+// Permanently refused items are dropped and counted. All other items arrive.
 func TestPipelineErrors(t *testing.T) {
 	each(t, protocols,
 		func(t *testing.T, p stefexporter.Protocol) { testPipelineErrors(t, &traceKind, p) },
@@ -103,8 +103,8 @@ func testPipelineErrors[T any](t *testing.T, k *kind[T], protocol stefexporter.P
 	settled(t, x, r)
 }
 
-// TestShutdownUnderLoad shuts down an exporter with a full queue: the data that it
-// accepted and could not deliver is counted.
+// TestShutdownUnderLoad shuts down an exporter with a full queue: accepted data that the exporter
+// could not deliver is counted.
 func TestShutdownUnderLoad(t *testing.T) {
 	addr := freeAddr(t)
 	s := newSink(&traceKind)
@@ -128,8 +128,8 @@ func TestShutdownUnderLoad(t *testing.T) {
 	settled(t, x, r)
 }
 
-// TestMetadata passes the client metadata of one pipeline to the next one, with
-// either protocol.
+// TestMetadata passes the client metadata from one pipeline to the next pipeline, with each
+// protocol.
 func TestMetadata(t *testing.T) {
 	for _, protocol := range protocols {
 		addr := freeAddr(t)

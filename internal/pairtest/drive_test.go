@@ -21,7 +21,7 @@ type drive struct {
 	workers, batches, items int
 	deadline                time.Duration
 	padding                 int           // of every id
-	pause                   time.Duration // of a worker after each batch
+	pause                   time.Duration // how long a worker pauses after each batch
 
 	mu       sync.Mutex
 	accepted []string // of batches for which push returned nil
@@ -87,9 +87,9 @@ func deliver[T any](ctx context.Context, d *drive, x *exporterEnd[T], ids []stri
 	}
 }
 
-// check compares the sent items with those that arrived: acknowledged items have
-// arrived, unless they were reported bad; dropped items are counted; nothing
-// arrives twice unless something was broken.
+// check compares the sent items with the items that arrived. All acknowledged items
+// have arrived. The items that were refused or reported as bad are counted as dropped.
+// Unless broken is set, all sent items have arrived, each exactly once.
 func (d *drive) check(t *testing.T, seen map[string]int, rejected map[string]bool, dropped int64, broken bool) {
 	t.Helper()
 	bad := 0

@@ -69,8 +69,8 @@ func startOTLPOnly(t *testing.T, addr string, register func(*grpc.Server)) (stop
 	return stop
 }
 
-// TestFallback sends to a peer that has only OTLP, which is then replaced by our
-// receiver: batches are sent by OTLP, then by STEF again, and none is lost.
+// TestFallback sends to a peer that has only OTLP. Then our receiver replaces this peer. Batches
+// are sent by OTLP first and by STEF later, and no batch is lost.
 func TestFallback(t *testing.T) {
 	t.Run("traces", func(t *testing.T) {
 		testFallback(t, &traceKind, func(s *grpc.Server, k *sink[ptrace.Traces]) { ptraceotlp.RegisterGRPCServer(s, &otlpTraces{sink: k}) })
@@ -116,7 +116,7 @@ func testFallback[T any](t *testing.T, k *kind[T], register func(*grpc.Server, *
 	for range 5 {
 		send()
 	}
-	// The frame may be acknowledged before it is counted.
+	// A frame may be acknowledged before the exporter counts it.
 	require.Eventually(t, func() bool { return value(t, x.telemetry, "otelcol_exporter_stef_frames_sent") == frames+5 },
 		time.Minute, time.Millisecond)
 	require.Equal(t, requests, value(t, x.telemetry, "otelcol_exporter_stef_otlp_bytes"))

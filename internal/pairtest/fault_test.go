@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/internal/netfault"
 )
 
-// TestFaults sends through a network that randomly, from a seed, cuts, stalls,
-// delays, slows, half closes and refuses connections.
+// TestFaults sends through a network that cuts, stalls, delays, slows, half-closes
+// and refuses connections. A seed determines the random faults.
 func TestFaults(t *testing.T) {
 	each(t, protocols,
 		func(t *testing.T, p stefexporter.Protocol) { testFaults(t, &traceKind, p, 1) },
@@ -75,8 +75,8 @@ func testFaults[T any](t *testing.T, k *kind[T], protocol stefexporter.Protocol,
 	require.Eventually(t, func() bool { return net.Conns() == 0 }, time.Minute, 10*time.Millisecond)
 }
 
-// TestCutAndHeal cuts the network for a while: pushes fail immediately or wait,
-// and everything arrives afterwards.
+// TestCutAndHeal cuts the network for some time: pushes fail immediately or wait, and everything
+// arrives after the network works again.
 func TestCutAndHeal(t *testing.T) {
 	t.Parallel()
 	addr := freeAddr(t)

@@ -24,7 +24,7 @@ const idKey = "test_id"
 // kind contains what the tests need to know about a signal.
 type kind[T any] struct {
 	signal pipeline.Signal
-	// batch makes a batch of items with these ids, and ids reads them.
+	// batch makes a batch of items with the given ids. ids returns the ids of a batch.
 	batch func(ids []string) T
 	ids   func(T) []string
 	// exporter creates an exporter, and returns the function that passes a batch to it.
@@ -38,7 +38,7 @@ func id(attributes pcommon.Map) string {
 	return v.Str()
 }
 
-// service distributes items over a few resources, by their id.
+// service distributes items over a few resources, by the last character of their id.
 func service(id string) string { return "service-" + id[len(id)-1:] }
 
 var traceKind = kind[ptrace.Traces]{

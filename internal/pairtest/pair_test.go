@@ -29,8 +29,8 @@ import (
 // given has the addresses that freeAddr returned.
 var given sync.Map
 
-// freeAddr returns an unused address, a new one each time. Until a test listens on it, no client
-// gets its port: systems choose the ports of clients above 32767.
+// freeAddr returns an unused address, a new address each time. Before a test listens on it, no
+// client can get its port, because systems choose ports above 32767 for clients.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	for {
@@ -86,7 +86,7 @@ func receiverConfig(t *testing.T, addr, more string) *stefreceiver.Config {
 // sink is the end of a pipeline. It stores the ids of accepted items.
 type sink[T any] struct {
 	kind *kind[T]
-	// decide returns the answer, nil for success.
+	// decide returns the error for a batch, or nil to accept it.
 	decide func(ctx context.Context, ids []string) error
 
 	mu    sync.Mutex
@@ -112,7 +112,7 @@ func (s *sink[T]) consume(ctx context.Context, batch T) error {
 	return nil
 }
 
-// count returns how many items have arrived, and how many different ones.
+// count returns how many items have arrived, and how many different items.
 func (s *sink[T]) count() (items, different int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *sink[T]) has(id string) bool {
 type receiverEnd struct {
 	component.Component
 	telemetry *componenttest.Telemetry
-	hasty     bool // its shutdown may cut off what it has not consumed
+	hasty     bool // the shutdown may fail because data was not consumed in time
 	once      sync.Once
 	t         *testing.T
 }
@@ -192,8 +192,8 @@ func (x *exporterEnd[T]) send(ids ...string) error {
 	return x.push(context.Background(), x.kind.batch(ids))
 }
 
-// value returns the sum of a metric over all attributes, 0 if nothing was
-// counted.
+// value returns the sum of a metric over all attributes. It returns 0 if the metric does not
+// exist yet.
 func value(t *testing.T, telemetry *componenttest.Telemetry, name string) int64 {
 	t.Helper()
 	m, err := telemetry.GetMetric(name)

@@ -22,7 +22,8 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
-// gateTo passes connections to a receiver until it is cut, as if its machine died.
+// gateTo forwards connections to a receiver. The method cut ends them, like a failure of the
+// receiver's machine.
 type gateTo struct {
 	t      *testing.T
 	target string
@@ -84,11 +85,11 @@ func (g *gateTo) cut() {
 	g.running.Wait()
 }
 
-// spansPerTrace is how many spans each trace has, each sent in another batch.
+// spansPerTrace is how many spans each trace has. Each span is sent in a different batch.
 const spansPerTrace = 6
 
-// phase sends traces with numbers from first, their spans in random order over many
-// batches, and returns the ids of acknowledged spans.
+// phase sends traces, numbered from first on. Their spans are distributed over many batches in
+// random order. It returns the ids of acknowledged spans and the number of failed batches.
 func phase(x *exporterEnd[ptrace.Traces], first, traces int, during func()) (acked []string, failed int) {
 	type span struct{ trace, n int }
 	var list []span
@@ -224,7 +225,7 @@ func TestRoutingByTrace(t *testing.T) {
 	_, met = run("three backends again", 4*traces, nil)
 	require.Equal(t, traces, met)
 
-	// The same traces again: they go to the same receivers as in the first phase.
+	// Send the traces of the first phase again: they arrive at the same receivers as before.
 	before, _ := places(sinks, 0, traces)
 	_, _ = run("the first traces again", 0, nil)
 	after, _ := places(sinks, 0, traces)
@@ -242,8 +243,8 @@ func TestRoutingByTrace(t *testing.T) {
 	require.GreaterOrEqual(t, value(t, x.telemetry, "otelcol_exporter_stef_backend_items"), int64(len(acked)))
 }
 
-// TestRoutingByName routes by service to a host name, which the exporter resolves several
-// times under load. Every push succeeds, and every item arrives.
+// TestRoutingByName routes by service to the addresses of a host name. Under load, the exporter
+// resolves the host name several times. Every push succeeds, and every item arrives.
 func TestRoutingByName(t *testing.T) {
 	s := newSink(&traceKind)
 	port := strings.TrimPrefix(freeAddr(t), "127.0.0.1:")

@@ -22,18 +22,18 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// scripted is a destination of STEF streams of traces that a test controls, down
-// to the bytes of its messages.
+// scripted is a destination of STEF streams of traces. A test controls it in every
+// detail, including the bytes of its messages.
 type scripted struct {
 	addr   string
 	server *grpc.Server
-	// play serves the stream with this number, counted from 1.
+	// play serves stream number n. The first stream has number 1.
 	play func(n int, s *scriptedStream) error
 
 	mu       sync.Mutex
 	streams  int
 	seen     map[string]int  // ids that were read
-	rejected map[string]bool // ids that were reported bad
+	rejected map[string]bool // ids of items that were reported as bad
 }
 
 // startScripted starts a peer.
@@ -81,7 +81,7 @@ func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// scriptedStream is one stream. It is the reader of its bytes.
+// scriptedStream is one stream. It implements io.Reader, which returns the received STEF bytes.
 type scriptedStream struct {
 	peer    *scripted
 	stream  grpc.ServerStream
@@ -121,8 +121,8 @@ func (s *scriptedStream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// frame reads the next frame and returns the ids in it, and the number of its
-// last record.
+// frame reads the next frame. It returns the ids of the items in the frame, and the
+// number of the last record.
 func (s *scriptedStream) frame(limits stef.Limits) (ids []string, last uint64, err error) {
 	if s.reader == nil {
 		if s.reader, err = otelstef.NewSpansReader(s, stef.WithLimits(limits)); err != nil {
@@ -159,7 +159,7 @@ func (s *scriptedStream) hang() error {
 	return nil
 }
 
-// obey continues as a correct peer after the script.
+// obey continues the stream as a correct peer.
 func (s *scriptedStream) obey() error {
 	if s.reader == nil {
 		if err := s.begin(0); err != nil {

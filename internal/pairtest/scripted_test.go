@@ -43,7 +43,7 @@ func follow(t *testing.T, broken bool, play func(n int, s *scriptedStream) error
 	return p, x, d
 }
 
-// patient makes a timeout, which would send a batch again, improbable.
+// patient sets a long timeout, because the exporter sends a batch again after a timeout.
 func patient(c *stefexporter.Config) { c.TimeoutConfig.Timeout = time.Minute }
 
 func TestScriptObedient(t *testing.T) {
@@ -207,8 +207,8 @@ func TestScriptBadRecords(t *testing.T) {
 	require.Equal(t, 1000-bad.Load(), value(t, x.telemetry, "otelcol_exporter_stef_items_delivered"))
 }
 
-// TestScriptSmallDictionaries advertises a limit far below the configured one,
-// and enforces it.
+// TestScriptSmallDictionaries advertises a dictionary limit far below the limit that is
+// configured at the exporter, and enforces the lower limit.
 func TestScriptSmallDictionaries(t *testing.T) {
 	const most = 16 << 10
 	_, x, _ := follow(t, false, func(_ int, s *scriptedStream) error {
@@ -278,9 +278,9 @@ func TestScriptNonsense(t *testing.T) {
 	f("a huge message", func(s *scriptedStream) error { return errors.Join(s.raw(make([]byte, 8<<20)), s.hang()) })
 }
 
-// TestScriptStopsReading uses a peer that reads nothing from its connection. The
-// exporter holds only the allowed unacknowledged data, and returns the batches in
-// time.
+// TestScriptStopsReading uses a peer that reads nothing from the first stream. The
+// exporter holds only the allowed unacknowledged data, and returns errors for the
+// batches in time.
 func TestScriptStopsReading(t *testing.T) {
 	stalled := make(chan struct{})
 	p := startScripted(t, func(n int, s *scriptedStream) error {
@@ -297,7 +297,7 @@ func TestScriptStopsReading(t *testing.T) {
 		c.Stef.MaxFrameSizeKiB = 64
 		c.TimeoutConfig.Timeout = time.Second
 	}))
-	// 40 batches of 250 kB: most of them must wait outside.
+	// 40 batches of 250 kB: most of them must wait until other data is acknowledged.
 	d := &drive{workers: 10, batches: 4, items: 25, deadline: 10 * time.Minute, padding: 10_000}
 	var most int64
 	over, done := make(chan struct{}), make(chan struct{})

@@ -77,8 +77,8 @@ func (a *authority) issue(t *testing.T, name string, template *x509.Certificate)
 // maxClauses is the maximum number of parts of an error before its advice.
 const maxClauses = 4
 
-// requirePlain requires that an error names the endpoint, has at most maxClauses parts before
-// it, and no text of gRPC.
+// requirePlain requires that an error names the endpoint. Before the endpoint, the error must have
+// at most maxClauses parts and no text of gRPC.
 func requirePlain(t *testing.T, err error, endpoint string) {
 	t.Helper()
 	what, _, ok := strings.Cut(err.Error(), " (endpoint "+endpoint+": ")
@@ -90,8 +90,8 @@ func requirePlain(t *testing.T, err error, endpoint string) {
 	t.Log(err)
 }
 
-// TestTLS checks typical mistakes between two ends that different people
-// configure, and the error for each mistake.
+// TestTLS checks the errors for typical mistakes. Such mistakes happen when different people
+// configure the two ends of a connection.
 func TestTLS(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	ours.issue(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})

@@ -5,8 +5,8 @@ package signal
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// A refused request is counted without decoding it, because the refusal saves the
-// memory of decoding. The requests of all signals have the same structure: a
+// The items of a refused request are counted without decoding it, because the refusal is
+// meant to save the memory of decoding. The requests of all signals have the same structure: a
 // request contains resources, a resource contains scopes, and a scope contains
 // spans, log records or metrics. Metrics contain points.
 const (
@@ -16,7 +16,7 @@ const (
 	fieldPoints     protowire.Number = 1 // points in the data of a metric
 )
 
-// The fields of a metric that have its points, one for each type of metric.
+// The fields of a metric that contain its points, one field for each type of metric.
 var fieldsData = [...]protowire.Number{5, 7, 9, 10, 11}
 
 func countSpans(request []byte) int {
@@ -47,7 +47,7 @@ func countMetric(metric []byte) int {
 	return n
 }
 
-// messages calls a function for every message in a field of a message, up to the first
+// messages calls the function each for every message in a field of a message, up to the first
 // byte that is not protobuf.
 func messages(message []byte, field protowire.Number, each func([]byte)) {
 	for len(message) > 0 {

@@ -62,7 +62,7 @@ func TestCountItems(t *testing.T) {
 	require.Zero(t, countLogRecords(nil))
 }
 
-// The count of the items of a request equals the count after decoding it.
+// The number of points that the count finds is not less than the number after decoding.
 func FuzzCountPoints(f *testing.F) {
 	body, err := pmetricotlp.NewExportRequestFromMetrics(gauge(3)).MarshalProto()
 	require.NoError(f, err)

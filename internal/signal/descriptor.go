@@ -35,7 +35,7 @@ type Descriptor[T any] struct {
 
 	// New returns an empty batch.
 	New func() T
-	// CopyTo replaces the content of a batch by a copy of another one.
+	// CopyTo replaces the content of dst by a copy of src.
 	CopyTo func(src, dst T)
 	// MoveTo appends the items of src to dst, and leaves src empty.
 	MoveTo func(src, dst T)
@@ -49,7 +49,7 @@ type Descriptor[T any] struct {
 
 	// NewEncoder starts a stream.
 	NewEncoder func(dst io.Writer, options []stefpdata.EncoderOption, more ...stef.WriterOption) (*Encoder[T], error)
-	// NewDecoder reads the headers of a stream.
+	// NewDecoder reads the headers of a stream and returns a decoder of its batches.
 	NewDecoder func(src io.Reader, options []stefpdata.DecoderOption, more ...stef.ReaderOption) (*Decoder[T], error)
 
 	OTLP OTLP[T]
@@ -80,10 +80,10 @@ type Writer interface {
 type Decoder[T any] struct {
 	// Decode returns the next batch, which contains at most one frame.
 	Decode func() (T, error)
-	// BatchBytes returns an upper estimate of the size as OTLP, and of the memory,
-	// of the last batch.
+	// BatchBytes returns a number of bytes that is not less than the size of the last
+	// batch as OTLP and not less than its memory, as far as these can be estimated.
 	BatchBytes func() int
-	// Records returns how many records are in the batches or reported as bad.
+	// Records returns how many records Decode has returned in batches or reported as bad.
 	Records func() uint64
 	// SetMaxBytes changes the maximum size of the next batches.
 	SetMaxBytes func(n int)
@@ -111,8 +111,8 @@ type OTLP[T any] struct {
 	// Count returns the number of items in an encoded export request, up to the
 	// first byte that is not protobuf.
 	Count func(request []byte) int
-	// Memory returns about how many bytes an encoded export request takes as pdata. The
-	// error says why it must not be decoded: ErrNested, or it is not protobuf.
+	// Memory returns about how many bytes an encoded export request takes as pdata. If the
+	// request must not be decoded, the error is ErrNested or says what is not valid protobuf.
 	Memory func(request []byte) (int64, error)
 	// NewClient returns the function that sends export requests.
 	NewClient func(*grpc.ClientConn) Export[T]

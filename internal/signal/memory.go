@@ -16,7 +16,7 @@ var ErrNested = errors.New("values are nested deeper than 1,024 messages")
 // MaxNesting is how deep the messages of a request may be nested.
 const MaxNesting = 1024
 
-// shape describes those parts of a message of OTLP that determine its memory as pdata.
+// shape describes the parts of an OTLP message that determine its memory as pdata.
 type shape struct {
 	bytes  int64 // of an empty message, with its place in a list
 	fields [16]*shape
@@ -24,8 +24,8 @@ type shape struct {
 	number int64  // bytes for each byte of field 2, if it has packed numbers
 }
 
-// Bytes of messages as pdata. A list that grows keeps up to a quarter more than it needs;
-// lists of pointers count their pointers. TestMemory measures them.
+// The memory of messages as pdata. A growing list reserves up to a quarter more than it needs.
+// A list of pointers includes the memory of the pointers. TestMemory measures these values.
 var (
 	attributeValue = &shape{bytes: 16}
 	listValue      = &shape{bytes: 40}
@@ -147,9 +147,8 @@ func (s *shape) contents(b []byte, depth int) (n int64, err error) {
 	return n, nil
 }
 
-// scalar reports whether an attribute consists of a key and a value that is one scalar.
-// Nearly all attributes do. scalar returns false for all others, and also if a length has more
-// than one byte.
+// scalar reports whether an attribute consists of a key and one scalar value. This is true for
+// nearly all attributes. scalar also returns false if a length has more than one byte.
 func scalar(b []byte) bool {
 	const key, value = 1<<3 | 2, 2<<3 | 2
 	if len(b) < 6 || b[0] != key || b[1] >= 0x80 {
@@ -181,7 +180,7 @@ func (s *shape) field(number uint64) *shape {
 	return nil
 }
 
-// varint returns a number and its length, which is 0 if it is invalid.
+// varint returns a number and its length in bytes. The length is 0 if the number is invalid.
 func varint(b []byte) (uint64, int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1

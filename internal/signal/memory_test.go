@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/internal/fixtures/recordings"
 )
 
-// wrap puts a message into fields of messages, the outermost first.
+// wrap nests a message in the given fields. The first field is the outermost.
 func wrap(message []byte, fields ...protowire.Number) []byte {
 	for _, field := range slices.Backward(fields) {
 		message = protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), message)
@@ -24,7 +24,7 @@ func wrap(message []byte, fields ...protowire.Number) []byte {
 }
 
 // TestMemory: for requests full of any kind of message, the memory of pdata exceeds the counted
-// memory by at most a quarter and 256 KiB.
+// memory by at most a quarter plus 256 KiB.
 func TestMemory(t *testing.T) {
 	type fields = []protowire.Number
 	empty := func(field protowire.Number) []byte { return wrap(nil, field) }
@@ -104,8 +104,8 @@ func deep(arrays int) []byte {
 	return wrap(value, 1, 2, 2, 5, 1, 7, 2)
 }
 
-// TestMemoryRefuses checks that Memory refuses requests that pdata must not decode, or would read
-// in another way.
+// TestMemoryRefuses checks that Memory refuses a request that pdata must not decode. It also
+// refuses a request that pdata would interpret in a different way than Memory.
 func TestMemoryRefuses(t *testing.T) {
 	_, err := Metrics.OTLP.Memory(deep(500))
 	require.NoError(t, err)

@@ -42,7 +42,7 @@ var published = sync.OnceValue(func() map[string]*schema.Struct {
 	} {
 		cut, err := schema.Cut(r.root, r.wire)
 		if err != nil {
-			panic(err) // both are part of the program
+			panic(err) // impossible: root and schema are part of the program
 		}
 		roots[cut.Name] = cut
 	}

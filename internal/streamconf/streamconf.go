@@ -67,7 +67,7 @@ func (m *ModeConfig) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Validate reports what to change in the modes.
+// Validate returns an error that says what to change, if a mode is invalid.
 func (m *ModeConfig) Validate() error {
 	if m.Traces == m.Metrics && m.Metrics == m.Logs { // one text for all signals
 		return confkeys.OneOf("mode", m.Traces, Sorted, Ordered)

@@ -33,7 +33,7 @@ func TestSchema(t *testing.T) {
 	require.ErrorContains(t, Schema("other").Validate(), "compact, full or reference")
 }
 
-// The options change what an encoder writes.
+// The options change the bytes that an encoder writes.
 func TestOptions(t *testing.T) {
 	bodies := []string{"user 7 signed in", "user 8 signed in", "another line"}
 	encode := func(options ...stefpdata.EncoderOption) int64 {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package anysignal has the descriptors of package signal for code that learns the signal
-// at run time: its batches are those of package otlpfile, which can hold any signal.
+// at run time. These descriptors use the batches of package otlpfile, which can hold any signal.
 package anysignal
 
 import (

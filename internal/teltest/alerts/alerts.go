@@ -18,7 +18,7 @@ import (
 type Alert struct {
 	Name, Expr string
 	Selectors  []Selector // of its expression
-	Grouped    []string   // the labels that its expression groups by
+	Grouped    []string   // the labels by which the expression groups
 }
 
 // Selector selects series of a metric.

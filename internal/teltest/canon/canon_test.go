@@ -70,8 +70,8 @@ func recordedLogs(t *testing.T) (lds []plog.Logs) {
 	return lds
 }
 
-// single puts every point into a metric, scope and resource of its own, with
-// empty containers between.
+// single puts every point into a metric, scope and resource of its own, and adds
+// empty containers between them.
 func single(mds []pmetric.Metrics) pmetric.Metrics {
 	out := pmetric.NewMetrics()
 	for _, md := range mds {
@@ -104,7 +104,7 @@ func points(m pmetric.Metric) int {
 	return md.DataPointCount()
 }
 
-// keep removes all points but one.
+// keep removes all points except the point at index.
 func keep(m pmetric.Metric, index int) {
 	i := -1
 	switch m.Type() {
@@ -121,8 +121,8 @@ func keep(m pmetric.Metric, index int) {
 	}
 }
 
-// Items ignores grouping and order; the ordered comparison ignores grouping
-// only.
+// The comparison of Items ignores grouping and order. The ordered comparison
+// ignores only grouping.
 func TestGrouping(t *testing.T) {
 	mds := recordedMetrics(t)[:40]
 	apart := single(mds)
@@ -137,7 +137,7 @@ func TestGrouping(t *testing.T) {
 	require.Contains(t, canon.DiffOrderedMetrics(whole, apart), "differs")
 }
 
-// rank is an order different from that of the recording.
+// rank defines an order that differs from the order of the recording.
 func rank(rm pmetric.ResourceMetrics) string {
 	return canon.Metrics(wrap(rm)).Text()
 }

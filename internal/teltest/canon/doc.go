@@ -4,9 +4,9 @@
 // Package canon compares telemetry in tests.
 //
 // Two pdata values may have the same content but different grouping and order,
-// for example after a conversion that sorts. Items are that content: each data
-// point, span or log record with everything that describes it, from its
-// resource down, as lines of text. Diff compares items as multisets:
+// for example after a conversion that sorts. Items represent the content: each
+// item is a data point, span or log record as lines of text, with its metric,
+// scope and resource. Diff compares items as multisets:
 //
 //	require.Empty(t, canon.Diff(canon.Metrics(want), canon.Metrics(got)))
 //
@@ -14,9 +14,9 @@
 // DiffOrderedLogs. They merge adjacent containers of equal content, drop
 // containers without items, and compare the messages byte by byte.
 //
-// Numbers are compared by their bits, attributes in their order unless
-// Options.SortAttributes is set. This package does not change the values passed
-// to it. Do not change them while their Items are in use.
+// Numbers are compared by their bits. Attributes are compared in their order, unless
+// Options.SortAttributes is set. This package does not change the pdata values that it
+// gets. Do not change these values while their Items are in use.
 package canon
 
 import (
@@ -25,7 +25,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Options say which differences to ignore. The functions of the package use the
+// Options say which differences to ignore. The functions without a receiver use the
 // zero Options.
 type Options struct {
 	// SortAttributes compares attributes in the order of their keys; attributes
