@@ -19,8 +19,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestOptionsBeyondTheAgreement: options that are appended to those of a stream may select
-// fewer fields than both ends agreed on, not more.
+// TestOptionsBeyondTheAgreement: options that are appended to the options of a stream may select
+// fewer fields than both ends agreed on, but not more fields.
 func TestOptionsBeyondTheAgreement(t *testing.T) {
 	compact, full := otelstef.MetricsCompactRoot(), otelstef.MetricsRoot()
 	published, err := schema.Cut(full, otelstef.MetricsBaseSchema())
@@ -57,8 +57,8 @@ func TestOptionsBeyondTheAgreement(t *testing.T) {
 	f(full, published, true, stef.WithCompression(stef.Zstd))
 }
 
-// TestWithoutTheAgreement creates writers without WriterOptions: their schema is checked
-// as well.
+// TestWithoutTheAgreement creates writers without WriterOptions: the schema of such a writer is
+// checked, too.
 func TestWithoutTheAgreement(t *testing.T) {
 	f := func(sender, receiver *schema.Struct, allowed bool, options ...stef.WriterOption) {
 		t.Helper()

@@ -29,9 +29,9 @@ var _ = benchdata.Name("synthetic: records of the test")
 
 // The benchmarks run both ends and the network between them in this process:
 // records are written, sent over gRPC on an in-memory connection with an injected
-// round trip, read, and acknowledged. One operation is a run. It starts with a
-// warm-up, in which windows and buffers grow. Then, for the time benchRun, it
-// counts the acknowledged records and their cost. So -benchtime 1x is sufficient.
+// round trip, read, and acknowledged. One operation is a run. A run starts with a
+// warm-up, in which windows and buffers grow. Then it counts the acknowledged records
+// and their cost for the time benchRun. So -benchtime 1x is sufficient.
 
 // bench is a client and a server with a network between them.
 type bench struct {
@@ -142,17 +142,17 @@ func (s *sender) chunk(n int) error {
 type load struct {
 	streams int
 	records int           // of a chunk
-	every   time.Duration // between two chunks of a stream; 0: as fast as possible
+	every   time.Duration // time between two chunks of a stream; 0: as fast as possible
 	window  window
 	trip    time.Duration
 }
 
 const (
-	benchWarm = time.Second // and 20 round trips, after which gRPC has found its windows
+	benchWarm = time.Second // plus 20 round trips, after which the windows of gRPC are stable
 	benchRun  = 2 * time.Second
 )
 
-// result is the result of a run.
+// result has the figures of one run.
 type result struct {
 	records   float64 // acknowledged per second
 	cpu       float64 // seconds per million records, both ends and the network
@@ -203,7 +203,7 @@ func (l load) run(b testing.TB) result {
 	}
 }
 
-// looks are the values of the counters at one moment.
+// looks has the values of the counters at one moment.
 type looks struct {
 	at                            time.Time
 	cpu                           time.Duration
@@ -278,8 +278,8 @@ func BenchmarkPaced(b *testing.B) {
 	}
 }
 
-// BenchmarkLone sends a chunk, waits for its acknowledgement, and sends the next one, as
-// processors of single spans do. ns/op is the time of a chunk.
+// BenchmarkLone sends a chunk, waits for its acknowledgement, and then sends the next chunk, like
+// a processor that exports single spans. ns/op is the time for one chunk.
 func BenchmarkLone(b *testing.B) {
 	x := newBench(b, benchTrips[0], 0, acknowledge)
 	responses := make(chan struct{}, 1)
@@ -296,9 +296,9 @@ func BenchmarkLone(b *testing.B) {
 	b.ReportMetric(float64(cpuTime()-start)/float64(b.N), "cpu-ns/op")
 }
 
-// TestLatencyCostsNoThroughput compares the throughput of a moderate load at 200
-// ms and at 0.02 ms: 5 % less is too much. Four tries reduce the influence of
-// other load on the machine.
+// TestLatencyCostsNoThroughput compares the throughput of a moderate load at round
+// trips of 200 ms and 0.02 ms. The throughput at 200 ms must not be more than 5 % lower.
+// Four tries reduce the influence of other load on the machine.
 func TestLatencyCostsNoThroughput(t *testing.T) {
 	if !long() {
 		t.Skip("takes half a minute of a quiet machine: STEF_LONG=1")

@@ -19,15 +19,15 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// blockedEnds are a stream with a waiting writer, and everything that can end it.
+// blockedEnds has a stream with a waiting writer, and everything that can end the stream.
 type blockedEnds struct {
 	*ends
 	stream  *stefgrpc.Stream
 	handler chan func(s *stefgrpc.ServerStream) error // what the handler does next
 }
 
-// newBlocked opens a stream on which the next write of a chunk waits: for
-// acknowledgements (room), or because the server does not read.
+// newBlocked opens a stream on which the next write of a chunk waits. If room is set, the
+// write waits for acknowledgements; if not, it waits because the server does not read.
 func newBlocked(t *testing.T, room bool, c endsConfig) *blockedEnds {
 	b := &blockedEnds{handler: make(chan func(*stefgrpc.ServerStream) error, 1)}
 	b.ends = newEnds(t, func(s *stefgrpc.ServerStream) error {
@@ -60,14 +60,14 @@ func newBlocked(t *testing.T, room bool, c endsConfig) *blockedEnds {
 
 const blockedChunk = 1 << 20
 
-// When a stream ends for any reason, all waiting calls end. A waiting write returns the
+// When a stream ends for any reason, all waiting calls end. A waiting write returns this
 // reason.
 func TestBlockedWriterEnds(t *testing.T) {
 	type end struct {
 		name       string
 		kind       stefgrpc.Kind
-		goesOn     bool // the stream continues, without writes
-		graceful   bool // works only if the handler continues to read
+		goesOn     bool // the stream stays open, but accepts no writes
+		graceful   bool // the end works only if the handler continues to read
 		grpc       []grpc.ServerOption
 		bringAbout func(b *blockedEnds)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// sink is a gRPC stream that encodes messages like gRPC, and frees them.
+// sink is a gRPC stream that encodes each message like gRPC and then frees it.
 type sink struct{ codec encoding.CodecV2 }
 
 func (s *sink) Header() (metadata.MD, error) { return nil, nil }
@@ -63,7 +63,7 @@ func TestAllocations(t *testing.T) {
 		require.LessOrEqual(t, got, most, "a chunk of %d bytes", n)
 	}
 	// One allocation is the slice of buffers. A small chunk also allocates its buffer, because
-	// gRPC pools only larger ones.
+	// gRPC pools only larger buffers.
 	f(500, 3)
 	f(5_000, 1)
 	f(60_000, 1)

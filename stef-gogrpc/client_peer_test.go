@@ -66,7 +66,7 @@ func (p *serverPeer) hear(format string, args ...any) {
 	p.heard = append(p.heard, fmt.Sprintf(format, args...))
 }
 
-// listen returns what was heard since the last call.
+// listen returns what the client did since the last call.
 func (p *serverPeer) listen() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +75,7 @@ func (p *serverPeer) listen() []string {
 	return heard
 }
 
-// say sends a message, or ends the stream with an error, io.EOF for OK.
+// say sends a message, or ends the stream with an error. io.EOF ends it with the status OK.
 func (p *serverPeer) say(message any) {
 	if m, ok := message.(*stefpb.STEFServerMessage); ok {
 		b, err := proto.Marshal(m)

@@ -45,7 +45,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// sign creates a certificate. The first one is self-signed.
+// sign creates a certificate. The first certificate is self-signed.
 func (a *authority) sign(name string, usage []x509.ExtKeyUsage) (*ecdsa.PrivateKey, *x509.Certificate) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(a.t, err)
@@ -174,8 +174,8 @@ func serveTLS(t *testing.T, serve func(grpc.ServerStream) error, options ...grpc
 	}
 }
 
-// TestClientTarget: a target that gRPC can never reach is an error of NewClient, which no caller
-// retries.
+// TestClientTarget: if gRPC can never reach a target, NewClient returns an error. Callers do not
+// retry NewClient.
 func TestClientTarget(t *testing.T) {
 	f := func(want, target string, options ...grpc.DialOption) {
 		t.Helper()
@@ -200,7 +200,7 @@ func TestClientTarget(t *testing.T) {
 	f("", "localhost:4320")
 	f("", "dns:///localhost:4320")
 	f("", "dns://8.8.8.8/localhost:4320")
-	f("", "passthrough:///http://localhost:4320") // for a dialer of the caller
+	f("", "passthrough:///http://localhost:4320") // the caller's own dialer may accept this
 	f("", "unix:///run/stef.sock")
 	f("", "own://host", grpc.WithResolvers(manual.NewBuilderWithScheme("own")))
 }

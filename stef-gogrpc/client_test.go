@@ -32,8 +32,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// plainServer is a server of the protocol that does not use this package: it is
-// registered under the path, and its messages are those of protobuf.
+// plainServer is a server of the protocol that does not use this package: it registers
+// the gRPC method itself, and uses the protobuf messages.
 type plainServer struct {
 	serve func(grpc.ServerStream) error
 }
@@ -49,8 +49,8 @@ func (p plainServer) register(g *grpc.Server) {
 	}, p)
 }
 
-// clientEnds starts a server and returns a connection to it and the server. It
-// checks that both are released at the end of the test.
+// clientEnds starts a server. It returns a connection to the server and the server.
+// It closes both at the end of the test, and checks that no goroutine of them remains.
 func clientEnds(t testing.TB, serve func(grpc.ServerStream) error, options ...grpc.ServerOption) (*grpc.ClientConn, *grpc.Server) {
 	t.Cleanup(func() { goleak.VerifyNone(t, goleak.IgnoreTopFunction("testing.(*T).Run")) })
 	listener := bufconn.Listen(1 << 20)
@@ -88,7 +88,7 @@ func welcome(stream grpc.ServerStream) error {
 	return stream.SendMsg(capable(0, wire))
 }
 
-// gather receives chunks until the client is done, and calls tell for each.
+// gather receives chunks until the client is done. It calls the function tell for each chunk.
 func gather(stream grpc.ServerStream, tell func(chunk []byte, messages int) error) error {
 	if err := welcome(stream); err != nil {
 		return err
@@ -271,7 +271,7 @@ func TestNoConnection(t *testing.T) {
 		require.ErrorContains(t, err, "no way there")
 	}
 	f(codes.Unavailable, within(t))
-	// A caller that waits for a connection receives the reason why there was none.
+	// A caller that waits for a connection receives the reason why there is no connection.
 	patient := WithCallOptions(grpc.WaitForReady(true))
 	f(codes.Unavailable, within(t), patient, WithHandshakeTimeout(50*time.Millisecond))
 	short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -279,7 +279,8 @@ func TestNoConnection(t *testing.T) {
 	f(codes.DeadlineExceeded, short, patient)
 }
 
-// TestOpenContext: ctx bounds only the opening, and its values remain.
+// TestOpenContext: ctx bounds only the opening of the stream. The stream still has the values of
+// ctx.
 func TestOpenContext(t *testing.T) {
 	seen := make(chan metadata.MD, 1)
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
@@ -488,7 +489,7 @@ func TestCloseAnyTime(t *testing.T) {
 	}
 }
 
-// hooked is a connection that calls a function after each message sent.
+// hooked is a connection that calls a function after each message that it sends.
 type hooked struct {
 	grpc.ClientConnInterface
 	hook *func()
@@ -510,8 +511,8 @@ func (s hookedStream) SendMsg(m any) error {
 	return err
 }
 
-// TestWriteContext: when the context of a write ends, the stream ends only if a chunk is
-// partly sent.
+// TestWriteContext: when the context of a write ends, the stream ends only if a part of the chunk
+// was already sent.
 func TestWriteContext(t *testing.T) {
 	const messages = 109 // of 92 bytes each
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
@@ -528,7 +529,7 @@ func TestWriteContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		if i%2 == 0 { // at a random time
 			time.AfterFunc(time.Duration(i%40)*5*time.Microsecond, cancel)
-		} else { // after a message, or when all are sent
+		} else { // after one of the messages, or when all messages are sent
 			left := i * 7 % (messages + 10)
 			hook = func() {
 				if left--; left == 0 {

@@ -77,15 +77,15 @@ func (c *referenceClient) hear() ([]byte, error) {
 	return message, err
 }
 
-// served is what a handler of these tests received on a stream.
+// served describes what a handler of these tests received on a stream.
 type served struct {
 	bytes   []byte
 	wire    schema.WireSchema
 	records uint64
 }
 
-// decoding returns a handler that reads records, acknowledges frame by frame,
-// and sends what it received to saw.
+// decoding returns a handler that reads records and acknowledges each frame. At the end
+// of a stream, the handler sends a description of the received data to saw.
 func decoding(saw chan<- served) stefgrpc.HandlerFunc {
 	return func(s *stefgrpc.ServerStream) error {
 		var seen bytes.Buffer
@@ -109,7 +109,7 @@ func decoding(saw chan<- served) stefgrpc.HandlerFunc {
 	}
 }
 
-// eachCodec runs f twice. Both runs have the default codec of gRPC servers, which is protobuf's.
+// eachCodec runs f twice. Both runs use the codec of protobuf, the default of gRPC servers.
 func eachCodec(t *testing.T, f func(t *testing.T, options ...grpc.ServerOption)) {
 	t.Run("protobuf", func(t *testing.T) { f(t) })
 	t.Run("codec", func(t *testing.T) { f(t) })
@@ -141,7 +141,7 @@ func serveRootsWith(t testing.TB, h stefgrpc.Handler, wire func(root string) sch
 	return conn, s
 }
 
-// The conversation of the specification, to the byte.
+// TestCompatClientConversation repeats the conversation in the specification and compares each byte.
 func TestCompatClientConversation(t *testing.T) {
 	eachCodec(t, func(t *testing.T, options ...grpc.ServerOption) {
 		handler := stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
@@ -173,8 +173,8 @@ func TestCompatClientConversation(t *testing.T) {
 	})
 }
 
-// converse plays a whole stream, message by message, as a client of the
-// reference would, and returns the last id that was acknowledged.
+// converse sends a whole stream, message by message, like a client of the
+// reference. It returns the last id that was acknowledged.
 func converse(t *testing.T, conn *grpc.ClientConn, root string, want []byte, messages [][]byte) uint64 {
 	t.Helper()
 	c := call(t, conn)
@@ -233,7 +233,8 @@ func TestCompatClientStreams(t *testing.T) {
 	})
 }
 
-// Chunks and messages that a client may send, but the reference does not.
+// TestCompatClientCuts sends chunks and messages that a client may send, although the reference
+// never does.
 func TestCompatClientCuts(t *testing.T) {
 	f := func(name string, cut func(t *testing.T, stream []byte) [][]byte) {
 		t.Run(name, func(t *testing.T) {
@@ -277,9 +278,9 @@ func TestCompatClientCuts(t *testing.T) {
 	})
 }
 
-// A server announces an older schema than it reads. A newer client of the reference
-// ignores that and writes its own schema, which the server reads. A schema that is newer
-// than that of the server is refused with a reason.
+// The server announces an older schema than it reads. A newer client of the reference
+// ignores the announced schema and writes its own schema, which the server can read. The
+// server refuses a schema that is newer than its own schema, and gives the reason.
 func TestCompatClientNewer(t *testing.T) {
 	saw := make(chan served, 1)
 	conn := serveRoots(t, decoding(saw), publishedWire)
@@ -321,8 +322,8 @@ func writeDynamic(t testing.TB, root *schema.Struct, records int) []byte {
 	return out.Bytes()
 }
 
-// The reference does not half-close: it disconnects. The data that it flushed is
-// acknowledged before that.
+// The reference does not half-close: it disconnects. The server acknowledges the
+// flushed data before the reference disconnects.
 func TestCompatClientGoesAway(t *testing.T) {
 	saw := make(chan served, 1)
 	conn := serveRoots(t, decoding(saw), publishedWire)
@@ -343,8 +344,8 @@ func TestCompatClientGoesAway(t *testing.T) {
 	require.Equal(t, s.records, (<-saw).records)
 }
 
-// An incomplete frame is ignored: none of its records is decoded or acknowledged,
-// wherever it is cut and however the stream ends.
+// An incomplete frame is ignored: none of its records is decoded or acknowledged. It
+// does not matter where the frame is cut and how the stream ends.
 func TestHalfAFrameIsNothing(t *testing.T) {
 	f := func(name string, zstd bool, end func(c *referenceClient, s *stefgrpc.Server)) {
 		t.Run(name, func(t *testing.T) {

@@ -35,8 +35,8 @@ type referenceServer struct {
 	first []byte // the first message
 }
 
-// serveReference serves streams with a script, which begins after the first message, and
-// returns a client of this package.
+// serveReference serves streams with a script. The script begins after the first message of the
+// client. serveReference returns a client of this package.
 func serveReference(t testing.TB, script func(s *referenceServer) error, options ...stefgrpc.ClientOption) *stefgrpc.Client {
 	t.Helper()
 	g := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec()), grpc.UnknownServiceHandler(
@@ -64,7 +64,7 @@ func (s *referenceServer) hear() ([]byte, error) {
 	return m, err
 }
 
-// chunk collects a chunk. Each of its messages must contain only bytes and the flag, and must
+// chunk collects a chunk. Each message of the chunk must contain only bytes and the flag, and must
 // not be larger than largest.
 func (s *referenceServer) chunk(largest int) ([]byte, error) {
 	var chunk []byte
@@ -111,7 +111,7 @@ func openMetrics(t testing.TB, c *stefgrpc.Client, options ...stefgrpc.OpenOptio
 	return s
 }
 
-// writePoints writes n records and flushes after each.
+// writePoints writes n records and flushes after each record.
 func writePoints(t testing.TB, dst io.Writer, n int, options ...stef.WriterOption) {
 	t.Helper()
 	w, err := otelstef.NewMetricsWriter(dst, options...)
@@ -127,8 +127,9 @@ func writePoints(t testing.TB, dst io.Writer, n int, options ...stef.WriterOptio
 	}
 }
 
-// The conversation of the specification, to the byte: the first message, then
-// the headers as two messages and each frame as one, in the server's schema.
+// TestCompatServerConversation compares each byte of the conversation in the specification. The
+// client sends the first message, two messages with the headers, and one message for each frame,
+// in the server's schema.
 func TestCompatServerConversation(t *testing.T) {
 	heard := make(chan [][]byte, 1)
 	client := serveReference(t, func(s *referenceServer) error {
@@ -173,7 +174,8 @@ func TestCompatServerConversation(t *testing.T) {
 	}
 }
 
-// All schemas a server may name, and the schema that the client then writes.
+// TestCompatServerSchemas checks, for each schema that a server may name, which schema the client
+// writes.
 func TestCompatServerSchemas(t *testing.T) {
 	own := otelstef.MetricsSchema()
 	older := publishedWire("Metrics")
@@ -228,8 +230,8 @@ func TestCompatServerRefusesSchemas(t *testing.T) {
 			require.Equal(t, kind, e.Kind, "%v", err)
 		})
 	}
-	// The reference compares the total number of fields. Struct by struct, neither schema
-	// extends the other.
+	// The reference compares only the total number of fields. Compared struct by struct, neither
+	// schema extends the other schema.
 	crossed := otelstef.MetricsSchema()
 	crossed[0]++
 	crossed[2]--
@@ -241,7 +243,7 @@ func TestCompatServerRefusesSchemas(t *testing.T) {
 	f("nothing", stefgrpc.KindProtocol, nil)
 }
 
-// If a server names no limit, the client uses its own.
+// If a server names no limit, the client uses its own limit.
 func TestCompatServerDictLimits(t *testing.T) {
 	f := func(name string, limits []byte, want int) {
 		t.Run(name, func(t *testing.T) {
@@ -264,8 +266,8 @@ func TestCompatServerDictLimits(t *testing.T) {
 	f("in field 1, where it is not", number(nil, 1, 1000), stef.DefaultDictBytes)
 }
 
-// scriptedResponses is a server that answers each frame with the next of its
-// responses, and then ends with a status.
+// scriptedResponses returns the script of a server that answers each frame with the next element
+// of responses, and then ends the stream with the status end.
 func scriptedResponses(responses [][]byte, end error) func(s *referenceServer) error {
 	return func(s *referenceServer) error {
 		if err := s.say(capabilitiesMessage(noLimit, publishedWire("Metrics"))); err != nil {
@@ -292,13 +294,13 @@ func scriptedResponses(responses [][]byte, end error) func(s *referenceServer) e
 	}
 }
 
-// The reference's receiver reports bad batches with a range that begins one
-// record too low, in the response that acknowledges them.
+// The receiver of the reference reports a bad batch in the response that acknowledges the batch.
+// The reported range begins one record too low.
 func TestCompatServerBadRanges(t *testing.T) {
 	client := serveReference(t, scriptedResponses([][]byte{
 		responseMessage(1, [2]uint64{0, 1}), // the first batch: from id 0
 		responseMessage(2),
-		responseMessage(3, [2]uint64{2, 3}), // 2 was accepted
+		responseMessage(3, [2]uint64{2, 3}), // record 2 was accepted
 		nil,                                 // coalesced
 		responseMessage(5),
 	}, nil))
@@ -317,7 +319,7 @@ func TestCompatServerBadRanges(t *testing.T) {
 	}, told)
 }
 
-// How streams to the reference end, and how the client reports it.
+// TestCompatServerEnds checks how the client reports the end of a stream to the reference.
 func TestCompatServerEnds(t *testing.T) {
 	f := func(name string, end error, kind stefgrpc.Kind, code codes.Code, acked uint64, responses ...[]byte) {
 		t.Run(name, func(t *testing.T) {
@@ -367,9 +369,9 @@ func TestCompatServerForgetsTheLast(t *testing.T) {
 	require.Equal(t, uint64(1), records)
 }
 
-// A frame larger than a message is sent in several messages, with the flag only on
-// the last. So a server that collects messages gets whole chunks, and no message over
-// its limit.
+// A frame that is larger than the largest message is sent in several messages. Only the last
+// message has the flag. So a server that collects messages gets whole chunks, and no message is
+// over its limit.
 func TestCompatServerLargeFrames(t *testing.T) {
 	const largest = 1000
 	got := make(chan [][]byte, 1)

@@ -29,10 +29,10 @@ import (
 )
 
 // The tests in compat_*_test.go play the client and the server of the reference
-// implementation, byte by byte. Each message is a string of bytes. The tests build
-// and check it without the code of this package. They do not run the reference
-// implementation: its messages are known from sections 10 and 14.3 of the
-// specification, and from streams that it wrote.
+// implementation, byte by byte. Each message is a string of bytes. The tests build and
+// check these bytes without the code of this package. They do not run the reference
+// implementation: sections 10 and 14.3 of the specification, and streams that the
+// reference wrote, show its messages.
 
 // raw is a codec that does not change the bytes of messages.
 type raw struct{}
@@ -65,7 +65,7 @@ func fromHex(t testing.TB, s string) []byte {
 	return b
 }
 
-// field appends a bytes field, number a varint field.
+// field appends a bytes field to b.
 func field(b []byte, n protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), value)
 }
@@ -88,8 +88,8 @@ func chunkMessage(chunk []byte, end bool) []byte {
 	return b
 }
 
-// The messages of a server. The limits are written even if they are empty, as the reference
-// does.
+// The messages of a server. Like the reference, they contain the limits even if the limits are
+// empty.
 func capabilitiesMessage(limits []byte, wire schema.WireSchema) []byte {
 	b, err := wire.AppendBinary(nil)
 	if err != nil {
@@ -119,7 +119,7 @@ func responseMessage(acked uint64, bad ...[2]uint64) []byte {
 	return field(nil, 2, r)
 }
 
-// acknowledged returns the id in a response that says nothing else.
+// acknowledged returns the id in a response that contains nothing else.
 func acknowledged(t testing.TB, message []byte) uint64 {
 	t.Helper()
 	require.NotEmpty(t, message)

@@ -16,7 +16,7 @@ import (
 )
 
 // TestNoCompressor causes the two errors of gRPC about compressors that the package comment
-// lists. "lzma" is registered nowhere; gzip is, in this test program.
+// lists. It uses "lzma", because gzip is registered in this test program.
 func TestNoCompressor(t *testing.T) {
 	server, err := stefgrpc.NewServer()
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func TestNoCompressor(t *testing.T) {
 	_, err = client.Open(t.Context(), otelstef.MetricsRoot())
 	require.ErrorContains(t, err, `grpc: Compressor is not installed for requested grpc-encoding "lzma"`)
 
-	// A client of gRPC refuses to name a compressor that it does not have.
+	// A gRPC client cannot send the name of a compressor that it does not have, so use HTTP/2.
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)

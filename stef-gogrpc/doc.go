@@ -35,8 +35,8 @@
 // with the session, which sends it on the next stream. Most programs that send should use
 // a Session. A Session needs a BatchWriter, which turns batches of the program into
 // records. The following BatchWriter serves a Session[[]string] of log lines;
-// ExampleSession has the rest of a program. An error of Write has the number of the record in the
-// stream, so WriteBatch adds the number in the batch:
+// ExampleSession has the rest of a program. An error of Write contains the number of the record in
+// the stream. WriteBatch adds the number of the item in the batch:
 //
 //	type lines struct{ *otelstef.LogsWriter } // has Flush and BufferedBytes
 //
@@ -102,9 +102,8 @@
 // stream with KindLimit, and the handler gets none of its records. Nothing splits frames or
 // batches. A Session returns the batch with the first record of the frame as permanently
 // failed, although the record that is too large may be in a later batch of the frame. The other
-// batches are retryable. When the batch with this record is sent again, the same happens to its
-// next frame, until the batch is the first one in a frame. Then the batch is lost, with its good
-// records.
+// batches are retryable. When the batch with this record is sent again, its next frame fails in the
+// same way. When the batch is the first batch of a frame, it is lost, including its good records.
 //
 // # Ownership
 //
@@ -135,8 +134,9 @@
 //	*Error            from a peer, or about a peer; Kind says what to do, Code is the
 //	                  gRPC status, RetryDelay the delay that the peer asked for
 //	*UnsentError      Session.Send: the batch was returned to the caller; wraps an *Error
-//	*RejectedError    Session.Send: delivered except some records
-//	*BatchError       Session.Send: the batch cannot be encoded; with Delivered, all but the part that Err names arrived
+//	*RejectedError    Session.Send: all records were delivered except the bad records
+//	*BatchError       Session.Send: the batch cannot be encoded; if Delivered is set, all of it
+//	                  arrived except the part that Err names
 //	ErrSessionClosed  wrapped in an *UnsentError after Session.Shutdown
 //	context errors    wrapped by the error of a wait that a context ended
 //
@@ -157,7 +157,7 @@
 //	                                       tls.Config.Certificates
 //	http2: frame too large                 a server of HTTP/1 listens there
 //	produced zero addresses                the host has no address
-//	unknown service STEFDestination        a gRPC server without STEF: is the port that of OTLP?
+//	unknown service STEFDestination        a gRPC server without STEF: is this the port of OTLP?
 //	grpc: Decompressor is not installed    the client has grpc.UseCompressor("gzip") and the server
 //	for grpc-encoding "gzip"               cannot decompress it: remove the option, since STEF
 //	                                       compresses its frames itself. A server that imports

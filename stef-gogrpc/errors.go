@@ -33,7 +33,7 @@ const (
 	// KindUnimplemented is a peer that does not implement STEF, or does not serve
 	// the root.
 	KindUnimplemented
-	// KindLimit is a limit that was exceeded, at this end or the other.
+	// KindLimit is a limit of this end or of the peer that was exceeded.
 	KindLimit
 	// KindProtocol is a peer that broke the rules of the protocol.
 	KindProtocol
@@ -126,10 +126,10 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Retryable reports whether the data of the stream may be sent again, by the table
+// Retryable reports whether the data of the stream may be sent again, according to the table
 // of OTLP. RESOURCE_EXHAUSTED is retryable only if the peer named a delay. Errors of
-// KindUnavailable are always retryable, even with the code INTERNAL, which gRPC reports for some
-// lost streams.
+// KindUnavailable are always retryable, even with the code INTERNAL: gRPC reports this code for
+// some lost streams.
 func (e *Error) Retryable() bool {
 	if e.Kind == KindUnavailable {
 		return true
@@ -221,11 +221,10 @@ func plainStatus(err error) error {
 	}
 }
 
-// goneAway reports whether the connection received GOAWAY before it broke: the server, or a
-// proxy, ended it gracefully. streamReset reports whether a proxy between the two ends reset
-// the stream. gRPC reports a reset as INTERNAL, which is otherwise a permanent error. gRPC
-// reports both events only in the text of the status, so only these two functions decide by
-// text.
+// goneAway reports whether the connection received GOAWAY before it broke: the server or a proxy
+// ended it gracefully. streamReset reports whether a proxy between the two ends reset the
+// stream. gRPC reports a reset as INTERNAL, which is a permanent error for other causes. Only
+// these two functions decide by the text of a status, because nothing else shows the two events.
 func goneAway(e *Error) bool {
 	return e.Code == codes.Unavailable && strings.Contains(e.Err.Error(), "received prior goaway: code: NO_ERROR")
 }

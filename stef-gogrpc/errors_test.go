@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// TestFromStatus has the table of OTLP: which statuses may be retried.
+// TestFromStatus checks which statuses may be retried, according to the table of OTLP.
 func TestFromStatus(t *testing.T) {
 	f := func(code codes.Code, kind Kind, retryable bool) {
 		t.Helper()
@@ -115,7 +115,7 @@ func TestErrorsOfThisEnd(t *testing.T) {
 	e.RetryDelay, e.HasRetryInfo = time.Minute, true
 	require.Equal(t, time.Minute, FromStatus(e.GRPCStatus().Err()).RetryDelay)
 
-	// A delay is sent even without HasRetryInfo: without a delay, clients of a full server
+	// RetryDelay is sent even without HasRetryInfo: if a full server sends no delay, its clients
 	// drop their data.
 	e.HasRetryInfo = false
 	require.True(t, e.Retryable())
@@ -139,7 +139,8 @@ func TestErrorsOfThisEnd(t *testing.T) {
 	require.Equal(t, codes.Unknown, status.Code(&Error{Kind: 99}))
 }
 
-// Users read what happened, not how gRPC prints a status; programs find the status.
+// The text for users does not contain the form in which gRPC prints a status. Programs can still
+// find the status in the error.
 func TestPlainStatus(t *testing.T) {
 	for want, err := range map[string]error{
 		`stefgrpc: unimplemented: the server does not accept records of root "Shop", only of ["Logs" "Spans"]`:                 errUnknownRoot("Shop", []string{"Logs", "Spans"}),

@@ -145,8 +145,8 @@ func Example_mutualTLS() {
 	)
 }
 
-// bearer contains the credentials with which every stream is opened. gRPC requests them for
-// each stream, so a token may be renewed.
+// bearer returns the credentials for opening a stream. gRPC calls it for each stream, so the token
+// may change.
 type bearer struct{ token func() string }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
@@ -154,11 +154,11 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 	return map[string]string{"authorization": "Bearer " + b.token()}, nil
 }
 
-// RequireTransportSecurity keeps the token off connections without TLS.
+// RequireTransportSecurity prevents that the token is sent on connections without TLS.
 func (bearer) RequireTransportSecurity() bool { return true }
 
 // Credentials belong to the calls of a client. A stream keeps the credentials with which it
-// was opened, so a server checks them once for each stream. A Session opens another stream
+// was opened, so a server checks the credentials once for each stream. A Session replaces a stream
 // after SessionConfig.MaxLifetime.
 func ExampleWithCallOptions() {
 	conn, err := grpc.NewClient("collector.example.com:4320",

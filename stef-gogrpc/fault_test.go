@@ -34,8 +34,8 @@ import (
 // sink. Then the test checks every number:
 //
 //   - If Send returned nil for a batch, every record was delivered.
-//   - Of a batch with bad records, exactly the other records were delivered.
-//   - Records that were reported bad are not sent again.
+//   - In a batch with bad records, exactly the good records were delivered.
+//   - Records that were reported as bad are not sent again.
 //   - If a batch was handed back without MaybeDelivered, no record was delivered. Half of
 //     the batches that were handed back are sent again.
 //   - A record was delivered twice only if its batch was handed back with MaybeDelivered
@@ -45,7 +45,7 @@ import (
 // STEF_LONG=1 sends 10,000 batches for every seed, STEF_SEED sets the first seed. All events
 // depend on the seed, and are logged when a test fails.
 
-// faultPlan is a fault test.
+// faultPlan contains the parameters of a fault test.
 type faultPlan struct {
 	seed    uint64
 	batches int
@@ -146,8 +146,8 @@ type faultRun struct {
 	story    []string
 }
 
-// run runs the whole test. A connection with dial reaches the listener of listen through the
-// faulty network.
+// run runs the whole test. listen creates the listener of a server. The option dial makes a
+// connection reach this listener through the faulty network.
 func (p faultPlan) run(t *testing.T, faults *netfault.Faults, listen func() (net.Listener, error), target string, dial grpc.DialOption) {
 	r := &faultRun{t: t, plan: p, sink: newSink(), faults: faults}
 	r.backend = &backend{t: t, sink: r.sink, seed: p.seed, listen: listen}
@@ -192,8 +192,8 @@ func (p faultPlan) run(t *testing.T, faults *netfault.Faults, listen func() (net
 	r.account()
 }
 
-// timeout returns a timeout of the session or of a sender. Without faults, only a machine that is
-// busy could reach it, and no batch may be handed back.
+// timeout returns a timeout of the session or of a sender. Without faults it is long, so that no
+// batch is handed back on a busy machine.
 func (p faultPlan) timeout(withFaults time.Duration) time.Duration {
 	if p.every == 0 {
 		return 5 * time.Minute
@@ -229,7 +229,7 @@ func (r *faultRun) newSession(conn *grpc.ClientConn) *stefgrpc.Session[numbers] 
 		w, _ := writers.LoadAndDelete(s)
 		x := w.(*numberWriter)
 		var err error
-		// Frames so small that batches are answered in parts.
+		// The frames are so small that batches are answered in parts.
 		x.w, err = otelstef.NewLogsWriter(s, append(s.WriterOptions(), stef.WithFrameBytes(100))...)
 		return x, err
 	}
@@ -264,7 +264,7 @@ func (r *faultRun) send(sender uint64) {
 			if !errors.As(err, &unsent) || !again || len(unsent.Rejected) > 0 {
 				break
 			}
-			// Send only the records again that were not answered.
+			// Send only the unanswered records again.
 			b.first += unsent.Acknowledged
 			if b.first > b.last {
 				break
@@ -273,7 +273,7 @@ func (r *faultRun) send(sender uint64) {
 	}
 }
 
-// misfortune causes a fault after each plan.every batches, or after a while if there is no
+// misfortune causes a fault after each plan.every batches, or after 200 ms if there is no
 // progress.
 func (r *faultRun) misfortune(done chan struct{}) {
 	random := rand.New(rand.NewPCG(r.plan.seed, 2))
@@ -324,7 +324,7 @@ func (r *faultRun) tell(text string) {
 // account checks the rules at the top of this file.
 func (r *faultRun) account() {
 	t := r.t
-	r.sink.mu.Lock() // handlers of crashed servers may be a moment late
+	r.sink.mu.Lock() // handlers of crashed servers may still run for a moment
 	defer r.sink.mu.Unlock()
 	require.Empty(t, r.sink.problems)
 	fates := map[uint64]fate{}
@@ -382,7 +382,7 @@ func (r *faultRun) account() {
 type fate struct {
 	batch      uint64 // the last number of the batch
 	acked, bad bool
-	maybe      int // how often it was handed back with MaybeDelivered
+	maybe      int // how often the batch was handed back with MaybeDelivered
 }
 
 func (f fate) answered() bool { return f.acked || f.bad }

@@ -20,20 +20,20 @@ import (
 	"github.com/otelstef/stef/internal/teltest/benchdata"
 )
 
-// RequireEnv turns a missing set into a failure instead of a skip when it is
-// set to anything but "".
+// RequireEnv is an environment variable. If it is not empty, a missing set is a
+// failure instead of a skip.
 const RequireEnv = "STEF_REQUIRE_SETS"
 
-// LogEnv names a file. Each test that asks for a set appends a line to it: the folder of the
-// test, a tab, and its name. Only these tests depend on the sets, so it is sufficient to run
-// them again where the sets exist.
+// LogEnv is an environment variable with the name of a file. Each test that requests a set appends
+// a line to this file: the folder of the test, a tab, and the name of the test. Only these tests
+// depend on the sets, so it is sufficient to run these tests again where the sets exist.
 const LogEnv = "STEF_SETS_LOG"
 
 const rootModule = "module github.com/otelstef/stef"
 
-// Data returns the path of an element of the real OTLP sets: below STEF_DATA,
-// or else below shared/data beside the folder of the root module. Without the
-// sets it skips the test with a message, or fails it if RequireEnv is set.
+// Data returns the path of an element of the real OTLP sets. They are in the folder STEF_DATA. If
+// this is not set, they are in shared/data next to the folder of the root module. Without the
+// sets, Data skips the test with a message, or fails the test if RequireEnv is set.
 func Data(tb testing.TB, elem ...string) string {
 	tb.Helper()
 	return find(tb, "STEF_DATA", "data", elem)
@@ -113,9 +113,9 @@ func root() (string, error) {
 	}
 }
 
-// BenchSets makes a test program print, as its first line of output, which sets its benchmarks
-// use, see package benchdata. Each benchmark has the name of its set in its own name. others
-// describes the other data of the benchmarks.
+// BenchSets makes a test program print, as its first line of output, whether its benchmarks use
+// the large real sets; see package benchdata. The name of a benchmark contains the name of its set.
+// others describes the other data of the benchmarks.
 func BenchSets(others string) bool {
 	dir := os.Getenv("STEF_DATA")
 	if dir == "" {

@@ -18,7 +18,7 @@ import (
 )
 
 // Vector is a reference vector: a stream that the reference implementation wrote, or a
-// malformed one. The folder of the vectors has a manifest with these facts.
+// malformed stream. The manifest in the folder of the vectors contains these fields.
 type Vector struct {
 	Name            string
 	File            string
@@ -30,7 +30,7 @@ type Vector struct {
 	Compression     string
 	HasSchema       bool   `json:"has_schema"`
 	ReferenceError  string `json:"reference_error"`
-	Expect          string // of a malformed stream: error, accept or any
+	Expect          string // expected result for a malformed stream: error, accept or any
 	First200        string
 	Canonical       struct {
 		Root    string
@@ -41,8 +41,8 @@ type Vector struct {
 	folder string
 }
 
-// Vectors returns the vectors of a folder: edge, data or malformed. Without them it skips
-// the test like Golden.
+// Vectors returns the vectors of a folder: edge, data or malformed. If the vectors are missing, it
+// skips the test like Golden.
 func Vectors(tb testing.TB, folder string) (list []Vector) {
 	tb.Helper()
 	path := Golden(tb, folder, "MANIFEST.jsonl")

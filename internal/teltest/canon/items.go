@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Items are a multiset of data points, spans or log records. It stores only a
-// hash of each item and writes the text again to show one.
+// Items are a multiset of data points, spans or log records. They store only a
+// hash of each item, and create the text of an item again to show it.
 type Items struct {
 	each    func(yield func(text []byte) bool)
 	entries []entry // sorted by hash, then by order of appearance
@@ -51,7 +51,7 @@ func (s *Items) Text() string {
 	return strings.Join(all, "\n")
 }
 
-// texts returns the texts of the items with some indices, in ascending order.
+// texts returns the texts of the items with the given indices, in ascending order.
 func (s *Items) texts(indices []int) []string {
 	var found []string
 	i := 0
@@ -65,16 +65,16 @@ func (s *Items) texts(indices []int) []string {
 	return found
 }
 
-// Diff returns "" if want and got are equal. Otherwise it shows the first item
-// of want that is not in got, beside the most similar item of got.
+// Diff returns "" if want and got are equal. Otherwise it shows the first item of
+// want that is not in got, and compares it with the most similar item of got.
 func Diff(want, got *Items) string {
 	missing, extra := difference(want.entries, got.entries)
 	if len(missing) == 0 && len(extra) == 0 {
 		return ""
 	}
 	head := fmt.Sprintf("%d of %d items are missing, %d of %d are not wanted\n", len(missing), want.Len(), len(extra), got.Len())
-	// Comparing more candidates would take quadratic time in large sets. In the
-	// sets of a test, the counterpart is among these.
+	// Comparing all candidates would take quadratic time in large sets. In the
+	// sets of tests, the most similar item is among the first 2,000.
 	const candidates = 2000
 	others := got.texts(extra[:min(len(extra), candidates)])
 	if len(missing) == 0 {
@@ -120,7 +120,7 @@ func difference(a, b []entry) (onlyA, onlyB []int) {
 	return onlyA, onlyB
 }
 
-// mostLike returns the index of the text that shares the most lines.
+// mostLike returns the index of the text in others that shares the most lines with text.
 func mostLike(text string, others []string) int {
 	lines := map[string]bool{}
 	for l := range strings.Lines(text) {
@@ -141,10 +141,10 @@ func mostLike(text string, others []string) int {
 	return best
 }
 
-// lineDiff shows the lines of both texts: - of want only, + of got only.
+// lineDiff shows the lines of both texts: - marks a line only in want, + a line only in got.
 func lineDiff(want, got string) string {
 	a, b := splitLines(want), splitLines(got)
-	// common[i][j] is the longest common subsequence of a[i:] and b[j:].
+	// common[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
 	common := make([][]int, len(a)+1)
 	for i := range common {
 		common[i] = make([]int, len(b)+1)
@@ -176,8 +176,8 @@ func lineDiff(want, got string) string {
 	return out.String()
 }
 
-// splitLines splits an item into at most a fixed number of lines: longer diffs do
-// not help, and the memory of a diff grows with the square of the lines.
+// splitLines returns the first lines of an item, up to a fixed number: longer diffs do
+// not help, and the memory of a diff grows with the square of the number of lines.
 func splitLines(s string) []string {
 	const most = 1000
 	if s == "" {

@@ -3,16 +3,16 @@
 
 package canon
 
-// A container is the last resource, scope or metric seen at its level. The
-// merge functions descend the levels and merge each container into the previous
-// one of the same parent if both are equal.
+// A container is the last resource, scope or metric that was read at its level. The
+// merge functions merge a container into the previous container of the same parent
+// if both containers are equal.
 type container struct {
 	text string
 	open bool
 }
 
-// same reports whether the open container has this text. If not, it opens the
-// container with the text.
+// same reports whether the container is open and has the given text. If not, same
+// opens it with this text.
 func (c *container) same(text []byte) bool {
 	if c.open && c.text == string(text) {
 		return true

@@ -5,8 +5,8 @@ package canon
 
 import "go.opentelemetry.io/collector/pdata/pmetric"
 
-// MergeMetrics returns all mds as one, in order. Adjacent resources, scopes and
-// metrics of equal content are merged, and those without points are dropped.
+// MergeMetrics joins all mds, in order. It merges adjacent resources, scopes and
+// metrics of equal content, and drops containers without points.
 func (o Options) MergeMetrics(mds ...pmetric.Metrics) pmetric.Metrics {
 	g := metricsMerge{Options: o, out: pmetric.NewMetrics()}
 	for _, md := range mds {
@@ -23,8 +23,8 @@ func (o Options) MergeMetrics(mds ...pmetric.Metrics) pmetric.Metrics {
 	return g.out
 }
 
-// A metricsMerge is the merged content and the containers that are open at its
-// end.
+// A metricsMerge has the merged content, and the containers to which the next
+// points may be added.
 type metricsMerge struct {
 	Options
 	out                     pmetric.Metrics
@@ -77,7 +77,7 @@ func pointCount(m pmetric.Metric) int {
 	return 0
 }
 
-// appendPoints moves the points of a metric to another of the same type.
+// appendPoints moves the points of a metric to another metric of the same type.
 func appendPoints(from, to pmetric.Metric) {
 	switch from.Type() {
 	case pmetric.MetricTypeGauge:

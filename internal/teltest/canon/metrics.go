@@ -15,8 +15,8 @@ func (o Options) Metrics(mds ...pmetric.Metrics) *Items {
 	return newItems(func(yield func([]byte) bool) { o.eachPoint(mds, yield) })
 }
 
-// eachPoint yields the text of each data point. Container lines are written
-// once and stay in the buffer before their items.
+// eachPoint yields the text of each data point. The lines of a container are written
+// once, and stay in the buffer for all its data points.
 func (o Options) eachPoint(mds []pmetric.Metrics, yield func([]byte) bool) {
 	t := text{Options: o}
 	for _, md := range mds {
@@ -57,8 +57,8 @@ func (t *text) descriptor(m pmetric.Metric) {
 	}
 }
 
-// temporality names a temporality. Values without a name in pdata are written
-// as numbers, because they differ from each other.
+// temporality names a temporality. It writes values without a name in pdata as
+// numbers, so that such values differ from each other.
 func temporality(v pmetric.AggregationTemporality) string {
 	if name := v.String(); name != "" {
 		return name

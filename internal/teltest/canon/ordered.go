@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// DiffOrderedMetrics merges both with MergeMetrics and compares the messages.
-// It returns "" if they are equal; otherwise it shows the first item that
-// differs.
+// DiffOrderedMetrics merges want and got with MergeMetrics and compares the
+// messages. It returns "" if the messages are equal; otherwise it shows the first
+// item that differs.
 func (o Options) DiffOrderedMetrics(want, got pmetric.Metrics) string {
 	return diffOrdered(o.MergeMetrics(want), o.MergeMetrics(got), (&pmetric.ProtoMarshaler{}).MarshalMetrics, o.eachPoint)
 }
@@ -29,8 +29,8 @@ func (o Options) DiffOrderedLogs(want, got plog.Logs) string {
 	return diffOrdered(o.MergeLogs(want), o.MergeLogs(got), (&plog.ProtoMarshaler{}).MarshalLogs, o.eachRecord)
 }
 
-// diffOrdered compares the messages of merged batches. each calls a function with the
-// text of each item.
+// diffOrdered compares the messages of merged batches. each passes the text of every item
+// to its second argument.
 func diffOrdered[B any](want, got B, marshal func(B) ([]byte, error), each func([]B, func([]byte) bool)) string {
 	wantBytes, err := marshal(want)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata"
 )
 
-// sort orders the attributes of a copy if the options ask for it.
+// sort orders the attributes in m if the option SortAttributes is set. m must be a copy.
 func (o Options) sort(m pcommon.Map) {
 	if !o.SortAttributes {
 		return
 	}
-	// The builder appends; a map's own methods would drop equal keys.
+	// The builder appends attributes; the methods of Map would drop equal keys.
 	var b xpdata.MapBuilder
 	b.EnsureCapacity(m.Len())
 	for _, kv := range o.ordered(m) {

@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 )
 
-// A text is the lines that describe an item. Each has a path and a value. Unset
-// and zero values are written too, so that equal texts mean equal items.
+// A text contains the lines that describe an item. Each line has a path and a value.
+// Unset and zero values are written, too, so that equal texts mean equal items.
 type text struct {
 	Options
 	buf []byte
@@ -70,7 +70,7 @@ func (o Options) ordered(m pcommon.Map) []keyValue {
 	return all
 }
 
-// valueText writes a value and its type, floats by their bits.
+// valueText returns the text of a value. It shows the type of the value, and the bits of floats.
 func valueText(v pcommon.Value) string {
 	switch v.Type() {
 	case pcommon.ValueTypeStr:
@@ -104,7 +104,7 @@ func floatText(f float64) string {
 	return fmt.Sprintf("%v (%016x)", f, math.Float64bits(f))
 }
 
-// optional is the text of a float that may be absent.
+// optional returns the text of a float that may be absent.
 func optional(has bool, f float64) string {
 	if !has {
 		return "absent"

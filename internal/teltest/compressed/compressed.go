@@ -20,9 +20,9 @@ import (
 // MaxBytes is the size of the largest message. It fits into the initial window of a stream.
 const MaxBytes = 60 << 10
 
-// Send calls a method with a message on several streams of a connection at the same time. It
-// returns the number of calls that were answered before the time most had passed or the server
-// closed the connection.
+// Send calls a method with a message on several streams of a connection at the same time. It ends
+// after the time most, or when the server closes the connection. It returns the number of calls
+// that were answered until then.
 func Send(conn net.Conn, method, encoding string, message []byte, streams int, most time.Duration) int {
 	c := &client{conn: conn, framer: http2.NewFramer(conn, conn), window: 65535, changed: sync.NewCond(new(sync.Mutex)), answered: map[uint32]bool{}}
 	_ = conn.SetDeadline(time.Now().Add(most))

@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package injecting makes settings of components whose telemetry has the attribute
-// otelcol.signal, as in a Collector, for tests.
+// Package injecting makes settings of components for tests. As in a Collector, their
+// telemetry has the attribute otelcol.signal.
 package injecting
 
 import (
@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Each type stands for telemetry with the attribute. source is the same telemetry without it.
+// Each type wraps telemetry that has the attribute. source is the telemetry without the attribute.
 type (
 	core struct {
 		zapcore.Core

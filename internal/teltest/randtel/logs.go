@@ -63,7 +63,7 @@ func (r Random) LogRecord(lr plog.LogRecord, follows bool) {
 	}
 }
 
-// line returns a log line of one of a few shapes. Some parameters change rarely, others often.
+// line returns a log line in one of a few forms. Some parameters change rarely, some often.
 func (r Random) line() string {
 	n := func() int { return Pick(r, 0, 7, 7, 42, r.IntN(1000)) }
 	switch r.IntN(9) {

@@ -202,7 +202,7 @@ func (r Random) point(p interface {
 	p.SetFlags(r.flags())
 }
 
-// extrema sets the sum and the extrema of a histogram, or some of them.
+// extrema sets the sum and the extrema of a histogram, or only some of these fields.
 func (r Random) extrema(p interface {
 	SetSum(float64)
 	SetMin(float64)

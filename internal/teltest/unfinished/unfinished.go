@@ -28,11 +28,11 @@ const stalled = 2 * time.Second
 // ErrStalled is the error of Begin if the server reads no more data.
 var ErrStalled = errors.New("unfinished: the server reads no more data")
 
-// Begin opens streams of a method on a connection, such as /STEFDestination/Stream. On
-// each it begins a message and sends at least bytesEach bytes of it. It sends a frame for
-// each stream in turn, and no more than the windows of the server allow, because a server
-// closes connections that send more. It ignores all other data of the server. The error is
-// ErrStalled, or the error of the connection, which the server may have closed.
+// Begin opens streams of a method, such as /STEFDestination/Stream, on a connection. On each
+// stream it begins a message and sends at least bytesEach bytes of the message. It sends one
+// frame per stream in turn. It never sends more bytes than the windows of the server allow,
+// because a server closes such connections. The error is ErrStalled, or the error of the
+// connection, which the server may have closed.
 func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 	headers, err := headersOf(method)
 	if err != nil {
@@ -48,7 +48,7 @@ func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 	w := newWindows()
 	go w.read(framer)
 	// A message begins with a prefix: 0 for no compression, then its length in 4 bytes. Each
-	// part begins with the prefix, although only the first one needs it.
+	// part begins with this prefix, although only the first part of a message needs it.
 	part := make([]byte, partBytes)
 	copy(part, []byte{0, MessageBytes >> 24, MessageBytes >> 16 & 0xff, MessageBytes >> 8 & 0xff, MessageBytes & 0xff})
 	for sent := 0; sent < bytesEach; sent += len(part) {
@@ -75,7 +75,7 @@ func Begin(conn net.Conn, method string, streams, bytesEach int) error {
 type windows struct {
 	mu      sync.Mutex
 	initial int            // of a stream
-	granted map[uint32]int // beyond the initial window, minus what was sent
+	granted map[uint32]int // bytes of later window updates minus the bytes that were sent
 	err     error          // of the connection
 	change  chan struct{}  // has an element after a change
 }
@@ -86,7 +86,7 @@ func newWindows() *windows {
 	return &windows{initial: initialWindow, granted: map[uint32]int{0: initialWindow}, change: make(chan struct{}, 1)}
 }
 
-// read reads what the server sends until the connection ends.
+// read reads the frames of the server until the connection ends.
 func (w *windows) read(framer *http2.Framer) {
 	for {
 		frame, err := framer.ReadFrame()

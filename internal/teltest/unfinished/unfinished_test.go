@@ -57,7 +57,7 @@ func TestBegin(t *testing.T) {
 	require.NoError(t, client.Close())
 }
 
-// A connection that is closed is an error.
+// Begin returns an error if the connection is closed.
 func TestBeginClosed(t *testing.T) {
 	client, server := net.Pipe()
 	require.NoError(t, server.Close())
