@@ -469,8 +469,8 @@ func TestFaultsOverTCP(t *testing.T) {
 	f("faults", 50)
 }
 
-// TestFaultsInMemory is the fault test on a fake clock, over a network with latency. Waiting
-// costs no real time, so the test can wait more often.
+// TestFaultsInMemory is the fault test on a fake clock, over a network with latency. Waits on the
+// fake clock take no real time, so the test can have more of them.
 func TestFaultsInMemory(t *testing.T) {
 	f := func(name string, every int, seed uint64) {
 		t.Run(name, func(t *testing.T) {

@@ -32,7 +32,7 @@ var olderLogs = schema.WireSchema{4, 1, 4, 7, 4, 5, 10, 3, 7, 2}
 // firstCompact are the fields of the first version of the compact form of logs.
 var firstCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 2}
 
-// secondCompact are those of the second version.
+// secondCompact are the fields of the second version of the compact form of logs.
 var secondCompact = schema.WireSchema{8, 1, 4, 7, 4, 5, 15, 3, 7, 2, 3}
 
 // A peer with an older version of the compact form receives that version, and streams of
@@ -67,12 +67,13 @@ func TestFirstCompactMetrics(t *testing.T) {
 	sendMetrics(t, first, otelstef.MetricsRoot(), schema.WireOf(otelstef.MetricsRoot()))
 }
 
-// For all pairs of schemas of sender and receiver, the stream has the older schema, and the
-// records arrive unchanged.
+// For each pair of schemas of sender and receiver, the stream has the older of both schemas, and
+// the records arrive unchanged.
 func TestAllPairsOfSchemas(t *testing.T) {
 	names := []string{"compact", "full", "reference"}
 	metrics := formRoots(t, otelstef.MetricsCompactRoot(), otelstef.MetricsRoot(), otelstef.MetricsBaseSchema())
-	// Logs have no published schema: a peer with an older schema has only its first fields.
+	// Logs have no published schema: a peer with an older schema has only the first fields of
+	// each struct.
 	logs := formRoots(t, otelstef.LogsCompactRoot(), otelstef.LogsRoot(), olderLogs)
 	spans := formRoots(t, otelstef.SpansCompactRoot(), otelstef.SpansRoot(), otelstef.SpansBaseSchema())
 	for sender := range names {
@@ -125,7 +126,7 @@ func sendMetrics(t *testing.T, sender, receiver *schema.Struct, want schema.Wire
 	send(t, sender, receiver, want, otelstef.NewMetrics, setPoint, otelstef.NewMetricsReader, otelstef.NewMetricsWriter)
 }
 
-// send sends records in the schema that both ends agree on, and compares them.
+// send sends records in the agreed schema, and compares the received records with the sent ones.
 func send[R any, P interface {
 	*R
 	Equal(*R) bool

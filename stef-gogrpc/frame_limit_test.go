@@ -37,9 +37,9 @@ func (w textWriter) WriteBatch(batch []string) (uint64, error) {
 	return w.Stats().Records, nil
 }
 
-// A frame over the limit of the reader costs its first batch, although a record of another
-// batch is too large. The other batches can be sent again, but the batch with this record fails
-// whenever it is sent.
+// If a frame is over the limit of the reader, its first batch is lost, although a record of a later
+// batch is too large. The other batches can be sent again, but the batch with the large record
+// fails every time.
 func TestSessionFrameOverLimit(t *testing.T) {
 	const limit = 2000
 	t.Run("of the reader", func(t *testing.T) {
@@ -99,10 +99,10 @@ func testFrameOverLimit(t *testing.T, limits stef.Limits, chunkBytes int) {
 	})
 }
 
-// The limit of the readers in the examples accepts a frame that is full before its last record,
-// if this record is as large as the encoders of package stefpdata write it.
+// A frame can be nearly full before its last record. The readers in the examples accept such a
+// frame even if the last record is the largest that the encoders of package stefpdata write.
 func TestExampleFrameLimit(t *testing.T) {
-	const largest = 8 << 20 // stefpdata.MaxItemBytes, of a package that this one must not import
+	const largest = 8 << 20 // the value of stefpdata.MaxItemBytes; this package must not import stefpdata
 	b := &storage{}
 	server, err := stefgrpc.NewServer()
 	require.NoError(t, err)

@@ -29,13 +29,13 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// The peers of these tests send messages of arbitrary bytes in arbitrary order, as the input
-// of the fuzzer says. They replace the streams of gRPC.
+// The peers of these tests send messages of arbitrary bytes in arbitrary order. The input of the
+// fuzzer determines the messages. The peers replace the streams of gRPC.
 
-// script is what a hostile peer does, read from the input of the fuzzer.
+// script reads the acts of a hostile peer from the input of the fuzzer.
 type script struct{ rest []byte }
 
-// byte returns the next byte, 0 at the end.
+// byte returns the next byte, or 0 at the end.
 func (s *script) byte() byte {
 	if len(s.rest) == 0 {
 		return 0
@@ -54,10 +54,10 @@ func (s *script) bytes() []byte {
 	return b
 }
 
-// The first byte of an act, modulo acts.
+// The kinds of acts. The first byte of an act, modulo acts, is the kind.
 const (
 	actRaw    = iota // bytes of a message
-	actAnswer        // a response, or data with the flag from a byte
+	actAnswer        // of a server: a response; of a client: data, and a byte for the flag
 	actHello         // a valid first message of the peer
 	actHello2        // a first message with arbitrary contents
 	actEnd           // io.EOF
@@ -67,7 +67,7 @@ const (
 	acts
 )
 
-// event is one thing a peer does: bytes, an error, or nothing for a while.
+// event is one act of a peer: it sends bytes, returns an error, or pauses.
 type event struct {
 	bytes []byte
 	err   error
@@ -76,13 +76,13 @@ type event struct {
 
 func message(m proto.Message) event {
 	b, err := proto.Marshal(m)
-	if err != nil { // text that is no UTF-8
+	if err != nil { // a text is not valid UTF-8
 		return event{}
 	}
 	return event{bytes: b}
 }
 
-// common returns the acts that are the same on both sides.
+// common returns the event of an act that clients and servers have in common.
 func (s *script) common(act byte) event {
 	switch act {
 	case actRaw:
@@ -133,7 +133,7 @@ type hostileClient struct {
 	t        *testing.T
 	ctx      context.Context
 	script   script
-	received int64 // bytes handed to the server
+	received int64 // bytes passed to the server
 	ended    bool
 }
 
@@ -183,7 +183,7 @@ func (c *hostileClient) next() event {
 	}
 }
 
-// catcher is a registrar that keeps the service which a server registers.
+// catcher is a registrar that stores the service that a server registers.
 type catcher struct {
 	desc *grpc.ServiceDesc
 	impl any
@@ -191,7 +191,7 @@ type catcher struct {
 
 func (c *catcher) RegisterService(desc *grpc.ServiceDesc, impl any) { c.desc, c.impl = desc, impl }
 
-// hostileHandlers contains a handler that behaves well, and others that do not.
+// hostileHandlers contains one correct handler, and handlers with mistakes.
 var hostileHandlers = []stefgrpc.HandlerFunc{
 	func(s *stefgrpc.ServerStream) error {
 		r, err := otelstef.NewLogsReader(s, s.ReaderOptions()...)
@@ -223,7 +223,7 @@ var hostileHandlers = []stefgrpc.HandlerFunc{
 		}
 		return s.Context().Err()
 	},
-	func(s *stefgrpc.ServerStream) error { // reads slowly, answers nonsense
+	func(s *stefgrpc.ServerStream) error { // reads slowly, and sends wrong answers
 		p := make([]byte, 7)
 		for {
 			n, err := s.Read(p)
@@ -424,7 +424,7 @@ func playClient(t *testing.T, input []byte) {
 	}
 }
 
-// talk uses a stream as a sender does, and ends it in one of four ways.
+// talk uses a stream like a sender, and ends the stream in one of four ways.
 func talk(t *testing.T, stream *stefgrpc.Stream, way byte) {
 	w, err := otelstef.NewLogsWriter(stream, append(stream.WriterOptions(), stef.WithFrameBytes(1000))...)
 	for n := uint64(1); err == nil && n <= 2000; n++ {
@@ -471,10 +471,10 @@ func typed(t *testing.T, err error) {
 
 // --- seeds
 
-// act writes an act as script reads it.
+// act encodes an act for the input of the fuzzer.
 func act(kind byte, rest ...byte) []byte { return append([]byte{kind}, rest...) }
 
-// block writes bytes with their length before them.
+// block encodes bytes for the input of the fuzzer: the length, then the bytes.
 func block(b []byte) []byte { return append([]byte{byte(len(b)), byte(len(b) >> 8)}, b...) }
 
 // clientSeeds returns scripts of clients: valid, damaged and hostile ones.

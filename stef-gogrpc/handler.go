@@ -11,12 +11,12 @@ type Handler interface {
 	// A handler creates the reader of the root on the stream, with the stream's
 	// ReaderOptions, and acknowledges the records it accepted. The context of the
 	// stream ends when the client has disconnected or the time of a shutdown is
-	// over; the handler should then return soon.
+	// over. The handler should return soon after that.
 	//
 	// The stream ends when ServeSTEF returns. Before that, the server sends all
 	// acknowledgements and rejections, also if ServeSTEF returns an error. If the client does not
-	// read them, it gets UNAVAILABLE: it would blame a permanent status on a batch that may be
-	// good. Otherwise the status for the client is
+	// read all of these, it gets UNAVAILABLE: after a permanent status, it could drop a batch that
+	// the handler accepted. If it reads all of them, the status for the client is
 	//
 	//	nil                          OK
 	//	an *Error, a gRPC status     that status
@@ -26,10 +26,10 @@ type Handler interface {
 	//	an error of a context        CANCELLED, DEADLINE_EXCEEDED
 	//	anything else                UNAVAILABLE, with a delay of a second
 	//
-	// Wrapped errors count as the errors they wrap. Clients send the data again
-	// after UNAVAILABLE. After INVALID_ARGUMENT and other permanent codes, a Session drops the
-	// batch with the first record that is neither acknowledged nor rejected, and sends the later
-	// ones again. Other clients may drop all unanswered records. To lose only
+	// A wrapped error counts as the error inside. Clients send the data again after
+	// UNAVAILABLE. After INVALID_ARGUMENT and other permanent codes, a Session drops the batch
+	// with the first record that is neither acknowledged nor rejected, and sends the later
+	// batches again. Other clients may drop all unanswered records. To lose only
 	// bad records, reject them, and keep the limits of the reader above what clients
 	// send (Limits.FrameBytes of package stef says how large frames can be). So a handler whose
 	// database fails returns the error of the database, and a handler that can
@@ -38,8 +38,8 @@ type Handler interface {
 	// them, its Send fails at once with an error that is not retryable, until a stream stays open.
 	// Clients receive the text of the error, up to 1 KiB. A panic ends the stream with INTERNAL,
 	// which is also a permanent code, and does not affect other streams.
-	// A Session keeps what it has not sent and opens streams again, so a handler that
-	// panics at its start is called again and again.
+	// A Session keeps the data that it has not sent and opens new streams, so a handler that
+	// panics at its start is called repeatedly.
 	ServeSTEF(s *ServerStream) error
 }
 

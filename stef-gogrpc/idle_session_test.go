@@ -113,13 +113,13 @@ func sessionMemory(t *testing.T, idle time.Duration, silent bool) float64 {
 	return each
 }
 
-// TestIdleSessions: after IdleTimeout without data, a stream holds at most 64 KiB
-// at both ends together; without that limit it holds the state of the codecs and
-// of zstd.
+// TestIdleSessions: after IdleTimeout without data, a stream uses at most 64 KiB of
+// memory, both ends together. Without IdleTimeout, it would still hold the state of
+// the codecs and of zstd.
 func TestIdleSessions(t *testing.T) { testIdleSessions(t, false) }
 
-// TestIdleSessionsOfSilentServers: a server cannot keep a stream that the session
-// has ended.
+// TestIdleSessionsOfSilentServers: if the session has ended a stream, a server cannot
+// keep it open.
 func TestIdleSessionsOfSilentServers(t *testing.T) { testIdleSessions(t, true) }
 
 func testIdleSessions(t *testing.T, silent bool) {

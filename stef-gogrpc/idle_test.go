@@ -43,13 +43,12 @@ type idleCase struct {
 	name    string
 	data    func(tb testing.TB) [][]byte // chunks that each stream sends
 	streams int
-	most    float64 // maximum bytes per stream beyond those of gRPC
+	most    float64 // maximum bytes per stream in addition to the bytes of plain gRPC
 }
 
-// 5,000 open streams with their readers must fit into 100 MiB. What a reader holds
-// later depends on its records. The largest part is the zstd window. The sender
-// chooses the size of the window, and the receiver keeps the window until the compression
-// restarts.
+// 5,000 open streams with their readers must fit into 100 MiB. The later memory of a reader
+// depends on its records. The largest part of it is the zstd window. The sender chooses the
+// size of the window, and the receiver keeps the window until the compression restarts.
 var idleCases = []idleCase{
 	{"opened", func(testing.TB) [][]byte { return nil }, idleStreams, 100 << 20 / idleStreams},
 	{"records", func(tb testing.TB) [][]byte { return idleChunks(tb) }, idleStreams, 32 << 10},
@@ -91,7 +90,7 @@ func idleHandler(frames *atomic.Int64) stefgrpc.Handler {
 	})
 }
 
-// bareServer sends the same answers as our server, and discards what it receives.
+// bareServer sends the same answers as our server, and discards all received data.
 func bareServer(tb testing.TB, frames *atomic.Int64, chunks int) *grpc.ServiceDesc {
 	hello := idleHello(tb)
 	return &grpc.ServiceDesc{
@@ -130,8 +129,8 @@ func idleHello(tb testing.TB) proto.Message {
 		Capabilities: &stefpb.STEFDestinationCapabilities{Schema: wire}}}
 }
 
-// idleMemory returns the memory of the process with the streams minus that without
-// them, in bytes.
+// idleMemory returns how many bytes of memory the process needs for the streams: its
+// memory with the streams minus its memory without them.
 func idleMemory(tb testing.TB, c idleCase, streams int, ours bool) float64 {
 	chunks := c.data(tb)
 	network, err := netfault.NewMemory(netfault.Link{})

@@ -9,9 +9,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// Answer is what is known about a range of records.
+// Answer contains what the server has reported about a range of records.
 type Answer struct {
-	Acknowledged uint64         // records from the start that are acknowledged or bad
+	Acknowledged uint64         // number of records, from the first on without a gap, that are acknowledged or bad
 	Rejected     []wire.IDRange // positions in the range, counted from 1
 	Bad          uint64         // number of records in Rejected
 	Whole        bool           // every record is answered
@@ -20,8 +20,8 @@ type Answer struct {
 // Hold makes the ledger keep all bad ids until they are settled.
 func (l *Sender) Hold() { l.held = true }
 
-// Settle marks the ids up to this one as settled: the caller will not ask for them
-// again. If a server later reports them bad, that report is late.
+// Settle marks all ids up to id as settled: the caller will not ask for them again. If
+// a server reports such an id as bad later, the report is late.
 func (l *Sender) Settle(id uint64) {
 	l.settled = max(l.settled, id)
 	l.truncateRejected()
@@ -40,8 +40,8 @@ func (l *Sender) Through() uint64 {
 	return through
 }
 
-// Answer returns what is known about the records first to last; last is 0 if it is
-// not known yet.
+// Answer returns what is known about the records from first to last. Pass 0 as last if
+// the last record is not known yet.
 func (l *Sender) Answer(first, last uint64) Answer {
 	var a Answer
 	end := last

@@ -42,7 +42,7 @@ func TestAnswer(t *testing.T) {
 	f(15, []IDRange{{From: 14, To: 20}}, Answer{Acknowledged: 5, Rejected: []IDRange{{From: 4, To: 10}}, Bad: 7, Whole: true})
 	f(15, []IDRange{{From: 20, To: math.MaxUint64}, {From: 12, To: 12}}, Answer{Acknowledged: 5, Rejected: []IDRange{{From: 2, To: 2}, {From: 10, To: 10}}, Bad: 2})
 
-	// The end of a batch that is being encoded is not known.
+	// The last record of a batch is not known while the batch is being encoded.
 	l := asked(t, Response{Acked: 14, Rejected: []IDRange{{From: 13, To: 14}}})
 	require.Equal(t, Answer{Acknowledged: 4, Rejected: []IDRange{{From: 3, To: 4}}, Bad: 2}, l.Answer(11, 0))
 }

@@ -62,7 +62,7 @@ func TestSendLedger(t *testing.T) {
 	state("sent 15 acked 15 unacked 0 bytes 0 records 0 chunks")
 
 	_, _, err := l.Receive(Response{Acked: 16})
-	require.ErrorContains(t, err, "record 16, but only 15 were sent")
+	require.ErrorContains(t, err, "record 16, but only 15 records were sent")
 	state("sent 15 acked 15 unacked 0 bytes 0 records 0 chunks")
 }
 
@@ -95,7 +95,7 @@ func TestSendLedgerRejected(t *testing.T) {
 	f(idRanges{{From: 90, To: 100}}, Response{Acked: 100, Rejected: []IDRange{{From: 90, To: maxID}}})           // ids over 100 were not sent
 	f(nil, Response{Acked: 100, Rejected: []IDRange{{From: 101, To: 200}, {From: 7, To: 3}, {}}})                //
 	f(idRanges{{From: 4, To: 9}}, Response{Acked: 3}, Response{Acked: 9, Rejected: []IDRange{{From: 3, To: 9}}}) // begins one id too low
-	// Records are reported bad after they were acknowledged. Each counts once.
+	// Records are reported bad after they were acknowledged. Each record counts once.
 	f(idRanges{{From: 1, To: 3}}, Response{Acked: 3, Rejected: []IDRange{{From: 2, To: 3}}}, Response{Acked: 9, Rejected: []IDRange{{From: 1, To: 3}}})
 	f(idRanges{{From: 2, To: 3}}, Response{Acked: 3}, Response{Acked: 3, Rejected: []IDRange{{From: 2, To: 3}}}, Response{Acked: 9, Rejected: []IDRange{{From: 2, To: 3}}})
 	f(idRanges{{From: 1, To: 2}, {From: 5, To: 9}}, Response{Acked: 5, Rejected: []IDRange{{From: 5, To: 5}}}, Response{Acked: 9, Rejected: []IDRange{{From: 1, To: 2}, {From: 6, To: 9}}})
@@ -126,7 +126,7 @@ func TestSendLedgerIsBounded(t *testing.T) {
 	require.Len(t, l.rejected, maxRejected)
 	require.Equal(t, l.sent-1, l.rejected[maxRejected-1].To)
 
-	// The longest message that gRPC receives by default, in the worst order.
+	// A message of the maximum size that gRPC receives by default, with its ranges in the worst order.
 	l = Sender{}
 	require.NoError(t, l.Send(1<<40, 1))
 	r := Response{Rejected: make([]IDRange, 1<<18)}
@@ -183,7 +183,7 @@ func TestRecvLedger(t *testing.T) {
 	l.Finish(IDRange{From: 13, To: 13})
 	take(14)
 
-	l.Reject(IDRange{From: 17, To: 18}) // not before the ids below it are finished
+	l.Reject(IDRange{From: 17, To: 18}) // is reported after the ids below 17 are finished
 	none()
 	require.Equal(t, 1, l.Ranges())
 	l.Finish(IDRange{From: 15, To: 16})
@@ -208,8 +208,8 @@ func TestRecvLedger(t *testing.T) {
 	none()
 }
 
-// TestRecvLedgerCuts: ranges that do not fit into one response are sent in the next ones,
-// and no bad id is acknowledged before it is reported.
+// TestRecvLedgerCuts: ranges that do not fit into one response are sent in the next responses.
+// No bad id is acknowledged before it is reported.
 func TestRecvLedgerCuts(t *testing.T) {
 	const bad = 2*maxResponseRanges + 10
 	var receiver Receiver

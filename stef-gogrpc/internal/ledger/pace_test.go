@@ -42,7 +42,7 @@ type paceStory struct {
 
 func (s *paceStory) time() time.Time { return time.Unix(1e9, 0).Add(s.now) }
 
-// respond sends the responses that are due, and returns the time until the next one is due.
+// respond sends the responses that are due, and returns the time until the next response is due.
 func (s *paceStory) respond() time.Duration {
 	for s.ledger.Pending() {
 		if due := s.pace.Due(&s.ledger, s.time()); due > 0 {

@@ -5,21 +5,21 @@ package ledger
 
 import "github.com/otelstef/stef/stef-gogrpc/internal/wire"
 
-// maxResponseRanges is the maximum number of ranges in one response, so that it
-// stays far below the receive limit of any client.
+// maxResponseRanges is the maximum number of ranges in one response. It keeps the size
+// of a response far below the receive limit of any client.
 const maxResponseRanges = 4096
 
 // MaxUntold is the maximum number of rejected ranges that can wait to be sent before
 // Backlogged reports true.
 const MaxUntold = 4 * maxResponseRanges
 
-// Receiver tracks the records of a receiver: which are finished, and which of
-// these must still be reported to the sender.
+// Receiver tracks the records of a receiver: which records are finished, and which
+// finished records must still be reported to the sender.
 type Receiver struct {
-	mark     uint64 // all ids up to it are finished
+	mark     uint64 // all ids up to mark are finished
 	told     uint64 // the last id acknowledged to the sender
 	accepted set    // accepted ids above mark
-	rejected set    // not sent to the sender yet
+	rejected set    // rejected ids that were not sent to the sender yet
 }
 
 // Finish notes that the records of a range are accepted.
@@ -90,14 +90,14 @@ func (l *Receiver) Pending() bool {
 }
 
 // Take returns the next response to send; ok is false if there is none. The response
-// contains everything since the last response. If that is too much for one message,
-// Pending remains true, and the next Take returns more.
+// contains everything since the last response. If this is too much for one message,
+// Pending remains true, and the next call of Take returns more.
 func (l *Receiver) Take() (r wire.Response, ok bool) {
 	if !l.Pending() {
 		return wire.Response{}, false
 	}
-	// A range that begins at or below the mark also ends there: its ids are
-	// finished, so the mark covers them.
+	// A range that begins at or below the mark also ends at or below it: all ids of
+	// the range are finished, so the mark includes them.
 	ack := l.mark
 	for bad, ok := l.rejected.first(); ok && bad.From <= l.mark; bad, ok = l.rejected.first() {
 		if len(r.Rejected) == maxResponseRanges {

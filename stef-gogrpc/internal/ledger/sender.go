@@ -15,10 +15,10 @@ import (
 const maxRejected = 1 << 16
 
 // Sender tracks the records of a sender: which records were sent, and which of them the
-// server acknowledged or reported bad. Its size is bounded by the unacknowledged chunks
-// and by maxRejected, even if the server is hostile.
+// server acknowledged or reported bad. The number of unacknowledged chunks and maxRejected
+// bound its size, even if the server is hostile.
 type Sender struct {
-	// chunks from head on are sent and not acknowledged, in order.
+	// The chunks from index head on are sent and not acknowledged, in order.
 	chunks []sentChunk
 	head   int
 	bytes  int64 // total size of chunks
@@ -51,7 +51,7 @@ type sentChunk struct {
 // Send notes a chunk that ends with record last.
 func (l *Sender) Send(last uint64, bytes int) error {
 	if last < l.sent {
-		return fmt.Errorf("stefgrpc: a chunk ends with record %d, but an earlier one ended with record %d: a stream carries the records of one writer", last, l.sent)
+		return fmt.Errorf("stefgrpc: a chunk ends with record %d, but an earlier chunk ended with record %d: a stream carries the records of one writer", last, l.sent)
 	}
 	l.sent = last
 	if last <= l.acked {
@@ -69,15 +69,15 @@ func (l *Sender) Send(last uint64, bytes int) error {
 // SendUncounted records that a chunk with an unknown number of records was sent.
 func (l *Sender) SendUncounted() { l.uncounted = true }
 
-// Receive processes a response and returns the new information in it; ok reports
-// whether there is any. It returns an error if the server acknowledges records
-// that were not sent.
+// Receive processes a response and returns the new information in it. ok reports
+// whether the response has new information. Receive returns an error if the server
+// acknowledges records that were not sent.
 //
 // spec: #record-ids
 func (l *Sender) Receive(r wire.Response) (news News, ok bool, err error) {
 	if r.Acked > l.sent {
 		if !l.uncounted {
-			return News{}, false, fmt.Errorf("the server acknowledged record %d, but only %d were sent", r.Acked, l.sent)
+			return News{}, false, fmt.Errorf("the server acknowledged record %d, but only %d records were sent", r.Acked, l.sent)
 		}
 		l.sent = r.Acked
 	}
@@ -93,14 +93,14 @@ func (l *Sender) Receive(r wire.Response) (news News, ok bool, err error) {
 	return news, news.Progress || len(bad) > 0, nil
 }
 
-// reject adds to the bad ids and returns the new ones, so that each record counts
-// once. It ignores ids that were not sent.
+// reject adds ids to the bad ids and returns only the new bad ids, so that each record
+// counts once. It ignores ids that were not sent.
 //
 // The ledger must distinguish two behaviours of the published receiver:
 //   - It begins a range one record too low, at the last record it acknowledged. So if a
-//     range ends above the acknowledged id, only the ids above the acknowledged id count.
-//   - It acknowledges records and reports them bad later. So if a range ends at or below
-//     the acknowledged id, all its ids count.
+//     range ends above the acknowledged id, only its ids above the acknowledged id count.
+//   - It acknowledges records and reports them as bad later. So if a range ends at or
+//     below the acknowledged id, all ids of the range count.
 func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
 	if len(ranges) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func (l *Sender) reject(ranges []wire.IDRange) wire.Ranges {
 	}
 	near := l.rejected.Above(news[0].From - 1)
 	news = news.Without(l.rejected[near:])
-	// The previous range may end where a new one begins.
+	// The previous range may end where a new range begins.
 	at := max(0, near-1)
 	tail := wire.Normalize(slices.Concat(l.rejected[at:], news))
 	l.rejected = append(l.rejected[:at], tail...)
@@ -149,8 +149,8 @@ func (l *Sender) settle() {
 	}
 }
 
-// Unacked returns what was sent and not acknowledged. A chunk counts until its
-// last record is acknowledged.
+// Unacked returns the bytes, records and chunks that were sent and not acknowledged. A
+// chunk counts until its last record is acknowledged.
 func (l *Sender) Unacked() (bytes int64, records uint64, chunks int) {
 	return l.bytes, l.sent - l.acked, len(l.chunks) - l.head
 }

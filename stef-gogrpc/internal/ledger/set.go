@@ -14,9 +14,9 @@ import (
 // blockRanges is the maximum number of ranges in a block of a set.
 const blockRanges = 512
 
-// set is a set of ids, as wire.Ranges is, for very many ranges. Batches can finish in any
-// order, so ranges are added before many others. A set moves only the ranges of one block
-// then.
+// set is a set of ids like wire.Ranges, but for very many ranges. Batches can finish in any
+// order, so a new range may precede many other ranges. To insert it, a set moves only the
+// ranges of one block.
 type set struct {
 	blocks []wire.Ranges // in order; none is empty
 	n      int           // ranges in all blocks
@@ -48,8 +48,8 @@ func (s *set) add(r wire.IDRange) {
 	s.n += len(s.blocks[i])
 }
 
-// insert adds r, which touches no range of blocks i-1 and i, between them: at the end of block
-// i-1 if that has room, otherwise as a new block.
+// insert adds r between blocks i-1 and i. r must not touch a range of these blocks. If block i-1
+// has room, r becomes its last range. If not, r becomes a new block.
 func (s *set) insert(i int, r wire.IDRange) {
 	s.n++
 	if i > 0 && len(s.blocks[i-1]) < blockRanges {
@@ -59,8 +59,8 @@ func (s *set) insert(i int, r wire.IDRange) {
 	s.blocks = slices.Insert(s.blocks, i, wire.Ranges{r})
 }
 
-// absorb removes the ranges that touch r from block i and the blocks after it, and returns
-// the end of r with them.
+// absorb removes the ranges that touch r from block i and the later blocks. It returns the end of
+// r after r is merged with these ranges.
 func (s *set) absorb(i int, r wire.IDRange) uint64 {
 	end := i
 	for ; end < len(s.blocks); end++ {

@@ -74,7 +74,7 @@ func requireSet(t *testing.T, want wire.Ranges, s *set, id uint64, at int) {
 	}
 }
 
-// TestSetMovesLittle: a range before many others moves at most one block.
+// TestSetMovesLittle: adding a range before many other ranges moves the ranges of at most one block.
 func TestSetMovesLittle(t *testing.T) {
 	const n = 100_000
 	var l Receiver

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// Answered processes what the server reports about the records of a stream.
+// Answered processes the server's report about the records of a stream.
 func (m *Machine) Answered(s *Stream, news ledger.News, now time.Time, out *Decisions) {
 	if s.state == Ended {
 		return
@@ -44,7 +44,7 @@ func (m *Machine) resolve(s *Stream, now time.Time, out *Decisions) {
 	if s.pending.len > 0 {
 		return
 	}
-	// A watcher that saw an unanswered batch sleeps for up to AckTimeout.
+	// The watcher saw an unanswered batch and may sleep for AckTimeout, longer than IdleTimeout.
 	endsIdle := s.state == Live && s.settled > before && m.config.IdleTimeout >= 0 && m.config.IdleTimeout < m.config.AckTimeout
 	if s.state == IsDraining || endsIdle {
 		out.add(Decision{Kind: WakeWatcher, Stream: s})
@@ -62,7 +62,7 @@ func (m *Machine) Overdue(s *Stream, now time.Time, out *Decisions) time.Duratio
 			waits = s.answered // the stream is slow, but makes progress
 		}
 		if last := s.pending.tail; last.gaveUp && last.place == inEncoder && last.since.Before(waits) {
-			waits = last.since // the encoder is blocked: ending the stream unblocks it
+			waits = last.since // the encoder is blocked: the end of the stream unblocks it
 		}
 		wait := c.AckTimeout - now.Sub(waits)
 		if wait <= 0 && s.fault == nil {
@@ -110,7 +110,7 @@ func (m *Machine) wasIdle(s *Stream, now time.Time) bool {
 
 // Over describes the end of a stream, as the caller of the Machine observed it.
 type Over struct {
-	Cause  *Fault // nil: the stream ended gracefully, with everything acknowledged
+	Cause  *Fault // nil: the stream ended gracefully, and all records are acknowledged
 	SentTo uint64 // the id of the last record that may have been sent
 }
 
@@ -153,10 +153,10 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 		m.refusedEmpty(cause, now)
 	}
 	if s.end = cause; cause.Class == Refused {
-		// Servers read batches in order and acknowledge the accepted ones, so the first
-		// unanswered batch is taken to be the refused one. If a server refuses a whole frame or
-		// message, the bad batch may be a later one. The callers send the later batches again,
-		// until the bad batch is the first unanswered one of its stream.
+		// Servers read batches in order and acknowledge the accepted batches. So the machine
+		// assumes that the server refused the first unanswered batch. If a server refuses a
+		// whole frame or message, a later batch may be the bad batch. The callers send the later
+		// batches again, until the bad batch is the first unanswered batch of its stream.
 		s.blamed = s.pending.head
 	}
 	if drained && (cause.Class == Unavailable || cause.Class == AckTimeout || cause.Class == Canceled) {
@@ -200,8 +200,8 @@ func (m *Machine) settleOwed(s *Stream, now time.Time, out *Decisions) {
 type Outcome struct {
 	Cause   *Fault
 	InOrder bool
-	Worked  bool // some of its batches were settled
-	Idle    bool // it was closed because nothing was sent
+	Worked  bool // some batches of the stream were settled
+	Idle    bool // the stream was closed because nothing was sent
 }
 
 // Outcome returns how a stream ended.

@@ -7,7 +7,7 @@ import "time"
 
 // arrivals measures the gaps between submitted batches, to detect the end of a burst. When
 // no batch was submitted for much longer than the usual gap, probably no more batches
-// follow, and waiting for the rest of FlushInterval only delays the current ones.
+// follow. Then waiting for the rest of FlushInterval only delays the waiting batches.
 type arrivals struct {
 	submitted time.Time     // when a batch was last submitted; zero: never
 	answered  time.Time     // when a batch was last answered
@@ -24,24 +24,24 @@ const (
 	// batches.
 	quietGaps = 10
 	// A burst counts as over after FlushInterval/minQuiet at the earliest, which is 0.2 ms by
-	// default. A timer may fire a millisecond late, but encoding a burst often takes longer
-	// than that, and then the frame ends without a timer.
+	// default. A timer may fire a millisecond late. But encoding a burst often takes longer than
+	// 0.2 ms, and in this case the frame ends without a timer.
 	minQuiet = 250
 	// A burst counts as over after FlushInterval/maxQuiet at the latest. If quietGaps gaps are
-	// longer, the frame waits for the whole interval: the batches of the next burst are
-	// then likely to join the frame.
+	// longer than this, the frame waits for the whole interval: the batches of the next burst
+	// probably join the frame.
 	maxQuiet = 4
 	// gapWeight is the approximate number of gaps over which the mean is taken.
 	gapWeight = 16
-	// A batch counts as prompt, which means that an answer released its caller, if it follows
-	// the answer within the gap divided by promptGap and within FlushInterval divided by
-	// promptInterval.
+	// A batch counts as prompt if it follows an answer within the mean gap divided by promptGap
+	// and within FlushInterval divided by promptInterval. The caller of a prompt batch probably
+	// waited for this answer.
 	promptGap, promptInterval = 8, 10
 )
 
 func (a *arrivals) answer(now time.Time) { a.answered = now }
 
-// submit processes a batch. inFlight reports whether others were sent and are not answered.
+// submit processes a batch. inFlight reports whether other batches were sent and are unanswered.
 func (a *arrivals) submit(interval time.Duration, inFlight bool, now time.Time) {
 	gap := now.Sub(a.submitted)
 	first := a.answered.After(a.submitted)

@@ -5,14 +5,14 @@ package session
 
 import "time"
 
-// place is where a batch is.
+// place is the part of the machine that has a batch.
 type place uint8
 
 const (
 	inQueue   place = iota // no stream has the batch
 	inInbox                // in the inbox of a stream, not encoded yet
-	inEncoder              // it is being encoded for a stream
-	inPending              // encoded, waits for its acknowledgement
+	inEncoder              // being encoded for a stream
+	inPending              // encoded, and waiting for its acknowledgement
 )
 
 // Batch is a batch that the machine processes. All fields except Owner belong to
@@ -27,14 +27,14 @@ type Batch struct {
 	settled    bool    // the result was decided; the batch may still be pending
 	gaveUp     bool    // the caller gave up while the batch was being encoded
 
-	first, last uint64 // ids of its records; last is 0 until all are encoded
+	first, last uint64 // ids of its records; last is 0 until all records are encoded
 	bytes       int64
 	since       time.Time // when encoding began
 	moves       int       // how often the batch was moved back to the queue
 	sent        bool      // an earlier stream may have sent records of the batch
 }
 
-// records returns the number of records, or 0 before all are encoded.
+// records returns the number of records, or 0 before all records are encoded.
 func (b *Batch) records() uint64 {
 	if b.last == 0 {
 		return 0

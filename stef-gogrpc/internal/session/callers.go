@@ -5,33 +5,33 @@ package session
 
 import "time"
 
-// callers estimates how many callers of Send send their next batch only when the last
-// one is answered. Once all of them wait for the same frame, no further batch can join it.
+// callers estimates how many callers of Send wait for an answer before they send their next
+// batch. Once all of them wait for the same frame, no further batch can join this frame.
 //
-// The evidence is a frame that waited in vain for further batches, when no other batches
-// were in flight and the waiting ones had been submitted soon after an answer. Such
-// batches most likely come from all the callers that wait for answers: the last answers
-// released them, and each has submitted its next batch. Callers that do not wait for answers
-// rarely cause such frames several times in a row with the same number of batches.
+// A frame is evidence if it waited and no further batch joined it, no other batches were in
+// flight, and its batches were submitted soon after an answer. Such batches most likely come
+// from all callers that wait for answers: the last answers released these callers, and each
+// has submitted its next batch. Callers that do not wait for answers rarely cause such frames
+// several times in a row with the same number of batches.
 type callers struct {
 	waited   int // callers that waited for the last frame that is evidence
 	frames   int // consecutive frames that are evidence with the same number of callers
 	estimate int // 0: none
 	measured time.Time
-	valid    time.Duration // after that time, a frame waits for a whole interval to measure again
+	valid    time.Duration // after this time, a frame waits for a whole interval to measure again
 }
 
 const (
 	// framesOfEvidence is the number of consecutive frames that the first estimate needs.
 	framesOfEvidence = 3
 	// An estimate is valid for minValid intervals. Then a frame waits for a whole interval
-	// to measure again. Each time that this confirms the estimate, its validity doubles, up
-	// to maxValid intervals. In the long run, these waits use 1 % of the time.
+	// to measure again. Whenever such a measurement confirms the estimate, the time of validity
+	// doubles, up to maxValid intervals. In the long run, these waits use 1 % of the time.
 	minValid, maxValid = 8, 100
 )
 
-// measure processes a frame that waited. n is the number of callers that waited, when it ended,
-// for this frame and for the frames of other streams.
+// measure processes a frame that waited. At the end of the frame, n callers waited for this frame
+// or for the frames of other streams.
 func (c *callers) measure(n int, evidence bool, interval time.Duration, now time.Time) {
 	due := c.due(now)
 	c.measured = now
@@ -57,8 +57,8 @@ func (c *callers) measure(n int, evidence bool, interval time.Duration, now time
 // due reports whether a frame must wait for a whole interval, to measure again.
 func (c *callers) due(now time.Time) bool { return c.estimate > 0 && now.Sub(c.measured) >= c.valid }
 
-// all returns the estimated number of callers. Once that many wait for a frame, no further
-// batch can join it. all returns 0 if the number is not known.
+// all returns the estimated number of callers. Once so many callers wait for a frame, no further
+// batch can join the frame. all returns 0 if the number is not known.
 func (c *callers) all(now time.Time) int {
 	if c.due(now) {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// Kind says what a Decision is about.
+// Kind is the kind of a Decision.
 type Kind uint8
 
 // The decisions. The first four are for the goroutines of the driver, the next
@@ -20,7 +20,7 @@ const (
 	WakeSender Kind = iota + 1
 	// WakeWatcher: ask Overdue again.
 	WakeWatcher
-	// Replace: open another stream in place of this one.
+	// Replace: open a new stream that replaces Stream.
 	Replace
 	// Open: open streams in the slots that sleep.
 	Open
@@ -44,7 +44,7 @@ const (
 	Late
 )
 
-// Decision is something to do or to report.
+// Decision is an action that the driver must carry out, or an event that it must report.
 type Decision struct {
 	Kind   Kind
 	Stream *Stream // nil: no stream had the batch
@@ -81,7 +81,7 @@ func (o *Decisions) add(d Decision) {
 // Len returns the number of decisions.
 func (o *Decisions) Len() int { return o.used + len(o.more) }
 
-// At returns a decision, by its number from 0.
+// At returns decision i. The first decision has number 0.
 func (o *Decisions) At(i int) *Decision {
 	if i < o.used {
 		return &o.room[i]
@@ -103,8 +103,8 @@ const (
 	Canceled
 	// Unavailable is a connection or stream that was lost.
 	Unavailable
-	// Refused: the peer ended the stream for a permanent reason, because it does not accept
-	// the first batch that it has not answered.
+	// Refused: the peer ended the stream for a permanent reason. It does not accept the first
+	// unanswered batch.
 	Refused
 
 	// AckTimeout: nothing was acknowledged for too long.
@@ -113,8 +113,8 @@ const (
 	ShutDown
 	// GaveUp: the caller gave up.
 	GaveUp
-	// Unanswered: the stream has ended without acknowledging everything it was
-	// sent.
+	// Unanswered: the stream has ended, and the peer has not acknowledged all sent
+	// records.
 	Unanswered
 	// Bystander: the peer refused an earlier batch of the stream. Err says why.
 	Bystander
@@ -127,7 +127,7 @@ const (
 type Fault struct {
 	Class Class
 	Err   error
-	At    time.Time // of a refusal: when it was received
+	At    time.Time // when the refusal was received, if this is a refusal
 	// Deliberate is set for Refused if the peer refuses the data itself, and did not just fail
 	// or reach a limit.
 	Deliberate bool

@@ -36,7 +36,7 @@ func (m *Machine) fill(now time.Time, out *Decisions) {
 	}
 	if m.closing && m.queue.len == 0 {
 		for _, s := range m.streams {
-			if s.inbox == nil { // otherwise Take will empty the inbox and call fill
+			if s.inbox == nil { // if it is not nil, Take will empty the inbox and call fill
 				m.retire(s, CloseShutdown, now, out)
 			}
 		}
@@ -78,7 +78,7 @@ func (m *Machine) hasRoom(s *Stream) bool {
 	return s.batches() < c.MaxUnackedBatches && (c.MaxUnackedBytes < 0 || s.bytes < c.MaxUnackedBytes)
 }
 
-// refusal returns why batches must not wait for a stream, or nil if they may.
+// refusal returns why batches must not wait for a stream, or nil if they may wait.
 func (m *Machine) refusal() *Fault {
 	switch {
 	case m.closing && m.live == 0:
@@ -111,9 +111,8 @@ func (m *Machine) handBack(b *Batch, s *Stream, cause *Fault, out *Decisions) {
 	m.end(b, Decision{Kind: HandedBack, Stream: s, Fault: cause, Maybe: b.sent}, out)
 }
 
-// returnBatch returns a batch to its caller, with the answers about its records: the
-// caller must not send records again that were reported bad. s is the current or the
-// last stream of the batch.
+// returnBatch returns a batch to its caller, with the answers about its records, because the
+// caller must not send bad records again. s is the current or the last stream of the batch.
 func (m *Machine) returnBatch(b *Batch, s *Stream, cause *Fault, maybe bool, now time.Time, out *Decisions) {
 	a := s.answers.Answer(b.first, b.last)
 	if a.Whole {
@@ -146,7 +145,7 @@ func (m *Machine) reassign(s *Stream, b *Batch, now time.Time, out *Decisions) {
 	sent := b.first <= s.sentTo
 	again := (s.inOrder || !sent) && a.Acknowledged == 0 && a.Bad == 0 && b.moves < m.config.Streams && m.refusal() == nil
 	if s.empty {
-		again = true // the peer has seen no batch; fill returns b if the peer refuses all streams
+		again = true // the peer has received no batch; fill returns b if the peer refuses all streams
 	}
 	if again && !b.gaveUp {
 		out.add(Decision{Kind: Redispatched, Stream: s, Bytes: b.bytes})
@@ -187,7 +186,7 @@ func (m *Machine) withdraw(s *Stream, now time.Time, out *Decisions) {
 	out.add(Decision{Kind: WakeWatcher, Stream: s})
 }
 
-// replace requests another stream in place of this one, once.
+// replace requests a new stream in place of s. It does this only once for each stream.
 func (m *Machine) replace(s *Stream, out *Decisions) {
 	if !s.replaced {
 		s.replaced = true

@@ -5,8 +5,8 @@ package session
 
 import "time"
 
-// Config configures a machine; see stefgrpc.SessionConfig. A negative duration or
-// bound switches it off.
+// Config configures a machine; see stefgrpc.SessionConfig. A negative value disables
+// a duration or bound.
 type Config struct {
 	Streams           int
 	Senders           int
@@ -25,14 +25,14 @@ type Config struct {
 type Machine struct {
 	config   Config
 	queue    list
-	streams  []*Stream // all that have not ended
+	streams  []*Stream // all streams that have not ended
 	live     int       // number of live streams
 	turn     uint64
 	closing  bool
 	forced   bool
 	dormant  bool   // a slot waits for a batch before it opens a stream again
 	refused  *Fault // the last attempt to open a stream was refused
-	empty    int    // streams in a row that the peer refused before they had records
+	empty    int    // consecutive streams that the peer refused before they had records
 	arrivals arrivals
 	callers  callers
 	pause    pause
@@ -118,9 +118,9 @@ func (m *Machine) GiveUp(b *Batch, now time.Time, out *Decisions) {
 	m.fill(now, out)
 }
 
-// Opened makes a stream live and retires the one that it replaces, if any. regular
-// reports whether the replaced stream was live until now, forced whether the new
-// one must be closed immediately.
+// Opened makes the stream s live. It retires the stream previous, which s replaces, unless
+// previous is nil. regular reports whether previous was live until now. forced reports whether
+// s must be closed immediately.
 func (m *Machine) Opened(s, previous *Stream, now time.Time, out *Decisions) (regular, forced bool) {
 	s.opened, s.state = now, Live
 	m.streams = append(m.streams, s)
@@ -135,13 +135,13 @@ func (m *Machine) Opened(s, previous *Stream, now time.Time, out *Decisions) (re
 	return regular, m.forced
 }
 
-// Refused reports whether the peer refused to open a stream at the last attempt. It is false
-// for a peer that accepts streams and then refuses them: opening another one proves nothing.
+// Refused reports whether the peer refused to open a stream at the last attempt. It returns false
+// if the peer accepts streams and then refuses them: opening one more stream proves nothing.
 func (m *Machine) Refused() bool { return m.refused != nil && m.empty == 0 }
 
 // OpenFailed records a failed attempt to open a stream, and returns the number of live streams.
-// refusal is nil if waiting may help. Otherwise, batches do not wait while there is no live
-// stream (see also refusedEmpty).
+// refusal is nil if waiting may help. If refusal is set, batches do not wait while there is no
+// live stream (see also refusedEmpty).
 func (m *Machine) OpenFailed(refusal *Fault, now time.Time, out *Decisions) (live int) {
 	m.refused = nil
 	switch {
@@ -157,9 +157,9 @@ func (m *Machine) OpenFailed(refusal *Fault, now time.Time, out *Decisions) (liv
 	return m.live
 }
 
-// refusedEmpty records that the peer refused a stream without records: the reason concerns
-// all batches. Callers drop the batches that are returned for it. So the first such stream is
-// only replaced, because its server may be a single bad one behind a load balancer.
+// refusedEmpty records that the peer refused a stream without records: the reason concerns all
+// batches. If batches are returned for this reason, callers drop them. Therefore the first such
+// stream is only replaced: perhaps only one of several servers behind a load balancer is bad.
 func (m *Machine) refusedEmpty(f *Fault, now time.Time) {
 	if m.empty++; m.empty > 1 {
 		f.At, m.refused = now, f
@@ -175,8 +175,8 @@ func (m *Machine) notRefused() {
 	}
 }
 
-// Shutdown makes the session accept no more batches, send those it has, and retire
-// its streams.
+// Shutdown makes the session accept no more batches, send all batches that it has, and
+// retire its streams.
 func (m *Machine) Shutdown(now time.Time, out *Decisions) {
 	m.closing = true
 	m.fill(now, out)

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// pauseIntervals is how many times FlushInterval passes without a batch before that
-// counts as a pause.
+// pauseIntervals is the minimum length of a pause, in multiples of FlushInterval. A pause
+// is a time without batches.
 const pauseIntervals = 4
 
-// pause notices when batches are rare. Waiting for FlushInterval makes sense where other
-// batches are likely to join the frame. After a pause it only delays the batch and costs
-// CPU time, because by the end of the interval the caches of the CPU hold other data.
+// pause detects when batches are rare. Waiting for FlushInterval is useful if other batches
+// probably join the frame. After a pause, the wait only delays the batch. It also costs CPU
+// time, because at the end of the interval the caches of the CPU hold other data.
 type pause struct {
-	early int // frames that need not wait
+	early int // number of next frames that need not wait
 }
 
 // submit processes a batch that was submitted after a gap.
@@ -26,17 +26,17 @@ func (p *pause) submit(c *Config, gap time.Duration) {
 	}
 }
 
-// frame processes the end of a frame for which n callers waited. If several did, batches
-// are not rare any more.
+// frame processes the end of a frame for which n callers waited. If n is greater than 1,
+// batches are not rare any more.
 func (p *pause) frame(n int) {
 	if n > 1 {
 		p.early = 0
 	}
 }
 
-// endsEarly reports whether a frame ends without waiting, and counts it. If earlier
-// batches of its stream are unanswered, the frame waits, so that the further batches of a
-// burst share it.
+// endsEarly reports whether a frame ends without waiting, and counts such frames. If earlier
+// batches of the stream are unanswered, the frame waits, so that it contains the further
+// batches of a burst.
 func (p *pause) endsEarly(s *Stream) bool {
 	if p.early <= 0 || s.unanswered() {
 		return false

@@ -27,22 +27,22 @@ func (m *Machine) Take(s *Stream, now time.Time, out *Decisions) (*Batch, State)
 
 // Encoding is the result of encoding a batch, or of ending a frame.
 type Encoding struct {
-	// Last is the id of the last record of the batch, Bytes the encoded size of the batch.
+	// Last is the id of the last record of the batch. Bytes is the encoded size of the batch.
 	Last  uint64
 	Bytes int64
 	// SentTo is the id of the last record that may have been sent.
 	SentTo uint64
 	// Buffered is how many bytes wait for the end of the frame.
 	Buffered int
-	// Unencodable is the error if only the batch is at fault.
+	// Unencodable is the error if the batch is the only cause.
 	Unencodable error
 	// Lost is the error of the write if the stream has ended. The end of the stream,
 	// which is reported later, has the exact reason.
 	Lost *Fault
 	// Broken is the error after which the encoder cannot be used any more.
 	Broken *Fault
-	// Miscounted reports that the encoder named records that a flush did not send.
-	// The stream cannot tell then which batches are answered.
+	// Miscounted reports that the encoder counted records that a flush did not send.
+	// Then the stream does not know which batches are answered.
 	Miscounted bool
 }
 
@@ -87,7 +87,7 @@ func (m *Machine) afterEncoding(s *Stream, b *Batch, now time.Time, out *Decisio
 		m.reassign(s, b, now, out)
 		return
 	}
-	m.resolve(s, now, out) // the server may have answered already
+	m.resolve(s, now, out) // the server may have answered the batch already
 	if b.gaveUp && !b.settled {
 		m.returnBatch(b, s, &Fault{Class: GaveUp}, true, now, out)
 	}
@@ -152,7 +152,7 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 	if wait = min(wait, quiet-silent); wait > 0 {
 		return wait, false
 	}
-	if !m.callers.measured.After(m.arrivals.submitted) { // not already measured with the frame of another stream
+	if !m.callers.measured.After(m.arrivals.submitted) { // no frame of another stream has measured these callers
 		n := m.waitingCallers()
 		inVain := silent >= min(quiet, c.FlushInterval/2)
 		evidence := inVain && !m.inFlight() && m.arrivals.released(n, c.FlushInterval)
@@ -162,8 +162,8 @@ func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out
 }
 
 // allWait reports whether no further batch can join the frame, because all callers
-// of Send wait for this frame or for the frames of the other streams. Those frames
-// then need not wait either.
+// of Send wait for this frame or for the frames of the other streams. In this case,
+// allWait also ends the waiting of those other frames.
 func (m *Machine) allWait(s *Stream, now time.Time, out *Decisions) bool {
 	if s.flushNow {
 		return true
@@ -199,7 +199,7 @@ func (m *Machine) Flushed(s *Stream, e Encoding, now time.Time, out *Decisions) 
 		m.streamLost(s, nil, e.Lost, false, now, out)
 	case e.Broken != nil:
 		if e.Miscounted && s.fault == nil {
-			s.fault = e.Broken // waiting for the answers of its batches is useless
+			s.fault = e.Broken // the batches of the stream will get no answers
 		}
 		m.encoderFailed(s, e.Broken, now, out)
 	default:

@@ -38,7 +38,7 @@ type simSender struct {
 	ledger *ledger.Sender
 	last   uint64
 	busy   bool
-	wakeID int // changes when the sender wakes: earlier timers then do nothing
+	wakeID int // changes when the sender wakes, so that earlier timers do nothing
 }
 
 // The cost of the work of a sender.
@@ -223,7 +223,7 @@ func (s *sim) closed(n int, think time.Duration) {
 
 // TestFrames checks how many batches share a frame, and how long they wait, under loads of
 // all kinds. Batches that are submitted one by one share frames as if each frame waited for
-// the whole interval. Bursts, and batches of callers that wait for answers, wait less.
+// the whole interval. Bursts, and batches of callers that wait for answers, wait a shorter time.
 func TestFrames(t *testing.T) {
 	const ms = time.Millisecond
 	for _, trip := range []time.Duration{ms / 3, ms, 20 * ms} {

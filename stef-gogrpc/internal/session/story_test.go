@@ -89,7 +89,7 @@ func (s *story) perform(verb string, words []string) {
 		s.begin(words)
 	case "sleep":
 		s.now = s.now.Add(s.duration(words[0]))
-	case "open": // stream, slot, the stream it replaces
+	case "open": // stream, slot, and the stream that it replaces
 		x := NewStream(words[0], int(s.number(words[1])), nil)
 		l := new(ledger.Sender)
 		l.Hold()
@@ -116,7 +116,7 @@ func (s *story) perform(verb string, words []string) {
 		} else {
 			s.say("nothing to encode, live %v", state == Live)
 		}
-	case "encoded": // stream, batch, last record, bytes, buffered, what is sent
+	case "encoded": // stream, batch, last record, bytes, buffered bytes, last sent record
 		x := s.streams[words[0]]
 		e := Encoding{Last: s.number(words[2]), Bytes: int64(s.number(words[3])), Buffered: int(s.number(words[4]))}
 		if len(words) > 5 {

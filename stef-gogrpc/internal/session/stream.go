@@ -38,22 +38,22 @@ type Stream struct {
 	opened  time.Time
 
 	state    State
-	reason   CloseReason // why it closes or closed; 0 if not known yet
-	fault    *Fault      // why this end closes the stream; nil if that is not a fault
-	broken   *Fault      // the error of the encoder after which it cannot be used
-	failed   bool        // a write found that the stream has ended
+	reason   CloseReason // why the stream closes or closed; 0 if not known yet
+	fault    *Fault      // why this end closes the stream; nil if the reason is not a fault
+	broken   *Fault      // the error after which the encoder cannot be used
+	failed   bool        // a write failed because the stream has ended
 	replaced bool        // Replace was decided
 
 	inbox    *Batch
-	pending  list      // in the order of their ids; only the last may be incomplete
+	pending  list      // batches in the order of their ids; only the last batch may be incomplete
 	bytes    int64     // encoded size of pending
-	settled  uint64    // ids up to here belong to batches that are settled
+	settled  uint64    // ids up to this id belong to settled batches
 	answered time.Time // when the acknowledged id last increased
-	turn     uint64    // the number of the last batch that was assigned to the stream, counted over the session
-	idleFrom time.Time // time of the last answer, or of the start of draining if that is later
+	turn     uint64    // number, within the session, of the last batch assigned to the stream
+	idleFrom time.Time // time of the last answer or of the start of draining, whichever is later
 
 	last      uint64    // id of the last record encoded
-	flushedTo uint64    // ids up to this one are in frames that have ended
+	flushedTo uint64    // ids up to this id are in frames that have ended
 	dirty     time.Time // when the frame started; zero: there is nothing to flush
 	full      bool      // no room for more
 	flushNow  bool      // no further batch can join the frame
@@ -62,7 +62,7 @@ type Stream struct {
 	blamed  *Batch // once ended: the batch that the peer refused, or nil
 	inOrder bool   // once ended: unacknowledged batches may be sent again
 	empty   bool   // once ended: the peer refused the stream, which had sent no records
-	sentTo  uint64 // once ended: ids up to here were sent, at least in part
+	sentTo  uint64 // once ended: the last id of which at least a part may have been sent
 }
 
 // NewStream returns a stream that will be opened in a slot.

@@ -13,7 +13,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// Received is a message from a server as a client receives it.
+// Received is a message that a client received from a server.
 type Received struct {
 	Message ServerMessage
 	// Damaged is why the message cannot be decoded.
@@ -21,8 +21,8 @@ type Received struct {
 }
 
 // ClientCodec returns the codec of clients. It is the codec of protobuf, except
-// that a damaged message becomes a Received with Damaged set. gRPC would turn it
-// into a status of this end, which looks like a status of the server.
+// that a damaged message becomes a Received with Damaged set. Without this, gRPC
+// would return a status that looks like a status of the server.
 func ClientCodec() encoding.CodecV2 { return clientCodec{encoding.GetCodecV2(proto.Name)} }
 
 var errDamaged = errors.New("message is damaged")

@@ -11,7 +11,7 @@ import "github.com/otelstef/stef/stef-gogrpc/stefpb"
 //
 // spec: #grpc-service
 type ClientMessage struct {
-	// First reports that the message contains first_message, with Root in it.
+	// First reports that the message contains first_message, which contains Root.
 	First bool
 	Root  string
 	// Bytes are the next bytes of the STEF stream.

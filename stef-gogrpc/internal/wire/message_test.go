@@ -14,7 +14,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// TestClientMessages has the bytes of messages on the wire.
+// TestClientMessages compares messages with their bytes on the wire.
 func TestClientMessages(t *testing.T) {
 	f := func(want string, m ClientMessage) {
 		t.Helper()
