@@ -78,8 +78,8 @@ const (
 	maxWindow = 8 << 20
 )
 
-// check returns an error if the server cannot read a stream in the schema that a writer is
-// about to use: options after those of the agreement may select another schema.
+// check returns an error if the server cannot read the schema chosen, which a writer is about to
+// use. Options after the options of the agreement may select a schema that was not agreed on.
 func (a *agreement) check(chosen schema.WireSchema) error {
 	err := a.covers(chosen)
 	if err == nil {

@@ -21,7 +21,7 @@ import (
 )
 
 // TestAgree negotiates with servers of each kind. The server announces its schema,
-// the client writes in the schema agreed upon, and the server reads the records.
+// the client writes in the agreed schema, and the server reads the records.
 //
 // spec: #schema-decision
 func TestAgree(t *testing.T) {
@@ -129,8 +129,8 @@ func TestAgreeDictionaries(t *testing.T) {
 	f(1000, 1000, math.MaxUint64)
 }
 
-// TestAgreeWindows: the client uses no larger window than the server asks for, and its
-// own if the server asks for none.
+// TestAgreeWindows: if the server asks for a window, the client uses no larger window. If
+// not, the client uses its own window.
 //
 // spec: #window-limit
 func TestAgreeWindows(t *testing.T) {
@@ -152,8 +152,8 @@ func TestAgreeWindows(t *testing.T) {
 	f(8<<20, math.MaxUint64, stef.WithWindowBytes(8<<20))
 }
 
-// TestAskedWindow: a server with few streams asks for nothing, and the memory of the windows
-// grows slowly with the number of streams.
+// TestAskedWindow: a server with few streams asks for no window. With more streams it asks for
+// smaller windows, so their memory grows slowly.
 func TestAskedWindow(t *testing.T) {
 	f := func(wants int, memory int64, streams int) {
 		t.Helper()
@@ -217,8 +217,8 @@ func one(yes bool) int {
 	return 0
 }
 
-// evolve returns another version of a schema. change maps each struct and oneof to
-// the number of fields that it gets, or loses if the number is negative.
+// evolve returns another version of a schema. change returns how many fields a struct
+// or oneof gets. It loses fields if the number is negative.
 func evolve(root *schema.Struct, change func(*schema.Struct) int) *schema.Struct {
 	e := evolution{change, map[any]any{}}
 	return e.structs(root)

@@ -84,8 +84,8 @@ func TestNilFromFunctions(t *testing.T) {
 	require.NoError(t, s.Shutdown(context.Background()))
 }
 
-// Errors that a program builds itself, in its tests for example, have a text even if
-// fields are missing.
+// A program may create errors of this package itself, for example in its tests. Such errors
+// have a text even if fields are missing.
 func TestErrorsWithoutFields(t *testing.T) {
 	require.EqualError(t, &Error{}, "stefgrpc: unknown: Unknown")
 	require.EqualError(t, &BatchError{}, "stefgrpc: batch cannot be encoded: <nil>")

@@ -19,8 +19,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// The tests and benchmarks here use log records. The time of each record is a
-// number that no other record has.
+// These tests and benchmarks use log records. The time of each record is a number
+// that no other record has.
 
 // numbers is a batch of records. Encoding a broken batch fails.
 type numbers struct {
@@ -31,7 +31,7 @@ type numbers struct {
 
 func (b numbers) size() uint64 { return b.last - b.first + 1 }
 
-// numberWriter encodes batches and records the id of each number.
+// numberWriter encodes batches and stores the record id of each number.
 type numberWriter struct {
 	w       *otelstef.LogsWriter
 	mu      sync.Mutex
@@ -106,7 +106,7 @@ func (w *numberWriter) BufferedBytes() int {
 // bad reports whether the sink rejects a record.
 func bad(n uint64) bool { return n%101 == 7 || n%997 < 3 }
 
-// sink is the destination behind all servers. It outlives them.
+// sink is the destination behind all servers. It remains when servers end.
 type sink struct {
 	mu        sync.Mutex
 	delivered map[uint64]int
@@ -193,7 +193,7 @@ func (s *sink) serve(ss *stefgrpc.ServerStream, random *rand.Rand, temperOf func
 	return nil
 }
 
-// finish accepts the good records of a frame and rejects the others.
+// finish accepts the good records of a frame and rejects its bad records.
 func (s *sink) finish(ss *stefgrpc.ServerStream, list []uint64, last uint64) {
 	first := last - uint64(len(list)) + 1
 	var good []uint64

@@ -16,10 +16,10 @@ import (
 
 // Defaults of a client.
 const (
-	// DefaultMaxMessageBytes is the maximum size of a message that a client sends:
-	// a quarter of what gRPC servers receive by default. In BenchmarkMessageSize,
-	// messages of 256 KiB and of 1 MiB are equally fast; larger and much smaller
-	// ones are slower.
+	// DefaultMaxMessageBytes is the maximum size of a message that a client sends: a
+	// quarter of the largest message that gRPC servers receive by default. In
+	// BenchmarkMessageSize, messages of 256 KiB and of 1 MiB are equally fast; larger
+	// messages and much smaller messages are slower.
 	DefaultMaxMessageBytes = 1 << 20
 	// DefaultMaxUnackedBytes bounds the bytes that a stream has sent and the
 	// server has not acknowledged.
@@ -56,8 +56,8 @@ func WithMaxMessageBytes(bytes int) ClientOption {
 }
 
 // WithMaxUnackedBytes bounds the bytes that a stream has sent and the server has
-// not acknowledged. Writes wait at the bound, so a stream exceeds it by one chunk
-// at most. A Session ignores this option: it has its own bound,
+// not acknowledged. At the bound, writes wait, so a stream exceeds the bound by at
+// most one chunk. A Session ignores this option and uses
 // SessionConfig.MaxUnackedBytes. The default is DefaultMaxUnackedBytes.
 func WithMaxUnackedBytes(n int) ClientOption {
 	return func(c *clientConfig) error {
@@ -66,8 +66,8 @@ func WithMaxUnackedBytes(n int) ClientOption {
 	}
 }
 
-// WithMaxUnackedRecords is the same bound as WithMaxUnackedBytes, but in records.
-// 0, the default, sets no bound.
+// WithMaxUnackedRecords is like WithMaxUnackedBytes, but bounds the number of
+// records. 0, the default, sets no bound.
 func WithMaxUnackedRecords(n uint64) ClientOption {
 	return func(c *clientConfig) error {
 		c.maxUnacked = n
@@ -114,7 +114,7 @@ func WithDictBytes(bytes int) ClientOption {
 }
 
 // applyOptions applies options to config. function is the name of the function that received
-// them.
+// the options.
 func applyOptions[C any, O ~func(*C) error](function string, config *C, options []O) error {
 	for i, option := range options {
 		if option == nil {
@@ -154,9 +154,9 @@ type OpenOption func(*openConfig) error
 // the Acked of an earlier response are late: the server acknowledged those records
 // first and reported them bad afterwards. Calls are sequential and in order, on
 // the goroutine that reads the stream; the last call happens before Done is
-// closed. The function must not block, because the stream receives nothing
-// meanwhile. So it must not call methods that wait for the stream. nil sets no
-// function.
+// closed. The function must not block and must not call methods that wait for the
+// stream, because the stream receives nothing until the function returns. nil sets
+// no function.
 func WithOnResponse(f func(Response)) OpenOption {
 	return func(c *openConfig) error {
 		c.onResponse = f

@@ -30,10 +30,10 @@ import (
 // because the peer does not answer.
 
 // TestConnectionAgeOverTCP: servers that close old connections cause no failed
-// sends. It uses real sockets, because there a connection can end in several ways.
-// The session does not replace streams by age, so they last until their connections
-// get old. After the grace period, a gRPC server keeps a connection open for one more
-// second without answering on it.
+// sends. It uses real sockets, because these can end in more ways than connections in
+// memory. The session does not replace streams by age, so streams last until their
+// connections get old. After the grace period, a gRPC server keeps a connection open
+// for one more second, but sends no answers on it.
 func TestConnectionAgeOverTCP(t *testing.T) {
 	x := newSink()
 	server, err := stefgrpc.NewServer(stefgrpc.WithAckInterval(time.Millisecond))
@@ -103,7 +103,7 @@ func TestConnectionAgeOverTCP(t *testing.T) {
 }
 
 // TestKeepalive: when the network discards everything, keepalive of gRPC ends the
-// stream at both ends before any other timeout does.
+// stream at both ends before any other timeout expires.
 func TestKeepalive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		alive := keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}
@@ -168,7 +168,7 @@ func (w pointsWriter) BufferedBytes() int {
 }
 
 // TestNobodyReads: the client sends and does not read, and the server answers and
-// does not read. Both block. As soon as either end reads again or disappears, all
+// does not read, so both ends block. When one end reads again or disappears, all
 // calls return.
 func TestNobodyReads(t *testing.T) {
 	f := func(name string, end func(e *ends, c *referenceClient, read chan struct{})) {

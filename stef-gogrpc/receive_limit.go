@@ -19,7 +19,7 @@ import (
 // limit of a handler counts these bytes. A client that begins large messages and does not finish
 // them can make the server hold the maximum size of a message for each stream.
 //
-// If the bytes exceed the bound, the connection that holds the most of them is closed.
+// If the bytes exceed the bound, the connection that holds the largest part of them is closed.
 // A ReceiveLimit reads the headers of the received HTTP/2 frames (RFC 9113, section 4.1) and
 // the lengths of the messages in them. It changes no bytes, unless WithoutDecompression is
 // called. It counts the size of messages on the wire, before decompression. So a server must
@@ -45,16 +45,16 @@ func NewReceiveLimit(bytes int64, ended func(client net.Addr, bytes int64)) *Rec
 }
 
 // WithoutDecompression makes gRPC pass compressed messages to the codec of the server as
-// they are on the wire, and returns l. It clears the compressed flag, which is the first
-// byte before each message. Without it, gRPC decompresses a message before any code of the
-// server runs, up to the maximum size of a message for each call. Nothing bounds how many
-// messages gRPC decompresses at a time, and zstd alone may allocate 512 MiB for each. A
-// handler that decompresses can bound both.
+// they are on the wire, and returns l. To do this, l clears the compressed flag, which is the
+// first byte before each message. Without it, gRPC decompresses a message before any code of
+// the server runs, up to the maximum size of a message for each call. Nothing bounds how many
+// messages gRPC decompresses at a time, and zstd alone may allocate 512 MiB for each message.
+// A handler that decompresses can bound the number of messages and the memory.
 //
 // Handlers must then decompress. RecvCompress of grpc.ServerTransportStreamFromContext
 // returns the name of the compression. On a call that names a compression, a
-// client may also send messages that are not compressed, which arrive unchanged. Handlers
-// must tell the two apart by their first bytes.
+// client may also send messages that are not compressed. These arrive unchanged. Handlers
+// must recognize compressed messages by their first bytes.
 //
 // Call WithoutDecompression before Credentials.
 func (l *ReceiveLimit) WithoutDecompression() *ReceiveLimit {
@@ -145,7 +145,7 @@ type limitedConn struct {
 func (c *limitedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	grown, open := c.received(p[:n])
-	if !open { // these bytes were not counted, so gRPC must not receive them
+	if !open { // the bytes were not counted, so gRPC must not receive them
 		return 0, net.ErrClosed
 	}
 	if grown {
@@ -175,7 +175,7 @@ func (c *limitedConn) Write(p []byte) (int, error) {
 }
 
 // goAway reads GOAWAY frames, in which a server names the last stream that it accepts.
-// gRPC ignores later streams and their data, and never ends them.
+// gRPC ignores later streams and their data. It never ends such streams.
 type goAway struct {
 	last   uint32
 	prefix [4]byte
@@ -270,8 +270,8 @@ type messageBytes struct {
 	plain  bool // clear the compressed flag
 }
 
-// receive counts a part of the data, and the cost of its frame if a message is incomplete
-// after it. It returns the change of the number of bytes of incomplete messages.
+// receive counts a part of the data. If a message is incomplete after this part, it also counts
+// the cost of the frame. It returns the change of the number of bytes of incomplete messages.
 func (m *messageBytes) receive(b []byte, cost int64) int64 {
 	before := m.held
 	for len(b) > 0 {
@@ -331,8 +331,8 @@ type http2Frames struct {
 	padding     int // bytes of padding at the end of the payload
 }
 
-// each calls visit for each part of a payload in b, and for each frame without a payload.
-// During a call, the fields of f describe the current frame.
+// each calls the function visit for each part of a payload in b, and for each frame without a
+// payload. During a call, the fields of f describe the current frame.
 func (f *http2Frames) each(b []byte, visit func(f *http2Frames, payload []byte)) {
 	n := min(f.preface, len(b))
 	f.preface -= n

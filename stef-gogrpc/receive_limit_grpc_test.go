@@ -18,8 +18,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// TestReceiveLimit: clients with unfinished messages hold no more memory than the limit: the
-// connections that hold the most are closed. An honest client is still served.
+// TestReceiveLimit: clients with unfinished messages hold no more memory than the limit, because
+// the limit closes the connections with most bytes. An honest client is still served.
 func TestReceiveLimit(t *testing.T) {
 	const most = 4 << 20
 	var ended atomic.Int64
@@ -54,7 +54,7 @@ func TestReceiveLimit(t *testing.T) {
 		hostile, err := net.Dial("tcp", listener.Addr().String())
 		require.NoError(t, err)
 		defer hostile.Close()
-		_ = unfinished.Begin(hostile, "/STEFDestination/Stream", 20, 48<<10) // 0.9 MiB, or the server closes it
+		_ = unfinished.Begin(hostile, "/STEFDestination/Stream", 20, 48<<10) // sends 0.9 MiB, unless the server closes the connection
 		require.Eventually(t, func() bool { return limit.Bytes() <= most }, time.Minute, time.Millisecond)
 	}
 	require.Eventually(t, func() bool { return ended.Load() >= 3 }, time.Minute, time.Millisecond)

@@ -73,8 +73,8 @@ func countedConn(t testing.TB, l *ReceiveLimit) (c *limitedConn, receive, send f
 	return c, receive, send
 }
 
-// TestReceiveLimitCounts: however a connection is split, and whatever its frames are, the
-// bytes of messages that are not complete are counted, and no others.
+// TestReceiveLimitCounts: the limit counts exactly the bytes of incomplete messages. This does not
+// depend on the frames of the connection or on the pieces in which its bytes are read.
 func TestReceiveLimitCounts(t *testing.T) {
 	for _, piece := range []int{1, 2, 3, 7, 100, 1 << 20} {
 		l := NewReceiveLimit(1<<30, nil)
@@ -123,8 +123,8 @@ func TestReceiveLimitCounts(t *testing.T) {
 	}
 }
 
-// TestReceiveLimitRandom: any bytes are read without a panic, and nothing is counted for
-// a connection that was closed.
+// TestReceiveLimitRandom: the limit reads any bytes without a panic. After a connection is closed,
+// none of its bytes is counted.
 func TestReceiveLimitRandom(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -144,8 +144,8 @@ func TestReceiveLimitRandom(t *testing.T) {
 	}
 }
 
-// TestReceiveLimitWithoutDecompression: however a connection is split, gRPC sees each message
-// as one that is not compressed, and every other byte as it was sent.
+// TestReceiveLimitWithoutDecompression: gRPC receives all messages without the compressed flag, and
+// all other bytes unchanged. This does not depend on the pieces in which the bytes are read.
 func TestReceiveLimitWithoutDecompression(t *testing.T) {
 	build := func(flag byte) []byte {
 		x := newH2(true)
@@ -153,7 +153,7 @@ func TestReceiveLimitWithoutDecompression(t *testing.T) {
 			b := grpcMessage(n)
 			b[0] = flag
 			for i := range n {
-				b[5+i] = 1 // like the compressed flag
+				b[5+i] = 1 // the value of the compressed flag
 			}
 			return b
 		}
@@ -207,7 +207,7 @@ type readConn struct {
 func (c readConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
 // TestReceiveLimitGoAway: gRPC ignores streams that a client opens after the last GOAWAY, and never
-// ends them. They are not counted. If they were, a client could increase the count without bound.
+// ends them. The limit does not count such streams: a client could increase the count forever.
 func TestReceiveLimitGoAway(t *testing.T) {
 	for _, piece := range []int{1, 5, 1 << 20} {
 		l := NewReceiveLimit(1<<30, nil)
@@ -241,7 +241,8 @@ func TestReceiveLimitGoAway(t *testing.T) {
 	}
 }
 
-// TestReceiveLimitIgnoredStreams tests the same on a connection that gRPC ends because of its age.
+// TestReceiveLimitIgnoredStreams is like TestReceiveLimitGoAway, but uses a real connection that
+// gRPC ends because of its age.
 func TestReceiveLimitIgnoredStreams(t *testing.T) {
 	l := NewReceiveLimit(1<<30, nil)
 	server, err := NewServer()

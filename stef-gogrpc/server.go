@@ -52,25 +52,25 @@ import (
 //
 // To end gracefully, first call Shutdown, then GracefulStop of the gRPC server. The examples
 // in server_example_test.go, server_files_example_test.go and server_workers_example_test.go are
-// whole programs that store what Collectors send. To test a server on port 4320 with the
-// telemetry of this repository, run the file tool in its root:
+// whole programs that store the telemetry of Collectors. To test a server on port 4320 with the
+// telemetry of this repository, run the file tool in the root folder of the repository:
 //
 //	stef replay --endpoint localhost:4320 --protocol stef --rate max internal/fixtures/*.otlp.zst
 //
 // # Memory
 //
-// WithMaxBufferedBytes bounds what all streams have received and no handler has read.
-// The memory of the readers of handlers is additional: stef.WithLimits bounds it for each
-// stream, WithMaxStreams bounds the streams, and ReaderStats.HeldBytes tells how much a
-// reader holds between two frames. Equal records take almost no bytes, so a small frame
-// can hold millions of them: a handler that collects records must bound how many it
-// collects.
+// WithMaxBufferedBytes bounds the bytes that all streams have received and no handler has
+// read. The readers of handlers need additional memory: stef.WithLimits bounds this memory
+// for each stream, WithMaxStreams bounds the number of streams, and ReaderStats.HeldBytes
+// tells how much a reader holds between two frames. Equal records take almost no bytes, so
+// a small frame can contain millions of records: a handler that collects records must bound
+// how many it collects.
 //
 // # Cost
 //
-// A stream has two goroutines: one runs the handler, one receives. A third runs
-// while a response is sent. Other memory of a stream is allocated when it is first
-// needed.
+// A stream has two goroutines: one runs the handler, one receives. A third goroutine
+// runs while a response is sent. Other memory of a stream is allocated when it is
+// first needed.
 type Server struct {
 	config   serverConfig
 	budget   budget
@@ -247,9 +247,9 @@ func (s *Server) count() int {
 	return len(s.streams)
 }
 
-// evict ends the stream that holds the most bytes of unfinished chunks, among the
-// streams whose clients have sent nothing for a while. It is called while these
-// bytes block other streams.
+// evict considers the streams whose clients have sent nothing for a second. Among
+// these, it ends the stream with most bytes of an unfinished chunk. It is called while
+// such bytes block other streams.
 func (s *Server) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,11 +321,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case <-s.idle:
 		return fmt.Errorf("stefgrpc: shutdown cancelled %d streams that did not end in time: %w", cancelled, ctx.Err())
 	case <-grace.C:
-		return fmt.Errorf("stefgrpc: shutdown cancelled all streams, but the handlers of %d have not returned: %w", s.Stats().Streams, ctx.Err())
+		return fmt.Errorf("stefgrpc: shutdown cancelled all streams, but the handlers of %d streams have not returned: %w", s.Stats().Streams, ctx.Err())
 	}
 }
 
-// cancelStreams cancels all streams and returns how many there were.
+// cancelStreams cancels all streams and returns their number.
 func (s *Server) cancelStreams() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -337,9 +337,9 @@ func (s *Server) cancelStreams() int {
 
 // ServerStats are counts of what a server does.
 type ServerStats struct {
-	// Streams is the current number of streams, Opened the number of streams that were
-	// admitted so far, also those that were refused later. Streams over WithMaxStreams count
-	// only in Refused. Handshaking is how many of Streams have not sent their first message.
+	// Streams is the current number of streams. Opened is the number of admitted streams so far,
+	// including streams that were refused later. Streams over WithMaxStreams count only in
+	// Refused. Handshaking is how many current streams have not sent their first message.
 	Streams, Handshaking int
 	Opened               uint64
 	// Refused is the number of streams that ended before a handler received them:
@@ -351,8 +351,8 @@ type ServerStats struct {
 	Failed uint64
 	// Panics is the number of handlers that panicked.
 	Panics uint64
-	// AckedRecords counts the records that were acknowledged to clients, accepted
-	// or bad; RejectedRecords counts those that were reported bad.
+	// AckedRecords counts the records that were acknowledged to clients, including
+	// bad records. RejectedRecords counts the records that were reported as bad.
 	AckedRecords, RejectedRecords uint64
 	// Chunks and ReceivedBytes count received data.
 	Chunks, ReceivedBytes uint64

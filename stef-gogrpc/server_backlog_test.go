@@ -57,7 +57,7 @@ func TestServerWaitsForUnreadResponses(t *testing.T) {
 	})
 }
 
-// Whatever the interval, a response with the maximum number of ranges is sent at once.
+// A response with the maximum number of ranges is sent immediately, for any interval.
 func TestServerSendsFullResponsesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 4096
@@ -65,7 +65,7 @@ func TestServerSendsFullResponsesAtOnce(t *testing.T) {
 		a.stream.AckUpTo(1)
 		a.require(t, Response{Acked: 1})
 		for id := uint64(3); id <= 2*n+3; id += 2 {
-			a.stream.Reject(id, id) // records before it are not finished
+			a.stream.Reject(id, id) // the records before this id are not finished
 		}
 		synctest.Wait()
 		require.Len(t, a.peer.responses(), 1)
@@ -146,8 +146,8 @@ func TestServerReadAfterUnreadResponses(t *testing.T) {
 	})
 }
 
-// Ranges that wait for records before them cannot be sent. Their number is bounded: the stream
-// ends, and nothing is acknowledged after that.
+// Ranges of finished records cannot be sent before all earlier records are finished. The number of
+// such ranges is bounded. At the bound the stream ends, and nothing is acknowledged after that.
 func TestServerBoundsFinishedRanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)
@@ -173,8 +173,8 @@ func TestServerBoundsFinishedRanges(t *testing.T) {
 	})
 }
 
-// After too many ranges, answers are dropped. Then no error of the handler is permanent: the client
-// would blame it on a batch whose answer was dropped.
+// After too many ranges, answers are dropped. Then no error of the handler reaches the client as a
+// permanent error: the client would drop the batch whose answer was dropped.
 func TestServerErrorAfterDroppedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccounts(t)

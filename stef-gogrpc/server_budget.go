@@ -15,9 +15,9 @@ import (
 // exceeds the bound waits.
 //
 // Bytes that a handler can still read are released when it reads them. Bytes of an
-// unfinished chunk are held until its client finishes it, so enough of them would
-// block the server. If such bytes fill the budget, relieve ends the stream that
-// holds the most.
+// unfinished chunk are held until the client finishes the chunk, so enough of such
+// bytes would block the server. If they fill the budget, relieve ends the stream that
+// holds most of them.
 type budget struct {
 	max     int64
 	relieve func() // nil: never
@@ -29,19 +29,19 @@ type budget struct {
 	waiting int64    // bytes in the queue
 }
 
-// claim is a request for bytes that waits.
+// claim is a waiting request for bytes of the budget.
 type claim struct {
 	bytes   int64
 	granted chan struct{}
 }
 
-// pressure is how long a claim waits before a stream is ended for it, and how long
-// the client of that stream must have sent nothing.
+// pressure is how long a claim waits before the server ends a stream for it. The
+// client of the ended stream must have sent nothing for the same time.
 const pressure = time.Second
 
 // acquire reserves n bytes as soon as the budget has room for them. It returns the
-// error of the context, or an error of KindLimit if n exceeds the whole budget or
-// if the waiting bytes already exceed it.
+// error of the context, or an error of KindLimit if n bytes or the bytes that wait
+// already exceed the whole budget.
 func (b *budget) acquire(ctx context.Context, n int64) error {
 	if n > b.max {
 		return errorf(KindLimit, "message with %d bytes of data, the server buffers at most %d (WithMaxBufferedBytes of the server)", n, b.max)

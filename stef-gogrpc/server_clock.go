@@ -11,11 +11,11 @@ import (
 )
 
 // A clock limits how long a stream may wait for its client. It measures only the
-// time in which the server waits, so a slow handler does not use up the limit of
-// the client. Only the receiving goroutine uses it.
+// time in which the server waits, so the time of a slow handler does not count. Only
+// the receiving goroutine uses the clock.
 type clock struct {
 	stream *ServerStream
-	timer  *time.Timer // fires when limit is reached; nil: no timer
+	timer  *time.Timer // fires when the limit is reached; nil: no timer
 	limit  clockLimit
 	began  time.Time
 	spent  time.Duration // part of the limit that earlier waits used

@@ -19,7 +19,8 @@ import (
 )
 
 // timed runs a scripted client against a server with short limits. It returns the
-// status with which the stream ended, and when.
+// status of the stream, the time from the end of the script to the end of the stream,
+// and the counts of the server.
 func timed(t *testing.T, h HandlerFunc, client func(t *testing.T, s *Server, p *scripted)) (st *status.Status, after time.Duration, stats ServerStats) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, h, WithFirstMessageTimeout(time.Second), WithHeaderTimeout(2*time.Second),
@@ -103,8 +104,8 @@ func TestServerTimeouts(t *testing.T) {
 	})
 }
 
-// TestServerTimeoutsAreTheClients: the timeouts do not count the time that a
-// handler uses.
+// TestServerTimeoutsAreTheClients: the time that a handler uses does not count for the
+// timeouts of the client.
 func TestServerTimeoutsAreTheClients(t *testing.T) {
 	slow := func(s *ServerStream) error {
 		var b [1]byte
@@ -153,8 +154,8 @@ func TestServerTimeoutOptions(t *testing.T) {
 	}
 }
 
-// TestServerCountsUnfinishedChunks: the reader holds the bytes of an unfinished
-// chunk, and they count until the chunk ends.
+// TestServerCountsUnfinishedChunks: the reader holds the bytes of an unfinished chunk.
+// These bytes count until the chunk ends.
 func TestServerCountsUnfinishedChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, readAll, WithMaxBufferedBytes(100))
@@ -219,8 +220,8 @@ func TestServerEvictsUnfinishedChunks(t *testing.T) {
 	})
 }
 
-// TestServerEvictsEmptyMessages: a client cannot keep its unfinished chunk with messages without
-// data while it blocks other clients.
+// TestServerEvictsEmptyMessages: if the unfinished chunk of a client blocks other clients, messages
+// without data do not prevent that the server ends the stream of this client.
 func TestServerEvictsEmptyMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, readAll, WithMaxBufferedBytes(1000))
@@ -243,8 +244,8 @@ func TestServerEvictsEmptyMessages(t *testing.T) {
 	})
 }
 
-// TestBudgetBoundsWaitingBytes: messages beyond the bound are rejected and not
-// buffered.
+// TestBudgetBoundsWaitingBytes: the server rejects messages beyond the bound and does not
+// buffer them.
 func TestBudgetBoundsWaitingBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &budget{max: 10}

@@ -20,7 +20,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// database stands for where a backend stores its rows.
+// database represents the database of a backend.
 type database struct {
 	mu   sync.Mutex
 	rows []string
@@ -33,8 +33,8 @@ func (d *database) insert(rows []string) error {
 	return nil
 }
 
-// storage stores telemetry. Each handler makes a row of the current record, or "" if
-// the record is bad.
+// storage stores telemetry. Each handler converts the current record to a row, or to ""
+// if the record is bad.
 type storage struct{ db database }
 
 func (b *storage) metrics(s *stefgrpc.ServerStream) error {
@@ -76,7 +76,7 @@ func (b *storage) logs(s *stefgrpc.ServerStream) error {
 	}
 	return b.receive(s, r, func() string {
 		rec := r.Record().Record()
-		text, ok := rec.Body().Text() // of both forms of text
+		text, ok := rec.Body().Text() // handles both forms of text
 		if !ok {
 			text = rec.Body().String() // other bodies, as JSON
 		}
@@ -84,10 +84,10 @@ func (b *storage) logs(s *stefgrpc.ServerStream) error {
 	})
 }
 
-// limited returns the options of a reader with less memory for a frame than the default of 64
-// MiB. A refused frame is lost with its first batch, so the limit is what clients send at most: a
-// frame of 4 MiB plus its last record. Package stefpdata writes records of up to 32 MiB, if the
-// item, resource, scope and metric are all as large as it allows.
+// limited returns the options of a reader that uses less memory for a frame than the default of
+// 64 MiB. If the reader refuses a frame, the first batch of the frame is lost. Therefore the limit
+// is the largest frame of clients: 4 MiB plus the last record. Package stefpdata writes records of
+// up to 32 MiB, if item, resource, scope and metric all have the maximum size.
 func limited(s *stefgrpc.ServerStream) []stef.ReaderOption {
 	return append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: 36 << 20}))
 }
@@ -104,7 +104,7 @@ type reader interface {
 // maxRows bounds the rows of an insert.
 const maxRows = 1000
 
-// receive stores the records of a stream and acknowledges what it stored.
+// receive stores the records of a stream and acknowledges the stored records.
 func (b *storage) receive(s *stefgrpc.ServerStream, r reader, row func() string) error {
 	defer r.Close()
 	var rows []string
@@ -113,7 +113,7 @@ func (b *storage) receive(s *stefgrpc.ServerStream, r reader, row func() string)
 		if text := row(); text != "" {
 			rows = append(rows, text)
 		} else {
-			s.Reject(id, id) // the client must not send it again
+			s.Reject(id, id) // the client must not send the record again
 		}
 		if r.BufferedRecords() > 0 && len(rows) < maxRows {
 			continue
@@ -128,8 +128,8 @@ func (b *storage) receive(s *stefgrpc.ServerStream, r reader, row func() string)
 }
 
 // A backend accepts metrics, traces and logs from exporters of Collectors, stores them,
-// and acknowledges what it stored. The compact form, which Collectors send by default,
-// needs the compact roots; the readers and the records are the same.
+// and acknowledges the stored records. Collectors send the compact form by default. To
+// receive it, use the compact roots; the readers and records do not change.
 func ExampleServer() {
 	server, err := stefgrpc.NewServer(stefgrpc.WithMaxStreams(1000), stefgrpc.WithMaxBufferedBytes(64<<20))
 	if err != nil {

@@ -47,7 +47,7 @@ func play(t testing.TB, s *Server) *scripted {
 	t.Cleanup(p.cancel)
 	go func() {
 		err := s.serveStream(p)
-		p.cancel() // as gRPC does when a stream handler returns
+		p.cancel() // gRPC also does this when a stream handler returns
 		p.end <- err
 	}()
 	return p

@@ -25,15 +25,15 @@ import (
 // files receives the records of all streams. It is safe for use by several handlers at once.
 type files = rotate.Writer[*otelstef.MetricsWriter]
 
-// store writes the records of a stream and acknowledges what is in the file.
+// store writes the records of a stream and acknowledges the records that are in the file.
 func store(out *files, s *stefgrpc.ServerStream) error {
 	r, err := otelstef.NewMetricsReader(s, limited(s)...)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	// Next and s.Reject may wait for the client. Do not call them in the function of Write: other
-	// handlers wait for it. If BufferedRecords is not 0, Next does not wait.
+	// Next and s.Reject may wait for the client. The function that Write calls must not wait,
+	// because other handlers wait for this function. If BufferedRecords is not 0, Next does not wait.
 	for r.Next() {
 		err := out.Write(func(w *otelstef.MetricsWriter) error {
 			for {

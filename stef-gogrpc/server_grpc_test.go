@@ -34,7 +34,7 @@ type ends struct {
 	grpc   *grpc.Server
 	net    *netfault.Memory
 	conn   *grpc.ClientConn
-	served chan error // what handlers returned
+	served chan error // the errors that handlers returned
 }
 
 type endsConfig struct {
@@ -192,7 +192,7 @@ func TestServerUnknownRootOrNoService(t *testing.T) {
 	})
 }
 
-// However the client disappears, the handler gets an error and all goroutines end.
+// If the client disappears in any way, the handler gets an error and all goroutines end.
 func TestServerLosesClient(t *testing.T) {
 	f := func(name string, lose func(e *ends, c *referenceClient)) {
 		inBubble(t, name, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestServerLosesClient(t *testing.T) {
 	})
 }
 
-// A stalled network does not end the stream. Keepalive of gRPC handles that case.
+// A stalled network does not end the stream. Only keepalive of gRPC ends such streams.
 func TestServerStalledNetwork(t *testing.T) {
 	inBubble(t, "without keepalive", func(t *testing.T) {
 		e := newEnds(t, echo, endsConfig{})
@@ -392,7 +392,7 @@ func TestServerRefusesGRPCCompression(t *testing.T) {
 		c.say(firstMessage("Metrics"))
 		_, err := c.hear()
 		require.Equal(t, codes.InvalidArgument, status.Code(err))
-		// The client adds prefix and kind.
+		// The client adds a prefix and the kind of the error to this text.
 		require.Equal(t, "gRPC compresses the messages (gzip): turn the compression of gRPC off for STEF, whose frames are compressed themselves",
 			status.Convert(err).Message())
 		require.EqualValues(t, 1, e.server.Stats().Refused)
@@ -410,8 +410,8 @@ func TestServerRefusesGRPCCompression(t *testing.T) {
 	})
 }
 
-// After the server ended an idle stream, the errors of the client say so. After CloseSend they do
-// not, because the client ended the stream.
+// If the server ended an idle stream, the errors of the client say this. After CloseSend, the errors
+// do not mention idleness, because the client ended the stream.
 func TestClientOfIdleStream(t *testing.T) {
 	f := func(name, want string, end func(s *stefgrpc.Stream)) {
 		t.Helper()

@@ -60,7 +60,7 @@ func newServerConfig(options []ServerOption) (serverConfig, error) {
 	return c, applyOptions("NewServer", &c, options)
 }
 
-// ServerOption changes the limits of a server and when it sends responses.
+// ServerOption changes a limit of a server, or when the server sends responses.
 type ServerOption func(*serverConfig) error
 
 // WithMaxChunkBytes sets the maximum size of a chunk (a header or a frame), in
@@ -92,8 +92,8 @@ func WithMaxStreams(n int) ServerOption {
 // RESOURCE_EXHAUSTED.
 //
 // If unfinished chunks fill the room, the server ends one stream, also with
-// RESOURCE_EXHAUSTED and a retry delay. Among the streams whose clients have sent
-// nothing for a second, it ends the one with the most bytes. The default is
+// RESOURCE_EXHAUSTED and a retry delay: the stream with the most bytes among the
+// streams whose clients have sent nothing for a second. The default is
 // DefaultMaxBufferedBytes.
 func WithMaxBufferedBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
@@ -104,11 +104,11 @@ func WithMaxBufferedBytes(bytes int) ServerOption {
 
 // WithAckInterval sets the minimum time between two responses of a stream while
 // records are outstanding. An acknowledgement is sent immediately if the interval since
-// the last response has passed; otherwise it is merged with others and sent when the
-// interval ends. When nothing is outstanding, which means that the handler has finished
-// every record and waits for the client, the minimum is one millisecond. With 0,
-// acknowledgements are sent immediately; those made while a response is being sent are
-// merged into the next one. The default is DefaultAckInterval.
+// the last response has passed. If not, it is sent when the interval ends, merged with
+// other acknowledgements. When no records are outstanding (the handler has finished every
+// record and waits for the client), the minimum time is one millisecond. With 0,
+// acknowledgements are sent immediately, except that acknowledgements during the sending
+// of a response are merged into the next response. The default is DefaultAckInterval.
 func WithAckInterval(d time.Duration) ServerOption {
 	return func(c *serverConfig) error {
 		c.ackInterval = d
@@ -116,10 +116,10 @@ func WithAckInterval(d time.Duration) ServerOption {
 	}
 }
 
-// WithMaxDictBytes sets the size of the dictionaries in bytes at which clients
-// must reset them. The readers of ServerStream.ReaderOptions enforce it, with
-// slack. 0 announces no limit, and readers use their own. The default is
-// DefaultMaxDictBytes.
+// WithMaxDictBytes sets the size in bytes at which clients must reset their
+// dictionaries. Readers with ServerStream.ReaderOptions enforce this limit, with
+// slack. With 0, the server announces no limit, and readers use their own limit. The
+// default is DefaultMaxDictBytes.
 //
 // spec: #dict-limit
 func WithMaxDictBytes(bytes int) ServerOption {
@@ -135,19 +135,19 @@ func WithMaxDictBytes(bytes int) ServerOption {
 	}
 }
 
-// maxDictLimit leaves room for the slack: ServerStream.ReaderOptions doubles the limit,
-// and the result must be a valid limit of a reader, also where an int has 32 bits.
+// maxDictLimit is the largest limit for which the slack is possible: ReaderOptions doubles
+// the limit, and the result must be a valid limit of a reader, also if an int has 32 bits.
 const maxDictLimit = min(1<<38, math.MaxInt>>2)
 
 // WithWindowMemoryBytes sets a bound for the memory of the zstd windows of all streams.
 // When the default windows of the open streams would need more, the server asks the client
 // of each new stream for a smaller window. With 0, the server never asks.
 //
-// The client then chooses a window by the size of its frames, 16 KiB if these are small.
-// The server sends the largest window that the client may choose. With it, all open streams
-// together would need at most four times the bound, but it is never less than 32 KiB. A
-// stream with the default window of 1 MiB holds 1.4 MiB, a stream with 64 KiB holds a
-// quarter of a MiB. With DefaultWindowMemoryBytes, the server asks for no window while at
+// The server sends the largest window that the client may choose. If all open streams used
+// this window, they would need at most four times the bound. But the server never asks for
+// less than 32 KiB. The client chooses a window by the size of its frames, 16 KiB if these
+// are small. A stream with the default window of 1 MiB holds 1.4 MiB, a stream with 64 KiB
+// holds 0.25 MiB. With DefaultWindowMemoryBytes, the server asks for no window while at
 // most 46 streams are open, for at most 1 MiB with up to 184 streams, and for at most
 // 64 KiB with 1,024 streams. Streams that were opened before, large frames, and clients
 // that ignore the request can exceed the bound.
@@ -160,7 +160,7 @@ func WithWindowMemoryBytes(bytes int) ServerOption {
 	}
 }
 
-// The windows that a server asks for. The largest is the default of writers.
+// The windows that a server asks for. The largest window is the default of writers.
 const (
 	largestAsked  = 1 << 20
 	smallestAsked = 32 << 10
@@ -170,8 +170,8 @@ const (
 // all streams are so large that each client chooses the largest window allowed.
 const largeFrames = 4
 
-// askedWindow returns the largest window that the server asks a client for while that
-// many streams are open, or 0 if the server does not ask.
+// askedWindow returns the window that the server asks a client for, if the given number of
+// streams is open. It returns 0 if the server asks for no window.
 func askedWindow(memory int64, streams int) int {
 	if memory == 0 || int64(streams) <= memory/windowMemory(largestAsked) {
 		return 0
@@ -201,10 +201,10 @@ func WithMaxStreamLifetime(d time.Duration) ServerOption {
 }
 
 // WithFirstMessageTimeout bounds the time between the opening of a stream and the
-// first message, in which the client names the root. This timeout and the others
-// count only the time in which the server waits for the client. When the timeout
-// expires, the stream ends with DEADLINE_EXCEEDED, and ServerStats counts it. 0 sets no
-// bound. The default is DefaultFirstMessageTimeout.
+// first message, in which the client names the root. All timeouts count only the time
+// in which the server waits for the client. When this timeout expires, the stream ends
+// with DEADLINE_EXCEEDED, and ServerStats counts the timeout. 0 sets no bound. The
+// default is DefaultFirstMessageTimeout.
 func WithFirstMessageTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithFirstMessageTimeout", limitFirstMessage, d)
 }
@@ -216,16 +216,16 @@ func WithHeaderTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithHeaderTimeout", limitHeader, d)
 }
 
-// WithChunkTimeout bounds the time from the first byte of a chunk to its last.
+// WithChunkTimeout bounds the time from the first byte of a chunk to its last byte.
 // WithFirstMessageTimeout describes how timeouts work. The default is
 // DefaultChunkTimeout.
 func WithChunkTimeout(d time.Duration) ServerOption {
 	return timeoutOption("WithChunkTimeout", limitChunk, d)
 }
 
-// WithCompressedMessages accepts streams whose messages gRPC compresses, for clients that
-// are trusted: gRPC decompresses a message, up to the largest one that the gRPC server
-// accepts, before any limit counts it. By default such streams are refused.
+// WithCompressedMessages accepts streams whose messages gRPC compresses. Use it only for
+// trusted clients: gRPC decompresses a message, up to the maximum message size of the gRPC
+// server, before any limit counts its bytes. By default such streams are refused.
 func WithCompressedMessages() ServerOption {
 	return func(c *serverConfig) error {
 		c.compressed = true
@@ -233,9 +233,9 @@ func WithCompressedMessages() ServerOption {
 	}
 }
 
-// WithIdleTimeout ends a stream gracefully, with OK, when its client sends nothing for that
-// long between two chunks. A client that has more to send opens a new stream. The memory of the
-// old one, such as dictionaries and the state of the compression, is released. To close
+// WithIdleTimeout ends a stream gracefully, with OK, when its client sends nothing for the
+// duration d between two chunks. A client that has more data opens a new stream. The memory of
+// the ended stream, such as dictionaries and the state of the compression, is released. To close
 // connections without streams, configure the gRPC server
 // (keepalive.ServerParameters.MaxConnectionIdle). If d is 0, there is no bound. The default is
 // DefaultIdleTimeout (2 minutes).
@@ -252,9 +252,9 @@ func timeoutOption(option string, limit clockLimit, d time.Duration) ServerOptio
 
 // WithOnPanic sets the function that is called when a handler has panicked, with the
 // value and the stack. It runs on the goroutine of the handler. The stream then
-// ends with INTERNAL, not UNAVAILABLE: a client that sent the same records again would
-// make the handler panic again, and its later records would wait forever. The exporter
-// counts the batches that it drops. By default, the panic is logged in the error log of gRPC.
+// ends with INTERNAL, not UNAVAILABLE. After UNAVAILABLE, the client would send the same
+// records again, the handler would panic again, and the later records of the client would
+// wait forever. By default, the panic is logged in the error log of gRPC.
 func WithOnPanic(f func(s *ServerStream, value any, stack []byte)) ServerOption {
 	return func(c *serverConfig) error {
 		if f == nil {
@@ -271,8 +271,8 @@ func logPanic(s *ServerStream, value any, stack []byte) {
 	log.Errorf("handler of %s panicked: %v\n%s", s.Root().Name, value, stack)
 }
 
-// stackOfPanic returns the stack. The deferred function that recovers must call it: its stack
-// includes that of the panic.
+// stackOfPanic returns the stack of the panic. The deferred function that recovers must call it,
+// because only the stack of this function includes the stack of the panic.
 func stackOfPanic() []byte { return debug.Stack() }
 
 func atLeast(option string, n, least int) error {

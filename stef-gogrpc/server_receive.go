@@ -16,9 +16,9 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// inbound is a message that was received, or the reason why there is none. Its
-// bytes count against the budget of the server until they are read. The owner of an
-// inbound must call free.
+// inbound is a received message, or the reason why no message was received. Its bytes
+// count against the budget of the server until they are read. The owner of an inbound
+// must call free.
 type inbound struct {
 	message wire.ClientMessage
 	size    int64 // bytes in the budget
@@ -63,9 +63,9 @@ func (s *ServerStream) releaseChunk() {
 	}
 }
 
-// receive reads messages from gRPC and passes them to Read, one message ahead. It
-// has its own goroutine because nothing but the end of the stream interrupts RecvMsg
-// of gRPC: a handler must be able to stop reading and still send acknowledgements.
+// receive reads messages from gRPC and passes them to Read, one message ahead. It has
+// its own goroutine, because only the end of the stream interrupts RecvMsg of gRPC, and
+// a handler must be able to stop reading and still send acknowledgements.
 func (s *ServerStream) receive() {
 	defer s.end()
 	defer close(s.received)
@@ -159,8 +159,8 @@ func (r *inboundRules) check(m *wire.ClientMessage, size, maxChunk int64) error 
 }
 
 // messageCompression returns the name of the compression with which gRPC compresses the
-// messages of a stream, or "" if it does not. gRPC decompresses a message before a handler
-// sees it, so nothing could bound what a few bytes decompress to on many streams at once.
+// messages of a stream, or "" if gRPC does not compress them. gRPC decompresses messages before
+// a handler reads them, so nothing could bound the decompressed size on many streams at once.
 func messageCompression(ctx context.Context) string {
 	stream, ok := grpc.ServerTransportStreamFromContext(ctx).(interface{ RecvCompress() string })
 	if !ok {

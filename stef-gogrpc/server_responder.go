@@ -11,14 +11,14 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// responder sends the acknowledgements and rejections of a handler. It coalesces
-// them: it sends at most one response at a time, and ledger.Pace decides when the next
-// one is due. After close, responses are sent without a pause. While there is nothing
-// to send, a responder has no goroutine and no running timer. Callers wait for the client
-// only while the ledger is backlogged.
+// responder sends the acknowledgements and rejections of a handler. It merges them: it
+// sends at most one response at a time, and ledger.Pace decides when the next response is
+// due. After close, responses are sent without a pause. While there is nothing to send, a
+// responder has no goroutine and no running timer. Callers wait for the client only while
+// the ledger is backlogged.
 type responder struct {
 	send func(Response) error // never called concurrently
-	// hold is called before a sending goroutine starts, done when it ends.
+	// hold is called before a sending goroutine starts. done is called when it ends.
 	hold, done func()
 	// fail ends the stream. over is closed when the stream has ended, which ends all waits.
 	fail func(*Error)
@@ -30,9 +30,9 @@ type responder struct {
 	timer  *time.Timer // created on first use
 	state  responderState
 	closed bool
-	full   bool          // the ledger was about to store too much, so it does not change any more
+	full   bool          // the ledger reached its bound, so it does not change any more
 	room   chan struct{} // created by a call that waits; closed when the call must check again
-	ended  chan struct{} // created by close; closed when nothing remains to be sent
+	ended  chan struct{} // created by close; closed when no response remains to be sent
 	err    error         // first error of send; nothing is sent after it
 }
 
@@ -63,8 +63,8 @@ func (r *responder) note(change func(*ledger.Receiver)) {
 	}
 }
 
-// maxRanges bounds the ranges that a responder stores. Most of them wait until the handler has
-// finished earlier records, so a call that waited for room could wait for its own caller.
+// maxRanges bounds the ranges that a responder stores. At the bound, calls do not wait: most ranges
+// wait until the handler has finished earlier records, so the handler could wait for itself.
 const maxRanges = 1 << 20
 
 // unreadTimeout is the maximum time that a call waits for the next response to be sent.
@@ -100,7 +100,7 @@ func (r *responder) awaitRoom() {
 	}
 }
 
-// wake makes the calls that wait check again.
+// wake makes all waiting calls check the ledger again.
 func (r *responder) wake() {
 	if r.room != nil {
 		close(r.room)
@@ -133,8 +133,8 @@ func (r *responder) acked() uint64 {
 	return r.ledger.Acked()
 }
 
-// told reports whether all acknowledgements and rejections have been sent. It is false if note
-// has dropped some because the ledger was full.
+// told reports whether all acknowledgements and rejections have been sent. It returns false if
+// note has dropped some of them because the ledger was full.
 func (r *responder) told() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,8 +167,8 @@ func (r *responder) schedule() {
 	}
 }
 
-// fire is called by the timer. If more has become outstanding since the timer was
-// set, the response is not due yet.
+// fire is called by the timer. If more records have become outstanding since the timer
+// was set, the response is not due yet.
 func (r *responder) fire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/ledger"
 )
 
-// accounts is a server with one stream, whose handler gives the ServerStream to the test. The
-// handler returns the error that the test sends to end.
+// accounts is a server with one stream. The handler passes its ServerStream to the test, and
+// returns the error that the test sends to the channel end.
 type accounts struct {
 	server *Server
 	peer   *scripted
@@ -78,9 +78,9 @@ func TestServerCoalescesResponses(t *testing.T) {
 	})
 }
 
-// A client that waits for each acknowledgement does not wait for the interval, whether
-// the handler finishes the records before it reads again or on another goroutine.
-// Acknowledgements of records that are decoded and not finished are merged.
+// A client that waits for each acknowledgement does not wait for the interval. The handler may
+// finish the records before it reads again or on another goroutine. While decoded records
+// are unfinished, acknowledgements are merged.
 func TestServerRespondsToLoneChunks(t *testing.T) {
 	f := func(name string, finish func(s *ServerStream, id uint64)) {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestServerRespondsToLoneChunks(t *testing.T) {
 			s.Ack(id, id)
 		}()
 	})
-	synctest.Test(t, func(t *testing.T) { // records that take 8 ms each, 5 at the same time
+	synctest.Test(t, func(t *testing.T) { // each record takes 8 ms, and 5 records are processed at the same time
 		var id uint64
 		s := serving(t, func(s *ServerStream) error {
 			p := make([]byte, 1)
@@ -228,7 +228,7 @@ func TestServerClientThatReadsNothing(t *testing.T) {
 		requireStatus(t, a.peer.status(t), codes.Unavailable, "")
 		require.Equal(t, finalResponses, time.Since(start))
 	})
-	synctest.Test(t, func(t *testing.T) { // then the client disconnects
+	synctest.Test(t, func(t *testing.T) { // now the client disconnects at the end
 		a := newAccounts(t)
 		a.peer.stopReading()
 		a.stream.AckUpTo(1)

@@ -41,8 +41,8 @@ func TestShutdownOfIdleServer(t *testing.T) {
 	})
 }
 
-// Shutdown in each state of a stream. Each stream ends cleanly and immediately,
-// after its acknowledgements.
+// TestShutdownInEachState calls Shutdown in each state of a stream. Each stream ends
+// gracefully and immediately, after its acknowledgements.
 func TestShutdownInEachState(t *testing.T) {
 	f := func(name string, code codes.Code, reason string, h HandlerFunc, before, after func(p *scripted)) {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestShutdownInEachState(t *testing.T) {
 	}, func(p *scripted) { first(p); p.data(true, "STEF") }, nothing)
 }
 
-// A handler that Shutdown stops can still wait for its consumers, and its
+// After Shutdown, a handler can still wait for the consumers of its records. Its
 // acknowledgements are sent.
 func TestShutdownWaitsForAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestShutdownDoesNotWaitForeverForAHandler(t *testing.T) {
 		p := open(t, s, "Metrics")
 		start := time.Now()
 		err := <-shutdown(s, time.Second)
-		require.ErrorContains(t, err, "shutdown cancelled all streams, but the handlers of 1 have not returned")
+		require.ErrorContains(t, err, "shutdown cancelled all streams, but the handlers of 1 streams have not returned")
 		require.Equal(t, time.Second+cancelGrace, time.Since(start))
 		close(release)
 		requireStatus(t, p.status(t), codes.Unavailable, "")
@@ -244,8 +244,8 @@ func TestMaxStreamLifetimeBeforeTheFirstMessage(t *testing.T) {
 	})
 }
 
-// Acknowledgements from before the deadline, or made by the handler because of it,
-// reach a client that reads, although the stream is aborted.
+// At the deadline of Shutdown the stream is aborted. A client that reads still receives the
+// acknowledgements from before the deadline, and those that the handler sends because of it.
 func TestShutdownAtItsDeadlineSendsAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, func(s *ServerStream) error {
