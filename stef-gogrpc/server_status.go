@@ -41,7 +41,7 @@ const (
 )
 
 // Reason returns the reason that a server of this package gave for the end of a
-// stream, or "" if it gave none.
+// stream, or "" if the server gave no reason.
 func Reason(err error) string {
 	if err == nil {
 		return ""
@@ -75,8 +75,8 @@ const busyDelay = time.Second
 var (
 	errReconnect = reasonStatus(codes.Unavailable, "the server is ending, open the stream again", ReasonReconnect, 0)
 	errBusy      = reasonStatus(codes.Unavailable, "the server has reached its maximum number of streams", ReasonBusy, busyDelay)
-	// These have no reason, because the stream did not end gracefully: delivered data may be
-	// unacknowledged, and clients may send it again.
+	// These statuses have no reason, because the stream did not end gracefully: delivered data may
+	// be unacknowledged, and clients may send it again.
 	errCutShort = status.Error(codes.Unavailable, "the server shut down before the stream ended")
 	errUntold   = status.Error(codes.Unavailable, "the client did not read its last acknowledgements in time")
 	errPanicked = status.Error(codes.Internal, "the handler of the server panicked")
@@ -88,7 +88,7 @@ func crowded(reason string) *Error {
 }
 
 // errUnknownRoot returns the status for a root that the server does not serve. served
-// lists the names of the roots that it serves.
+// lists the names of the roots that the server serves.
 func errUnknownRoot(name string, served []string) error {
 	const longest = 64
 	if len(name) > longest {
@@ -101,9 +101,9 @@ func errUnknownRoot(name string, served []string) error {
 	return reasonStatus(codes.Unimplemented, text, ReasonUnknownRoot, 0)
 }
 
-// maxStatusText is the maximum size of the text of a status. A status is sent in headers, and
-// clients and proxies limit their size, often to 8 KiB. If headers are too large, gRPC resets the
-// stream, and the client gets INTERNAL instead of the status. The text is in the headers twice:
+// maxStatusText is the maximum size of the text of a status. A status is sent in headers. Clients
+// and proxies limit the size of headers, often to 8 KiB. If headers are too large, gRPC resets the
+// stream, and the client gets INTERNAL instead of the status. The headers contain the text twice:
 // percent-encoded, and in the details in base64.
 const maxStatusText = 1 << 10
 
@@ -130,7 +130,7 @@ func wholeStatus(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &own) && own.Err != nil && own.GRPCStatus().Message() == own.Error():
-		// The client adds the kind to its own error, and would print it twice.
+		// The client adds the kind to its own error. With a kind here, it would print the kind twice.
 		st := own.GRPCStatus().Proto()
 		st.Message = own.Err.Error()
 		return status.FromProto(st).Err()
@@ -146,8 +146,8 @@ func wholeStatus(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}
-	// Nothing says that the data is bad, so the client may send it again. After
-	// UNKNOWN, the client would drop the data.
+	// The error does not say that the data is bad, so the client may send it again.
+	// After UNKNOWN, the client would drop the data.
 	st := status.New(codes.Unavailable, err.Error())
 	if detailed, err := st.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(busyDelay)}); err == nil {
 		st = detailed
@@ -160,7 +160,7 @@ type stopReason uint8
 
 const (
 	stopNone     stopReason = iota
-	stopLifetime            // its maximum lifetime is over
+	stopLifetime            // the stream reached its maximum lifetime
 	stopIdle                // nothing was sent for too long
 	stopShutdown            // the server shuts down
 )
@@ -172,7 +172,7 @@ func (s *ServerStream) status(err error, told bool) error {
 	// The client did nothing wrong, so this error is ignored.
 	stopped := s.stopped != stopNone && errors.Is(err, io.ErrUnexpectedEOF)
 	if err == io.EOF && s.readErr == io.EOF {
-		err = nil // the handler returned what its decoder returned at the clean end
+		err = nil // the handler returned the io.EOF of a graceful end
 	}
 	var cause *Error // why the server cancelled the context, unless Shutdown did
 	errors.As(context.Cause(s.ctx), &cause)
@@ -182,8 +182,8 @@ func (s *ServerStream) status(err error, told bool) error {
 	case s.killed() && (err == nil || stopped || errors.Is(err, context.Canceled)):
 		return errCutShort
 	case err == nil && s.readErr != nil && s.readErr != io.EOF:
-		// The handler may ignore how the stream ended, but the client must be
-		// told.
+		// The handler may ignore how the stream ended, but the client must receive the
+		// error.
 		return s.failed(s.readErr, told)
 	case err != nil && !stopped:
 		return s.failed(err, told)
@@ -196,9 +196,9 @@ func (s *ServerStream) status(err error, told bool) error {
 }
 
 // failed returns the status of a stream that ends with err. After a permanent error, a client
-// drops the batch with the first unanswered record. If it has not received all answers, the
-// handler may have accepted this batch. In this case the status is retryable, so that the client
-// sends everything again.
+// drops the batch with the first unanswered record. If the client has not received all answers,
+// the handler may have accepted this batch. In this case the status is retryable, so that the
+// client sends all unanswered batches again.
 func (s *ServerStream) failed(err error, told bool) error {
 	st := statusOf(err)
 	if told || s.grpc.Context().Err() != nil || FromStatus(st).Retryable() {

@@ -42,7 +42,7 @@ func TestReasons(t *testing.T) {
 	f(errors.New("nothing of gRPC"), KindUnknown, codes.Unknown, "", false)
 	require.Empty(t, Reason(nil))
 
-	// The kind is named once, and the delay of a handler arrives.
+	// The text of the error names the kind only once, and the delay of a handler arrives.
 	busy := &Error{Kind: KindLimit, RetryDelay: time.Minute, Err: errors.New("disk full")}
 	e := FromStatus(statusOf(fmt.Errorf("storing: %w", busy)))
 	require.Equal(t, "stefgrpc: limit: disk full", e.Error())
@@ -50,8 +50,8 @@ func TestReasons(t *testing.T) {
 	require.True(t, e.Retryable())
 }
 
-// TestLongStatus: the text of a status is cut, because it is sent in headers. Its code, delay and
-// reason remain.
+// TestLongStatus: the text of a status is truncated, because it is sent in headers. The code, the
+// delay and the reason of the status remain.
 func TestLongStatus(t *testing.T) {
 	long := strings.Repeat("é", 10_000)
 	for _, err := range []error{

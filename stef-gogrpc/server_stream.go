@@ -44,14 +44,14 @@ type ServerStream struct {
 
 	expired chan struct{} // closed at the end of the lifetime; nil: no limit
 	idled   chan struct{} // closed when the client has sent nothing for too long
-	halted  chan struct{} // closed by StopReading
+	halted  chan struct{} // the method StopReading closes it
 	halt    sync.Once
 	idle    sync.Once    // closes idled
 	parts   atomic.Int32 // goroutines that use the stream
 
 	begun     bool         // the first message was received; used by the receiving goroutine
 	held      atomic.Int64 // bytes of the unfinished chunk that were read
-	idleSince atomic.Int64 // when the wait for the rest of that chunk began; 0: no wait
+	idleSince atomic.Int64 // when the wait for the rest of the unfinished chunk began; 0: no wait
 
 	// Used by the handler's goroutine.
 	current inbound
@@ -63,8 +63,8 @@ type ServerStream struct {
 	sent      uint64 // the last id in a response; used by send
 }
 
-// finalResponses is the maximum time to send the last responses. They are small, so only a
-// client that reads no responses needs that long.
+// finalResponses is the maximum time to send the last responses. Responses are small, so only a
+// client that reads no responses needs so much time.
 const finalResponses = 10 * time.Second
 
 // lastMoment replaces finalResponses when the client has disconnected or the deadline of
@@ -73,18 +73,17 @@ const lastMoment = cancelGrace / 4
 
 // Context returns the context of the stream, with the peer, metadata, deadline and
 // values that interceptors added. It ends when the client has disconnected, when
-// the time of a shutdown is over, and when the handler has returned.
+// the time of a shutdown is over, or when the handler has returned.
 func (s *ServerStream) Context() context.Context { return s.ctx }
 
 // Root returns the root struct of the records.
 func (s *ServerStream) Root() *schema.Struct { return s.root.root }
 
 // ReaderOptions returns the options that the reader of this stream must use. They
-// enforce the dictionary limit that the server announced. The reader allows up to
-// twice that limit plus what one record may add, because a client detects the
-// limit only after the record that reached it, and its count may exclude the
-// fields it does not know. A later WithLimits that sets DictBytes replaces this
-// limit.
+// enforce the announced dictionary limit, with slack: the reader allows up to twice
+// the limit plus the maximum size of one record. A client detects the limit only
+// after the record that reached it, and does not count the fields that it does not
+// know. A later WithLimits that sets DictBytes replaces this limit.
 //
 // spec: #dict-limit
 func (s *ServerStream) ReaderOptions() []stef.ReaderOption {
@@ -102,8 +101,8 @@ func readerOptions(dictLimit int) []stef.ReaderOption {
 
 // Read reads bytes of the STEF stream. It returns the available bytes without
 // waiting for more. It returns io.EOF when the client has closed its side, or
-// between two chunks when the server ends the stream. All other errors are an
-// *Error, and end the stream. If the client has disconnected, its Kind is
+// between two chunks when the server ends the stream. Any other error is an *Error
+// and ends the stream. If the client has disconnected, the Kind of this error is
 // KindCanceled.
 func (s *ServerStream) Read(p []byte) (int, error) {
 	if len(p) == 0 {
@@ -124,9 +123,8 @@ func (s *ServerStream) Read(p []byte) (int, error) {
 }
 
 // StopReading makes Read return io.EOF when it would have to wait or to read
-// another message, even within a chunk. Handlers use it when another goroutine
-// finds that the stream must end, such as a goroutine that processes earlier
-// records.
+// another message, even within a chunk. Call it when another goroutine detects that
+// the stream must end, for example a goroutine that processes earlier records.
 func (s *ServerStream) StopReading() {
 	s.halt.Do(func() { close(s.halted) })
 }
@@ -192,8 +190,8 @@ func (s *ServerStream) setCurrent(in inbound) error {
 }
 
 // EndedByServer reports whether Read returned io.EOF because of the server: the stream
-// reached its maximum lifetime, was idle for too long, or the server shuts down. Call it
-// where Read is called, or after the handler's goroutines have ended.
+// reached its maximum lifetime, was idle for too long, or the server shuts down. Call it on
+// the goroutine that calls Read, or after all goroutines of the handler have ended.
 func (s *ServerStream) EndedByServer() bool { return s.stopped != stopNone }
 
 func (s *ServerStream) stop(reason stopReason) error {
@@ -216,8 +214,8 @@ func (s *ServerStream) ctxError() error {
 	return FromStatus(context.Cause(s.ctx))
 }
 
-// limitOfGRPC returns the error of a message that is larger than gRPC accepts, or nil if no
-// such message ended the stream. gRPC answers such a message itself, and ends the context before
+// limitOfGRPC returns the error of a message that is too large for gRPC, or nil if no such
+// message ended the stream. gRPC itself answers such a message, and ends the context before
 // RecvMsg returns the error.
 func (s *ServerStream) limitOfGRPC() *Error {
 	if s.grpc.Context().Err() == nil {
@@ -238,17 +236,17 @@ func (s *ServerStream) limitOfGRPC() *Error {
 }
 
 // Decoded says that the handler has decoded the records up to and including id, and
-// will finish them. While some are not finished, acknowledgements are merged for the
-// interval of WithAckInterval; when all are finished and the client sends nothing, an
-// acknowledgement is sent almost immediately. Handlers that process batches on other
-// goroutines call Decoded before they hand over a batch. Others need not call it.
+// will finish them. While decoded records are unfinished, acknowledgements are merged
+// for the interval of WithAckInterval. When all are finished and the client sends
+// nothing, an acknowledgement is sent almost immediately. Handlers that process batches
+// on other goroutines call Decoded before they pass a batch on. Other handlers need not.
 func (s *ServerStream) Decoded(id uint64) { s.responses.decoded(id) }
 
-// AckUpTo accepts all records up to and including id, except rejected records. The
-// id must be that of a record that was read. The server only passes bytes to the handler's
-// reader, so it cannot check the id, and its Stats count also records that do not exist. A client
-// that did not send as many records ends the stream, and sends its batches again or drops them.
-// AckUpTo can wait, as Reject does.
+// AckUpTo accepts all records up to and including id, except rejected records. A record
+// with this id must have been read. The server only passes bytes to the handler's reader, so it
+// cannot check the id. If the id is too high, the client ends the stream and sends its batches
+// again or drops them, and the Stats of the server count records that do not exist. AckUpTo can
+// wait, like Reject.
 func (s *ServerStream) AckUpTo(id uint64) {
 	s.responses.note(func(l *ledger.Receiver) { l.Ack(id) })
 }
@@ -264,17 +262,17 @@ func (s *ServerStream) Ack(from, to uint64) {
 // Reject reports the records with the ids from, …, to as bad: the server can never accept
 // them, and the client must not send them again.
 //
-// The client receives a rejection together with the acknowledgement of all records before it.
-// Responses with many ranges are sent immediately, whatever WithAckInterval says. If the client
-// reads them slowly and more than 16,384 ranges wait for it, Reject, Ack and AckUpTo wait, so do
-// not hold a lock that readers of the stream need. If none of these ranges can be sent for 10
+// The client receives a rejection together with the acknowledgement of all earlier records.
+// Responses with many ranges are sent immediately, without the wait of WithAckInterval. If the
+// client reads responses slowly and more than 16,384 ranges wait, Reject, Ack and AckUpTo wait, so
+// do not hold a lock that readers of the stream need. If none of these ranges can be sent for 10
 // seconds, the stream ends with UNAVAILABLE, and the context of the stream ends, too.
 //
-// Calls do not wait for the records before a range, because the caller may have to finish
-// them. A stream stores at most 1,048,576 ranges, in about 17 MiB. If there are more, it ends
-// with RESOURCE_EXHAUSTED and a retry delay, and further calls do nothing. So a handler that
-// rejects many single records calls AckUpTo also within a frame, such as after every 1,000
-// records.
+// Calls do not wait until the records before a range are finished, because the caller itself
+// may have to finish them. A stream stores at most 1,048,576 ranges, in about 17 MiB. If there
+// are more ranges, the stream ends with RESOURCE_EXHAUSTED and a retry delay, and further calls
+// do nothing. So a handler that rejects many single records should also call AckUpTo within a
+// frame, for example after every 1,000 records.
 func (s *ServerStream) Reject(from, to uint64) {
 	checkRange("Reject", from, to)
 	s.responses.note(func(l *ledger.Receiver) { l.Reject(IDRange{From: from, To: to}) })
@@ -295,7 +293,7 @@ func (s *ServerStream) Acked() uint64 { return s.responses.acked() }
 // begin counts a goroutine that uses the stream.
 func (s *ServerStream) begin() { s.parts.Add(1) }
 
-// end undoes begin. When the last goroutine has called it, the stream ends.
+// end undoes begin. When the last goroutine has called end, the stream ends.
 func (s *ServerStream) end() {
 	if s.parts.Add(-1) == 0 {
 		s.server.gone(s)
@@ -315,8 +313,8 @@ func (s *ServerStream) send(r Response) error {
 	return nil
 }
 
-// handshake returns the root that the client requested. If there is none, it returns nil and
-// the status that ends the stream, which is nil if the stream ended gracefully.
+// handshake returns the root that the client requested. If the stream ends in the handshake, the
+// root is nil, and the error is the status of the stream: nil if the stream ended gracefully.
 //
 // spec: #handshake
 func (s *ServerStream) handshake() (*servedRoot, error) {
@@ -354,8 +352,8 @@ func (s *ServerStream) run() (err error) {
 	return s.root.handler.ServeSTEF(s)
 }
 
-// finish sends the last responses, and reports whether that was possible. Nothing
-// else may end the stream before finish returns, or the responses are lost.
+// finish sends the last responses, and reports whether this was possible. Nothing else
+// may end the stream before finish returns, because the responses would be lost.
 func (s *ServerStream) finish() (told bool) {
 	ended := s.responses.close()
 	timeout := time.NewTimer(finalResponses)

@@ -175,7 +175,7 @@ func TestServerRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var err error
-				// The handler ignores the error. The client must receive it anyway.
+				// The handler ignores the error, but the client must receive it.
 				s := serving(t, func(s *ServerStream) error {
 					_, err = io.Copy(io.Discard, s)
 					return nil
@@ -271,7 +271,7 @@ func TestServerCountsRecordsAndFailures(t *testing.T) {
 		require.Equal(t, []uint64{5, 2, 0}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
 		stats = play(errors.New("disk full"))
 		require.Equal(t, []uint64{10, 4, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
-		stats = play(io.EOF) // of its decoder: the client ended the stream gracefully
+		stats = play(io.EOF) // from the decoder: the client ended the stream gracefully
 		require.Equal(t, []uint64{15, 6, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
 		stats = play(context.Canceled) // the client disconnected
 		require.Equal(t, []uint64{20, 8, 1}, []uint64{stats.AckedRecords, stats.RejectedRecords, stats.Failed})
@@ -350,12 +350,12 @@ func TestServerBoundsStreams(t *testing.T) {
 	})
 }
 
-// A slow handler blocks its own client and, through the bound of the server, all
-// others. Unread bytes are counted exactly.
+// A slow handler blocks its own client. Through the bound of the server, it blocks all
+// other clients, too. Unread bytes are counted exactly.
 func TestServerBoundsBufferedBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got bytes.Buffer
-		read := make(chan int) // number of bytes to read
+		read := make(chan int) // how many bytes the handler reads next
 		s := serving(t, func(s *ServerStream) error {
 			for n := range read {
 				if _, err := io.CopyN(&got, s, int64(n)); err != nil {

@@ -32,7 +32,7 @@ func ExampleServerStream_Ack() {
 		}
 		defer r.Close()
 		var inserts sync.WaitGroup
-		slots := make(chan struct{}, 4) // bounds the inserts, and with maxRows the memory
+		slots := make(chan struct{}, 4) // bounds the concurrent inserts; with maxRows it bounds the memory
 		failed := make(chan error, 1)
 		var rows []string
 		first := uint64(1) // the record of rows[0]
@@ -58,10 +58,10 @@ func ExampleServerStream_Ack() {
 				s.Ack(from, to)
 			})
 		}
-		inserts.Wait() // the stream ends when the handler returns, and Ack must not follow
+		inserts.Wait() // the stream ends when the handler returns; Ack must not be called later
 		select {
 		case err := <-failed:
-			return err // UNAVAILABLE: the client sends the batches again that were not acknowledged
+			return err // UNAVAILABLE: the client sends the unacknowledged batches again
 		default:
 			return r.Err()
 		}

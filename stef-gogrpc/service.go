@@ -10,10 +10,10 @@ import "google.golang.org/grpc"
 //
 // spec: #grpc-service
 const (
-	// ServiceName is the name of the service, as health checks and
-	// interceptors see it.
+	// ServiceName is the name of the service, for example for health checks and
+	// interceptors.
 	ServiceName = "STEFDestination"
-	// StreamMethod is the full name of its one method.
+	// StreamMethod is the full name of the only method of the service.
 	StreamMethod = "/" + ServiceName + "/Stream"
 )
 

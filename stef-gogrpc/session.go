@@ -14,8 +14,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
-// BatchWriter encodes batches into the stream it was made for. A session uses
-// it from one goroutine at a time.
+// BatchWriter encodes batches into one stream. A session uses a BatchWriter from one
+// goroutine at a time.
 //
 // If a BatchWriter is also an io.Closer, the session calls Close when it does not need
 // the writer any more, and ignores the result. Close releases memory, so that the next
@@ -27,9 +27,9 @@ type BatchWriter[B any] interface {
 	//
 	// Leave out a record if Write of a generated writer returns an error that wraps
 	// stef.ErrLimit: the writer has not written it and continues. Then return the id of the
-	// last record and an error such as that of LeftOut or stefpdata.ItemErrors: it has a method
-	// Items() int, which returns the number of omitted items. Do not wrap this error. Send waits
-	// for the other items as usual.
+	// last record and an error from LeftOut or of type stefpdata.ItemErrors, or another error
+	// with a method Items() int that returns the number of omitted items. Do not wrap this error.
+	// Send waits for the other items as usual.
 	//
 	// A *BatchError is permanent for the batch and leaves the stream usable; last then includes
 	// the records of the batch that were written, but Send does not wait for them. Any other
@@ -57,15 +57,14 @@ type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 //
 // # Guarantees
 //
-// A batch ends in exactly one way: acknowledged, rejected, or returned to its
-// caller. Delivery is at least once. A batch is sent again only by its caller,
-// with one exception: the session sends it again if its stream was replaced, or
-// the server ended the stream gracefully, before it answered any part of the batch.
-// With one stream the session sends it again once; with more streams, as often as it
-// has streams, because a server that ends may end all of them. This delivers a batch
-// twice if a server ends a stream without acknowledging the batches it accepted.
-// The session never sends a batch again if some of its records were acknowledged
-// or reported bad.
+// A batch ends in exactly one way: acknowledged, rejected, or returned to its caller.
+// Delivery is at least once. Only the caller sends a batch again, with one exception.
+// The session sends a batch again if its stream was replaced, or if the server ended
+// the stream gracefully, and the server has answered no part of the batch. It sends a
+// batch again at most as often as it has streams, because a server that ends may end
+// all of them. This delivers a batch twice if a server ends a stream without
+// acknowledging accepted batches. The session never sends a batch again if some of its
+// records were acknowledged or reported as bad.
 //
 // # Memory
 //
@@ -83,22 +82,22 @@ type Session[B any] struct {
 	opening   context.Context // ends when no more streams are to be opened
 	stop      context.CancelFunc
 	group     sync.WaitGroup // counts all goroutines
-	finished  chan struct{}  // closed when they have returned
+	finished  chan struct{}  // closed when all goroutines have returned
 
 	lastErr  atomic.Pointer[Error]
-	unopened atomic.Pointer[lapse] // why no stream is open; nil if one is, or if there is no reason
+	unopened atomic.Pointer[lapse] // why no stream is open; nil if a stream is open or no reason is known
 
 	mu      sync.Mutex
 	machine *session.Machine
 }
 
-// NewSession starts a session. It calls open to open its streams immediately, and
-// again when they end. open may be called by several goroutines and must honour
-// its context. It is usually
+// NewSession starts a session. The session calls the function open immediately for
+// each of its streams, and again when a stream ends. Several goroutines may call open at
+// the same time. open must return when its context ends. It is usually
 //
 //	func(ctx context.Context) (*Stream, error) { return client.Open(ctx, root) }
 //
-// or it alternates between several clients, if one connection is not enough. The
+// If one connection is not enough, open can alternate between several clients. The
 // caller must call Shutdown to end the session.
 func NewSession[B any](open func(ctx context.Context) (*Stream, error), newWriter NewBatchWriter[B], config SessionConfig) (*Session[B], error) {
 	switch {
@@ -167,11 +166,11 @@ func startSession[B any](
 }
 
 // Send sends a batch and waits for its result. It returns nil if the destination
-// has acknowledged the whole batch, and otherwise
+// has acknowledged the whole batch. If not, the error is
 //
-//   - *RejectedError: all records were accepted, except those that are permanently bad;
+//   - *RejectedError: all records were accepted, except permanently bad records;
 //   - *BatchError: the batch can never be encoded; if Delivered is set, only the items
-//     that Err names were omitted, and the others were delivered;
+//     that Err names were omitted, and all other items were delivered;
 //   - *UnsentError: the batch is returned to the caller, with the reason.
 //
 // Without a live stream, or while all streams are at their bounds, Send waits
@@ -209,7 +208,7 @@ func (s *Session[B]) Send(ctx context.Context, batch B) error {
 }
 
 // Probe makes the session immediately retry to open streams that wait for a retry.
-// Call it when a refusal is likely to be over.
+// Call it when the destination probably accepts streams again.
 func (s *Session[B]) Probe() {
 	for _, o := range s.openers {
 		signal(o.probe)
@@ -255,7 +254,7 @@ func (s *Session[B]) Stats() SessionStats {
 }
 
 // closeGrace is the part of the time of Shutdown that is reserved for closing
-// streams. Shutdown waits that long even if its context has already ended.
+// streams. Shutdown waits for this time even if its context has already ended.
 const closeGrace = 100 * time.Millisecond
 
 // Shutdown ends the session. Send accepts no more batches. If a stream is live,

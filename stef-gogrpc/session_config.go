@@ -12,7 +12,7 @@ import (
 )
 
 // SessionConfig configures the streams of a session. The zero value of every field
-// means its default. If a field can be switched off, a negative value does that.
+// means its default. If a field can be switched off, a negative value switches it off.
 type SessionConfig struct {
 	// Streams is the number of streams that are open at the same time. A load
 	// balancer chooses a destination per stream, so traffic is even only if there
@@ -21,81 +21,81 @@ type SessionConfig struct {
 	// Default 1.
 	Streams int
 
-	// MaxLifetime is the age at which a stream is replaced: the new one is open
-	// before the old one stops accepting batches. It should be well below the
-	// lifetime of tokens and the maximum connection age of servers, because a
-	// stream keeps the credentials and the connection it was opened with. The
-	// default is 5 minutes. With a negative value, streams are not replaced because of their age.
+	// MaxLifetime is the age at which a stream is replaced: the new stream is open
+	// before the old stream stops accepting batches. It should be well below the
+	// lifetime of tokens and the maximum connection age of servers, because a stream
+	// keeps the credentials and the connection with which it was opened. The default is
+	// 5 minutes. With a negative value, streams are not replaced because of their age.
 	MaxLifetime time.Duration
-	// LifetimeJitter shortens every lifetime by a random part of up to this fraction, 0 to
-	// 1. The default is 0.1. A negative value switches it off.
+	// LifetimeJitter is a fraction from 0 to 1: every lifetime gets shorter by a random part
+	// of up to this fraction. The default is 0.1. A negative value switches it off.
 	LifetimeJitter float64
 
-	// FlushInterval is how long encoded batches may wait for more batches in their frame. A
-	// frame waits that long while batches are sent one after another. At the end of a burst the
+	// FlushInterval is how long encoded batches may wait for more batches in their frame. A frame
+	// waits for this time while batches are sent one after another. At the end of a burst, the
 	// session ends the frame earlier. A burst is over when no batch was sent for ten times the mean
 	// time between two batches, and for at least FlushInterval/250. If ten times the mean
 	// exceeds FlushInterval/4, frames wait for the whole interval. The default is 50 ms. With a
 	// negative value, a frame ends as soon as no batch waits to be encoded. Set FlushInterval to at
 	// most half of AckTimeout and of the time that callers give to Send: both include this wait.
 	FlushInterval time.Duration
-	// FlushBytes ends the wait when that many bytes are buffered. The default is 1 MiB.
-	// With a negative value, only FlushInterval and the frame size of the writer end it.
+	// FlushBytes is the number of buffered bytes that ends the wait. The default is 1 MiB.
+	// With a negative value, only FlushInterval and the frame size of the writer end the wait.
 	FlushBytes int
 	// EarlyFrames is the number of frames that are sent without waiting after a pause. A pause
-	// is four times FlushInterval without a batch: where batches are rare, waiting only delays
-	// them. A frame still waits while earlier batches of its stream are unanswered, so that the
+	// is four times FlushInterval without a batch. If batches are rare, waiting only delays them.
+	// A frame still waits while earlier batches of its stream are unanswered, so that the
 	// batches of a burst share a frame. Once a frame holds several batches, every further frame
-	// before the next pause waits. The default is 4. A negative value means none.
+	// before the next pause waits. The default is 4. With a negative value, all frames wait.
 	EarlyFrames int
-	// Senders is the maximum number of concurrent calls of Send. When that many
-	// wait for the same frame, no further batch can join it, and the session
-	// flushes it: a few callers with small batches do not wait for others.
-	// Default 0, which means unknown. If fewer callers send, and each sends its next
-	// batch as soon as the last one is answered, the session detects their number
-	// after three frames.
+	// Senders is the maximum number of concurrent calls of Send. When so many calls wait
+	// for the same frame, no further batch can join the frame, and the session flushes
+	// it. So a few callers with small batches do not wait for the whole interval. The
+	// default is 0, which means unknown. If fewer callers send, and each caller sends its
+	// next batch as soon as its previous batch is answered, the session detects the
+	// number of callers after three frames.
 	Senders int
 
 	// MaxUnackedBatches and MaxUnackedBytes bound the batches that one stream has
-	// accepted and the destination has not answered; Send waits at the bound. The
-	// bytes are counted as encoded, and one batch may exceed them. They replace
-	// the bounds of WithMaxUnackedBytes and WithMaxUnackedRecords, which do not
-	// apply to the streams of a session. The defaults are 128 and 64 MiB. A negative
-	// MaxUnackedBytes means no bound.
+	// accepted and the destination has not answered; Send waits at the bound. The bytes
+	// are those of the encoded batches, and one batch may exceed MaxUnackedBytes. Both
+	// settings replace the bounds of WithMaxUnackedBytes and WithMaxUnackedRecords, which
+	// do not apply to the streams of a session. The defaults are 128 and 64 MiB. A
+	// negative MaxUnackedBytes means no bound.
 	MaxUnackedBatches int
 	MaxUnackedBytes   int64
 
 	// AckTimeout is how long a stream with unanswered batches may wait for an
-	// acknowledgement. The time is counted from the last acknowledgement, or from the
-	// encoding of the oldest of these batches if that is later. When it is over, the stream is
-	// replaced and its batches are returned. A slow destination that makes progress is not
-	// disconnected; the
-	// context of Send bounds how long a batch waits for it. AckTimeout also bounds
-	// how long a Send may continue after its context has ended. Default 15 s.
+	// acknowledgement. The time counts from the last acknowledgement or from the encoding
+	// of the oldest unanswered batch, whichever is later. After this time, the stream is
+	// replaced and its batches are returned. The stream of a slow destination that makes
+	// progress is not replaced; the context of Send bounds how long a batch waits for it.
+	// AckTimeout also bounds how long a Send may continue after its context has ended. The
+	// default is 15 s.
 	AckTimeout time.Duration
 	// DrainTimeout bounds Shutdown if its context has no deadline. It also bounds the time
-	// until a draining stream without unanswered batches ends, counted from the start of the
-	// drain or from the last answer after it. Default 5 s.
+	// until a draining stream without unanswered batches ends. This time counts from the start
+	// of the draining or from the last answer, whichever is later. The default is 5 s.
 	DrainTimeout time.Duration
 
-	// IdleTimeout is how long a stream may be idle: if nothing was sent for that long, the
-	// session ends the stream cleanly. This releases its dictionaries and the state of its
-	// compression at both ends. The next batch opens a new stream. The default is 2 minutes, so
-	// that metrics that are sent once a minute share a stream. With a
-	// negative value, streams stay open.
+	// IdleTimeout is how long a stream may be idle. If nothing was sent for this time, the
+	// session ends the stream gracefully. This releases its dictionaries and the state of its
+	// compression at both ends. The next batch opens a new stream. The default is 2 minutes:
+	// metrics that are sent once a minute share a stream. With a negative value, streams stay
+	// open.
 	IdleTimeout time.Duration
 
-	// Backoff is the wait between attempts to open a stream. The session also
-	// honours a wait that the server requests (RetryInfo), up to five minutes.
+	// Backoff is the wait between attempts to open a stream. The session also waits
+	// as long as the server requests (RetryInfo), up to five minutes.
 	Backoff Backoff
-	// ProbeInterval is how long a session waits until it retries after a refusal that
-	// waiting rarely cures (unimplemented, incompatible, bad credentials). Meanwhile,
-	// Send fails immediately. The default is 1 minute. With a negative value, it retries
-	// only when the method Probe is called.
+	// ProbeInterval is how long a session waits until it retries after a refusal for a
+	// reason that rarely changes (unimplemented, incompatible, bad credentials). During
+	// this time, Send fails immediately. The default is 1 minute. With a negative value,
+	// the session retries only when the method Probe is called.
 	ProbeInterval time.Duration
 
-	// Rand returns numbers in [0,1) and is safe for concurrent use. The default is
-	// the generator of math/rand/v2; reproducible tests set their own.
+	// Rand returns numbers in [0,1) and must be safe for concurrent use. The default
+	// is the generator of math/rand/v2. Reproducible tests set their own function.
 	Rand func() float64
 	// Events are functions that the session calls when something happens.
 	Events SessionEvents
@@ -103,8 +103,8 @@ type SessionConfig struct {
 
 // Backoff is an exponential wait: Initial after the first failure (default 100
 // ms), multiplied by Multiplier after each further failure (default 1.6), at most
-// Max (default 10 s). Jitter changes each wait by a random part of up to this
-// fraction in both directions, 0 to 1 (default 0.2; negative: none).
+// Max (default 10 s). Jitter is a fraction from 0 to 1: each wait gets longer or
+// shorter by a random part of up to this fraction (default 0.2; negative: none).
 type Backoff struct {
 	Initial    time.Duration
 	Max        time.Duration
@@ -188,11 +188,11 @@ func (c *SessionConfig) random() float64 {
 	return c.Rand()
 }
 
-// lifetime returns how long a stream lives, 0 for no limit. A stream that was
-// opened as a regular replacement lives the whole of MaxLifetime. Streams that
-// were opened at the same time, at the start or after their destination was lost,
-// would otherwise always be replaced at the same time. So their lifetimes are
-// shorter: the lower the number of the slot, the shorter the lifetime.
+// lifetime returns how long a stream lives, or 0 if there is no limit. A stream that
+// was opened as a regular replacement lives the whole of MaxLifetime. Other streams
+// are opened at the same time: at the start, or after their destination was lost. With
+// equal lifetimes, these would always be replaced at the same time. So their lifetimes
+// are shorter, and lower slot numbers have shorter lifetimes.
 func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
 	if c.MaxLifetime < 0 {
 		return 0

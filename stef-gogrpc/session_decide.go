@@ -20,7 +20,7 @@ type job[B any] struct {
 	batch  B
 	ctx    context.Context
 	left   error      // names the items that the last WriteBatch omitted; nil: none
-	result chan error // has room for the one result
+	result chan error // has room for the result, so sending it does not block
 }
 
 func newJob[B any]() *job[B] {
@@ -111,8 +111,8 @@ type lapse struct {
 	at  time.Time
 }
 
-// explain extends the cause of a returned batch: it wraps the reason why no stream was open,
-// and sets RetryDelay to the rest of the delay that the peer requested.
+// explain extends the cause of a returned batch: it adds the reason why no stream was open, and
+// sets RetryDelay to the remaining part of the delay that the peer requested.
 func (l *lapse) explain(cause *Error) {
 	cause.Err = fmt.Errorf("%w while no stream was open: %w", cause.Err, l.err)
 	cause.RetryDelay = max(0, l.err.RetryDelay-time.Since(l.at))
@@ -140,7 +140,7 @@ func (s *Session[B]) report(d *session.Decision) {
 	s.config.Events.call(&e)
 }
 
-// faultOf classifies an error for the machine, nil for nil.
+// faultOf classifies an error for the machine. It returns nil if err is nil.
 func faultOf(err *Error) *session.Fault {
 	if err == nil {
 		return nil
@@ -172,8 +172,8 @@ func endOf(err *Error) *session.Fault {
 	return f
 }
 
-// cause returns the Error for a fault: the error from which faultOf made it, or a new one if
-// the machine made the fault. ctx is the context of the batch if Class is GaveUp.
+// cause returns the Error for a fault. This is the error from which faultOf made the fault, or a new
+// Error if the machine made the fault. ctx is the context of the batch if Class is GaveUp.
 func (s *Session[B]) cause(f *session.Fault, ctx context.Context) *Error {
 	switch f.Class {
 	case session.AckTimeout:
@@ -202,13 +202,13 @@ func withRejected(left, rejected error) error {
 	return fmt.Errorf("%w; %w", left, rejected)
 }
 
-// leftOut returns the error for the omitted items if err says that a batch writer omitted items
-// and wrote all others, and nil otherwise. LeftOut and stefpdata.ItemErrors have the method
-// Items; this package must not import stefpdata. A writer may also return a *BatchError with
-// Delivered; only the answers of the server decide whether the written items are delivered.
+// leftOut returns the error for the omitted items if err says that a batch writer omitted items and
+// wrote all other items. If not, it returns nil. It detects the errors of LeftOut and stefpdata by
+// their method Items, because this package must not import stefpdata. A writer may also return a
+// *BatchError with Delivered; only the server decides whether the written items are delivered.
 func leftOut(err error) error {
 	if err == nil {
-		return nil // before the variables below, which escape to the heap
+		return nil // return before the variables below are allocated on the heap
 	}
 	var items interface{ Items() int }
 	var bad *BatchError
@@ -219,7 +219,7 @@ func leftOut(err error) error {
 	case errors.As(err, &bad) && !bad.Delivered:
 		return nil
 	case bad != nil && error(bad) == err && bad.Err != nil:
-		return bad.Err // Send wraps it again when the others are delivered
+		return bad.Err // Send makes a new *BatchError when the other items are delivered
 	case bad != nil || errors.As(err, &items):
 		return err
 	}

@@ -18,15 +18,15 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// TestSessionStreamLost: when a stream breaks, its batches are returned
-// immediately, each with the records known to be acknowledged or rejected.
+// TestSessionStreamLost: when a stream breaks, its batches are returned immediately. The
+// error of a batch has the acknowledged and the rejected records.
 func TestSessionStreamLost(t *testing.T) {
 	bubble(t, "everything it had was sent", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
 		r.start()
 		began := time.Now()
 		a, b, c, d := r.send(load{}), r.send(load{}), r.send(load{}), r.send(load{})
-		// a is acknowledged; b partly, with bad records; all records of c are bad.
+		// All of a and a part of b are acknowledged. b has bad records, and all records of c are bad.
 		r.stream(0).respond(13, IDRange{From: 12, To: 12}, IDRange{From: 15, To: 16}, IDRange{From: 21, To: 30})
 		r.stream(0).end(unavailable())
 		a.ok()
@@ -96,7 +96,7 @@ func TestSessionStreamLost(t *testing.T) {
 		r.stop()
 	})
 	bubble(t, "twice before sending", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 10 * time.Minute // a single batch waits for a 250th of it
+		r.config.FlushInterval = 10 * time.Minute // a single batch waits for FlushInterval/250
 		r.start()
 		a := r.send(load{})
 		r.stream(0).end(unavailable())
@@ -153,7 +153,7 @@ func TestSessionStreamLost(t *testing.T) {
 	})
 }
 
-// TestSessionInOrderEnd: a server that ends a stream cleanly, or announces that
+// TestSessionInOrderEnd: a server that ends a stream gracefully, or announces that
 // its connection will close, causes no failed Send.
 func TestSessionInOrderEnd(t *testing.T) {
 	goaway := status.Error(codes.Unavailable,
@@ -260,8 +260,8 @@ func TestSessionAckTimeout(t *testing.T) {
 		d.ok()
 		r.stop()
 	})
-	// A slow destination slows down the sender. Replacing its stream would only repeat
-	// the work.
+	// A slow destination slows down the sender. A replacement of its stream would only
+	// repeat the work.
 	bubble(t, "not of one that is slow", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = -1
 		r.config.FlushInterval = -1
@@ -320,7 +320,7 @@ func TestSessionAckTimeout(t *testing.T) {
 		c := r.send(load{id: 3})
 		time.Sleep(r.config.AckTimeout - 1)
 		a.waits()
-		time.Sleep(2 * time.Second) // none was sent: they move to the next stream
+		time.Sleep(2 * time.Second) // no batch was sent, so all batches move to the next stream
 		synctest.Wait()
 		r.stream(1).ackAll()
 		a.ok()
@@ -576,7 +576,7 @@ func TestSessionRefused(t *testing.T) {
 				return nil
 			}
 			r.onWriter = func(n int, s *fakeStream) error {
-				if n%2 == 1 && !accepts.Load() { // the end is found while the writer is created, or later
+				if n%2 == 1 && !accepts.Load() { // the session notices the end while it creates the writer, or later
 					<-s.Done()
 					return errorf(KindClosed, "the stream has ended")
 				}

@@ -22,9 +22,9 @@ var ErrSessionClosed = errors.New("session is shut down")
 // never accept. The destination has accepted all other records: send no part of
 // the batch again.
 type RejectedError struct {
-	// Ranges are the bad records by their position among the written records of the batch,
-	// counted from 1. So they do not count items that WriteBatch left out, and they follow
-	// the order in which it wrote the others. They are sorted and do not touch.
+	// Ranges are the positions of the bad records among the written records of the batch,
+	// counted from 1, in the order in which WriteBatch wrote them. Items that WriteBatch left
+	// out have no position. The ranges are sorted and do not touch.
 	Ranges []IDRange
 	// Records is the number of bad records.
 	Records uint64
@@ -61,9 +61,9 @@ type BatchError struct {
 	// Err says what is wrong with the batch. If some of the delivered records were
 	// rejected, it also wraps a *RejectedError.
 	Err error
-	// Delivered reports that all of the batch was delivered, except what Err names. Only Send
-	// reports this. An error of WriteBatch with Delivered means the same as LeftOut(Err): Send
-	// waits for the records that were written.
+	// Delivered reports that the whole batch was delivered, except the part that Err names. In
+	// an error of WriteBatch, Delivered has another meaning: like LeftOut(Err), it makes Send
+	// wait for the written records.
 	Delivered bool
 }
 
@@ -78,9 +78,9 @@ func (e *BatchError) Error() string {
 // Unwrap returns Err.
 func (e *BatchError) Unwrap() error { return e.Err }
 
-// LeftOut returns the error of a WriteBatch that left out items and wrote all others: one
-// error for each item. It returns nil if every err is nil, as errors.Join does. The error
-// has a method Items() int and wraps all of them.
+// LeftOut returns the error for a WriteBatch that left out items and wrote all other items.
+// errs has one error for each omitted item. Like errors.Join, LeftOut returns nil if all of
+// them are nil. The result wraps the errors and has a method Items() int.
 func LeftOut(errs ...error) error {
 	var left leftOutError
 	for _, err := range errs {
@@ -113,43 +113,45 @@ func (e leftOutError) Items() int { return len(e) }
 
 // UnsentError is the error of a batch that the session returned to its caller: the session does
 // not use the batch any more. Cause.Retryable reports whether to send the batch again. It also
-// returns true if the context of Send ended or the session was shut down: leave a loop of retries
+// returns true if the context of Send ended or the session was shut down. So end a loop of retries
 // if ctx.Err() is not nil or the error wraps ErrSessionClosed.
 //
 // If the server ends a stream for a permanent reason, only the batch with the first unanswered
-// record gets this reason as its Cause. The later batches of the stream, also those of other
-// callers, have a retryable Cause, because the server did not refuse them.
+// record gets this reason as its Cause. All later batches of the stream have a retryable Cause,
+// because the server did not refuse them.
 type UnsentError struct {
 	// Cause is the reason. It wraps the error of the context if the context of
 	// Send ended, and ErrSessionClosed if the session was shut down. If the context ended
 	// while no stream was open, the Kind of Cause is KindCanceled, and Cause.Err also wraps
 	// the *Error of the last attempt to open a stream, or of the last stream. Call errors.As
-	// with Cause.Err to find it: its Kind says why no stream was open, such as
-	// KindUnavailable if nothing listens. Cause.RetryDelay is then the rest of its delay.
+	// with Cause.Err to find this error: its Kind says why no stream was open, for example
+	// KindUnavailable if nothing listens. In this case, Cause.RetryDelay is the remaining
+	// part of the delay in this error.
 	Cause *Error
-	// Refused is set if the destination refused to open a stream, or refused streams without
-	// records, and so no stream accepted the batch. It is the time when Cause was received. It
-	// may be long before the call of Send, because Send does not try to open a stream itself.
+	// Refused is set if no stream accepted the batch, because the destination refused to open a
+	// stream or refused streams without records. It is the time when Cause was received. This may
+	// be long before the call of Send, because Send does not try to open a stream itself.
 	Refused time.Time
-	// MaybeDelivered reports that records of the batch were sent. They may have
-	// arrived. If the batch is sent again, they may then be delivered twice.
+	// MaybeDelivered reports that records of the batch were sent and may have arrived.
+	// If the batch is sent again, these records may be delivered twice.
 	MaybeDelivered bool
-	// Acknowledged is how many records from the start of the batch were
-	// acknowledged. They have arrived, except those in Rejected. Acknowledged and Rejected
-	// count written records, as RejectedError.Ranges does. They are positions of items only
-	// if LeftOut is nil and WriteBatch writes one record for each item, in order.
+	// Acknowledged is how many records from the start of the batch were acknowledged. They
+	// have arrived, except the records in Rejected. Like RejectedError.Ranges, Acknowledged
+	// and Rejected count written records. They are positions of items only if LeftOut is nil
+	// and WriteBatch writes one record for each item, in order.
 	Acknowledged uint64
-	// Rejected are the records that were reported bad, as in RejectedError. Do not
-	// send them again.
+	// Rejected are the positions of the records that were reported as bad, as in
+	// RejectedError. Do not send these records again.
 	Rejected []IDRange
-	// LeftOut says which items WriteBatch left out when it last wrote the batch, nil if none.
+	// LeftOut says which items WriteBatch left out when it last wrote the batch. It is nil if
+	// WriteBatch left out no items.
 	LeftOut error
 
-	written uint64 // records of the batch; 0 if that is unknown
+	written uint64 // number of records of the batch; 0 if it is unknown
 }
 
-// Settled returns how many of the records of the batch were delivered, and how many were
-// reported bad. records is the size of the batch. The sum of the results does not exceed it.
+// Settled returns how many records of the batch were delivered, and how many were reported
+// as bad. records is the size of the batch. The sum of the results is at most records.
 func (e *UnsentError) Settled(records uint64) (delivered, rejected uint64) {
 	delivered = e.Acknowledged
 	for _, r := range e.Rejected {

@@ -28,8 +28,8 @@ type SessionEvents struct {
 	// StreamDraining reports a stream that accepts no more batches and waits for
 	// the acknowledgements of earlier batches.
 	StreamDraining func(stream int, reason CloseReason)
-	// StreamClosed reports a stream that has ended at the given age. err is nil if it ended
-	// cleanly.
+	// StreamClosed reports a stream that has ended at the given age. err is nil if the stream
+	// ended gracefully.
 	StreamClosed func(stream int, reason CloseReason, age time.Duration, err *Error)
 	// BatchAcknowledged reports a batch that was delivered.
 	BatchAcknowledged func(stream int, batch BatchInfo)
@@ -41,11 +41,11 @@ type SessionEvents struct {
 	// stream must send, because its own stream ended without answering it.
 	BatchRedispatched func(stream int, bytes int64)
 	// BatchHandedBack reports a batch that was returned to its caller. stream is -1 if no
-	// stream accepted it.
+	// stream accepted the batch.
 	BatchHandedBack func(stream int, err *UnsentError)
-	// LateRejection reports records that the destination had acknowledged and
-	// reported bad afterwards. The Send of their batch may have returned nil, so
-	// this is the only report of them: they are lost.
+	// LateRejection reports records that the destination acknowledged first and
+	// reported as bad later. These records are lost. The Send of their batch may have
+	// returned nil, so nothing else reports them.
 	LateRejection func(stream int, records uint64)
 }
 
@@ -120,7 +120,7 @@ type CloseReason = session.CloseReason
 const (
 	// CloseRotated: the stream reached MaxLifetime.
 	CloseRotated = session.CloseRotated
-	// CloseByServer: the server ended the stream cleanly, or its connection received GOAWAY.
+	// CloseByServer: the server ended the stream gracefully, or the connection received GOAWAY.
 	CloseByServer = session.CloseByServer
 	// CloseLost: the connection or the stream failed.
 	CloseLost = session.CloseLost
@@ -151,10 +151,10 @@ func (c CloseCounts) String() string {
 
 // SessionStats are the current state of a session, and its counts so far.
 type SessionStats struct {
-	// Connecting counts streams that are being opened or wait to be opened, Live
-	// streams that accept batches, and Draining streams that wait for
-	// acknowledgements. Idle counts streams that were closed because nothing was
-	// sent; the next batch opens them.
+	// Connecting counts streams that are being opened or wait to be opened. Live counts
+	// streams that accept batches. Draining counts streams that wait for acknowledgements.
+	// Idle counts streams that were closed because nothing was sent; the next batch opens
+	// them again.
 	Connecting, Live, Draining, Idle int
 	// Waiting is the number of batches that no stream has accepted yet.
 	Waiting int
@@ -164,11 +164,11 @@ type SessionStats struct {
 	UnackedBytes   int64
 	// Refused is set while Send fails immediately.
 	Refused *Error
-	// LastError is the last failure of a stream or of an attempt to open one.
+	// LastError is the last failure of a stream or of an attempt to open a stream.
 	LastError *Error
 
-	// Opened and Closed count streams; Closed counts them by reason. A stream that the server ends
-	// before its writer is created is not counted: it is a failed attempt to open one.
+	// Opened and Closed count streams; Closed counts them by reason. If the server ends a stream
+	// before its writer is created, the stream is not counted: opening it has failed.
 	Opened uint64
 	Closed CloseCounts
 	// These count batches by result, each batch once. A batch that was delivered without some
@@ -176,9 +176,9 @@ type SessionStats struct {
 	Acknowledged, Rejected, BatchErrors, HandedBack uint64
 	// Redispatched counts how often a batch was moved to another stream.
 	Redispatched uint64
-	// RejectedRecords counts the records of delivered batches that were reported bad
-	// before they were acknowledged; those of a batch that was not delivered are in
-	// its UnsentError. LateRejectedRecords counts those reported later, see
-	// SessionEvents.LateRejection.
+	// RejectedRecords counts the records of delivered batches that were reported as
+	// bad before they were acknowledged. LateRejectedRecords counts the records that
+	// were reported as bad later, see SessionEvents.LateRejection. The UnsentError of
+	// a batch that was not delivered has its bad records.
 	RejectedRecords, LateRejectedRecords uint64
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// A reading is what this program measures; a batch is a slice of them.
+// A reading is one measurement of this program. A batch is a slice of readings.
 type reading struct {
 	name  string
 	value int64
@@ -51,7 +51,7 @@ func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 		r.Record().Point().Value().SetInt64(x.value)
 		err := r.Write()
 		if errors.Is(err, stef.ErrLimit) { // only this record is not written
-			left = append(left, fmt.Errorf("item %d of the batch: %w", i+1, err)) // err has the number in the stream, from 1
+			left = append(left, fmt.Errorf("item %d of the batch: %w", i+1, err)) // err contains the number of the record in the stream
 		} else if err != nil {
 			return 0, err
 		}
@@ -87,7 +87,7 @@ func ExampleSession() {
 	defer cancel()
 	batches := [][]reading{
 		{{"requests", 1}, {"errors", 0}},
-		{{"requests", 2}, {"", 5}}, // the server wants names
+		{{"requests", 2}, {"", 5}}, // the server rejects metrics without a name
 		{{"requests", 3}, {"errors", -1}},
 	}
 	ends := make([]string, len(batches))
@@ -122,8 +122,8 @@ func describe(err error) string {
 	case errors.As(err, &bad):
 		return fmt.Sprint("to be dropped: ", bad.Err)
 	case errors.As(err, &unsent) && unsent.Cause.Retryable():
-		// The caller must not send the acknowledged records at the start again, nor the bad
-		// ones. Usually there are neither.
+		// The caller must not send the acknowledged records at the start and the bad records
+		// again. Usually there are no such records.
 		return fmt.Sprintf("to be sent again after %v, from record %d on, without %v; may arrive twice: %v",
 			unsent.Cause.RetryDelay, unsent.Acknowledged+1, unsent.Rejected, unsent.MaybeDelivered)
 	}
@@ -147,7 +147,7 @@ func (w wideWriter) WriteBatch(batch []wide) (uint64, error) {
 		}
 		err := w.Write()
 		if errors.Is(err, stef.ErrLimit) {
-			left = append(left, fmt.Errorf("item %d of the batch: %w", i+1, err)) // err has the number in the stream, from 1
+			left = append(left, fmt.Errorf("item %d of the batch: %w", i+1, err)) // err contains the number of the record in the stream
 		} else if err != nil {
 			return 0, err
 		}
@@ -155,8 +155,8 @@ func (w wideWriter) WriteBatch(batch []wide) (uint64, error) {
 	return w.Stats().Records, stefgrpc.LeftOut(left...)
 }
 
-// A BatchWriter leaves out records that exceed a limit. Send waits until the others are
-// acknowledged, and then returns a *BatchError with Delivered, which wraps this error.
+// A BatchWriter leaves out records that exceed a limit. Send waits until the other records are
+// acknowledged. Then it returns a *BatchError with Delivered, which wraps the error of WriteBatch.
 func ExampleLeftOut() {
 	w, err := otelstef.NewMetricsWriter(io.Discard) // in a program: on a *Stream
 	if err != nil {
@@ -178,8 +178,8 @@ func ExampleLeftOut() {
 	// 1 item left out: item 2 of the batch: stef: record 2: limit exceeded: a multimap Attributes of 1024 pairs, at most 1023
 }
 
-// Send a batch until it is delivered. The loop omits the records that the peer has
-// answered, and ends when the context ends or the session is shut down.
+// Send a batch repeatedly until it is delivered. The loop omits the records that the peer has
+// answered. It ends when the context ends or the session is shut down.
 func ExampleUnsentError() {
 	ctx := context.Background()
 	batch := []reading{{"a", 1}, {"b", 2}, {"", 3}, {"d", 4}, {"e", 5}}
@@ -211,13 +211,13 @@ func sendUntilDelivered(ctx context.Context, send func(context.Context, []readin
 		err := send(ctx, batch)
 		var unsent *stefgrpc.UnsentError
 		if !errors.As(err, &unsent) || !unsent.Cause.Retryable() {
-			return err // nil, or a *RejectedError or *BatchError: nothing to send again
+			return err // nil, *RejectedError or *BatchError: there is nothing to send again
 		}
 		if ctx.Err() != nil || errors.Is(err, stefgrpc.ErrSessionClosed) {
 			return err
 		}
 		if batch = unanswered(batch, unsent); len(batch) == 0 {
-			return nil // all that is not acknowledged is rejected
+			return nil // each record is acknowledged or rejected
 		}
 		select {
 		case <-ctx.Done():
@@ -227,9 +227,9 @@ func sendUntilDelivered(ctx context.Context, send func(context.Context, []readin
 	}
 }
 
-// unanswered returns the records to send again. Records are counted from 1. If elements were
-// left out, the positions are not those of elements. In this case the whole batch is sent again,
-// and the answered records arrive twice.
+// unanswered returns the records to send again. If elements were left out, the positions of
+// records, which count from 1, are not the positions of elements. In this case the whole batch is
+// sent again, and the answered records arrive twice.
 func unanswered(batch []reading, unsent *stefgrpc.UnsentError) (rest []reading) {
 	if unsent.LeftOut != nil {
 		return batch

@@ -20,8 +20,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
-// load is a batch of the tests: it says how many records it has and how the writer behaves when
-// it encodes them.
+// load is a batch of the tests. Its fields say how many records it has, and what the writer does
+// when it encodes them.
 type load struct {
 	id      int
 	index   uint64 // index of its first record, for the rest of a split batch
@@ -29,7 +29,7 @@ type load struct {
 	bytes   int
 	err     error         // the error that WriteBatch returns
 	written uint64        // records written before the error
-	last    uint64        // what WriteBatch returns, if not 0
+	last    uint64        // the id that WriteBatch returns, if not 0
 	slow    time.Duration // duration of encoding
 	cut     bool          // a frame ends within the batch
 }
@@ -57,7 +57,7 @@ type fakeStream struct {
 	closed    bool // by this side
 	ended     bool
 	err       error
-	blocked   chan struct{} // writes block until it is closed
+	blocked   chan struct{} // writes block until this channel is closed
 	deaf      bool          // the stream does not end after CloseSend
 	done      chan struct{}
 
@@ -146,8 +146,8 @@ func (s *fakeStream) end(err error) {
 	}
 }
 
-// settled ends a half-closed stream if all its records are acknowledged, as
-// servers do.
+// settled ends a half-closed stream if all its records are acknowledged, like a real
+// server.
 func (s *fakeStream) settled() {
 	s.mu.Lock()
 	over := s.closeSent && !s.deaf && s.acked >= s.sent
@@ -604,7 +604,7 @@ func frames(s *fakeStream) (text []string) {
 	return text
 }
 
-// record returns callbacks that all call f.
+// record returns events whose functions all call f.
 func record(f func(event)) SessionEvents {
 	batch := func(kind eventKind, stream int, b BatchInfo, err error) {
 		f(event{kind: kind, stream: stream, records: b.Records, bytes: b.Bytes, duration: b.Latency, err: err})

@@ -31,8 +31,8 @@ import (
 
 type times struct{ from, to uint64 }
 
-// timesWriter is a batch writer without zstd: zstd keeps decoders in a pool, and
-// they cannot move between bubbles of fake time.
+// timesWriter is a batch writer without zstd: zstd keeps decoders in a pool, and a
+// decoder cannot move from one bubble of fake time to another bubble.
 type timesWriter struct{ *otelstef.LogsWriter }
 
 func newTimesWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[times], error) {
@@ -149,8 +149,8 @@ func (x *site) dial() *grpc.ClientConn {
 	return conn
 }
 
-// session starts a session with the site, and returns it and the function that
-// ends it.
+// session starts a session with the site. It returns the session and the function that
+// ends the session.
 func (x *site) session(config stefgrpc.SessionConfig, options ...stefgrpc.ClientOption) (*stefgrpc.Session[times], func()) {
 	conn := x.dial()
 	client, err := stefgrpc.NewClient(conn, options...)
@@ -228,7 +228,7 @@ func TestSessionReplacesStreamsUnderLoad(t *testing.T) {
 	})
 }
 
-// TestSessionServerLeaves: servers that end their streams cleanly, or ask clients
+// TestSessionServerLeaves: servers that end their streams gracefully, or ask clients
 // to use another connection, cause no failed Send.
 func TestSessionServerLeaves(t *testing.T) {
 	f := func(name string, twice bool, leave func(x *site) (streams int64)) {
@@ -291,7 +291,7 @@ func TestSessionServerLeaves(t *testing.T) {
 	})
 }
 
-// late is a handler that acknowledges whole frames, one second after it read them.
+// late is a handler that acknowledges each whole frame one second after it read the frame.
 func (x *site) late(s *stefgrpc.ServerStream) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -340,8 +340,8 @@ func TestSessionServerCrashes(t *testing.T) {
 	})
 }
 
-// TestSessionServerRefuses: the session detects immediately that a server does not support
-// STEF, or not the root of the session.
+// TestSessionServerRefuses: the session detects immediately that a server does not support STEF
+// or the root of the session.
 func TestSessionServerRefuses(t *testing.T) {
 	f := func(name string, register func(*grpc.Server)) {
 		t.Run(name, func(t *testing.T) {
@@ -409,7 +409,7 @@ func TestSessionServerDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestSendToNobody: if there is no stream for a batch, the error says why.
+// TestSendToNobody: if there is no stream for a batch, the error says why no stream is open.
 func TestSendToNobody(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -445,8 +445,7 @@ func TestSendToNobody(t *testing.T) {
 }
 
 // TestSessionRefusedBatch: if the server ends the stream because of a batch, the error of this
-// batch is permanent. The other batches that the stream had not yet delivered can be sent
-// again, and arrive.
+// batch is permanent. The other undelivered batches of the stream can be sent again, and arrive.
 func TestSessionRefusedBatch(t *testing.T) {
 	const callers, batches, bad = 20, 20, 7
 	f := func(name string, refusal func() error) {

@@ -17,9 +17,9 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// TestSessionReturnsKnownAnswers: a batch that is returned before its stream ends
-// includes the records that the destination has acknowledged or rejected so far.
-// Without them the caller would send rejected records again.
+// TestSessionReturnsKnownAnswers: if a batch is returned before its stream ends, its
+// error has the records that the destination has acknowledged or rejected so far.
+// Without this information, the caller would send rejected records again.
 func TestSessionReturnsKnownAnswers(t *testing.T) {
 	bubble(t, "the caller gives up", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
@@ -39,7 +39,7 @@ func TestSessionReturnsKnownAnswers(t *testing.T) {
 		r.config.FlushInterval = -1
 		r.start()
 		a, b := r.send(load{}), r.send(load{})
-		r.stream(0).respond(5, IDRange{From: 11, To: 20}) // answers b, which is behind a
+		r.stream(0).respond(5, IDRange{From: 11, To: 20}) // answers all of b, which follows a
 		b.waits()
 		b.cancel()
 		var rejected *RejectedError
@@ -91,8 +91,8 @@ func TestSessionReturnsKnownAnswers(t *testing.T) {
 	})
 }
 
-// TestSessionDraining: a draining stream gets no batches, however low its load is.
-// If it ends with a permanent error, its unacknowledged batches are not sent
+// TestSessionDraining: a draining stream gets no batches, even if its load is the
+// lowest. If it ends with a permanent error, its unacknowledged batches are not sent
 // again.
 func TestSessionDraining(t *testing.T) {
 	bubble(t, "is given nothing", func(t *testing.T, r *rig) {
