@@ -436,7 +436,7 @@ func TestClientOfIdleStream(t *testing.T) {
 			require.ErrorContains(t, ended, want)
 		})
 	}
-	f("idle", "closed: the server ended the stream of Metrics gracefully, perhaps because it was idle: open another one or use a Session",
+	f("idle", "closed: the server ended the stream of Metrics gracefully, perhaps because it was idle: open another stream or use a Session",
 		func(*stefgrpc.Stream) {})
 	f("CloseSend", "closed: the stream of Metrics has ended", func(s *stefgrpc.Stream) { require.NoError(t, s.CloseSend()) })
 }

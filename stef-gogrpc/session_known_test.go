@@ -144,11 +144,11 @@ func TestSessionDraining(t *testing.T) {
 	})
 }
 
-// TestSessionAckTimeoutUnsent: a stream that is closed with nothing in flight ends
+// TestSessionAckTimeoutUnsent: a stream that is closed while no data is in flight ends
 // without an error, but still counts as failed.
 func TestSessionAckTimeoutUnsent(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
-		r.config.FlushInterval = 10 * time.Hour // a single batch waits for a 250th of it
+		r.config.FlushInterval = 10 * time.Hour // a single batch waits for FlushInterval/250
 		r.config.MaxLifetime = -1
 		r.start()
 		a := r.send(load{})
@@ -185,8 +185,8 @@ func TestSessionRefusedWithDelay(t *testing.T) {
 	})
 }
 
-// TestSessionGaveUpInDelay: if a caller gives up while the session waits because the server
-// asked it to, the error has the rest of the delay and says why.
+// TestSessionGaveUpInDelay: if a caller gives up while the session waits for a delay of the
+// server, the error has the remaining delay and says why no stream is open.
 func TestSessionGaveUpInDelay(t *testing.T) {
 	gaveUp := func(t *testing.T, r *rig) {
 		a := r.send(load{})
@@ -253,8 +253,8 @@ func TestSessionGaveUpInDelay(t *testing.T) {
 	})
 }
 
-// uncountedWriter writes to its stream without the ids of the records in each
-// write, like a writer with a buffer between itself and the stream.
+// uncountedWriter writes to its stream without the ids of the records, like a writer
+// that has a buffer between itself and the stream.
 type uncountedWriter struct {
 	stream *Stream
 	last   uint64
@@ -270,7 +270,7 @@ func (w *uncountedWriter) Flush() error       { return nil }
 func (w *uncountedWriter) BufferedBytes() int { return 0 }
 
 // TestSessionUncounted: if the session does not know which records were sent, it
-// assumes that all may have been sent.
+// assumes that all records may have been sent.
 func TestSessionUncounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := newServerPeer()

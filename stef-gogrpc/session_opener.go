@@ -17,8 +17,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/session"
 )
 
-// opener keeps one stream of the session open. It opens a stream, and opens the next one when
-// the stream is too old or has ended. Each opener has one goroutine, which executes run.
+// opener keeps one stream of the session open. It opens a stream, and opens the next stream when
+// this stream is too old or has ended. Each opener has one goroutine, which executes run.
 type opener[B any] struct {
 	session  *Session[B]
 	number   int
@@ -103,8 +103,8 @@ func (t *opener[B]) begin() bool {
 	return true
 }
 
-// connect opens a stream and creates its writer. If that fails, failed is the error. refused is
-// set, too, if an early retry is useless.
+// connect opens a stream and creates its writer. If this fails, failed is the error. If an early
+// retry is useless, refused is set, too.
 func (t *opener[B]) connect() (l *sender[B], refused *session.Fault, failed *Error) {
 	s := t.session
 	t.drainProbe() // this attempt satisfies the probe
@@ -125,7 +125,7 @@ func (t *opener[B]) connect() (l *sender[B], refused *session.Fault, failed *Err
 	if err == nil && inTime && s.opening.Err() == nil {
 		return l, nil, nil
 	}
-	_ = stream.Close() // it has failed, or is not needed any more
+	_ = stream.Close() // the stream has failed or is not needed any more
 	<-stream.Done()
 	if err == nil {
 		l.release()
@@ -150,7 +150,7 @@ func writerError(err error, end *Error) *Error {
 	var known *Error
 	switch {
 	case errors.As(err, &known) && end != nil && end.Kind != KindCanceled:
-		return end // the stream broke meanwhile, and has the reason
+		return end // the stream broke while its writer was created; end says why
 	case known != nil:
 		return known
 	case errors.Is(err, stef.ErrSchema):
@@ -159,8 +159,8 @@ func writerError(err error, end *Error) *Error {
 	return &Error{Kind: KindUnknown, Code: codes.Internal, Err: fmt.Errorf("batch writer: %w", err)}
 }
 
-// install makes a stream live and retires the previous one. It reports whether the
-// previous one was live until now.
+// install makes the stream next live and retires the stream current. It reports whether
+// current was live until now.
 func (t *opener[B]) install(next, current *sender[B]) (regular bool) {
 	s := t.session
 	now := time.Now()
@@ -211,8 +211,8 @@ func (t *opener[B]) hold(l *sender[B], regular bool) (expired, ok bool) {
 }
 
 // failed records a failed attempt and returns the time until the next attempt. The time is 0 if
-// the next attempt needs a call of Probe. ProbeInterval does not apply to a server that accepted
-// the stream and then refused it: the usual backoff does.
+// the next attempt needs a call of Probe. If a server accepted the stream and then refused it, the
+// usual backoff applies, not ProbeInterval.
 func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	s := t.session
 	wait := t.retries.next(err)
@@ -236,9 +236,9 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	return wait
 }
 
-// afterEnd returns how long to wait after the end of a stream before the next is opened, and
-// whether to wait for a batch first. A stream that the server ended cleanly is replaced
-// immediately.
+// afterEnd is called after the end of a stream. It returns how long to wait before the next stream
+// is opened, and whether to wait for a batch first. A stream that the server ended gracefully is
+// replaced immediately.
 func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	s := t.session
 	t.drainProbe() // ignore calls of Probe while the stream was live
@@ -272,7 +272,7 @@ func (t *opener[B]) sleep() bool {
 	t.sleeping.Store(true)
 	defer t.sleeping.Store(false)
 	select {
-	case <-t.demand: // the wakeup was for a batch that another stream has taken
+	case <-t.demand: // an old wakeup: another stream has accepted the batch
 	default:
 	}
 	s.mu.Lock()

@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// world is the destination of the randomised test. It records what it received of
-// each batch, on all streams. The random decisions of a stream or a caller depend
-// on the seed and its number only.
+// world is the destination of the random test. It stores the received records of each
+// batch, over all streams. The random decisions of a stream or a caller depend only on
+// the seed and on the number of this stream or caller.
 type world struct {
 	t    *testing.T
 	seed uint64
@@ -122,7 +122,7 @@ func (sv *server) run() {
 				sv.fakeStream.end(nil)
 				return
 			}
-			timer := time.NewTimer(100 * time.Millisecond) // polls for the half-close
+			timer := time.NewTimer(100 * time.Millisecond) // then check again for a half-close
 			select {
 			case <-sv.more:
 			case <-timer.C:
@@ -137,7 +137,7 @@ func (sv *server) run() {
 		sv.take(list[sv.next])
 		sv.next++
 		switch {
-		case sv.random.IntN(3) == 0: // no answer; the next one includes it
+		case sv.random.IntN(3) == 0: // no answer; the next answer includes this frame
 		case sv.random.IntN(5) == 0:
 			sv.answer(0)
 			sv.answer(sv.done)

@@ -16,7 +16,8 @@ import (
 )
 
 // TestSessionOfManyRejects: a server that rejects every second record of large batches answers
-// each batch, whatever its interval is and whether its handler acknowledges within a frame.
+// each batch. The interval of the server does not matter, and its handler may acknowledge at the
+// end of a frame or within a frame.
 func TestSessionOfManyRejects(t *testing.T) {
 	const callers, records = 3, 200_000
 	handler := func(every uint64) stefgrpc.HandlerFunc {
@@ -63,7 +64,7 @@ func TestSessionOfManyRejects(t *testing.T) {
 			require.EqualValues(t, 1, stats.Opened, "a stream ended early")
 		})
 	}
-	whole := uint64(callers * records) // only at the ends of frames
+	whole := uint64(callers * records) // acknowledge only at the ends of frames
 	f("default", whole)
 	f("default, and within frames", 1000)
 	f("1 ms, and within frames", 1000, stefgrpc.WithAckInterval(time.Millisecond))

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSessionRotation: an old stream is replaced. The new stream is open before
-// the old one is half-closed, and the old one receives its acknowledgements.
+// TestSessionRotation: an old stream is replaced. The new stream is open before the
+// old stream is half-closed. The old stream still receives its acknowledgements.
 func TestSessionRotation(t *testing.T) {
 	bubble(t, "make before break", func(t *testing.T, r *rig) {
 		r.config.MaxLifetime = time.Minute
@@ -189,7 +189,7 @@ func TestSessionStagger(t *testing.T) {
 		r.config.Streams = 4
 		r.onOpen = func(ctx context.Context, n int, _ *fakeStream) error {
 			if n == 2 {
-				<-ctx.Done() // a blocked attempt does not delay the others for long
+				<-ctx.Done() // a blocked attempt delays the other attempts only for a short time
 			} else {
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -229,7 +229,7 @@ func TestSessionDispatch(t *testing.T) {
 		r.send(load{id: 2, bytes: 50})
 		r.send(load{id: 3, bytes: 500})
 		r.send(load{id: 4, bytes: 100}) // to stream 1
-		r.send(load{id: 5, bytes: 100}) // to stream 1 again, whose load is 150
+		r.send(load{id: 5, bytes: 100}) // goes to stream 1 again, which has the lower load of 150
 		r.send(load{id: 6, bytes: 400})
 		r.send(load{id: 7}) // 1000, 650, 500
 		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(0)))
@@ -289,7 +289,7 @@ func TestSessionDispatch(t *testing.T) {
 		require.Equal(t, 1, r.session.Stats().Connecting)
 		r.stop()
 	})
-	// A stream with a blocked network delays only the batch that it sends and the one
+	// A stream with a blocked network delays only the batch that it sends and the batch
 	// in its inbox. Other streams continue.
 	bubble(t, "around a stuck one", func(t *testing.T, r *rig) {
 		start(r, 2)
@@ -368,8 +368,8 @@ func TestSessionEvents(t *testing.T) {
 	})
 }
 
-// TestSessionIdle: an idle stream ends cleanly, and the next batch opens a new
-// one.
+// TestSessionIdle: an idle stream ends gracefully, and the next batch opens a new
+// stream.
 func TestSessionIdle(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.Streams = 2

@@ -218,8 +218,8 @@ func (r *rig) onOpenLast(f func(s *fakeStream, f frame)) {
 }
 
 func TestSessionRejections(t *testing.T) {
-	// The arguments are the responses, and what the session reports for each batch of
-	// 10 records.
+	// The arguments are the responses, and the bad records that the session reports for each
+	// batch of 10 records.
 	type told struct {
 		ranges  []IDRange
 		records uint64
@@ -267,7 +267,7 @@ func TestSessionRejections(t *testing.T) {
 	f([]Response{{Acked: 20, Rejected: ids(8, 12)}}, told{ids(8, 10), 3}, told{ids(1, 2), 2})
 	f([]Response{{Acked: 30, Rejected: ids(29, 30, 2, 2, 4, 5, 5, 7)}}, told{ids(2, 2, 4, 7), 5}, none, told{ids(9, 10), 2})
 	f([]Response{{Acked: 0, Rejected: ids(5, 6)}, {Acked: 0, Rejected: ids(12, 12)}, {Acked: 20, Rejected: nil}}, told{ids(5, 6), 2}, told{ids(2, 2), 1})
-	f([]Response{{Acked: 10, Rejected: nil}, {Acked: 20, Rejected: ids(10, 12)}}, none, told{ids(1, 2), 2}) // rejects an acknowledged id, as some servers do
+	f([]Response{{Acked: 10, Rejected: nil}, {Acked: 20, Rejected: ids(10, 12)}}, none, told{ids(1, 2), 2}) // like some servers, rejects an acknowledged id
 	f([]Response{{Acked: 0, Rejected: ids(1, 10)}, {Acked: 20, Rejected: nil}}, told{ids(1, 10), 10}, none)
 	f([]Response{{Acked: 4, Rejected: ids(5, 20)}}, told{ids(5, 10), 6}, told{ids(1, 10), 10}) // both batches are answered in full
 	f([]Response{{Acked: 10, Rejected: ids(7, 3, 0, 0)}}, none)
@@ -332,7 +332,7 @@ func TestSessionBatchError(t *testing.T) {
 		var e *BatchError
 		require.ErrorAs(t, b.err, &e)
 		require.ErrorIs(t, b.err, poison)
-		// Records that were written before the error have ids too.
+		// Records that were written before the error also have ids.
 		c := r.send(load{err: &BatchError{Err: poison}, written: 4})
 		require.True(t, c.returned())
 		d := r.send(load{})
@@ -348,8 +348,8 @@ func TestSessionBatchError(t *testing.T) {
 	})
 }
 
-// itemErrors is the error of a writer that omitted items of a batch and wrote all others, like
-// stefpdata.ItemErrors.
+// itemErrors is, like stefpdata.ItemErrors, the error of a writer that omitted items of a batch and
+// wrote all other items.
 type itemErrors int
 
 func (e itemErrors) Error() string { return fmt.Sprint(int(e), " items were not written") }
@@ -400,8 +400,8 @@ func TestSessionItemsLeftOut(t *testing.T) {
 	})
 }
 
-// A writer may return an error with Delivered set. This says only that it wrote the items that
-// the error does not name; they must still be acknowledged.
+// A writer may return an error with Delivered set. This says only that the writer wrote the items
+// that the error does not name. Send still waits until these items are acknowledged.
 func TestSessionWriterClaimsDelivery(t *testing.T) {
 	bubble(t, "the stream is lost", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1
@@ -460,7 +460,7 @@ func TestSessionEncoderFails(t *testing.T) {
 		e := b.unsent(KindUnknown)
 		require.False(t, e.Cause.Retryable())
 		require.False(t, e.MaybeDelivered)
-		a.waits() // it can still be acknowledged
+		a.waits() // the batch can still be acknowledged
 		require.True(t, r.stream(0).halfClosed())
 		time.Sleep(time.Second)
 		require.Len(t, r.streamList(), 2)
@@ -477,7 +477,7 @@ func TestSessionEncoderFails(t *testing.T) {
 		r.stream(0).writer.flushed = errors.New("out of its mind")
 		a := r.send(load{id: 1})
 		time.Sleep(time.Second)
-		a.waits() // it was never sent, so it goes to the next stream
+		a.waits() // the batch was never sent, so it moves to the next stream
 		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(1)))
 		r.stream(1).ackAll()
 		a.ok()
@@ -652,9 +652,9 @@ func TestSessionCallerGivesUp(t *testing.T) {
 	})
 }
 
-// TestSessionLateRejection: a destination that acknowledges records and rejects
-// them later loses these records, after Send has returned nil. The session counts
-// each of them once.
+// TestSessionLateRejection: if a destination acknowledges records and rejects them
+// later, after Send has returned nil, these records are lost. The session counts
+// each of these records once.
 func TestSessionLateRejection(t *testing.T) {
 	bubble(t, "", func(t *testing.T, r *rig) {
 		r.config.FlushInterval = -1

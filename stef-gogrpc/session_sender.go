@@ -13,8 +13,8 @@ import (
 )
 
 // sender drives one stream of a session. Only one goroutine uses the writer and
-// writes to the stream (send). Another waits for the end of the stream and for
-// overdue answers (watch). Responses arrive on the stream's own goroutine
+// writes to the stream (send). A second goroutine waits for the end of the stream
+// and for overdue answers (watch). Responses arrive on the stream's own goroutine
 // (answered).
 type sender[B any] struct {
 	session *Session[B]
@@ -24,7 +24,7 @@ type sender[B any] struct {
 	began   time.Time     // when opening began
 	wake    chan struct{} // tells send that there is work
 	check   chan struct{} // tells watch to check its deadline again
-	replace chan struct{} // closed when another stream must be opened
+	replace chan struct{} // closed when a new stream must replace this stream
 }
 
 func newSender[B any](s *Session[B], slot int, stream sessionStream, began time.Time) *sender[B] {
@@ -114,10 +114,10 @@ func (x *sender[B]) encode(b *session.Batch) bool {
 	return x.canContinue(e)
 }
 
-// write encodes a batch and estimates its size. If a frame ends during the encoding, its bytes
-// leave the buffer and are compressed, and may already be acknowledged. So the estimate is the
+// write encodes a batch and estimates its size. If a frame ends during the encoding, the bytes of
+// the frame leave the buffer compressed, and may already be acknowledged. So the estimate is the
 // larger of two numbers: the growth of the buffer, and the growth of the sum of buffered and
-// unacknowledged bytes. left is the error for the omitted items, or nil if none were omitted.
+// unacknowledged bytes. left is the error for the omitted items, or nil if no item was omitted.
 func (x *sender[B]) write(batch B) (e session.Encoding, left, err error) {
 	unacked, _ := x.stream.Unacked()
 	buffered := int64(x.writer.BufferedBytes())

@@ -21,7 +21,7 @@ func TestSettled(t *testing.T) {
 	f(10, 0, 0, 0)
 	f(10, 6, 6, 0)
 	f(10, 6, 4, 2, stefgrpc.IDRange{From: 2, To: 3})
-	f(10, 6, 5, 3, stefgrpc.IDRange{From: 6, To: 8}) // two of them after the acknowledged ones
+	f(10, 6, 5, 3, stefgrpc.IDRange{From: 6, To: 8}) // two bad records follow the acknowledged records
 	f(10, 6, 6, 1, stefgrpc.IDRange{From: 9, To: 9})
-	f(4, 6, 4, 0, stefgrpc.IDRange{From: 6, To: 6}) // more answers than records
+	f(4, 6, 4, 0, stefgrpc.IDRange{From: 6, To: 6}) // more records are answered than the batch has
 }

@@ -27,8 +27,8 @@ func (r *rig) shutdown(deadline time.Duration) (took time.Duration, err error) {
 	return took, err
 }
 
-// TestSessionShutdown: Shutdown returns by its deadline in each state, and earlier
-// if nothing is pending.
+// TestSessionShutdown: in each state, Shutdown returns at its deadline, or earlier if no
+// work is pending.
 func TestSessionShutdown(t *testing.T) {
 	bubble(t, "idle", func(t *testing.T, r *rig) {
 		r.config.Streams = 3
@@ -225,14 +225,14 @@ func TestSessionShutdown(t *testing.T) {
 			require.ErrorIs(t, r.session.Shutdown(ctx), context.DeadlineExceeded)
 			require.Equal(t, patience, time.Since(began))
 		}
-		a.waits() // its batch is still being read
+		a.waits() // the writer still reads the batch
 		time.Sleep(time.Minute)
 		a.unsent(KindClosed)
 		r.clean()
 	})
 	bubble(t, "as a stream opens", func(t *testing.T, r *rig) {
 		r.onOpen = func(context.Context, int, *fakeStream) error {
-			time.Sleep(time.Second) // it ignores its context
+			time.Sleep(time.Second) // this function ignores its context
 			return nil
 		}
 		r.start()

@@ -152,7 +152,7 @@ func (s *story) events() []string {
 func (s *story) perform(words []string) {
 	line := strings.Join(words, " ")
 	switch words[0] {
-	case "another": // starts a new stream and discards the state of the previous one
+	case "another": // starts a new stream and discards the state of the previous stream
 		s.leave()
 	case "open":
 		s.open(line, words[1:])
@@ -278,7 +278,7 @@ func (s *story) serve(verb string, words []string) {
 		s.server.say([]byte{0x12, 0x7f})
 	case "ends": // code, retry delay, text
 		s.server.say(s.status(words))
-	case "leaves": // as servers of this package do
+	case "leaves": // ends the stream like a server of this package at its shutdown
 		s.server.say(errReconnect)
 	case "stalls":
 		s.server.stall()
@@ -325,7 +325,7 @@ func (s *story) wire(name string) []byte {
 		require.NoError(s.t, err)
 		return b
 	}
-	var b []byte // otherwise bytes, such as 3,1,2
+	var b []byte // the name is a list of bytes, such as 3,1,2
 	for _, number := range strings.Split(name, ",") {
 		b = append(b, byte(s.number(number)))
 	}
@@ -358,7 +358,7 @@ func (s *story) duration(word string) time.Duration {
 	return d
 }
 
-// outcome formats an error with the fields that callers use to decide.
+// outcome formats an error with the fields by which callers decide what to do.
 func outcome(err error) string {
 	if err == nil {
 		return "ok"

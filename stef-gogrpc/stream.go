@@ -53,9 +53,9 @@ type Stream struct {
 	mu         sync.Mutex
 	ledger     ledger.Sender
 	waiters    []*ackWaiter  // in order of their ids
-	room       chan struct{} // created by a goroutine that waits for room, closed when there is room
+	room       chan struct{} // created by a goroutine that waits for room; closed when there is room
 	halfClosed bool
-	cause      *Error // why this end ended the stream, if it did
+	cause      *Error // why this end ended the stream; nil if it did not
 	closed     bool   // Close was called
 	byServer   bool   // the server ended the stream without an error, and this end did not ask for it
 
@@ -88,12 +88,12 @@ func (s *Stream) start(cancel context.CancelFunc, config openConfig) {
 	go s.receive()
 }
 
-// WriterOptions returns the options that the writer of this stream must use. They select the
-// schema that both ends agreed on and the server's dictionary limit. Further options, such as
-// compression, can be appended. An appended option may select a schema with fewer fields. If it
-// selects fields that are not in Schema, creating the writer fails with an *Error of
-// KindIncompatible that wraps stef.ErrSchema. The same happens to a writer without these
-// options if the server has an older schema.
+// WriterOptions returns the options that the writer of this stream must use. They set the agreed
+// schema and the dictionary limit of the server. Further options, such as compression, can be
+// appended. An appended option may select a schema with fewer fields. If it selects fields that
+// are not in Schema, creating the writer fails with an *Error of KindIncompatible that wraps
+// stef.ErrSchema. If the server has an older schema, creating a writer without these options also
+// fails with this error.
 func (s *Stream) WriterOptions() []stef.WriterOption { return s.agreed.writerOptions() }
 
 // CheckSchema returns an error if a schema has fields that Schema does not have: a writer
@@ -111,7 +111,7 @@ func (s *Stream) Compat() schema.Compat { return s.agreed.compat }
 // Root returns the root of the records.
 func (s *Stream) Root() *schema.Struct { return s.root }
 
-// Peer returns the other end as gRPC reports it, or nil if gRPC does not.
+// Peer returns the other end as gRPC reports it, or nil if gRPC does not report it.
 func (s *Stream) Peer() *peer.Peer { return s.peer }
 
 // Write sends a chunk of records with unknown ids. Writers that do not use
@@ -137,10 +137,10 @@ func (s *Stream) WriteRecords(chunk []byte, last uint64) (int, error) {
 }
 
 // WriteContext is like WriteRecords, but ctx bounds the wait. If ctx ends
-// before the chunk is started, nothing is sent, the error wraps that of ctx, and
+// before the chunk is started, nothing is sent, the error wraps the error of ctx, and
 // the stream remains usable. A STEF writer is not usable after such an error; call
-// AwaitRoom first to avoid it. If ctx ends later, the chunk may be partly sent and
-// the stream ends.
+// AwaitRoom first to avoid the error. If ctx ends later, a part of the chunk may be
+// sent, and the stream ends.
 func (s *Stream) WriteContext(ctx context.Context, chunk []byte, last uint64) (int, error) {
 	return s.write(ctx, chunk, func(l *ledger.Sender) error { return l.Send(last, len(chunk)) })
 }
@@ -177,9 +177,8 @@ func (s *Stream) write(ctx context.Context, chunk []byte, count func(*ledger.Sen
 	case err == nil && !given:
 		return n, nil
 	case err != nil && !errors.Is(err, io.EOF):
-		// This is an error of this end, for example a message over the caller's
-		// own limit. For EOF, RecvMsg returns the reason, and the stream ends with
-		// that reason.
+		// This is an error of this end, for example a message over the caller's own
+		// limit. For EOF, RecvMsg returns the reason with which the stream ends.
 		s.end(FromStatus(err))
 	}
 	<-s.done
@@ -219,7 +218,8 @@ func (s *Stream) acquire(ctx context.Context) error {
 
 func (s *Stream) release() { <-s.sending }
 
-// writable returns why the stream cannot be written, or nil if it can. The caller must hold mu.
+// writable returns why the stream accepts no writes, or nil if it accepts writes. The caller must
+// hold mu.
 func (s *Stream) writable() error {
 	select {
 	case <-s.done:
@@ -236,7 +236,7 @@ func (s *Stream) writable() error {
 }
 
 // AwaitRoom waits until the bounds of WithMaxUnackedBytes allow a chunk to be
-// written. The next chunk that a STEF writer writes to the stream then does not wait for
+// written. After that, the next chunk of a STEF writer does not wait for
 // acknowledgements.
 func (s *Stream) AwaitRoom(ctx context.Context) error {
 	for {
@@ -261,11 +261,11 @@ func (s *Stream) AwaitRoom(ctx context.Context) error {
 	}
 }
 
-// hasRoom reports whether the bounds on unacknowledged data allow more to be sent.
-// The caller must hold mu.
+// hasRoom reports whether the bounds on unacknowledged data allow another chunk. The
+// caller must hold mu.
 func (s *Stream) hasRoom() bool {
 	bytes, records, chunks := s.ledger.Unacked()
-	if s.adopted != nil { // its session bounds the unacknowledged data
+	if s.adopted != nil { // the session of the stream bounds the unacknowledged data
 		return chunks < maxChunks
 	}
 	return bytes < s.config.maxUnackedBytes && chunks < maxChunks &&
@@ -305,10 +305,10 @@ func (s *Stream) Unacked() (bytes int64, records uint64) {
 	return bytes, records
 }
 
-// Rejected returns the ids that the server reported bad, in ascending order. They
-// must not be sent again. They include ids that the server had acknowledged
-// before. If there are more than 65,536 ranges, the first ones are dropped;
-// WithOnResponse receives all.
+// Rejected returns the ids that the server reported as bad, in ascending order. These
+// records must not be sent again. The ids include ids that the server had acknowledged
+// before. If there are more than 65,536 ranges, the first ranges are dropped;
+// WithOnResponse receives all ranges.
 func (s *Stream) Rejected() []IDRange {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -317,7 +317,7 @@ func (s *Stream) Rejected() []IDRange {
 
 // AwaitAck waits until a record is acknowledged: accepted or reported bad. Use Rejected to
 // distinguish these cases. The record need not be sent yet. If the stream ends first, AwaitAck
-// returns the error of Err or, if the stream ended cleanly, an error of KindClosed. If ctx
+// returns the error of Err or, if the stream ended gracefully, an error of KindClosed. If ctx
 // ends, the error wraps the error of ctx.
 func (s *Stream) AwaitAck(ctx context.Context, id uint64) error {
 	s.mu.Lock()
@@ -344,9 +344,9 @@ func (s *Stream) AwaitAck(ctx context.Context, id uint64) error {
 	}
 }
 
-// AwaitAll waits until everything sent before the call is acknowledged. Call Flush of
-// the writer first, which sends the written records: AwaitAll does not wait for records
-// that are not sent.
+// AwaitAll waits until all records that were sent before the call are acknowledged. Call
+// Flush of the writer first: Flush sends the written records, and AwaitAll does not wait
+// for records that are not sent.
 func (s *Stream) AwaitAll(ctx context.Context) error { return s.AwaitAck(ctx, s.Sent()) }
 
 func compareWaiter(w *ackWaiter, id uint64) int {

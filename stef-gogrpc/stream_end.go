@@ -90,8 +90,8 @@ func (s *Stream) reason(err error) error {
 	return nil
 }
 
-// describe adds context to an error: the root of the stream, the peer, and how many of the records
-// that were sent are acknowledged. The error of a batch counts the records of the batch, so its
+// describe adds context to an error: the root of the stream, the peer, and how many of the sent
+// records are acknowledged. The error of a batch counts only the records of this batch, so its
 // numbers can differ.
 func (s *Stream) describe(e *Error, records uint64) *Error {
 	to := ""
@@ -100,7 +100,7 @@ func (s *Stream) describe(e *Error, records uint64) *Error {
 	}
 	progress := fmt.Sprintf("records up to %d acknowledged, %d more sent, not acknowledged", s.ledger.Acked(), records)
 	switch acked := s.ledger.Acked(); {
-	case s.ledger.Uncounted(): // it is unknown how many were sent
+	case s.ledger.Uncounted(): // the number of sent records is unknown
 		progress = fmt.Sprintf("records up to %d acknowledged", acked)
 	case records == 0 && acked == 0:
 		progress = "no records sent"
@@ -129,15 +129,14 @@ func (s *Stream) ended() error {
 		return s.err
 	}
 	if s.byServer {
-		return errorf(KindClosed, "the server ended the stream of %s gracefully, perhaps because it was idle: open another one or use a Session", s.root.Name)
+		return errorf(KindClosed, "the server ended the stream of %s gracefully, perhaps because it was idle: open another stream or use a Session", s.root.Name)
 	}
 	return errorf(KindClosed, "the stream of %s has ended", s.root.Name)
 }
 
-// CloseSend closes the sending side: the server will acknowledge the records it
-// has accepted and end the stream. A chunk that is being written is sent first; a
-// write that waits for room fails. CloseSend waits until that chunk is sent or the
-// stream ends.
+// CloseSend closes the sending side: the server will acknowledge the accepted records
+// and end the stream. If a chunk is being written, CloseSend waits until this chunk is
+// sent or the stream ends. A write that waits for room fails.
 func (s *Stream) CloseSend() error { return s.closeSend(context.Background()) }
 
 func (s *Stream) closeSend(ctx context.Context) error {
@@ -147,7 +146,7 @@ func (s *Stream) closeSend(ctx context.Context) error {
 	s.mu.Unlock()
 	var err error
 	select {
-	case s.sending <- struct{}{}: // does not wait, so it is tried even if ctx has ended
+	case s.sending <- struct{}{}: // try this first, so that it can succeed even if ctx has ended
 	default:
 		err = s.acquire(ctx)
 	}
@@ -166,10 +165,10 @@ func (s *Stream) closeSend(ctx context.Context) error {
 	return s.stream.CloseSend()
 }
 
-// Drain calls CloseSend and waits until the stream has ended. It returns the
-// result of Err, so nil means that everything that was sent is acknowledged. Call Flush
-// or Close of the writer first: data that it has not sent is lost. If ctx ends first,
-// the error wraps that of ctx and the stream stays open.
+// Drain calls CloseSend and waits until the stream has ended. It returns the result of
+// Err, so nil means that all sent records are acknowledged. Call Flush or Close of the
+// writer first: data that the writer has not sent is lost. If ctx ends first, the error
+// wraps the error of ctx and the stream stays open.
 func (s *Stream) Drain(ctx context.Context) error {
 	if err := s.closeSend(ctx); err != nil {
 		return err
@@ -199,9 +198,9 @@ func (s *Stream) Close() error {
 // reported.
 func (s *Stream) Done() <-chan struct{} { return s.done }
 
-// Err returns why the stream ended. It returns nil if everything sent is
-// acknowledged and either the server ended the stream with OK or Close was called;
-// otherwise an *Error. It returns nil before Done is closed.
+// Err returns why the stream ended. It returns nil if all sent records are acknowledged
+// and either the server ended the stream with OK or Close was called. If not, it returns
+// an *Error. It returns nil before Done is closed.
 func (s *Stream) Err() error {
 	select {
 	case <-s.done:

@@ -19,8 +19,8 @@ func bareStream() *Stream {
 	return s
 }
 
-// TestManyTinyChunks: the number of unacknowledged chunks is bounded even without
-// limits on bytes and records.
+// TestManyTinyChunks: the number of unacknowledged chunks is bounded even if bytes and
+// records have no limits.
 func TestManyTinyChunks(t *testing.T) {
 	s := bareStream()
 	for id := range uint64(maxChunks) {

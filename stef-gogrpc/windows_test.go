@@ -16,7 +16,7 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// windowMeter notes the window that the zstd data of a stream declares.
+// windowMeter stores the window that the zstd data of a stream declares.
 type windowMeter struct {
 	*stefgrpc.Stream
 	window int
@@ -31,8 +31,8 @@ func (m *windowMeter) WriteRecords(chunk []byte, last uint64) (int, error) {
 }
 
 // TestWindowsOfManyStreams: when the windows would need more memory than the bound, a server
-// asks the clients of further streams for smaller windows, and their streams declare these.
-// When there are fewer streams again, it does not ask.
+// asks the clients of further streams for smaller windows. Their streams declare a smaller
+// window. When fewer streams are open again, the server does not ask.
 //
 // spec: #window-limit
 func TestWindowsOfManyStreams(t *testing.T) {
