@@ -121,7 +121,7 @@ func writePoints(t testing.TB, dst io.Writer, n int, options ...stef.WriterOptio
 		r.Metric().SetName(fmt.Sprintf("metric.%d", i))
 		r.Point().SetTimestamp(uint64(i))
 		r.Point().Value().SetInt64(int64(i))
-		r.Point().SetFlags(1) // which the published schema does not have
+		r.Point().SetFlags(1) // the published schema does not have this field
 		require.NoError(t, w.Write())
 		require.NoError(t, w.Flush())
 	}

@@ -19,8 +19,8 @@
 //	err = s.AwaitAll(ctx)                       // waits until they are acknowledged
 //	err = s.Drain(ctx)                          // ends the stream
 //
-// Without Flush the last records are not sent, and AwaitAll and Drain nevertheless
-// return nil: a Stream does not know which records its writer still buffers.
+// Without Flush the last records are not sent, but AwaitAll and Drain still return
+// nil: a Stream does not know which records its writer buffers.
 //
 // A Client opens streams on a connection. A Stream is the destination of one STEF
 // writer. When a stream is opened, the server sends the schema it reads and the limit of
@@ -71,9 +71,9 @@
 // both ends and credentials per stream. STEF has its own compression
 // (stef.WithCompression). A Server refuses streams whose messages gRPC compresses,
 // because gRPC decompresses a message before any limit can count it. For trusted clients,
-// WithCompressedMessages allows them. A gRPC server for
-// unknown clients should have a ReceiveLimit, which bounds the messages that they begin
-// and do not finish.
+// WithCompressedMessages allows such streams. A gRPC server for unknown clients should
+// have a ReceiveLimit, which bounds the memory of messages that clients begin and do not
+// finish.
 //
 // # The compact form
 //
@@ -92,8 +92,8 @@
 // the record or reported it bad: Stream.Rejected and WithOnResponse list the bad records.
 // If a stream ends early, it is unknown whether the unacknowledged records arrived.
 // The sender should send them again, except the bad records. Records that had arrived
-// then arrive twice. Error.Retryable reports whether a retry may succeed. A server cannot tell
-// records that are sent again from new ones: they arrive on another stream, with other ids.
+// then arrive twice. Error.Retryable reports whether a retry may succeed. A server cannot
+// recognize records that are sent again: they arrive on another stream, with other ids.
 // So if duplicates matter, the storage needs a key from the data, such as the trace id and
 // span id of a span, or the series and timestamp of a point, and must overwrite the entry that
 // has the same key. Log records have no such key.
@@ -142,7 +142,7 @@
 //
 // Errors about options and configurations, and errors of Handle, are plain errors:
 // they are mistakes in the program. Error.Retryable implements the retry table of
-// OTLP. There is no other retry table; the exporter uses this one, too.
+// OTLP. The exporter uses Error.Retryable, too.
 //
 // The text of an error of Open names the target of the connection and ends with the
 // text of gRPC, which shows the mistake:

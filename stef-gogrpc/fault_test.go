@@ -349,8 +349,8 @@ func (r *faultRun) account() {
 			twice[f.batch] = true
 		}
 	}
-	// A session sends a batch again by itself only if the server ended the stream gracefully,
-	// and counts it in Redispatched.
+	// A session sends a batch again by itself only if the server ended the stream gracefully.
+	// Redispatched counts such batches.
 	if moved := r.session.Stats().Redispatched; uint64(len(twice)) > moved {
 		t.Errorf("records of %d batches were delivered more often than their senders were told, %d were sent again", len(twice), moved)
 	}
@@ -470,7 +470,7 @@ func TestFaultsOverTCP(t *testing.T) {
 }
 
 // TestFaultsInMemory is the fault test on a fake clock, over a network with latency. Waits on the
-// fake clock take no real time, so the test can have more of them.
+// fake clock take no real time, so the test can wait more often than TestFaultsOverTCP.
 func TestFaultsInMemory(t *testing.T) {
 	f := func(name string, every int, seed uint64) {
 		t.Run(name, func(t *testing.T) {

@@ -126,7 +126,7 @@ func sendMetrics(t *testing.T, sender, receiver *schema.Struct, want schema.Wire
 	send(t, sender, receiver, want, otelstef.NewMetrics, setPoint, otelstef.NewMetricsReader, otelstef.NewMetricsWriter)
 }
 
-// send sends records in the agreed schema, and compares the received records with the sent ones.
+// send sends records in the agreed schema, and compares them with the received records.
 func send[R any, P interface {
 	*R
 	Equal(*R) bool

@@ -253,7 +253,7 @@ func FuzzServer(f *testing.F) {
 }
 
 // playServer runs a server against a hostile client. It does not use synctest: readers share
-// zstd decoders, and a decoder created in one bubble cannot be used in another.
+// zstd decoders, and a decoder from one bubble cannot be used in another bubble.
 func playServer(t *testing.T, input []byte) {
 	server, err := stefgrpc.NewServer(stefgrpc.WithMaxChunkBytes(hostileChunk), stefgrpc.WithMaxBufferedBytes(hostileBuffered), stefgrpc.WithMaxDictBytes(1<<16))
 	require.NoError(t, err)
@@ -477,7 +477,7 @@ func act(kind byte, rest ...byte) []byte { return append([]byte{kind}, rest...) 
 // block encodes bytes for the input of the fuzzer: the length, then the bytes.
 func block(b []byte) []byte { return append([]byte{byte(len(b)), byte(len(b) >> 8)}, b...) }
 
-// clientSeeds returns scripts of clients: valid, damaged and hostile ones.
+// clientSeeds returns valid, damaged and hostile scripts of clients.
 func clientSeeds(f *testing.F) [][]byte {
 	var chunks chunkList
 	w, err := otelstef.NewLogsWriter(&chunks)

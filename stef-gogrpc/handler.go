@@ -34,8 +34,8 @@ type Handler interface {
 	// send (Limits.FrameBytes of package stef says how large frames can be). So a handler whose
 	// database fails returns the error of the database, and a handler that can
 	// never accept the records of the stream returns an *Error of KindInvalid. If two streams
-	// in a row end with KindInvalid or KindRejected before a Session has sent a record on
-	// them, its Send fails at once with an error that is not retryable, until a stream stays open.
+	// in a row end with KindInvalid or KindRejected before a Session has sent a record on them,
+	// Session.Send fails immediately with a permanent error, until a stream stays open.
 	// Clients receive the text of the error, up to 1 KiB. A panic ends the stream with INTERNAL,
 	// which is also a permanent code, and does not affect other streams.
 	// A Session keeps the data that it has not sent and opens new streams, so a handler that

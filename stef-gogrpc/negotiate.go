@@ -15,7 +15,7 @@ import (
 // agreement is what the two ends of a stream negotiated.
 type agreement struct {
 	root      *schema.Struct    // root of the client
-	compat    schema.Compat     // how the server's schema relates to the client's
+	compat    schema.Compat     // how the server's schema relates to the client's schema
 	wire      schema.WireSchema // the schema that the client writes
 	dictBytes int
 	window    int // 0: any

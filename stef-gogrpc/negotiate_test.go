@@ -67,7 +67,7 @@ func TestAgree(t *testing.T) {
 }
 
 // TestAgreePublished negotiates spans with a server that has the published schema,
-// as the reference implementation does.
+// like the reference implementation.
 func TestAgreePublished(t *testing.T) {
 	b, err := otelstef.SpansBaseSchema().AppendBinary(nil)
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ import (
 // A ReceiveLimit reads the headers of the received HTTP/2 frames (RFC 9113, section 4.1) and
 // the lengths of the messages in them. It changes no bytes, unless WithoutDecompression is
 // called. It counts the size of messages on the wire, before decompression. So a server must
-// refuse compressed messages, as Server does, or count their decompressed size itself.
+// either refuse compressed messages, like Server, or count their decompressed size itself.
 //
 // A ReceiveLimit is safe for concurrent use. Its example is in the file
 // stef-gogrpc/receive_limit_example_test.go.
@@ -46,7 +46,7 @@ func NewReceiveLimit(bytes int64, ended func(client net.Addr, bytes int64)) *Rec
 
 // WithoutDecompression makes gRPC pass compressed messages to the codec of the server as
 // they are on the wire, and returns l. To do this, l clears the compressed flag, which is the
-// first byte before each message. Without it, gRPC decompresses a message before any code of
+// first byte before each message. Without this, gRPC decompresses a message before any code of
 // the server runs, up to the maximum size of a message for each call. Nothing bounds how many
 // messages gRPC decompresses at a time, and zstd alone may allocate 512 MiB for each message.
 // A handler that decompresses can bound the number of messages and the memory.

@@ -86,7 +86,7 @@ type Server struct {
 	registered bool
 	stopped    bool
 	streams    map[*ServerStream]struct{}
-	idle       chan struct{} // closed when stopped and no streams remain
+	idle       chan struct{} // closed when the server is stopped and no streams remain
 }
 
 // servedRoot is a root that has a handler.

@@ -172,7 +172,7 @@ func ExampleServer() {
 	// 1 streams, 0 failed, 3 records, 1 of them bad
 }
 
-// sendExample sends three points as a Collector does.
+// sendExample sends three points like a Collector.
 func sendExample(address string) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -66,7 +66,7 @@ func newEnds(t testing.TB, h stefgrpc.HandlerFunc, c endsConfig) *ends {
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(e.net.Dial))...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_ = e.conn.Close() // fails if the test closed it before
+		_ = e.conn.Close() // fails if the test has already closed the connection
 		e.grpc.Stop()
 		if err := <-stopped; !errors.Is(err, grpc.ErrServerStopped) {
 			require.NoError(t, err)
@@ -172,7 +172,7 @@ type valueStream struct {
 
 func (s valueStream) Context() context.Context { return s.ctx }
 
-// Clients can tell a peer without the root from a peer without STEF. Both answer
+// Clients can distinguish a peer without the root and a peer without STEF. Both answer
 // UNIMPLEMENTED, but only the peer without the root sends a reason.
 func TestServerUnknownRootOrNoService(t *testing.T) {
 	inBubble(t, "root", func(t *testing.T) {
@@ -309,8 +309,8 @@ func TestServerGoAway(t *testing.T) {
 	})
 }
 
-// The order for a clean stop is Shutdown, then GracefulStop. Clients are asked to
-// reconnect after they received all acknowledgements.
+// To stop gracefully, call Shutdown first and GracefulStop second. Clients are asked
+// to reconnect after they have received all acknowledgements.
 func TestServerShutdownOverGRPC(t *testing.T) {
 	inBubble(t, "in order", func(t *testing.T) {
 		e := newEnds(t, func(s *stefgrpc.ServerStream) error {

@@ -66,7 +66,7 @@ type ServerOption func(*serverConfig) error
 // WithMaxChunkBytes sets the maximum size of a chunk (a header or a frame), in
 // bytes as sent. A stream with a larger chunk ends with RESOURCE_EXHAUSTED as soon
 // as the message that exceeds the limit arrives. The default is
-// DefaultMaxChunkBytes, four times what writers produce by default.
+// DefaultMaxChunkBytes, about four times the default size of the frames of writers.
 func WithMaxChunkBytes(bytes int) ServerOption {
 	return func(c *serverConfig) error {
 		c.maxChunk = int64(bytes)

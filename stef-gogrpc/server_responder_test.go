@@ -172,7 +172,7 @@ func TestServerRespondsAtOnce(t *testing.T) {
 	})
 }
 
-// Acknowledgements reach the client, whatever the handler returns.
+// Acknowledgements reach the client, also if the handler returns an error.
 func TestServerFlushesAtTheEnd(t *testing.T) {
 	f := func(name string, err error, code codes.Code, before func(a *accounts)) {
 		t.Run(name, func(t *testing.T) {

@@ -244,8 +244,8 @@ func TestMaxStreamLifetimeBeforeTheFirstMessage(t *testing.T) {
 	})
 }
 
-// At the deadline of Shutdown the stream is aborted. A client that reads still receives the
-// acknowledgements from before the deadline, and those that the handler sends because of it.
+// At its deadline, Shutdown aborts the stream. A client that reads still receives all
+// acknowledgements of the handler: from before the deadline, and from directly after it.
 func TestShutdownAtItsDeadlineSendsAcknowledgements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, func(s *ServerStream) error {

@@ -239,7 +239,7 @@ func (s *ServerStream) limitOfGRPC() *Error {
 // will finish them. While decoded records are unfinished, acknowledgements are merged
 // for the interval of WithAckInterval. When all are finished and the client sends
 // nothing, an acknowledgement is sent almost immediately. Handlers that process batches
-// on other goroutines call Decoded before they pass a batch on. Other handlers need not.
+// on other goroutines call Decoded before they pass a batch on. Other handlers do not call it.
 func (s *ServerStream) Decoded(id uint64) { s.responses.decoded(id) }
 
 // AckUpTo accepts all records up to and including id, except rejected records. A record

@@ -23,10 +23,10 @@ import (
 type BatchWriter[B any] interface {
 	// WriteBatch encodes a batch and returns the id of its last record, which is
 	// Stats().Records of a generated writer: ids count over the whole stream. If the batch has
-	// no records, it returns the id of the last record written before.
+	// no records, WriteBatch returns the id of the last record of earlier batches.
 	//
 	// Leave out a record if Write of a generated writer returns an error that wraps
-	// stef.ErrLimit: the writer has not written it and continues. Then return the id of the
+	// stef.ErrLimit: the writer has not written this record and continues. Then return the id of the
 	// last record and an error from LeftOut or of type stefpdata.ItemErrors, or another error
 	// with a method Items() int that returns the number of omitted items. Do not wrap this error.
 	// Send waits for the other items as usual.
@@ -46,7 +46,7 @@ type BatchWriter[B any] interface {
 
 // NewBatchWriter creates the writer of one stream. Each stream needs its own writer, because
 // the dictionaries and the state of the codecs belong to the stream. The record of a new writer
-// is empty. Set the fields that are equal in all batches here, and all others in WriteBatch,
+// is empty. Set the fields that are equal in all batches here, and all other fields in WriteBatch,
 // because any batch can be sent on any stream.
 type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 
@@ -59,12 +59,11 @@ type NewBatchWriter[B any] func(stream *Stream) (BatchWriter[B], error)
 //
 // A batch ends in exactly one way: acknowledged, rejected, or returned to its caller.
 // Delivery is at least once. Only the caller sends a batch again, with one exception.
-// The session sends a batch again if its stream was replaced, or if the server ended
-// the stream gracefully, and the server has answered no part of the batch. It sends a
-// batch again at most as often as it has streams, because a server that ends may end
-// all of them. This delivers a batch twice if a server ends a stream without
-// acknowledging accepted batches. The session never sends a batch again if some of its
-// records were acknowledged or reported as bad.
+// If its stream was replaced, or if the server ended the stream gracefully, the session
+// sends a batch again. It does this at most as often as it has streams, because a
+// server that ends may end all of them. This delivers a batch twice if a server ends a
+// stream without acknowledging accepted batches. The session never sends a batch again
+// if some of its records were acknowledged or reported as bad.
 //
 // # Memory
 //
@@ -93,7 +92,7 @@ type Session[B any] struct {
 
 // NewSession starts a session. The session calls the function open immediately for
 // each of its streams, and again when a stream ends. Several goroutines may call open at
-// the same time. open must return when its context ends. It is usually
+// the same time. open must return when its context ends. The usual open is
 //
 //	func(ctx context.Context) (*Stream, error) { return client.Open(ctx, root) }
 //

@@ -171,7 +171,7 @@ type SessionStats struct {
 	// before its writer is created, the stream is not counted: opening it has failed.
 	Opened uint64
 	Closed CloseCounts
-	// These count batches by result, each batch once. A batch that was delivered without some
+	// These fields count batches by result, each batch once. A batch that was delivered without some
 	// of its items (Send returns a *BatchError with Delivered) counts as Acknowledged or as Rejected.
 	Acknowledged, Rejected, BatchErrors, HandedBack uint64
 	// Redispatched counts how often a batch was moved to another stream.

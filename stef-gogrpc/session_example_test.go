@@ -59,7 +59,7 @@ func (r readingWriter) WriteBatch(batch []reading) (uint64, error) {
 	return r.Stats().Records, stefgrpc.LeftOut(left...)
 }
 
-// A program that sends as long as it runs. Several goroutines send. The session opens
+// This program sends data as long as it runs. Several goroutines send. The session opens
 // streams, distributes batches over them, replaces streams, and returns the result of each
 // batch to its caller.
 func ExampleSession() {

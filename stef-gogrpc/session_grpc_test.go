@@ -55,7 +55,7 @@ func (w timesWriter) BufferedBytes() int {
 	return int(s.Records-s.Flushed) * 8
 }
 
-// site is an address at which one server replaces another.
+// site is an address at which a new server can replace the old server.
 type site struct {
 	t        *testing.T
 	mu       sync.Mutex

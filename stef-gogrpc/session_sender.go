@@ -50,7 +50,7 @@ func (x *sender[B]) answered(news ledger.News) {
 	s.carryOut(&out)
 }
 
-// send encodes batches and ends frames, until the stream accepts no more.
+// send encodes batches and ends frames, until the stream accepts no more batches.
 func (x *sender[B]) send() {
 	defer x.session.group.Done()
 	defer x.release()

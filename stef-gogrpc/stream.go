@@ -97,15 +97,15 @@ func (s *Stream) start(cancel context.CancelFunc, config openConfig) {
 func (s *Stream) WriterOptions() []stef.WriterOption { return s.agreed.writerOptions() }
 
 // CheckSchema returns an error if a schema has fields that Schema does not have: a writer
-// of this stream must not use it. Writers call CheckSchema when they are created.
+// of this stream must not use such a schema. Writers call CheckSchema when they are created.
 func (s *Stream) CheckSchema(wire schema.WireSchema) error { return s.agreed.check(wire) }
 
 // Schema returns the schema that is written. The server has this schema or a newer
-// one.
+// schema.
 func (s *Stream) Schema() schema.WireSchema { return slices.Clone(s.agreed.wire) }
 
-// Compat reports how the server's schema relates to the client's: Exact, Older
-// (then Schema is the server's, and some fields are omitted) or Newer.
+// Compat reports whether the server's schema is the client's schema (Exact), Newer or
+// Older. If it is Older, Schema returns the server's schema, and some fields are omitted.
 func (s *Stream) Compat() schema.Compat { return s.agreed.compat }
 
 // Root returns the root of the records.

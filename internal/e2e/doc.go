@@ -7,9 +7,9 @@
 // receives from the backend, and the network between the two processes can be cut,
 // stalled and slowed.
 //
-// TestSoak and TestChaos cause one fault after another for as long as
-// STEF_SOAK_TIME says, and watch memory, goroutines and file descriptors of both
-// processes: make soak, make chaos.
+// TestSoak and TestChaos cause one fault after another for the time STEF_SOAK_TIME.
+// They watch memory, goroutines and file descriptors of both processes. make soak
+// and make chaos run them.
 //
 // The tests run the program that STEF_OTELCOL names. make test-collector builds it
 // and runs the tests; STEF_LONG=1 runs them at full length. Without the program,

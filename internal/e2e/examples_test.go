@@ -234,7 +234,7 @@ func headerCommands(t *testing.T, file string) (commands string) {
 // TestExamplesWithTLS starts the examples with certificates and a token that the commands of
 // tls-gateway.yaml make. The gateway refuses clients without a certificate or a token.
 // Everything arrives, although the token changes while agent and gateway run: first the gateway
-// accepts both tokens, then the agent uses the new token, then the gateway accepts only this.
+// accepts both tokens, then the agent uses the new token, then the gateway accepts only the new.
 func TestExamplesWithTLS(t *testing.T) {
 	binary(t)
 	s, gateway, entry, dir := newSink(t), address(t), address(t), t.TempDir()

@@ -95,8 +95,8 @@ func TestBackendRefuses(t *testing.T) {
 	f("resource exhausted with RetryInfo", codes.ResourceExhausted, 300*time.Millisecond)
 }
 
-// TestBackendRefusesForGood: RESOURCE_EXHAUSTED without RetryInfo must not be
-// retried, and the data that is dropped because of it is counted.
+// TestBackendRefusesForGood: after RESOURCE_EXHAUSTED without RetryInfo, the agent
+// must not retry. It drops the data and counts it.
 func TestBackendRefusesForGood(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)

@@ -33,9 +33,9 @@ import (
 )
 
 // These environment variables select what the test program does instead of running tests.
-// honestEnv makes it an honest client of a Collector; backendEnv makes it a backend that does
-// not decode what it receives. Client and backend are separate processes, because attacks use
-// CPU in the process of the test.
+// honestEnv makes the program an honest client of a Collector; backendEnv makes it a backend that
+// does not decode the received data. Client and backend are separate processes, because attacks
+// use CPU in the process of the test.
 const (
 	honestEnv   = "STEF_E2E_HONEST"
 	backendEnv  = "STEF_E2E_BACKEND"

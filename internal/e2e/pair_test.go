@@ -24,7 +24,8 @@ type pair struct {
 	protocol       string // configuration keys of the receiver of the backend
 }
 
-// backendConfig is the backend: STEF in, OTLP to the sink, no queue, no retry.
+// backendConfig configures the backend: it receives STEF and sends OTLP to the sink. It has no
+// queue and does not retry.
 const backendConfig = `
 receivers:
   stef:
@@ -38,7 +39,8 @@ exporters:
     retry_on_failure: {enabled: false}
 `
 
-// agentConfig is the agent: OTLP in, STEF out, a queue and retries without end.
+// agentConfig configures the agent: it receives OTLP and sends STEF. It has a queue and retries
+// without end.
 const agentConfig = `
 receivers:
   otlp:

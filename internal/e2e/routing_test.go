@@ -134,8 +134,8 @@ func (p *places) met(first, traces int) (met int, shares [backends]int, together
 
 func spanNumber(trace, n int) uint64 { return uint64(trace*spansPerTrace+n) + 1 }
 
-// sendTraces sends the spans of traces in random order, in requests of 40, and calls
-// halfway when half of them are sent. It returns the spans that were acknowledged.
+// sendTraces sends the spans of traces in random order, 40 spans per request. It calls the function
+// halfway when half of the spans are sent. It returns the ids of the acknowledged spans.
 func sendTraces(t *testing.T, entry string, first, traces int, halfway func()) (acknowledged []uint64) {
 	t.Helper()
 	conn, err := grpc.NewClient(entry, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -66,7 +66,7 @@ func (s *sink) setRefuse(refuse func() error) {
 	s.refuse = refuse
 }
 
-// take calls add, unless the sink refuses requests.
+// take calls the function add, unless the sink refuses the request.
 func (s *sink) take(add func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -122,7 +122,7 @@ func readCPU(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * time.Second / 100, err // ticks of the kernel's interface
 }
 
-// stop asks a process to end and waits for it.
+// stop asks a process to end and waits until it has ended without an error.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	require.NoError(t, p.command.Process.Signal(syscall.SIGTERM))

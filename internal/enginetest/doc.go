@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package enginetest tests the encoding extension inside the components that
-// carry it: the Kafka exporter and receiver over a broker, the file exporter,
-// and the S3 exporter. It has only tests. It is a module of its own, so that the
+// use it: the Kafka exporter and receiver over a broker, the file exporter,
+// and the S3 exporter and receiver. It has only tests. It is a module of its own, so that the
 // other modules do not need the dependencies of these components.
 package enginetest

@@ -84,7 +84,7 @@ func (l *ledger) unmarshal(t *testing.T, signal string, unmarshaler any, message
 	}
 }
 
-// sendNoise sends numbered items of each signal that do not compress.
+// sendNoise sends numbered items of each signal. The content of the items does not compress.
 func (p *producers) sendNoise(t *testing.T, first, n int, noise *rand.Rand) {
 	t.Helper()
 	add := func(attributes pcommon.Map) {
@@ -137,8 +137,8 @@ func TestFileExporter(t *testing.T) {
 	}
 }
 
-// readMessages reads a file of the file exporter. Each message follows its length.
-// It stops at an incomplete message.
+// readMessages reads a file of the file exporter, in which the length of each message
+// precedes the message. readMessages stops at an incomplete message.
 func readMessages(t *testing.T, h host, signal string, file []byte, to *ledger) {
 	t.Helper()
 	for len(file) >= 4 {

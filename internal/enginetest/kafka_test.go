@@ -40,8 +40,8 @@ func topics(t *testing.T) map[string]string {
 	return map[string]string{"logs": base + "-logs", "traces": base + "-traces", "metrics": base + "-metrics"}
 }
 
-// broker returns the address of a Kafka broker. The environment variable STEF_KAFKA names it;
-// otherwise a broker runs in this process.
+// broker returns the address of a Kafka broker. This is the environment variable STEF_KAFKA. If it
+// is not set, a broker runs in this process.
 func broker(t *testing.T, topics map[string]string) string {
 	t.Helper()
 	if address := os.Getenv("STEF_KAFKA"); address != "" {

@@ -32,8 +32,8 @@ import (
 type root struct {
 	schema *schema.Struct
 	wire   schema.WireSchema
-	// rewrite reads a stream with the reference implementation, and writes its records with it
-	// again.
+	// rewrite reads a stream and writes its records to a new stream. Both use the reference
+	// implementation.
 	rewrite func(stream []byte, options ref.WriterOptions) ([]byte, error)
 }
 

@@ -15,7 +15,7 @@ const spinBelow = 12 * time.Microsecond
 // alarm wakes one waiter at a time.
 type alarm interface {
 	set(d time.Duration)
-	fired() <-chan time.Time // may also deliver an earlier setting of the alarm
+	fired() <-chan time.Time // may also deliver a time that an earlier call of set requested
 	stop()
 }
 

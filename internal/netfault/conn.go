@@ -44,7 +44,7 @@ func (c *Conn) Read(p []byte) (int, error) { return c.in.Read(p, &c.readLimit) }
 // Write sends bytes and blocks only while the window is full.
 func (c *Conn) Write(p []byte) (int, error) { return c.out.Write(p, &c.writeLimit) }
 
-// CloseWrite closes the direction that this end writes to, after all written
+// CloseWrite closes the direction to the other end, which still receives all written
 // bytes. Reading continues.
 func (c *Conn) CloseWrite() error {
 	c.out.finish(io.EOF)

@@ -31,7 +31,7 @@
 // # Faults are repeatable
 //
 // A connection that is not cut never loses or reorders bytes, and only Repeat repeats bytes: this
-// is TCP, not IP. Random values, such as the jitter and the byte at which a connection dies,
+// is TCP, not IP. Random values, such as the jitter and the byte at which a connection is cut,
 // depend only on Link.Seed and the number of the connection. [Random] returns whole faults as
 // [Step] values that can be printed, so that a test can log its faults.
 package netfault

@@ -25,9 +25,9 @@ type knobs struct {
 	delivered, held, lost atomic.Int64
 }
 
-// Faults are the knobs and counters of a network. A change takes effect
-// immediately, on open connections and on later ones. All methods are safe for
-// concurrent use.
+// Faults are the settings and counters of a network. A change takes effect
+// immediately, on open connections and on later connections. All methods are safe
+// for concurrent use.
 type Faults struct {
 	link     Link
 	up, down knobs
@@ -123,7 +123,7 @@ func (f *Faults) stall(d Direction, on bool) {
 }
 
 // Delay adds extra to the link's latency for bytes written from now on; 0 ends
-// it.
+// the delay.
 func (f *Faults) Delay(d Direction, extra time.Duration) {
 	for _, k := range f.knobs(d) {
 		k.delay.Store(int64(k.base + max(0, extra)))
@@ -263,7 +263,7 @@ func (f *Faults) connect() (*pair, error) {
 	return p, nil
 }
 
-// end refuses new connections and cuts the open ones.
+// end refuses new connections and cuts all open connections.
 func (f *Faults) end() {
 	f.mu.Lock()
 	f.ended = true

@@ -297,7 +297,7 @@ func overTCP(t *testing.T, link Link, test func(t *testing.T, f *Faults, c net.C
 }
 
 // TestTCPLatencyAndCounts checks that bytes over TCP are delayed by the link, that a write
-// does not wait for the delay of an earlier one, and that the bytes are counted.
+// does not wait for the delay of an earlier write, and that the bytes are counted.
 func TestTCPLatencyAndCounts(t *testing.T) {
 	const trip, writes = 30 * time.Millisecond, 20
 	overTCP(t, Link{RoundTrip: trip}, func(t *testing.T, f *Faults, c net.Conn) {

@@ -263,7 +263,7 @@ func (l *line) schedule(n int, rate int64, delay time.Duration) {
 	if l.departs.Before(now) {
 		l.departs = now
 	}
-	// Bytes leave in steps: each has the bytes that the rate allows in a millisecond.
+	// Bytes leave in steps. A step has the bytes that the rate allows in a millisecond.
 	for size := max(1, int(rate/1000)); n > 0; n -= size {
 		size := min(n, size)
 		l.departs = l.departs.Add(time.Duration(float64(size) / float64(rate) * float64(time.Second)))

@@ -59,8 +59,8 @@ func TestLatencyIsADelayLine(t *testing.T) {
 		_, client, server := ends(t, Link{RoundTrip: 200 * time.Millisecond})
 		require.Equal(t, 200*time.Millisecond, time.Since(begin), "opening takes a round trip")
 
-		// A hundred writes one millisecond apart arrive one millisecond apart:
-		// no write waits for another.
+		// A hundred writes with pauses of a millisecond arrive with the same pauses:
+		// no write waits for the write before it.
 		begin = time.Now()
 		go func() {
 			for range 100 {

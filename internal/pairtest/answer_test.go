@@ -31,8 +31,8 @@ const (
 )
 
 // TestErrorsOfNextHop uses a receiver whose pipeline fails. The errors are those of a gateway that
-// cannot reach its own next hop. The exporter must not give advice about its own endpoint: this is
-// reachable.
+// cannot reach its own next hop. The exporter must not give advice about its own endpoint: this
+// endpoint is reachable.
 func TestErrorsOfNextHop(t *testing.T) {
 	var answer atomic.Pointer[error]
 	s := newSink(&traceKind)

@@ -24,8 +24,8 @@ type drive struct {
 	pause                   time.Duration // how long a worker pauses after each batch
 
 	mu       sync.Mutex
-	accepted []string // of batches for which push returned nil
-	refused  []string // of batches that were refused permanently
+	accepted []string // ids of the items of batches for which push returned nil
+	refused  []string // ids of the items of permanently refused batches
 	attempts int
 }
 

@@ -50,8 +50,8 @@ func TestRotation(t *testing.T) {
 		func(c *stefexporter.Config) { c.Stef.MaxStreamLifetime = 150 * time.Millisecond })
 }
 
-// TestSharedData passes the same batches to several exporters at the same time, as
-// a pipeline with several exporters does.
+// TestSharedData passes the same batches to several exporters at the same time, like
+// a pipeline with several exporters.
 func TestSharedData(t *testing.T) {
 	s := newSink(&metricKind)
 	addr := freeAddr(t)

@@ -174,8 +174,8 @@ func places(sinks []*sink[ptrace.Traces], first, traces int) (at map[int]int, me
 
 // TestRoutingByTrace sends traces, span by span, to three receivers. One receiver is cut off
 // and later reachable again. All spans of a trace arrive at one receiver, unless the set of
-// receivers changes meanwhile. Only traces of the lost receiver move, and they move back when
-// it returns. No acknowledged span is lost.
+// receivers changes while they are sent. Only traces of the lost receiver move, and they move back
+// when this receiver is reachable again. No acknowledged span is lost.
 func TestRoutingByTrace(t *testing.T) {
 	traces := 1500
 	if testing.Short() {

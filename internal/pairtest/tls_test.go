@@ -44,7 +44,7 @@ func newAuthority(t *testing.T) *authority {
 
 func (a *authority) file(name string) string { return filepath.Join(a.dir, name+".pem") }
 
-// issue writes a certificate and its key. The first certificate is the authority's own.
+// issue writes a certificate and its key. The first certificate is that of the authority itself.
 func (a *authority) issue(t *testing.T, name string, template *x509.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -74,7 +74,7 @@ func FuzzCountPoints(f *testing.F) {
 		if request.UnmarshalProto(body) != nil {
 			return
 		}
-		// A metric with data of two types keeps only the later one.
+		// If a metric has data of two types, decoding keeps only the later data.
 		require.GreaterOrEqual(t, n, request.Metrics().DataPointCount())
 	})
 }

@@ -27,7 +27,7 @@ const (
 	// Full is the schema of records.
 	Full Schema = "full"
 	// Reference is the published schema, which the reference implementation uses.
-	// Logs have no published schema; their oldest schema is the full one.
+	// Logs have no published schema; their oldest schema is Full.
 	Reference Schema = "reference"
 )
 
@@ -95,7 +95,7 @@ type Templates string
 const (
 	// TemplatesAuto splits text bodies in compressed streams.
 	TemplatesAuto Templates = "auto"
-	// TemplatesOn splits them in every stream.
+	// TemplatesOn splits text bodies in every stream.
 	TemplatesOn Templates = "on"
 	// TemplatesOff never splits them.
 	TemplatesOff Templates = "off"

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The peak includes memory that has become garbage since.
+// The peak includes memory that is garbage at the end.
 func TestWatchHeap(t *testing.T) {
 	peak := WatchHeap(t)
 	require.Less(t, peak(), uint64(4<<20))
@@ -30,7 +30,7 @@ func TestFirstDifference(t *testing.T) {
 	require.Equal(t, "more records than wanted", FirstDifference([]byte("a"), []byte("a\nb")))
 }
 
-// Vectors finds the streams and the records of its folder.
+// Vectors finds the streams in a folder and their records.
 func TestVectors(t *testing.T) {
 	for _, v := range Vectors(t, "edge") {
 		require.NotEmpty(t, v.Stream(t), v.Name)

@@ -344,8 +344,8 @@ func TestItems(t *testing.T) {
 	require.NotEmpty(t, canon.Diff(canon.Metrics(mds[0], mds[0]), canon.Metrics(mds[0])))
 }
 
-// NaNs with other bits, zeros with another sign and numbers of another type
-// differ.
+// NaNs with different bits, zeros with different signs, and numbers of different
+// types are not equal.
 func TestNumbers(t *testing.T) {
 	gauge := func(set func(pmetric.NumberDataPoint)) pmetric.Metrics {
 		md := pmetric.NewMetrics()

@@ -25,8 +25,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Options say which differences to ignore. The functions without a receiver use the
-// zero Options.
+// Options say which differences to ignore. The functions that are not methods of
+// Options use the zero Options.
 type Options struct {
 	// SortAttributes compares attributes in the order of their keys; attributes
 	// with equal keys keep their order. It applies to the attributes of

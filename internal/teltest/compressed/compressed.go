@@ -96,7 +96,7 @@ func (c *client) reserve(n int) bool {
 	return !c.ended
 }
 
-// read reads what the server sends, until the server has ended this number of streams.
+// read reads the frames of the server, until the server has ended the given number of streams.
 func (c *client) read(streams int) {
 	defer func() {
 		c.changed.L.Lock()

@@ -90,7 +90,7 @@ func (r Random) span(s ptrace.Span) {
 	}
 }
 
-// spanAttributes puts attributes into m: random ones, or some of four fixed keys in
+// spanAttributes fills m with random attributes, or with some of four fixed keys in
 // random order.
 func (r Random) spanAttributes(m pcommon.Map) {
 	if r.One(2) {

@@ -60,8 +60,8 @@ func TestThrough(t *testing.T) {
 	f(30, 30)
 }
 
-// TestLate: ids that are reported bad after they were settled are late, and
-// each counts once.
+// TestLate: ids that are reported bad after they were settled are late, and each id
+// counts once.
 func TestLate(t *testing.T) {
 	l := asked(t, Response{Acked: 12})
 	late := func(want uint64, bad ...IDRange) {
@@ -78,8 +78,8 @@ func TestLate(t *testing.T) {
 	require.Equal(t, Answer{Acknowledged: 2, Rejected: []IDRange{{From: 1, To: 10}}, Bad: 10, Whole: true}, l.Answer(11, 20))
 }
 
-// TestHeldRangesAreKept: the caller of a batch receives all bad ids of the batch, however
-// many there are.
+// TestHeldRangesAreKept: the caller of a batch receives all bad ids of the batch, even if
+// there are very many.
 func TestHeldRangesAreKept(t *testing.T) {
 	const n = 3 * maxRejected
 	l := new(Sender)

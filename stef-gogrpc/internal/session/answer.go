@@ -102,7 +102,7 @@ func (s *Stream) idleTime(now time.Time) time.Duration {
 
 // wasIdle reports whether a stream was idle for at least half of IdleTimeout. If a server ends
 // such a stream gracefully, idleness is the likely reason: the idle timeout of the server can
-// be shorter than that of the session.
+// be shorter than the IdleTimeout of the session.
 func (m *Machine) wasIdle(s *Stream, now time.Time) bool {
 	return m.config.IdleTimeout >= 0 && s.inbox == nil && s.pending.head == nil &&
 		s.idleTime(now) >= m.config.IdleTimeout/2
@@ -145,7 +145,7 @@ func (m *Machine) Ended(s *Stream, end Over, now time.Time, out *Decisions) {
 			s.reason = CloseIdle // the server noticed first that the stream was idle
 		}
 	}
-	s.empty = cause.Class == Refused && end.SentTo == 0 && s.reason == CloseLost // CloseLost: this end did not end it
+	s.empty = cause.Class == Refused && end.SentTo == 0 && s.reason == CloseLost // CloseLost: this end did not end the stream
 	switch deliberate := cause.Class == Refused && cause.Deliberate; {
 	case !deliberate:
 		m.notRefused()

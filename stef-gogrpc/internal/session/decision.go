@@ -30,13 +30,13 @@ const (
 	Delivered
 	// Unencodable is a batch that cannot be encoded. Fault.Err is the reason.
 	Unencodable
-	// HandedBack is a batch that was returned to its caller. Fault is the reason.
+	// HandedBack is a batch that was returned to its caller. Fault says why.
 	HandedBack
 
-	// Draining is a stream that accepts no more batches. Reason is the reason.
+	// Draining is a stream that accepts no more batches. Reason says why.
 	Draining
-	// Closed is a stream that has ended. Reason is the reason. Fault is set unless the stream
-	// ended gracefully.
+	// Closed is a stream that has ended. Reason says why. Fault is set unless the stream ended
+	// gracefully.
 	Closed
 	// Redispatched is an encoded batch that another stream must send.
 	Redispatched
@@ -95,7 +95,7 @@ type Class uint8
 // The classes of a Fault. The session machine itself creates faults of the last six classes; of
 // these, only Bystander and EncoderFailed faults have an Err.
 const (
-	// Other is any other failure.
+	// Other is a failure that no other class describes.
 	Other Class = iota
 	// Orderly is a graceful end that the peer requested.
 	Orderly

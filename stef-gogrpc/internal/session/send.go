@@ -94,7 +94,7 @@ func (m *Machine) afterEncoding(s *Stream, b *Batch, now time.Time, out *Decisio
 }
 
 // streamLost handles a write that failed because the stream has ended. b is the batch that
-// was being encoded, or nil if none was.
+// was being encoded, or nil if no batch was being encoded.
 func (m *Machine) streamLost(s *Stream, b *Batch, why *Fault, sent bool, now time.Time, out *Decisions) {
 	switch {
 	case b == nil:
@@ -123,9 +123,9 @@ func (m *Machine) encoderFailed(s *Stream, why *Fault, now time.Time, out *Decis
 	m.replace(s, out)
 }
 
-// FlushIn reports whether the frame of a stream must end now, and otherwise how
-// long its sender may sleep. idle reports that the sender has no batch to encode;
-// buffered is the number of bytes in the frame.
+// FlushIn reports whether the frame of a stream must end now (due). If not, wait is
+// how long its sender may sleep. idle reports that the sender has no batch to
+// encode; buffered is the number of bytes in the frame.
 func (m *Machine) FlushIn(s *Stream, idle bool, buffered int, now time.Time, out *Decisions) (wait time.Duration, due bool) {
 	c := &m.config
 	if s.dirty.IsZero() {
