@@ -154,7 +154,7 @@ func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]strin
 	return map[string]string{"authorization": "Bearer " + b.token()}, nil
 }
 
-// RequireTransportSecurity prevents that the token is sent on connections without TLS.
+// RequireTransportSecurity returns true: gRPC does not send the token on connections without TLS.
 func (bearer) RequireTransportSecurity() bool { return true }
 
 // Credentials belong to the calls of a client. A stream keeps the credentials with which it

@@ -220,8 +220,8 @@ func TestServerEvictsUnfinishedChunks(t *testing.T) {
 	})
 }
 
-// TestServerEvictsEmptyMessages: if the unfinished chunk of a client blocks other clients, messages
-// without data do not prevent that the server ends the stream of this client.
+// TestServerEvictsEmptyMessages: if the unfinished chunk of a client blocks other clients, the
+// server ends the stream of this client, even if the client sends messages without data.
 func TestServerEvictsEmptyMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(t, readAll, WithMaxBufferedBytes(1000))

@@ -126,7 +126,7 @@ func TestSendLedgerIsBounded(t *testing.T) {
 	require.Len(t, l.rejected, maxRejected)
 	require.Equal(t, l.sent-1, l.rejected[maxRejected-1].To)
 
-	// A message of the maximum size that gRPC receives by default, with its ranges in the worst order.
+	// The largest message that gRPC receives by default, with its ranges in the worst order.
 	l = Sender{}
 	require.NoError(t, l.Send(1<<40, 1))
 	r := Response{Rejected: make([]IDRange, 1<<18)}
