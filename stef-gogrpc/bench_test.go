@@ -141,7 +141,7 @@ func (s *sender) chunk(n int) error {
 // load describes a run.
 type load struct {
 	streams int
-	records int           // of a chunk
+	records int           // number of records in a chunk
 	every   time.Duration // time between two chunks of a stream; 0: as fast as possible
 	window  window
 	trip    time.Duration

@@ -32,7 +32,7 @@ type serverPeer struct {
 	ctx     context.Context
 	toward  chan any // []byte or error, to the client
 	gate    chan struct{}
-	refuses error // of NewStream
+	refuses error // the error that NewStream returns
 	never   bool  // NewStream waits until its context ends
 }
 
@@ -94,7 +94,7 @@ func (p *serverPeer) stall() {
 	p.gate = make(chan struct{})
 }
 
-// resume reads again.
+// resume continues reading after stall.
 func (p *serverPeer) resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

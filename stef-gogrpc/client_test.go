@@ -514,7 +514,7 @@ func (s hookedStream) SendMsg(m any) error {
 // TestWriteContext: when the context of a write ends, the stream ends only if a part of the chunk
 // was already sent.
 func TestWriteContext(t *testing.T) {
-	const messages = 109 // of 92 bytes each
+	const messages = 109 // a chunk is sent in 109 messages, with 92 of its bytes each
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {
 		return gather(stream, func([]byte, int) error { return nil })
 	})

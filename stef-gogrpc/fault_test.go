@@ -218,7 +218,7 @@ func (r *faultRun) newSession(conn *grpc.ClientConn) *stefgrpc.Session[numbers] 
 		defer mu.Unlock()
 		return random.Float64()
 	}
-	var writers sync.Map // of streams
+	var writers sync.Map // the writer of each stream
 	open := func(ctx context.Context) (*stefgrpc.Stream, error) {
 		w := &numberWriter{problem: r.sink.problem}
 		s, err := client.Open(ctx, otelstef.LogsRoot(), stefgrpc.WithOnResponse(w.response))

@@ -41,7 +41,7 @@ type numberWriter struct {
 
 type sentNumbers struct {
 	numbers
-	id uint64 // of the first record
+	id uint64 // record id of the first number
 }
 
 var errBroken = errors.New("a batch nobody can encode")

@@ -129,7 +129,7 @@ func TestShutdownAtItsDeadline(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.ErrorContains(t, err, "shutdown cancelled 1 streams that did not end in time")
 				require.Equal(t, 5*time.Second+after, time.Since(start))
-				requireStatus(t, p.status(t), codes.Unavailable, "") // without a clean end
+				requireStatus(t, p.status(t), codes.Unavailable, "") // no reason, because the end was not graceful
 			})
 		})
 	}

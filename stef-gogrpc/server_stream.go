@@ -46,7 +46,7 @@ type ServerStream struct {
 	idled   chan struct{} // closed when the client has sent nothing for too long
 	halted  chan struct{} // the method StopReading closes it
 	halt    sync.Once
-	idle    sync.Once    // closes idled
+	idle    sync.Once    // ensures that idled is closed only once
 	parts   atomic.Int32 // goroutines that use the stream
 
 	begun     bool         // the first message was received; used by the receiving goroutine
@@ -55,7 +55,7 @@ type ServerStream struct {
 
 	// Used by the handler's goroutine.
 	current inbound
-	within  bool // inside a chunk
+	within  bool // the current message does not end its chunk
 	readErr error
 	stopped stopReason
 
@@ -131,7 +131,7 @@ func (s *ServerStream) StopReading() {
 
 // next makes the next message current.
 func (s *ServerStream) next() error {
-	if s.current.message.EndOfChunk { // a flag without bytes
+	if s.current.message.EndOfChunk { // the message had only the end-of-chunk flag, no bytes
 		s.releaseChunk()
 	}
 	s.current.free(&s.server.budget)
@@ -219,7 +219,7 @@ func (s *ServerStream) ctxError() error {
 // RecvMsg returns the error.
 func (s *ServerStream) limitOfGRPC() *Error {
 	if s.grpc.Context().Err() == nil {
-		return nil // RecvMsg may wait
+		return nil // the context has not ended, so RecvMsg may wait
 	}
 	timeout := time.NewTimer(lastMoment)
 	defer timeout.Stop()

@@ -49,12 +49,12 @@ type fakeStream struct {
 	mu        sync.Mutex
 	observer  func(ledger.News)
 	ledger    ledger.Sender
-	frames    []frame // all that were sent
+	frames    []frame // all frames that were sent
 	sent      uint64
 	acked     uint64
 	unacked   int64
 	closeSent bool
-	closed    bool // by this side
+	closed    bool // Close was called
 	ended     bool
 	err       error
 	blocked   chan struct{} // writes block until this channel is closed
@@ -369,7 +369,7 @@ type rig struct {
 	began    time.Time
 	events   []event
 
-	// Set before start.
+	// Set these fields before calling start.
 	config SessionConfig
 	// onOpen decides attempt n, counted from 0: it returns an error or configures the
 	// stream. If onOpen is nil, all attempts succeed.

@@ -23,9 +23,9 @@ type opener[B any] struct {
 	session  *Session[B]
 	number   int
 	retries  retries
-	probe    chan struct{} // try now
+	probe    chan struct{} // a call of Probe: try to open a stream now
 	demand   chan struct{} // a batch waits for a stream
-	sleeping atomic.Bool   // waits for demand
+	sleeping atomic.Bool   // the opener waits for demand
 	once     sync.Once
 	tried    chan struct{} // closed after the first attempt
 }

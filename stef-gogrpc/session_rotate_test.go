@@ -228,10 +228,10 @@ func TestSessionDispatch(t *testing.T) {
 		r.send(load{id: 1, bytes: 1000})
 		r.send(load{id: 2, bytes: 50})
 		r.send(load{id: 3, bytes: 500})
-		r.send(load{id: 4, bytes: 100}) // to stream 1
+		r.send(load{id: 4, bytes: 100}) // goes to stream 1
 		r.send(load{id: 5, bytes: 100}) // goes to stream 1 again, which has the lower load of 150
 		r.send(load{id: 6, bytes: 400})
-		r.send(load{id: 7}) // 1000, 650, 500
+		r.send(load{id: 7}) // the loads before are 1000, 650 and 500
 		require.Equal(t, []string{"to 10: 1"}, frames(r.stream(0)))
 		require.Equal(t, []string{"to 10: 2", "to 20: 4", "to 30: 5", "to 40: 6"}, frames(r.stream(1)))
 		require.Equal(t, []string{"to 10: 3", "to 20: 7"}, frames(r.stream(2)))

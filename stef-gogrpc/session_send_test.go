@@ -567,7 +567,7 @@ func TestSessionCallerGivesUp(t *testing.T) {
 		c := r.send(load{id: 3})
 		canceled(t, b, false)
 		a.cancel()
-		a.waits() // it is being read
+		a.waits() // the writer still reads the batch
 		time.Sleep(time.Second)
 		canceled(t, a, true)
 		require.Equal(t, []string{"to 20: 1 3"}, frames(r.stream(0)))

@@ -21,7 +21,7 @@ type sender[B any] struct {
 	state   *session.Stream
 	stream  sessionStream
 	writer  BatchWriter[B]
-	began   time.Time     // when opening began
+	began   time.Time     // when the opening of the stream began
 	wake    chan struct{} // tells send that there is work
 	check   chan struct{} // tells watch to check its deadline again
 	replace chan struct{} // closed when a new stream must replace this stream
@@ -177,7 +177,7 @@ func (x *sender[B]) flush() bool {
 			"and create the writer with the *Stream as its destination", last, sent)
 	}
 	if e.Lost, e.Broken, e.Unencodable = encodingFault(err); e.Unencodable != nil {
-		e.Broken = faultOf(FromStatus(err)) // no batch caused it
+		e.Broken = faultOf(FromStatus(err)) // an error of Flush concerns no single batch
 	}
 	var out session.Decisions
 	s.mu.Lock()
@@ -217,7 +217,7 @@ func (x *sender[B]) watch() {
 		}
 		wait := x.overdue()
 		if wait <= 0 {
-			_ = x.stream.Close() // Done follows
+			_ = x.stream.Close() // this also closes the channel Done
 			wait = time.Hour
 		}
 		timer.Reset(wait)

@@ -88,7 +88,7 @@ var accepted = map[otlpfile.Signal]string{
 type cost struct {
 	items          int
 	bytes          int64
-	agent, backend time.Duration // CPU
+	agent, backend time.Duration // CPU time
 	memory         [2]int        // MiB, highest since the start
 }
 

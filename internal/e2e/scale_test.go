@@ -271,7 +271,7 @@ func (f *fleet) playOne(s *stefgrpc.Stream, frames []frame, window int, pause ti
 	return r
 }
 
-// total adds up results.
+// total combines the results of all agents.
 func total(t *testing.T, results []sent) (acked, least, most int, latencies []time.Duration) {
 	t.Helper()
 	least = results[0].acked

@@ -79,7 +79,7 @@ func TestTLSRotation(t *testing.T) {
 
 // authority issues certificates for the loopback address into files.
 type authority struct {
-	ca, cert, key string // files
+	ca, cert, key string // paths of the files
 	pool          *x509.CertPool
 	root          *x509.Certificate
 	private       *ecdsa.PrivateKey

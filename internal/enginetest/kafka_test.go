@@ -283,10 +283,10 @@ func testBadMessages(t *testing.T, marking string) {
 	require.NoError(t, err)
 
 	produce(good(0, 100))
-	produce([]byte(`{"resourceLogs":[]}`)) // another format
+	produce([]byte(`{"resourceLogs":[]}`)) // JSON instead of STEF
 	produce(traces)                        // traces in the topic of logs
 	whole := good(0, 100)
-	produce(whole[:len(whole)/2]) // cut off
+	produce(whole[:len(whole)/2]) // a truncated message
 
 	to := newSink(t)
 	core, logged := observer.New(zap.InfoLevel)

@@ -91,7 +91,7 @@ func TestDelayAndRateChangeUnderWay(t *testing.T) {
 		m.Delay(Up, time.Second)
 		write(t, client, "a")
 		m.Delay(Up, 0)
-		write(t, client, "b") // does not overtake
+		write(t, client, "b") // does not overtake the write before it
 		read(t, server, "ab")
 		require.Equal(t, 1010*time.Millisecond, time.Since(begin))
 

@@ -15,12 +15,12 @@ type Kind uint8
 
 const (
 	KindCut       Kind = iota // Cut
-	KindStall                 // Stall, and Resume after a while
-	KindDelay                 // Delay, for a while
-	KindRate                  // Rate, for a while
+	KindStall                 // Stall for the time Step.For, then Resume
+	KindDelay                 // Delay for the time Step.For
+	KindRate                  // Rate for the time Step.For
 	KindHalfClose             // HalfClose
 	KindKill                  // KillAfter
-	KindRefuse                // Cut, and Refuse for a while
+	KindRefuse                // Cut, and Refuse for the time Step.For
 	kinds
 )
 
@@ -37,7 +37,7 @@ func (k Kind) String() string {
 type Step struct {
 	Kind      Kind
 	Direction Direction
-	For       time.Duration // how long it lasts
+	For       time.Duration // how long the step lasts
 	Extra     time.Duration // extra time of a delay, one way
 	Bytes     int64         // bytes before a kill; bytes per second of a rate
 }

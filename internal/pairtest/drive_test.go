@@ -20,7 +20,7 @@ import (
 type drive struct {
 	workers, batches, items int
 	deadline                time.Duration
-	padding                 int           // of every id
+	padding                 int           // number of bytes that are added to every id
 	pause                   time.Duration // how long a worker pauses after each batch
 
 	mu       sync.Mutex

@@ -73,7 +73,7 @@ func (g *gateTo) pass(c net.Conn) {
 	_, _ = io.Copy(c, to)
 }
 
-// cut closes everything.
+// cut closes the listener and all connections.
 func (g *gateTo) cut() {
 	g.mu.Lock()
 	_ = g.listener.Close()
@@ -210,7 +210,7 @@ func TestRoutingByTrace(t *testing.T) {
 	}
 	_, met := run("three backends", 0, nil)
 	require.Equal(t, traces, met)
-	for _, s := range sinks { // each has its share
+	for _, s := range sinks { // each sink has about a third of the spans
 		_, different := s.count()
 		require.InDelta(t, float64(traces*spansPerTrace)/3, different, float64(traces*spansPerTrace)/8)
 	}

@@ -32,7 +32,7 @@ type scripted struct {
 
 	mu       sync.Mutex
 	streams  int
-	seen     map[string]int  // ids that were read
+	seen     map[string]int  // how often each id was read
 	rejected map[string]bool // ids of items that were reported as bad
 }
 

@@ -47,7 +47,7 @@ type Descriptor[T any] struct {
 	Marshal   func(T) ([]byte, error)
 	Unmarshal func([]byte) (T, error)
 
-	// NewEncoder starts a stream.
+	// NewEncoder starts a stream and returns its encoder.
 	NewEncoder func(dst io.Writer, options []stefpdata.EncoderOption, more ...stef.WriterOption) (*Encoder[T], error)
 	// NewDecoder reads the headers of a stream and returns a decoder of its batches.
 	NewDecoder func(src io.Reader, options []stefpdata.DecoderOption, more ...stef.ReaderOption) (*Decoder[T], error)

@@ -47,7 +47,7 @@ type Mode string
 const (
 	// Sorted reorders items so that streams are small.
 	Sorted Mode = "sorted"
-	// Ordered keeps their order.
+	// Ordered keeps the order of the items.
 	Ordered Mode = "ordered"
 )
 
@@ -97,7 +97,7 @@ const (
 	TemplatesAuto Templates = "auto"
 	// TemplatesOn splits text bodies in every stream.
 	TemplatesOn Templates = "on"
-	// TemplatesOff never splits them.
+	// TemplatesOff never splits text bodies.
 	TemplatesOff Templates = "off"
 )
 

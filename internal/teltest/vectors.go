@@ -67,7 +67,7 @@ func Vectors(tb testing.TB, folder string) (list []Vector) {
 // Path returns the path of the stream.
 func (v *Vector) Path() string { return filepath.Join(v.folder, v.File) }
 
-// Stream returns the stream.
+// Stream returns the bytes of the stream.
 func (v *Vector) Stream(tb testing.TB) []byte {
 	tb.Helper()
 	stream, err := os.ReadFile(v.Path())

@@ -17,7 +17,7 @@ import (
 // Alert is an alerting rule of Prometheus.
 type Alert struct {
 	Name, Expr string
-	Selectors  []Selector // of its expression
+	Selectors  []Selector // the selectors in the expression
 	Grouped    []string   // the labels by which the expression groups
 }
 

@@ -55,7 +55,7 @@ func headersOf(method, encoding string) []byte {
 		{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "test"},
 		{"content-type", "application/grpc"}, {"te", "trailers"}, {"grpc-encoding", encoding},
 	} {
-		_ = e.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // to memory
+		_ = e.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // writing to memory cannot fail
 	}
 	return block.Bytes()
 }
@@ -64,10 +64,10 @@ type client struct {
 	conn    net.Conn
 	framer  *http2.Framer
 	changed *sync.Cond
-	window  int // of the connection
+	window  int // bytes that the window of the connection allows now
 	ended   bool
 
-	answered map[uint32]bool // streams
+	answered map[uint32]bool // streams that the server has answered
 }
 
 // call sends a message in parts. Each part waits for the window of the connection.

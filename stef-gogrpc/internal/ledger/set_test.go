@@ -24,9 +24,9 @@ func TestSet(t *testing.T) {
 		for range 10_000 {
 			r := wire.IDRange{From: next}
 			switch next += 2; random.IntN(1000) {
-			case 0: // continue elsewhere
+			case 0: // continue at a random id
 				next = 1 + random.Uint64N(limit)
-			case 1: // touch many ranges
+			case 1: // add a range that touches many ranges
 				r = wire.IDRange{From: 1 + random.Uint64N(limit)}
 				r.To = r.From + random.Uint64N(5000)
 			case 2:

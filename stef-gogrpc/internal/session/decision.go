@@ -18,7 +18,7 @@ type Kind uint8
 const (
 	// WakeSender: the stream has a batch, or must end or flush.
 	WakeSender Kind = iota + 1
-	// WakeWatcher: ask Overdue again.
+	// WakeWatcher: call Overdue again.
 	WakeWatcher
 	// Replace: open a new stream that replaces Stream.
 	Replace

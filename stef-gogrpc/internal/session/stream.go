@@ -55,10 +55,10 @@ type Stream struct {
 	last      uint64    // id of the last record encoded
 	flushedTo uint64    // ids up to this id are in frames that have ended
 	dirty     time.Time // when the frame started; zero: there is nothing to flush
-	full      bool      // no room for more
+	full      bool      // the stream is at its bounds, so the frame must end
 	flushNow  bool      // no further batch can join the frame
 
-	end     *Fault // once ended
+	end     *Fault // once ended: why the stream ended
 	blamed  *Batch // once ended: the batch that the peer refused, or nil
 	inOrder bool   // once ended: unacknowledged batches may be sent again
 	empty   bool   // once ended: the peer refused the stream, which had sent no records
