@@ -15,13 +15,13 @@ import (
 )
 
 // answer is a status that the peer sent. Its text may describe a connection of the peer: a
-// gateway forwards the error of its own next hop. gRPC uses the same type for statuses that
-// it creates at this end, for example when it cannot connect. Only the trailers of a call
+// gateway forwards the error of its own next hop. gRPC also returns a status for errors that
+// arise at this end, for example if it cannot connect. Only the trailers of a call
 // distinguish the two cases, and only a stats.Handler sees the trailers.
 type answer struct {
 	error
-	// open reports that the peer had accepted the stream. Then the status is about the data
-	// that the peer received, and not about the stream.
+	// open is true if the peer had accepted the stream. Then the status is about data that
+	// the peer received, and not about the stream.
 	open bool
 }
 
@@ -74,7 +74,7 @@ func markRequests(ctx context.Context, method string, req, reply any, conn *grpc
 }
 
 // markStreams is a stream interceptor. If the peer sent the status that ends a stream, the
-// stream returns it as an answer.
+// stream returns the status as an answer.
 func markStreams(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	e := &ending{}
 	stream, err := streamer(context.WithValue(ctx, endingKey{}, e), desc, conn, method, opts...)

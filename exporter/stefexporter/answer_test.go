@@ -22,8 +22,8 @@ import (
 
 const noBackend = "dial tcp 127.0.0.1:4327: connect: connection refused"
 
-// failWith makes a peer answer each batch with the error that end returns, or accept it if end
-// returns nil.
+// failWith makes a peer answer each batch with the error that end returns. If end returns nil,
+// the peer accepts the batch.
 func failWith(p *peer, end func() error) {
 	p.onStream = func(s *stefgrpc.ServerStream) error {
 		if end() == nil {

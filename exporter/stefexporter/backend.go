@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// backend is one address that batches are sent to, with its connections and its
+// backend is one address to which batches are sent, with its connections and its
 // streams. Without routing there is one backend.
 type backend[B any] struct {
 	address string
@@ -35,7 +35,7 @@ type backend[B any] struct {
 	closed bool
 	up     context.Context // ends when the backend goes down
 	cancel context.CancelFunc
-	probe  *time.Timer // fires when streams are to be tried again
+	probe  *time.Timer // tries to open streams again after a pause
 	pause  time.Duration
 }
 
@@ -43,7 +43,7 @@ type backend[B any] struct {
 // and none can be opened.
 var errBackendDown = errors.New("the backend does not answer")
 
-// The pauses between attempts to reach a backend that is down.
+// These constants limit the pause between attempts to reach a backend that is down.
 const (
 	minProbePause = 250 * time.Millisecond
 	maxProbePause = 5 * time.Second
@@ -88,8 +88,8 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 	ready := b.connectionReady
 	conns.ready.Store(&ready)
 	if len(config.MetadataKeys) == 0 {
-		// There is only one identity, so open its stream now: the first batch then
-		// need not wait for it.
+		// There is only one identity. Open its stream now, so that the first batch does
+		// not wait for the stream.
 		if _, f := b.routes.of(ctx); f != nil {
 			return nil, errors.Join(f.err, conns.close())
 		}

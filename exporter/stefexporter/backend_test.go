@@ -80,7 +80,7 @@ func TestBackendComesAndGoes(t *testing.T) {
 	third := listen(t, &peer{}, first.addr, true, true)
 	until(false, bySTEF(third)) // batches may fail: the keys of a backend that receives OTLP are not rerouted
 	last := lines("has STEF for traces now. Sending STEF again.")
-	require.LessOrEqual(t, len(last), 3, last) // two more if batches were sent meanwhile: OTLP fails, then works
+	require.LessOrEqual(t, len(last), 3, last) // two more lines if batches were sent meanwhile: OTLP failed, then worked
 	require.Contains(t, last[len(last)-1], "has STEF for traces now")
 }
 

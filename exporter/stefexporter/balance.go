@@ -33,7 +33,7 @@ type balancer[B any] struct {
 
 	mu       sync.Mutex
 	backends []*backend[B] // in the order of their addresses
-	changes  sync.Mutex    // one change of the addresses at a time
+	changes  sync.Mutex    // held while the addresses change
 	closed   bool          // guarded by changes
 	status   componentstatus.Status
 }
@@ -150,7 +150,7 @@ func (b *balancer[B]) connect(ctx context.Context, address string) (*backend[B],
 		config.ClientConfig.Authority = strings.TrimPrefix(config.ClientConfig.Endpoint, "dns:///")
 	}
 	config.ClientConfig.Endpoint = address
-	// Hide the host's status reporter: the status of one backend is not that of the exporter.
+	// Hide the host's status reporter: one backend must not report the status of the exporter.
 	quiet := struct{ component.Host }{b.host}
 	return b.exporter.newBackend(ctx, quiet, &config, b.changed)
 }
@@ -161,7 +161,7 @@ func (b *balancer[B]) list() []*backend[B] {
 	return b.backends
 }
 
-// changed reports the status: at least one backend answers, or none does.
+// changed reports to the host whether any backend answers. It returns false if none does.
 func (b *balancer[B]) changed() (up bool) {
 	list := b.list()
 	up = len(list) == 0 || slices.ContainsFunc(list, func(one *backend[B]) bool { return !one.down() })
@@ -181,7 +181,7 @@ func (b *balancer[B]) changed() (up bool) {
 	return up
 }
 
-// candidates returns the backends that answer, or all if none does.
+// candidates returns the backends that answer, or all backends if none answers.
 func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -202,8 +202,8 @@ func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64) {
 
 var errNoBackend = errors.New("no backend is known: the endpoint is not resolved to an address yet; check its DNS name")
 
-// send sends a batch. Its error contains the items that can be sent again. If there are none and
-// nothing was delivered, it returns the permanent error.
+// send sends a batch. If items can be sent again, the error contains these items. If no item can
+// be sent again and none was delivered, send returns the permanent error.
 func (b *balancer[B]) send(ctx context.Context, batch B) error {
 	var result outcome[B]
 	b.spread(ctx, batch, 0, &result)
@@ -213,8 +213,8 @@ func (b *balancer[B]) send(ctx context.Context, batch B) error {
 		}
 		return nil
 	}
-	// A single part may be the batch of the caller, which must not change. If there are
-	// several parts, they are copies.
+	// If there is only one part, it may be the batch of the caller, which must not change.
+	// Several parts are copies, so the first part can receive the items of the others.
 	rest := result.retry[0]
 	for _, part := range result.retry[1:] {
 		b.exporter.signal.MoveTo(part, rest)
@@ -257,8 +257,8 @@ func (b *balancer[B]) spread(ctx context.Context, batch B, tries int, result *ou
 	group.Wait()
 }
 
-// maxTries bounds how often a part is tried, with the same backend or another one,
-// before it is returned to the queue.
+// maxTries is the maximum number of attempts to send a part, to one backend or to several
+// backends. After that many attempts the part is returned to the queue.
 const maxTries = 4
 
 // deliver sends a part to a backend.
@@ -287,9 +287,9 @@ func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], part B, tries
 	}
 }
 
-// movable reports whether to retry a failed part immediately. If its stream was lost,
-// the next attempt waits until a stream is open or the backend counts as down. A backend that
-// is up and refuses the credentials would refuse them again immediately.
+// movable reports whether to retry a failed part immediately. After the loss of a stream, the
+// next attempt waits until a stream is open or the backend counts as down. A backend that
+// is up and refuses the credentials would refuse the same credentials again.
 func (b *balancer[B]) movable(f *failure, from *backend[B]) bool {
 	if !f.retry || f.delay > 0 || refusesCredentials(f.code) && !from.down() {
 		return false

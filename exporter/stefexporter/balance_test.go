@@ -26,7 +26,7 @@ import (
 )
 
 // TestChoose checks that each backend gets about the same number of keys. When a backend
-// leaves, only its keys move, and they spread over the others.
+// leaves, only its keys move, and these keys spread over the other backends.
 func TestChoose(t *testing.T) {
 	const keys, n = 30_000, 5
 	var seeds []uint64
@@ -133,7 +133,7 @@ func TestSplit(t *testing.T) {
 	require.Equal(t, []int{20, 20}, []int{points, records})
 }
 
-// routed starts an exporter with a routing key. names returns the addresses of its endpoint.
+// routed starts an exporter with a routing key. The function names resolves the endpoint.
 func routed(t *testing.T, names func() ([]string, error)) *stefExporter[ptrace.Traces] {
 	t.Helper()
 	c := createDefaultConfig().(*Config)
@@ -151,8 +151,8 @@ func routed(t *testing.T, names func() ([]string, error)) *stefExporter[ptrace.T
 	return x
 }
 
-// When the addresses of a name change, backends are added and removed. A failing resolver
-// changes nothing.
+// TestResolve changes the addresses of a name: backends are added and removed. A failing
+// resolver changes nothing.
 func TestResolve(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	_, port, err := net.SplitHostPort(p.addr)
@@ -172,7 +172,7 @@ func TestResolve(t *testing.T) {
 	x.config.ClientConfig.Endpoint = "backends.example:" + port
 	batch := func() ptrace.Traces {
 		b := spans("a", "b", "c")
-		b.MarkReadOnly() // as for an exporter that shares the batch with others
+		b.MarkReadOnly() // as for an exporter that shares the batch with other exporters
 		return b
 	}
 	err = x.push(context.Background(), batch())
@@ -203,7 +203,7 @@ func TestResolve(t *testing.T) {
 	require.Eventually(t, func() bool { return count() == 1 }, time.Minute, 5*time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	err = x.push(ctx, batch()) // it waits for a stream, as with one backend
+	err = x.push(ctx, batch()) // push waits for a stream, as with a single backend
 	require.ErrorAs(t, err, &rest)
 	require.Equal(t, 3, rest.Data().SpanCount())
 }

@@ -33,12 +33,12 @@ type Config struct {
 	Stef     StefConfig `mapstructure:"stef"`
 	Fallback OTLPConfig `mapstructure:"otlp_fallback"`
 
-	// RoutingKey chooses which items are always sent to the same backend, if there are
-	// several: the spans of a trace (traceID) or the telemetry of a service (service). If
-	// it is empty, there is one backend.
+	// RoutingKey chooses which items always reach the same backend: the spans of a trace
+	// (traceID) or the telemetry of a service (service). If RoutingKey is empty, there is
+	// only one backend.
 	RoutingKey RoutingKey `mapstructure:"routing_key"`
 	// Endpoints lists the backends. Use it instead of the endpoint if no single name
-	// resolves to all of them.
+	// resolves to all backends.
 	Endpoints []string `mapstructure:"endpoints"`
 	// ResolveInterval is how often the addresses of the endpoint are looked up.
 	ResolveInterval time.Duration `mapstructure:"resolve_interval"`
@@ -46,7 +46,7 @@ type Config struct {
 	// MetadataKeys are the keys of client metadata that are sent as headers. Each
 	// combination of their values has its own streams.
 	MetadataKeys []string `mapstructure:"metadata_keys"`
-	// MetadataCardinalityLimit is the maximum number of these combinations.
+	// MetadataCardinalityLimit is the maximum number of combinations of metadata values.
 	MetadataCardinalityLimit uint32 `mapstructure:"metadata_cardinality_limit"`
 
 	// sizerUnset reports that the configuration has a queue_size without a sizer.
@@ -60,11 +60,11 @@ type Protocol string
 
 // The protocols.
 const (
-	// ProtocolAuto is STEF, and OTLP with peers that have no STEF.
+	// ProtocolAuto uses STEF, or OTLP if the peer has no STEF.
 	ProtocolAuto Protocol = "auto"
-	// ProtocolSTEF is STEF alone.
+	// ProtocolSTEF uses only STEF.
 	ProtocolSTEF Protocol = "stef"
-	// ProtocolOTLP is OTLP alone.
+	// ProtocolOTLP uses only OTLP.
 	ProtocolOTLP Protocol = "otlp"
 )
 
@@ -81,20 +81,20 @@ const (
 
 // StefConfig is the configuration of streams.
 type StefConfig struct {
-	// NumStreams is how many streams a signal has, per combination of metadata.
+	// NumStreams is the number of streams of a signal for each combination of metadata values.
 	NumStreams int `mapstructure:"num_streams"`
-	// Connections is the number of connections over which these streams are
+	// Connections is the number of connections over which the streams of a signal are
 	// distributed.
 	Connections int `mapstructure:"connections"`
-	// Compression is zstd or none. If empty, the compression of the top level
-	// applies, or zstd.
+	// Compression is zstd or none. If the key is not set, the compression of the top
+	// level applies; if neither is set, zstd applies.
 	Compression configcompression.Type `mapstructure:"compression"`
 	// CompressionLevel is auto, fastest, default, better or best. In the compact form,
 	// auto is fastest for traces and logs; for metrics it is fastest until a frame is large,
 	// then default. In other forms, auto is default.
 	CompressionLevel string `mapstructure:"compression_level"`
-	// Checksums ends the zstd data of each frame with a checksum, which receivers
-	// verify.
+	// Checksums appends a checksum to the zstd data of each frame. Receivers verify the
+	// checksum.
 	Checksums bool `mapstructure:"checksums"`
 	// OptimizeFor sets the defaults of CompressionLevel and Templates when a
 	// configuration is read. After that, only CompressionLevel and Templates count.
@@ -112,13 +112,13 @@ type StefConfig struct {
 	// IdleTimeout is how long a stream stays open while nothing is sent, 0 for no
 	// limit.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
-	// FlushInterval is how long a batch waits at most for other batches to share its
+	// FlushInterval is the longest time that a batch waits for other batches to share its
 	// frame.
 	FlushInterval time.Duration `mapstructure:"flush_interval"`
 	// MaxFrameSizeKiB is the uncompressed size at which a frame is sent.
 	MaxFrameSizeKiB int `mapstructure:"max_frame_size_kib"`
-	// MaxMessageSizeKiB is the size of the gRPC messages into which frames are
-	// split.
+	// MaxMessageSizeKiB is the maximum size of a gRPC message. Larger frames are split into
+	// several messages.
 	MaxMessageSizeKiB int `mapstructure:"max_message_size_kib"`
 	// MaxUnackedBatches and MaxUnackedMiB bound the unacknowledged data of a
 	// stream.
@@ -126,7 +126,7 @@ type StefConfig struct {
 	MaxUnackedMiB     int `mapstructure:"max_unacked_mib"`
 	// MaxDictMiB bounds the dictionaries of a stream. The peer may request less.
 	MaxDictMiB int `mapstructure:"max_dict_mib"`
-	// ShutdownDrainTimeout bounds the Shutdown of all signals together, with either
+	// ShutdownDrainTimeout bounds the time of Shutdown for all signals together, with either
 	// protocol.
 	ShutdownDrainTimeout time.Duration `mapstructure:"shutdown_drain_timeout"`
 	// RetryResourceExhausted retries RESOURCE_EXHAUSTED even without RetryInfo,
@@ -149,7 +149,7 @@ type Mode = streamconf.Mode
 const (
 	// ModeSorted reorders items so that streams are small.
 	ModeSorted = streamconf.Sorted
-	// ModeOrdered keeps their order.
+	// ModeOrdered keeps the order of items.
 	ModeOrdered = streamconf.Ordered
 )
 
@@ -161,9 +161,9 @@ type Templates = streamconf.Templates
 const (
 	// TemplatesAuto splits text bodies in compressed streams.
 	TemplatesAuto = streamconf.TemplatesAuto
-	// TemplatesOn splits them in every stream.
+	// TemplatesOn splits text bodies in every stream.
 	TemplatesOn = streamconf.TemplatesOn
-	// TemplatesOff never splits them.
+	// TemplatesOff never splits text bodies.
 	TemplatesOff = streamconf.TemplatesOff
 )
 
@@ -185,7 +185,7 @@ type OTLPConfig struct {
 	// Endpoint is the address for requests if it differs from the address for
 	// streams.
 	Endpoint string `mapstructure:"endpoint"`
-	// Compression is the compression of the messages.
+	// Compression is gzip, snappy, zstd or none. It applies to the gRPC messages.
 	Compression configcompression.Type `mapstructure:"compression"`
 	// MaxConcurrentRequests bounds the concurrent requests of a signal.
 	MaxConcurrentRequests int `mapstructure:"max_concurrent_requests"`

@@ -15,8 +15,8 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// FuzzConfig reads arbitrary text as a configuration. The configuration is either
-// rejected, or everything created from it is consistent.
+// FuzzConfig reads arbitrary text as a configuration. If the configuration is accepted, the
+// session options derived from it must be valid.
 func FuzzConfig(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	require.NoError(f, err)

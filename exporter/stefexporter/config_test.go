@@ -216,8 +216,8 @@ func TestOptimizeFor(t *testing.T) {
 	require.Equal(t, OptimizeCPU, c.OptimizeFor)
 }
 
-// TestConfigOneLine makes mistakes that both our checks and those of the Collector find. The
-// error must have one line only.
+// TestConfigOneLine makes mistakes that both our checks and the checks of the Collector find.
+// The error must have one line only.
 func TestConfigOneLine(t *testing.T) {
 	const endpoint = "endpoint: localhost:4320\n"
 	for _, config := range []string{
@@ -237,7 +237,7 @@ func TestConfigOneLine(t *testing.T) {
 	}
 }
 
-// TestConfigJoinedKeys sets keys in the form in which messages and documents name them.
+// TestConfigJoinedKeys writes keys as error messages do, such as stef::num_streams.
 func TestConfigJoinedKeys(t *testing.T) {
 	c, err := load(t, "endpoint: localhost:4320\nstef::num_streams: 3\nstef::mode::logs: sorted")
 	require.NoError(t, err)

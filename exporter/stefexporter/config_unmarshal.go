@@ -19,7 +19,8 @@ var (
 
 const noToken = "set auth::authenticator to an extension such as bearertokenauth, or write the header under headers"
 
-// configKeys are the keys of this exporter. The hints are for keys of other exporters.
+// configKeys are the keys of this exporter. The hints are for keys of other components and for
+// frequent mistakes.
 var configKeys = confkeys.Keys{
 	Sections: []confkeys.Section{
 		confkeys.Of[Config](""),
@@ -40,7 +41,7 @@ var configKeys = confkeys.Keys{
 		"queue":               "write it as sending_queue",
 		"sending_queue::size": "write it as sending_queue::queue_size",
 		"batcher":             "write it as sending_queue::batch",
-		// Keys of the batch processor. The key timeout of this exporter is another time.
+		// These are keys of the batch processor. Its timeout is not the timeout of this exporter.
 		"sending_queue::batch::timeout":             "write it as sending_queue::batch::flush_timeout",
 		"sending_queue::batch::send_batch_size":     "write it as sending_queue::batch::min_size",
 		"sending_queue::batch::send_batch_max_size": "write it as sending_queue::batch::max_size",
@@ -76,7 +77,7 @@ func (c *Config) Unmarshal(conf *confmap.Conf) error {
 	if err := configKeys.Read(conf.ToStringMap(), func() error { return conf.Unmarshal(c) }); err != nil {
 		return err
 	}
-	// Validate makes the same checks. If it were the first to find these errors, the Collector
+	// Validate makes the same checks. If only Validate found these errors, the Collector
 	// would also print the errors of its own checks.
 	if err := errors.Join(c.validateClient(), c.validateTLS(), c.validateTimeout()); err != nil {
 		return err

@@ -60,8 +60,8 @@ func (c *Config) Validate() error {
 	)
 }
 
-// validateRetries rejects options for retries if nothing is retried. Without a queue they are
-// valid: then the sender learns that it may send the batch again.
+// validateRetries rejects options for retries if nothing is retried. Without a queue the options
+// are valid: the error then tells the sender that it may send the batch again.
 func (c *Config) validateRetries() error {
 	if c.RetryConfig.Enabled || !c.QueueConfig.HasValue() {
 		return nil
@@ -94,7 +94,7 @@ func (c *Config) validateTLS() error {
 }
 
 // validateSizes rejects a queue that is too small for a batch, and batch sizes that count requests.
-// The Collector's own checks reject them, too, but do not name the values and keys.
+// The Collector's own checks also reject both, but do not name the values and keys.
 func validateSizes(queue *exporterhelper.QueueBatchConfig) error {
 	if queue.Batch.HasValue() && queue.Batch.Get().Sizer == exporterhelper.RequestSizerTypeRequests {
 		return errors.New(`sending_queue::batch::sizer is "requests": set it to items or bytes; without it, the sizer of sending_queue applies`)
@@ -121,7 +121,7 @@ func (c *Config) validateClient() error {
 }
 
 // validatePlain rejects http:// if TLS is on. The Collector would remove the scheme and use
-// TLS, and the error of a peer without TLS would not mention the scheme.
+// TLS, and the error for a peer without TLS would not mention the scheme.
 func (c *Config) validatePlain() error {
 	tls := &c.ClientConfig.TLS
 	if tls.Insecure && tls.CAFile == "" && tls.CAPem == "" { // configtls turns TLS on if a CA is set
@@ -208,8 +208,8 @@ func (c *Config) validateRouting() error {
 	return errors.Join(errs...)
 }
 
-// validateBackend rejects addresses that cannot be dialed, and addresses without a port, to
-// which gRPC would add port 443.
+// validateBackend rejects addresses that cannot be dialed. It also rejects addresses without a
+// port, because gRPC would use port 443.
 func validateBackend(endpoint string) error {
 	if err := validateScheme("endpoints", endpoint); err != nil || strings.TrimSpace(endpoint) == "" {
 		return err
@@ -242,7 +242,7 @@ func validateScheme(key, endpoint string) error {
 	return fmt.Errorf("%s has the scheme %s://, which gRPC does not know: write %s", key, scheme, address)
 }
 
-// validatePort rejects port numbers that are not valid, in any form of an
+// validatePort rejects port numbers outside of 1 to 65535, in any form of an
 // endpoint.
 func validatePort(key, endpoint string) error {
 	text := endpoint[strings.LastIndexByte(endpoint, ':')+1:]
@@ -382,7 +382,7 @@ func (c *OTLPConfig) Validate() error {
 	if several(c.Endpoint) {
 		endpointErr = fmt.Errorf("endpoint is %q, which names several addresses: use one name that resolves to all of them, such as dns:///backend:4317", c.Endpoint)
 	} else if (&configgrpc.ClientConfig{Endpoint: c.Endpoint}).Validate() != nil {
-		endpointErr = fmt.Errorf("endpoint is %q: set it to host:port, such as backend:4317, or remove it to use the same as for streams", c.Endpoint)
+		endpointErr = fmt.Errorf("endpoint is %q: set it to host:port, such as backend:4317, or remove it to use the endpoint of the streams", c.Endpoint)
 	}
 	return errors.Join(
 		confkeys.OneOf("compression", c.Compression, "",

@@ -24,27 +24,27 @@ import (
 
 const (
 	// maxReconnectPause bounds the pauses between attempts to connect and to open a stream,
-	// apart from a jitter of up to a fifth. With the default of gRPC, two minutes, a peer that
-	// was down for minutes would wait for minutes more until it receives data again.
+	// apart from a jitter of up to a fifth. The default of gRPC is two minutes: a peer that
+	// restarts could then wait up to two minutes for data.
 	maxReconnectPause = 5 * time.Second
 	// connectTimeout bounds an attempt to connect. This is the default of gRPC.
 	connectTimeout = 20 * time.Second
 )
 
-// pauses configures the pauses between attempts to connect and to open a stream.
+// pauses says how long to wait between attempts to connect and to open a stream.
 type pauses struct {
 	connection backoff.Config
 	stream     stefgrpc.Backoff
 }
 
-// defaultPauses returns the pauses of all exporters outside of tests.
+// defaultPauses returns the pauses that exporters use outside of tests.
 func defaultPauses() pauses {
 	p := pauses{connection: backoff.DefaultConfig, stream: stefgrpc.Backoff{Max: maxReconnectPause}}
 	p.connection.MaxDelay = maxReconnectPause
 	return p
 }
 
-// connections holds the connections of one exporter, by protocol.
+// connections holds the connections to one backend, by protocol.
 type connections struct {
 	stef []*grpc.ClientConn
 	otlp *grpc.ClientConn
@@ -63,7 +63,7 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 	dial := func(endpoint string, changed func()) (*grpc.ClientConn, error) {
 		own := c.ClientConfig
 		own.Endpoint = endpoint
-		own.Compression = "" // no compression of messages: each protocol sets its own
+		own.Compression = "" // no compression for all messages: each protocol compresses its own messages
 		agent := fmt.Sprintf("%s/%s (%s/%s)", settings.BuildInfo.Description, settings.BuildInfo.Version, runtime.GOOS, runtime.GOARCH)
 		conn, err := own.ToClientConn(ctx, host.GetExtensions(), settings.TelemetrySettings,
 			configgrpc.WithGrpcDialOption(grpc.WithUserAgent(agent)),
@@ -100,7 +100,7 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 	return x, nil
 }
 
-// report reports that a connection was made or lost.
+// report calls x.changed, if it is set, after a connection was made or lost.
 func (x *connections) report() {
 	if changed := x.changed.Load(); changed != nil {
 		(*changed)()

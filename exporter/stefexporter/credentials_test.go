@@ -47,7 +47,7 @@ func TestRetryRefusedCredentials(t *testing.T) {
 			g := startGateway(t, code, "")
 			began := time.Now()
 			x := start(t, retriedConfig(g.addr, protocol, retried))
-			const batches = 20 // more than there are consumers
+			const batches = 20 // more batches than consumers
 			for range batches {
 				require.NoError(t, x.send("a"))
 			}
@@ -71,8 +71,8 @@ func TestRetryRefusedCredentials(t *testing.T) {
 	f("by default", codes.Unauthenticated, ProtocolAuto, false)
 }
 
-// TestRetryRefusedCredentialsOTLP does the same with OTLP requests, also as the fallback.
-// retry_on_failure decides when they are sent again.
+// TestRetryRefusedCredentialsOTLP uses a peer that refuses the credentials of the first three
+// OTLP requests. retry_on_failure decides when the requests are sent again.
 func TestRetryRefusedCredentialsOTLP(t *testing.T) {
 	f := func(name string, code codes.Code, protocol Protocol, retried bool) {
 		t.Run(name, func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestStreamEndsForCredentials(t *testing.T) {
 	f(false)
 }
 
-// TestRefusedCredentialsOfBackend routes to backends that refuse the credentials of requests.
-// The batch is returned to retry_on_failure after one request to each backend.
+// TestRefusedCredentialsOfBackend routes to a backend that refuses the credentials of requests.
+// The batch is returned to retry_on_failure after one request.
 func TestRefusedCredentialsOfBackend(t *testing.T) {
 	var requests atomic.Int64
 	p := listen(t, &peer{onRequest: func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {
@@ -179,8 +179,8 @@ type hostWith struct {
 
 func (h hostWith) GetExtensions() map[component.ID]component.Component { return h.extensions }
 
-// TestNoToken uses an authenticator of this Collector that has no token for some time: gRPC
-// reports this as UNAUTHENTICATED, too.
+// TestNoToken uses an authenticator of this Collector that has no token at first. gRPC reports
+// this as UNAUTHENTICATED, too.
 func TestNoToken(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolSTEF, ProtocolOTLP} {
 		id, own := component.MustNewID("tokens"), &tokens{}

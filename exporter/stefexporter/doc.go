@@ -7,8 +7,8 @@
 // A batch passes these files, in this order:
 //
 //	factory.go     exporterhelper: queue, retry, timeout
-//	exporter.go    one per signal: start, push, shutdown
-//	identity.go    one sender per combination of client metadata
+//	exporter.go    one exporter for each signal: start, push, shutdown
+//	identity.go    one route for each combination of client metadata
 //	route.go       STEF or OTLP, by configuration or by what the peer can do
 //	stef.go        sessions of STEF streams; encoding.go fills the streams
 //	otlp.go        requests of OTLP

@@ -9,7 +9,7 @@ import (
 )
 
 // drainTime is the time that the signals of one configuration may use for their
-// shutdown. The Collector shuts them down one after another, so they share it.
+// shutdown. The Collector shuts signals down one after another, so they share the time.
 type drainTime struct {
 	config *Config
 	total  time.Duration
@@ -23,13 +23,13 @@ type drainTime struct {
 // 1/reservedShare of the total is reserved for each other signal that still runs.
 const reservedShare = 10
 
-// drainTimes contains the time of every configuration in use.
+// drainTimes contains the drainTime of every configuration in use.
 var drainTimes = struct {
 	sync.Mutex
 	of map[*Config]*drainTime
 }{of: map[*Config]*drainTime{}}
 
-// joinDrain adds a signal to those that share the time of a configuration.
+// joinDrain adds a signal to the signals that share the time of a configuration.
 func joinDrain(c *Config) *drainTime {
 	drainTimes.Lock()
 	defer drainTimes.Unlock()
@@ -44,7 +44,7 @@ func joinDrain(c *Config) *drainTime {
 	return d
 }
 
-// share returns the maximum time for the shutdown of a signal that begins now.
+// share returns the maximum time for a shutdown that begins now.
 func (d *drainTime) share() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// batch is a batch that a session sends.
+// batch is the data that a session sends and acknowledges as one unit.
 type batch[B any] struct {
 	data  B
 	items int
@@ -46,8 +46,8 @@ type panicError struct {
 // Error implements error.
 func (e *panicError) Error() string { return fmt.Sprintf("the STEF encoder panicked: %v", e.value) }
 
-// WriteBatch encodes a batch. It omits items that cannot be written and sends the
-// others.
+// WriteBatch encodes a batch. It omits items that cannot be written and writes all other
+// items.
 func (w *batchWriter[B]) WriteBatch(b *batch[B]) (last uint64, err error) {
 	defer func() {
 		// After a panic, the stream cannot continue, and the batch must not also
@@ -129,7 +129,7 @@ func (m *frameMeter) Write(chunk []byte) (int, error) { return m.WriteRecords(ch
 func (m *frameMeter) WriteRecords(chunk []byte, last uint64) (int, error) {
 	n, err := m.dst.WriteRecords(chunk, last)
 	if err != nil || last <= m.last || len(chunk) < 2 {
-		return n, err // nothing was sent, or it was a header
+		return n, err // nothing was sent, or only a header
 	}
 	m.perRecord += (float64(len(chunk))/float64(last-m.last) - m.perRecord) / 2
 	m.last = last

@@ -28,17 +28,17 @@ const (
 	firstBudget = 20 * time.Millisecond
 	// firstItemTime is the assumed time to measure an item, until a measurement is known.
 	firstItemTime = 4 * time.Microsecond
-	// estimateMemory is the weight that earlier measurements keep when a new one is added.
+	// estimateMemory is the weight of earlier measurements when a new measurement is added.
 	estimateMemory = 0.95
 )
 
 // estimate estimates the size that batches would have as OTLP requests with zstd. It assumes
 // zstd even if otlp_fallback uses another compression: the published figures compare with zstd,
-// and so the estimates of several exporters can be compared and added. It measures some batches,
-// and assumes the same bytes per item for other batches with about the same number of items,
-// because small requests repeat resources more often and compress less. The first batch of each
-// size is measured immediately, even over the budget. If it were not, the estimate would not count a
-// burst after the start, although other metrics count the bytes of its streams.
+// and the estimates of several exporters can be added. It measures only some batches. It assumes
+// the same bytes per item for other batches with about the same number of items. The number
+// matters because small requests repeat resources more often and compress less. The first batch
+// of each size is measured immediately, even over the budget. Without this measurement, the
+// estimate would not count a burst after the start, but other metrics would count its bytes.
 type estimate[B any] struct {
 	config *Config
 	signal *signal.Descriptor[B]
@@ -55,7 +55,7 @@ type estimate[B any] struct {
 	rest      float64 // fraction of a byte that was not returned yet
 }
 
-// sizeClass are the batches of about the same number of items.
+// sizeClass describes the batches with about the same number of items.
 type sizeClass struct {
 	bytes, items   float64       // measured; older measurements count less
 	seen, measured float64       // number of all items and of measured items; fade halves both
@@ -73,8 +73,8 @@ func newEstimate[B any](c *Config, s *signal.Descriptor[B]) *estimate[B] {
 // classOf returns the class of a batch.
 func classOf(items int) int { return min(bits.Len(uint(items)), len(estimate[int]{}.classes)-1) }
 
-// delivered counts a batch: all is the number of its items, items the number of delivered ones.
-// It returns the bytes to add to the estimate. Call it before the push of the batch returns.
+// delivered counts a batch: all is the number of its items, and items the number of its delivered
+// items. It returns the bytes to add to the estimate. Call it before the push returns.
 func (e *estimate[B]) delivered(data B, items, all int) (bytes int64) {
 	if e.begin(all) {
 		began := e.now()
@@ -88,7 +88,7 @@ func (e *estimate[B]) delivered(data B, items, all int) (bytes int64) {
 }
 
 // begin reports whether to measure a batch. It keeps the measured shares of all classes
-// about equal, so that no class uses up the time of the others.
+// about equal, so that no class uses up the time of the other classes.
 func (e *estimate[B]) begin(items int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -109,7 +109,7 @@ func (e *estimate[B]) begin(items int) bool {
 	if e.measuring > 0 || e.budget < price || c.measured*e.seen > e.measured*c.seen {
 		return false
 	}
-	if c.skip > 0 { // a random number of batches: batches of different content may alternate
+	if c.skip > 0 { // skip a random number of batches, because different batches may alternate
 		c.skip--
 		return false
 	}
@@ -161,7 +161,7 @@ func (e *estimate[B]) settle() int64 {
 			continue
 		}
 		from := c
-		if c.items == 0 && c.ended { // the first batch of the class had no size
+		if c.items == 0 && c.ended { // the first batch of the class could not be measured
 			from = e.nearest(i)
 		}
 		if from.items > 0 {
@@ -186,8 +186,8 @@ func (e *estimate[B]) nearest(class int) *sizeClass {
 	return &e.classes[class]
 }
 
-// measure converts a batch and returns the size of its request. Batches that OTLP could
-// not send are skipped.
+// measure converts a batch to an OTLP request and returns its compressed size. Batches that
+// are too large for OTLP are not measured.
 func (e *estimate[B]) measure(data B) (size int, ok bool) {
 	if e.signal.Size(data) > e.config.Fallback.MaxRequestSizeMiB<<20 {
 		return 0, false

@@ -22,8 +22,8 @@ import (
 	"github.com/otelstef/stef/internal/signal"
 )
 
-// TestEstimate compares the estimate of a STEF exporter with the bytes that an OTLP
-// exporter sends for the same batches with zstd, whatever otlp_fallback uses.
+// TestEstimate compares the estimate of a STEF exporter with the bytes that an OTLP exporter
+// sends for the same batches with zstd. The compression of otlp_fallback must not matter.
 func TestEstimate(t *testing.T) {
 	var list []string
 	for i := range 1000 {
@@ -58,12 +58,12 @@ func TestEstimate(t *testing.T) {
 	f(configcompression.TypeZstd)
 }
 
-// measuredRig is an estimate with a simulated clock, on which each item takes a fixed time to
-// measure.
+// measuredRig is an estimate with a simulated clock. On this clock, the measurement of each item
+// takes a fixed time.
 type measuredRig struct {
 	*estimate[ptrace.Traces]
 	clock    time.Time
-	measured []int // the items of the batches
+	measured []int // the number of items of each measured batch
 }
 
 func newMeasuredRig(c *Config, cost time.Duration) *measuredRig {
@@ -80,8 +80,8 @@ func newMeasuredRig(c *Config, cost time.Duration) *measuredRig {
 	return r
 }
 
-// TestEstimateIsRare checks how much time is spent on measurements, and that a batch which
-// OTLP could not send is not measured.
+// TestEstimateIsRare checks how much time is spent on measurements, and that a batch that is
+// too large for OTLP is not measured.
 func TestEstimateIsRare(t *testing.T) {
 	c := testConfig("localhost:1")
 	r := newMeasuredRig(c, 10*time.Millisecond)
@@ -168,7 +168,7 @@ func TestEstimateOfMixedBatches(t *testing.T) {
 }
 
 // TestEstimateOfUnmeasuredBatches checks that batches that cannot be measured count like
-// those of the nearest size.
+// batches of the nearest size.
 func TestEstimateOfUnmeasuredBatches(t *testing.T) {
 	c := testConfig("localhost:1")
 	r := newMeasuredRig(c, 1)
@@ -190,8 +190,8 @@ func TestEstimateOfUnmeasuredBatches(t *testing.T) {
 // withoutBudget removes the budget for measurements.
 func (r *measuredRig) withoutBudget() { r.budget, r.since = -time.Hour, r.clock }
 
-// TestEstimateOfABurst sends recordings as fast as possible right after the start, one
-// batch after another and many at once: the total is close to the bytes of all requests.
+// TestEstimateOfABurst sends recordings as fast as possible right after the start, one batch
+// after another and many at once. The estimate is close to the bytes of all requests.
 func TestEstimateOfABurst(t *testing.T) {
 	burstOf(t, signal.Metrics, fixtures.Metrics(), (&pmetric.ProtoUnmarshaler{}).UnmarshalMetrics)
 	burstOf(t, signal.Traces, fixtures.Traces(), (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces)
@@ -234,7 +234,7 @@ func burstOf[B any](t *testing.T, s *signal.Descriptor[B], file []byte, read fun
 	}
 }
 
-// TestEstimateIsCounted sends a single batch: the metric has its size.
+// TestEstimateIsCounted sends a single batch: the metric has the size of its OTLP request.
 func TestEstimateIsCounted(t *testing.T) {
 	p := listen(t, &peer{}, "", true, true)
 	c := testConfig(p.addr)
@@ -248,7 +248,7 @@ func TestEstimateIsCounted(t *testing.T) {
 	require.Equal(t, counted(t, y, "otlp_bytes_compressed", "")[""], got)
 }
 
-// TestNoEstimateWithoutMetrics checks that nothing is measured if nothing reads the metric.
+// TestNoEstimateWithoutMetrics checks that no batch is measured if no reader collects metrics.
 func TestNoEstimateWithoutMetrics(t *testing.T) {
 	p := listen(t, &peer{}, "", true, true)
 	x := startSignal(t, testConfig(p.addr), signal.Traces)

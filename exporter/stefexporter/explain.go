@@ -16,7 +16,7 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// textHint says what to do about errors with a text.
+// textHint says what to do about errors that contain the text.
 type textHint struct{ text, hint string }
 
 // hints say what to change. They are for errors of TLS and gRPC that arise at this end and only
@@ -34,7 +34,7 @@ var hints = []textHint{
 	{"looked like an HTTP/1.1 header", "the peer speaks HTTP/1.1, not gRPC: check the port, 4320 is usual for STEF and 4317 for OTLP; 4318 is OTLP over HTTP"},
 	{"error reading server preface", "the peer may expect TLS: configure tls, or remove tls::insecure"},
 	{"no such host", "the host is not known: check its name"},
-	{"connection refused", "nothing listens there: check host and port; receivers of STEF usually have 4320, also for OTLP, and others 4317"},
+	{"connection refused", "nothing listens there: check host and port; receivers of STEF usually have port 4320, also for OTLP, and other OTLP receivers have 4317"},
 	{unresolved, "check its name"},
 	{"name resolver error", "the host cannot be resolved: check its name"},
 	{"credentials require transport level security", "auth sends credentials only over TLS: configure tls, or remove tls::insecure"},
@@ -50,8 +50,8 @@ const (
 	goneOrDNS  = "it worked until now: the peer is probably down, or DNS no longer knows its name"
 )
 
-// laterHints maps the text of an error to the hint to use once the endpoint has worked. It
-// replaces the hint from hints.
+// laterHints maps the text of an error to the hint for an endpoint that has worked before. This
+// hint replaces the hint from hints.
 var laterHints = map[string]string{
 	"error reading server preface": goneOrTLS,
 	"connection refused":           gone,
@@ -64,13 +64,13 @@ var laterHints = map[string]string{
 // or a large OTLP request.
 const tooLarge = "grpc: received message larger than max"
 
-// unresolved replaces the text of gRPC about a host without an address. That text names parts
-// of gRPC, which users do not know.
+// unresolved replaces the text of gRPC about a host without an address. The text of gRPC names
+// internal parts of gRPC, which users do not know.
 const unresolved = "the host cannot be resolved, or has no address"
 
 var ofResolver = regexp.MustCompile(`(?:name resolver error: )?produced zero addresses|no children to pick from`)
 
-// unresolvedError replaces an error of gRPC about a host without an address by plainer text.
+// unresolvedError is an error of gRPC about a host without an address, with a plainer text.
 type unresolvedError struct {
 	text  string
 	cause error
@@ -79,7 +79,7 @@ type unresolvedError struct {
 func (e *unresolvedError) Error() string { return e.text }
 func (e *unresolvedError) Unwrap() error { return e.cause }
 
-// reworded returns the error without the words of gRPC that only its developers know.
+// reworded replaces texts of an error that only developers of gRPC understand.
 func reworded(err error) error {
 	text := err.Error()
 	if plain := ofResolver.ReplaceAllLiteralString(text, unresolved); plain != text {
@@ -88,7 +88,7 @@ func reworded(err error) error {
 	return err
 }
 
-// causeOf returns a text that is equal for errors of the same cause.
+// causeOf returns a text that is equal for errors with the same cause.
 func causeOf(err error) string {
 	err = reworded(err)
 	from := ""
@@ -121,13 +121,13 @@ type explainedError struct {
 func (e *explainedError) Error() string { return e.text }
 func (e *explainedError) Unwrap() error { return e.err }
 
-// otlpEndpoint returns where OTLP requests are sent to.
+// otlpEndpoint returns the address to which OTLP requests are sent.
 func (c *Config) otlpEndpoint() string {
 	return cmp.Or(c.Fallback.Endpoint, c.ClientConfig.Endpoint)
 }
 
-// explain adds to an error where it happened and, if known, what to do about it. It assumes
-// that no endpoint has worked yet.
+// explain adds the endpoint to an error and, if known, a hint about what to do. It assumes that
+// no endpoint has worked yet.
 func (c *Config) explain(err error) error { return c.explainAfter(err, nil) }
 
 // explainAfter is like explain, but worked contains the endpoints that have worked before.
@@ -208,8 +208,8 @@ func (c *Config) answerHint(a *answer, text string) string {
 		return "the peer does not have this compression: set otlp_fallback::compression to gzip or none"
 	case !a.open && refusesAll(a):
 		return c.refusalHint(a, text)
-	// These cases match only the beginning of the message: if the peer forwards an error of
-	// its next hop, other words precede the text.
+	// The next cases exclude errors that the peer forwards from its own next hop: the message of
+	// a forwarded error has other words before the text.
 	case strings.HasPrefix(message, tooLarge) && strings.HasPrefix(text, otlpFailed):
 		return "lower sending_queue::batch::max_size, or raise max_recv_msg_size_mib of the peer"
 	case strings.HasPrefix(message, tooLarge):
@@ -250,8 +250,8 @@ func (c *Config) refusalHint(err error, text string) string {
 var closedByPeer = regexp.MustCompile(`^(.*no STEF stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
 
 // closedHint returns what to do if the peer closed the connection without an answer, or "" for
-// other errors. With a client certificate, it returns "". Without TLS, it has a hint for streams
-// only, because OTLP requests fail in the same way on a connection that worked before.
+// other errors. If a client certificate is set, it returns "". Without TLS, it has a hint for
+// streams only, because OTLP requests also fail in this way on a connection that worked before.
 func (c *Config) closedHint(text string, worked bool) string {
 	tls := &c.ClientConfig.TLS
 	switch m := closedByPeer.FindStringSubmatch(text); {

@@ -178,7 +178,7 @@ func TestPlain(t *testing.T) {
 	require.EqualError(t, streamError(errors.New("stefgrpc: limit: too large")), "STEF stream: limit: too large")
 }
 
-// TestTLSFiles starts with files that are no certificates.
+// TestTLSFiles starts an exporter with TLS files that contain no certificates.
 func TestTLSFiles(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "ca.key")
 	require.NoError(t, os.WriteFile(key, []byte("-----BEGIN CERTIFICATE-----\ncut"), 0o600))

@@ -34,7 +34,7 @@ type stefExporter[B any] struct {
 	lookup func(ctx context.Context, host string) ([]string, error)
 	pauses pauses // shorter in tests
 
-	// life ends when all pushes must return, including those that wait.
+	// life ends when all pushes must return, including waiting pushes.
 	life context.Context
 	end  context.CancelCauseFunc
 
@@ -56,8 +56,8 @@ func newExporter[B any](c *Config, s *signal.Descriptor[B], split func(RoutingKe
 	return x, nil
 }
 
-// start connects. Its context ends when the Collector has started, so nothing here
-// may depend on it.
+// start connects to the backends. Its context ends when the Collector has started, so
+// connections must not depend on the context.
 func (x *stefExporter[B]) start(ctx context.Context, host component.Host) error {
 	ctx = context.WithoutCancel(ctx)
 	if err := x.config.checkStorage(host); err != nil {
@@ -172,7 +172,7 @@ func (x *stefExporter[B]) onlyOTLP() bool {
 	return any // without routes, the first batch would be sent by STEF
 }
 
-// backends returns all backends. Without routing, there is one.
+// backends returns all backends. Without routing, there is only one backend.
 func (x *stefExporter[B]) backends() []*backend[B] {
 	switch {
 	case x.balancer != nil:

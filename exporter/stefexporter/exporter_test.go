@@ -82,8 +82,8 @@ func TestShutdownDrains(t *testing.T) {
 	f(ProtocolOTLP)
 }
 
-// TestShutdownEnds uses peers that never answer, or do not exist: Shutdown ends in
-// time and reports the lost data.
+// TestShutdownEnds uses peers that never answer, or do not exist. Shutdown ends in
+// time, and the lost items are counted.
 func TestShutdownEnds(t *testing.T) {
 	f := func(c *Config, timeout time.Duration) {
 		t.Helper()
@@ -126,8 +126,8 @@ func TestShutdownEnds(t *testing.T) {
 }
 
 // TestShutdownShares shuts down three signals one after another, as the Collector
-// does, with a peer that never answers: together they take no longer than the
-// timeout, and each gets a part of it.
+// does, with a peer that does not exist. The signals share one timeout, and each
+// signal has a part of this time.
 func TestShutdownShares(t *testing.T) {
 	const drain = 2 * time.Second
 	c := queued(testConfig("127.0.0.1:1"))
@@ -149,7 +149,7 @@ func TestShutdownShares(t *testing.T) {
 	ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().Body().SetStr("a")
 	require.NoError(t, metrics.ConsumeMetrics(context.Background(), md))
 	require.NoError(t, logs.ConsumeLogs(context.Background(), ld))
-	own := joinDrain(c) // a fourth signal, which sees what the others use
+	own := joinDrain(c) // a fourth signal, which observes the shared time
 	began := time.Now()
 	for _, x := range all {
 		alone, share := time.Now(), own.share()
@@ -231,7 +231,7 @@ func TestPushEndsAtShutdown(t *testing.T) {
 	case <-time.After(time.Minute):
 		require.Fail(t, "push has not returned")
 	}
-	dropped(t, x, map[string]int64{}) // the caller receives it
+	dropped(t, x, map[string]int64{}) // the caller receives the error
 }
 
 // TestDroppedWithoutRetries counts items that will not be sent again.
@@ -245,7 +245,7 @@ func TestDroppedWithoutRetries(t *testing.T) {
 		time.Minute, 10*time.Millisecond)
 }
 
-// TestRetries checks that data the peer refuses at first is sent again.
+// TestRetries checks that a batch is sent again if the peer refuses it at first.
 func TestRetries(t *testing.T) {
 	refusals := 3
 	p := &peer{onRequest: func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
 
-// TestProfiles checks that the error says what to use.
+// TestProfiles checks that the error says what to use instead.
 func TestProfiles(t *testing.T) {
 	f := NewFactory().(xexporter.Factory)
 	_, err := f.CreateProfiles(context.Background(), exportertest.NewNopSettings(metadata.Type), f.CreateDefaultConfig())

@@ -28,7 +28,7 @@ const repeatPeriod = 5 * time.Minute
 // firstWord is the time after which the log says that the peer has not answered.
 const firstWord = 3 * time.Second
 
-// health reports the status of the exporter to the Collector, and logs when it
+// health reports the status of the exporter to the Collector, and logs when the status
 // changes. The texts of its log lines contain signal and endpoint: by default, the Collector logs
 // only 10 equal texts in 10 seconds, and several exporters often fail at the same time.
 type health struct {
@@ -45,7 +45,7 @@ type health struct {
 	cause       string    // cause of the last warning and of the status
 	said        []string  // causes of all warnings about the problem
 	warned      time.Time // time of the last warning
-	quiet       bool      // the status changed without a warning, so its end is not logged either
+	quiet       bool      // the problem began without a warning, so its end is not logged either
 
 	worked map[string]bool // endpoints to which a stream was open, or that accepted a request
 }
@@ -55,7 +55,7 @@ func newHealth(c *Config, signal string, host component.Host, logger *zap.Logger
 }
 
 // opened records that a stream is open. This ends a problem, unless open streams hand batches
-// back: then only an acknowledgement ends it.
+// back: then only an acknowledgement ends the problem.
 func (h *health) opened() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -74,7 +74,7 @@ func (h *health) accepted() {
 	h.recovered("OTLP requests are accepted", h.config.otlpEndpoint())
 }
 
-// explain adds to an error where it happened and, if known, what to do about it.
+// explain adds the endpoint to an error and, if known, a hint about what to do.
 func (h *health) explain(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,9 +111,9 @@ func (h *health) failing(err error) {
 	}
 }
 
-// handedBack records a batch that a stream did not deliver; opened is when that stream was
-// opened. One stream may hand back many batches when it ends, so only a batch of a stream that
-// was opened after the first failure shows that the failure lasts.
+// handedBack records a batch that a stream did not deliver; opened is when the stream was
+// opened. A stream may hand back many batches when it ends. The failure counts as lasting only
+// if a stream also fails that was opened after the first failure.
 func (h *health) handedBack(opened time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,7 +137,8 @@ func (h *health) bad(err error, undelivered bool) {
 	err = plain(err)
 	endpoint := h.config.endpointOf(err)
 	err = h.config.explainAfter(err, h.worked)
-	// Each report begins the recovery_duration of health_check again, so repeat no cause.
+	// Each report restarts the recovery_duration of health_check, so do not report the same
+	// cause twice in a row.
 	if changed || cause != h.cause {
 		componentstatus.ReportStatus(h.host, componentstatus.NewRecoverableErrorEvent(err))
 	}
@@ -165,9 +166,9 @@ func (h *health) refused(err error) {
 	h.failing(err)
 }
 
-// newCause reports whether to log the cause of a failure while a problem lasts. Each cause is
-// logged once, and again after repeatPeriod if others were logged since: one problem may show
-// several causes in turn. If the problem has not been logged yet, any cause counts as new.
+// newCause reports whether to log the cause of a failure while a problem lasts. Each cause that
+// is not vague is logged once. It is logged again after repeatPeriod if the last warning had
+// another cause. If the problem has not been logged yet, any cause counts as new.
 func (h *health) newCause(cause string) bool {
 	switch {
 	case h.status != componentstatus.StatusRecoverableError:

@@ -65,7 +65,7 @@ func TestWarnsOnChange(t *testing.T) {
 	require.Contains(t, second[0], "set tls::ca_file")
 	require.Len(t, host.events, 2, "one report for each warning")
 
-	// A peer that refuses connections may close them before its reason arrives.
+	// A peer that refuses a connection may close it before the reason arrives.
 	for range 3 {
 		for _, err := range []error{status.Error(codes.Unavailable, "write: broken pipe"), refused, certificate} {
 			h.warned = time.Now().Add(-logPeriod)
@@ -129,7 +129,7 @@ func TestWordBeforeBatches(t *testing.T) {
 	require.Contains(t, only.All()[0].ContextMap()["error"], "set protocol to auto")
 }
 
-// TestStartMistakes checks mistakes that show only at the start.
+// TestStartMistakes checks the errors for mistakes that are found only at the start.
 func TestStartMistakes(t *testing.T) {
 	f := func(want string, change func(*Config)) {
 		t.Helper()

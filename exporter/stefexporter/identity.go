@@ -66,7 +66,7 @@ func newIdentities(keys []string) identities {
 	return identities{keys: lower}
 }
 
-// of returns the identity of a context and a unique name for it.
+// of returns the identity of a context and a unique name of the identity.
 func (x identities) of(ctx context.Context) (identity, string) {
 	if len(x.keys) == 0 {
 		return identity{}, ""
@@ -143,7 +143,7 @@ func (r *routes[B]) all() []*route[B] {
 	return list
 }
 
-// close prevents new routes and returns the existing ones.
+// close prevents new routes and returns the existing routes.
 func (r *routes[B]) close() []*route[B] {
 	r.mu.Lock()
 	r.closed = true

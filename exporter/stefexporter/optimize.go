@@ -24,7 +24,7 @@ const (
 // levelAuto selects the level of zstd by the signal and the schema of the stream.
 const levelAuto = "auto"
 
-// Apply sets the settings that result from the choice.
+// Apply sets the options that follow from the choice.
 func (o Optimization) Apply(c *StefConfig) {
 	c.OptimizeFor = o
 	switch o {
@@ -37,7 +37,7 @@ func (o Optimization) Apply(c *StefConfig) {
 	}
 }
 
-// EncoderOptions returns the settings of an encoder of a signal.
+// EncoderOptions returns the options of the encoder for a signal.
 func (c *StefConfig) EncoderOptions(signal string) []stefpdata.EncoderOption {
 	return []stefpdata.EncoderOption{c.Mode.Option(signal), c.Templates.Option()}
 }

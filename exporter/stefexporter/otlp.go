@@ -39,14 +39,14 @@ func newOTLPSender[B any](x *site[B]) *otlpSender[B] {
 		partial: throttle{period: logPeriod},
 	}
 	if c.Fallback.Compression.IsCompressed() {
-		// configgrpc registers the compressors under the names of the config.
+		// configgrpc registers the compressors under the names that the configuration uses.
 		o.options = append(o.options, grpc.UseCompressor(string(c.Fallback.Compression)))
 	}
 	return o
 }
 
 // send sends one request. It returns nil if the peer has accepted the batch, even
-// if it rejected some of its items.
+// if the peer rejected some items.
 func (o *otlpSender[B]) send(ctx context.Context, b B, items int, headers metadata.MD) *failure {
 	size := o.signal.Size(b)
 	if most := o.config.Fallback.MaxRequestSizeMiB << 20; size > most {
@@ -96,7 +96,7 @@ func (o *otlpSender[B]) accepted(ctx context.Context, p signal.PartialSuccess, i
 	}
 	text := "The peer accepted an OTLP request with a warning."
 	if rejected > 0 {
-		text = "The peer rejected part of an OTLP request. It is not sent again."
+		text = "The peer rejected part of an OTLP request. The rejected items are not sent again."
 	}
 	o.logger.Warn(text, zap.Int("rejected_items", rejected), zap.Int("items", items),
 		zap.String("message", p.Message), zap.Int64("not_logged", skipped))

@@ -104,7 +104,7 @@ func TestOTLPPartialSuccess(t *testing.T) {
 }
 
 // TestOTLPTooLarge sends a batch that exceeds the limit before compression, but
-// not after.
+// not after compression.
 func TestOTLPTooLarge(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	c := otlpConfig(p.addr)
@@ -130,7 +130,7 @@ func TestOTLPLargeResponse(t *testing.T) {
 	require.True(t, consumererror.IsPermanent(x.send("a")))
 }
 
-// TestOTLPConcurrency keeps requests waiting and counts them.
+// TestOTLPConcurrency uses a peer that delays its answers, and counts the pending requests.
 func TestOTLPConcurrency(t *testing.T) {
 	const bound = 3
 	release := make(chan struct{})
@@ -159,7 +159,7 @@ func TestOTLPConcurrency(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(bound), sum(m))
 
-	// A request that waits for a slot waits no longer than its context.
+	// A request waits for a slot only until its context ends.
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	err = x.ConsumeTraces(ctx, spans("late"))
@@ -242,7 +242,7 @@ func TestOTLPHealthOfFallback(t *testing.T) {
 	require.ErrorContains(t, x.host.last().Err(), "(endpoint 127.0.0.1:1: nothing listens there")
 }
 
-// TestOTLPHealth uses a peer that becomes available again.
+// TestOTLPHealth uses a peer that stops and starts again.
 func TestOTLPHealth(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	x := start(t, otlpConfig(p.addr))

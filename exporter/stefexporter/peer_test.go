@@ -44,7 +44,7 @@ type peer struct {
 	// advertise is the schema to announce to clients, nil is the whole schema.
 	advertise schema.WireSchema
 
-	// The answers, nil for success.
+	// These functions return the answers. If they are nil, the peer accepts everything.
 	onRequest func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error)
 	onStream  func(*stefgrpc.ServerStream) error
 
@@ -190,7 +190,8 @@ func spans(list ...string) ptrace.Traces {
 	return td
 }
 
-// testConfig has no queue and no retries, so that tests see the result of push.
+// testConfig returns a configuration without queue and retries, so that tests see the result
+// of push.
 func testConfig(addr string) *Config {
 	c := createDefaultConfig().(*Config)
 	c.ClientConfig.Endpoint = addr
@@ -204,7 +205,7 @@ func testConfig(addr string) *Config {
 	return c
 }
 
-// statusHost keeps what components report.
+// statusHost records the status events that components report.
 type statusHost struct {
 	component.Host
 	mu     sync.Mutex

@@ -36,7 +36,7 @@ func TestPausesAreBounded(t *testing.T) {
 	require.NoError(t, c.Validate())
 }
 
-// startPaused starts an exporter with other pauses.
+// startPaused starts an exporter with the given pauses.
 func startPaused(t *testing.T, c *Config, p pauses) *stefExporter[ptrace.Traces] {
 	t.Helper()
 	x, err := newExporter(c, signal.Traces, func(RoutingKey) splitter[ptrace.Traces] { return splitter[ptrace.Traces]{} }, exportertest.NewNopSettings(metadata.Type))
@@ -48,9 +48,9 @@ func startPaused(t *testing.T, c *Config, p pauses) *stefExporter[ptrace.Traces]
 }
 
 // TestReconnect stops a peer until the exporter has tried to connect ten times with the
-// shortened pauses of the connection. With the default pauses of gRPC, this takes minutes. The
-// second pause between streams is longer than the test, so only the new connection can cause the
-// exporter to open the stream.
+// shortened pauses of the connection. With the default pauses of gRPC, ten attempts take minutes.
+// The second pause between attempts to open a stream is longer than the test, so only the new
+// connection can cause the exporter to open a stream.
 func TestReconnect(t *testing.T) {
 	p := defaultPauses()
 	p.connection.BaseDelay, p.connection.MaxDelay = 10*time.Millisecond, 50*time.Millisecond
@@ -108,8 +108,8 @@ func TestPeerThatWorked(t *testing.T) {
 // opened. The exporter tries to open a stream at most once a second.
 func TestReadyConnectionsThatBreak(t *testing.T) {
 	p := defaultPauses()
-	// A connection that is ready for an instant may go unnoticed: the next attempt then follows
-	// after this pause.
+	// The exporter may miss a connection that is ready only for an instant. Then the next
+	// attempt follows after this pause.
 	p.stream.Initial, p.stream.Max = 5*time.Second, 5*time.Second
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestRefusedIdentityIsNoOutage checks that backends which refuse one tenant stay up for the
-// others, also when the streams of the others are idle.
+// TestRefusedIdentityIsNoOutage checks that backends that refuse one tenant stay up for another
+// tenant, also if the streams of the other tenant have ended because they were idle.
 func TestRefusedIdentityIsNoOutage(t *testing.T) {
 	auth := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		if md, _ := grpcmetadata.FromIncomingContext(s.Context()); len(md.Get("tenant")) == 1 && md.Get("tenant")[0] == "bad" {

@@ -28,7 +28,7 @@ type gateway struct {
 	*peer
 	code     atomic.Uint32
 	attempts atomic.Int64
-	last     atomic.Pointer[time.Time] // of the last attempt
+	last     atomic.Pointer[time.Time] // time of the last attempt
 }
 
 func startGateway(t *testing.T, code codes.Code, addr string) *gateway {
@@ -95,7 +95,7 @@ func TestFreshRefusal(t *testing.T) {
 	x := start(t, refusedConfig(g.addr, ProtocolSTEF))
 	outlast(t, g, 2)
 	sent := int64(0)
-	for fresh := false; !fresh; { // again if the machine was too slow for the second batch
+	for fresh := false; !fresh; { // repeat if the machine was too slow for the second batch
 		before := g.attempts.Load()
 		err := x.send("a")
 		require.True(t, consumererror.IsPermanent(err))
@@ -136,15 +136,15 @@ func TestStreamsRefusedAtOnce(t *testing.T) {
 	require.Less(t, time.Since(began), time.Minute)
 	require.Equal(t, int64(3), counted(t, x, "items_dropped", "reason")[dropPermanent])
 	accepts.Store(true)
-	time.Sleep(refusalGrace + 100*time.Millisecond) // older than the refusals
+	time.Sleep(refusalGrace + 100*time.Millisecond) // until the refusals have expired
 	require.NoError(t, x.send("b"))
 	require.Equal(t, int64(3), counted(t, x, "items_dropped", "reason")[dropPermanent])
 	bySTEF, _ := p.got()
 	require.Equal(t, 1, bySTEF)
 }
 
-// TestNewConnectionIsTried replaces a peer that refuses by a peer that accepts. The exporter
-// does not wait until its pause is over: this pause never ends.
+// TestNewConnectionIsTried replaces a peer that refuses streams by a peer that accepts them. The
+// test stops the timer of the exporter, so only the new connection can cause an attempt.
 func TestNewConnectionIsTried(t *testing.T) {
 	old := startGateway(t, codes.Unauthenticated, "")
 	x := startSignal(t, refusedConfig(old.addr, ProtocolSTEF), signal.Traces)
@@ -154,7 +154,7 @@ func TestNewConnectionIsTried(t *testing.T) {
 		defer r.mu.Unlock()
 		return r.timer != nil && r.timer.Stop()
 	}, time.Minute, time.Millisecond)
-	time.Sleep(refusalGrace + 100*time.Millisecond) // older than the refusals
+	time.Sleep(refusalGrace + 100*time.Millisecond) // until the refusals have expired
 	old.stop(t)
 	startGateway(t, codes.OK, old.addr)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -162,7 +162,7 @@ func TestNewConnectionIsTried(t *testing.T) {
 	require.NoError(t, x.push(ctx, spans("a")))
 }
 
-// onlyRoute returns the route of an exporter that has one.
+// onlyRoute returns the route of an exporter that has only one route.
 func onlyRoute(t *testing.T, x *stefExporter[ptrace.Traces]) *route[ptrace.Traces] {
 	t.Helper()
 	all := x.only.routes.all()
@@ -170,8 +170,8 @@ func onlyRoute(t *testing.T, x *stefExporter[ptrace.Traces]) *route[ptrace.Trace
 	return all[0]
 }
 
-// TestRestartIsNoRefusal stops a peer that refuses. A batch that arrives then is not
-// dropped.
+// TestRestartIsNoRefusal stops a peer that refuses streams. A batch that arrives afterwards is
+// not dropped.
 func TestRestartIsNoRefusal(t *testing.T) {
 	old := startGateway(t, codes.Unauthenticated, "")
 	c := refusedConfig(old.addr, ProtocolSTEF)
@@ -183,7 +183,7 @@ func TestRestartIsNoRefusal(t *testing.T) {
 		return r.soon
 	}, time.Minute, time.Millisecond)
 	old.stop(t)
-	require.Eventually(t, func() bool { // the exporter notices it; the last refusal is younger than refusalGrace
+	require.Eventually(t, func() bool { // the exporter notices the stop; the last refusal is younger than refusalGrace
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return !r.changed.IsZero()
@@ -195,8 +195,8 @@ func TestRestartIsNoRefusal(t *testing.T) {
 	require.False(t, consumererror.IsPermanent(err), "%v", err)
 }
 
-// TestRefusedForEver checks that the queue drains, that there are few attempts, and that a
-// shutdown does not wait.
+// TestRefusedForEver uses a peer that refuses all streams. The queue drains, there are few
+// attempts, and a shutdown does not wait.
 func TestRefusedForEver(t *testing.T) {
 	g := startGateway(t, codes.Unimplemented, "")
 	c := refusedConfig(g.addr, ProtocolSTEF)
@@ -216,7 +216,7 @@ func TestRefusedForEver(t *testing.T) {
 	require.LessOrEqual(t, g.attempts.Load(), int64(4+time.Since(begin)/maxRefusalPause))
 
 	time.Sleep(refusalGrace + 100*time.Millisecond)
-	for range 20 { // more than there are consumers
+	for range 20 { // more batches than consumers
 		require.NoError(t, x.send("b"))
 	}
 	before, began := g.attempts.Load(), time.Now()

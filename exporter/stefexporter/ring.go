@@ -8,10 +8,10 @@ import (
 	"math/bits"
 )
 
-// Each key belongs to the backend with the highest score for it: rendezvous hashing.
-// When a backend leaves, only its keys move, and they spread evenly over the others;
-// when it returns, exactly these keys return. The scores are the same in every
-// process, so several Collectors in front of the same backends agree.
+// Rendezvous hashing: each key belongs to the backend with the highest score for the key.
+// When a backend leaves, only its keys move, and they spread evenly over the other backends.
+// When the backend returns, exactly these keys move back. The scores are the same in every
+// process, so all Collectors choose the same backend for a key.
 
 // seedOf returns the seed of a backend: FNV-1a of its address, mixed.
 func seedOf(address string) uint64 {
@@ -23,7 +23,7 @@ func seedOf(address string) uint64 {
 }
 
 // keyOfTrace returns the key of a trace id. It mixes all bytes, because ids may differ in only
-// a few.
+// a few bytes.
 func keyOfTrace(id [16]byte) uint64 {
 	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
 	return mix(mix(high) ^ bits.RotateLeft64(low, 32))
@@ -35,7 +35,7 @@ func keyOfText(s string) uint64 { return seedOf(s) }
 // score returns the score of a backend for a key.
 func score(seed, key uint64) uint64 { return mix(seed ^ key) }
 
-// mix is the finalizer of SplitMix64: each bit of x changes half of the bits.
+// mix is the finalizer of SplitMix64: each bit of x changes about half of the result's bits.
 func mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -43,7 +43,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// choose returns the index of the seed with the highest score, -1 if there is none.
+// choose returns the index of the seed with the highest score, or -1 if there are no seeds.
 func choose(seeds []uint64, key uint64) int {
 	best, highest := -1, uint64(0)
 	for i, seed := range seeds {

@@ -24,10 +24,10 @@ const (
 	// The pauses are short because a token may be renewed or a pipeline added at any time.
 	minRefusalPause = time.Second
 	maxRefusalPause = 5 * time.Second
-	// connectionPause is the minimum time between a change of a connection and the attempt
-	// to open a stream that the change causes, because another attempt may be running.
+	// connectionPause is the minimum time from a change of a connection to the next attempt
+	// to open a stream. The pause is needed because another attempt may be running.
 	connectionPause = 100 * time.Millisecond
-	// refusalGrace is how long a refusal applies to batches that arrive after it.
+	// refusalGrace is how long a refusal applies to batches that arrive after the refusal.
 	refusalGrace = time.Second
 	// lastResortPause is the interval between attempts to use STEF with a peer that no
 	// longer accepts OTLP.
@@ -51,18 +51,18 @@ type route[B any] struct {
 
 	mu      sync.Mutex
 	ended   bool
-	timer   *time.Timer   // fires when streams are to be tried again, or nil
+	timer   *time.Timer   // makes the next attempt to open streams; nil if none is planned
 	silence *time.Timer   // fires when the log should say that the peer does not answer
 	attempt chan struct{} // closed after the next attempt to open a stream
 	since   []time.Time   // when the last stream of each slot was opened
 
 	soon    bool          // the peer refused, and is tried again after pause
 	early   bool          // timer was set by a change of a connection
-	away    bool          // the last attempt failed without a refusal, or a stream was lost; the peer named no pause
+	away    bool          // a stream was lost, or the last attempt failed without a refusal; the peer sent no retry delay
 	pause   time.Duration // the last pause after a refusal; 0 after a stream was opened
 	tried   time.Time     // when the last attempt failed
-	failure error         // why it failed
-	// connected is when a connection was made last.
+	failure error         // why the last attempt failed
+	// connected is the last time when a connection became ready.
 	connected time.Time
 	changed   time.Time // when a connection was made or lost while the peer refused
 }
@@ -82,7 +82,7 @@ type site[B any] struct {
 	// servesOthers reports whether the peer accepts streams of other identities.
 	servesOthers func(than *route[B]) bool
 
-	// These two are nil unless the exporter routes between several backends.
+	// reachable and unreachable are nil unless the exporter routes between several backends.
 	reachable   func()          // a stream is open, or the peer has answered that it has no STEF
 	unreachable func(err error) // no stream is open and none can be opened
 }
@@ -96,7 +96,7 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	if s.config.Protocol == ProtocolOTLP {
 		return x, nil
 	}
-	// Events can arrive as soon as the session starts. The lock makes them wait.
+	// Events can arrive as soon as the session starts. The lock delays them until x.stef is set.
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var err error
@@ -145,10 +145,10 @@ func (x *route[B]) fallBack(why error) {
 		x.config.ClientConfig.Endpoint, x.signal.Name, x.config.Fallback.ProbeInterval), zap.Error(plain(why)))
 }
 
-// trySTEFNow tries to open a stream immediately, for a batch that the peer does
-// not accept by OTLP either. It reports whether STEF works, and otherwise whether the peer has
-// answered that it has no STEF. If it has not, for example because the attempt began before the
-// peer was replaced, the batch must not be dropped.
+// trySTEFNow tries to open a stream immediately, for a batch that the peer does not accept by
+// OTLP. works reports whether STEF works. refused reports whether the peer has answered that it
+// has no STEF. If both are false, the batch must not be dropped: for example, the attempt may
+// have begun before the peer was replaced.
 func (x *route[B]) trySTEFNow(ctx context.Context) (works, refused bool) {
 	began := time.Now()
 	attempt := x.next()
@@ -166,7 +166,7 @@ func (x *route[B]) trySTEFNow(ctx context.Context) (works, refused bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	valid := x.tried.After(began)
-	if !ok { // the answer to another batch applies to this one, too
+	if !ok { // the attempt for another batch applies to this batch, too
 		valid = time.Since(x.tried) < lastResortPause && x.tried.After(x.connected)
 	}
 	return !x.usingOTLP.Load(), valid && withoutSTEF(x.failure)
@@ -278,9 +278,9 @@ func (x *route[B]) next() <-chan struct{} {
 // there is no OTLP fallback, or err does not mean that the peer lacks STEF.
 func (x *route[B]) needSTEF(err error) bool { return x.otlp == nil || !withoutSTEF(err) }
 
-// outdated reports whether a batch must not be dropped because of err: the peer refused a
-// stream before the batch arrived, and may accept the batch now. A refusal is valid for
-// refusalGrace, or until a connection is made or lost.
+// outdated reports whether err is too old to drop a batch: the peer refused a stream before the
+// batch arrived, and may accept the batch now. A refusal is valid for refusalGrace, or until a
+// connection is made or lost.
 func (x *route[B]) outdated(err error, arrived time.Time) bool {
 	var unsent *stefgrpc.UnsentError
 	if !errors.As(err, &unsent) || unsent.Refused.IsZero() || unsent.Refused.After(arrived) || !x.needSTEF(err) {
@@ -309,9 +309,9 @@ func (x *route[B]) planProbe(err *stefgrpc.Error) {
 	x.timer = time.AfterFunc(pause, x.probe)
 }
 
-// refusalPause returns the longest pause after a refusal. It is shorter than the timeout of
-// a batch, so a peer that keeps refusing refuses at least once while the batch waits. That
-// refusal drops the batch.
+// refusalPause returns the longest pause after a refusal. If the timeout of a batch is above
+// minRefusalPause, the pause is shorter than the timeout: a peer that still refuses does so at
+// least once while the batch waits, and this refusal drops the batch.
 func (c *Config) refusalPause() time.Duration {
 	pause := max(minRefusalPause, min(maxRefusalPause, c.TimeoutConfig.Timeout/2))
 	return min(pause, c.Fallback.ProbeInterval)
@@ -330,8 +330,8 @@ func (x *route[B]) connectionChanged() {
 	x.tryEarly(connectionPause)
 }
 
-// connectionReady opens a stream soon if the peer was away, because the session may be in a
-// long pause, or if the peer had no STEF, because it may have been restarted with STEF.
+// connectionReady opens a stream soon in two cases. If the peer was away, the session may be in a
+// long pause. If the peer had no STEF, it may have been restarted with STEF.
 func (x *route[B]) connectionReady() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -347,8 +347,8 @@ func asksToWait(err error) bool {
 	return e.HasRetryInfo || e.RetryDelay > 0
 }
 
-// tryEarly sets the time of the next attempt, which is at least minRefusalPause after the
-// last one. The caller must hold the lock.
+// tryEarly sets the time of the next attempt to at least minRefusalPause after the last failed
+// attempt. The caller must hold the lock.
 func (x *route[B]) tryEarly(pause time.Duration) {
 	if x.timer != nil {
 		x.timer.Stop()
@@ -357,7 +357,7 @@ func (x *route[B]) tryEarly(pause time.Duration) {
 	x.timer = time.AfterFunc(max(pause, minRefusalPause-time.Since(x.tried)), x.probe)
 }
 
-// probe is called by the timer. It makes the session retry now to open its streams.
+// probe is called by the timer. It makes the session try to open its streams now.
 func (x *route[B]) probe() {
 	x.mu.Lock()
 	x.timer = nil

@@ -52,7 +52,7 @@ func TestEmptyIsNotSent(t *testing.T) {
 	}
 }
 
-// TestFallbackAndRecovery uses a peer that has only OTLP at first, and later both.
+// TestFallbackAndRecovery uses a peer that has only OTLP at first, and later STEF and OTLP.
 func TestFallbackAndRecovery(t *testing.T) {
 	old := listen(t, &peer{}, "", false, true)
 	x := start(t, testConfig(old.addr))
@@ -83,7 +83,7 @@ func TestFallbackAndRecovery(t *testing.T) {
 	require.Equal(t, int64(1), sum(up))
 }
 
-// TestFallbackEndsWithConnection: a peer that is restarted with STEF gets STEF on the new
+// TestFallbackEndsWithConnection: a peer that restarts with STEF receives STEF on the new
 // connection, long before probe_interval is over. A restart without STEF changes nothing.
 func TestFallbackEndsWithConnection(t *testing.T) {
 	old := listen(t, &peer{}, "", false, true)
@@ -106,7 +106,7 @@ func TestFallbackEndsWithConnection(t *testing.T) {
 	}
 }
 
-// TestFallsBackPerSignal uses a peer with STEF for another signal.
+// TestFallsBackPerSignal uses a peer that has STEF only for another signal.
 func TestFallsBackPerSignal(t *testing.T) {
 	p := listen(t, &peer{root: otelstef.MetricsRoot()}, "", true, true)
 	x := start(t, testConfig(p.addr))
@@ -116,8 +116,7 @@ func TestFallsBackPerSignal(t *testing.T) {
 	require.Equal(t, map[string]int64{"": 1}, counted(t, x, "downgrades", ""))
 }
 
-// TestNoEvidence checks failures that say nothing about the capabilities of the
-// peer.
+// TestNoEvidence checks failures that do not show whether the peer has STEF.
 func TestNoEvidence(t *testing.T) {
 	f := func(name string, p *peer, options ...grpc.ServerOption) {
 		t.Run(name, func(t *testing.T) {
@@ -168,8 +167,8 @@ func TestOnlySTEF(t *testing.T) {
 	dropped(t, x, map[string]int64{dropPermanent: 2})
 }
 
-// TestSTEFOnlyAfterFallback replaces the peer by one that supports only STEF. No batch may
-// fail permanently, because STEF can deliver it.
+// TestSTEFOnlyAfterFallback replaces the peer by a peer that supports only STEF. No batch may
+// fail permanently, because STEF can deliver all batches.
 func TestSTEFOnlyAfterFallback(t *testing.T) {
 	old := listen(t, &peer{}, "", false, true)
 	c := testConfig(old.addr)
@@ -187,8 +186,8 @@ func TestSTEFOnlyAfterFallback(t *testing.T) {
 	require.NotZero(t, bySTEF)
 }
 
-// TestSTEFIsBackAlready: a batch that OTLP refuses is sent by STEF without waiting for another
-// attempt if a stream was opened while OTLP refused it.
+// TestSTEFIsBackAlready: if a stream opens while OTLP refuses a batch, the batch is sent by STEF
+// without waiting for another attempt.
 func TestSTEFIsBackAlready(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -202,8 +201,8 @@ func TestSTEFIsBackAlready(t *testing.T) {
 	require.NoError(t, ctx.Err())
 }
 
-// TestLastResortIsUnsure: a batch that OTLP refuses is dropped only after the peer has answered that
-// it has no STEF either, not if an attempt failed for another reason or has not ended.
+// TestLastResortIsUnsure: a batch that OTLP refuses is dropped only after the peer has answered
+// that it has no STEF. Without this answer, for example after a lost connection, it is not dropped.
 func TestLastResortIsUnsure(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	c := testConfig(p.addr)

@@ -16,13 +16,13 @@ import (
 )
 
 // senders logs a warning when a sender without a deadline waits for a full queue. The
-// Collector shuts receivers down before exporters, so a receiver that waits for such a sender
-// blocks the shutdown, and the exporter is not told about it. The exporter cannot end the wait:
+// Collector shuts receivers down before exporters. A receiver that waits for such a sender
+// blocks the shutdown, and the exporter does not notice. The exporter must not end the wait:
 // a receiver without retries would lose the batch although the peer is only away for a while.
 type senders struct {
 	logger *zap.Logger
 	after  time.Duration
-	quiet  atomic.Bool // logged in the last stalledAgain
+	quiet  atomic.Bool // a warning was logged less than stalledAgain ago
 }
 
 // stalledAgain is the time after which the warning may be logged again.
@@ -39,7 +39,7 @@ func (x *stefExporter[B]) senders() *senders {
 	return &senders{logger: x.settings.Logger, after: x.config.TimeoutConfig.Timeout}
 }
 
-// watch begins to watch a call of a sender. The returned function ends it.
+// watch begins to watch a call of a sender. The returned function ends the watch.
 func (s *senders) watch(ctx context.Context) (end func() bool) {
 	if _, ok := ctx.Deadline(); ok {
 		return func() bool { return true }
@@ -52,7 +52,7 @@ func (s *senders) warn() {
 		return
 	}
 	time.AfterFunc(stalledAgain, func() { s.quiet.Store(false) })
-	s.logger.Warn("The sending queue is full, and a sender that set no deadline waits for it. "+
+	s.logger.Warn("The sending queue is full, and a sender that set no deadline waits for space. "+
 		"A shutdown of the Collector may have to wait for this sender. "+
 		"Set a timeout at the receiver if it has one, such as timeout of host_metrics and other scrapers, or a deadline at the OTLP client.",
 		zap.Duration("waits_for", s.after))

@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
 
-// fullQueue returns settings and a configuration whose queue holds one item that no peer
-// accepts.
+// fullQueue returns settings and a configuration. The queue has space for one item, and no peer
+// accepts the item.
 func fullQueue(t *testing.T, change func(*exporterhelper.QueueBatchConfig)) (exporter.Settings, *Config, *observer.ObservedLogs) {
 	config := createDefaultConfig().(*Config)
 	config.ClientConfig.Endpoint = "localhost:1"
@@ -75,7 +75,7 @@ func TestSendersWithoutDeadline(t *testing.T) {
 	}
 }
 
-// TestSendersDoNotWait: senders are not watched if they do not wait for space.
+// TestSendersDoNotWait: senders that do not wait for space are not watched.
 func TestSendersDoNotWait(t *testing.T) {
 	settings, config, logs := fullQueue(t, func(q *exporterhelper.QueueBatchConfig) { q.BlockOnOverflow = false })
 	consume, stop := consumerOf(t, "logs", settings, config)

@@ -13,15 +13,15 @@ import (
 
 // splitter splits the batches of a signal.
 type splitter[B any] struct {
-	// split calls where with the key of each group of items that must stay together. It
-	// returns one part of the batch for each result of where. The parts are copies, unless
-	// there is only one part.
+	// split passes the key of each group of items that must stay together to the function
+	// where. It returns one part of the batch for each result of this function. The parts are
+	// copies, unless there is only one part.
 	split func(batch B, where func(key uint64) int) map[int]B
 	// rest wraps an error so that the Collector retries only the given part of a batch.
 	rest func(error, B) error
 }
 
-// serviceKey is the key of a resource.
+// serviceKey returns the key of the service of a resource.
 func serviceKey(r pcommon.Resource) uint64 {
 	if v, ok := r.Attributes().Get("service.name"); ok {
 		return keyOfText(v.AsString())
@@ -29,8 +29,8 @@ func serviceKey(r pcommon.Resource) uint64 {
 	return keyOfText("")
 }
 
-// splitResources splits a batch by resources. It returns whole itself if all resources
-// belong to one part.
+// splitResources splits the batch whole by resources. It returns the batch itself if all
+// resources belong to one part.
 func splitResources[B any](n int, key func(i int) uint64, where func(uint64) int, whole B, empty func() B, move func(to B, i int)) map[int]B {
 	places := make([]int, n)
 	single := true

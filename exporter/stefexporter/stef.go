@@ -34,13 +34,13 @@ type streamWatcher struct {
 	openFailed func(err *stefgrpc.Error, retryIn time.Duration)
 	lost       func(err error)
 	handedBack func(slot int, err *stefgrpc.UnsentError)
-	next       func() <-chan struct{} // closed after the next attempt to open a stream
+	next       func() <-chan struct{} // the channel is closed after the next attempt to open a stream
 	// outdated reports whether an error is a refusal from before a batch arrived.
 	outdated func(err error, arrived time.Time) bool
 }
 
-// newSTEFSender starts a session. Every stream is sent with the headers of
-// who. watch receives the events of streams.
+// newSTEFSender starts a session. Every stream is opened with the headers of the
+// identity who. watch receives the events of streams.
 func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefSender[B], error) {
 	x := &stefSender[B]{
 		site:  s,
@@ -216,7 +216,7 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 		}
 	}
 	if left > 0 {
-		x.logDropped("Items cannot be written. They are dropped, the others were sent.", left, b.items, b.left)
+		x.logDropped("Items cannot be written. They are dropped; the other items were sent.", left, b.items, b.left)
 	}
 	if rejected == 0 {
 		return nil
@@ -224,12 +224,12 @@ func (x *stefSender[B]) arrived(ctx context.Context, b *batch[B], rejected int, 
 	if delivered == 0 {
 		return &failure{err: why}
 	}
-	x.logDropped("The peer rejected items. They are dropped, the others were accepted.", rejected, b.items, why)
+	x.logDropped("The peer rejected items. They are dropped; the other items were accepted.", rejected, b.items, why)
 	return nil
 }
 
-// endedWithin counts the items of a batch that the peer answered only in part: it acknowledged
-// or rejected some records, and then ended the stream with a permanent error.
+// endedWithin counts the items of a batch that the peer answered only in part: the peer
+// acknowledged or rejected some records, and then ended the stream with a permanent error.
 func (x *stefSender[B]) endedWithin(ctx context.Context, b *batch[B], e *stefgrpc.UnsentError) {
 	left := b.left.Items()
 	sent := uint64(b.items - left)
@@ -280,8 +280,8 @@ func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 			t.builder.ExporterStefRecordsRejected.Add(ctx, int64(batch.Records), t.plain)
 		},
 		BatchHandedBack: func(slot int, err *stefgrpc.UnsentError) {
-			// A batch says nothing about the peer if its caller gave up, or if it was on no
-			// stream.
+			// A returned batch says nothing about the peer if the caller gave up, or if the
+			// batch was on no stream.
 			if slot >= 0 && err.Cause.Code != codes.Canceled {
 				watch.handedBack(slot, err)
 			}

@@ -65,9 +65,9 @@ func TestSTEFRejected(t *testing.T) {
 	require.Empty(t, counted(t, x, "failed_attempts", "code"))
 }
 
-// TestSTEFLateRejection uses a peer that acknowledges records and reports them as
-// bad afterwards. Their batch was already counted as delivered; the loss is
-// counted and logged.
+// TestSTEFLateRejection uses a peer that acknowledges records and rejects them
+// afterwards. The batch was already counted as delivered, so a separate metric
+// counts the loss.
 func TestSTEFLateRejection(t *testing.T) {
 	acked := make(chan struct{})
 	p := &peer{onStream: func(s *stefgrpc.ServerStream) error {
@@ -302,7 +302,7 @@ func TestSTEFTelemetry(t *testing.T) {
 	dropped(t, x, map[string]int64{})
 }
 
-// TestSTEFHealth uses a peer that disappears and becomes available again.
+// TestSTEFHealth uses a peer that stops and starts again.
 func TestSTEFHealth(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	x := start(t, testConfig(p.addr))
@@ -318,7 +318,7 @@ func TestSTEFHealth(t *testing.T) {
 
 // TestSTEFIncompatible uses a peer with an incompatible schema.
 func TestSTEFIncompatible(t *testing.T) {
-	// One struct has fewer fields than ours, another has more.
+	// The root has fewer fields than our root, but Envelope has more fields than our Envelope.
 	number := func(name string) *schema.Field {
 		return &schema.Field{Name: name, Type: schema.Type{Kind: schema.KindUint64}}
 	}

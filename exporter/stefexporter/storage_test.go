@@ -98,9 +98,9 @@ func startOn(t *testing.T, c *Config, host component.Host, logger *zap.Logger) *
 	return x
 }
 
-// TestShutdownKeepsStorage checks that each item which is not delivered at the shutdown is
-// either in the storage or counted as dropped. Without retries, the Collector's queue deletes
-// the batches that are being sent.
+// TestShutdownKeepsStorage checks that each item that the shutdown did not deliver is either in
+// the storage or counted as dropped. Without retries, the Collector's queue deletes the batches
+// that are being sent.
 func TestShutdownKeepsStorage(t *testing.T) {
 	const items, sending = 20, 4
 	f := func(retries bool, lost map[string]int64) {
@@ -142,8 +142,8 @@ func TestShutdownKeepsStorage(t *testing.T) {
 	f(false, map[string]int64{dropShutdown: sending})
 }
 
-// TestShutdownBetweenRetries checks what is counted for batches that wait for a retry when the
-// exporter shuts down: the Collector does not send them again.
+// TestShutdownBetweenRetries shuts down an exporter while batches wait for a retry. The Collector
+// does not send these batches again; the test checks the metrics that count them.
 func TestShutdownBetweenRetries(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	c := queued(otlpConfig("127.0.0.1:1"))
@@ -164,8 +164,8 @@ func TestShutdownBetweenRetries(t *testing.T) {
 	require.Equal(t, "Shutdown", kind.AsString())
 }
 
-// TestRetriesGivenUp checks that the queue deletes a batch from its storage when the retries are
-// given up, and what is counted. docs/reliability.md says this.
+// TestRetriesGivenUp checks that the queue deletes a batch from its storage after the last retry,
+// and which metrics count the batch. docs/reliability.md describes this.
 func TestRetriesGivenUp(t *testing.T) {
 	host := storeHost{componenttest.NewNopHost(), &store{data: map[string][]byte{}}}
 	config := func(addr string) *Config {

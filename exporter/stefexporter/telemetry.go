@@ -34,11 +34,11 @@ type telemetry struct {
 	builder *metadata.TelemetryBuilder
 	own     []attribute.KeyValue
 	plain   metric.MeasurementOption
-	// arrived has the attributes of delivered items by protocol. Computing them for
-	// each batch would also make the stacks of the queue's goroutines grow.
+	// arrived has the attributes of delivered items by protocol. If they were computed
+	// for each batch, the stacks of the queue's goroutines would grow.
 	arrived map[Protocol]metric.MeasurementOption
 
-	// Totals of all frames so far, for the ratio.
+	// These are the total bytes of all frames, for the metric zstd_ratio.
 	encoded, compressed atomic.Int64
 }
 
@@ -59,8 +59,8 @@ func newTelemetry(settings component.TelemetrySettings, id component.ID, signal 
 	return t, nil
 }
 
-// publish adds 0 to the counters that alerts use. Otherwise a series would begin with its
-// first event, and the rate of a series with one value is 0.
+// publish adds 0 to the counters that alerts use. Without publish, a series would begin with
+// its first event, and the rate of a series with one value is 0.
 func (t *telemetry) publish(protocol Protocol) {
 	ctx := context.Background()
 	for _, reason := range []string{dropRejected, dropUnencodable, dropPartial, dropTooLarge, dropPermanent, dropIdentities, dropShutdown, dropRetriesOff} {
@@ -117,7 +117,7 @@ func (t *telemetry) backendItems(address string, items int) {
 	t.builder.ExporterStefBackendItems.Add(context.Background(), int64(items), t.with(attribute.String("endpoint", address)))
 }
 
-// rerouted counts items of a backend that are sent to other backends because it is down.
+// rerouted counts items that are sent to other backends because their own backend is down.
 func (t *telemetry) rerouted(address string, items int) {
 	t.builder.ExporterStefBackendReroutedItems.Add(context.Background(), int64(items), t.with(attribute.String("endpoint", address)))
 }
@@ -194,15 +194,15 @@ func (t *telemetry) observe(now func() gauges) error {
 
 func (t *telemetry) shutdown() { t.builder.Shutdown() }
 
-// throttle allows one event per period, and counts the others.
+// throttle allows one event per period, and counts the events that it does not allow.
 type throttle struct {
 	period  time.Duration
 	next    atomic.Int64
 	skipped atomic.Int64
 }
 
-// pass reports whether an event is allowed now, and how many were skipped since
-// the last one.
+// pass reports whether an event is allowed now, and how many events were skipped
+// since the last allowed event.
 func (t *throttle) pass() (skipped int64, ok bool) {
 	now := time.Now().UnixNano()
 	next := t.next.Load()

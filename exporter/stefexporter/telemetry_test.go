@@ -62,8 +62,8 @@ func dropped(t *testing.T, x *rig, want map[string]int64) {
 	require.Equal(t, want, counted(t, x, "items_dropped", "reason"))
 }
 
-// TestAttributesAreDocumented compares the attributes of recorded metrics with those
-// in metadata.yaml.
+// TestAttributesAreDocumented compares the attributes of recorded metrics with the
+// attributes in metadata.yaml.
 func TestAttributesAreDocumented(t *testing.T) {
 	tt := componenttest.NewTelemetry()
 	id := component.NewIDWithName(metadata.Type, "b")
@@ -116,8 +116,8 @@ func TestAttributesAreDocumented(t *testing.T) {
 	require.Greater(t, n, 12)
 }
 
-// TestAlertsSeeTheFirstEvent starts an exporter and checks that each counter that an alert
-// uses has its series, with the value 0.
+// TestAlertsSeeTheFirstEvent starts an exporter and checks that all counters of alerts have
+// series with the value 0.
 func TestAlertsSeeTheFirstEvent(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolAuto, ProtocolSTEF, ProtocolOTLP} {
 		c := testConfig("localhost:1")

@@ -115,7 +115,7 @@ var codeNames = [...]string{
 
 // withoutSTEF reports whether a failure means that the peer cannot accept streams
 // of this signal: it does not have the service, does not know the root, or has a
-// schema that is not compatible with ours.
+// schema that is not compatible with the schema of the exporter.
 func withoutSTEF(err error) bool {
 	var e *stefgrpc.Error
 	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)

@@ -40,8 +40,8 @@ func (m requestMeter) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if !ok || ctx.Value(requestKey{}) == nil {
 		return
 	}
-	// Both metrics are counted here, so that their ratio is right: attempts without a connection
-	// write nothing.
+	// Both metrics are counted here, so that their ratio is right: neither metric counts attempts
+	// without a connection, which write nothing.
 	m.telemetry.builder.ExporterStefOtlpBytes.Add(ctx, int64(sent.Length), m.telemetry.plain)
 	m.telemetry.builder.ExporterStefOtlpBytesCompressed.Add(ctx, int64(sent.CompressedLength), m.telemetry.plain)
 }

@@ -23,8 +23,8 @@ const mib = 1 << 20
 
 // Config is the configuration of the receiver.
 type Config struct {
-	// Include are patterns of the files to follow, in the syntax of filepath.Match. Required.
-	// Files whose names end in ".damaged" are never followed.
+	// Include are the patterns of the files to follow, in the syntax of filepath.Match. At least
+	// one pattern is required. Files whose names end in ".damaged" are never followed.
 	Include []string `mapstructure:"include"`
 	// Exclude are patterns of files to ignore.
 	Exclude []string `mapstructure:"exclude"`
@@ -37,10 +37,10 @@ type Config struct {
 	OnFinished OnFinished `mapstructure:"on_finished"`
 	// MoveTo is the folder for OnFinished "move".
 	MoveTo string `mapstructure:"move_to"`
-	// AssumeSignal is the signal of files whose name and headers do not determine it.
+	// AssumeSignal is the signal of files whose name and headers do not determine a signal.
 	AssumeSignal string `mapstructure:"assume_signal"`
-	// ReadDictionaries are files of shared dictionaries that messages of the encoding
-	// extension may refer to.
+	// ReadDictionaries are the files of shared dictionaries. Messages of the encoding
+	// extension may need these dictionaries.
 	ReadDictionaries []string `mapstructure:"read_dictionaries"`
 	// StorageID is the storage extension that stores how far each file was delivered.
 	StorageID *component.ID `mapstructure:"storage"`
@@ -123,7 +123,7 @@ var configKeys = confkeys.Keys{
 		"path":              "set include to a list of patterns, such as [/var/telemetry/*.stef*]",
 		"directory":         "set include to a list of patterns, such as [/var/telemetry/*.stef*]",
 		"delete_after_read": "set on_finished to delete",
-		"dictionary":        "set read_dictionaries to a list with the file that the sender has as dictionary of encoding stef_encoding",
+		"dictionary":        "set read_dictionaries to a list with the file that is set as dictionary in stef_encoding of the sender",
 		"start_at":          "this receiver always reads files from their beginning; set storage to remember what was delivered",
 	},
 	Choices: map[string]string{
@@ -147,7 +147,7 @@ func (c *Config) Validate() error {
 	for key, patterns := range map[string][]string{"include": c.Include, "exclude": c.Exclude} {
 		for _, p := range patterns {
 			if _, err := filepath.Match(p, ""); err != nil || p == "" {
-				fail("%s has the pattern %q, which is malformed: use *, ? and [a-z] as in file names", key, p)
+				fail("%s has the pattern %q, which is malformed: use *, ? and [a-z] as in patterns of a shell", key, p)
 			} else if strings.Contains(p, "**") {
 				fail("%s has the pattern %q, but ** is not supported: name each depth, such as %s", key, p, depths(p))
 			}
@@ -198,7 +198,7 @@ const maxMiB = 512
 func (c *LimitsConfig) Validate() error {
 	const formatMiB = stef.MaxFrameBytes / mib
 	return errors.Join(
-		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
+		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d MiB, the default is 32", formatMiB)),
 		confkeys.Between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
 		confkeys.Between("max_dict_mib", c.MaxDictMiB, 1, maxMiB, "the default is 64"),
 		confkeys.Between("max_open_files", c.MaxOpenFiles, 1, 100_000, "the default is 32"),

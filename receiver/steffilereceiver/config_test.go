@@ -62,7 +62,7 @@ func TestConfigAll(t *testing.T) {
 	require.NoError(t, componenttest.CheckConfigStruct(c))
 }
 
-// Every mistake has a message that names the key, what is wrong, and what to do.
+// TestConfigMistakes checks that every error names the key, what is wrong, and what to do.
 func TestConfigMistakes(t *testing.T) {
 	f := func(text string, wants ...string) {
 		t.Helper()
@@ -113,7 +113,8 @@ func TestConfigMistakes(t *testing.T) {
 	f("retry_on_failure: {multiplier: -1}", "multiplier")
 }
 
-// The README has every option, with its default, and its examples load.
+// TestDocumentation checks that the README and the schema have every option, and that the
+// examples of the README load.
 func TestDocumentation(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)

@@ -39,9 +39,9 @@ func (g *generator[T]) Start() {
 	g.w = newWriter(g.t, g.sig, rotate.Options{Dir: g.dir, MaxBytes: 8 << 10})
 }
 
-// Stop removes the files that the receiver had not deleted when it ended. The receiver of
-// the next scenario has no storage and starts before Start is called, so it would deliver
-// these files again.
+// Stop removes the files that the receiver had not deleted when the receiver ended. The next
+// scenario starts a receiver without storage before it calls Start. This receiver would deliver
+// the files again.
 func (g *generator[T]) Stop() {
 	require.NoError(g.t, g.w.Close())
 	for _, name := range names(g.t, g.dir) {

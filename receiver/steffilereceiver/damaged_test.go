@@ -18,8 +18,8 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// A damaged file is delivered once. The receiver does not follow it under its new name, even
-// after a restart, although the pattern matches the new name.
+// TestDamagedOnce checks that a damaged file is delivered once. The receiver does not follow the
+// renamed file, even after a restart, although the pattern matches the new name.
 func TestDamagedOnce(t *testing.T) {
 	for on, folder := range map[OnFinished]string{Delete: ".", Move: "done"} {
 		for _, store := range []*memory{nil, {}} {
@@ -33,8 +33,8 @@ func TestDamagedOnce(t *testing.T) {
 					}
 				})
 			}
-			// The first name has the form of package rotate, with a signal. The second one has
-			// no signal.
+			// The first name has the form of package rotate, with a signal. The second name
+			// has no signal.
 			files := []string{rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String(), "y.stef"}
 			for i, name := range files {
 				damagedFile(t, filepath.Join(dir, name), uint64(10*i))
@@ -47,7 +47,7 @@ func TestDamagedOnce(t *testing.T) {
 			to.requireOnce(20)
 			r.stop()
 
-			// Another damaged file of the same name does not replace the first one.
+			// Another damaged file of the same name does not replace the first file.
 			damagedFile(t, filepath.Join(dir, files[1]), 20)
 			r = start(t, config(), to, store)
 			want = append(want, files[1]+".1"+damagedSuffix)
@@ -76,7 +76,7 @@ func TestDamagedIncluded(t *testing.T) {
 	to.requireOnce(0)
 }
 
-// damagedFile makes a file with ten whole records, and a damaged frame behind them.
+// damagedFile makes a file with ten valid records and a damaged frame after them.
 func damagedFile(t *testing.T, path string, n uint64) {
 	t.Helper()
 	written := filepath.Join(t.TempDir(), "written")

@@ -40,8 +40,8 @@ var errStopped = errors.New("the receiver shuts down")
 // errGivenUp means that retry_on_failure does not retry a temporary refusal any more.
 var errGivenUp = errors.New("the pipeline refused the batch for too long")
 
-// deliver passes a batch to the pipeline. It returns nil if the pipeline accepted the
-// batch or rejected it permanently, and errStopped if neither has happened.
+// deliver passes a batch to the pipeline. It returns errStopped if the receiver stopped before
+// the batch was accepted or given up. It returns nil even if the pipeline refused the batch.
 func (f *follower[T]) deliver(batch T) error {
 	items := f.sig.Items(batch)
 	if items == 0 {
@@ -64,8 +64,8 @@ func (f *follower[T]) deliver(batch T) error {
 }
 
 // retry passes a batch to the pipeline until the pipeline accepts it or refuses it
-// permanently, or the receiver stops. left is the number of items that the pipeline did
-// not accept.
+// permanently, retry_on_failure gives up, or the receiver stops. left is the number of items
+// that the pipeline did not accept.
 func (f *follower[T]) retry(ctx context.Context, batch T, left *int) error {
 	back := backOff{config: f.config.RetryConfig, begin: time.Now()}
 	for {
@@ -128,14 +128,14 @@ func (f *follower[T]) consume(ctx context.Context, batch T) (err error) {
 	return f.sink.consume(ctx, batch)
 }
 
-// backOff computes the waits between attempts, which grow.
+// backOff computes the growing waits between attempts.
 type backOff struct {
 	config configretry.BackOffConfig
 	begin  time.Time
 	last   time.Duration
 }
 
-// next returns the wait before the next attempt, and false if there must not be one.
+// next returns the wait before the next attempt, and false if no further attempt is allowed.
 func (b *backOff) next() (time.Duration, bool) {
 	c := &b.config
 	if !c.Enabled {

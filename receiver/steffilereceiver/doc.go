@@ -7,7 +7,7 @@
 //
 //	folder -> files in the order of their names -> whole frames -> batches -> pipeline
 //
-// The files, from the top of the package to the bottom:
+// The main files, from the top of the package to the bottom:
 //
 //	factory.go, config.go  components and their configuration
 //	follower.go            one pass after another over the folder

@@ -24,7 +24,7 @@ type tail[T any] struct {
 	place  *place
 	layout layout
 	in     section // the stream being read
-	inside bool    // in is a message
+	inside bool    // the field in is a message
 	frames rotate.Frames
 	size   int64 // size of the file at the last pass
 	source window
@@ -34,8 +34,8 @@ type tail[T any] struct {
 	used   uint64 // number of the last pass that read the file
 }
 
-// window is the part of a file that contains whole frames. When it is read to its end, it
-// calls more to find the next whole frame.
+// window is the part of a file that contains whole frames. At the end of the window, Read uses
+// the function more to find the next whole frame.
 type window struct {
 	file    io.ReaderAt
 	at, end int64
@@ -118,8 +118,8 @@ var errDamaged = errors.New("damaged")
 var errTruncated = errors.New("the file was truncated or overwritten")
 
 // drain delivers the whole frames of a file. It returns nil after the last whole frame.
-// Otherwise it returns errStopped, an error that wraps errDamaged or errNoDict, or an error
-// of the file system.
+// Otherwise it returns errStopped, errTruncated, an error that wraps errDamaged or errNoDict,
+// or an error of the file system.
 func (f *follower[T]) drain(t *tail[T]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -183,10 +183,10 @@ func (f *follower[T]) step(t *tail[T]) (bool, error) {
 
 // errNoDict means that a dictionary of the file is not in read_dictionaries. The file stays
 // in the folder until a receiver has the dictionary.
-var errNoDict = errors.New("set read_dictionaries to a list with the file that the sender has as dictionary")
+var errNoDict = errors.New("set read_dictionaries to a list with the dictionary file of the sender")
 
-// judge wraps errDamaged around errors that mean damage, and not around errors of the file
-// system.
+// judge adds errDamaged to errors that mean damage, and errNoDict to errors about a missing
+// dictionary. It does not change other errors, such as errors of the file system.
 func judge(err error) error {
 	if errors.Is(err, stef.ErrZstdDict) {
 		return fmt.Errorf("%w: %w", stef.ErrZstdDict, errNoDict)

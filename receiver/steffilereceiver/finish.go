@@ -124,7 +124,7 @@ func (f *follower[T]) dispose(c candidate, p *place) {
 	f.save(true)
 }
 
-// move renames a file and does not overwrite another one, even if another receiver moves a file
+// move renames a file and does not overwrite another file, even if another receiver moves a file
 // to the same name at the same time.
 func move(from, to string, isDamaged bool) error {
 	suffix := ""
@@ -146,8 +146,8 @@ func move(from, to string, isDamaged bool) error {
 // renaming serialises renames of all receivers of the process, for file systems without hard links.
 var renaming sync.Mutex
 
-// rename renames a file. It returns fs.ErrExist if the new name is in use. os.Rename replaces a
-// file of that name, so rename uses a hard link, which fails instead.
+// rename renames a file. It returns fs.ErrExist if the new name is in use. It uses a hard link,
+// which fails in this case. os.Rename would replace the other file.
 func rename(from, to string) error {
 	renaming.Lock()
 	defer renaming.Unlock()

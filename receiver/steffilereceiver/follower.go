@@ -39,7 +39,7 @@ type follower[T any] struct {
 	config         *Config
 	id             component.ID
 	log            *zap.Logger
-	sharedLog      *zap.Logger // for what one follower logs for all signals
+	sharedLog      *zap.Logger // for messages that one follower logs for all signals
 	obs            *receiverhelper.ObsReport
 	telemetry      *metadata.TelemetryBuilder
 	meter          *meter
@@ -123,7 +123,7 @@ func (f *follower[T]) client(ctx context.Context, host component.Host) (storage.
 	}
 	s, ok := extension.(storage.Extension)
 	if !ok {
-		return nil, fmt.Errorf("storage is %q, which is not a storage extension: use one such as file_storage", id)
+		return nil, fmt.Errorf("storage is %q, which is not a storage extension: use a storage extension such as file_storage", id)
 	}
 	return s.GetClient(ctx, component.KindReceiver, f.id, f.sig.Name)
 }
@@ -197,8 +197,8 @@ type candidate struct {
 	info   fs.FileInfo
 }
 
-// list returns the files that match the patterns, without damaged ones. If their names
-// contain times, the oldest is first.
+// list returns the files that match the patterns, except damaged and hidden files, sorted by
+// name. If the names contain times, the oldest file is first.
 func (f *follower[T]) list() []candidate {
 	found := map[string]candidate{}
 	for _, pattern := range f.config.Include {
@@ -231,8 +231,8 @@ func (f *follower[T]) list() []candidate {
 	return list
 }
 
-// hidden reports whether the name of a file begins with a period, and the pattern does not
-// ask for such names. Programs write files under such names until they are complete.
+// hidden reports whether the name of a file begins with a period, and the name in the pattern
+// does not. Programs write a file under such a name until the file is complete.
 func hidden(path, pattern string) bool {
 	return strings.HasPrefix(filepath.Base(path), ".") && !strings.HasPrefix(filepath.Base(pattern), ".")
 }
@@ -249,7 +249,7 @@ func (f *follower[T]) look() {
 		listed[c.key] = true
 	}
 	f.renamed(list)
-	// Read removed files to their end first: only the open file still has their data.
+	// Read removed files to their end first: only the open files still have the data.
 	for key, t := range f.open {
 		if !listed[key] {
 			f.lost(key, t)
@@ -311,7 +311,7 @@ func (f *follower[T]) renamed(list []candidate) {
 	}
 }
 
-// visit delivers what is new in a file, and finishes it at its end.
+// visit delivers the new records of a file, and finishes the file at its end.
 func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 	if f.foreign(c) {
 		return
@@ -368,7 +368,7 @@ func (f *follower[T]) visit(c candidate, listed map[string]bool) {
 		f.close(c.key)
 	default:
 		f.warn(c.key, "read", err)
-		f.close(c.key) // the next pass opens it again
+		f.close(c.key) // the next pass opens the file again
 	}
 }
 
@@ -378,7 +378,7 @@ func (f *follower[T]) overwritten(t *tail[T]) bool {
 	return err == nil && !same
 }
 
-// same reports whether an open file is the one in the folder.
+// same reports whether an open file is the file that was found in the folder.
 func (f *follower[T]) same(t *tail[T], c candidate) bool {
 	info, err := t.Stat()
 	return err == nil && os.SameFile(info, c.info)
@@ -421,8 +421,8 @@ func (f *follower[T]) enter(c candidate, listed map[string]bool) *tail[T] {
 	return t
 }
 
-// sniff returns the signal that the headers of a file determine, or "" if they are
-// incomplete.
+// sniff returns the signal that the headers of a file determine. It returns "" if the headers
+// are incomplete, or logs a warning and returns "" if they determine no signal.
 func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	name, err := signalByHeaders(file, c.info.Size(), f.config.limits())
 	damage := errors.Is(err, errDamaged)
@@ -444,8 +444,8 @@ func (f *follower[T]) sniff(file *os.File, c candidate) (string, error) {
 	return name, err
 }
 
-// makeRoom closes the least recently read file if too many files are open. When that
-// file has more data, it is read from its beginning.
+// makeRoom closes the least recently read file if too many files are open. When the closed
+// file has more data, it is decoded again from its beginning.
 func (f *follower[T]) makeRoom() {
 	for len(f.open) >= f.config.Limits.MaxOpenFiles {
 		oldest := ""
@@ -470,7 +470,7 @@ func (f *follower[T]) close(key string) {
 	}
 }
 
-// advance notes that everything that was read from a file was delivered.
+// advance notes that all records read from a file were delivered.
 func (f *follower[T]) advance(t *tail[T]) {
 	t.place.Records = t.dec.Reader.Stats().Records
 	if end := t.in.begin + t.source.at; t.dec.Reader.BufferedRecords() == 0 && end > t.place.Offset {
@@ -509,7 +509,7 @@ func (f *follower[T]) warn(key, operation string, err error) {
 	log.Warn("Cannot "+phrases[operation], zap.String("file", key), zap.Error(err))
 }
 
-// warnAs logs and counts a permanent state of a file once.
+// warnAs logs and counts a lasting problem of a file once.
 func (f *follower[T]) warnAs(key, operation string, err error) {
 	if f.warned[key] != operation+": "+err.Error() {
 		f.warn(key, operation, err)

@@ -55,7 +55,7 @@ func TestFollowsRotation(t *testing.T) {
 }
 
 // With a storage, a receiver that is stopped and started at any time delivers each
-// record once. Without a storage, it delivers the files that still exist again.
+// record once. Without a storage, a restarted receiver delivers the existing files again.
 func TestRestart(t *testing.T) {
 	for _, on := range []OnFinished{Keep, Delete} {
 		dir := t.TempDir()
@@ -103,14 +103,14 @@ func TestRenamedBetweenRestarts(t *testing.T) {
 	r = start(t, config(), to, store)
 	to.requireOnce(20)
 	r.requireFinished(complete, 1)
-	// Another file of the old name.
+	// Another file has the old name.
 	growing(t, path).put(numbered(21, 30))
 	to.requireOnce(30)
 	r.stop()
 }
 
 // The receiver waits for the rest of an incomplete frame in an active file. If a finished
-// file ends within a frame, the frames before are delivered, and the file is reported and
+// file ends within a frame, the frames before it are delivered, and the file is reported and
 // finished.
 func TestHalfFrames(t *testing.T) {
 	dir := t.TempDir()
@@ -136,7 +136,7 @@ func TestHalfFrames(t *testing.T) {
 	require.Zero(t, r.finished(cut)+r.finished(complete))
 	r.stop()
 
-	// A file that is finished by its name, but ends within a frame.
+	// According to its name, the file is finished, but it ends within a frame.
 	chunk := file.encode(numbered(15, 15))
 	file.write(chunk[:len(chunk)-1])
 	left := rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}.String()
@@ -199,7 +199,7 @@ func TestDamaged(t *testing.T) {
 		return slices.Equal(names(t, dir), []string{filepath.Base(path) + damagedSuffix})
 	}, time.Minute, time.Millisecond)
 
-	// A file that is not STEF, and an empty file.
+	// The next files are a file that is not STEF, and an empty file.
 	appear(t, path, []byte("no stream"))
 	r.requireFinished(damaged, 2)
 	requireNames(t, dir, []string{filepath.Base(path) + damagedSuffix, filepath.Base(path) + ".1" + damagedSuffix})
@@ -219,8 +219,8 @@ func TestFileTruncatedAndReplaced(t *testing.T) {
 	growing(t, path).put(numbered(101, 105))
 	to.requireOnce(105)
 	require.EqualValues(t, 1, r.errors("read"))
-	// The file is replaced after half of it was read. The receiver reads the rest from
-	// the open file.
+	// Another file replaces the file. The old file counts as removed, and the new file is
+	// delivered.
 	other := filepath.Join(dir, "other")
 	growing(t, other).put(numbered(106, 110))
 	require.NoError(t, os.Rename(other, path))
@@ -232,13 +232,13 @@ func TestFileTruncatedAndReplaced(t *testing.T) {
 func TestFolderRemovedAndBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	to := &collected{t: t}
-	r := start(t, testConfig(dir), to, &memory{}) // it does not exist yet
+	r := start(t, testConfig(dir), to, &memory{}) // the folder does not exist yet
 	r.idle()
 	w := newWriter(t, signal.Logs, rotate.Options{Dir: dir, MaxBytes: -1})
 	require.NoError(t, w.put(numbered(1, 10)))
 	to.requireOnce(10)
 	require.NoError(t, os.RemoveAll(dir))
-	time.Sleep(150 * time.Millisecond) // until the writer notices it
+	time.Sleep(150 * time.Millisecond) // until the writer notices the removal
 	r.requireFinished(removed, 1)
 	require.NoError(t, w.put(numbered(11, 20)))
 	require.NoError(t, w.put(numbered(21, 30)))
@@ -310,15 +310,15 @@ func TestPartOfABatchIsRetried(t *testing.T) {
 	to.requireOnce(10)
 }
 
-// several is the error of a fan-out to several consumers, as package multierr makes it.
+// several is the error of a fan-out to several consumers, like the errors of package multierr.
 type several []error
 
 func (s several) Error() string   { return fmt.Sprint([]error(s)) }
 func (s several) Errors() []error { return s }
 func (s several) Unwrap() []error { return s }
 
-// If several consumers of a fan-out refuse a batch, each gets the whole batch until none refuses
-// it temporarily.
+// If several consumers of a fan-out refuse a batch, the whole batch is sent again until no
+// consumer refuses it temporarily.
 func TestSeveralConsumersRefuse(t *testing.T) {
 	no, full := consumererror.NewPermanent(errors.New("no")), errors.New("full")
 	for name, refusals := range map[string]error{
@@ -367,8 +367,8 @@ func TestRetryEnds(t *testing.T) {
 	require.Positive(t, r.sum("otelcol_receiver_steffile_retries"))
 }
 
-// While the pipeline accepts nothing, nothing is read, and a shutdown does not wait for the
-// pipeline. The batch is delivered after the restart.
+// While the pipeline accepts no batch, the receiver reads no further frames, and a shutdown does
+// not wait for the pipeline. The batch is delivered after the restart.
 func TestBackPressure(t *testing.T) {
 	dir := t.TempDir()
 	to, store := &collected{t: t}, &memory{}
@@ -398,7 +398,7 @@ func TestBackPressure(t *testing.T) {
 	to.requireOnce(1000)
 }
 
-// If the pipeline panics, one batch is lost.
+// If the pipeline panics, only one batch is lost.
 func TestPanic(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t, answer: func(_ context.Context, ld plog.Logs) error {
@@ -451,7 +451,7 @@ func TestSignals(t *testing.T) {
 	require.NoError(t, part.Shutdown(context.Background()))
 }
 
-// More files are written than may be open.
+// More files are written than may be open at the same time.
 func TestMaxOpenFiles(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -472,7 +472,7 @@ func TestMaxOpenFiles(t *testing.T) {
 	to.requireOnce(int(n))
 }
 
-// A storage that fails is reported, and does not stop the delivery.
+// Errors of the storage are counted, and do not stop the delivery.
 func TestStorageFails(t *testing.T) {
 	dir := t.TempDir()
 	to, store := &collected{t: t}, &memory{}
@@ -515,8 +515,8 @@ func TestMoveFails(t *testing.T) {
 	require.EqualValues(t, 1, r.finished(complete))
 }
 
-// A file that exceeds a limit counts as damaged. The records before that place are
-// delivered.
+// A file with a frame above the limit counts as damaged. The records before this frame
+// are delivered.
 func TestFileLimits(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}

@@ -22,8 +22,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// FuzzFile follows a file that is written in two parts. The delivered records are the records
-// that a decoder reads from the whole file, and the receiver never fails.
+// FuzzFile follows a file that is written in two parts. The receiver never fails, and delivers no
+// more records than a decoder reads from the whole file.
 func FuzzFile(f *testing.F) {
 	for _, options := range [][]stef.WriterOption{nil, {stef.WithCompression(stef.Zstd)}, {otelstef.CompactLogs()}} {
 		g := growing(f, filepath.Join(f.TempDir(), "x"), options...)

@@ -36,8 +36,8 @@ func growing(t testing.TB, path string, options ...stef.WriterOption) *growingFi
 	return g
 }
 
-// encode returns the bytes of a frame with a batch, after the headers if it is the
-// first.
+// encode returns the bytes of a frame with a batch. Before the first frame, it also returns
+// the headers.
 func (g *growingFile) encode(ld plog.Logs) []byte {
 	g.t.Helper()
 	require.NoError(g.t, g.encoder.Encode(ld))

@@ -26,7 +26,7 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// message returns a message with a frame for each batch, after its length.
+// message returns the length of a message and the message, which has a frame for each batch.
 func message(t testing.TB, batches ...plog.Logs) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -86,8 +86,8 @@ func TestMessagesCut(t *testing.T) {
 	}
 }
 
-// lookAt returns a follower of a folder that has no goroutine: the test calls its methods. It
-// counts the delivered numbers in seen.
+// lookAt returns a follower without a goroutine: the test calls its methods. The follower counts
+// the delivered numbers in seen.
 func lookAt(t testing.TB, dir string, seen map[uint64]int, changes ...func(*Config)) *follower[plog.Logs] {
 	t.Helper()
 	settings := receivertest.NewNopSettings(metadata.Type)
@@ -106,8 +106,8 @@ func lookAt(t testing.TB, dir string, seen map[uint64]int, changes ...func(*Conf
 	return f
 }
 
-// TestMessagesRotate: a writer renames its file and begins a new one under the old name, as
-// the file exporter does, while the receiver runs, stops and starts. Each record is
+// TestMessagesRotate: a writer renames its file and begins a new file under the old name, as
+// the file exporter does. Meanwhile the receiver runs, stops and starts. Each record is
 // delivered once.
 func TestMessagesRotate(t *testing.T) {
 	for _, backup := range []string{"logs-%d.stef", "logs.stef-%d.stef"} { // sorted before and after the active name
@@ -248,8 +248,8 @@ func TestMessagesDictionaries(t *testing.T) {
 	require.NoError(t, part.Shutdown(context.Background()))
 }
 
-// FuzzMessages follows a file of messages that is written in two parts. Whatever its bytes
-// are, the receiver never fails, and delivers no record of a complete message twice.
+// FuzzMessages follows a file of messages that is written in two parts. Whatever its bytes are,
+// the receiver never fails, and delivers no more records than a reader finds in the messages.
 func FuzzMessages(f *testing.F) {
 	file, _ := messageFile(f, 3)
 	f.Add(file, uint16(len(file)/2))

@@ -26,7 +26,7 @@ type meter struct {
 	telemetry *metadata.TelemetryBuilder
 	own       []attribute.KeyValue
 	signal    metric.MeasurementOption
-	waiting   int64 // the backlog as of its last report
+	waiting   int64 // the backlog at the last call of backlog
 }
 
 func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signal string) *meter {

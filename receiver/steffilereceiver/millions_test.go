@@ -64,8 +64,8 @@ func (c *spanCounter) counts() (got, repeated int) {
 	return c.got, c.repeated
 }
 
-// Spans go through files while the receiver is restarted; each arrives once.
-// STEF_LONG=1 sends two million.
+// TestMillionsOfSpans writes spans to files while the receiver restarts. Each span is delivered
+// once. With STEF_LONG=1 it writes two million spans.
 func TestMillionsOfSpans(t *testing.T) {
 	total := 40_000
 	if os.Getenv("STEF_LONG") != "" {

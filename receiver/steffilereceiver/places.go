@@ -67,7 +67,7 @@ func (p *place) ended(outcome string, info fs.FileInfo) {
 // delivered returns how many records of the file were delivered.
 func (p *place) delivered() uint64 { return p.Earlier + p.Records }
 
-// sampleBytes is the maximum number of bytes of a file that its checksum covers.
+// sampleBytes is the maximum of Sample: how many bytes of a file the checksum Sum covers.
 const sampleBytes = 1 << 10
 
 // Places of missing files are kept for some time, because a folder may be mounted late.
@@ -77,7 +77,7 @@ const (
 )
 
 // places has the place of each file of a signal. The places of files being read change
-// often, and are saved separately from those of finished files.
+// often, so they are saved separately from the places of finished files.
 type places struct {
 	client storage.Client
 	of     map[string]*place
@@ -110,8 +110,8 @@ func (p *places) load(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// save saves the places of the files being read, and those of finished files if one of
-// them changed.
+// save saves the places of the files being read. It also saves the places of finished files if
+// finished is true or the key of such a file changed.
 func (p *places) save(ctx context.Context, finished bool) error {
 	finished = finished || p.moved
 	var reading, done []*place
@@ -160,12 +160,12 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 		if same || err != nil {
 			return one, err
 		}
-		// This is another file of the same name: the previous one may have been
+		// This is another file of the same name: the previous file may have been
 		// renamed.
 		p.rename(one, key+" before "+one.Sum)
 	}
-	// If the file was renamed, its place has the key of its former name. That name does not
-	// exist any more, or it is the name of another file now.
+	// If the file was renamed, its place has the key of its former name. The former name does
+	// not exist any more, or it is the name of another file now.
 	sums, begins := map[int]string{}, []*place{}
 	for _, one := range p.of {
 		if one.Sample == 0 {
@@ -180,7 +180,7 @@ func (p *places) open(file *os.File, key string, listed map[string]bool) (*place
 		}
 	}
 	// Sort the places by the number of bytes read, so that one pass over the file computes
-	// all digests. The last match wins: it is the place with the most bytes read.
+	// all digests. Use the last match: it is the place with the most bytes read.
 	slices.SortFunc(begins, func(a, b *place) int { return cmp.Or(cmp.Compare(a.Read, b.Read), compare(a.Key, b.Key)) })
 	var read digest
 	var found *place
@@ -244,7 +244,7 @@ func (p *place) contains(file *os.File, read *digest) (bool, error) {
 	return err == nil && sum == p.Digest, err
 }
 
-// replaced reports whether the file at the path of the place is not the file of the place.
+// replaced reports whether the path of the place has another file now.
 func (p *place) replaced() bool {
 	file, err := os.Open(p.Key)
 	if err != nil {
@@ -304,8 +304,8 @@ func (p *place) wasRead(file io.ReaderAt, d *digest, end int64) error {
 	return err
 }
 
-// identify stores the first bytes of a file to recognise it later. The file has at
-// least end bytes.
+// identify stores a checksum of the first bytes of a file to recognise the file later. The file
+// has at least end bytes.
 func (p *place) identify(file *os.File, end int64) error {
 	if p.Sample == sampleBytes || int64(p.Sample) >= end {
 		return nil
@@ -327,8 +327,8 @@ func sample(file *os.File, n int) (string, int, error) {
 	return hex.EncodeToString(sum[:12]), n, err
 }
 
-// forget removes the places of files that have been missing for a long time, and
-// reports whether it removed any.
+// forget removes the places of files that have been missing for a long time, and reports
+// whether it removed a place.
 func (p *places) forget(listed map[string]bool, now time.Time) (changed bool) {
 	var gone []*place
 	for key, one := range p.of {

@@ -35,7 +35,7 @@ func compactFile(t *testing.T, ranges ...[2]uint64) []byte {
 	return content
 }
 
-// requireSeen waits until all numbers of a range were delivered, and requires that each
+// requireSeen waits until all numbers of a range were delivered, and requires that each number
 // was delivered n times.
 func (c *collected) requireSeen(first, last uint64, n int) {
 	c.t.Helper()
@@ -55,8 +55,8 @@ func (c *collected) requireSeen(first, last uint64, n int) {
 }
 
 // A new file is delivered completely, even if it begins like a file that was delivered before.
-// The earlier file was removed after a part of it was delivered, or was delivered, kept and
-// removed, or was replaced.
+// The earlier file was removed before or after the receiver finished it. The new file has the
+// same name or another name.
 func TestAnotherFileWithTheSameBeginning(t *testing.T) {
 	before := [][2]uint64{{1, 100}, {101, 200}}
 	for name, content := range map[string][][2]uint64{
@@ -109,7 +109,7 @@ func TestAnotherFileWithTheSameBeginning(t *testing.T) {
 }
 
 // A file is not deleted before all of its records were delivered, even if it begins like a
-// removed file that was partly delivered.
+// removed file that the receiver had not finished.
 func TestDeletesOnlyWhatWasDelivered(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -117,7 +117,7 @@ func TestDeletesOnlyWhatWasDelivered(t *testing.T) {
 	path := filepath.Join(dir, "logs.stef")
 	written := filepath.Join(t.TempDir(), "written")
 	require.NoError(t, os.WriteFile(written, compactFile(t, [2]uint64{1, 100}, [2]uint64{101, 200}), 0o600))
-	// The receiver does not finish a file that was modified so late.
+	// The receiver does not finish a file whose modification time is in the future.
 	require.NoError(t, os.Chtimes(written, time.Time{}, time.Now().Add(time.Hour)))
 	require.NoError(t, os.Rename(written, path))
 	to.requireSeen(1, 200, 1)
@@ -129,7 +129,7 @@ func TestDeletesOnlyWhatWasDelivered(t *testing.T) {
 	requireFiles(t, dir, 0)
 }
 
-// A kept file that is replaced by one of the same size is delivered.
+// If a file of the same size replaces a kept file, the new file is delivered.
 func TestKeptFileReplacedBySameSize(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
 		dir := t.TempDir()
@@ -155,7 +155,7 @@ func TestKeptFileReplacedBySameSize(t *testing.T) {
 		to.requireSeen(first, first+9, 1)
 		to.requireSeen(101, 110, 1)
 
-		// A file is not another file if only its modification time changed.
+		// A file is not delivered again if only its modification time changed.
 		r.idle()
 		require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(-time.Minute)))
 		r.idle()
@@ -163,7 +163,7 @@ func TestKeptFileReplacedBySameSize(t *testing.T) {
 	}
 }
 
-// The comparison of files includes the frame within which the delivery stopped.
+// The comparison of files includes the frame in which the delivery stopped.
 func TestAnotherFrameInProgress(t *testing.T) {
 	dir := t.TempDir()
 	to, store := &collected{t: t}, &memory{}
@@ -187,8 +187,8 @@ func TestAnotherFrameInProgress(t *testing.T) {
 	to.requireSeen(301, 450, 1)
 }
 
-// Programs write files under hidden names until they are complete, and remove them when
-// they are interrupted.
+// Hidden files are ignored: programs write a file under a hidden name until the file is
+// complete.
 func TestHiddenFilesAreIgnored(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
@@ -212,7 +212,7 @@ func TestHiddenFilesAreIgnored(t *testing.T) {
 	to.requireOnce(10)
 }
 
-// Positions that an earlier version stored have no checksum of what was delivered.
+// Positions that an earlier version stored have no checksum of the delivered bytes.
 func TestPositionsWithoutDigest(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.stef")
@@ -254,7 +254,7 @@ func TestPositionsWithoutDigest(t *testing.T) {
 	require.EqualValues(t, 1, r.errors("read"))
 }
 
-// A file that a program has locked does not count as finished, however long the program pauses.
+// A file that a program has locked does not count as finished, even if the program writes nothing.
 func TestLockedFileIsNotFinished(t *testing.T) {
 	dir := t.TempDir()
 	to := &collected{t: t}
