@@ -20,7 +20,7 @@ const rootKey = "stef.root"
 // errUnknownSignal means that the headers of a file do not determine its signal.
 var errUnknownSignal = errors.New("neither the name nor the headers of the file determine its signal: set assume_signal")
 
-// signalByName returns the signal in the name of a file, or "" if the name has none.
+// signalByName returns the signal in the name of a file, or "" if the name contains no signal.
 func signalByName(path string) string {
 	if n, ok := rotate.ParseName(filepath.Base(path)); ok {
 		switch n.Signal {

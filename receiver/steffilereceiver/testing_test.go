@@ -61,7 +61,7 @@ func (w writer[T]) put(batch T) error {
 	return w.Write(func(s stream[T]) error { return s.Encode(batch) })
 }
 
-// numbered are log records with the numbers from first to last as their times.
+// numbered returns log records whose times are the numbers from first to last.
 func numbered(first, last uint64) plog.Logs {
 	ld := plog.NewLogs()
 	records := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
@@ -78,7 +78,7 @@ func text(n uint64) string { return fmt.Sprintf("order %d of customer %x", n, n*
 // collected is a pipeline that counts how often each number was accepted.
 type collected struct {
 	t testing.TB
-	// answer, if set, is called for each batch; the batch counts if it returns nil.
+	// answer, if set, is called for each batch. The batch counts only if answer returns nil.
 	answer  func(context.Context, plog.Logs) error
 	mutates bool
 
@@ -121,7 +121,7 @@ func (c *collected) set(answer func(context.Context, plog.Logs) error) {
 	c.answer = answer
 }
 
-// counts returns how many numbers were accepted, and how many more than once.
+// counts returns how many numbers were accepted, and how many of them were accepted repeatedly.
 func (c *collected) counts() (numbers, repeated int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +139,7 @@ func (c *collected) all() map[uint64]int {
 	return maps.Clone(c.seen)
 }
 
-// requireOnce waits until exactly the numbers up to n were accepted, each once.
+// requireOnce waits until n numbers were accepted, and requires that no number was accepted twice.
 func (c *collected) requireOnce(n int) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
@@ -212,7 +212,7 @@ func (r *rig) stop() {
 	}
 }
 
-// idle waits for complete passes over the folder.
+// idle waits until the receiver has completed at least three more passes over the folder.
 func (r *rig) idle() {
 	r.t.Helper()
 	f := r.part.(interface{ count() uint64 })

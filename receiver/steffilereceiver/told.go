@@ -53,7 +53,7 @@ func (t *told) first(text string) bool {
 }
 
 // follows notes that a signal has a pipeline. The Collector creates the receivers of all
-// signals before it starts any.
+// signals before it starts the first receiver.
 func (t *told) follows(sig string) {
 	if t == nil {
 		return
@@ -80,7 +80,7 @@ func (t *told) ignores(sig string) bool {
 	return true
 }
 
-// foreign is a file of another signal, as it was when it was last seen.
+// foreign describes a file of another signal at the time of the last check.
 type foreign struct {
 	named bool // the name determines the signal, whatever the file contains
 	info  fs.FileInfo
@@ -122,13 +122,13 @@ func (f *follower[T]) leaveTo(c candidate, sig string, file *os.File) {
 	}
 	f.other[c.key] = of
 	if f.config.told.ignores(sig) {
-		f.sharedLog.Warn("A file stays where it is, because its signal has no pipeline with this receiver: add one, or exclude such files",
+		f.sharedLog.Warn("A file stays where it is, because its signal has no pipeline with this receiver: add a pipeline, or exclude such files",
 			zap.String("signal", sig), zap.String("file", c.key))
 	}
 }
 
-// checkPatterns warns about patterns of include that match no file, which may be typing
-// errors. The files may appear later.
+// checkPatterns warns about patterns of include that match no file or only a folder. Such a
+// pattern may be a typing error, but the files may also appear later.
 func (f *follower[T]) checkPatterns() {
 	for _, pattern := range f.config.Include {
 		paths, _ := filepath.Glob(pattern)
@@ -156,8 +156,8 @@ func (f *follower[T]) checkPatterns() {
 	}
 }
 
-// missingFolder returns the folder of a pattern if it does not exist, and "" if it exists
-// or is a pattern itself.
+// missingFolder returns the folder of a pattern if this folder does not exist. It returns "" if
+// the folder exists or is a pattern itself.
 func missingFolder(pattern string) string {
 	dir := filepath.Dir(pattern)
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || strings.ContainsAny(dir, "*?[") {

@@ -119,7 +119,7 @@ func TestWarnsOfSignalWithoutPipeline(t *testing.T) {
 		}
 		require.Len(t, logs.All(), want)
 		for _, entry := range logs.All() {
-			require.Contains(t, entry.Message, "its signal has no pipeline with this receiver: add one, or exclude such files")
+			require.Contains(t, entry.Message, "its signal has no pipeline with this receiver: add a pipeline, or exclude such files")
 			require.Equal(t, "logs", entry.ContextMap()["signal"])
 			require.NotContains(t, entry.ContextMap(), "otelcol.signal")
 		}

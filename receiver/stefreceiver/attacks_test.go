@@ -19,12 +19,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// attacks are hostile streams that recipes cannot describe. Most have records that OTLP cannot
-// express: these records contain no telemetry that clients could be charged for. The content
-// of each record is a reference or equal to the previous record, so it needs at most a byte.
+// attacks are hostile streams that recipes cannot describe. Most streams have records that OTLP
+// cannot express, so clients are not charged for the telemetry in these records. Each record
+// is a reference to earlier content or equal to the previous record, so it needs at most a byte.
 var attacks = []struct {
 	name, root string
-	records    int // so many that the cost to open the stream is negligible
+	records    int // large, so that the cost to open the stream is negligible
 	cook       func(t testing.TB, out *chunkList, records int)
 }{
 	{"long ids by reference", otelstef.LogsRootName, 3000, func(t testing.TB, out *chunkList, records int) {
@@ -39,7 +39,7 @@ var attacks = []struct {
 	{"long ids of spans that repeat", otelstef.SpansRootName, 500, longSpanIDs},
 	{"texts of series", otelstef.MetricsRootName, 3000, func(t testing.TB, out *chunkList, records int) {
 		attackMetrics(t, out, records, func(rec *otelstef.Metrics, i int) {
-			rec.Point().Value().SetHistogram() // of a gauge
+			rec.Point().Value().SetHistogram() // a gauge with a histogram value
 			rec.Attributes().SetLen(1)
 			rec.Attributes().SetString(0, "key", strings.Repeat(string('a'+rune(i*i%7)), mib/2))
 		})
@@ -105,7 +105,7 @@ func hostileOptions(more ...stef.WriterOption) []stef.WriterOption {
 	return append(more, stef.WithCompression(stef.Zstd), stef.WithDictBytes(1<<30), stef.WithFrameBytes(31<<20))
 }
 
-// longIDs writes log records that use a number of trace ids in turn, each of about 1 MiB.
+// longIDs writes log records with trace ids of about 1 MiB. ids is the number of different ids.
 func longIDs(t testing.TB, out *chunkList, records, ids int, form ...stef.WriterOption) {
 	w, err := otelstef.NewLogsWriter(out, hostileOptions(form...)...)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata"
 )
 
-// batch is a sequence of consecutive records of a stream, decoded.
+// batch contains consecutive decoded records of a stream.
 type batch[T any] struct {
 	data     T
 	items    int
@@ -60,10 +60,10 @@ const (
 	permanentlyRefused
 )
 
-// process sends a batch to the pipeline. If the pipeline refuses it temporarily, the stream
-// fails. It runs on its own goroutine.
+// process sends a batch to the pipeline. If the pipeline refuses the batch temporarily, the
+// stream fails. Each call runs on its own goroutine.
 func (s *stream[T]) process(b *batch[T], begin time.Time) verdict {
-	// Release the slot last: this starts the next batch, which must know of a failure of this one.
+	// Release the slot last: this starts the next batch, which must see a failure of this batch.
 	defer func() { <-s.slots }()
 	defer s.settle(b)
 	if failed := s.failure.Load(); failed != nil && failed.from < b.from {
@@ -88,8 +88,8 @@ func (s *stream[T]) process(b *batch[T], begin time.Time) verdict {
 	return unjudged
 }
 
-// answer settles the records of a batch. It may block until the client reads its answers, so
-// the stream must not hold anything that other clients need.
+// answer acknowledges or rejects the records of a batch. It may block until the client reads the
+// answer, so the stream must not hold anything that other clients need.
 func (s *stream[T]) answer(b *batch[T], v verdict) {
 	var none T
 	b.data = none
@@ -134,7 +134,7 @@ func idsOf(bad stefpdata.RecordErrors) (ids []stefgrpc.IDRange) {
 	return ids
 }
 
-// eachValid calls a function with every range of ids whose records are in b.data.
+// eachValid passes every range of ids whose records are in b.data to a function.
 func (b *batch[T]) eachValid(each func(from, to uint64)) {
 	from := b.from
 	for _, bad := range b.bad {

@@ -1,7 +1,7 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The test measures CPU time, as Linux counts it.
+// The benchmark measures CPU time with a system call that Linux has.
 //go:build linux && !race
 
 package stefreceiver
@@ -39,7 +39,7 @@ func (u uncounted) Stats() stef.ReaderStats {
 }
 
 // uncharge makes the receiver charge nothing for memory that streams of a signal hold.
-// Streams that are open already do not change.
+// Streams that are already open do not change.
 func uncharge[T any](t testing.TB, r *rig) {
 	p, ok := r.shared.handlers[0].(*pipe[T])
 	require.True(t, ok)
@@ -55,10 +55,10 @@ func uncharge[T any](t testing.TB, r *rig) {
 	p.Descriptor = &without
 }
 
-// BenchmarkHeldCharge sends the recordings to three receivers in turn. One of them does not
-// charge clients when the memory that their streams hold grows. The benchmark reports the
-// items per CPU second of client and receiver, and the change that the charge causes. For
-// comparison, it reports the difference between the other two receivers, which both charge.
+// BenchmarkHeldCharge sends the recordings to three receivers in turn. One receiver does not
+// charge clients for the memory that their streams hold. The benchmark reports the items per
+// CPU second of client and receiver, and the change that the charge causes. For comparison,
+// it reports the difference between the other two receivers, which both charge.
 func BenchmarkHeldCharge(b *testing.B) {
 	b.Run("traces", func(b *testing.B) {
 		benchmarkHeldCharge(b, signal.Traces, sinks{traces: consumertest.NewNop()})
@@ -120,7 +120,7 @@ func clientOf(b *testing.B, r *rig) *stefgrpc.Client {
 	return c
 }
 
-// sendAll sends batches on a new stream, a frame each, and awaits their acknowledgement.
+// sendAll sends each batch as a frame of a new stream, and waits for all acknowledgements.
 func sendAll[T any](b *testing.B, c *stefgrpc.Client, sig *signal.Descriptor[T], batches []T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -29,8 +29,8 @@ type Config struct {
 	// keepalive, sizes, middlewares.
 	ServerConfig configgrpc.ServerConfig `mapstructure:",squash"`
 
-	// AckInterval is the minimum time between two acknowledgements of a stream while
-	// other batches of it are being processed. 0 sends each immediately.
+	// AckInterval is the minimum time between two acknowledgements of a stream while other
+	// batches of the stream are being processed. 0 sends each acknowledgement immediately.
 	AckInterval time.Duration `mapstructure:"ack_interval"`
 
 	// ConsumersPerStream is how many batches of one stream the pipeline may
@@ -52,7 +52,7 @@ type Config struct {
 	RetryAfter time.Duration `mapstructure:"retry_after"`
 
 	// MaxStreamLifetime is the age at which streams are ended gracefully, so that
-	// clients open new ones, possibly to other servers. 0 means never.
+	// clients open new streams, possibly to other servers. 0 means never.
 	MaxStreamLifetime time.Duration `mapstructure:"max_stream_lifetime"`
 
 	// ShutdownTimeout is how long a shutdown waits until the pipeline has processed the
@@ -109,8 +109,8 @@ type LimitsConfig struct {
 type AdmissionConfig struct {
 	// RequestLimitMiB bounds the admitted telemetry. 0 sets no bound.
 	RequestLimitMiB int `mapstructure:"request_limit_mib"`
-	// WaitingLimitMiB bounds the telemetry that waits for admission; data beyond
-	// it is refused. 0 refuses instead of waiting.
+	// WaitingLimitMiB bounds the telemetry that waits for admission; data beyond this
+	// limit is refused. 0 refuses instead of waiting.
 	WaitingLimitMiB int `mapstructure:"waiting_limit_mib"`
 
 	_ struct{}
@@ -124,10 +124,10 @@ type TimeoutsConfig struct {
 	FirstMessage time.Duration `mapstructure:"first_message"`
 	// Header is the time from the first message to the end of the headers.
 	Header time.Duration `mapstructure:"header"`
-	// Chunk is the time from the first byte of a frame to its last.
+	// Chunk is the time from the first byte of a frame to its last byte.
 	Chunk time.Duration `mapstructure:"chunk"`
-	// Idle is the time without data after which a stream is ended gracefully, so
-	// that it uses no memory. Its client opens a new one when it has data.
+	// Idle is the time without data after which a stream is ended gracefully, so that it
+	// uses no memory. The client opens a new stream when it has data.
 	Idle time.Duration `mapstructure:"idle"`
 
 	_ struct{}
@@ -150,7 +150,8 @@ func (c *Config) receiving() int64 {
 	return max(int64(c.Limits.MemoryLimitMiB/2)*mib, c.maxMessage()+mib)
 }
 
-// maxMessage is the largest message after decompression. 0 leaves the default of gRPC.
+// maxMessage returns the size of the largest message after decompression. Without
+// max_recv_msg_size_mib, this is the default of gRPC.
 func (c *Config) maxMessage() int64 {
 	if n := c.ServerConfig.MaxRecvMsgSizeMiB; n > 0 {
 		return int64(n) * mib
@@ -173,8 +174,8 @@ func createDefaultConfig() component.Config {
 	server.ReadBufferSize = 512 << 10
 	// Close connections without streams: they use memory, and nothing else closes them.
 	server.Keepalive.Get().ServerParameters.Get().MaxConnectionIdle = 5 * time.Minute
-	// Clients of streams that are idle for long send keepalives. By default, gRPC
-	// treats an interval below five minutes as an abuse.
+	// Clients send keepalives while their streams are idle. By default, gRPC treats an interval
+	// below five minutes as an abuse.
 	policy := server.Keepalive.Get().EnforcementPolicy.Get()
 	policy.MinTime = 10 * time.Second
 	policy.PermitWithoutStream = true
@@ -227,7 +228,7 @@ func (c *Config) Validate() error {
 		confkeys.Between("max_batch_mib", c.MaxBatchMiB, 1, maxMiB, "the default is 8"),
 		confkeys.DurationAtLeast("retry_after", c.RetryAfter, 0, "0 lets clients retry immediately, the default is 5s"),
 		confkeys.ZeroOr("max_stream_lifetime", c.MaxStreamLifetime, shortestLifetime, "for no bound", "some minutes are better: each new stream sends its dictionaries again"),
-		confkeys.DurationAtLeast("shutdown_timeout", c.ShutdownTimeout, time.Microsecond, "without time to wait, data that is in the receiver would be cut off; the default is 5s"),
+		confkeys.DurationAtLeast("shutdown_timeout", c.ShutdownTimeout, time.Microsecond, "without time to wait, the pipeline could not process the data that was already received; the default is 5s"),
 	)
 	return errors.Join(errs...)
 }
@@ -237,9 +238,9 @@ func (c *LimitsConfig) Validate() error {
 	const formatMiB = stef.MaxFrameBytes / mib
 	errs := []error{
 		confkeys.Between("max_chunk_mib", c.MaxChunkMiB, 1, maxMiB, "the default is 16"),
-		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
+		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d MiB, the default is 32", formatMiB)),
 		confkeys.Between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
-		confkeys.Between("max_dict_mib_per_stream", c.MaxDictMiBPerStream, 1, maxMiB/4, "the default is 64; clients reset their dictionaries when they reach it"),
+		confkeys.Between("max_dict_mib_per_stream", c.MaxDictMiBPerStream, 1, maxMiB/4, "the default is 64; clients reset their dictionaries at this size"),
 		confkeys.Between("stream_memory_limit_mib", c.StreamMemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
 		confkeys.Between("window_memory_mib", c.WindowMemoryMiB, 0, math.MaxInt/mib, "0 lets clients use any window, the default is 64"),
 		confkeys.AtLeast("max_streams", c.MaxStreams, 0, "0 means no bound"),
@@ -268,7 +269,7 @@ const maxMiB = math.MaxInt32 / mib / 4
 // life.
 const shortestLifetime = time.Second
 
-// socket rejects host:port, which would be the name of a socket in the working directory.
+// socket rejects host:port: it would be the name of a socket in the working directory.
 func socket(endpoint string) error {
 	_, port, err := net.SplitHostPort(endpoint)
 	if err != nil || strings.Contains(endpoint, "/") {

@@ -124,7 +124,7 @@ func TestConfigZero(t *testing.T) {
 	require.Zero(t, c.Admission)
 }
 
-// Every mistake has a message that names the key, what is wrong, and what to do.
+// TestConfigMistakes checks that every error names the key, what is wrong, and what to do.
 func TestConfigMistakes(t *testing.T) {
 	f := func(value any, path string, wants ...string) {
 		t.Helper()
@@ -188,7 +188,7 @@ func TestConfigMistakes(t *testing.T) {
 	f(map[string]any{"grpc": nil}, "protocols", "write the keys of protocols::grpc", "at the top level")
 }
 
-// TestSocketNames checks that host:port is no name of a socket.
+// TestSocketNames checks that host:port is rejected as the name of a socket.
 func TestSocketNames(t *testing.T) {
 	require.ErrorContains(t, socket("localhost:80"),
 		`endpoint is "localhost:80", but transport is unix: set endpoint to the path of the socket, such as /run/stef.sock, or remove transport`)
@@ -209,7 +209,7 @@ func TestConfigMistakesTogether(t *testing.T) {
 	require.ErrorContains(t, err, "limits: max_frame_mib")
 }
 
-// Mistakes that show only when the receiver starts.
+// TestStartMistakes checks the errors for mistakes that are found only at the start.
 func TestStartMistakes(t *testing.T) {
 	f := func(change func(*Config), wants ...string) {
 		t.Helper()

@@ -16,7 +16,8 @@ var (
 	_ confmap.Validator   = (*Config)(nil)
 )
 
-// configKeys are the keys of this receiver. The hints are for keys of the OTLP receiver.
+// configKeys are the keys of this receiver. The hints are for keys of the OTLP receiver and of
+// exporters.
 var configKeys = confkeys.Keys{
 	Sections: []confkeys.Section{
 		confkeys.Of[Config](""),

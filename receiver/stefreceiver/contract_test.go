@@ -24,8 +24,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// generator sends items one at a time from several goroutines, each until it is
-// accepted or refused permanently.
+// generator sends items one at a time from several goroutines. It sends each item
+// until the item is accepted or refused permanently.
 type generator[T any] struct {
 	t       *testing.T
 	config  *Config
@@ -106,8 +106,8 @@ func testStreamContract[T any](t *testing.T, signal pipeline.Signal, k kind[T]) 
 	})
 }
 
-// reason returns why a stream ended. This is more specific than the error of a
-// call.
+// reason returns why a stream ended. This text is more specific than the error of
+// a call.
 func (s *sender[T]) reason(err error) error {
 	if err == nil {
 		return nil
@@ -146,7 +146,7 @@ func TestContractOTLP(t *testing.T) {
 	})
 }
 
-// retryable returns err if an OTLP client would retry.
+// retryable returns err if an OTLP client would retry after it, otherwise nil.
 func retryable(err error) error {
 	if err == nil || !stefgrpc.FromStatus(err).Retryable() {
 		return nil

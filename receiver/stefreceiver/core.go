@@ -39,9 +39,9 @@ type core struct {
 	decompression *decompression
 	memory        streamMemory
 	releaser      *releaser
-	broken        limitedLog // of streams that cannot be decoded
-	denied        limitedLog // of clients whose credentials are refused
-	large         limitedLog // of requests that gRPC refuses because of their size
+	broken        limitedLog // logs streams that cannot be decoded
+	denied        limitedLog // logs clients whose credentials are refused
+	large         limitedLog // logs requests that gRPC refuses because of their size
 
 	// stopping is closed at the start of the shutdown.
 	stopping chan struct{}
@@ -90,7 +90,7 @@ func (c *core) ending() bool {
 }
 
 // readerOptions adds the configured limits to the options of a stream. The limit
-// of dictionaries remains that of the stream.
+// of dictionaries in the options does not change.
 func (c *core) readerOptions(options []stef.ReaderOption) []stef.ReaderOption {
 	return append(slices.Clip(options), stef.WithLimits(stef.Limits{
 		FrameBytes:  c.config.Limits.MaxFrameMiB * mib,
@@ -119,8 +119,8 @@ func (c *core) outlive(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// catch converts a panic into an error. Functions must defer it if they call the pipeline, or
-// the decoders, which read untrusted bytes.
+// catch converts a panic into an error. Functions that call the pipeline or a decoder must defer
+// it. Decoders read untrusted bytes.
 func (c *core) catch(m *meter, what string, err *error) {
 	value := recover()
 	if value == nil {

@@ -37,7 +37,7 @@ const (
 // place. If its decompressed size exceeds smallRequest, or the credit of its client, the
 // decompressed bytes are dropped, and the request waits for one of the few large places.
 // It releases its small place before it waits, so that small requests do not wait for large
-// ones. Connections share the places fairly. There are half as many large places as
+// requests. Clients share the places fairly. There are half as many large places as
 // processors, so half of the processors remain for other clients. While a request waits,
 // its compressed bytes are kept, and only their size is admitted.
 type decompression struct {
@@ -69,7 +69,7 @@ func (d *decompression) waiting() int64 {
 	return small + large + expensive
 }
 
-// place is the permission to decompress a request. The request keeps it until the
+// place is the permission to decompress a request. The request keeps its place until the
 // decompressed request is admitted.
 type place struct {
 	gate *gate
@@ -94,8 +94,8 @@ func (p *place) take(ctx context.Context, g *gate, of *account) error {
 	return nil
 }
 
-// run acquires a place and decompresses a request. The caller must release the place. The
-// error is that of the context, or a status: RESOURCE_EXHAUSTED if the request or its window
+// run acquires a place and decompresses a request. The caller must release the place. run returns
+// the error of the context, or a status: RESOURCE_EXHAUSTED if the request or its window
 // is too large, INVALID_ARGUMENT if the request cannot be decompressed.
 func (d *decompression) run(ctx context.Context, request *otlpRequest, at *place) error {
 	toll, who := request.toll, request.toll.who
@@ -135,7 +135,7 @@ func (d *decompression) logLarge() {
 		return
 	}
 	if skipped, ok := d.busy.due(); ok {
-		d.logger.Warn("Compressed OTLP requests of more than 4 MiB wait, because others are being decompressed. Senders with smaller batches would not wait.",
+		d.logger.Warn("Compressed OTLP requests of more than 4 MiB wait, because other requests are being decompressed. Senders with smaller batches would not wait.",
 			zap.Int64("large_places", largePlaces()), zap.Int64("waiting", d.waiting()), zap.Int64("not_logged", skipped))
 	}
 }
@@ -150,7 +150,7 @@ func (d *decompression) refusal(err error) error {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
 		return exceeds(requestWindow, "the request needs a window of zstd of more than %d bytes: use a smaller window or a lower level", maxRequestWindow)
 	}
-	return invalid(fmt.Errorf("cannot decompress it: %w", err))
+	return invalid(fmt.Errorf("cannot decompress the request: %w", err))
 }
 
 // inflate returns the decompressed bytes of a request, up to the limit most. It does not

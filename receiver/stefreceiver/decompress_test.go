@@ -76,7 +76,7 @@ func (nopCloser) Close() error { return nil }
 
 func (asItIs) Compress(w io.Writer) (io.WriteCloser, error) { return nopCloser{w}, nil }
 
-// compress returns a request as it is sent.
+// compress returns the compressed bytes of a request.
 func compress(t testing.TB, name string, body []byte, options ...zstd.EOption) []byte {
 	t.Helper()
 	var message bytes.Buffer
@@ -123,8 +123,8 @@ func sendCompressed(t testing.TB, r *rig, name string, message []byte, connectio
 
 // TestCompressedRequestsTogether: the memory of requests that are small on the wire and large
 // after decompression is bounded by the places and the admission, however many requests there
-// are. The race detector, which runs with -short, needs many times the time and memory, so the
-// requests are smaller there.
+// are. With the race detector, the test needs much more time and memory. The race detector runs
+// with -short, so the requests are smaller with -short.
 func TestCompressedRequestsTogether(t *testing.T) {
 	full, some := 57*mib, 6*mib
 	if testing.Short() {
@@ -156,7 +156,8 @@ func TestCompressedRequestsTogether(t *testing.T) {
 	}
 }
 
-// emptyPoints is a request of points that have no fields: 2 bytes each, and 104 as pdata.
+// emptyPoints returns a request of points without fields. A point has 2 bytes in the request, and
+// 104 bytes as pdata.
 func emptyPoints(n int) []byte {
 	body := bytes.Repeat([]byte{1<<3 | 2, 0}, n/2)
 	for _, field := range []protowire.Number{5, 2, 2, 1} {
@@ -165,8 +166,7 @@ func emptyPoints(n int) []byte {
 	return body
 }
 
-// A request that would take far more memory than admission allows is refused, whether it is
-// compressed or not.
+// A request is refused if it would need far more memory as pdata than admission allows.
 func TestRequestOfManyMessages(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -180,7 +180,7 @@ func TestRequestOfManyMessages(t *testing.T) {
 }
 
 // TestNestedRequest: pdata decodes nested values recursively. Without a bound, this request
-// exceeds the stack of a goroutine, and the process ends.
+// would exceed the stack of a goroutine, and the process would end.
 func TestNestedRequest(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -230,8 +230,8 @@ type gzipped struct{ grpc.ServerTransportStream }
 func (gzipped) RecvCompress() string { return "gzip" }
 
 // TestCompressedRequestGivesUp cancels requests, or lets their deadline pass, while they are
-// decompressed. The answer must not call them invalid: a proxy may pass it on to the client, and
-// the client would drop its data.
+// decompressed. The answer must not call the requests invalid: a proxy may forward the answer to
+// the client, and the client would drop its data.
 func TestCompressedRequestGivesUp(t *testing.T) {
 	to, _, metrics, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -251,7 +251,7 @@ func TestCompressedRequestGivesUp(t *testing.T) {
 	r.requireIdle()
 }
 
-// Small requests do not wait for large ones. The metric counts a waiting request until the
+// Small requests do not wait for large requests. The metric counts a waiting request until the
 // client gives up.
 func TestPlacesToDecompress(t *testing.T) {
 	to, _, metrics, _ := everything()
@@ -288,7 +288,7 @@ func TestPlacesToDecompress(t *testing.T) {
 	go func() { results <- export(conn, textOf(8*mib)) }()
 	waiting(1)
 	d.small.release(other, decodingPlaces())
-	waiting(1) // for the large place
+	waiting(1) // now for the large place
 	d.large.release(other, largePlaces())
 	require.NoError(t, <-results)
 	r.requireIdle()
@@ -330,7 +330,7 @@ func TestJoin(t *testing.T) {
 				request.data = append(request.data, mem.NewBuffer(part, pool))
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			cancel() // no pause is long
+			cancel() // end all pauses immediately
 			request.join(ctx)
 			require.Len(t, request.data, 1)
 			require.True(t, bytes.Equal(want, request.data[0].ReadOnlyData()), "%v", sizes)

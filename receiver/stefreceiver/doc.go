@@ -16,7 +16,7 @@
 //	stream.go, batch.go      a STEF stream and its batches
 //	otlp.go                  an OTLP request
 //	pipe.go                  the pipeline of one signal
-//	core.go                  limits and shutdown, shared by all of these
+//	core.go                  limits and shutdown, shared by streams and requests
 //	gate.go, party.go        fair shares of limited resources
 //	lanes.go, toll.go        limits for clients that are expensive to serve
 //	decompress.go            decompression of OTLP requests
@@ -25,12 +25,12 @@
 // The code is generic over all signals; package internal/signal describes them.
 //
 // The handler of a STEF stream decodes in order on its own goroutine, because a
-// batch can only be read after the one before it. It hands each batch to a
-// goroutine that passes it to the pipeline. These goroutines end in any order; the
-// transport acknowledges up to the first record that is not finished. If the
+// batch can only be read after the previous batch. It hands each batch to another
+// goroutine, which passes the batch to the pipeline. These goroutines end in any order;
+// the transport acknowledges all records before the first unfinished record. If the
 // pipeline refuses records permanently, they are reported as bad, record by record.
-// If it refuses them temporarily, the stream ends after all accepted records were
-// acknowledged.
+// If the pipeline refuses records temporarily, the stream ends after all accepted
+// records were acknowledged.
 //
 // Memory is bounded at four points. The transport bounds received bytes. decompress.go
 // bounds OTLP requests while they are decompressed. stream_memory.go bounds the memory

@@ -93,9 +93,9 @@ func (r *stefReceiver) Start(ctx context.Context, host component.Host) error {
 	return r.shared.start(ctx, host)
 }
 
-// Shutdown implements component.Component. The first component of a configuration
-// that is shut down ends the server for all of them, because the Collector shuts
-// down all or none.
+// Shutdown implements component.Component. The shutdown of the first component of a
+// configuration ends the server for all its components, because the Collector shuts
+// down all components or none.
 func (r *stefReceiver) Shutdown(ctx context.Context) error {
 	err := r.shared.shutdown(ctx)
 	if !r.left {

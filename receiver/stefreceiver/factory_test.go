@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// TestProfiles checks that the error says what to use.
+// TestProfiles checks that the error says what to use instead.
 func TestProfiles(t *testing.T) {
 	f := NewFactory().(xreceiver.Factory)
 	_, err := f.CreateProfiles(context.Background(), receivertest.NewNopSettings(metadata.Type), f.CreateDefaultConfig(), consumertest.NewNop())

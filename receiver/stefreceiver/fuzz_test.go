@@ -38,7 +38,7 @@ type frameParts struct {
 // cutFrames splits an uncompressed stream into its frames. It drops bytes that are not a
 // frame.
 func cutFrames(stream []byte) (f frames) {
-	// The fixed header, and the variable header, which is a frame.
+	// A stream begins with the fixed header, and the variable header, which is a frame.
 	if len(stream) < 5 {
 		return frames{head: stream}
 	}
@@ -86,7 +86,7 @@ func (f *frames) edit(other *frames, changes []byte) {
 		p := &f.list[i]
 		at := 0
 		if len(p.content) > 0 {
-			at = where / len(f.list) % len(p.content) // a small position, where the records and the sizes of columns are
+			at = where / len(f.list) % len(p.content) // near the beginning, where the sizes of columns are
 		}
 		switch what % 9 {
 		case 0: // a frame of the other stream, whose dictionaries differ
@@ -112,7 +112,7 @@ func (f *frames) edit(other *frames, changes []byte) {
 			p.content = slices.Insert(p.content, at, with)
 		case 7:
 			p.content = p.content[:len(p.content)-min(int(with), len(p.content))]
-		default: // replace the end by that of a frame of the other stream
+		default: // replace the end by the end of a frame of the other stream
 			if len(other.list) > 0 {
 				q := other.list[int(with)%len(other.list)].content
 				p.content = append(p.content[:at:at], q[min(at, len(q)):]...)
@@ -122,7 +122,7 @@ func (f *frames) edit(other *frames, changes []byte) {
 }
 
 // TestEditFrames: a stream that is split and joined again is unchanged, and each kind of
-// change changes it.
+// edit changes the stream.
 func TestEditFrames(t *testing.T) {
 	for root := range byte(3) {
 		var a, b recipe
@@ -181,7 +181,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// fuzzedRecipe is a recipe for a small stream that is not compressed.
+// fuzzedRecipe returns a recipe for a small stream without compression.
 func fuzzedRecipe(root byte, genes []byte) *recipe {
 	var r recipe
 	copy(r[:], genes)

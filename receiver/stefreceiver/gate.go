@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// errNoRoom is the error of a request that would have to wait, if too much data already waits.
+// errNoRoom refuses a request that would have to wait while too much data already waits.
 var errNoRoom = errors.New("too much data waits to be processed, more than admission::waiting_limit_mib of the receiver")
 
 // gate shares a resource fairly between clients, such as the bytes of decoded telemetry or
@@ -20,13 +20,13 @@ var errNoRoom = errors.New("too much data waits to be processed, more than admis
 //
 // Waiting requests are admitted by start-time fair queueing: each client has a
 // virtual time that advances by the admitted amount, and the request with the
-// earliest start is next. Among requests with the same start, the last one to arrive is
-// next: under constant overload, recent requests can still be served in time, while the
+// earliest start is next. Among requests with the same start, the request that arrived last
+// is next: under constant overload, recent requests can still be served in time, while the
 // clients of the oldest requests are about to give up.
 //
 // A client cannot use more than three quarters of the resource, so that there is
-// always room for another client. While other clients are present, a client can use a
-// quarter, because a few small batches among many large ones would otherwise get too
+// always room for another client. While other clients are present, a client can use only a
+// quarter. Without this rule, a few small batches among many large batches would get too
 // little CPU time.
 type gate struct {
 	limit        int64 // 0: everything is admitted
@@ -55,8 +55,8 @@ type account struct {
 	inUse, waiting int64
 	finish         int64 // virtual time after all requests of the client
 	// room contains the waiting requests of the client, the earliest start first. Only the
-	// first one can be next, so a search for the next request reads one request per client,
-	// even if a client has thousands of streams.
+	// first request can be next, so a search for the next request reads one request per
+	// client, even if a client has thousands of streams.
 	room []*waiter
 }
 
@@ -75,8 +75,8 @@ func newGate(limit, waitingLimit int64) gate {
 	return gate{limit: limit, waitingLimit: waitingLimit}
 }
 
-// weight returns n, but at most the limit: a request that is larger than the limit is
-// admitted alone. Otherwise it would never be admitted.
+// weight returns n, but at most the limit. So a request that is larger than the limit is
+// admitted when nothing else is in use. With its real size, it would never be admitted.
 func (g *gate) weight(n int64) int64 {
 	if g.limit > 0 {
 		n = min(n, g.limit)
@@ -84,8 +84,8 @@ func (g *gate) weight(n int64) int64 {
 	return n
 }
 
-// acquire admits n, a weight. It waits if necessary, and returns errNoRoom or the
-// error of the context if nothing was admitted.
+// acquire admits n, which is a result of weight. It waits if necessary, and returns
+// errNoRoom or the error of the context if nothing was admitted.
 func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
 	return g.wait(ctx, g.enter(a, n))
 }
@@ -93,8 +93,8 @@ func (g *gate) acquire(ctx context.Context, a *account, n int64) error {
 // mayWait reports whether a request was not refused: it was admitted, or it waits.
 func (w *waiter) mayWait() bool { return w == nil || w.admitted != nil }
 
-// wait waits until the waiter that enter returned is admitted. It returns the errors of
-// acquire.
+// wait waits until the waiter that enter returned is admitted. It returns the same errors
+// as acquire.
 func (g *gate) wait(ctx context.Context, w *waiter) error {
 	switch {
 	case w == nil:
@@ -197,7 +197,7 @@ func (g *gate) admit() {
 	}
 }
 
-// next returns the waiter that is next, or nil if no waiter is within its share.
+// next returns the waiter to admit next, or nil if no waiter is within its share.
 func (g *gate) next() *waiter {
 	var best *waiter
 	for _, a := range g.room {

@@ -146,8 +146,8 @@ func TestGateReturnsToZero(t *testing.T) {
 	require.NotZero(t, late)
 }
 
-// TestGateIsFair has a client with many requests and a client with few. The few requests do
-// not wait for the many.
+// TestGateIsFair uses a client with many requests and a client with few requests. The few
+// requests do not wait for the many requests.
 func TestGateIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(12, 1000)
@@ -182,7 +182,7 @@ func TestGateIsFair(t *testing.T) {
 		}
 		release(greedy)
 		release(greedy)
-		release(greedy, "greedy") // it has a quarter while there are others
+		release(greedy, "greedy") // a client has only a quarter while other clients are present
 		release(greedy, "greedy")
 		enter("modest", modest, 3)
 		require.Empty(t, order, "it has its quarter")
@@ -253,7 +253,7 @@ func TestGateWaitingShare(t *testing.T) {
 	})
 }
 
-// A client with many waiting requests does not make the requests of others slow.
+// A client with many waiting requests does not make the requests of other clients slow.
 func TestGateOfManyWaiters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")

@@ -19,7 +19,7 @@ type handler interface {
 	handle(s *stefgrpc.Server) error
 	// register registers the pipe as the OTLP service of its signal.
 	register(r grpc.ServiceRegistrar)
-	// service returns the names of that service and of its signal.
+	// service returns the names of the OTLP service and of the signal.
 	service() (name, signal string)
 }
 

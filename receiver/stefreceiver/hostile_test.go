@@ -33,7 +33,7 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// chunksOf returns the chunks of a stream of metrics, a frame for each batch.
+// chunksOf returns the chunks of a stream of metrics that has a frame for each batch.
 func chunksOf(t testing.TB, batches []pmetric.Metrics, options ...stef.WriterOption) chunkList {
 	t.Helper()
 	var chunks chunkList
@@ -212,7 +212,7 @@ func TestMaxStreams(t *testing.T) {
 }
 
 // TestTooLarge: if a message or chunk is too large, its stream ends with the reason limit, and the
-// log says which limit. If a message is too large, gRPC itself ends the stream.
+// log names the option to raise. If a message is too large, gRPC itself ends the stream.
 func TestTooLarge(t *testing.T) {
 	f := func(want string, change func(*Config)) {
 		t.Helper()
@@ -314,9 +314,9 @@ func TestDecoderPanics(t *testing.T) {
 	require.Zero(t, decoding)
 }
 
-// TestUnreadAnswersHoldNothing: while a stream waits because its client does not read its
-// answers, it holds nothing that other clients need, and decodes only one batch more than the
-// pipeline may process.
+// TestUnreadAnswersHoldNothing: while a stream waits because the client does not read answers,
+// the stream holds nothing that other clients need. It decodes only one batch more than the
+// pipeline may process at the same time.
 func TestUnreadAnswersHoldNothing(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(func(c *Config) { c.ConsumersPerStream = 2 }), settings)
@@ -338,7 +338,7 @@ func TestUnreadAnswersHoldNothing(t *testing.T) {
 	st := newStream(p, transport)
 	go func() { ended <- st.serve() }()
 	require.Eventually(t, func() bool { return transport.waiting.Load() == 3 && len(st.unanswered) == 3 }, time.Minute, time.Millisecond)
-	time.Sleep(10 * time.Millisecond) // a stream that goes on would decode more
+	time.Sleep(10 * time.Millisecond) // a stream that does not wait would decode more batches
 	require.EqualValues(t, 3, consumed.Load())
 	inFlight, _ := s.admission.state()
 	require.Zero(t, inFlight)
@@ -351,8 +351,8 @@ func TestUnreadAnswersHoldNothing(t *testing.T) {
 	require.Len(t, transport.settled, 20)
 }
 
-// TestRefusedBatchesEndTheOrder: if the pipeline processes one batch at a time and refuses one
-// temporarily, it gets no later batch. The client sends all of these batches again, in order.
+// TestRefusedBatchesEndTheOrder: if the pipeline processes one batch at a time and refuses a batch
+// temporarily, it receives no later batch. The client can send these batches again, in order.
 func TestRefusedBatchesEndTheOrder(t *testing.T) {
 	settings := receivertest.NewNopSettings(metadata.Type)
 	s, err := newShared(testConfig(func(c *Config) { c.ConsumersPerStream = 1 }), settings)
@@ -383,7 +383,7 @@ func (slowError) As(any) bool {
 	return false
 }
 
-// TestIDsOf checks that adjacent ranges become one, even if their reasons differ.
+// TestIDsOf checks that adjacent ranges become one range, even if their reasons differ.
 func TestIDsOf(t *testing.T) {
 	require.Empty(t, idsOf(nil))
 	require.Equal(t, []stefgrpc.IDRange{{From: 2, To: 5}, {From: 7, To: 7}}, idsOf(stefpdata.RecordErrors{

@@ -21,7 +21,7 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// TestIdleClients: a stream without data holds at most 64 KiB after timeouts.idle. Its client
+// TestIdleClients: a stream without data holds at most 64 KiB after timeouts.idle. The client
 // does not end the stream, does not read the status of the ended stream, and sends messages
 // without data.
 func TestIdleClients(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // lanes bound the CPU time that expensive streams use while other clients send. A lane is
 // the permission to process one batch of an expensive stream.
 //
-// A short stream can expand to much telemetry. Decoding and delivering it keeps
+// A short stream can expand to much telemetry. To decode and deliver this telemetry keeps
 // processors busy. The scheduler then delays each step of a batch of another client by
 // up to 10 ms for every busy goroutine. So an expensive stream holds a lane for each
 // batch until the pipeline has processed the batch, and there are fewer lanes than
@@ -42,12 +42,12 @@ const (
 	laneRest = 50 * time.Millisecond
 )
 
-// restAfter returns how long a lane rests after work on a batch of that weight.
+// restAfter returns how long a lane rests after the work on a batch of the given weight.
 func restAfter(worked time.Duration, weight int64) time.Duration {
 	return min(restPerWork*worked, laneRest*time.Duration(1+weight/laneBatch))
 }
 
-// enter acquires a lane for an expensive stream, and reports whether it needs one.
+// enter acquires a lane if an expensive stream needs a lane, and reports whether it does.
 func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 	if !l.contended() {
 		return false, nil
@@ -58,7 +58,7 @@ func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 // contended reports whether clients that are not expensive are present.
 func (l *lanes) contended() bool { return time.Since(time.Unix(0, l.cheap.Load())) <= presence }
 
-// leave rests after the work on a batch of that weight, and then releases the lane.
+// leave rests after the work on a batch of the given weight, and then releases the lane.
 func (l *lanes) leave(ctx context.Context, a *account, worked time.Duration, weight int64) {
 	rest(ctx, restAfter(worked, weight))
 	l.release(a, 1)
@@ -86,7 +86,7 @@ const (
 	// creditPerByte is the credit for a byte of a stream. Ordinary telemetry needs a
 	// small part of it, see README.md.
 	creditPerByte = 1024
-	// creditPerSecond lets clients that send little recover.
+	// creditPerSecond is added each second, so that clients that send little recover.
 	creditPerSecond = 64 << 10
 	// firstCredit is the credit of a new client.
 	firstCredit = mib
@@ -119,14 +119,14 @@ func (c *credit) add(received, cost int64) int64 {
 
 // batchCost returns the cost of a batch. It is the maximum of these costs: the weight of the
 // batch for admission; its records; the plain size of the frame that begins with the batch;
-// the memory that the stream newly holds; the memory that decoding added. Added memory need
-// not be held: a stream can restart its dictionaries in each frame.
+// the memory that the stream newly holds; the memory that decoding added. The stream may not
+// hold the added memory any more: it can restart its dictionaries in each frame.
 func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 	return max(weight, recordCost*int64(records), plain, held/heldCost, added/addedCost)
 }
 
 // heldCost is the number of newly held bytes that cost as much as one byte of
-// telemetry. They have a cost because this memory must be allocated and measured.
+// telemetry. Held memory has a cost because it must be allocated and measured.
 const heldCost = 4
 
 // addedCost is the number of added bytes that cost as much as one byte of telemetry.

@@ -34,7 +34,7 @@ type siege struct {
 	request, compression string // instead of chunks: an OTLP request and its compression
 }
 
-// run attacks with 24 streams at the same time.
+// run attacks with 24 streams, or with requests on several connections, at the same time.
 func (a *siege) run(t testing.TB, r *rig, ctx context.Context) {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -90,9 +90,9 @@ func (a *siege) attack(t testing.TB, ctx context.Context, conn *grpc.ClientConn)
 	}
 }
 
-// waitedForProcessor returns how long the threads of this process were ready to run while other
-// processes used the processors, or 0 if the system does not tell. A process that works much waits
-// longer, so other load of the machine would look like unfairness of the receiver.
+// waitedForProcessor returns how long the threads of this process were ready to run but waited
+// for a processor, or 0 if the system does not report it. A process that works much waits longer,
+// so other load of the machine would look like unfairness of the receiver.
 func waitedForProcessor(t testing.TB) (total time.Duration) {
 	threads, err := filepath.Glob("/proc/self/task/*/schedstat")
 	require.NoError(t, err)
@@ -162,14 +162,14 @@ func TestHonestBesideHostile(t *testing.T) {
 	} {
 		t.Run(hostile.name, func(t *testing.T) {
 			// Other processes of the machine delay both clients, so several measurements are
-			// made, and one within the limit is sufficient.
+			// made. One measurement within the limit is sufficient.
 			for attempt := 1; ; attempt++ {
 				median, p99 := latency(t, nil)
 				besideMedian, besideP99 := latency(t, &hostile)
 				t.Logf("alone: median %v, p99 %v; beside: median %v, p99 %v, %.1f times",
 					median, p99, besideMedian, besideP99, float64(besideP99)/float64(p99))
 				// Every batch was acknowledged, or latency would have failed. The race
-				// detector, which runs with -short, slows decoding down many times.
+				// detector runs with -short, and slows decoding down many times.
 				if testing.Short() || besideP99 <= 3*max(p99, ackInterval) {
 					return
 				}
@@ -274,7 +274,7 @@ func TestRefusedStreamsWait(t *testing.T) {
 	})
 }
 
-// TestToll: requests that expand to many times their bytes wait for a lane and pause, if other
+// TestToll: requests that expand to many times their bytes wait for a lane and pause if other
 // clients are present. Other requests do not.
 func TestToll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

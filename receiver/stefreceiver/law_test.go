@@ -69,7 +69,7 @@ func sharedTextAttack(t testing.TB) chunkList {
 }
 
 // attributesRecords is how many records attributesAttack has: 8,000, or 500 with -short. The
-// race detector, which runs with -short, slows decoding down many times.
+// race detector runs with -short, and slows decoding down many times.
 func attributesRecords() uint64 {
 	if testing.Short() {
 		return 500
@@ -120,7 +120,7 @@ func hiddenAttack(t testing.TB) chunkList {
 	})
 }
 
-// peakHeap runs f and returns how much the heap grew at most while f ran.
+// peakHeap runs f and returns the largest growth of the heap while f ran.
 func peakHeap(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()
@@ -149,8 +149,8 @@ func peakHeap(f func()) int64 {
 	return most
 }
 
-// launch sends an attack on n streams at the same time. It returns when the server
-// has ended all of them or acknowledged all records, or when the time is over.
+// launch sends an attack on n streams at the same time. It returns when the server has
+// ended all streams or acknowledged all records, or when patience is over.
 func launch(t testing.TB, r *rig, n int, chunks chunkList, records uint64, patience time.Duration) {
 	var group sync.WaitGroup
 	for range n {
@@ -225,7 +225,7 @@ func TestManyAttributes(t *testing.T) {
 func TestDictionariesTogether(t *testing.T) {
 	chunks, streams := dictionaryAttack(t), 24
 	if testing.Short() {
-		streams = 6 // which exceed the bound, too
+		streams = 6 // these also exceed the bound
 	}
 	r := startRig(t, testConfig(), sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error { return nil })})
 	var heap int64
@@ -252,7 +252,7 @@ func TestHiddenMemory(t *testing.T) {
 }
 
 // TestManySmallStreams: many clients that start at the same time are served, even
-// while others keep the decoders busy.
+// while other clients keep the decoders busy.
 func TestManySmallStreams(t *testing.T) {
 	const streams, points3 = 1000, 3
 	var got atomic.Int64

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sumOfLimits adds up the table in section "Memory" of the README, in MiB, without the memory
-// per stream, on this number of processors.
+// sumOfLimits adds up the table in section "Memory" of the README, in MiB, for a number of
+// processors. It omits the memory per stream.
 func sumOfLimits(c *Config, processors int) int64 {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	const record, small = 32, 4
@@ -53,7 +53,7 @@ func TestSumsOfMemory(t *testing.T) {
 	require.Contains(t, string(text), fmt.Sprintf("Each two further processors add %d MiB: the sum is", furtherProcessors(createDefaultConfig().(*Config))))
 
 	// fixed is the part of the sum that no key for small pods lowers. The smallest message is 4 MiB;
-	// what it adds to the sum is subtracted.
+	// its part of the sum is subtracted.
 	least := createDefaultConfig().(*Config)
 	least.ServerConfig.MaxRecvMsgSizeMiB, least.Limits, least.Admission = 4, LimitsConfig{}, AdmissionConfig{}
 	const message = 4
@@ -74,7 +74,7 @@ func TestSumsOfMemory(t *testing.T) {
 		for i, key := range []*int{&c.ServerConfig.MaxRecvMsgSizeMiB, &c.Limits.MaxChunkMiB, &c.Limits.MaxFrameMiB, &c.Limits.MemoryLimitMiB,
 			&c.Limits.StreamMemoryLimitMiB, &c.Admission.RequestLimitMiB, &c.Limits.MaxStreams} {
 			*key = number(cells[i])
-			if string(pod[1]) == "1" { // the README has its configuration
+			if string(pod[1]) == "1" { // the README has the configuration of this pod
 				_, name, section := strings.Cut(strings.Trim(names[i], "`"), "::")
 				if !section {
 					name = strings.Trim(names[i], "`")
@@ -88,14 +88,14 @@ func TestSumsOfMemory(t *testing.T) {
 		require.EqualValues(t, int(sumOfLimits(c, 8))+aStream*c.Limits.MaxStreams, number(string(further[3+row])))
 		all := int(sumOfLimits(c, 2)) + aStream*c.Limits.MaxStreams
 		require.Equal(t, all, number(cells[7]))
-		streams := c.Limits.MaxStreams // an agent has 3 streams, and 6 while they are replaced
+		streams := c.Limits.MaxStreams // an agent has 3 streams, and 6 streams while they are replaced
 		require.Equal(t, fmt.Sprintf("%d to %d", streams/6, streams/3), cells[8])
 		require.InDelta(t, 0.8*1024*float64(number(string(pod[1]))), all, aStream, "four fifths of the pod")
 	}
 }
 
-// furtherProcessors is what each two processors after the second add to the sum. One of them
-// adds a large place, the other does not.
+// furtherProcessors returns what each two further processors add to the sum. Only one of the two
+// processors adds a large place.
 func furtherProcessors(c *Config) int64 { return sumOfLimits(c, 4) - sumOfLimits(c, 2) }
 
 // TestSumsOfPages checks the sums that the pages about scale and threats repeat.

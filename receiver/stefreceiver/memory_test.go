@@ -32,7 +32,7 @@ func heap() int64 {
 }
 
 // README.md states how much memory telemetry uses for each byte that admission
-// counts. This test checks it with the recordings of this repository.
+// counts. TestMemoryOfBatches checks this with the recordings of this repository.
 func TestMemoryOfBatches(t *testing.T) {
 	notShort(t)
 	t.Run("traces", func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestMemoryUnderPressure(t *testing.T) {
 		}
 	}
 	r.requireIdle()
-	// Each stream may exceed its admission by one batch at most, which here is
-	// smaller than the initial admission of a stream.
+	// Each stream may exceed its admission by at most one batch. Here, a batch is
+	// smaller than the first admission of a stream.
 	require.Positive(t, most)
 	require.LessOrEqual(t, most, int64(limitMiB*mib+mib))
 }

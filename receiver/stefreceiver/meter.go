@@ -35,12 +35,12 @@ const (
 	// for refused requests
 	requestSize    = "size"    // it is too large after decompression
 	requestWindow  = "window"  // it needs too large a window of zstd
-	requestMemory  = "memory"  // its pdata would take more than admission allows
+	requestMemory  = "memory"  // its pdata would need more memory than admission allows
 	requestNesting = "nesting" // its values are nested too deep
 	requestInvalid = "invalid" // it cannot be decompressed or decoded
 
 	// for refused streams; endServer is also used
-	refusedFull   = "full"          // there are too many
+	refusedFull   = "full"          // there are too many streams
 	refusedSignal = "signal"        // their signal has no pipeline
 	refusedAuth   = "auth"          // the authenticator refuses them; also for refused requests
 	refusedFirst  = "first_message" // the client sent no valid first message in time
@@ -75,8 +75,8 @@ func newMeter(telemetry *metadata.TelemetryBuilder, receiver component.ID, signa
 	}
 }
 
-// publish adds 0 to the counters that alerts use. Otherwise a series would begin with its
-// first event, and the rate of a series with one value is 0.
+// publish adds 0 to the counters that alerts use. Without publish, a series would begin with
+// its first event, and the rate of a series with one value is 0.
 func (m *meter) publish() {
 	ctx := context.Background()
 	for _, reason := range []string{endInvalid, endLimit, endPanic} {

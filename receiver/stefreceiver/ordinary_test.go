@@ -92,7 +92,7 @@ func testCheapRequests[T any](t *testing.T, name string, sig *signal.Descriptor[
 	}
 }
 
-// compressedSize returns the size of a request as it is sent.
+// compressedSize returns the compressed size of a request.
 func compressedSize(t *testing.T, name string, body []byte) int {
 	var message bytes.Buffer
 	w, err := encoding.GetCompressor(name).Compress(&message)

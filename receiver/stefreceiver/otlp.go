@@ -20,8 +20,8 @@ import (
 
 // otlpRequest is a request before it is decoded. The services of pdata are not
 // used for two reasons. They decode a request before any code of this package
-// runs, which is too early to ask for admission. And they answer INTERNAL to
-// requests that are not protobuf, although OTLP specifies INVALID_ARGUMENT.
+// runs, and so before its admission. They also answer INTERNAL to requests that
+// are not protobuf, although OTLP specifies INVALID_ARGUMENT.
 type otlpRequest struct {
 	data        mem.BufferSlice
 	compression string // compression of data, "" for none
@@ -38,7 +38,7 @@ func (r *otlpRequest) take() mem.Buffer {
 
 // join puts the bytes of the request into one buffer. It copies an expensive request as
 // decompression does: in pieces, with a pause after each piece. Copying 57 MiB at once would
-// occupy a processor for 10 ms or more, and a batch of another client could wait as long.
+// occupy a processor for 10 ms or more, and a batch of another client could wait that long.
 func (r *otlpRequest) join(ctx context.Context) {
 	if len(r.data) < 2 || !r.toll.expensive() {
 		r.data = mem.BufferSlice{r.take()}
@@ -161,8 +161,8 @@ func (p *pipe[T]) process(ctx context.Context, request *otlpRequest) error {
 // admit admits a request, and returns the weight that the caller must release. It first
 // admits the size of the request on the wire, then decompresses the request, and then
 // admits its weight, like for a batch of a stream. Before the second admission it releases
-// the first one, because requests that hold some bytes and wait for more could block each
-// other. For the same reason, it releases the place and the lane before it waits.
+// the admitted bytes, because requests that hold some bytes and wait for more bytes could block
+// each other. For the same reason, it releases the place and the lane before it waits.
 func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, at *place) (int64, error) {
 	admission := &p.core.admission
 	sent := admission.weight(int64(request.data.Len()))

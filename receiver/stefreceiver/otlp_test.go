@@ -50,7 +50,7 @@ func rawExport(t *testing.T, conn *grpc.ClientConn, body []byte) *status.Status 
 	return status.Convert(err)
 }
 
-// unknownFields is a message of these bytes.
+// unknownFields returns a message that is encoded as these bytes.
 func unknownFields(t *testing.T, body []byte) *emptypb.Empty {
 	m := &emptypb.Empty{}
 	m.ProtoReflect().SetUnknown(body)
@@ -113,7 +113,7 @@ func TestOTLPRefusals(t *testing.T) {
 }
 
 // TestLongRefusals: proxies and Java clients limit the size of headers. A refusal with a long text
-// does not exceed this limit. Otherwise gRPC would reset the request, and the client would drop it.
+// must not exceed the limit: gRPC would reset the request, and the client would drop its data.
 func TestLongRefusals(t *testing.T) {
 	long := strings.Repeat("é", 10_000) // a header has three bytes for each of these bytes
 	f := func(err error, code codes.Code, again bool) {

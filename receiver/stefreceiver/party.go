@@ -33,7 +33,7 @@ type parties struct {
 }
 
 // debtMemory is how long a negative credit is kept after the last stream or request of a
-// connection has ended. Otherwise a client could clear it by opening the next stream.
+// connection has ended. If it were not kept, a new stream would clear the negative credit.
 const debtMemory = 10 * time.Second
 
 // join returns the party of a stream or request, and a function that the caller

@@ -115,8 +115,8 @@ func newMetricsEncoder(w *otelstef.MetricsWriter) func(pmetric.Metrics) error {
 	return stefpdata.NewMetricsEncoder(w).Encode
 }
 
-// sumOf returns the sum of those data points of a metric whose attribute key has this value,
-// or of all its data points if key is empty. It returns 0 if the metric does not exist.
+// sumOf returns the sum of the data points of a metric that have the attribute key with this
+// value. If key is empty, it sums all data points. It returns 0 if the metric does not exist.
 func sumOf(t testing.TB, telemetry *componenttest.Telemetry, name, key, value string) int64 {
 	t.Helper()
 	got, err := telemetry.GetMetric(name)
