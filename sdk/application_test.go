@@ -30,8 +30,8 @@ import (
 	"github.com/otelstef/stef/sdk/steftrace"
 )
 
-// application is a program with the SDK whose telemetry goes to files: for each
-// number a span, a log record and a point.
+// application is a program that uses the SDK and exports to files. For each number
+// it makes a span, a log record and a point.
 type application struct {
 	spans   *steftrace.FileExporter
 	metrics *stefmetric.FileExporter
@@ -68,7 +68,7 @@ func newApplication(dir string, batch bool, options ...stefsdk.FileOption) (*app
 	return a, err4
 }
 
-// work is what the application does for a number.
+// work makes the telemetry of the application for a number.
 func (a *application) work(ctx context.Context, n int) {
 	ctx, span := a.tracer.Start(ctx, fmt.Sprint("order ", n))
 	var r log.Record
@@ -86,8 +86,7 @@ func (a *application) shutdown(ctx context.Context) error {
 	return errors.Join(a.traced.Shutdown(ctx), a.logged.Shutdown(ctx), a.measured.Shutdown(ctx))
 }
 
-// numbers are the numbers that the files of each signal contain, in the order of the
-// files.
+// numbers contains the numbers in the files of each signal, in the order of the files.
 type numbers struct{ spans, points, logs []int }
 
 // numbersIn reads the files of a folder. The last file of a killed process may end within

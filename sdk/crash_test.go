@@ -96,7 +96,7 @@ func TestApplicationKilled(t *testing.T) {
 			}
 			ahead += len(list) - flushed
 		}
-		// A point is the last number at the time of a flush.
+		// The value of a point is the last number at the time of a flush.
 		require.GreaterOrEqual(t, len(got.points), flushed/step)
 		require.LessOrEqual(t, len(got.points), flushed/step+1)
 		for j, n := range got.points {

@@ -19,7 +19,7 @@
 // # Delivery
 //
 // An export to an endpoint returns nil when the peer has acknowledged the batch, and an
-// export to files when the batch is in the file (unless WithFlushInterval delays that).
+// export to files when the batch is in the file (or in memory, with WithFlushInterval).
 // If a stream breaks, the batch is sent again, so a peer can receive it twice. A batch
 // is never lost without an error. An export that fails returns an error, which the SDK
 // passes to the error handler; the SDK itself does not send a batch again.
@@ -32,8 +32,8 @@
 // # Errors
 //
 //	ErrShutdown              an export after Shutdown
-//	*OmittedError            items over the limits of STEF; all others were sent
-//	*stefgrpc.RejectedError  items that the peer rejected permanently; it accepted all others
+//	*OmittedError            items over the limits of STEF; all other items were sent
+//	*stefgrpc.RejectedError  items that the peer rejected permanently; it accepted all other items
 //	*stefgrpc.UnsentError    the batch was not sent; wraps a *stefgrpc.Error
 //	*stefgrpc.Error          no stream could be opened before the timeout
 //	*rotate.Error            a fault of the file system

@@ -275,7 +275,7 @@ func TestRefusedStreamsWait(t *testing.T) {
 }
 
 // TestToll: requests that expand to many times their bytes wait for a lane and pause if other
-// clients are present. Other requests do not.
+// clients are present. Other requests neither wait nor pause.
 func TestToll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{gate: newGate(1, 100), cheap: new(atomic.Int64)}

@@ -30,15 +30,15 @@ const (
 	geneFrames
 	geneRecords        // in a frame
 	geneAttributes     // of a record
-	geneKind           // of the values of attributes
+	geneKind           // type of the values of attributes
 	geneText           // length of texts
 	geneNesting        // elements or levels of nested values
 	geneResource       // attributes of a resource
-	geneResourcePeriod // records until the next one
+	geneResourcePeriod // records until the next resource
 	geneScopePeriod
 	geneMetricPeriod
 	geneAttributePeriod
-	geneVariants // resources, scopes, metrics that take turns
+	geneVariants // number of different resources, scopes and metrics
 	geneBuckets  // bounds of a histogram
 	geneParts    // exemplars, events and links
 	genePartPeriod
@@ -66,7 +66,7 @@ func (r *recipe) scale(gene, most int) int {
 }
 
 // period reports whether record n begins a period of a gene. For a gene of 0, only record 0
-// does.
+// begins a period.
 func (r *recipe) period(gene, n int) bool {
 	p := r.scale(gene, 4096)
 	return n == 0 || p > 0 && n%p == 0
@@ -229,7 +229,7 @@ func (c *cooking) descriptors() []*otelstef.Metric {
 	return all
 }
 
-// frames calls record for each record, and ends each frame.
+// frames calls the function record for each record, and flush after each frame.
 func (c *cooking) frames(record func(n int) error, flush func() error) error {
 	for range 1 + c.scale(geneFrames, 8) {
 		for n := range c.scale(geneRecords, 4096) {

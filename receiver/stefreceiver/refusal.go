@@ -32,13 +32,13 @@ type refusal struct {
 // refusalOf converts an error of the pipeline to a refusal. after is the retry
 // delay if the error names none.
 //
-// An error is permanent if it is marked so, or if it carries a status that OTLP
-// does not retry. RESOURCE_EXHAUSTED and UNKNOWN are not such statuses: limiters
-// use the first to report that they are full temporarily, and the second has no
+// An error is permanent if it is marked as permanent, or if it carries a status that
+// OTLP does not retry. RESOURCE_EXHAUSTED and UNKNOWN count as temporary: limiters use
+// RESOURCE_EXHAUSTED to report that they are full temporarily, and UNKNOWN has no
 // defined meaning.
 //
 // The fan-out of the Collector and connectors return the errors of several consumers as one
-// error. It is permanent if all of them are.
+// error. This error is permanent if all errors of the consumers are permanent.
 func refusalOf(err error, after time.Duration) refusal {
 	if parts := fanout.Parts(err); len(parts) > 0 {
 		return refusalOfAll(err, parts, after)
@@ -66,8 +66,8 @@ func refusalOf(err error, after time.Duration) refusal {
 }
 
 // refusalOfAll converts an error that consists of the errors of several consumers. Data that one
-// of them refused temporarily must be sent again, after the longest of their delays. A permanent
-// refusal has the code of the first error.
+// consumer refused temporarily must be sent again, after the longest delay of all consumers. A
+// permanent refusal has the code of the first error.
 func refusalOfAll(err error, parts []error, after time.Duration) refusal {
 	longest := time.Duration(-1)
 	for _, part := range parts {
@@ -121,7 +121,7 @@ func unavailable(message string, after time.Duration) *status.Status {
 	return detailed(codes.Unavailable, message, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 }
 
-// errHeldMost gracefully ends the stream that held the most memory. Its client opens
+// errHeldMost gracefully ends the stream that held the most memory. The client opens
 // another stream immediately.
 var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold too much memory, and this stream holds the most: open it again",
 	&errdetails.ErrorInfo{Reason: stefgrpc.ReasonReconnect, Domain: stefgrpc.ReasonDomain}).Err()
@@ -150,10 +150,10 @@ func exceeds(reason, format string, args ...any) error {
 // invalid refuses a request that cannot be decoded.
 func invalid(err error) error { return &badRequest{undecodable(err).Err(), requestInvalid} }
 
-// maxText is the maximum size of the text of a status. A status is sent in headers, and clients
-// and proxies limit their size: clients in Java to 8 KiB. If headers are too large, gRPC resets the
-// call, and the client gets INTERNAL and drops data that it should send again. The text is in the
-// headers up to three times: percent-encoded, and in the details in base64.
+// maxText is the maximum size of the text of a status. A status is sent in headers. Clients and
+// proxies limit the size of headers, for example to 8 KiB in Java. If headers are too large, gRPC
+// resets the call, and the client receives INTERNAL and drops data that it should send again. The
+// text is in the headers up to three times: percent-encoded, and in the details in base64.
 const maxText = 1 << 10
 
 // shortened returns a text of at most maxText bytes.

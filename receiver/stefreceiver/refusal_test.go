@@ -44,7 +44,7 @@ func TestRefusal(t *testing.T) {
 	f(context.Canceled, codes.Unavailable, false, after)
 	f(context.DeadlineExceeded, codes.Unavailable, false, after)
 
-	// Each code, as a temporary error and as a permanent one.
+	// Test each code as a temporary error and as a permanent error.
 	final := map[codes.Code]bool{
 		codes.InvalidArgument: true, codes.NotFound: true, codes.AlreadyExists: true, codes.PermissionDenied: true,
 		codes.FailedPrecondition: true, codes.Unimplemented: true, codes.Internal: true, codes.Unauthenticated: true,
@@ -75,20 +75,21 @@ func TestRefusal(t *testing.T) {
 	f(consumererror.NewOTLPHTTPError(plain, 400), codes.InvalidArgument, true, none)
 }
 
-// several is the error of a fan-out to several consumers, as package multierr makes it.
+// several is the error of a fan-out to several consumers, like the errors of package multierr.
 type several []error
 
 func (s several) Error() string   { return fmt.Sprint([]error(s)) }
 func (s several) Errors() []error { return s }
 func (s several) Unwrap() []error { return s }
 
-// If several consumers of a fan-out refuse a batch, it is sent again unless all refuse it permanently.
+// If several consumers of a fan-out refuse a batch, the batch is sent again unless all consumers
+// refuse it permanently.
 func TestRefusalOfSeveralConsumers(t *testing.T) {
 	const after = 7 * time.Second
 	no, full := consumererror.NewPermanent(status.Error(codes.InvalidArgument, "no")), errors.New("full")
 	for _, err := range []error{
 		several{no, full}, several{full, no}, several{full, full}, several{no, several{no, full}},
-		// Connectors, such as the one that routes, use package errors.
+		// Connectors, such as the routing connector, use package errors.
 		errors.Join(no, full), errors.Join(full, no), errors.Join(no, several{no, full}), several{no, errors.Join(no, full)},
 		fmt.Errorf("routing: %w", errors.Join(no, full)), fmt.Errorf("routing: %w", several{no, full}),
 		consumererror.NewDownstream(errors.Join(no, full)), consumererror.NewDownstream(several{no, full}),
@@ -109,7 +110,7 @@ func TestRefusalOfSeveralConsumers(t *testing.T) {
 		require.Equal(t, codes.InvalidArgument, got.status.Code())
 		require.Equal(t, all.Error(), got.status.Message())
 	}
-	// A component can judge all of them together.
+	// A component can mark the errors of several consumers as permanent.
 	for _, judged := range []error{
 		consumererror.NewPermanent(errors.Join(no, full)), consumererror.NewOTLPGRPCError(errors.Join(full, full), status.New(codes.InvalidArgument, "no")),
 	} {

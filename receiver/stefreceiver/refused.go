@@ -18,19 +18,18 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// logPeriod is the minimum time between two log lines of the same kind, such as those about
+// logPeriod is the minimum time between two log lines of the same kind, such as the lines about
 // refused clients or about streams that end with an error.
 const logPeriod = time.Minute
 
-// limitedLog limits log lines about refused clients, so that clients cannot fill the
-// log.
+// limitedLog limits log lines that clients cause, so that clients cannot fill the log.
 type limitedLog struct {
 	next    atomic.Int64 // time of the next line, in ns
 	skipped atomic.Int64
 }
 
-// due reports whether a line may be logged now, and how many were not logged since
-// the last one.
+// due reports whether a line may be logged now, and how many lines were skipped since
+// the last logged line.
 func (l *limitedLog) due() (skipped int64, ok bool) {
 	now, next := time.Now().UnixNano(), l.next.Load()
 	if now < next || !l.next.CompareAndSwap(next, now+int64(logPeriod)) {
@@ -42,8 +41,8 @@ func (l *limitedLog) due() (skipped int64, ok bool) {
 
 // opening says which steps of opening a STEF stream succeeded.
 type opening struct {
-	admitted bool // the authenticator and middlewares accept it
-	served   bool // it named a signal that has a pipeline
+	admitted bool // the authenticator and middlewares accept the stream
+	served   bool // the stream named a signal that has a pipeline
 }
 
 type openingKey struct{}
@@ -57,8 +56,8 @@ type openingStream struct {
 // Context implements grpc.ServerStream.
 func (o *openingStream) Context() context.Context { return o.ctx }
 
-// openingOf returns the opening of a stream. If the context has none, it returns a new one,
-// which no other code reads.
+// openingOf returns the opening of a stream. If the context has no opening, it returns a new
+// opening, which no other code reads.
 func openingOf(ctx context.Context) *opening {
 	if o, ok := ctx.Value(openingKey{}).(*opening); ok {
 		return o

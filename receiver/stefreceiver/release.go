@@ -28,7 +28,7 @@ type releaser struct {
 
 const (
 	// releaseDelay is the wait before a forced collection. Two ordinary collections in
-	// that time make the forced one unnecessary.
+	// that time make the forced collection unnecessary.
 	releaseDelay = time.Second
 	// releaseStreams is the number of ended streams, of 1 to 3 MiB each, that is
 	// worth a forced collection.
@@ -78,7 +78,7 @@ func (r *releaser) schedule() {
 	}
 }
 
-// check frees memory unless the collector ran twice since the last stream ended. It frees
+// check frees memory unless the collector ran twice since the last stream ended. It frees memory
 // only if at least half of the streams have ended, so the number of forced collections grows
 // with the logarithm of the number of streams.
 func (r *releaser) check() {

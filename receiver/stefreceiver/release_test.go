@@ -38,7 +38,7 @@ func times(n int, f func()) {
 func TestReleaseOfIdleStreams(t *testing.T) {
 	r, _, freed, run := fakeReleaser()
 	times(5000, r.join)
-	// They end within 100 checks.
+	// The streams end in groups of 50, with a check after each group.
 	for range 100 {
 		times(50, r.leave)
 		run()
@@ -63,7 +63,7 @@ func TestReleaseLeavesBusyProcessesAlone(t *testing.T) {
 	times(releaseStreams-1, r.leave)
 	run()
 	require.Zero(t, *freed)
-	// Most streams live, and others are replaced.
+	// Most streams stay open, and other streams are replaced.
 	times(1000, r.join)
 	for range 500 {
 		r.join()

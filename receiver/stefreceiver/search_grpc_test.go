@@ -31,8 +31,9 @@ func newServed(t testing.TB) *served {
 
 // suffer sends a stream to the receiver and measures the allocations of the process, including
 // the client. The receiver must answer with an expected status, serve an honest client afterwards,
-// and hold no memory. The outcome's charge is at least the telemetry that the receiver counts. This
-// can be more: the batches for a client without credit are smaller, and each repeats the resource.
+// and hold no memory. The charge is at least the telemetry that the receiver counts. The receiver
+// can count more than the direct measurement: it makes smaller batches for a client without credit,
+// and each batch repeats the resource.
 func (s *served) suffer(root string, stream []byte) outcome {
 	out := sufferUpTo(s.t, root, stream, false, math.MaxInt64) // for the charge
 	decoded := s.decoded()
@@ -64,7 +65,7 @@ func (s *served) decoded() int64 {
 }
 
 // TestServedIsMeasured: the measured allocations of a receiver over gRPC are more than half of
-// those for decoding the stream without gRPC.
+// the allocations for decoding the stream without gRPC.
 func TestServedIsMeasured(t *testing.T) {
 	notShort(t)
 	r := parseRecipe(t, knownRecipes(t)[0].Recipe)

@@ -193,8 +193,8 @@ type objective struct {
 	overGRPC bool
 	// relative reports that the bound depends on the recordings.
 	relative bool
-	// ratio returns the ratio, and most the bound that the test checks. ordinary is
-	// the ratio of the recordings of this repository.
+	// ratio returns the ratio of an outcome. most returns the bound that the test checks;
+	// ordinary is the ratio of the recordings of this repository.
 	ratio func(o *outcome) float64
 	most  func(ordinary float64) float64
 }
@@ -216,7 +216,7 @@ var objectives = []objective{
 	{"live memory of the stream for each byte counted", true, false, false, func(o *outcome) float64 {
 		return float64(o.held) / float64(o.counted+streamAllowance)
 	}, func(float64) float64 { return 1.5 }},
-	// A server and a client, in one process: messages, streams and responses included.
+	// This measures a server and a client in one process, with messages, streams and responses.
 	{"allocation over gRPC for each byte charged or sent", false, true, false, func(o *outcome) float64 {
 		return float64(o.allocated) / float64(o.charged+16*o.sent+mib)
 	}, func(float64) float64 { return 12 }},
@@ -276,7 +276,7 @@ func TestLaw(t *testing.T) {
 			s := search{t: t, objective: o, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))}
 			for i, k := range known {
 				if i > 0 && o.overGRPC && !exact {
-					break // they take seconds each: expensive clients are slowed down
+					break // each recipe takes seconds: expensive clients are slowed down
 				}
 				r := parseRecipe(t, k.Recipe)
 				require.LessOrEqual(t, s.within(&r, most).ratio, most, "%v", &r)
@@ -367,15 +367,15 @@ type candidate struct {
 	ratio float64
 }
 
-// measure returns the least ratio of several measurements.
+// measure returns the measurement with the least ratio.
 func (s *search) measure(r *recipe, times int) candidate { return s.least(r, times, 0) }
 
 // within measures until the ratio is within a bound, at most five times: other load of
 // the machine makes ratios larger, never smaller.
 func (s *search) within(r *recipe, most float64) candidate { return s.least(r, 5, most) }
 
-// least returns the measurement with the least ratio of several. It stops measuring when the
-// ratio is at most enough.
+// least measures several times and returns the measurement with the least ratio. It stops when
+// the ratio is at most enough.
 func (s *search) least(r *recipe, times int, enough float64) candidate {
 	stream, root := r.cook(s.t), r.root()
 	defer func() {
@@ -406,7 +406,7 @@ func (s *search) suffer(root string, stream []byte) outcome {
 	return suffer(s.t, root, stream, s.objective.keep)
 }
 
-// try measures a recipe and keeps it if it is among the worst.
+// try measures a recipe and keeps it if it is among the worst recipes.
 func (s *search) try(r recipe) {
 	const kept = 8
 	s.tried++

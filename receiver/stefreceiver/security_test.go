@@ -243,8 +243,8 @@ func TestClientsWithTLS(t *testing.T) {
 	require.Contains(t, line.ContextMap()["client"], "127.0.0.1:")
 }
 
-// A receiver without TLS answers clients of HTTP/1.1, also if their requests are large, and logs
-// one of them each minute.
+// A receiver without TLS answers clients of HTTP/1.1, also if their requests are large. It logs
+// one such client each minute.
 func TestClientsWithHTTP1(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	config := testConfig()

@@ -20,8 +20,8 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// server is the gRPC server of a configuration. The components of all signals
-// start it and shut it down; only the first call of each has an effect.
+// server is the gRPC server of a configuration. The components of all signals start it
+// and shut it down; only the first start and the first shutdown have an effect.
 type server struct {
 	mu       sync.Mutex
 	started  bool
@@ -49,8 +49,8 @@ func (s *shared) start(ctx context.Context, host component.Host) error {
 	return srv.startErr
 }
 
-// Windows of HTTP/2. streamWindow bounds the bytes of a stream that gRPC has not read yet,
-// and connectionWindow the bytes of a connection per round trip. Without fixed windows,
+// These are windows of HTTP/2. streamWindow bounds the bytes of a stream that its handler has not
+// read yet, and connectionWindow the bytes of a connection per round trip. Without fixed windows,
 // gRPC enlarges the window of each stream to up to 16 MiB, which hostile clients could fill.
 const (
 	streamWindow     = 1 << 20
@@ -141,7 +141,7 @@ func (s *shared) drain(ctx context.Context) error {
 			err = fmt.Errorf("requests did not end in time: %w", ctx.Err())
 		}
 		if !s.halt(graceful) {
-			err = fmt.Errorf("%w; the pipeline has not finished with data of this receiver", err)
+			err = fmt.Errorf("%w; the pipeline still processes data of this receiver", err)
 		}
 	}
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *shared) drain(ctx context.Context) error {
 	return nil
 }
 
-// halt ends everything that remains, and reports whether it ended.
+// halt ends the remaining streams and requests, and reports whether they ended in time.
 func (s *shared) halt(ended <-chan struct{}) bool {
 	stopped := make(chan struct{})
 	go func() {

@@ -22,9 +22,9 @@ import (
 )
 
 // shared is used by all components of one configuration: the core, and the server
-// with a handler for each signal. It exists from the creation of the first
-// component of the configuration to the shutdown of the last one. The server runs
-// while at least one component is started (server.go).
+// with a handler for each signal. It exists from the creation of the first component
+// of the configuration to the shutdown of the last component. The server runs from the
+// first start of a component to the first shutdown of a component (server.go).
 type shared struct {
 	*core
 	settings receiver.Settings
@@ -35,8 +35,8 @@ type shared struct {
 	otlpOff  limitedLog
 
 	handshakes [len(handshakeHints) + 1]limitedLog // by cause
-	tlsClients limitedLog                          // of clients that use TLS if the receiver does not
-	http1      limitedLog                          // of clients that use HTTP/1.1
+	tlsClients limitedLog                          // logs clients that use TLS if the receiver does not
+	http1      limitedLog                          // logs clients that use HTTP/1.1
 
 	receiving *stefgrpc.ReceiveLimit
 	refused   map[string]metric.MeasurementOption // attributes of refused streams by reason
@@ -94,7 +94,7 @@ func newShared(config *Config, settings receiver.Settings) (*shared, error) {
 	s.receiving = stefgrpc.NewReceiveLimit(config.receiving(), func(client net.Addr, bytes int64) {
 		s.telemetry.ReceiverStefConnectionsClosed.Add(context.Background(), 1, own)
 		if skipped, ok := s.closed.due(); ok {
-			s.logger.Warn("A connection was closed: of all clients, this one held the most bytes of unfinished messages. If the client is not hostile, raise limits::memory_limit_mib.",
+			s.logger.Warn("A connection was closed: of all clients, this client held the most bytes of unfinished messages. If the client is not hostile, raise limits::memory_limit_mib.",
 				zap.Stringer("client", client), zap.Int64("bytes", bytes), zap.Int64("not_logged", skipped))
 		}
 	})

@@ -24,7 +24,7 @@ import (
 
 const short = 100 * time.Millisecond
 
-// requireQuick checks that f takes less than a time.
+// requireQuick checks that f takes less time than most.
 func requireQuick(t *testing.T, most time.Duration, f func()) {
 	t.Helper()
 	begin := time.Now()
@@ -52,7 +52,7 @@ func TestStartAgain(t *testing.T) {
 }
 
 // The shutdown of one component ends the server for all components that share it.
-// The others can still be shut down.
+// The other components can still be shut down.
 func TestOneServerForAllSignals(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)
@@ -66,7 +66,7 @@ func TestOneServerForAllSignals(t *testing.T) {
 
 func TestShutdownTellsIdleClientsToReconnect(t *testing.T) {
 	to, _, _, _ := everything()
-	// A client that is not told keeps its stream until the timeout.
+	// Without a notification, a client would keep its stream until the timeout.
 	r := startRig(t, testConfig(func(c *Config) { c.ShutdownTimeout = time.Hour }), to)
 	fresh, used := metricKind.mustOpen(t, r.dial()), metricKind.mustOpen(t, r.dial())
 	require.NoError(t, used.deliver(points(3)))
@@ -138,7 +138,7 @@ func TestShutdownOutOfTime(t *testing.T) {
 	})
 	f("stream within a chunk", none, consumertest.NewNop().ConsumeMetrics, func(t *testing.T, r *rig) {
 		p := rawOpen(t, r, "Metrics")
-		// The second message is received only after the handler has read the first one.
+		// The second message is received only after the handler has read the first message.
 		chunk := chunksOf(t, []pmetric.Metrics{points(1)})[0]
 		p.data(chunk[:2], false)
 		p.data(chunk[2:3], false)
@@ -189,7 +189,7 @@ func TestShutdownWithStuckPipeline(t *testing.T) {
 			}
 			require.Eventually(t, func() bool { inFlight, _ := r.shared.admission.state(); return inFlight > 0 }, time.Minute, time.Millisecond)
 			requireQuick(t, time.Minute, func() {
-				require.ErrorContains(t, r.stop(context.Background()), "the pipeline has not finished")
+				require.ErrorContains(t, r.stop(context.Background()), "the pipeline still processes data of this receiver")
 			})
 			close(proceed)
 			r.requireIdle()
@@ -198,8 +198,8 @@ func TestShutdownWithStuckPipeline(t *testing.T) {
 	}
 }
 
-// All records acknowledged under load, up to the end, have reached the pipeline;
-// nothing reaches it after the shutdown.
+// All records that are acknowledged under load have reached the pipeline. No record
+// reaches the pipeline after the shutdown.
 func TestShutdownUnderLoad(t *testing.T) {
 	var consumed atomic.Int64
 	var over atomic.Bool

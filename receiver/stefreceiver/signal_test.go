@@ -23,8 +23,8 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver/internal/metadata"
 )
 
-// The server logs clients of metrics although the component of logs was created and started
-// first. The lines must not name that component's signal.
+// The component of logs is created and started first, and then the server logs clients of
+// metrics. The lines must not name the signal logs.
 func TestSignalInLogs(t *testing.T) {
 	ctx := context.Background()
 	core, logs := observer.New(zap.InfoLevel)
@@ -55,7 +55,7 @@ func TestSignalInLogs(t *testing.T) {
 
 	want := map[string]any{ // by the start of the line
 		"Starting the STEF server":           nil,
-		"A stream was refused: there are":    nil, // it has not named its signal
+		"A stream was refused: there are":    nil, // the stream has not named its signal
 		"An OTLP request was refused: it is": "metrics",
 		"Panic while data was received":      "metrics",
 		"A STEF stream ended with an error":  "metrics",

@@ -15,7 +15,7 @@ import (
 // the client within a frame, the stream releases its admission.
 type source struct {
 	from io.Reader
-	// pause is called before each read that may wait, and resume after it.
+	// pause is called before each read that may wait, and resume after the read.
 	pause, resume func()
 
 	delivered int64  // bytes that the reader has received
@@ -36,7 +36,7 @@ func (s *source) await() bool {
 }
 
 // frameSizes returns the plain size that a frame states, and its minimum size on the wire.
-// The pending bytes must be the start of the frame. It returns 0 if they are too few.
+// The pending bytes must be the start of the frame. If they do not contain a size, the size is 0.
 //
 // spec: #frame
 func (s *source) frameSizes(compressed bool) (plain, coded int64) {

@@ -18,7 +18,7 @@ import (
 	"github.com/otelstef/stef/stef-pdata"
 )
 
-// transport is a stream of the STEF transport. *stefgrpc.ServerStream is one.
+// transport is a stream of the STEF transport. *stefgrpc.ServerStream implements it.
 type transport interface {
 	io.Reader
 	Context() context.Context
@@ -35,7 +35,7 @@ type transport interface {
 }
 
 // stream passes the batches of one STEF stream to the pipeline. Only the goroutine
-// of the handler calls its methods, unless a method says otherwise.
+// of the handler calls its methods, unless the comment of a method says otherwise.
 type stream[T any] struct {
 	*pipe[T]
 	transport transport
@@ -60,7 +60,7 @@ type stream[T any] struct {
 	evicted    atomic.Bool             // the stream must end because it holds too much memory
 	unacked    atomic.Int64            // records decoded and not settled
 	decoding   bool                    // the stream may decode (core.decoding) and has admitted bytes
-	paused     bool                    // the stream released both while it waits for the client
+	paused     bool                    // the stream released both (see decoding) while it waits for the client
 	held       int64
 	lane       bool  // the stream holds a lane
 	yielded    bool  // the stream released its lane while it waits for the client
@@ -88,7 +88,7 @@ func newStream[T any](p *pipe[T], t transport) *stream[T] {
 		pipe:      p,
 		transport: t,
 		slots:     make(chan struct{}, p.core.config.ConsumersPerStream),
-		// One more batch is decoded while the others are in the pipeline.
+		// One more batch is decoded while the other batches are in the pipeline.
 		unanswered: make(chan struct{}, p.core.config.ConsumersPerStream+1),
 	}
 	s.source = source{from: t, pause: s.pause, resume: s.resume}
@@ -128,8 +128,8 @@ func (s *stream[T]) serve() error {
 	return err
 }
 
-// evict ends the stream gracefully, because it holds more memory than the others. It is safe
-// for concurrent use.
+// evict ends the stream gracefully, because it holds more memory than all other streams. It is
+// safe for concurrent use.
 func (s *stream[T]) evict() {
 	s.evicted.Store(true)
 	s.stop()
@@ -170,7 +170,7 @@ func (s *stream[T]) decodeAll() (err error) {
 	s.compressed = stats.Compression == stef.Zstd
 	s.noteMemory(stats)
 	for s.failure.Load() == nil && !s.evicted.Load() {
-		select { // before anything is acquired that other clients need
+		select { // before the stream acquires anything that other clients need
 		case s.unanswered <- struct{}{}:
 		case <-s.going.Done():
 			return s.going.Err()
@@ -232,8 +232,8 @@ func (s *stream[T]) admit() error {
 	if !errors.Is(err, errNoRoom) {
 		return err
 	}
-	// Read the first record to count the records of the frame. None of them reaches the
-	// pipeline.
+	// Read the first record to count the records of the frame. None of these records reaches
+	// the pipeline.
 	items := 0
 	if s.reader.Next() {
 		items = 1 + int(s.reader.BufferedRecords())
@@ -278,7 +278,7 @@ func (s *stream[T]) acquireSlot(expensive bool) (err error) {
 	return err
 }
 
-// releaseSlot releases the lane, if one is held, after the work on a batch of that weight.
+// releaseSlot releases the lane, if held is true, after the work on a batch of the given weight.
 func (s *stream[T]) releaseSlot(held bool, worked time.Duration, weight int64) {
 	if held {
 		s.core.lanes.leave(s.going, &s.party.lanes, worked, weight)

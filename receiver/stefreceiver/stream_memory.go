@@ -10,8 +10,8 @@ import (
 
 // streamMemory bounds the memory that all streams together hold between batches:
 // dictionaries, the buffers of the last frame, windows of zstd. When the limit is
-// exceeded, the stream that holds the most must end. Its client opens another one,
-// which starts with empty dictionaries.
+// exceeded, the stream that holds the most memory must end. The client opens another
+// stream, which starts with empty dictionaries.
 type streamMemory struct {
 	limit int64
 
@@ -24,7 +24,7 @@ type streamMemory struct {
 
 // streamAllowance is the memory of a stream that is not counted: the decoder of an ordinary
 // zstd window, frames of ordinary size, and a small dictionary. So clients that send ordinary
-// data do not reach the limit, however many there are.
+// data do not reach the limit, however many clients there are.
 const streamAllowance = 3 * mib
 
 // streamShare is the memory of one stream.
@@ -75,7 +75,7 @@ func (m *streamMemory) set(s *streamShare, bytes int64) {
 	}
 }
 
-// endGreediest asks the stream that holds the most to end.
+// endGreediest asks the stream that holds the most memory to end.
 func (m *streamMemory) endGreediest() {
 	var most *streamShare
 	for s := range m.streams {

@@ -251,7 +251,7 @@ func TestPipelineKnowsTheClient(t *testing.T) {
 		sinks{metrics: acting(t, func(ctx context.Context, md pmetric.Metrics) error {
 			infos <- client.FromContext(ctx)
 			if md.DataPointCount() == 2 {
-				// The client disconnects. The data it sent before is still
+				// The client disconnects. The data that it sent before is still
 				// consumed.
 				time.Sleep(50 * time.Millisecond)
 				ended <- ctx.Err()
@@ -313,7 +313,7 @@ func TestConsumersPerStream(t *testing.T) {
 	for n := range int64(30) {
 		_, err := s.send(points(10))
 		require.NoError(t, err)
-		// If the next frame came before the pipeline has this one, a batch could have both.
+		// If the next frame arrived before the pipeline has this frame, a batch could contain both.
 		require.Eventually(t, func() bool { return now.Load() == min(n+1, 3) }, time.Minute, time.Millisecond)
 	}
 	close(proceed)
@@ -362,7 +362,7 @@ func TestAdmissionOfStreams(t *testing.T) {
 	f("no room to wait", 0, codes.Unavailable)
 }
 
-// A large frame becomes several batches, and each is settled separately.
+// A large frame becomes several batches, and each batch is settled separately.
 func TestMaxBatchItems(t *testing.T) {
 	f := func(most int, sizes []int, rejected []stefgrpc.IDRange) {
 		t.Helper()

@@ -146,8 +146,8 @@ func TestSizer(t *testing.T) {
 	require.EqualValues(t, 3000, z.weight(100, 9000), "little as OTLP, but much memory")
 }
 
-// TestAlertsSeeTheFirstEvent starts a receiver and checks that each counter that an alert uses
-// has its series, with the value 0.
+// TestAlertsSeeTheFirstEvent starts a receiver and checks that all counters of alerts have series
+// with the value 0.
 func TestAlertsSeeTheFirstEvent(t *testing.T) {
 	to, _, _, _ := everything()
 	r := startRig(t, testConfig(), to)

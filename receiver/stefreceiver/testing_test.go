@@ -41,8 +41,8 @@ func notShort(t testing.TB) {
 	}
 }
 
-// testConfig is the default configuration, except for a free port and no waiting. A shutdown may
-// take long on a busy machine.
+// testConfig returns the default configuration with a free port and short waits. Only the timeout
+// of a shutdown is long, because a shutdown may take long on a busy machine.
 func testConfig(changes ...func(*Config)) *Config {
 	c := createDefaultConfig().(*Config)
 	c.ServerConfig.NetAddr.Endpoint = "localhost:0"
@@ -166,7 +166,7 @@ func dial(t testing.TB, address string, options ...grpc.DialOption) *grpc.Client
 	return conn
 }
 
-// sender is a stream of one signal, like that of an exporter.
+// sender is a stream of one signal, like the stream of an exporter.
 type sender[T any] struct {
 	stream *stefgrpc.Stream
 	encode func(T) error
@@ -174,8 +174,8 @@ type sender[T any] struct {
 	sent   func() uint64 // the id of the last record written
 }
 
-// kind contains what tests need to know about a signal. one makes a batch of an
-// item with an id.
+// kind contains what tests need to know about a signal. The function one makes a
+// batch of a single item with an id.
 type kind[T any] struct {
 	root func() *schema.Struct
 	make func(*sender[T], ...stef.WriterOption) error
@@ -228,7 +228,7 @@ func (k kind[T]) mustOpen(t testing.TB, conn *grpc.ClientConn) *sender[T] {
 	return s
 }
 
-// send sends batches, a frame each, and returns the id of the last record.
+// send sends each batch as a frame, and returns the id of the last record.
 func (s *sender[T]) send(batches ...T) (uint64, error) {
 	for _, b := range batches {
 		if err := s.encode(b); err != nil {
@@ -282,7 +282,7 @@ func points(n int) pmetric.Metrics {
 // largePoint returns a batch of one point that uses all of a small admission.
 func largePoint() pmetric.Metrics {
 	md := points(1)
-	text := make([]byte, 2*mib) // compresses badly: otherwise the client would be expensive
+	text := make([]byte, 2*mib) // compresses badly, so that the client is not expensive
 	random := rand.NewPCG(1, 2)
 	for i := range text {
 		text[i] = ' ' + byte(random.Uint64()%64)

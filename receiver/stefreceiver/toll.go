@@ -24,7 +24,7 @@ const inflatedPiece = 256 << 10
 // Requests have other lanes than streams. A stream holds a lane while it waits for
 // admission, and a request holds admitted bytes while it waits for a lane: with common
 // lanes they could block each other. An expensive request holds a lane while it is
-// decompressed, decoded and processed. It is decompressed in pieces with a pause after each.
+// decompressed, decoded and processed. It is decompressed in pieces with a pause after each piece.
 type toll struct {
 	lanes  *lanes
 	who    *party
@@ -94,7 +94,7 @@ func (t *toll) pause(ctx context.Context, weight int64) {
 	}
 }
 
-// charge returns a reader of src that adds the cost of the bytes read.
+// charge returns a reader of src that adds the cost of the bytes read to the toll.
 func (t *toll) charge(ctx context.Context, src io.Reader) io.Reader {
 	t.began = time.Now()
 	return &chargedReader{toll: t, ctx: ctx, src: src}

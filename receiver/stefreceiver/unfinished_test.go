@@ -25,7 +25,7 @@ import (
 
 // TestUnfinishedMessages: with the default configuration, messages that clients begin and do
 // not finish use at most half of limits::memory_limit_mib, because the connections that hold
-// the most are closed. An honest client is still served.
+// the most bytes are closed. An honest client is still served.
 func TestUnfinishedMessages(t *testing.T) {
 	notShort(t)
 	cert, key := certificate(t)
@@ -64,7 +64,7 @@ func TestUnfinishedMessages(t *testing.T) {
 }
 
 // TestGRPCCompressionOfStreams: a STEF stream whose messages gRPC compresses is refused
-// before any of them is decompressed, since few bytes could become large messages on many
+// before a message is decompressed, because few bytes could become large messages on many
 // streams at once.
 func TestGRPCCompressionOfStreams(t *testing.T) {
 	to, _, _, _ := everything()
