@@ -27,7 +27,7 @@ import (
 )
 
 // An application writes spans to files. A Collector with the receiver for STEF
-// files, or the file tool stef, reads them.
+// files, or the file tool stef, can read the files.
 func Example_files() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "telemetry")
@@ -71,7 +71,7 @@ func Example_files() {
 	// Output: shop GET /cart
 }
 
-// All three signals of an application, sent to a Collector with the stef receiver.
+// An application sends all three signals to a Collector with the stef receiver.
 func Example_endpoint() {
 	ctx := context.Background()
 	address, stop := collector()
@@ -96,7 +96,7 @@ func Example_endpoint() {
 
 	_, span := tp.Tracer("shop").Start(ctx, "GET /cart")
 	span.End()
-	// A log record has a body of package attribute:
+	// The body of a log record is a value of package attribute:
 	//	var r otellog.Record
 	//	r.SetBody(attribute.StringValue("cart shown"))
 	//	lp.Logger("shop").Emit(ctx, r)

@@ -30,12 +30,12 @@ type fault struct {
 	filesRemain bool          // the files that were written before the fault remain
 }
 
-// longest is the maximum time of a call of the application while the file system fails. Of most calls:
-// a loaded machine or a slow disk may delay one call in a hundred.
+// longest is the maximum time of a call of the application while the file system fails. One call
+// in a hundred may take longer, because of a loaded machine or a slow disk.
 const longest = time.Second
 
-// testFault runs an application before, during and after a fault: nothing blocks it,
-// each item is written or counted as failed, and what was written is readable.
+// testFault runs an application before, during and after a fault. Nothing blocks the
+// application, and each item is either written or counted as failed.
 func testFault(t *testing.T, f fault, batch bool) {
 	t.Helper()
 	var mu sync.Mutex
@@ -140,7 +140,7 @@ func bothProcessors(t *testing.T, run func(t *testing.T, batch bool)) {
 	}
 }
 
-// A file system without space.
+// The file system has no space during the fault.
 func TestApplicationDiskFull(t *testing.T) {
 	bothProcessors(t, func(t *testing.T, batch bool) {
 		dir := diskfault.Small(t, 256<<10)

@@ -28,7 +28,7 @@ func WithPrefix(prefix string) FileOption {
 	})
 }
 
-// WithRotation sets when a file is finished and another one begins: at a size in
+// WithRotation sets when a file is finished and the next file begins: at a size in
 // bytes, and at an age. The defaults are 64 MiB and 1 minute; 0 keeps the default, a
 // negative value means no limit.
 func WithRotation(maxBytes int64, maxAge time.Duration) FileOption {
@@ -39,8 +39,8 @@ func WithRotation(maxBytes int64, maxAge time.Duration) FileOption {
 }
 
 // WithRetention sets how many finished files of the signal are kept, and how many
-// bytes they have together. The oldest are removed, whether or not anybody read
-// them. 0, the default of both, means no limit.
+// bytes they have together. The oldest files are removed, even if no program has
+// read them. 0, the default of both limits, means no limit.
 func WithRetention(maxFiles int, maxTotalBytes int64) FileOption {
 	return fileOption(func(r *rotate.Options) error {
 		if maxFiles < 0 || maxTotalBytes < 0 {
@@ -51,7 +51,7 @@ func WithRetention(maxFiles int, maxTotalBytes int64) FileOption {
 	})
 }
 
-// WithFlushInterval delays the end of frames: they end at this interval, not with
+// WithFlushInterval delays the end of frames: frames end at this interval, not with
 // each export. With a simple processor this makes files much smaller, but items that
 // were exported since the last flush are lost if the process is killed. The default is no
 // delay.

@@ -29,7 +29,7 @@ func goroutine() string {
 	return string(bytes.Fields(header[:runtime.Stack(header[:], false)])[1])
 }
 
-// watch notes which goroutines call an exporter, and holds its exports until release
+// watch notes which goroutines call an exporter, and delays the exports until release
 // is closed.
 type watch struct {
 	entered chan struct{} // closed by the first export
@@ -221,7 +221,7 @@ func TestNothingRunsOnTheCallersGoroutine(t *testing.T) {
 				require.Fail(t, "no export", name)
 			}
 		}
-		// Each exporter is in an export, which does not end: the queues fill up.
+		// Each exporter runs an export that does not end, so the queues fill up.
 		first := w.run(t, n)
 		for name, watch := range w.watches {
 			require.Zero(t, watch.ended(), name)

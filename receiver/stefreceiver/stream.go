@@ -128,8 +128,8 @@ func (s *stream[T]) serve() error {
 	return err
 }
 
-// evict ends the stream gracefully, because it holds more memory than all other streams. It is
-// safe for concurrent use.
+// evict ends the stream gracefully, because it holds the most memory of all streams. It is safe
+// for concurrent use.
 func (s *stream[T]) evict() {
 	s.evicted.Store(true)
 	s.stop()

@@ -37,7 +37,7 @@ func (c *calls) enter() (done func(), ok bool) {
 	}, true
 }
 
-// close makes enter refuse further calls. It returns false if it was called before.
+// close makes enter refuse further calls. It returns false if close was called before.
 func (c *calls) close() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -73,7 +73,7 @@ func (s *Sender[B]) send(ctx context.Context, b *batch[B]) error {
 	return s.session.Send(ctx, b)
 }
 
-// finalError returns the error of the export if the batch is not sent again.
+// finalError returns the error of the export, or nil if the batch is to be sent again.
 func (s *Sender[B]) finalError(ctx context.Context, err error, start time.Time) error {
 	if ctx.Err() != nil {
 		return s.gaveUp(ctx, err)
@@ -123,8 +123,8 @@ func isFailure(err error) bool {
 	return err != nil && !errors.As(err, &rejected) && !errors.As(err, &bad) && !errors.As(err, &left) && !errors.As(err, &partial)
 }
 
-// arrived counts the items of a batch that did not fail (isFailure): delivered, omitted and
-// rejected ones. It returns nil, or an error about the omitted and rejected items.
+// arrived counts the delivered, omitted and rejected items of a batch that did not fail
+// (isFailure). It returns nil, or an error about the omitted and rejected items.
 func (s *Sender[B]) arrived(b *batch[B], items int, err error) error {
 	omitted, rejected := 0, 0
 	var bad *stefgrpc.BatchError
@@ -156,7 +156,7 @@ func (s *Sender[B]) arrived(b *batch[B], items int, err error) error {
 }
 
 // unanswered returns the number of failed items of a batch whose delivery failed. If the peer had
-// answered some records of the batch, unanswered counts these and the omitted items, which did not fail.
+// answered some records, unanswered adds the answered and the omitted items to the statistics.
 func (s *Sender[B]) unanswered(b *batch[B], items int, err error) int {
 	var e *stefgrpc.UnsentError
 	if !errors.As(err, &e) || e.Acknowledged == 0 && len(e.Rejected) == 0 {
@@ -175,7 +175,7 @@ func (s *Sender[B]) unanswered(b *batch[B], items int, err error) int {
 }
 
 // sendOTLP sends a batch by OTLP. again means that the peer now supports STEF, so the
-// batch is to be sent again.
+// caller must send the batch by STEF.
 func (s *Sender[B]) sendOTLP(ctx context.Context, data B, items int) (err error, again bool) {
 	otlp, err := s.openOTLP()
 	if err != nil {
@@ -254,13 +254,13 @@ func withoutSTEF(err error) bool {
 	return errors.As(err, &e) && (e.Kind == stefgrpc.KindUnimplemented || e.Kind == stefgrpc.KindIncompatible)
 }
 
-// refusalGrace is how long a refusal of streams applies to exports that begin after it. It
-// bounds the attempts to open a stream at a peer that refuses all of them.
+// refusalGrace is how long a refusal of streams applies to exports that begin after the refusal.
+// It bounds the attempts to open a stream at a peer that refuses all streams.
 const refusalGrace = time.Second
 
-// outdated reports whether the peer refused streams so long before the export began that it may
-// accept a stream now, for example with a renewed token. The session would try again only after
-// a minute. With the OTLP fallback, peers without STEF receive OTLP instead.
+// outdated reports whether err is an old refusal: the peer refused streams before the export
+// began, and may accept a stream now, for example with a renewed token. The session would try
+// again only after a minute. With the OTLP fallback, peers without STEF receive OTLP instead.
 func (s *Sender[B]) outdated(err error, start time.Time) bool {
 	var unsent *stefgrpc.UnsentError
 	return errors.As(err, &unsent) && !unsent.Refused.IsZero() && start.Sub(unsent.Refused) > refusalGrace &&
@@ -296,8 +296,8 @@ func (s *Sender[B]) fallBack() {
 	}
 }
 
-// lastResort tries STEF immediately, for a batch that the peer does not accept by OTLP
-// either. It reports whether a stream is open.
+// lastResort tries STEF immediately, for a batch that the peer does not accept by OTLP.
+// It reports whether a stream was opened.
 func (s *Sender[B]) lastResort(ctx context.Context) bool {
 	s.tryNow(ctx, s.nextAttempt())
 	return !s.usingOTLP.Load()

@@ -29,7 +29,7 @@ type Sender[B any] struct {
 	calls   calls
 	stats   counters
 
-	// life ends when all exports must return, including those that wait.
+	// life ends when all exports must return, including waiting exports.
 	life context.Context
 	end  context.CancelCauseFunc
 
@@ -158,7 +158,7 @@ func (s *Sender[B]) Stats() settings.Stats {
 	}
 }
 
-// Export sends a batch. It returns nil when the peer has acknowledged it.
+// Export sends a batch. It returns nil when the peer has acknowledged the batch.
 func (s *Sender[B]) Export(ctx context.Context, data B) error {
 	done, ok := s.calls.enter()
 	if !ok {
@@ -180,13 +180,13 @@ func (s *Sender[B]) Export(ctx context.Context, data B) error {
 	return err
 }
 
-// ForceFlush waits for the exports that have begun. Each of them waits for its
+// ForceFlush waits for the exports that have begun. Each export waits for its
 // acknowledgement, so there is nothing else to flush.
 func (s *Sender[B]) ForceFlush(ctx context.Context) error { return s.calls.wait(ctx) }
 
 // Shutdown waits for the exports that have begun, until ctx ends, and closes the
 // streams and the connection. Exports that have not ended by then return an error.
-// Calls after the first one do nothing.
+// Calls after the first call do nothing.
 func (s *Sender[B]) Shutdown(ctx context.Context) error {
 	if !s.calls.close() {
 		return nil
@@ -211,7 +211,7 @@ func (s *Sender[B]) Shutdown(ctx context.Context) error {
 	return errors.Join(append(errs, s.closeConn())...)
 }
 
-// closeConn closes the connection, unless it is the caller's.
+// closeConn closes the connection, unless the caller of New provided it.
 func (s *Sender[B]) closeConn() error {
 	if s.config.Conn != nil {
 		return nil

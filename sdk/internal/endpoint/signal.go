@@ -67,7 +67,7 @@ type OTLP[B any] struct {
 	Shutdown func(context.Context) error
 }
 
-// batch is a batch that a session sends.
+// batch is the data that a session sends and acknowledges as one unit.
 type batch[B any] struct {
 	data B
 	// left reports the omitted items. The encoder sets it. Read it only after the
@@ -138,7 +138,7 @@ func (w *batchWriter[B]) BufferedBytes() int {
 }
 
 // Close implements io.Closer: it returns the memory of the writer to the pools. A writer
-// whose encoder panicked may be in any state, so it is not returned.
+// whose encoder panicked may be in any state, so the garbage collector frees it.
 func (w *batchWriter[B]) Close() error {
 	if w.panicked {
 		return nil

@@ -27,7 +27,7 @@ type Exporter[B any] struct {
 	closed atomic.Bool
 	stats  counters
 
-	// Exports and their items, including those that failed.
+	// exports counts all exports, and exported their items, also if they failed.
 	exports, exported atomic.Uint64
 }
 
@@ -124,7 +124,7 @@ func (x *Exporter[B]) ForceFlush(ctx context.Context) error {
 	return x.do(ctx, x.writer.Flush)
 }
 
-// Shutdown finishes the file. Calls after the first one do nothing.
+// Shutdown finishes the file. Calls after the first call do nothing.
 func (x *Exporter[B]) Shutdown(ctx context.Context) error {
 	if x.closed.Swap(true) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// The limits of an item, the same as in package stefpdata. Every reader accepts items within
-// these limits.
+// These are the limits of an item. Package stefpdata has the same limits. Every reader accepts
+// items within these limits.
 //
 // spec: #limits
 const (
@@ -31,7 +31,7 @@ const (
 type OmittedError struct {
 	// Items is how many items were left out.
 	Items int
-	// Err is why the first of them was left out. It wraps stef.ErrLimit or ErrUnknown.
+	// Err is why the first of these items was left out. It wraps stef.ErrLimit or ErrUnknown.
 	Err error
 }
 
@@ -40,7 +40,7 @@ func (e *OmittedError) Error() string {
 	if e.Items == 1 {
 		return fmt.Sprintf("1 item left out: %v", e.Err)
 	}
-	return fmt.Sprintf("%d items left out, the first one because: %v", e.Items, e.Err)
+	return fmt.Sprintf("%d items left out, the first item because: %v", e.Items, e.Err)
 }
 
 // Unwrap returns the reason.

@@ -21,12 +21,12 @@ const maxContainers = 1 << 10
 // containers caches the converted resources and scopes of a stream.
 //
 // Several resources with equal attributes remain distinct if their schema URLs
-// differ. The OTLP exporter for traces merges them.
+// differ. The OTLP exporter for traces merges such resources.
 type containers struct {
 	resources map[resourceKey]*entry[otelstef.Resource]
 	scopes    map[instrumentation.Scope]*entry[otelstef.Scope]
 
-	// The containers of the last item, which the next item usually has, too.
+	// These are the containers of the last item. The next item usually has the same.
 	resource     *resource.Resource
 	lastResource *entry[otelstef.Resource]
 	scope        instrumentation.Scope
@@ -39,7 +39,7 @@ type resourceKey struct {
 	url        string
 }
 
-// entry is a container, or the error that says why it cannot be written.
+// entry is a container, or the error that says why the container cannot be written.
 type entry[T any] struct {
 	value *T
 	err   error

@@ -18,5 +18,5 @@
 //
 // An item with more than stef.MaxPairs attributes in one list, nested deeper
 // than MaxDepth or larger than MaxItemBytes is left out. OmittedError reports
-// how many; the other items are written.
+// how many items are left out; the other items are written.
 package records

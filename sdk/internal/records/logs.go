@@ -123,8 +123,8 @@ func (e *Logs) recordAttributes(r *sdklog.Record) error {
 	return e.take(0)
 }
 
-// severity returns the severity number of OTLP, which is equal to that of the API.
-// Numbers that OTLP does not define become unspecified.
+// severity returns the severity number of OTLP. The API uses the same numbers. Numbers
+// that OTLP does not define become unspecified.
 func severity(s log.Severity) uint64 {
 	if s < log.SeverityTrace1 || s > log.SeverityFatal4 {
 		return 0

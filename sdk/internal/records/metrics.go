@@ -97,8 +97,8 @@ func (e *Metrics) metric(m *metricdata.Metrics) error {
 	return nil
 }
 
-// temporality sets the temporality of a metric with n points, and reports whether it
-// is known.
+// temporality sets the temporality of a metric with n points. It reports false if the
+// temporality is unknown.
 func (e *Metrics) temporality(key *metricKey, t metricdata.Temporality, n int) bool {
 	switch t {
 	case metricdata.DeltaTemporality:
@@ -118,9 +118,9 @@ type pointKey struct {
 	index int
 }
 
-// sorted returns the points of a metric in the order in which the stream first had
-// their attributes. The SDK delivers points in any order; the same order each time
-// saves bytes and time.
+// sorted returns the points of a metric in the order in which their attributes first
+// appeared in the stream. The SDK delivers points in any order; the same order in each
+// batch saves bytes and time.
 func (e *Metrics) sorted(n int, at func(i int) *attribute.Set) []pointKey {
 	e.order = slices.Grow(e.order[:0], n)[:n]
 	inOrder := true
@@ -136,7 +136,7 @@ func (e *Metrics) sorted(n int, at func(i int) *attribute.Set) []pointKey {
 	return e.order
 }
 
-// write writes a point. fill sets its value.
+// write writes a point. The function fill sets the value of the point.
 func (e *Metrics) write(key *metricKey, m *variant, set *setEntry, fill func() error) error {
 	err := m.err
 	if err == nil {

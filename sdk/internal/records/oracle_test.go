@@ -25,7 +25,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// all returns all that a decoder returns.
+// all returns all batches of a decoder.
 func all[T any](t *testing.T, decode func() (T, error)) []T {
 	t.Helper()
 	var list []T

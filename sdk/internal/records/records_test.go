@@ -58,7 +58,6 @@ func TestLinksKeepTheirTraceState(t *testing.T) {
 	require.Equal(t, "vendor=1", span.Links().At(0).TraceState().AsRaw())
 }
 
-// The OTLP exporter of the SDK merges resources that differ in the schema URL only.
 // Times that OTLP cannot express are unset, and never become other times.
 func TestExtremeTimes(t *testing.T) {
 	year := func(n int) time.Time { return time.Date(n, 7, 1, 12, 0, 0, 5, time.UTC) }
@@ -87,6 +86,7 @@ func TestExtremeTimes(t *testing.T) {
 	}
 }
 
+// The OTLP exporter of the SDK merges resources that differ in the schema URL only.
 func TestResourcesKeepTheirSchemaURL(t *testing.T) {
 	a := resource.NewWithAttributes("https://example.com/1", attribute.String("service.name", "shop"))
 	b := resource.NewWithAttributes("https://example.com/2", attribute.String("service.name", "shop"))
@@ -100,7 +100,7 @@ func TestResourcesKeepTheirSchemaURL(t *testing.T) {
 
 // In the published schema, ids of spans are text, and ids of exemplars are never
 // empty. Readers return the same spans and points. Only the numbers of dropped events and
-// links are lost, because that schema does not contain them.
+// links are lost, because the published schema does not contain them.
 func TestPublishedSchema(t *testing.T) {
 	r := sdktest.New(7)
 	spans := r.Spans(60)
@@ -129,7 +129,7 @@ func TestPublishedSchema(t *testing.T) {
 	}
 }
 
-// deep returns a value of lists in lists.
+// deep returns a value of nested lists.
 func deep(depth int) attribute.Value {
 	v := attribute.IntValue(1)
 	for range depth {
@@ -240,8 +240,8 @@ func TestLimitsOfMetrics(t *testing.T) {
 	require.Empty(t, canon.Diff(canon.Metrics(want), canon.Metrics(decodeMetrics(t, buf.Bytes())...)))
 }
 
-// Encoders work with more containers, metrics and sets than their caches can store, and with
-// values that are not equal to themselves (NaN).
+// Encoders work with more containers and metrics than their caches can store, and with values
+// that are not equal to themselves (NaN).
 func TestManyContainers(t *testing.T) {
 	w, err := otelstef.NewMetricsWriter(io.Discard, otelstef.CompactMetrics())
 	require.NoError(t, err)

@@ -34,8 +34,8 @@ type Spans struct {
 
 // NewSpans returns an encoder that writes to w. Nothing else may write to w.
 func NewSpans(w *otelstef.SpansWriter) *Spans {
-	// Ids are text in the published schema, and bytes in any schema with a field of Span that
-	// the published schema lacks.
+	// Ids are text in the published schema, and bytes in other schemas. The published schema
+	// lacks the field for the number of dropped events.
 	//
 	// spec: #otlp-common
 	e := &Spans{w: w, rec: w.Record(), rawIDs: w.Fields().Span&otelstef.SpanFieldDroppedEventsCount != 0}
@@ -232,7 +232,7 @@ func unixNano(t time.Time) uint64 {
 	return seconds*1e9 + nanos
 }
 
-// lastSecond is the last second of which 64 bits can hold the first nanosecond.
+// lastSecond is the last second whose first nanosecond fits into 64 bits.
 const lastSecond = math.MaxUint64 / 1_000_000_000
 
 func clamp(n int) uint64 { return uint64(min(max(int64(n), 0), math.MaxUint32)) }

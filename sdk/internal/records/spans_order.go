@@ -25,8 +25,7 @@ type spanKey struct {
 	trace, index int32
 }
 
-// sort returns the spans in order, without those that are nil. The result is valid
-// until reset.
+// sort returns the spans in order, without nil spans. The result is valid until reset.
 func (s *spanSorter) sort(spans []sdktrace.ReadOnlySpan) []sdktrace.ReadOnlySpan {
 	if len(spans) == 1 && spans[0] != nil {
 		return spans // the usual case with a simple processor

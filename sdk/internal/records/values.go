@@ -187,7 +187,7 @@ func each[V any, P value[V], T any](c *copier, dst P, src []T, depth int, set fu
 	return nil
 }
 
-// setMap sets dst to the pairs of a map. The SDK keeps them sorted by key.
+// setMap sets dst to the pairs of a map. The SDK keeps the pairs sorted by key.
 func setMap[V any, P value[V], M pairs[P]](c *copier, k *kind[P, M], dst M, src []attribute.KeyValue, depth int) error {
 	if err := c.takeList(0, depth); err != nil {
 		return err

@@ -52,7 +52,7 @@ type Peer struct {
 	finished chan struct{}
 }
 
-// NewPeer returns a peer with both protocols that is not started.
+// NewPeer returns a peer that has both protocols and is not started.
 func NewPeer(t testing.TB, link netfault.Link) *Peer {
 	t.Helper()
 	network, err := netfault.NewMemory(link)
@@ -65,8 +65,8 @@ func NewPeer(t testing.TB, link netfault.Link) *Peer {
 	return p
 }
 
-// Options are the options of an exporter to the peer. The timeout is one that a loaded machine does
-// not reach.
+// Options returns the options of an exporter to the peer. The timeout is so long that a loaded
+// machine does not exceed it.
 func (p *Peer) Options(more ...stefsdk.Option) []stefsdk.Option {
 	return append([]stefsdk.Option{
 		stefsdk.WithEndpoint("passthrough:///peer"), stefsdk.WithInsecure(),
@@ -140,7 +140,7 @@ type Partial struct {
 	Message  string
 }
 
-// AcceptPartly sets the partial success of later requests. The peer keeps all of their items.
+// AcceptPartly sets the partial success of later requests. The peer still stores all items.
 func (p *Peer) AcceptPartly(partial Partial) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

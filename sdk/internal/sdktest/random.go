@@ -36,8 +36,8 @@ func New(seed uint64) *Random {
 	r := &Random{Rand: rand.New(rand.NewPCG(seed, seed))}
 	r.resources = append(r.resources, nil, resource.Empty())
 	for i := range 3 {
-		// The number keeps them distinct: the OTLP exporters merge resources that
-		// differ in their schema URLs only.
+		// The number keeps the resources distinct: the OTLP exporters merge resources
+		// that differ in their schema URLs only.
 		attributes := append(r.attributes(4), attribute.Int("number", i))
 		r.resources = append(r.resources, resource.NewWithAttributes(r.text(), attributes...))
 	}
@@ -181,7 +181,7 @@ func (r *Random) events() []sdktrace.Event {
 	})
 }
 
-// links returns links without trace states, which the OTLP exporter drops.
+// links returns links without trace states, because the OTLP exporter drops trace states.
 func (r *Random) links() []sdktrace.Link {
 	return list(r, func() sdktrace.Link {
 		return sdktrace.Link{

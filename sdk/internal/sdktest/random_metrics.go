@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Metrics returns metrics of every kind, each with at least one point and at most most. STEF
-// has no records for metrics without points.
+// Metrics returns metrics of all kinds. Each metric has 1 to most points, because STEF has no
+// records for metrics without points.
 func (r *Random) Metrics(most int) *metricdata.ResourceMetrics {
 	rm := &metricdata.ResourceMetrics{Resource: pick(r, r.resources[1:])}
 	for range r.IntN(4) {

@@ -124,8 +124,8 @@ func (e *env) stream(s *Stream) {
 }
 
 // target reads the address. decided reports whether the address has a scheme, which decides
-// whether transport security is used. Variables of OTLP apply to this exporter only if their
-// protocol is gRPC, which is the default here.
+// whether transport security is used. The address of OTLP applies to this exporter only if the
+// protocol variable of OTLP is grpc or is not set.
 func (e *env) target(c *Endpoint) (decided bool) {
 	v, name := e.lookup("ENDPOINT", true)
 	if v == "" {
@@ -153,8 +153,8 @@ func (e *env) protocol() (value, variable string) {
 	return "", ""
 }
 
-// SetURL sets the target to a URL, or to host:port. The schemes http and unix mean
-// no transport security, https means transport security.
+// SetURL sets the target to a URL, or to host:port. The schemes http and unix mean no
+// transport security; https and all other schemes mean transport security.
 func SetURL(c *Endpoint, text string) error {
 	if !strings.Contains(text, "://") && !strings.HasPrefix(text, "unix:") {
 		c.Target = text

@@ -20,11 +20,12 @@ type File struct {
 	Stream
 	Signal Signal
 	Rotate rotate.Options
-	// PrefixVariable is the environment variable that sets the prefix, or "" if none sets it.
+	// PrefixVariable is the environment variable that sets the prefix, or "" if no variable
+	// sets the prefix.
 	PrefixVariable string
 }
 
-// DefaultDir is the folder of files if none is set.
+// DefaultDir is the folder of files if no folder is set.
 const DefaultDir = "telemetry"
 
 // ForFiles returns the configuration from the environment and the options. If dir is

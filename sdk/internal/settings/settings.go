@@ -1,8 +1,8 @@
 // Copyright The Otel/STEF Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings contains the configuration of the exporters, which options and environment
-// variables set.
+// Package settings contains the configuration of the exporters. Options and environment variables
+// set it.
 package settings
 
 import (
@@ -107,8 +107,8 @@ type Endpoint struct {
 	OTLPCompressor string
 }
 
-// The defaults of an endpoint. They are those of the OTLP exporters where both
-// have the setting, except the target and the intervals of retries. The intervals are
+// These are the defaults of an endpoint. If the OTLP exporters have the same setting, it has
+// the same default, except the target and the intervals of retries. The intervals are
 // shorter, because they also apply to attempts to connect: after a peer was down, the
 // exporter should not wait half a minute to connect again.
 const (

@@ -19,7 +19,7 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// reports collects what is sent to the error handler of the SDK.
+// reports collects the errors that the error handler of the SDK receives.
 func reports(t *testing.T) *[]string {
 	t.Helper()
 	var list []string
@@ -57,7 +57,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, settings.Retry{Enabled: true, InitialInterval: 500 * time.Millisecond, MaxInterval: 5 * time.Second, MaxElapsedTime: time.Minute}, c.Retry)
 }
 
-// A duration of 0 in a RetryConfig means the default, a negative MaxElapsedTime no limit.
+// A duration of 0 in a RetryConfig means the default. A negative MaxElapsedTime means no limit.
 func TestRetry(t *testing.T) {
 	f := func(set stefsdk.RetryConfig, initial, longest, elapsed time.Duration) {
 		t.Helper()
