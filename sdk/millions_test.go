@@ -27,7 +27,7 @@ import (
 	"github.com/otelstef/stef/sdk/steftrace"
 )
 
-// counting numbers spans by their ids, from 1.
+// counting generates span ids that count from 1.
 type counting struct {
 	mu   sync.Mutex
 	last uint64
@@ -84,8 +84,8 @@ func (b *backend) counts() [2]int {
 	return [2]int{b.got, b.twice}
 }
 
-// Spans go from the SDK into files, and from there through the steffile receiver into a
-// pipeline, which refuses some batches. STEF_LONG=1 sends two million.
+// The SDK writes spans to files. The steffile receiver passes them from the files to a pipeline,
+// which refuses some batches. With STEF_LONG=1, the test writes two million spans.
 func TestMillionsOfSpansThroughFiles(t *testing.T) {
 	total := 50_000
 	if os.Getenv("STEF_LONG") != "" {

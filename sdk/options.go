@@ -55,8 +55,8 @@ func WithEndpoint(target string) Option {
 }
 
 // WithEndpointURL sets the address of the peer as a URL. The scheme http means no
-// transport security, https transport security. A URL without a port has port 443, also
-// with http. A text without a scheme is a target of gRPC, with transport security unless
+// transport security, https means transport security. A URL without a port has port 443,
+// also with http. A text without a scheme is a target of gRPC, with transport security unless
 // WithInsecure is set.
 func WithEndpointURL(url string) Option {
 	return endpointOption(func(c *settings.Endpoint) error {
@@ -124,8 +124,8 @@ type RetryConfig struct {
 	// Enabled makes the exporter send failed batches again. If it is false, an export
 	// still waits for a connection until its timeout.
 	Enabled bool
-	// InitialInterval is the wait before the first attempt to open another stream. It
-	// grows by half with each further failure. Default 500 ms.
+	// InitialInterval is the wait before the first attempt to open another stream. The
+	// wait grows by half with each further failure. Default 500 ms.
 	InitialInterval time.Duration
 	// MaxInterval is the longest wait between two attempts, also between two attempts to
 	// connect. So a peer that was down receives data again after about twice this time. A

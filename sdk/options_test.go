@@ -67,7 +67,7 @@ func TestBadOptions(t *testing.T) {
 	require.ErrorContains(t, err, "nil")
 }
 
-// The error of a bad prefix names its variable.
+// The error of a bad prefix names the environment variable that set the prefix.
 func TestBadPrefix(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_STEF_FILE_PREFIX", "a/b")
 	_, err := steflog.NewFile(t.TempDir())
@@ -172,8 +172,8 @@ func TestFilesWithoutFolder(t *testing.T) {
 	require.NoError(t, x.Shutdown(ctx))
 }
 
-// Files of single spans are not compressed, files of batches are. A choice of the application
-// has precedence.
+// Files of single spans are not compressed, and files of batches are compressed. A choice of the
+// application has precedence.
 func TestCompressionOfFiles(t *testing.T) {
 	ctx := context.Background()
 	spans := sdktest.New(1).Spans(200)

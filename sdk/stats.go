@@ -15,7 +15,7 @@ var ErrShutdown = endpoint.ErrShutdown
 
 // OmittedError reports items that exceed a limit of STEF. All other items of the
 // batch were exported. Items is the number of omitted items. Err is the reason why the first
-// of them was omitted; it wraps stef.ErrLimit if the item exceeds a limit.
+// of these items was omitted; it wraps stef.ErrLimit if the item exceeds a limit.
 type OmittedError = records.OmittedError
 
 // Stats counts the items of an exporter to an endpoint. Each item of an export that has ended

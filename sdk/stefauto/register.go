@@ -8,7 +8,7 @@
 //
 // Then the variables OTEL_TRACES_EXPORTER, OTEL_METRICS_EXPORTER and OTEL_LOGS_EXPORTER
 // accept two more values: "stef" exports to an endpoint, "stef_file" to files.
-// Environment variables configure them, see the README of the module.
+// Environment variables configure the exporters, see the README of the module.
 package stefauto
 
 import (

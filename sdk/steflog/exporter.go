@@ -66,8 +66,8 @@ func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
 	return &Exporter{s}, nil
 }
 
-// Export sends log records. It returns nil when the peer has acknowledged all of
-// them. It returns soon after ctx has ended.
+// Export sends log records. It returns nil when the peer has acknowledged all log
+// records. It returns soon after ctx has ended.
 func (x *Exporter) Export(ctx context.Context, records []sdklog.Record) error {
 	return ofSDK(x.sender.Export(ctx, records))
 }
@@ -76,7 +76,7 @@ func (x *Exporter) Export(ctx context.Context, records []sdklog.Record) error {
 func (x *Exporter) ForceFlush(ctx context.Context) error { return x.sender.ForceFlush(ctx) }
 
 // Shutdown waits for the exports that have begun, until ctx ends, and closes the
-// connection. Exports after it return sdklog.ErrExporterShutdown.
+// connection. Exports after Shutdown return sdklog.ErrExporterShutdown.
 func (x *Exporter) Shutdown(ctx context.Context) error { return x.sender.Shutdown(ctx) }
 
 // Stats returns what was exported so far.
@@ -87,8 +87,8 @@ type FileExporter struct{ files *files.Exporter[logs] }
 
 var _ sdklog.Exporter = (*FileExporter)(nil)
 
-// NewFile returns an exporter to files in a folder, which is created if it is missing; ""
-// means the folder that OTEL_EXPORTER_STEF_FILE_DIRECTORY names, or "telemetry". Errors of the
+// NewFile returns an exporter to files in the folder dir, and creates a missing folder. If dir is
+// "", OTEL_EXPORTER_STEF_FILE_DIRECTORY names the folder; its default is "telemetry". Errors of the
 // file system do not make NewFile fail; Export returns them. The caller must call Shutdown.
 func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	c, err := settings.ForFiles(settings.Logs, dir, options)
@@ -102,9 +102,9 @@ func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	return &FileExporter{f}, nil
 }
 
-// Export writes log records. It returns nil when they are in the file, or, with
+// Export writes log records. It returns nil when the records are in the file, or, with
 // stefsdk.WithFlushInterval, in the unfinished frame. Writing waits only for the
-// file system, and ignores ctx once it has begun.
+// file system. After writing has begun, Export ignores ctx.
 func (x *FileExporter) Export(ctx context.Context, records []sdklog.Record) error {
 	return ofSDK(x.files.Export(ctx, records))
 }
@@ -112,7 +112,7 @@ func (x *FileExporter) Export(ctx context.Context, records []sdklog.Record) erro
 // ForceFlush writes the unfinished frame.
 func (x *FileExporter) ForceFlush(ctx context.Context) error { return x.files.ForceFlush(ctx) }
 
-// Shutdown finishes the file. Exports after it return sdklog.ErrExporterShutdown.
+// Shutdown finishes the file. Exports after Shutdown return sdklog.ErrExporterShutdown.
 func (x *FileExporter) Shutdown(ctx context.Context) error { return x.files.Shutdown(ctx) }
 
 // Stats returns what was written so far.

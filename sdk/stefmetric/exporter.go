@@ -98,7 +98,7 @@ func (x *Exporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) e
 func (x *Exporter) ForceFlush(ctx context.Context) error { return x.sender.ForceFlush(ctx) }
 
 // Shutdown waits for the exports that have begun, until ctx ends, and closes the
-// connection. Exports after it return sdkmetric.ErrExporterShutdown.
+// connection. Exports after Shutdown return sdkmetric.ErrExporterShutdown.
 func (x *Exporter) Shutdown(ctx context.Context) error { return x.sender.Shutdown(ctx) }
 
 // Stats returns what was exported so far. Items are points.
@@ -112,8 +112,8 @@ type FileExporter struct {
 
 var _ sdkmetric.Exporter = (*FileExporter)(nil)
 
-// NewFile returns an exporter to files in a folder, which is created if it is missing; ""
-// means the folder that OTEL_EXPORTER_STEF_FILE_DIRECTORY names, or "telemetry". Errors of the
+// NewFile returns an exporter to files in the folder dir, and creates a missing folder. If dir is
+// "", OTEL_EXPORTER_STEF_FILE_DIRECTORY names the folder; its default is "telemetry". Errors of the
 // file system do not make NewFile fail; Export returns them. The caller must call Shutdown.
 func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	c, err := settings.ForFiles(settings.Metrics, dir, options)
@@ -127,9 +127,9 @@ func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	return &FileExporter{selectorsOf(&c.Stream), f}, nil
 }
 
-// Export writes metrics. It returns nil when they are in the file, or, with
+// Export writes metrics. It returns nil when the metrics are in the file, or, with
 // stefsdk.WithFlushInterval, in the unfinished frame. Writing waits only for the
-// file system, and ignores ctx once it has begun.
+// file system. After writing has begun, Export ignores ctx.
 func (x *FileExporter) Export(ctx context.Context, rm *metricdata.ResourceMetrics) error {
 	return ofSDK(x.files.Export(ctx, rm))
 }
@@ -137,7 +137,7 @@ func (x *FileExporter) Export(ctx context.Context, rm *metricdata.ResourceMetric
 // ForceFlush writes the unfinished frame.
 func (x *FileExporter) ForceFlush(ctx context.Context) error { return x.files.ForceFlush(ctx) }
 
-// Shutdown finishes the file. Exports after it return sdkmetric.ErrExporterShutdown.
+// Shutdown finishes the file. Exports after Shutdown return sdkmetric.ErrExporterShutdown.
 func (x *FileExporter) Shutdown(ctx context.Context) error { return x.files.Shutdown(ctx) }
 
 // Stats returns what was written so far. Items are points.

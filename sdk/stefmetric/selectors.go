@@ -44,8 +44,8 @@ func (o option) apply(s *settings.Stream) error {
 }
 
 // WithTemporalitySelector sets the temporality for each kind of instrument. The
-// default is cumulative for all, unless
-// OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE says otherwise.
+// default is cumulative for all kinds, unless
+// OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE sets another default.
 func WithTemporalitySelector(selector sdkmetric.TemporalitySelector) stefsdk.CommonOption {
 	if selector == nil {
 		return option{temporalityKey{}, nil}
@@ -55,7 +55,7 @@ func WithTemporalitySelector(selector sdkmetric.TemporalitySelector) stefsdk.Com
 
 // WithAggregationSelector sets the aggregation for each kind of instrument. The
 // default is sdkmetric.DefaultAggregationSelector, unless
-// OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION says otherwise.
+// OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION sets another default.
 func WithAggregationSelector(selector sdkmetric.AggregationSelector) stefsdk.CommonOption {
 	if selector == nil {
 		return option{aggregationKey{}, nil}
@@ -101,7 +101,7 @@ func fromEnvironment() selectors {
 	return x
 }
 
-// exponential is the default selector, except for histograms: they are exponential, with the
+// exponential is the default selector, except for histograms: histograms are exponential, with the
 // default parameters of the specification.
 func exponential(kind sdkmetric.InstrumentKind) sdkmetric.Aggregation {
 	if kind == sdkmetric.InstrumentKindHistogram {

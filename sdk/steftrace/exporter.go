@@ -57,8 +57,8 @@ func New(_ context.Context, options ...stefsdk.Option) (*Exporter, error) {
 	return &Exporter{s}, nil
 }
 
-// ExportSpans sends spans. It returns nil when the peer has acknowledged all of
-// them. It returns soon after ctx has ended.
+// ExportSpans sends spans. It returns nil when the peer has acknowledged all spans.
+// It returns soon after ctx has ended.
 func (x *Exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	return x.sender.Export(ctx, spans)
 }
@@ -67,7 +67,7 @@ func (x *Exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpa
 func (x *Exporter) ForceFlush(ctx context.Context) error { return x.sender.ForceFlush(ctx) }
 
 // Shutdown waits for the exports that have begun, until ctx ends, and closes the
-// connection. Exports after it return stefsdk.ErrShutdown.
+// connection. Exports after Shutdown return stefsdk.ErrShutdown.
 func (x *Exporter) Shutdown(ctx context.Context) error { return x.sender.Shutdown(ctx) }
 
 // Stats returns what was exported so far.
@@ -81,10 +81,9 @@ type FileExporter struct{ files *files.Exporter[spans] }
 
 var _ sdktrace.SpanExporter = (*FileExporter)(nil)
 
-// NewFile returns an exporter to files in a folder, which is created if it is missing; ""
-// means the folder that OTEL_EXPORTER_STEF_FILE_DIRECTORY names, or "telemetry". Errors of the
-// file system do not make NewFile fail; ExportSpans returns them. The caller must call
-// Shutdown.
+// NewFile returns an exporter to files in the folder dir, and creates a missing folder. If dir is
+// "", OTEL_EXPORTER_STEF_FILE_DIRECTORY names the folder; its default is "telemetry". Errors of the
+// file system do not make NewFile fail; ExportSpans returns them. The caller must call Shutdown.
 func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	c, err := settings.ForFiles(settings.Traces, dir, options)
 	if err != nil {
@@ -97,9 +96,9 @@ func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {
 	return &FileExporter{f}, nil
 }
 
-// ExportSpans writes spans. It returns nil when they are in the file, or, with
+// ExportSpans writes spans. It returns nil when the spans are in the file, or, with
 // stefsdk.WithFlushInterval, in the unfinished frame. Writing waits only for the
-// file system, and ignores ctx once it has begun.
+// file system. After writing has begun, ExportSpans ignores ctx.
 func (x *FileExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	return x.files.Export(ctx, spans)
 }
@@ -107,7 +106,7 @@ func (x *FileExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnl
 // ForceFlush writes the unfinished frame.
 func (x *FileExporter) ForceFlush(ctx context.Context) error { return x.files.ForceFlush(ctx) }
 
-// Shutdown finishes the file. Exports after it return stefsdk.ErrShutdown.
+// Shutdown finishes the file. Exports after Shutdown return stefsdk.ErrShutdown.
 func (x *FileExporter) Shutdown(ctx context.Context) error { return x.files.Shutdown(ctx) }
 
 // Stats returns what was written so far.

@@ -94,7 +94,7 @@ func TestPeerIsKilledAndBack(t *testing.T) {
 		defer close(ended)
 		opened := uint64(0)
 		for range kills {
-			for x.Stats().Streams == opened { // each life has a stream
+			for x.Stats().Streams == opened { // the restarted peer has no stream yet
 				time.Sleep(time.Millisecond)
 			}
 			time.Sleep(30 * time.Millisecond)
@@ -202,8 +202,8 @@ func TestRefusalEnds(t *testing.T) {
 	}
 }
 
-// If the peer answers a part of a batch and then ends the stream for good, the answered items do
-// not count as failed.
+// If the peer answers a part of a batch and then ends the stream with a permanent error, the
+// answered items do not count as failed.
 func TestEndsWithinBatch(t *testing.T) {
 	peer := sdktest.NewPeer(t, netfault.Link{})
 	peer.Handler = func(s *stefgrpc.ServerStream) error {

@@ -45,8 +45,8 @@ func logLine(_ context.Context, _ trace.Tracer, i int) time.Duration {
 	return time.Since(start)
 }
 
-// command runs a program of LTTng. It reads the output of lttng only: daemons inherit no pipe,
-// because they would keep it open.
+// command runs a program of LTTng. It reads only the output of the program lttng: a daemon would
+// inherit the pipe and keep it open.
 func command(program string, arguments ...string) ([]byte, error) {
 	cmd := exec.Command(program, arguments...)
 	if program != "lttng" {
@@ -62,7 +62,7 @@ func command(program string, arguments ...string) ([]byte, error) {
 var discarded = regexp.MustCompile(`Discarded events: +([0-9]+)`)
 
 // StartSession starts a session of LTTng for one of the log lines, with files below a
-// folder. stop ends it and returns how many events were discarded.
+// folder. stop ends the session and returns how many events were discarded.
 func StartSession(line, dir string) (stop func() (lost int, err error), err error) {
 	if line == LTTng {
 		return func() (int, error) { return 0, nil }, nil
@@ -75,7 +75,7 @@ func StartSession(line, dir string) (stop func() (lost int, err error), err erro
 	const session = "stefstudy"
 	steps := [][]string{{"create", session, "--output", filepath.Join(dir, "lttng")}}
 	if line == LTTngRemote {
-		// This fails if a relay is already running, which is then used.
+		// This fails if a relay is already running. The session then uses the running relay.
 		_, _ = command("lttng-relayd", "--daemonize", "--output", filepath.Join(dir, "relay"))
 		steps[0] = []string{"create", session, "--set-url=net://127.0.0.1"}
 	}

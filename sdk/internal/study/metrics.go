@@ -35,8 +35,8 @@ type MetricResult struct {
 	Bytes int64
 }
 
-// instruments and series are the numbers of exported instruments and of series of
-// each, as in a small service.
+// instruments is the number of counters, and also the number of histograms. series is
+// the number of series of each instrument. A small service has similar numbers.
 const (
 	instruments = 10
 	series      = 10

@@ -22,14 +22,14 @@ import (
 // Addresses are where the receivers listen.
 type Addresses struct {
 	GRPC    string // STEF and OTLP
-	Delayed string // the same, with a round trip of 20 ms
+	Delayed string // STEF and OTLP, with a round trip of 20 ms
 	HTTP    string // OTLP
 }
 
 // Delay is the round trip to the delayed receiver.
 const Delay = 20 * time.Millisecond
 
-// Receive starts receivers that decode all telemetry and discard it.
+// Receive starts receivers that discard all telemetry. The gRPC receivers decode it first.
 func Receive() (Addresses, error) {
 	discard := func(otlpfile.Batch) error { return nil }
 	server := grpc.NewServer(replay.Options()...)

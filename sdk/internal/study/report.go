@@ -14,7 +14,7 @@ import (
 
 // Plan says how much a study measures.
 type Plan struct {
-	Rounds int           // rounds of each configuration; the best counts: fewest lost spans, then least CPU time
+	Rounds int           // rounds of each configuration; only the best round counts: fewest lost spans, then least CPU time
 	Batch  time.Duration // length of a run with the batch processor
 	Rate   int           // spans per second in such a run
 	Simple int           // number of spans with the simple processor and an exporter without a network
@@ -187,7 +187,7 @@ func (s *Study) others() {
 	s.simple()
 }
 
-// nearExporters are the exporters without those whose peer is delayed.
+// nearExporters are the exporters without a delayed peer and without delayed flushes.
 var nearExporters = []string{None, NoOp, Nothing, Stdout, OTLP, OTLPHTTP, STEF, File}
 
 // simple measures the other scenarios with the simple processor.

@@ -25,10 +25,10 @@ import (
 // Config configures what one process measures.
 type Config struct {
 	Exporter, Scenario string
-	Batch              bool // the batch processor, else the simple one
+	Batch              bool // true: the batch processor, false: the simple processor
 	Runs               int  // number of runs of the scenario
-	// Rate is the number of runs per second. They run in bursts, 100 bursts per second. 0
-	// means as fast as possible.
+	// Rate is the number of runs per second, in 100 bursts per second. 0 means as many runs as
+	// possible.
 	Rate int
 	To   Addresses
 }

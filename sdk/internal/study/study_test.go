@@ -159,7 +159,7 @@ func TestStudy(t *testing.T) {
 	t.Log(page)
 }
 
-// Each exporter works in each scenario, and delivers all spans at a low rate.
+// Each exporter delivers all spans of a short run. The exporter to files works in each scenario.
 func TestConfigurations(t *testing.T) {
 	to := startReceiver(t)
 	for _, batch := range []bool{false, true} {
@@ -222,7 +222,7 @@ func TestTables(t *testing.T) {
 		}
 	}
 	// Two scenarios have tables of both processors. Each other scenario has a table of the
-	// batch processor, and one table of the simple processor covers all of them.
+	// batch processor, and one table of the simple processor covers all these other scenarios.
 	require.Contains(t, text, "\n| exporter | 2 mean | 2 CPU | 3 mean | 3 CPU | 4 mean | 4 CPU | 5 mean | 5 CPU | 6 mean | 6 CPU |\n")
 	require.Contains(t, text, "\n| STEF file | 2 | 15 | 2 | 15 | 2 | 15 | 2 | 15 | 2 | 15 |\n")
 	require.Equal(t, 4+5, strings.Count(text, header))
@@ -237,7 +237,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// A round that lost spans, and so saved CPU time, is not the best one.
+// A round that lost spans, and so saved CPU time, is not the best round.
 func TestBestRound(t *testing.T) {
 	f := func(want float64, list ...Result) {
 		t.Helper()

@@ -206,19 +206,19 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefBackendItems, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_backend_items",
-		metric.WithDescription("Items that a backend acknowledged. It counts only with routing_key. [Alpha]"),
+		metric.WithDescription("Items that a backend acknowledged. The metric counts only with routing_key. [Alpha]"),
 		metric.WithUnit("{items}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefBackendReroutedItems, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_backend_rerouted_items",
-		metric.WithDescription("Items that were sent to other backends because this one did not answer. [Alpha]"),
+		metric.WithDescription("Items that were sent to other backends because this backend did not answer. [Alpha]"),
 		metric.WithUnit("{items}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefBackendUp, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_stef_backend_up",
-		metric.WithDescription("1 for each backend that answers, 0 for one that does not. [Alpha]"),
+		metric.WithDescription("1 for each backend that answers, 0 for each backend that does not answer. [Alpha]"),
 		metric.WithUnit("{backends}"),
 	)
 	errs = errors.Join(errs, err)
@@ -248,7 +248,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefFailedAttempts, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_failed_attempts",
-		metric.WithDescription("Attempts to send a batch that failed, by protocol and status code, whether or not they are retried. [Alpha]"),
+		metric.WithDescription("Failed attempts to send a batch, by protocol and status code, whether or not the batch is sent again. [Alpha]"),
 		metric.WithUnit("{attempts}"),
 	)
 	errs = errors.Join(errs, err)
@@ -285,13 +285,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytesCompressed, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes_compressed",
-		metric.WithDescription("Bytes of OTLP requests as they are sent, without the headers of gRPC. It counts the same requests as exporter_stef_otlp_bytes. [Alpha]"),
+		metric.WithDescription("Bytes of OTLP requests after compression, without the headers of gRPC. The metric counts the same requests as exporter_stef_otlp_bytes. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefOtlpBytesEstimated, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_otlp_bytes_estimated",
-		metric.WithDescription("Estimated size of the batches that were delivered by STEF, as OTLP requests with zstd, even if otlp_fallback uses another compression. Some batches are measured; the size of the others is estimated from these. [Alpha]"),
+		metric.WithDescription("Estimated size of the batches that were delivered by STEF, as OTLP requests with zstd, even if otlp_fallback uses another compression. Some batches are measured; the size of all other batches is estimated from the measured batches. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -315,13 +315,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefRetriesInternal, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_retries_internal",
-		metric.WithDescription("Batches that were moved to another stream because theirs was replaced. [Alpha]"),
+		metric.WithDescription("Batches that were moved to another stream because their own stream was replaced. [Alpha]"),
 		metric.WithUnit("{batches}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterStefSchemaLosses, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_schema_losses",
-		metric.WithDescription("Values that the schema of the peer has no place for. [Alpha]"),
+		metric.WithDescription("Values for which the schema of the peer has no field. [Alpha]"),
 		metric.WithUnit("{values}"),
 	)
 	errs = errors.Join(errs, err)
@@ -333,7 +333,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefStreamsClosed, err = builder.meter.Int64Counter(
 		"otelcol_exporter_stef_streams_closed",
-		metric.WithDescription("Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended it then), server (the peer ended it gracefully), lost (the connection broke, or the peer ended the stream with an error), busy (the peer ended it and said when to send again, for example because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]"),
+		metric.WithDescription("Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended the idle stream), server (the peer ended the stream gracefully), lost (the connection broke, or the peer ended the stream with an error), busy (the peer ended the stream and said when to send again, for example because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)
@@ -363,7 +363,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterStefZstdRatio, err = builder.meter.Float64ObservableGauge(
 		"otelcol_exporter_stef_zstd_ratio",
-		metric.WithDescription("Bytes of frames before zstd divided by bytes after it, since the start. It does not compare STEF with OTLP. [Alpha]"),
+		metric.WithDescription("Bytes of frames before zstd, divided by the bytes after zstd, since the start. This ratio does not compare STEF with OTLP. [Alpha]"),
 		metric.WithUnit("1"),
 	)
 	errs = errors.Join(errs, err)

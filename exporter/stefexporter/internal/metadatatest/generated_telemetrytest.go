@@ -39,7 +39,7 @@ func AssertEqualExporterStefAckLatency(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualExporterStefBackendItems(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_backend_items",
-		Description: "Items that a backend acknowledged. It counts only with routing_key. [Alpha]",
+		Description: "Items that a backend acknowledged. The metric counts only with routing_key. [Alpha]",
 		Unit:        "{items}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -55,7 +55,7 @@ func AssertEqualExporterStefBackendItems(t *testing.T, tt *componenttest.Telemet
 func AssertEqualExporterStefBackendReroutedItems(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_backend_rerouted_items",
-		Description: "Items that were sent to other backends because this one did not answer. [Alpha]",
+		Description: "Items that were sent to other backends because this backend did not answer. [Alpha]",
 		Unit:        "{items}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -71,7 +71,7 @@ func AssertEqualExporterStefBackendReroutedItems(t *testing.T, tt *componenttest
 func AssertEqualExporterStefBackendUp(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_backend_up",
-		Description: "1 for each backend that answers, 0 for one that does not. [Alpha]",
+		Description: "1 for each backend that answers, 0 for each backend that does not answer. [Alpha]",
 		Unit:        "{backends}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -151,7 +151,7 @@ func AssertEqualExporterStefDowngrades(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualExporterStefFailedAttempts(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_failed_attempts",
-		Description: "Attempts to send a batch that failed, by protocol and status code, whether or not they are retried. [Alpha]",
+		Description: "Failed attempts to send a batch, by protocol and status code, whether or not the batch is sent again. [Alpha]",
 		Unit:        "{attempts}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -246,7 +246,7 @@ func AssertEqualExporterStefOtlpBytes(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualExporterStefOtlpBytesCompressed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes_compressed",
-		Description: "Bytes of OTLP requests as they are sent, without the headers of gRPC. It counts the same requests as exporter_stef_otlp_bytes. [Alpha]",
+		Description: "Bytes of OTLP requests after compression, without the headers of gRPC. The metric counts the same requests as exporter_stef_otlp_bytes. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -262,7 +262,7 @@ func AssertEqualExporterStefOtlpBytesCompressed(t *testing.T, tt *componenttest.
 func AssertEqualExporterStefOtlpBytesEstimated(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_otlp_bytes_estimated",
-		Description: "Estimated size of the batches that were delivered by STEF, as OTLP requests with zstd, even if otlp_fallback uses another compression. Some batches are measured; the size of the others is estimated from these. [Alpha]",
+		Description: "Estimated size of the batches that were delivered by STEF, as OTLP requests with zstd, even if otlp_fallback uses another compression. Some batches are measured; the size of all other batches is estimated from the measured batches. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -326,7 +326,7 @@ func AssertEqualExporterStefRecordsRejectedLate(t *testing.T, tt *componenttest.
 func AssertEqualExporterStefRetriesInternal(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_retries_internal",
-		Description: "Batches that were moved to another stream because theirs was replaced. [Alpha]",
+		Description: "Batches that were moved to another stream because their own stream was replaced. [Alpha]",
 		Unit:        "{batches}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -342,7 +342,7 @@ func AssertEqualExporterStefRetriesInternal(t *testing.T, tt *componenttest.Tele
 func AssertEqualExporterStefSchemaLosses(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_schema_losses",
-		Description: "Values that the schema of the peer has no place for. [Alpha]",
+		Description: "Values for which the schema of the peer has no field. [Alpha]",
 		Unit:        "{values}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -374,7 +374,7 @@ func AssertEqualExporterStefStreamsActive(t *testing.T, tt *componenttest.Teleme
 func AssertEqualExporterStefStreamsClosed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_streams_closed",
-		Description: "Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended it then), server (the peer ended it gracefully), lost (the connection broke, or the peer ended the stream with an error), busy (the peer ended it and said when to send again, for example because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]",
+		Description: "Streams that ended, by reason: rotated (the stream reached its max_stream_lifetime), idle (nothing was sent for idle_timeout, or the peer ended the idle stream), server (the peer ended the stream gracefully), lost (the connection broke, or the peer ended the stream with an error), busy (the peer ended the stream and said when to send again, for example because the pipeline behind it refuses data), ack_timeout (no acknowledgement within timeout), encoder (a defect of the exporter), shutdown (the exporter shut down). [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -454,7 +454,7 @@ func AssertEqualExporterStefUpgrades(t *testing.T, tt *componenttest.Telemetry, 
 func AssertEqualExporterStefZstdRatio(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[float64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_stef_zstd_ratio",
-		Description: "Bytes of frames before zstd divided by bytes after it, since the start. It does not compare STEF with OTLP. [Alpha]",
+		Description: "Bytes of frames before zstd, divided by the bytes after zstd, since the start. This ratio does not compare STEF with OTLP. [Alpha]",
 		Unit:        "1",
 		Data: metricdata.Gauge[float64]{
 			DataPoints: dps,

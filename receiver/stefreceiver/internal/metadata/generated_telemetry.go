@@ -214,7 +214,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefBytesAsOtlp, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_bytes_as_otlp",
-		metric.WithDescription("Size of the batches of STEF streams as uncompressed OTLP, estimated from a sample. Divided by receiver_stef_bytes_compressed, it is the compression ratio relative to uncompressed OTLP. [Alpha]"),
+		metric.WithDescription("Size of the batches of STEF streams as uncompressed OTLP, estimated from a sample. The size divided by receiver_stef_bytes_compressed is the compression ratio relative to uncompressed OTLP. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)
@@ -232,7 +232,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefConnectionsClosed, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_connections_closed",
-		metric.WithDescription("Connections closed when incomplete gRPC messages exceeded their memory limit. The connections that hold the most of these bytes are closed. [Alpha]"),
+		metric.WithDescription("Connections closed when incomplete gRPC messages exceeded their memory limit. The connections that hold the most bytes of such messages are closed. [Alpha]"),
 		metric.WithUnit("{connections}"),
 	)
 	errs = errors.Join(errs, err)
@@ -263,13 +263,13 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefPanics, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_panics",
-		metric.WithDescription("Panics caught while data was decoded or consumed. Each is a defect. [Alpha]"),
+		metric.WithDescription("Panics caught while data was decoded or consumed. Each panic is a defect. [Alpha]"),
 		metric.WithUnit("{panics}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefRecordsRejected, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_records_rejected",
-		metric.WithDescription("Records of STEF streams reported as bad to the client, which does not send them again, by reason: pipeline (the pipeline refused them permanently), conversion (OTLP cannot represent them). [Alpha]"),
+		metric.WithDescription("Records of STEF streams that were reported as bad to the client, by reason: pipeline (the pipeline refused the records permanently), conversion (OTLP cannot represent the records). The client does not send them again. [Alpha]"),
 		metric.WithUnit("{records}"),
 	)
 	errs = errors.Join(errs, err)
@@ -293,7 +293,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefStreamsClosed, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_streams_closed",
-		metric.WithDescription("STEF streams that ended, by reason: closed (the client ended the stream), server (the stream was too old or idle, or the receiver shuts down), lost (the client disconnected), timeout (the client took too long), refused (the pipeline refused a batch temporarily), memory (all streams together held too much memory, and this one held the most), pressure (too much telemetry waited for admission), invalid (the stream cannot be decoded), limit (the stream exceeded a limit), panic (a defect). [Alpha]"),
+		metric.WithDescription("STEF streams that ended, by reason: closed (the client ended the stream), server (the stream was too old or idle, or the receiver shuts down), lost (the client disconnected), timeout (the client took too long), refused (the pipeline refused a batch temporarily), memory (all streams together held too much memory, and this stream held the most), pressure (too much telemetry waited for admission), invalid (the stream cannot be decoded), limit (the stream exceeded a limit), panic (a defect). [Alpha]"),
 		metric.WithUnit("{streams}"),
 	)
 	errs = errors.Join(errs, err)

@@ -104,7 +104,7 @@ func AssertEqualReceiverStefBufferedBytes(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverStefBytesAsOtlp(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_bytes_as_otlp",
-		Description: "Size of the batches of STEF streams as uncompressed OTLP, estimated from a sample. Divided by receiver_stef_bytes_compressed, it is the compression ratio relative to uncompressed OTLP. [Alpha]",
+		Description: "Size of the batches of STEF streams as uncompressed OTLP, estimated from a sample. The size divided by receiver_stef_bytes_compressed is the compression ratio relative to uncompressed OTLP. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -152,7 +152,7 @@ func AssertEqualReceiverStefBytesEncoded(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverStefConnectionsClosed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_connections_closed",
-		Description: "Connections closed when incomplete gRPC messages exceeded their memory limit. The connections that hold the most of these bytes are closed. [Alpha]",
+		Description: "Connections closed when incomplete gRPC messages exceeded their memory limit. The connections that hold the most bytes of such messages are closed. [Alpha]",
 		Unit:        "{connections}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -231,7 +231,7 @@ func AssertEqualReceiverStefDictResets(t *testing.T, tt *componenttest.Telemetry
 func AssertEqualReceiverStefPanics(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_panics",
-		Description: "Panics caught while data was decoded or consumed. Each is a defect. [Alpha]",
+		Description: "Panics caught while data was decoded or consumed. Each panic is a defect. [Alpha]",
 		Unit:        "{panics}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -247,7 +247,7 @@ func AssertEqualReceiverStefPanics(t *testing.T, tt *componenttest.Telemetry, dp
 func AssertEqualReceiverStefRecordsRejected(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_records_rejected",
-		Description: "Records of STEF streams reported as bad to the client, which does not send them again, by reason: pipeline (the pipeline refused them permanently), conversion (OTLP cannot represent them). [Alpha]",
+		Description: "Records of STEF streams that were reported as bad to the client, by reason: pipeline (the pipeline refused the records permanently), conversion (OTLP cannot represent the records). The client does not send them again. [Alpha]",
 		Unit:        "{records}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -311,7 +311,7 @@ func AssertEqualReceiverStefStreamsActive(t *testing.T, tt *componenttest.Teleme
 func AssertEqualReceiverStefStreamsClosed(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_streams_closed",
-		Description: "STEF streams that ended, by reason: closed (the client ended the stream), server (the stream was too old or idle, or the receiver shuts down), lost (the client disconnected), timeout (the client took too long), refused (the pipeline refused a batch temporarily), memory (all streams together held too much memory, and this one held the most), pressure (too much telemetry waited for admission), invalid (the stream cannot be decoded), limit (the stream exceeded a limit), panic (a defect). [Alpha]",
+		Description: "STEF streams that ended, by reason: closed (the client ended the stream), server (the stream was too old or idle, or the receiver shuts down), lost (the client disconnected), timeout (the client took too long), refused (the pipeline refused a batch temporarily), memory (all streams together held too much memory, and this stream held the most), pressure (too much telemetry waited for admission), invalid (the stream cannot be decoded), limit (the stream exceeded a limit), panic (a defect). [Alpha]",
 		Unit:        "{streams}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
