@@ -41,7 +41,7 @@ func failWith(p *peer, end func() error) {
 }
 
 // TestAnswers checks that a status of the peer is recognised as an answer, with either
-// protocol, and that an error of this end is not.
+// protocol, and that an error of this end is not recognised as an answer.
 func TestAnswers(t *testing.T) {
 	for _, code := range []codes.Code{codes.Unavailable, codes.Internal, codes.Unauthenticated, codes.Unimplemented} {
 		p := &peer{}

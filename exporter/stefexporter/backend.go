@@ -109,7 +109,7 @@ func (b *backend[B]) send(ctx context.Context, data B, items int) *failure {
 	return f
 }
 
-// servesOthers reports whether the peer accepts streams of other routes than the given one.
+// servesOthers reports whether the peer accepts streams of other routes than the given route.
 func (b *backend[B]) servesOthers(than *route[B]) bool {
 	return slices.ContainsFunc(b.routes.all(), func(r *route[B]) bool { return r != than && r.accepted.Load() })
 }

@@ -95,7 +95,7 @@ func (b *balancer[B]) resolve(ctx context.Context) error {
 	return b.set(context.WithoutCancel(ctx), addresses)
 }
 
-// set adds and removes backends so that there is one for each address.
+// set adds and removes backends so that there is one backend for each address.
 func (b *balancer[B]) set(ctx context.Context, addresses []string) error {
 	b.changes.Lock()
 	defer b.changes.Unlock()
@@ -161,7 +161,8 @@ func (b *balancer[B]) list() []*backend[B] {
 	return b.backends
 }
 
-// changed reports to the host whether any backend answers. It returns false if none does.
+// changed reports to the host whether any backend answers. It returns false if no
+// backend answers.
 func (b *balancer[B]) changed() (up bool) {
 	list := b.list()
 	up = len(list) == 0 || slices.ContainsFunc(list, func(one *backend[B]) bool { return !one.down() })
@@ -214,7 +215,7 @@ func (b *balancer[B]) send(ctx context.Context, batch B) error {
 		return nil
 	}
 	// If there is only one part, it may be the batch of the caller, which must not change.
-	// Several parts are copies, so the first part can receive the items of the others.
+	// Several parts are copies, so the first part can receive the items of the other parts.
 	rest := result.retry[0]
 	for _, part := range result.retry[1:] {
 		b.exporter.signal.MoveTo(part, rest)

@@ -107,9 +107,9 @@ type StefConfig struct {
 	Schema Schema `mapstructure:"schema"`
 	// Mode is the order in which items are written.
 	Mode ModeConfig `mapstructure:"mode"`
-	// MaxStreamLifetime is the age at which a stream is replaced, 0 for never.
+	// MaxStreamLifetime is the age at which a stream is replaced. 0 means never.
 	MaxStreamLifetime time.Duration `mapstructure:"max_stream_lifetime"`
-	// IdleTimeout is how long a stream stays open while nothing is sent, 0 for no
+	// IdleTimeout is how long a stream stays open while nothing is sent. 0 means no
 	// limit.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 	// FlushInterval is the longest time that a batch waits for other batches to share its

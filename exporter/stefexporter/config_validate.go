@@ -28,8 +28,8 @@ const (
 	compressionZstd = configcompression.TypeZstd
 )
 
-// These are the limits of plausible values. A value outside of them probably has the wrong
-// unit.
+// These are the limits of plausible values. A value outside of these limits probably has
+// the wrong unit.
 const (
 	maxStreams     = 256
 	maxConnections = 64

@@ -16,7 +16,7 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// batch is the data that a session sends and acknowledges as one unit.
+// batch is the data that a session sends, and the peer acknowledges, as one unit.
 type batch[B any] struct {
 	data  B
 	items int

@@ -34,7 +34,7 @@ var hints = []textHint{
 	{"looked like an HTTP/1.1 header", "the peer speaks HTTP/1.1, not gRPC: check the port, 4320 is usual for STEF and 4317 for OTLP; 4318 is OTLP over HTTP"},
 	{"error reading server preface", "the peer may expect TLS: configure tls, or remove tls::insecure"},
 	{"no such host", "the host is not known: check its name"},
-	{"connection refused", "nothing listens there: check host and port; receivers of STEF usually have port 4320, also for OTLP, and other OTLP receivers have 4317"},
+	{"connection refused", "nothing listens there: check host and port; STEF receivers usually listen on port 4320, also for OTLP, and other OTLP receivers on port 4317"},
 	{unresolved, "check its name"},
 	{"name resolver error", "the host cannot be resolved: check its name"},
 	{"credentials require transport level security", "auth sends credentials only over TLS: configure tls, or remove tls::insecure"},

@@ -127,7 +127,8 @@ func TestReadyConnectionsThatBreak(t *testing.T) {
 	require.Eventually(t, func() bool { return attempts.Load() >= 2 }, time.Minute, 10*time.Millisecond)
 	time.Sleep(time.Second)
 	made := int(attempts.Load())
-	// One attempt immediately, then one per second. gRPC may repeat each attempt once.
+	// There is one attempt immediately, and then one attempt per second. gRPC may repeat
+	// each attempt once.
 	require.LessOrEqual(t, made, 2*(1+int(time.Since(started)/time.Second)))
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // TestReasonOf: a lost stream counts as busy if its error is retryable and has RetryInfo.
-// Otherwise it counts as lost.
+// Any other lost stream counts as lost.
 func TestReasonOf(t *testing.T) {
 	f := func(want string, reason stefgrpc.CloseReason, err *stefgrpc.Error) {
 		t.Helper()

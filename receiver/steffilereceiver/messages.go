@@ -23,7 +23,7 @@ const (
 	maxMessage = 64 << 20
 )
 
-// layout says whether a file contains one stream or many.
+// layout says whether a file contains one stream or many streams.
 type layout uint8
 
 const (

@@ -54,7 +54,7 @@ type place struct {
 
 func (p *place) finished() bool { return p.Outcome != "" }
 
-// unchanged reports whether the file is finished and was not written to since.
+// unchanged reports whether the file is finished and was not written to since then.
 func (p *place) unchanged(info fs.FileInfo) bool {
 	return p.finished() && p.Size == info.Size() && p.Modified == info.ModTime().UnixNano()
 }

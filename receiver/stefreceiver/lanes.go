@@ -15,7 +15,7 @@ import (
 // lanes bound the CPU time that expensive streams use while other clients send. A lane is
 // the permission to process one batch of an expensive stream.
 //
-// A short stream can expand to much telemetry. To decode and deliver this telemetry keeps
+// A short stream can expand to much telemetry. Decoding and delivering it keeps
 // processors busy. The scheduler then delays each step of a batch of another client by
 // up to 10 ms for every busy goroutine. So an expensive stream holds a lane for each
 // batch until the pipeline has processed the batch, and there are fewer lanes than
@@ -119,8 +119,8 @@ func (c *credit) add(received, cost int64) int64 {
 
 // batchCost returns the cost of a batch. It is the maximum of these costs: the weight of the
 // batch for admission; its records; the plain size of the frame that begins with the batch;
-// the memory that the stream newly holds; the memory that decoding added. The stream may not
-// hold the added memory any more: it can restart its dictionaries in each frame.
+// the memory that the stream newly holds; the memory that decoding added. A stream that
+// restarts its dictionaries in each frame adds memory and does not hold it any more.
 func batchCost(weight int64, records uint64, plain, held, added int64) int64 {
 	return max(weight, recordCost*int64(records), plain, held/heldCost, added/addedCost)
 }

@@ -29,11 +29,11 @@ const (
 	endPanic    = "panic"
 
 	// for rejected records
-	badForPipeline = "pipeline"   // the pipeline refuses them permanently
-	badForOTLP     = "conversion" // OTLP cannot represent them
+	badForPipeline = "pipeline"   // the pipeline refuses the records permanently
+	badForOTLP     = "conversion" // OTLP cannot represent the records
 
 	// for refused requests
-	requestSize    = "size"    // it is too large after decompression
+	requestSize    = "size"    // the request is too large after decompression
 	requestWindow  = "window"  // it needs too large a window of zstd
 	requestMemory  = "memory"  // its pdata would need more memory than admission allows
 	requestNesting = "nesting" // its values are nested too deep
@@ -41,10 +41,10 @@ const (
 
 	// for refused streams; endServer is also used
 	refusedFull   = "full"          // there are too many streams
-	refusedSignal = "signal"        // their signal has no pipeline
-	refusedAuth   = "auth"          // the authenticator refuses them; also for refused requests
+	refusedSignal = "signal"        // the signal of the stream has no pipeline
+	refusedAuth   = "auth"          // the authenticator refuses it; also for refused requests
 	refusedFirst  = "first_message" // the client sent no valid first message in time
-	refusedOther  = "other"         // a middleware refuses them
+	refusedOther  = "other"         // a middleware refuses it
 )
 
 // meter records the metrics of one signal.

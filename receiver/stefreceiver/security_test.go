@@ -216,7 +216,8 @@ func TestHandshakeCauses(t *testing.T) {
 	require.Contains(t, logs.All()[1].Message, "The client does not accept the certificate of this receiver")
 }
 
-// A receiver without TLS logs a client that uses TLS, once a minute, and no other client.
+// A receiver without TLS logs, once a minute, that a client uses TLS. It logs no other
+// client.
 func TestClientsWithTLS(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	config := testConfig()

@@ -218,7 +218,8 @@ func (s *stream[T]) admit() error {
 		return err
 	}
 	// Acquire the permission to decode first: while a stream waits for it, the stream
-	// holds only received bytes. So few streams wait for admission at the same time.
+	// holds only received bytes. Therefore, only a few streams wait for admission at the
+	// same time.
 	if err := s.core.decoding.acquire(s.going, &s.party.decoding, 1); err != nil {
 		return err
 	}

@@ -113,8 +113,7 @@ func retryable(err error) bool {
 	return e.Retryable()
 }
 
-// isFailure reports whether err means that a batch was not delivered, not even in
-// parts.
+// isFailure reports whether err means that a batch was not delivered, not even partly.
 func isFailure(err error) bool {
 	var rejected *stefgrpc.RejectedError
 	var bad *stefgrpc.BatchError

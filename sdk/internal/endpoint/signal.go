@@ -67,7 +67,7 @@ type OTLP[B any] struct {
 	Shutdown func(context.Context) error
 }
 
-// batch is the data that a session sends and acknowledges as one unit.
+// batch is the data that a session sends, and the peer acknowledges, as one unit.
 type batch[B any] struct {
 	data B
 	// left reports the omitted items. The encoder sets it. Read it only after the

@@ -26,7 +26,8 @@ type containers struct {
 	resources map[resourceKey]*entry[otelstef.Resource]
 	scopes    map[instrumentation.Scope]*entry[otelstef.Scope]
 
-	// These are the containers of the last item. The next item usually has the same.
+	// These are the containers of the last item. The next item usually has the same
+	// containers.
 	resource     *resource.Resource
 	lastResource *entry[otelstef.Resource]
 	scope        instrumentation.Scope

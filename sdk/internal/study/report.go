@@ -72,8 +72,8 @@ func (s *Study) line(format string, args ...any) {
 }
 
 // best runs a configuration several times and returns the result with the least CPU
-// time, because other processes on the machine can only increase it. A round that lost
-// more spans is not better, because it saved the work of exporting them.
+// time, because other processes on the machine can only increase the CPU time. A round
+// that lost more spans is not better, because it saved the work of exporting them.
 func (s *Study) best(c Config) Result {
 	var best Result
 	for i := range s.Rounds {
