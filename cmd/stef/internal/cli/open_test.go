@@ -104,7 +104,7 @@ func TestOwnSchema(t *testing.T) {
 					"if it holds records of Visit, pass the .stef file that it was written with\n", stderr)
 			} else {
 				require.Equal(t, cli.ExitData, code)
-				require.Contains(t, stderr, "; or pass --root Order, which fits the stream: ")
+				require.Contains(t, stderr, "; or pass --root Order, which fits: ")
 			}
 			for _, base := range []string{"Order=3,2", "Visit=2"} {
 				_, stderr = mustRun(t, data, command, "--schema", path, "--root", "Order", "--base", base, "-")
@@ -199,7 +199,7 @@ func TestSchemaVersions(t *testing.T) {
 	for _, command := range []string{"cat", "stat", "inspect"} {
 		out, _ := mustRun(t, old, command, "--schema", newer, "--root", "Order", "--base", "Order=2", "-")
 		require.Contains(t, out, map[string]string{"cat": `"customer":"Ada"`, "stat": "root         Order, older version of newer.stef, not announced: 2\n", "inspect": `"Ada"`}[command])
-		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older or newer version, pass the .stef file of that version. For an older version, --base with its numbers of fields is enough: frame 1 at offset ", old,
+		fails(cli.ExitData, "the stream announces no schema, so it is read with all fields of "+newer+" (Order=3,2). If it was written with an older or newer version, pass the schema of that version, or, if older, --base with its numbers of fields: frame 1 at offset ", old,
 			command, "--schema", newer, "--root", "Order", "-")
 		fails(cli.ExitData, "--base", old, command, "--schema", newer, "-")
 		fails(cli.ExitData, "the stream is newer than "+older, announced, command, "--schema", older, "-")

@@ -150,9 +150,9 @@ func (s *opened) explain(err error) error {
 	case s.newer():
 		return fmt.Errorf("the stream is newer than %s: pass the .stef file that it was written with: %w", s.o.schema, err)
 	case s.head != nil && s.head.Wire == nil && len(s.o.base) == 0 && atStart(err):
-		advice := "pass the .stef file of that version. For an older version, --base with its numbers of fields is enough"
+		advice := "pass the schema of that version, or, if older, --base with its numbers of fields"
 		if s.other != nil {
-			advice += "; or pass --root " + s.other.Name + ", which fits the stream"
+			advice += "; or pass --root " + s.other.Name + ", which fits"
 		}
 		return fmt.Errorf("the stream announces no schema, so it is read with all fields of %s (%s). If it was written with an older or newer version, %s: %w",
 			s.o.schema, shortCounts(s.candidates()), advice, err)
