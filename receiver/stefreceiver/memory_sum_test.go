@@ -117,9 +117,9 @@ func TestSumsOfPages(t *testing.T) {
 	f("threat-model.md", fmt.Sprintf("at most %s MiB, plus %d MiB for each stream or request", thousands(two), streamMiB),
 		fmt.Sprintf("Each two further processors add %d MiB.", each))
 	f("scale.md", "| memory of a receiver that you allow, M | 8 GiB |", "| cores of a receiver, K, half of them used | 8 |",
-		fmt.Sprintf("at most %s MiB and %d MiB a stream on two cores", thousands(two), streamMiB),
-		fmt.Sprintf("%d MiB more for each two further cores: %s MiB on the 8 cores of the table", each, thousands(eight)),
-		fmt.Sprintf("(M - %s MiB - (K - 2) × %d MiB) / %d MiB streams: %d with 8 GiB and 8 cores, and %s with two",
+		fmt.Sprintf("at most %s MiB, plus %d MiB for each stream, on two cores", thousands(two), streamMiB),
+		fmt.Sprintf("Each two further cores add %d MiB: %s MiB on the 8 cores of the table", each, thousands(eight)),
+		fmt.Sprintf("(M - %s MiB - (K - 2) × %d MiB) / %d MiB streams: %d with 8 GiB and 8 cores, and %s with 8 GiB and two cores",
 			thousands(two), each/2, streamMiB, (allowed-eight)/streamMiB, thousands((allowed-two)/streamMiB)))
 }
 
