@@ -21,9 +21,9 @@ import (
 // elsewhere lists sentences, and beginnings of tables, whose figures are in no result file. The
 // pages say how and when these figures were measured. The comments below name their source.
 var elsewhere = []string{
-	"A stream with zstd keeps 1.7 MiB at the writer as long as frames are small, then 2.7 MiB, and 1.5 MiB at the reader, at level `best` 35.5 MiB at the writer", // a benchmark that docs/compact-form.md names
-	"0.77 times the bytes with exemplars in a steady stream, and 0.26 without",                                                                                    // by a user
-	"1.44 to 2.86 times the bytes of `otlp_proto`",                                                                                                                // the README of the extension
+	"the writer of a stream keeps 1.7 MiB at level `fastest`, 2.7 MiB at `default` (metrics: from the first large frame on) and 35.5 MiB at `best`; the reader keeps 1.5 MiB", // a benchmark that docs/compact-form.md names
+	"0.77 times the bytes with exemplars in a steady stream, and 0.26 without",                                                                                                // by a user
+	"1.44 to 2.86 times the bytes of `otlp_proto`",                                                                                                                            // the README of the extension
 	"so that the producer compresses: [0.83 to 1.04 times]",
 	"0.22 to 1.09 times over all measured sizes",
 	"an agent had [1.01 to 1.06 times]",                                                                                                       // the README of the exporter
@@ -221,7 +221,7 @@ func (b book) ages(t *testing.T) {
 	b.here.says(t, "converting to STEF takes %.2f (metrics), %.2f (traces) and %.2f times (logs) OTLP's CPU, and back %.2f, %.2f and %.2f times (medians of the sets)",
 		steady[0], steady[1], steady[2], returned[0], returned[1], returned[2])
 	b.here.holds(t, least(steady) > least(returned) && most(steady) > most(returned), "most of the saving is at the receiver:")
-	b.here.holds(t, each("steady", to, "zstd, worst")[2] > 1, "the sender alone may take more, mostly with logs")
+	b.here.holds(t, each("steady", to, "zstd, worst")[2] > 1, "the sender alone may take more CPU than OTLP, mostly with logs")
 	plain, plainBack := each("steady", to, "none"), each("steady", back, "none")
 	b.here.says(t, "the sender's conversion takes %.2f (metrics), %.2f (traces) and %.2f times (logs) OTLP's CPU in a steady stream", plain[0], plain[1], plain[2])
 	b.here.says(t, "In a steady stream the receiver's conversion takes %.2f, %.2f and %.2f times OTLP's CPU.", plainBack[0], plainBack[1], plainBack[2])
@@ -342,7 +342,7 @@ func (b book) shapes(t *testing.T) {
 	metrics, traces, logs := to["metrics"], to["traces"], to["logs"]
 	b.here.says(t, "it took %.2f to %.2f times (metrics; %.2f if no series repeats), %.2f to %.2f (traces), %.2f to %.2f (logs).", least(metrics), most(metrics),
 		shapes.where("signal", "metrics", "dimension", "points per series", "value", "1").one(t, "to STEF"), least(traces), most(traces), least(logs), most(logs))
-	b.here.says(t, "It is above 1 in %d of the %d rows of metrics, in %d of the %d of traces, and in %d of the %d of logs (those are: %s).",
+	b.here.says(t, "It is above 1 in %d of the %d rows of metrics, in %d of the %d of traces, and in %d of the %d of logs (these rows of logs: %s).",
 		above["metrics"], len(metrics), above["traces"], len(traces), above["logs"], len(logs), list(rows))
 	b.here.says(t, "The receiver takes more CPU than OTLP in these rows: %s.\n", list(receivers))
 
@@ -363,7 +363,7 @@ func (b book) shapes(t *testing.T) {
 		otlp = append(otlp, at("10", "OTLP B/item")/at("8000", "OTLP B/item"))
 		stef = append(stef, otlp[len(otlp)-1]*at("10", "bytes")/at("8000", "bytes"))
 	}
-	b.here.says(t, "converting to STEF takes %.1f to %.1f times OTLP's CPU for %.2f to %.2f times the bytes; an item has %.1f to %.1f times the bytes of batches of 8,000, with OTLP %.1f to %.1f times",
+	b.here.says(t, "converting to STEF takes %.1f to %.1f times OTLP's CPU for %.2f to %.2f times the bytes; an item has %.1f to %.1f times its bytes in batches of 8,000, with OTLP %.1f to %.1f times",
 		least(small), most(small), least(bytes), most(bytes), least(stef), most(stef), least(otlp), most(otlp))
 }
 
