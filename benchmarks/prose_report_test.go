@@ -45,18 +45,18 @@ var elsewhere = []string{
 	"Pair has 2.3 µs for OTLP and 1.0 for STEF",
 	"73.5 and 107.7 an item in one case",
 	"| command | batches | level of zstd | bytes, STEF / OTLP |", // by a reader
-	"metrics of a reader had 0.92 times (2026-11-26)",
+	"metrics of a user had 0.92 times (2026-11-26)",
 	"The rows of STEF at 0.02 and 2 ms vary", // the names of rows
 	"240 batches in 0.1 to 0.3 s",
 	"| round trip | way | batches/s | batches/CPU s |",                                  // BenchmarkTransport
 	"0.88 to 1.32 times their bytes in Parquet, sorted, and 0.85 to 2.5 times in Arrow", // with tables that are no longer in the code
 	"Bars are cut at 1.6",
 	"Differences below 0.1 in *both* and 0.2 in *protocol alone* are noise",
-	"a reader had 0.98 for metrics, and 0.82 for logs with a spread of 19 %",
+	"a user had 0.98 for metrics, and 0.82 for logs with a spread of 19 %",
 	"had 2.15, 2.24 and 2.72 times the speed of OTLP in three runs", // by a reader
 	"such ratios were 0.95 to 1.13 on a machine with other work",    // printed by BenchmarkPair
-	"a reader had 1.23 with a spread of 18.5 % in three rounds. So differences of speed below 0.15",
-	"and 0.92 times in a run of a reader",
+	"a user had 1.23 with a spread of 18.5 % in three rounds. So differences of speed below 0.15",
+	"and 0.92 times in a run of a user",
 	"`fastest` costs 3 to 7 % of the bytes (single recordings: 1.7 to 10 %)",                                                  // -bench Levels
 	"had 0.69 times the bytes in a steady stream and 0.71 times in natural batches",                                           // by a reader
 	"a user's ordered metrics had 0.94 times the bytes of sorted ones there, and 1.13 times in natural batches",               // by a reader
@@ -385,7 +385,7 @@ func (b book) logs(t *testing.T) {
 		off := lines.where("setting", "-templates off", "lines", on["lines"]).one(t, "STEF ns/item")
 		costs = append(costs, (figures{on}.one(t, "STEF ns/item")-off)/1000)
 	}
-	b.here.says(t, "costs CPU at both ends: a generated line %.1f to %.1f µs, together", least(costs), most(costs))
+	b.here.says(t, "costs CPU at both ends: together %.1f to %.1f µs for a generated line", least(costs), most(costs))
 }
 
 // transport checks what the README says about clients and servers over gRPC.

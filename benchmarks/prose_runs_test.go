@@ -70,7 +70,7 @@ func (b book) pair(t *testing.T) {
 	metricsOn := func(setting, processor string) []float64 {
 		return runs.where("setting", setting, "processor", processor, "signal", "metrics", "age", "steady").column(t, "speed")
 	}
-	b.root.says(t, "In metrics, steady streams had %s times on the EPYC and %s times on the Xeon.", span(".2", metricsOn("default", epyc)), span(".2", metricsOn("default", xeon)))
+	b.root.says(t, "Steady streams of metrics had %s times OTLP's items per CPU second on the EPYC and %s times on the Xeon.", span(".2", metricsOn("default", epyc)), span(".2", metricsOn("default", xeon)))
 	b.here.says(t, "with a GiB of live heap, where collections are rare, Pair had %.2f instead of %.2f for metrics on the Xeon",
 		1/most(metricsOn("-ballast 1024", xeon)), 1/most(metricsOn("default", xeon)))
 	largest := func(age string) (values []float64) {
@@ -161,7 +161,7 @@ func (b book) settings(t *testing.T) {
 	}
 	b.here.holds(t, slow("-level best") && slow("-optimize_for bytes"), "In first batches, `-level best` and `-optimize_for bytes` are slower than OTLP; with logs they are slower in the steady state, too")
 	b.exporter.holds(t, most(speeds("-optimize_for bytes", "first batch")) < 1, "In first batches, each in a stream of its own, `bytes` costs more CPU than OTLP.")
-	b.here.says(t, "smaller (%.2f times the bytes in the worst set)", most(runs.where("setting", "-schema full -mode ordered", "age", "first batch").column(t, "worst bytes")))
+	b.here.says(t, "smaller than with OTLP (%.2f times the bytes in the worst set)", most(runs.where("setting", "-schema full -mode ordered", "age", "first batch").column(t, "worst bytes")))
 	row(b.choices, "cpu", forCPU, true)
 	row(b.choices, "balanced", "default", true)
 	row(b.choices, "bytes", "-optimize_for bytes", true)
