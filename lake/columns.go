@@ -119,7 +119,7 @@ func (a *attributesIn) set(i int, dst pcommon.Map) error {
 			letter = letters[p]
 		}
 		if !a.batch.setValue(b.AppendEmpty(a.key.at(from+p)), a.value.at(from+p), letter) {
-			return invalid(a.name+"_types", "unknown letter %q", letter)
+			return invalid(a.name+"_types", "unknown letter %q: use s, i, d, b, x, a, m or n, or set the letters to null", letter)
 		}
 	}
 	b.UnsafeIntoMap(dst)

@@ -45,6 +45,7 @@ type Batch struct {
 // Reader reads a table that a Writer wrote. It is not safe for use by several goroutines
 // at once.
 type Reader struct {
+	source  *source
 	signal  Signal
 	at      map[string]int
 	start   func(all bool) error // sets next and release; nil after it has set them
@@ -61,15 +62,18 @@ type Reader struct {
 // readRows is the maximum number of rows of Parquet that are read at a time.
 const readRows = 1 << 12
 
-// NewParquetReader returns a reader of a Parquet file. The caller releases it with Close.
+// NewParquetReader returns a reader of a Parquet file. The caller releases it with Close. The
+// errors of a reader wrap the error that src returned, or one of the errors of this package.
 func NewParquetReader(src parquet.ReaderAtSeeker, l Limits) (r *Reader, err error) {
+	from := new(source)
 	err = guard(func() error {
-		r, err = newParquetReader(src, l)
+		r, err = newParquetReader(fileSource{from, src}, l)
 		return err
 	})
 	if err != nil {
-		return nil, typed(err)
+		return nil, from.typed(err)
 	}
+	r.source = from
 	return r, nil
 }
 
@@ -259,15 +263,17 @@ func checkChunks(f *file.Reader, size int64) error {
 // storedSchema is the key of the Arrow schema in the metadata of a Parquet file.
 const storedSchema = "ARROW:schema"
 
-// NewArrowReader returns a reader of an Arrow stream. The caller releases it with Close.
+// NewArrowReader returns a reader of an Arrow stream. The caller releases it with Close. For its
+// errors, see [NewParquetReader].
 func NewArrowReader(src io.Reader, l Limits) (r *Reader, err error) {
+	from := new(source)
 	err = guard(func() error {
 		mem := newLimited(l)
-		in, err := ipc.NewReader(&checkedStream{src: src}, ipc.WithAllocator(mem), ipc.WithMetadataSizeLimit(maxMetadata), ipc.WithBodySizeLimit(mem.max))
+		in, err := ipc.NewReader(&checkedStream{src: streamSource{from, src}}, ipc.WithAllocator(mem), ipc.WithMetadataSizeLimit(maxMetadata), ipc.WithBodySizeLimit(mem.max))
 		if err != nil {
 			return err
 		}
-		r = &Reader{release: in.Release}
+		r = &Reader{source: from, release: in.Release}
 		r.next = func() (arrow.RecordBatch, error) {
 			batch, err := nextRecord(in)
 			if err == nil {
@@ -278,7 +284,7 @@ func NewArrowReader(src io.Reader, l Limits) (r *Reader, err error) {
 		return r.check(in.Schema())
 	})
 	if err != nil {
-		return nil, typed(err)
+		return nil, from.typed(err)
 	}
 	return r, nil
 }
@@ -371,7 +377,7 @@ func (r *Reader) Next() (b Batch, err error) {
 	if r.err != nil {
 		return b, r.err
 	}
-	r.err = typed(guard(func() error {
+	r.err = r.source.typed(guard(func() error {
 		if err := r.begin(false); err != nil {
 			return err
 		}
@@ -414,7 +420,7 @@ func (r *Reader) NextRecordBatch() (batch arrow.RecordBatch, err error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	r.err = typed(guard(func() error {
+	r.err = r.source.typed(guard(func() error {
 		if err = r.begin(true); err != nil {
 			return err
 		}
@@ -479,8 +485,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// typed wraps an error of the libraries or of the source in ErrCorrupt. It returns io.EOF and
-// the errors of this package unchanged.
+// typed wraps an error of the libraries in ErrCorrupt. It returns io.EOF and the errors of this
+// package unchanged.
 func typed(err error) error {
 	if err == nil || err == io.EOF || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrSchema) || errors.Is(err, ErrLimit) {
 		return err
