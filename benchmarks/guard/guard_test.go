@@ -91,5 +91,5 @@ func TestUsage(t *testing.T) {
 
 // TestNoRevision checks the error for a revision that does not exist.
 func TestNoRevision(t *testing.T) {
-	require.EqualError(t, checkout("nope", t.TempDir()), "BASE=nope: no such revision; see git branch -a")
+	require.EqualError(t, checkout("nope", t.TempDir()), "-base nope (BASE of make guard): no such revision; see git branch -a")
 }

@@ -93,7 +93,7 @@ func checkout(revision, folder string) error {
 	find := exec.Command("git", "rev-parse", "--verify", "--quiet", revision+"^{commit}")
 	find.Dir = strings.TrimSpace(string(top))
 	if err := find.Run(); err != nil {
-		return fmt.Errorf("BASE=%s: no such revision; see git branch -a", revision)
+		return fmt.Errorf("-base %s (BASE of make guard): no such revision; see git branch -a", revision)
 	}
 	archive := exec.Command("git", "archive", "--format=tar", revision)
 	archive.Dir, archive.Stderr = strings.TrimSpace(string(top)), os.Stderr

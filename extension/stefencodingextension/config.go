@@ -192,7 +192,7 @@ func (c *LimitsConfig) Validate() error {
 	const formatMiB = stef.MaxFrameBytes / mib
 	return errors.Join(
 		confkeys.Between("max_message_mib", c.MaxMessageMiB, 1, maxMiB, "the default is 64"),
-		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d, the default is 32", formatMiB)),
+		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d MiB, the default is 32", formatMiB)),
 		confkeys.Between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
 		confkeys.Between("max_dict_mib", c.MaxDictMiB, 1, maxMiB, "the default is 64"),
 		confkeys.Between("max_decoded_mib", c.MaxDecodedMiB, 1, maxMiB, "the default is 256"),

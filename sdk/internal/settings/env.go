@@ -251,8 +251,13 @@ func (e *env) credentials() (credentials.TransportCredentials, error) {
 		}
 	}
 	cert, name := e.lookup("CLIENT_CERTIFICATE", true)
-	key, _ := e.lookup("CLIENT_KEY", true)
-	if cert != "" && key != "" {
+	key, keyName := e.lookup("CLIENT_KEY", true)
+	switch {
+	case cert != "" && key == "":
+		return nil, fmt.Errorf("%s is set without its key: set CLIENT_KEY, too", name)
+	case cert == "" && key != "":
+		return nil, fmt.Errorf("%s is set without its certificate: set CLIENT_CERTIFICATE, too", keyName)
+	case cert != "":
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
