@@ -34,11 +34,11 @@ const (
 
 // estimate estimates the size that batches would have as OTLP requests with zstd. It assumes
 // zstd even if otlp_fallback uses another compression: the published figures compare with zstd,
-// and the estimates of several exporters can be added. It measures only some batches. It assumes
-// the same bytes per item for other batches with about the same number of items. The number
-// matters because small requests repeat resources more often and compress less. The first batch
-// of each size is measured immediately, even over the budget. Without this measurement, the
-// estimate would not count a burst after the start, but other metrics would count its bytes.
+// and the estimates of several exporters can be added. It measures only some batches. For other
+// batches, it assumes the bytes per item of measured batches with about the same number of items,
+// because small requests repeat resources more often and compress less. The first batch of each
+// size class is measured immediately, even over the budget. Otherwise, the other metrics would
+// count the bytes of a burst after the start, and the estimate would not count them yet.
 type estimate[B any] struct {
 	config *Config
 	signal *signal.Descriptor[B]

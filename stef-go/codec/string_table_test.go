@@ -108,7 +108,7 @@ func TestRepeatedLongTexts(t *testing.T) {
 	}
 }
 
-// A table that reuses the memory of a released table does not contain its entries.
+// A table that reuses the memory of a released table does not contain the old entries.
 func TestReleasedTables(t *testing.T) {
 	limit := codec.DictLimit{Max: 1 << 30}
 	for round := range 3 {

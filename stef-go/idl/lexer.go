@@ -360,7 +360,7 @@ func (l *lexer) skipUnknown(r rune) {
 			l.list.errorf(at, "unexpected %q: nothing follows the package name", r)
 			return
 		}
-		l.list.errorf(at, "unexpected %q: white space alone separates %s", r, l.separated)
+		l.list.errorf(at, "unexpected %q: separate %s with white space only", r, l.separated)
 	case ':':
 		l.list.errorf(at, "unexpected %q: a field is written \"Name Type\", an enum value \"Name = 1\"", r)
 	case '-', '+':

@@ -25,7 +25,7 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// FullBit is the mark of a multimap whose keys or length changed.
+// FullBit marks a multimap whose keys or length changed, or a value without a mark of its own.
 const FullBit = 1 << 63
 
 // MaxValueBits is the maximum number of pairs in a multimap whose changed values

@@ -43,8 +43,8 @@ func TestRandomMessages(t *testing.T) {
 	}
 }
 
-// The small vectors cover everything that a record can hold, including content that
-// OTLP cannot express.
+// TestVectors compares both decoders on the reference vectors "edge" of metrics and spans.
+// They include content that OTLP cannot express.
 func TestVectors(t *testing.T) {
 	f := func(pattern string, s signal) {
 		paths, err := filepath.Glob(filepath.Join(teltest.Golden(t, "edge"), pattern))

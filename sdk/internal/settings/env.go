@@ -254,9 +254,9 @@ func (e *env) credentials() (credentials.TransportCredentials, error) {
 	key, keyName := e.lookup("CLIENT_KEY", true)
 	switch {
 	case cert != "" && key == "":
-		return nil, fmt.Errorf("%s is set without its key: set CLIENT_KEY, too", name)
+		return nil, fmt.Errorf("%s is set without CLIENT_KEY: set both", name)
 	case cert == "" && key != "":
-		return nil, fmt.Errorf("%s is set without its certificate: set CLIENT_CERTIFICATE, too", keyName)
+		return nil, fmt.Errorf("%s is set without CLIENT_CERTIFICATE: set both", keyName)
 	case cert != "":
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {

@@ -158,13 +158,13 @@ func TestCertificates(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", bad)
 	_, err = settings.ForEndpoint(settings.Traces, nil)
-	require.EqualError(t, err, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE is set without its key: set CLIENT_KEY, too")
+	require.EqualError(t, err, "stef: OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE is set without CLIENT_KEY: set both")
 	t.Setenv("OTEL_EXPORTER_OTLP_CLIENT_KEY", bad)
 	_, err = settings.ForEndpoint(settings.Traces, nil)
 	require.ErrorContains(t, err, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: ")
 	t.Setenv("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "")
 	_, err = settings.ForEndpoint(settings.Traces, nil)
-	require.EqualError(t, err, "OTEL_EXPORTER_OTLP_CLIENT_KEY is set without its certificate: set CLIENT_CERTIFICATE, too")
+	require.EqualError(t, err, "stef: OTEL_EXPORTER_OTLP_CLIENT_KEY is set without CLIENT_CERTIFICATE: set both")
 }
 
 func TestFiles(t *testing.T) {

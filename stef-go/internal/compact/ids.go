@@ -259,8 +259,8 @@ func (s *ids) grow(t *trace) {
 	s.used += elements
 }
 
-// put adds an id to a trace in a writer, as add does. If the trace then has more ids than the
-// constant scanned, put also adds the id to the index. The trace must not have the id.
+// put adds an id, which the trace must not have yet, to a trace in a writer. If the trace is then
+// too long for a linear search (see scanned), put also makes the index contain all of its ids.
 func (s *ids) put(number uint32, id uint64) (position uint32) {
 	t := s.trace(number)
 	position = s.add(t, id)

@@ -91,10 +91,10 @@ func (p *PairStore) cut(n int) {
 	p.Values, p.Types, p.Places = p.Values[:n], p.Types[:n], p.Places[:n]
 }
 
-// Find adds the pairs of m, which is not empty, to the store. It reads all data of
-// m that the writer needs, in the order in which m is probably in memory. Maps of the same
-// context, such as the name of a span, are likely to have the same keys. The result does
-// not depend on this.
+// Find adds the pairs of m, which is not empty, to the store. It reads all data of m that the
+// writer needs, in the order in which the data probably is in memory. context is a hint, such
+// as the number of a span name: maps with the same context are likely to have the same keys.
+// The hint affects only the speed, not the result.
 func (s *KeySorter) Find(found *SortedPairs, m pcommon.Map, store *PairStore, context uint32) {
 	last := &s.last[context%guesses]
 	if last[0] != nil && s.findGuessed(found, last[0], m, store) {

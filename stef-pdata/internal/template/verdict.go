@@ -97,7 +97,7 @@ func (v *verdict) judge(text, split int) {
 	}
 }
 
-// pause postpones the next sample by the size of this number of samples.
+// pause skips texts of the total size of this many samples (at most maxRest) until the next sample.
 func (v *verdict) pause(samples int) {
 	v.span = min(samples, maxRest)
 	v.rest = v.span * sampleBytes

@@ -27,7 +27,7 @@ func (h headers) Set(s string) error {
 	}
 	key = strings.ToLower(key)
 	if !headerKey.MatchString(key) || strings.HasPrefix(key, "grpc-") {
-		return errors.New("the key must have letters, digits and -_. only, and not begin with grpc-")
+		return errors.New("use only letters, digits, '-', '_' and '.' in the key, and do not begin it with grpc-")
 	}
 	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) && !strings.HasSuffix(key, "-bin") {
 		return errors.New("the value must be printable ASCII, or the key must end in -bin")

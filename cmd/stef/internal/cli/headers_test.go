@@ -50,6 +50,6 @@ func TestReplayHeaders(t *testing.T) {
 	f(cli.ExitIO, "wrong token", "--header", "authorization=Bearer a=b")
 	f(cli.ExitIO, "wrong token")
 	f(cli.ExitUsage, "must be KEY=VALUE", "--header", "tenant")
-	f(cli.ExitUsage, "the key must have letters", "--header", "grpc-timeout=1S")
+	f(cli.ExitUsage, "use only letters, digits", "--header", "grpc-timeout=1S")
 	f(cli.ExitUsage, "printable ASCII", "--header", "tenant=zürich")
 }

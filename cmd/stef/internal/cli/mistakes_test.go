@@ -195,7 +195,7 @@ func TestLargeItem(t *testing.T) {
 	require.Contains(t, stderr, "left out: 1 log record\n")
 }
 
-// If --signal makes convert read a message of logs as spans, the message is not called corrupt.
+// If --signal makes convert read a message of logs as spans, the error says to omit --signal.
 func TestLooksLikeOther(t *testing.T) {
 	m := newMistakes(t)
 	logs := m.file("colours.json", []byte(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"device.app.lifecycle","timeUnixNano":"1","body":{"stringValue":"\u001b[1mred"}}]}]}]}`+"\n"))

@@ -424,7 +424,7 @@ func (o *Options) output() error {
 	return nil
 }
 
-// check refuses options that would have no effect.
+// check refuses outputs that cannot be written or read, and options that would have no effect.
 func (o *Options) check() error {
 	if o.To == STEFParts {
 		return errNotWritten

@@ -272,8 +272,8 @@ func (in *Input) Blame(err error) error {
 	return &ContentError{in.Name, err, packed, in.read, in.WholeBlocks()}
 }
 
-// WholeBlocks reports whether the bytes that were read of a compressed file end after a whole block.
-// In this case all bytes of a file without an end were decompressed.
+// WholeBlocks reports whether the part of a compressed file that was read ends after a whole block.
+// Then all of this part was decompressed, even if the end of the file is missing.
 func (in *Input) WholeBlocks() bool {
 	return in.Packed != "" && !in.Each && in.raw.seen.whole(in.Packed)
 }

@@ -257,7 +257,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverStefDictResets, err = builder.meter.Int64Counter(
 		"otelcol_receiver_stef_dict_resets",
-		metric.WithDescription("Times that a client reset its dictionaries within a stream. [Alpha]"),
+		metric.WithDescription("Number of times that a client reset its dictionaries within a stream. [Alpha]"),
 		metric.WithUnit("{resets}"),
 	)
 	errs = errors.Join(errs, err)

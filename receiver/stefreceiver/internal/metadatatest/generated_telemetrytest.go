@@ -215,7 +215,7 @@ func AssertEqualReceiverStefDictBytes(t *testing.T, tt *componenttest.Telemetry,
 func AssertEqualReceiverStefDictResets(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_stef_dict_resets",
-		Description: "Times that a client reset its dictionaries within a stream. [Alpha]",
+		Description: "Number of times that a client reset its dictionaries within a stream. [Alpha]",
 		Unit:        "{resets}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
