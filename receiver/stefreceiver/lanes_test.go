@@ -168,7 +168,7 @@ func TestHonestBesideHostile(t *testing.T) {
 				besideMedian, besideP99 := latency(t, &hostile)
 				t.Logf("alone: median %v, p99 %v; beside: median %v, p99 %v, %.1f times",
 					median, p99, besideMedian, besideP99, float64(besideP99)/float64(p99))
-								// latency fails the test if a batch is not acknowledged. With -short nothing else is
+				// latency fails the test if a batch is not acknowledged. With -short nothing else is
 				// checked: the race detector runs with -short, and slows decoding down many times.
 				if testing.Short() || besideP99 <= 3*max(p99, ackInterval) {
 					return
