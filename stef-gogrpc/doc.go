@@ -26,8 +26,10 @@
 // writer. When a stream is opened, the server sends the schema it reads and the limit of
 // its dictionaries; Stream.WriterOptions passes both to the writer. A server with
 // an older schema receives the fields it knows. A server with a newer schema
-// receives all fields. If the schema of the server is unrelated, Open returns an error
-// of KindIncompatible.
+// receives all fields. Both ends know only the numbers of fields of the structs of the other.
+// If neither schema can be an older version of the other by these numbers, Open returns an
+// error of KindIncompatible. If an unrelated schema has fitting numbers, the reader of the
+// server refuses the records later, or reads wrong values.
 //
 // A Session is for long-running senders. It keeps streams open, replaces them from
 // time to time so that load can move between servers, replaces broken streams, and

@@ -510,6 +510,9 @@ func (p *parser) enumDef(keyword, name token) bool {
 		if p.tok.kind != number {
 			return p.fail(p.tok.span, "expected the number of %s, found %s", quoted(name.text), p.tok.describe())
 		}
+		if digits := p.tok.text[min(2, len(p.tok.text)):]; p.tok.value > 9 && strings.ContainsAny(digits, "ABCDEFacdef") {
+			p.list.warnf(p.tok.span, notPortable, "hexadecimal numbers with the digits A to F, a, c to f")
+		}
 		e.Values = append(e.Values, schema.EnumValue{
 			Name: name.text, Value: p.next().value, Doc: name.doc, Pos: name.pos,
 		})

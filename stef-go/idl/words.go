@@ -57,7 +57,7 @@ func (p *parser) blameBehind(name token, before []*schema.Field) {
 	}
 	if last := before[len(before)-1]; last.Pos.Line == name.pos.Line {
 		p.blame(name.span, foreignWord(name.text, last.Name, last.Type.String()))
-		if misspelled(name.text, "optional") {
+		if word := strings.ToLower(name.text); word == "opt" || word == "option" || misspelled(word, "optional") {
 			p.blame(name.span, "expected a field, found "+quoted(name.text)+`, did you mean "optional"?`)
 		}
 	}

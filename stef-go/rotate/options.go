@@ -32,7 +32,8 @@ type Options struct {
 	// MaxTotalBytes. Default "telemetry".
 	Prefix string
 	// Signal ends the names: "traces", "metrics", "logs", or a name of your own, such as
-	// "orders" for records of a schema of your own. It must not contain '-'. Required.
+	// "orders" for records of a schema of your own. Use 1 to 100 letters, digits, '.' and
+	// '_', and no '.' at the start. Required.
 	Signal string
 	// MaxBytes is the size at which a file is finished. A file ends with a whole
 	// frame, so it can be larger by one frame. Default 64 MiB; negative: no limit.
