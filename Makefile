@@ -222,7 +222,7 @@ test-contrib: collector ## Test a process of the distribution with the STEF rece
 
 # Otel Arrow needs older libraries of the Collector than this repository. So it is
 # in a separate program, which only this target builds.
-rivals: collector ## Compare pairs of Collectors as processes: OTLP, Otel Arrow and STEF (some 5 minutes once compiled; leave the machine alone)
+rivals: collector ## Compare pairs of Collectors as processes: OTLP, Otel Arrow and STEF (some 5 minutes once compiled; leave the machine alone; STEF_BATCH_IN_QUEUE=1 makes the batches in the queue of the exporter)
 	cd tools/otelarrow && $(GO) build -o $(CURDIR)/bin/otelcol-arrow .
 	STEF_OTELCOL=$(CURDIR)/bin/otelcol-stef STEF_OTELCOL_ARROW=$(CURDIR)/bin/otelcol-arrow $(GO) test -count=1 -v -timeout 60m -run '^TestRivals$$' ./internal/e2e | grep --line-buffered '^[|d]\|^note:\|FAIL\|_test.go'
 

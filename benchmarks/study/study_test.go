@@ -166,6 +166,10 @@ func TestRules(t *testing.T) {
 	} {
 		require.Contains(t, rules, part)
 	}
+	require.NotContains(t, rules, "windows", "STEF was not measured")
+	c.Figures.Runs = append(c.Figures.Runs, RunFigure{Study: "workers-latency", Items: 1, PerSecond: 7, PerBatch: 1 << 20,
+		Config: transport.Config{Protocol: transport.STEF, Compression: transport.None, Clients: 1, Workers: 2}})
+	require.Contains(t, c.requestsRule(plan), "about 1000 MiB uncompressed", "bytes are those of STEF, at the speed of OTLP")
 	require.Contains(t, c.compressRule(plan, transport.OTLP), "Compress from there")
 	require.Empty(t, c.compressRule(plan, transport.STEF), "not measured")
 	require.Contains(t, runsOf(plan, []float64{1, 1, 1}, []float64{2, 2, 2}).compressRule(plan, transport.OTLP), "Compress always")

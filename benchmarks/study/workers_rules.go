@@ -105,10 +105,13 @@ func (c *Context) requestsRule(p sweepPlan) string {
 	if !ok || far == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Requests under way: throughput is at most requests times events of a batch by round trip. To keep %s events per second at %s, OTLP needs about %s requests of %d events under way; "+
-		"a STEF stream sends on without waiting and needs only windows that hold what is under way, about %.0f MiB uncompressed.",
-		report.Whole(near.itemsPerSecond()), millis(far), report.Whole(near.itemsPerSecond()*far.Seconds()/float64(p.records)), p.records,
-		near.itemsPerSecond()*far.Seconds()*near.bytesPerItem()/(1<<20))
+	rule := fmt.Sprintf("Requests under way: throughput is at most requests times events of a batch by round trip. To keep %s events per second at %s, OTLP needs about %s requests of %d events under way",
+		report.Whole(near.itemsPerSecond()), millis(far), report.Whole(near.itemsPerSecond()*far.Seconds()/float64(p.records)), p.records)
+	if stef, ok := c.sent(p, transport.STEF, 0, transport.None); ok {
+		rule += fmt.Sprintf("; a STEF stream sends on without waiting and needs only windows that hold what is under way, about %.0f MiB uncompressed",
+			near.itemsPerSecond()*far.Seconds()*stef.bytesPerItem()/(1<<20))
+	}
+	return rule + "."
 }
 
 // fastestRule names the setting with the highest throughput at a round trip, and the fastest

@@ -44,6 +44,12 @@ const nowhere = "  nop:\n"
 
 const arrowBinary = "STEF_OTELCOL_ARROW"
 
+// batchInQueue is an environment variable. If it is set, agents create the batches in the queue
+// of the exporter, with the size and the timeout that the batch processor has by default.
+const batchInQueue = "STEF_BATCH_IN_QUEUE"
+
+const queueBatch = "    sending_queue: {batch: {flush_timeout: 200ms, min_size: 8192}}\n"
+
 // For each program, the agent that drops the items is the first one in the list.
 var rivals = []rival{
 	{"no exporter", binaryEnv, nowhere, "  otlp/wire:\n    protocols: {grpc: {endpoint: %s}}\n"},
@@ -66,9 +72,7 @@ const rivalAgent = `
 receivers:
   otlp/entry:
     protocols: {grpc: {endpoint: %s}}
-processors:
-  batch:
-exporters:
+%sexporters:
 %s`
 
 const rivalBackend = `
@@ -95,9 +99,9 @@ type cost struct {
 // TestRivals sends the recordings of the repository through pairs of Collectors
 // that are connected by OTLP, Otel Arrow and STEF, and prints a table. The first
 // half of each recording warms the pair up, the second half is measured. Agent and backend use
-// the defaults of their components, and the agent uses the batch processor, which is common.
-// An agent that drops the items is measured, too: the cost of the protocol alone is the cost of
-// a pair minus the cost of this agent.
+// the defaults of their components, and the agent uses the batch processor, which is common, or
+// batches in the queue (see batchInQueue). An agent that drops the items is measured, too: the cost
+// of the protocol alone is the cost of a pair minus the cost of this agent.
 func TestRivals(t *testing.T) {
 	if os.Getenv(arrowBinary) == "" {
 		t.Skipf("SKIPPED: %s names no Collector; make rivals builds one and runs this", arrowBinary)
@@ -106,17 +110,22 @@ func TestRivals(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("STEF_ROUNDS")); err == nil {
 		rounds = n
 	}
+	inQueue := os.Getenv(batchInQueue) != ""
+	rivals, batching := rivals, "the batch processor"
+	if inQueue { // Otel Arrow makes its own batches in any case
+		rivals, batching = rivals[:3], "the queue of the exporter"
+	}
 	var spreads []spreadOf
 	// Print each line immediately: measuring the whole table takes minutes.
 	signals := []otlpfile.Signal{otlpfile.Metrics, otlpfile.Traces, otlpfile.Logs}
 	fmt.Printf("note: %d measurements of 3 to 5 s each; the rows of a signal are printed when its last round is over\n", len(signals)*len(rivals)*rounds)
-	fmt.Printf("data: %d recordings in internal/fixtures/recordings; medians of %d rounds\n\n", len(recordings.All()), rounds)
+	fmt.Printf("data: %d recordings in internal/fixtures/recordings; medians of %d rounds; batches by %s\n\n", len(recordings.All()), rounds, batching)
 	fmt.Print("| signal | protocol | items | bytes an item | agent, us CPU an item | backend, us CPU an item | both, OTLP = 1 | protocol alone, OTLP = 1 | CPU s of a round | spread | MiB agent, backend |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, signal := range signals {
 		costs := make([][]cost, len(rivals))
 		for range rounds {
 			for i, r := range rivals {
-				costs[i] = append(costs[i], measure(t, r, signal))
+				costs[i] = append(costs[i], measure(t, r, signal, inQueue))
 			}
 		}
 		perItem := func(costs []cost, f func(cost) float64) float64 {
@@ -210,15 +219,22 @@ func TestOfRounds(t *testing.T) {
 }
 
 // measure runs one pair with one signal.
-func measure(t *testing.T, r rival, signal otlpfile.Signal) (result cost) {
+func measure(t *testing.T, r rival, signal otlpfile.Signal, inQueue bool) (result cost) {
 	t.Run(fmt.Sprintf("%s/%s", signal, r.name), func(t *testing.T) {
 		entry, exit := address(t), address(t)
 		wire := newCountingProxy(t, exit)
 		receiver, _, _ := strings.Cut(strings.TrimSpace(r.receiver), ":")
 		exporter, _, _ := strings.Cut(strings.TrimSpace(r.exporter), ":")
 		backend := startProgram(t, os.Getenv(r.binary), "normal", "backend", fmt.Sprintf(rivalBackend, fmt.Sprintf(r.receiver, exit)), pipelines(receiver, "nop"))
-		batching := strings.ReplaceAll(pipelines("otlp/entry", exporter), "      exporters:", "      processors: [batch]\n      exporters:")
-		agent := startProgram(t, os.Getenv(r.binary), "normal", "agent", fmt.Sprintf(rivalAgent, entry, strings.ReplaceAll(r.exporter, "%s", wire.address)), batching)
+		flow, processors, export := pipelines("otlp/entry", exporter), "", strings.ReplaceAll(r.exporter, "%s", wire.address)
+		switch {
+		case !inQueue:
+			processors = "processors:\n  batch:\n"
+			flow = strings.ReplaceAll(flow, "      exporters:", "      processors: [batch]\n      exporters:")
+		case r.exporter != nowhere:
+			export += queueBatch
+		}
+		agent := startProgram(t, os.Getenv(r.binary), "normal", "agent", fmt.Sprintf(rivalAgent, entry, processors, export), flow)
 
 		last := backend
 		if r.exporter == nowhere {

@@ -43,7 +43,7 @@ var replayCommand = &command{
 	usage:   "replay [FLAG]... FILE...",
 	summary: "send files to an endpoint, over STEF or OTLP",
 	help: `Sends the telemetry of files, in any format, to a gRPC endpoint: all files at the
-same time, each in its order. The files are read several times, so they cannot be
+same time, each in its order (but see --in-flight). The files are read several times, so they cannot be
 standard input or pipes.
 
 Without --protocol the tool sends OTLP. With STEF a batch is done when the endpoint
@@ -127,7 +127,7 @@ func (c *replayer) define(flags *flag.FlagSet) {
 		return nil
 	})
 	flags.IntVar(&c.rounds, "rounds", 1, "`N` send the files so often; each later round has new ids and later times")
-	flags.IntVar(&c.inFlight, "in-flight", 0, "`N` batches of a file that may be sent at a time (default: 1 for metrics,\nwhose points must stay in order, and 4 for others)")
+	flags.IntVar(&c.inFlight, "in-flight", 0, "`N` batches of a file that may be sent at a time (default: 1 for metrics,\nwhose points must stay in order, and 4 for others, which may overtake each other)")
 	flags.IntVar(&c.retries, "retries", replay.DefaultRetries, "`N` send a batch again so often if the endpoint cannot accept it yet, and try so\noften again to open a stream (default: 7)")
 	flags.BoolVar(&c.newIDs, "new-ids", false, "replace the ids of traces and spans; those that were equal stay equal")
 	flags.BoolVar(&c.now, "now", false, "shift all times so that the recording begins now")
