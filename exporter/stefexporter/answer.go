@@ -84,7 +84,6 @@ func markStreams(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientCo
 	return &markedStream{ClientStream: stream, ending: e}, nil
 }
 
-// markedStream returns the status of a stream as an answer if the peer sent it.
 type markedStream struct {
 	grpc.ClientStream
 	ending *ending

@@ -24,8 +24,8 @@ type backend[B any] struct {
 	routes  *routes[B]
 	logger  *zap.Logger
 	health  *health
-	// changed is called without locks when the backend goes down or up. It reports
-	// whether any backend is up.
+	// changed is called without mu when the backend goes down or up. It reports whether any
+	// backend is up. It is nil without routing.
 	changed func() (up bool)
 
 	sending sync.WaitGroup // with routing: counts the batches being sent
@@ -43,13 +43,11 @@ type backend[B any] struct {
 // and none can be opened.
 var errBackendDown = errors.New("the backend does not answer")
 
-// These constants limit the pause between attempts to reach a backend that is down.
 const (
 	minProbePause = 250 * time.Millisecond
 	maxProbePause = 5 * time.Second
 )
 
-// newBackend connects to an address.
 func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, config *Config, changed func() bool) (*backend[B], error) {
 	conns, err := connect(ctx, config, host, x.settings, x.telemetry, x.pauses)
 	if err != nil {
@@ -97,7 +95,6 @@ func (x *stefExporter[B]) newBackend(ctx context.Context, host component.Host, c
 	return b, nil
 }
 
-// send sends a batch to the backend.
 func (b *backend[B]) send(ctx context.Context, data B, items int) *failure {
 	to, f := b.routes.of(ctx)
 	if f == nil {
@@ -109,12 +106,10 @@ func (b *backend[B]) send(ctx context.Context, data B, items int) *failure {
 	return f
 }
 
-// servesOthers reports whether the peer accepts streams of other routes than the given route.
 func (b *backend[B]) servesOthers(than *route[B]) bool {
 	return slices.ContainsFunc(b.routes.all(), func(r *route[B]) bool { return r != than && r.accepted.Load() })
 }
 
-// sendWhileUp sends a batch, and gives up when the backend goes down.
 func (b *backend[B]) sendWhileUp(ctx context.Context, data B, items int) *failure {
 	b.mu.Lock()
 	up := b.up
@@ -185,14 +180,12 @@ func (b *backend[B]) ask() {
 	}
 }
 
-// connectionChanged tells the routes that a connection was made or lost.
 func (b *backend[B]) connectionChanged() {
 	for _, r := range b.routes.all() {
 		r.connectionChanged()
 	}
 }
 
-// connectionReady tells the routes that a connection can be used.
 func (b *backend[B]) connectionReady() {
 	for _, r := range b.routes.all() {
 		r.connectionReady()

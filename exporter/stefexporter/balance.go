@@ -38,7 +38,6 @@ type balancer[B any] struct {
 	status   componentstatus.Status
 }
 
-// startBalancer connects to all backends.
 func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host) (*balancer[B], error) {
 	b := &balancer[B]{exporter: x, splitter: x.splitter, host: host, lookup: net.DefaultResolver.LookupHost}
 	if x.lookup != nil {
@@ -73,7 +72,6 @@ func (x *stefExporter[B]) startBalancer(ctx context.Context, host component.Host
 	return b, nil
 }
 
-// resolve looks up the addresses of the endpoint.
 func (b *balancer[B]) resolve(ctx context.Context) error {
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(b.exporter.config.ClientConfig.Endpoint, "dns:///"))
 	if err != nil {
@@ -161,8 +159,8 @@ func (b *balancer[B]) list() []*backend[B] {
 	return b.backends
 }
 
-// changed reports to the host whether any backend answers. It returns false if no
-// backend answers.
+// changed tells the host if the first backend answers or the last one does not. It returns
+// false if there are backends and none answers.
 func (b *balancer[B]) changed() (up bool) {
 	list := b.list()
 	up = len(list) == 0 || slices.ContainsFunc(list, func(one *backend[B]) bool { return !one.down() })
@@ -182,7 +180,8 @@ func (b *balancer[B]) changed() (up bool) {
 	return up
 }
 
-// candidates returns the backends that answer, or all backends if none answers.
+// candidates returns the backends that answer, or all backends if none answers. The caller must
+// call sending.Done for each of them.
 func (b *balancer[B]) candidates() (list []*backend[B], seeds []uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -227,10 +226,9 @@ func (b *balancer[B]) send(ctx context.Context, batch B) error {
 	return err
 }
 
-// outcome is the result of sending the parts of a batch.
 type outcome[B any] struct {
 	mu        sync.Mutex
-	delivered int // number of delivered items
+	delivered int
 	retry     []B
 	errs      []error // reasons for the parts in retry
 	delay     time.Duration
@@ -262,7 +260,6 @@ func (b *balancer[B]) spread(ctx context.Context, batch B, tries int, result *ou
 // backends. After that many attempts the part is returned to the queue.
 const maxTries = 4
 
-// deliver sends a part to a backend.
 func (b *balancer[B]) deliver(ctx context.Context, to *backend[B], part B, tries int, result *outcome[B]) {
 	items := b.exporter.signal.Items(part)
 	var f *failure
@@ -298,7 +295,6 @@ func (b *balancer[B]) movable(f *failure, from *backend[B]) bool {
 	return !from.down() || slices.ContainsFunc(b.list(), func(one *backend[B]) bool { return !one.down() })
 }
 
-// failed notes a part that was not delivered.
 func (b *balancer[B]) failed(ctx context.Context, part B, f *failure, result *outcome[B]) {
 	items := b.exporter.signal.Items(part)
 	b.exporter.telemetry.dropped(ctx, b.exporter.dropReason(f), items)
@@ -313,7 +309,6 @@ func (b *balancer[B]) failed(ctx context.Context, part B, f *failure, result *ou
 	result.delay = max(result.delay, f.delay)
 }
 
-// shutdown ends all backends.
 func (b *balancer[B]) shutdown(ctx context.Context) error {
 	b.stop()
 	b.changes.Lock()

@@ -133,7 +133,6 @@ func TestSplit(t *testing.T) {
 	require.Equal(t, []int{20, 20}, []int{points, records})
 }
 
-// routed starts an exporter with a routing key. The function names resolves the endpoint.
 func routed(t *testing.T, names func() ([]string, error)) *stefExporter[ptrace.Traces] {
 	t.Helper()
 	c := createDefaultConfig().(*Config)

@@ -31,20 +31,17 @@ const (
 	connectTimeout = 20 * time.Second
 )
 
-// pauses says how long to wait between attempts to connect and to open a stream.
 type pauses struct {
 	connection backoff.Config
 	stream     stefgrpc.Backoff
 }
 
-// defaultPauses returns the pauses that exporters use outside of tests.
 func defaultPauses() pauses {
 	p := pauses{connection: backoff.DefaultConfig, stream: stefgrpc.Backoff{Max: maxReconnectPause}}
 	p.connection.MaxDelay = maxReconnectPause
 	return p
 }
 
-// connections holds the connections to one backend, by protocol.
 type connections struct {
 	stef []*grpc.ClientConn
 	otlp *grpc.ClientConn
@@ -100,7 +97,6 @@ func connect(ctx context.Context, c *Config, host component.Host, settings expor
 	return x, nil
 }
 
-// report calls x.changed, if it is set, after a connection was made or lost.
 func (x *connections) report() {
 	if changed := x.changed.Load(); changed != nil {
 		(*changed)()
@@ -117,7 +113,6 @@ func (x *connections) watch(conn *grpc.ClientConn) {
 	}
 }
 
-// close closes all connections.
 func (x *connections) close() error {
 	var errs []error
 	for _, conn := range x.all {

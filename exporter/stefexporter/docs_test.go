@@ -73,7 +73,6 @@ func TestOptionsAreDocumented(t *testing.T) {
 	require.Equal(t, 36, n)
 }
 
-// TestExamples reads the examples of the README.
 func TestExamples(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
@@ -97,7 +96,6 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestMetricsAreDocumented looks for every metric in the README.
 func TestMetricsAreDocumented(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)

@@ -23,7 +23,6 @@ type drainTime struct {
 // 1/reservedShare of the total is reserved for each other signal that still runs.
 const reservedShare = 10
 
-// drainTimes contains the drainTime of every configuration in use.
 var drainTimes = struct {
 	sync.Mutex
 	of map[*Config]*drainTime

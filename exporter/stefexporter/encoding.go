@@ -36,7 +36,6 @@ type batchWriter[B any] struct {
 	panicked  bool
 }
 
-// panicError is the error of a batch that made the encoder panic.
 type panicError struct {
 	data  any // the *batch
 	value any
@@ -105,7 +104,6 @@ func (w *batchWriter[B]) Close() error {
 	return w.encoder.Writer.Close()
 }
 
-// frameMeter counts the frames that are sent to a stream.
 type frameMeter struct {
 	dst       stef.RecordWriter
 	telemetry *telemetry

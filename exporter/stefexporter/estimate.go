@@ -70,7 +70,6 @@ func newEstimate[B any](c *Config, s *signal.Descriptor[B]) *estimate[B] {
 	return &estimate[B]{config: c, signal: s, now: time.Now, budget: firstBudget, since: time.Now(), random: rand.New(rand.NewPCG(1, 2))}
 }
 
-// classOf returns the class of a batch.
 func classOf(items int) int { return min(bits.Len(uint(items)), len(estimate[int]{}.classes)-1) }
 
 // delivered counts a batch: all is the number of its items, and items the number of its delivered
@@ -118,7 +117,6 @@ func (e *estimate[B]) begin(items int) bool {
 	return true
 }
 
-// end records a measurement.
 func (e *estimate[B]) end(items, size int, ok bool, took time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -174,7 +172,6 @@ func (e *estimate[B]) settle() int64 {
 	return int64(whole)
 }
 
-// nearest returns the nearest class that has a measurement.
 func (e *estimate[B]) nearest(class int) *sizeClass {
 	for distance := 1; distance < len(e.classes); distance++ {
 		for _, i := range [2]int{class - distance, class + distance} {
@@ -216,7 +213,6 @@ func compressedSize(c encoding.Compressor, data []byte) (int, bool) {
 	return int(size), err == nil
 }
 
-// countingWriter counts bytes.
 type countingWriter int
 
 var _ io.Writer = (*countingWriter)(nil)

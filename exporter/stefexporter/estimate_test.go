@@ -187,7 +187,6 @@ func TestEstimateOfUnmeasuredBatches(t *testing.T) {
 	require.Equal(t, []int{1}, r.measured)
 }
 
-// withoutBudget removes the budget for measurements.
 func (r *measuredRig) withoutBudget() { r.budget, r.since = -time.Hour, r.clock }
 
 // TestEstimateOfABurst sends recordings as fast as possible right after the start, one batch

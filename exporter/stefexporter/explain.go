@@ -70,7 +70,6 @@ const unresolved = "the host cannot be resolved, or has no address"
 
 var ofResolver = regexp.MustCompile(`(?:name resolver error: )?produced zero addresses|no children to pick from`)
 
-// unresolvedError is an error of gRPC about a host without an address, with a plainer text.
 type unresolvedError struct {
 	text  string
 	cause error
@@ -102,7 +101,6 @@ func causeOf(err error) string {
 	return from + e.Kind.String() + " " + codeName(e.Code)
 }
 
-// matchOf returns the hint for a text, or nil if no hint fits.
 func matchOf(text string) *textHint {
 	for i := range hints {
 		if strings.Contains(text, hints[i].text) {
@@ -112,7 +110,6 @@ func matchOf(text string) *textHint {
 	return nil
 }
 
-// explainedError is an error whose text also says what to do.
 type explainedError struct {
 	text string
 	err  error
@@ -121,13 +118,12 @@ type explainedError struct {
 func (e *explainedError) Error() string { return e.text }
 func (e *explainedError) Unwrap() error { return e.err }
 
-// otlpEndpoint returns the address to which OTLP requests are sent.
 func (c *Config) otlpEndpoint() string {
 	return cmp.Or(c.Fallback.Endpoint, c.ClientConfig.Endpoint)
 }
 
-// explain adds the endpoint to an error and, if known, a hint about what to do. It assumes that
-// no endpoint has worked yet.
+// explain adds the endpoint to an error that has a hint or that the peer sent, and says what to
+// do. It assumes that no endpoint has worked yet.
 func (c *Config) explain(err error) error { return c.explainAfter(err, nil) }
 
 // explainAfter is like explain, but worked contains the endpoints that have worked before.
@@ -158,7 +154,6 @@ func (c *Config) explainAfter(err error, worked map[string]bool) error {
 	return &explainedError{text + " (endpoint " + endpoint + hint + ")", err}
 }
 
-// endpointOf returns the endpoint that an error is about.
 func (c *Config) endpointOf(err error) string {
 	if strings.HasPrefix(err.Error(), otlpFailed) {
 		return c.otlpEndpoint()
@@ -220,7 +215,7 @@ func (c *Config) answerHint(a *answer, text string) string {
 	return ""
 }
 
-// refusesAll reports whether the peer would refuse every stream or request with an error.
+// refusesAll reports whether a peer that answers with err refuses every stream or request.
 func refusesAll(err error) bool {
 	kind := stefgrpc.FromStatus(err).Kind
 	return kind == stefgrpc.KindAuth || kind == stefgrpc.KindUnimplemented
@@ -250,8 +245,8 @@ func (c *Config) refusalHint(err error, text string) string {
 var closedByPeer = regexp.MustCompile(`^(.*no STEF stream|` + otlpFailed + `).*(connection reset by peer|broken pipe)`)
 
 // closedHint returns what to do if the peer closed the connection without an answer, or "" for
-// other errors. If a client certificate is set, it returns "". Without TLS, it has a hint for
-// streams only, because OTLP requests also fail in this way on a connection that worked before.
+// other errors. With TLS, it has a hint only if no client certificate is set. Without TLS, only
+// streams have a hint, because OTLP requests also fail like this on a connection that worked.
 func (c *Config) closedHint(text string, worked bool) string {
 	tls := &c.ClientConfig.TLS
 	switch m := closedByPeer.FindStringSubmatch(text); {
@@ -270,10 +265,8 @@ func (c *Config) closedHint(text string, worked bool) string {
 	return ""
 }
 
-// otlpFailed is the prefix of errors of OTLP requests.
 const otlpFailed = "OTLP request: "
 
-// plainError is an error with a shorter text.
 type plainError struct {
 	text string
 	err  error
@@ -298,7 +291,6 @@ var (
 	tlsDoubt = regexp.MustCompile(` \(possibly because of .* while trying to verify candidate authority certificate "[^"]*"\)`)
 )
 
-// noStream is the prefix of errors of streams that cannot be opened.
 const noStream = "no STEF stream: "
 
 // plain removes the text that gRPC and TLS add around the cause of an error.
@@ -321,7 +313,6 @@ func streamError(err error) error {
 	return fmt.Errorf("STEF stream: %w", short)
 }
 
-// noStreamTo says that no stream to an endpoint could be opened.
 func noStreamTo(endpoint string, err error) error {
 	short := plain(err)
 	return &plainError{text: "no STEF stream to " + endpoint + ": " + strings.TrimPrefix(short.Error(), noStream), err: short}

@@ -100,7 +100,6 @@ func TestExplainAfter(t *testing.T) {
 	}
 }
 
-// TestExplainAnswers uses statuses that the peer sent.
 func TestExplainAnswers(t *testing.T) {
 	c := createDefaultConfig().(*Config)
 	c.ClientConfig.Endpoint = "backend:4320"

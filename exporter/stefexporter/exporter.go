@@ -19,7 +19,6 @@ import (
 // errShutdown is the error of batches that are pending when the exporter is shut down.
 var errShutdown = errors.New("the exporter was shut down before the peer answered")
 
-// stefExporter exports one signal.
 type stefExporter[B any] struct {
 	config    *Config
 	signal    *signal.Descriptor[B]
@@ -172,7 +171,6 @@ func (x *stefExporter[B]) onlyOTLP() bool {
 	return any // without routes, the first batch would be sent by STEF
 }
 
-// backends returns all backends. Without routing, there is only one backend.
 func (x *stefExporter[B]) backends() []*backend[B] {
 	switch {
 	case x.balancer != nil:

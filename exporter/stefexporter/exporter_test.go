@@ -25,7 +25,6 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// queued enables the sending queue.
 func queued(c *Config) *Config {
 	queue := exporterhelper.NewDefaultQueueConfig()
 	queue.NumConsumers = 4
@@ -234,7 +233,6 @@ func TestPushEndsAtShutdown(t *testing.T) {
 	dropped(t, x, map[string]int64{}) // the caller receives the error
 }
 
-// TestDroppedWithoutRetries counts items that will not be sent again.
 func TestDroppedWithoutRetries(t *testing.T) {
 	c := queued(testConfig("127.0.0.1:1"))
 	c.RetryConfig.Enabled = false
@@ -245,7 +243,6 @@ func TestDroppedWithoutRetries(t *testing.T) {
 		time.Minute, 10*time.Millisecond)
 }
 
-// TestRetries checks that a batch is sent again if the peer refuses it at first.
 func TestRetries(t *testing.T) {
 	refusals := 3
 	p := &peer{onRequest: func(context.Context, ptrace.Traces) (ptraceotlp.ExportResponse, error) {

@@ -32,7 +32,6 @@ func NewFactory() exporter.Factory {
 
 var errProfiles = errors.New("STEF has no profiles yet: send them with the otlp_grpc exporter")
 
-// createProfiles returns an error that says what to use instead.
 func createProfiles(context.Context, exporter.Settings, component.Config) (xexporter.Profiles, error) {
 	return nil, errProfiles
 }

@@ -16,14 +16,12 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
 
-// TestProfiles checks that the error says what to use instead.
 func TestProfiles(t *testing.T) {
 	f := NewFactory().(xexporter.Factory)
 	_, err := f.CreateProfiles(context.Background(), exportertest.NewNopSettings(metadata.Type), f.CreateDefaultConfig())
 	require.ErrorContains(t, err, "STEF has no profiles yet: send them with the otlp_grpc exporter")
 }
 
-// failing is a component that does not start.
 type failing struct{ err error }
 
 func (f failing) Start(context.Context, component.Host) error { return f.err }

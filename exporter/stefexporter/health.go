@@ -18,8 +18,7 @@ import (
 )
 
 // failuresUntilBad is the number of consecutive failures to open a stream or to send a
-// request that indicate a problem.
-// A single failure may be a peer that restarts.
+// request that indicate a problem. A single failure may be a peer that restarts.
 const failuresUntilBad = 2
 
 // repeatPeriod is the time after which a warning may be repeated while a problem lasts.
@@ -35,7 +34,7 @@ type health struct {
 	config *Config
 	host   component.Host
 	logger *zap.Logger
-	signal string // name of the signal
+	signal string
 
 	mu          sync.Mutex
 	failures    int       // consecutive failed attempts to open a stream or to send a request
@@ -66,7 +65,6 @@ func (h *health) opened() {
 	}
 }
 
-// accepted records that an OTLP request was accepted.
 func (h *health) accepted() {
 	h.mu.Lock()
 	h.worked[h.config.otlpEndpoint()] = true
@@ -74,7 +72,6 @@ func (h *health) accepted() {
 	h.recovered("OTLP requests are accepted", h.config.otlpEndpoint())
 }
 
-// explain adds the endpoint to an error and, if known, a hint about what to do.
 func (h *health) explain(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,9 +163,9 @@ func (h *health) refused(err error) {
 	h.failing(err)
 }
 
-// newCause reports whether to log the cause of a failure while a problem lasts. Each cause that
-// is not vague is logged once. It is logged again after repeatPeriod if the last warning had
-// another cause. If the problem has not been logged yet, any cause counts as new.
+// newCause reports whether to log the cause of a failure while a problem lasts: at most one in
+// logPeriod. Each cause that is not vague is logged once, and again after repeatPeriod if the
+// last warning had another cause. If the problem was not logged, any cause counts as new.
 func (h *health) newCause(cause string) bool {
 	switch {
 	case h.status != componentstatus.StatusRecoverableError:

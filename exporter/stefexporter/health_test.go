@@ -84,7 +84,6 @@ func TestWarnsOnChange(t *testing.T) {
 	require.Len(t, causes(), 1, "a new outage")
 }
 
-// TestFallbackWarning checks the warning about a peer without STEF.
 func TestFallbackWarning(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	core, logs := observer.New(zap.WarnLevel)

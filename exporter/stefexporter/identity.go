@@ -18,7 +18,7 @@ import (
 
 // identity is one combination of values of the configured client metadata.
 type identity struct {
-	headers metadata.MD // headers of requests and streams, nil for none
+	headers metadata.MD // headers of requests and streams, may be empty
 	info    client.Info // passed to authenticators that read client metadata
 }
 
@@ -53,7 +53,6 @@ func unprintable(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// identities determines the identity of a batch.
 type identities struct {
 	keys []string // in lower case
 }
@@ -89,7 +88,6 @@ func (x identities) of(ctx context.Context) (identity, string) {
 	return identity{headers: headers, info: client.Info{Metadata: client.NewMetadata(headers)}}, name.String()
 }
 
-// routes contains the route of every identity.
 type routes[B any] struct {
 	identities identities
 	limit      int
@@ -100,7 +98,7 @@ type routes[B any] struct {
 	closed bool
 }
 
-// of returns the route for a context.
+// of returns the route for a context. It opens the route of a new identity.
 func (r *routes[B]) of(ctx context.Context) (*route[B], *failure) {
 	who, name := r.identities.of(ctx)
 	r.mu.RLock()
@@ -132,7 +130,6 @@ func (r *routes[B]) of(ctx context.Context) (*route[B], *failure) {
 	return opened, nil
 }
 
-// all returns the existing routes.
 func (r *routes[B]) all() []*route[B] {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

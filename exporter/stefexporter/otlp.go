@@ -20,7 +20,6 @@ import (
 // logPeriod is the minimum time between two log lines about the same problem.
 const logPeriod = 10 * time.Second
 
-// otlpSender sends OTLP requests, several concurrently.
 type otlpSender[B any] struct {
 	*site[B]
 	export  signal.Export[B]
@@ -102,7 +101,6 @@ func (o *otlpSender[B]) accepted(ctx context.Context, p signal.PartialSuccess, i
 		zap.String("message", p.Message), zap.Int64("not_logged", skipped))
 }
 
-// outgoing returns ctx with headers for outgoing calls.
 func outgoing(ctx context.Context, headers metadata.MD) context.Context {
 	if len(headers) == 0 {
 		return ctx

@@ -29,7 +29,6 @@ func otlpConfig(addr string) *Config {
 	return c
 }
 
-// TestOTLPAnswers checks an answer of each kind.
 func TestOTLPAnswers(t *testing.T) {
 	f := func(answer error, permanent bool, text, code string) {
 		t.Helper()
@@ -242,7 +241,6 @@ func TestOTLPHealthOfFallback(t *testing.T) {
 	require.ErrorContains(t, x.host.last().Err(), "(endpoint 127.0.0.1:1: nothing listens there")
 }
 
-// TestOTLPHealth uses a peer that stops and starts again.
 func TestOTLPHealth(t *testing.T) {
 	p := listen(t, &peer{}, "", false, true)
 	x := start(t, otlpConfig(p.addr))

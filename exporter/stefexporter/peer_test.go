@@ -33,7 +33,6 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// peer is a destination of traces.
 type peer struct {
 	ptraceotlp.UnimplementedGRPCServer
 
@@ -205,7 +204,6 @@ func testConfig(addr string) *Config {
 	return c
 }
 
-// statusHost records the status events that components report.
 type statusHost struct {
 	component.Host
 	mu     sync.Mutex
@@ -264,7 +262,6 @@ func startSignal[B any](t *testing.T, c *Config, s *signal.Descriptor[B]) *stefE
 	return startSignalOn(t, c, s, componenttest.NewNopHost())
 }
 
-// startSignalOn is startSignal with a host.
 func startSignalOn[B any](t *testing.T, c *Config, s *signal.Descriptor[B], host component.Host) *stefExporter[B] {
 	t.Helper()
 	x, err := newExporter(c, s, func(RoutingKey) splitter[B] { return splitter[B]{} }, exportertest.NewNopSettings(metadata.Type))

@@ -36,7 +36,6 @@ func TestPausesAreBounded(t *testing.T) {
 	require.NoError(t, c.Validate())
 }
 
-// startPaused starts an exporter with the given pauses.
 func startPaused(t *testing.T, c *Config, p pauses) *stefExporter[ptrace.Traces] {
 	t.Helper()
 	x, err := newExporter(c, signal.Traces, func(RoutingKey) splitter[ptrace.Traces] { return splitter[ptrace.Traces]{} }, exportertest.NewNopSettings(metadata.Type))
@@ -150,7 +149,6 @@ func (l *keptConns) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// reset closes the connections.
 func (l *keptConns) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -162,7 +162,6 @@ func TestNewConnectionIsTried(t *testing.T) {
 	require.NoError(t, x.push(ctx, spans("a")))
 }
 
-// onlyRoute returns the route of an exporter that has only one route.
 func onlyRoute(t *testing.T, x *stefExporter[ptrace.Traces]) *route[ptrace.Traces] {
 	t.Helper()
 	all := x.only.routes.all()

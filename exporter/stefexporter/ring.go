@@ -29,10 +29,8 @@ func keyOfTrace(id [16]byte) uint64 {
 	return mix(mix(high) ^ bits.RotateLeft64(low, 32))
 }
 
-// keyOfText returns the key of a name.
 func keyOfText(s string) uint64 { return seedOf(s) }
 
-// score returns the score of a backend for a key.
 func score(seed, key uint64) uint64 { return mix(seed ^ key) }
 
 // mix is the finalizer of SplitMix64: each bit of x changes about half of the result's bits.

@@ -87,7 +87,6 @@ type site[B any] struct {
 	unreachable func(err error) // no stream is open and none can be opened
 }
 
-// open creates a route and starts its session.
 func (s *site[B]) open(who identity) (*route[B], error) {
 	x := &route[B]{site: s, who: who, attempt: make(chan struct{}), resort: throttle{period: lastResortPause}}
 	if s.config.Protocol != ProtocolSTEF {
@@ -105,7 +104,6 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	return x, err
 }
 
-// send sends a batch.
 func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
 	if x.stef == nil {
 		return x.otlp.send(ctx, b, items, x.who.headers)
@@ -251,7 +249,6 @@ func (x *route[B]) lost(err error) {
 	}
 }
 
-// handedBack handles a batch that a stream returned.
 func (x *route[B]) handedBack(slot int, err *stefgrpc.UnsentError) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -390,7 +387,6 @@ func (x *route[B]) shutdown(ctx context.Context) error {
 	return err
 }
 
-// gauges adds the pending batches and streams of the route.
 func (x *route[B]) gauges(g *gauges) {
 	if x.otlp != nil {
 		g.otlpInFlight += int(x.otlp.pending.Load())

@@ -226,7 +226,6 @@ func TestLastResortIsUnsure(t *testing.T) {
 	require.False(t, try())
 }
 
-// TestNeither uses a peer that supports neither protocol.
 func TestNeither(t *testing.T) {
 	p := listen(t, &peer{}, "", false, false)
 	x := start(t, testConfig(p.addr))

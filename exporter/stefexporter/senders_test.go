@@ -44,7 +44,6 @@ func fullQueue(t *testing.T, change func(*exporterhelper.QueueBatchConfig)) (exp
 	return settings, config, logs
 }
 
-// stalls counts the warnings about senders that wait.
 func stalls(logs *observer.ObservedLogs) int {
 	return logs.FilterMessageSnippet("a sender that set no deadline waits").Len()
 }

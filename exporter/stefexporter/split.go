@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// splitter splits the batches of a signal.
 type splitter[B any] struct {
 	// split passes the key of each group of items that must stay together to the function
 	// where. It returns one part of the batch for each result of this function. The parts are
@@ -21,7 +20,6 @@ type splitter[B any] struct {
 	rest func(error, B) error
 }
 
-// serviceKey returns the key of the service of a resource.
 func serviceKey(r pcommon.Resource) uint64 {
 	if v, ok := r.Attributes().Get("service.name"); ok {
 		return keyOfText(v.AsString())
@@ -56,7 +54,6 @@ func splitResources[B any](n int, key func(i int) uint64, where func(uint64) int
 	return parts
 }
 
-// tracesSplitter splits by trace id, or by service.
 func tracesSplitter(key RoutingKey) splitter[ptrace.Traces] {
 	s := splitter[ptrace.Traces]{
 		rest:  func(err error, b ptrace.Traces) error { return consumererror.NewTraces(err, b) },

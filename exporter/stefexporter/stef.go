@@ -18,7 +18,6 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// stefSender sends batches over the streams of one session.
 type stefSender[B any] struct {
 	*site[B]
 	session *stefgrpc.Session[*batch[B]]
@@ -28,7 +27,6 @@ type stefSender[B any] struct {
 	late    throttle // log lines about late rejections
 }
 
-// streamWatcher receives the events of the streams of a session.
 type streamWatcher struct {
 	opened     func(slot int)
 	openFailed func(err *stefgrpc.Error, retryIn time.Duration)
@@ -40,7 +38,7 @@ type streamWatcher struct {
 }
 
 // newSTEFSender starts a session. Every stream is opened with the headers of the
-// identity who. watch receives the events of streams.
+// identity who.
 func newSTEFSender[B any](s *site[B], who identity, watch streamWatcher) (*stefSender[B], error) {
 	x := &stefSender[B]{
 		site:  s,
@@ -117,7 +115,6 @@ func (s *site[B]) opener(who identity) (func(context.Context) (*stefgrpc.Stream,
 	}, nil
 }
 
-// newWriter creates the writer of a stream.
 func (x *stefSender[B]) newWriter(stream *stefgrpc.Stream) (stefgrpc.BatchWriter[*batch[B]], error) {
 	meter := newFrameMeter(stream, x.telemetry)
 	level := x.signal.AutoLevel(stream.Schema())
@@ -246,7 +243,6 @@ func (x *stefSender[B]) logDropped(text string, dropped, items int, why error) {
 	}
 }
 
-// events counts the events of the session, and forwards them to watch.
 func (x *stefSender[B]) events() stefgrpc.SessionEvents {
 	ctx := context.Background()
 	t, watch := x.telemetry, x.watch

@@ -266,7 +266,6 @@ func TestSTEFWaitsForNobody(t *testing.T) {
 	require.LessOrEqual(t, counted(t, x, "frames_sent", "")[""], int64(early+5))
 }
 
-// TestSTEFTelemetry checks all metrics of a delivery.
 func TestSTEFTelemetry(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	c := testConfig(p.addr)
@@ -302,7 +301,6 @@ func TestSTEFTelemetry(t *testing.T) {
 	dropped(t, x, map[string]int64{})
 }
 
-// TestSTEFHealth uses a peer that stops and starts again.
 func TestSTEFHealth(t *testing.T) {
 	p := listen(t, &peer{}, "", true, false)
 	x := start(t, testConfig(p.addr))
@@ -316,7 +314,6 @@ func TestSTEFHealth(t *testing.T) {
 	require.NoError(t, x.send("b"))
 }
 
-// TestSTEFIncompatible uses a peer with an incompatible schema.
 func TestSTEFIncompatible(t *testing.T) {
 	// The root has fewer fields than our root, but Envelope has more fields than our Envelope.
 	number := func(name string) *schema.Field {

@@ -73,7 +73,6 @@ func (c storeClient) Batch(_ context.Context, operations ...*storage.Operation) 
 
 func (storeClient) Close(context.Context) error { return nil }
 
-// storeHost is a host with a storage.
 type storeHost struct {
 	component.Host
 	store *store

@@ -17,19 +17,17 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// The reasons of dropped items.
 const (
 	dropRejected    = "rejected"             // records that the peer reported as bad
 	dropUnencodable = "unencodable"          // beyond a limit of the format
 	dropPartial     = "partial_success"      // rejected by an OTLP peer
 	dropTooLarge    = "too_large"            // above max_request_size_mib
-	dropPermanent   = "permanent"            // a status that is not retried
+	dropPermanent   = "permanent"            // an error that is not retried
 	dropIdentities  = "metadata_cardinality" // above metadata_cardinality_limit
 	dropShutdown    = "shutdown"             // not sent when the exporter ended
 	dropRetriesOff  = "retries_off"          // would be retried if retries were enabled
 )
 
-// telemetry records the metrics of one exporter.
 type telemetry struct {
 	builder *metadata.TelemetryBuilder
 	own     []attribute.KeyValue
@@ -101,7 +99,6 @@ func (t *telemetry) failed(ctx context.Context, protocol Protocol, code codes.Co
 	t.builder.ExporterStefFailedAttempts.Add(ctx, 1, t.attempt(protocol, code))
 }
 
-// attempt returns the attributes of failed attempts.
 func (t *telemetry) attempt(protocol Protocol, code codes.Code) metric.MeasurementOption {
 	return t.with(attribute.String("protocol", string(protocol)), attribute.String("code", codeName(code)))
 }
@@ -112,7 +109,6 @@ func (t *telemetry) delivered(ctx context.Context, protocol Protocol, items int)
 	}
 }
 
-// backendItems counts items that a backend acknowledged.
 func (t *telemetry) backendItems(address string, items int) {
 	t.builder.ExporterStefBackendItems.Add(context.Background(), int64(items), t.with(attribute.String("endpoint", address)))
 }
@@ -122,7 +118,6 @@ func (t *telemetry) rerouted(address string, items int) {
 	t.builder.ExporterStefBackendReroutedItems.Add(context.Background(), int64(items), t.with(attribute.String("endpoint", address)))
 }
 
-// frame counts a frame that is sent to a stream.
 func (t *telemetry) frame(encoded, compressed int, dictReset bool) {
 	ctx := context.Background()
 	t.encoded.Add(int64(encoded))
@@ -145,7 +140,6 @@ type gauges struct {
 	backends                   map[string]bool // for each address: whether the backend answers
 }
 
-// observe registers the callback for the gauges.
 func (t *telemetry) observe(now func() gauges) error {
 	b := t.builder
 	gauge := func(register func(metric.Int64Callback) error, value func(gauges) int64) error {

@@ -42,7 +42,6 @@ func refusesCredentials(code codes.Code) bool {
 	return code == codes.Unauthenticated || code == codes.PermissionDenied
 }
 
-// judge returns the verdict on a failed request.
 func judge(err error, also alsoRetried) verdict {
 	e := stefgrpc.FromStatus(err)
 	return verdict{

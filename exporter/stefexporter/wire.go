@@ -19,7 +19,6 @@ type requestMeter struct {
 
 var _ stats.Handler = requestMeter{}
 
-// otlpServices is the prefix of the methods of OTLP.
 const otlpServices = "/opentelemetry.proto.collector."
 
 // requestKey marks the contexts of OTLP requests.
