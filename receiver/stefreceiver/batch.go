@@ -45,7 +45,6 @@ func (s *stream[T]) dispatch(b batch[T]) {
 	}()
 }
 
-// settle releases the admitted bytes and the lane of a batch.
 func (s *stream[T]) settle(b *batch[T]) {
 	s.core.admission.release(&s.party.admission, b.weight)
 	s.releaseSlot(b.lane, time.Since(b.began), b.weight)
@@ -108,7 +107,6 @@ func (s *stream[T]) answer(b *batch[T], v verdict) {
 	}
 }
 
-// rejectBad rejects the records that are not in data.
 func (s *stream[T]) rejectBad(b *batch[T]) {
 	for _, bad := range b.bad {
 		s.transport.Reject(bad.From, bad.To)
@@ -116,7 +114,6 @@ func (s *stream[T]) rejectBad(b *batch[T]) {
 	}
 }
 
-// rejected counts records that were reported as bad.
 func (s *stream[T]) rejected(from, to uint64, reason string) {
 	s.meter.rejected(to-from+1, reason)
 	s.count(-int64(to - from + 1))

@@ -76,10 +76,8 @@ func newCore(config *Config, settings receiver.Settings) (*core, error) {
 	return c, nil
 }
 
-// decodingPlaces is the maximum number of batches that are decoded at the same time.
 func decodingPlaces() int64 { return int64(max(4, 2*runtime.GOMAXPROCS(0))) }
 
-// ending reports whether the receiver is being shut down.
 func (c *core) ending() bool {
 	select {
 	case <-c.stopping:
@@ -98,7 +96,6 @@ func (c *core) readerOptions(options []stef.ReaderOption) []stef.ReaderOption {
 	}))
 }
 
-// maxItems is the maximum number of items in a batch.
 func (c *core) maxItems() int {
 	if n := c.config.MaxBatchItems; n > 0 {
 		return n

@@ -34,11 +34,11 @@ const (
 // number of requests.
 //
 // A place is the permission to decompress a request. A request first acquires a small
-// place. If its decompressed size exceeds smallRequest, or the credit of its client, the
-// decompressed bytes are dropped, and the request waits for one of the few large places.
-// It releases its small place before it waits, so that small requests do not wait for large
-// requests. Clients share the places fairly. There are half as many large places as
-// processors, so half of the processors remain for other clients. While a request waits,
+// place, unless its client has no credit. If its decompressed size exceeds smallRequest, or the
+// credit of its client, the decompressed bytes are dropped, and the request waits for one of the
+// few large places. It releases its small place before it waits, so that small requests do not
+// wait for large requests. Clients share the places fairly. There are half as many large places
+// as processors, so half of the processors remain for other clients. While a request waits,
 // its compressed bytes are kept, and only their size is admitted.
 type decompression struct {
 	small, large gate
@@ -58,10 +58,8 @@ func newDecompression(most int64, lanes *lanes, logger *zap.Logger) *decompressi
 	}
 }
 
-// largePlaces is how many requests of more than smallRequest are decompressed at a time.
 func largePlaces() int64 { return int64(max(1, runtime.GOMAXPROCS(0)/2)) }
 
-// waiting returns the number of requests that wait for a place.
 func (d *decompression) waiting() int64 {
 	_, small := d.small.state()
 	_, large := d.large.state()
@@ -140,7 +138,6 @@ func (d *decompression) logLarge() {
 	}
 }
 
-// errLarger means that a request is larger than the limit of inflate.
 var errLarger = errors.New("larger than allowed")
 
 func (d *decompression) refusal(err error) error {

@@ -32,7 +32,6 @@ func NewFactory() receiver.Factory {
 
 var errProfiles = errors.New("STEF has no profiles yet: receive them with the otlp receiver, on another port")
 
-// createProfiles returns an error that says what to use instead.
 func createProfiles(context.Context, receiver.Settings, component.Config, xconsumer.Profiles) (xreceiver.Profiles, error) {
 	return nil, errProfiles
 }

@@ -24,8 +24,8 @@ var errNoRoom = errors.New("too much data waits to be processed, more than admis
 // is next: under constant overload, recent requests can still be served in time, while the
 // clients of the oldest requests are about to give up.
 //
-// A client cannot use more than three quarters of the resource, so that there is
-// always room for another client. While other clients are present, a client can use only a
+// A client that already uses the resource cannot use more than three quarters of it, so that
+// there is always room for another client. While other clients are present, it can use only a
 // quarter. Without this rule, a few small batches among many large batches would get too
 // little CPU time.
 type gate struct {
@@ -63,7 +63,6 @@ type account struct {
 // keptRoom is the capacity of account.room that a client keeps when it waits for nothing.
 const keptRoom = 64
 
-// waiter is a request that waits.
 type waiter struct {
 	account  *account
 	n, start int64
@@ -173,7 +172,6 @@ func (g *gate) reacquire(a *account, n int64) {
 	g.add(a, n)
 }
 
-// release releases n of the admitted amount of a client.
 func (g *gate) release(a *account, n int64) { g.reacquire(a, -n) }
 
 func (g *gate) add(a *account, n int64) {
@@ -184,7 +182,7 @@ func (g *gate) add(a *account, n int64) {
 	}
 }
 
-// admit admits the waiting requests that fit.
+// admit admits waiting requests in their order, up to the first that does not fit.
 func (g *gate) admit() {
 	for {
 		w := g.next()
@@ -209,7 +207,6 @@ func (g *gate) next() *waiter {
 	return best
 }
 
-// remove removes waiter i of a client.
 func (g *gate) remove(a *account, i int) {
 	n := a.room[i].n
 	if a.room = slices.Delete(a.room, i, i+1); len(a.room) == 0 {
@@ -259,7 +256,6 @@ func (g *gate) contended(a *account) bool {
 	return other.account != nil && time.Since(other.at) < presence
 }
 
-// state returns the amounts in use and waiting.
 func (g *gate) state() (inUse, waiting int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -23,7 +23,6 @@ type handler interface {
 	service() (name, signal string)
 }
 
-// handle implements handler.
 func (p *pipe[T]) handle(s *stefgrpc.Server) error {
 	p.meter.publish()
 	return s.Handle(p.Compact(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
@@ -32,10 +31,8 @@ func (p *pipe[T]) handle(s *stefgrpc.Server) error {
 	}))
 }
 
-// service implements handler.
 func (p *pipe[T]) service() (name, signal string) { return p.OTLP.Service, p.Name }
 
-// register implements handler.
 func (p *pipe[T]) register(r grpc.ServiceRegistrar) {
 	method := "/" + p.OTLP.Service + "/Export"
 	export := func(ctx context.Context, request any) (any, error) {

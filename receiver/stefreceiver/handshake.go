@@ -38,7 +38,6 @@ func (s *shared) takeTLS(ctx context.Context) (*configgrpc.ServerConfig, credent
 	return &config, &loggedTLS{credentials.NewTLS(tls), s}, nil
 }
 
-// loggedTLS logs failed handshakes.
 type loggedTLS struct {
 	credentials.TransportCredentials
 	s *shared
@@ -93,7 +92,6 @@ func (l *plain) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, 
 	return conn, nil, nil
 }
 
-// notHTTP1 is the answer to clients that use HTTP/1.1.
 const notHTTP1 = "OTLP/HTTP is not accepted here, only OTLP/gRPC and STEF: set OTEL_EXPORTER_OTLP_PROTOCOL=grpc in the sender, " +
 	"use the exporter otlp_grpc or stef in a Collector, or send OTLP/HTTP to an otlp receiver (usually port 4318)"
 

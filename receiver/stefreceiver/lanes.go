@@ -26,7 +26,6 @@ type lanes struct {
 	cheap *atomic.Int64 // when a client that is not expensive last had a batch or request
 }
 
-// newLanes returns lanes whose number is half the number of processors, at least one.
 func newLanes(cheap *atomic.Int64) *lanes {
 	return &lanes{gate: newGate(int64(max(1, runtime.GOMAXPROCS(0)/2)), math.MaxInt64), cheap: cheap}
 }
@@ -100,7 +99,6 @@ const (
 	errorCost  = 16 * mib
 )
 
-// balance returns the credit.
 func (c *credit) balance() int64 { return c.add(0, 0) }
 
 // add adds the credit for received bytes, subtracts a cost, and returns the balance.

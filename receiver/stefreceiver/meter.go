@@ -47,7 +47,6 @@ const (
 	refusedOther  = "other"         // a middleware refuses it
 )
 
-// meter records the metrics of one signal.
 type meter struct {
 	telemetry *metadata.TelemetryBuilder
 	name      string // of the signal

@@ -137,7 +137,6 @@ func (p *pipe[T]) export(ctx context.Context, request *otlpRequest) error {
 	return err
 }
 
-// process decodes an admitted request and sends it to the pipeline.
 func (p *pipe[T]) process(ctx context.Context, request *otlpRequest) error {
 	batch, err := p.decodeOTLP(request)
 	if err != nil {
@@ -192,7 +191,6 @@ func (p *pipe[T]) admit(ctx context.Context, who *party, request *otlpRequest, a
 	return weight, admission.wait(ctx, w)
 }
 
-// weigh decompresses a request and returns its weight.
 func (p *pipe[T]) weigh(ctx context.Context, request *otlpRequest, at *place) (int64, error) {
 	if request.compression != "" {
 		if err := p.core.decompression.run(ctx, request, at); err != nil {

@@ -25,14 +25,14 @@ type party struct {
 	left      time.Time // when the last user left
 }
 
-// parties contains the connections that have streams or requests.
+// parties contains the connections that have streams, requests or a negative credit.
 type parties struct {
 	mu    sync.Mutex
 	of    map[string]*party
 	swept time.Time
 }
 
-// debtMemory is how long a negative credit is kept after the last stream or request of a
+// debtMemory is how long, at least, a negative credit is kept after the last stream or request of a
 // connection has ended. If it were not kept, a new stream would clear the negative credit.
 const debtMemory = 10 * time.Second
 

@@ -81,7 +81,6 @@ func refusalOfAll(err error, parts []error, after time.Duration) refusal {
 	return refusal{permanent: true, status: status.New(refusalOf(parts[0], after).status.Code(), shortened(err.Error()))}
 }
 
-// statusOf returns the status that an error carries, and whether it carries one.
 func statusOf(err error) (*status.Status, bool) {
 	var carrier *consumererror.Error
 	if errors.As(err, &carrier) {
@@ -116,7 +115,6 @@ func retryInfo(st *status.Status) (time.Duration, bool) {
 	return 0, false
 }
 
-// unavailable returns the status of data that can be sent again after a delay.
 func unavailable(message string, after time.Duration) *status.Status {
 	return detailed(codes.Unavailable, message, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 }
@@ -126,7 +124,6 @@ func unavailable(message string, after time.Duration) *status.Status {
 var errHeldMost = detailed(codes.Unavailable, "the streams of this receiver hold too much memory, and this stream holds the most: open it again",
 	&errdetails.ErrorInfo{Reason: stefgrpc.ReasonReconnect, Domain: stefgrpc.ReasonDomain}).Err()
 
-// undecodable returns the status of a request that cannot be decoded.
 func undecodable(err error) *status.Status {
 	violation := &errdetails.BadRequest_FieldViolation{Field: "request", Description: shortened(err.Error())}
 	return detailed(codes.InvalidArgument, "the request cannot be decoded: "+err.Error(),
@@ -142,12 +139,10 @@ type badRequest struct {
 // GRPCStatus returns the status of the answer.
 func (b *badRequest) GRPCStatus() *status.Status { return status.Convert(b.error) }
 
-// exceeds refuses a request that exceeds a limit.
 func exceeds(reason, format string, args ...any) error {
 	return &badRequest{status.Errorf(codes.ResourceExhausted, format, args...), reason}
 }
 
-// invalid refuses a request that cannot be decoded.
 func invalid(err error) error { return &badRequest{undecodable(err).Err(), requestInvalid} }
 
 // maxText is the maximum size of the text of a status. A status is sent in headers. Clients and
@@ -156,7 +151,6 @@ func invalid(err error) error { return &badRequest{undecodable(err).Err(), reque
 // text is in the headers up to three times: percent-encoded, and in the details in base64.
 const maxText = 1 << 10
 
-// shortened returns a text of at most maxText bytes.
 func shortened(text string) string {
 	if len(text) <= maxText {
 		return text

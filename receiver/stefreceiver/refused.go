@@ -47,7 +47,6 @@ type opening struct {
 
 type openingKey struct{}
 
-// openingStream is a stream whose context has an opening.
 type openingStream struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -175,7 +174,6 @@ func deniesClient(err error) bool {
 	return code == codes.Unauthenticated || code == codes.PermissionDenied
 }
 
-// logUnauthenticated logs a client whose credentials are refused.
 func (c *core) logUnauthenticated(ctx context.Context, err error, protocol string, signal zap.Field) {
 	if skipped, ok := c.denied.due(); ok {
 		c.logger.Warn("A client was refused: the authenticator of this receiver does not accept its credentials. Compare auth and headers of the client with the authenticator.",
@@ -186,7 +184,6 @@ func (c *core) logUnauthenticated(ctx context.Context, err error, protocol strin
 // signalField returns the signal of a stream or request, under the name that it has in metrics.
 func signalField(signal string) zap.Field { return zap.String("signal", signal) }
 
-// clientField returns the address of the client of a stream or request.
 func clientField(ctx context.Context) zap.Field {
 	client := "unknown"
 	if p, ok := peer.FromContext(ctx); ok {
@@ -195,7 +192,6 @@ func clientField(ctx context.Context) zap.Field {
 	return zap.String("client", client)
 }
 
-// logLarge logs an OTLP request that gRPC refuses because of its size.
 func (c *core) logLarge(ctx context.Context, signal string, err error) {
 	if skipped, ok := c.large.due(); ok {
 		c.logger.Warn("An OTLP request was refused: it is too large. Raise max_recv_msg_size_mib of this receiver, or lower the size of batches at the client (in exporters of the Collector: sending_queue::batch::max_size).",

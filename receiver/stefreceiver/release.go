@@ -52,14 +52,12 @@ func gcCycles() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// join counts a stream.
 func (r *releaser) join() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.live++
 }
 
-// leave counts the end of a stream.
 func (r *releaser) leave() {
 	cycle := r.cycles()
 	r.mu.Lock()

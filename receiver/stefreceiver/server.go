@@ -37,7 +37,6 @@ type server struct {
 // has passed.
 const hardGrace = time.Second
 
-// start listens and serves.
 func (s *shared) start(ctx context.Context, host component.Host) error {
 	srv := &s.server
 	srv.mu.Lock()

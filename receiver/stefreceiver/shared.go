@@ -46,7 +46,6 @@ type shared struct {
 	refs     int // components created and not shut down
 }
 
-// instances contains the shared part of every configuration in use.
 var instances = struct {
 	sync.Mutex
 	of map[*Config]*shared
@@ -69,7 +68,6 @@ func share(config *Config, settings receiver.Settings) (*shared, error) {
 	return s, nil
 }
 
-// leave removes one component.
 func (s *shared) leave() {
 	instances.Lock()
 	defer instances.Unlock()
@@ -108,7 +106,6 @@ func (s *shared) add(h handler) {
 	s.handlers = append(s.handlers, h)
 }
 
-// newTransport returns the STEF server with its handlers.
 func (s *shared) newTransport() (*stefgrpc.Server, error) {
 	limits := &s.config.Limits
 	transport, err := stefgrpc.NewServer(
@@ -130,7 +127,6 @@ func (s *shared) newTransport() (*stefgrpc.Server, error) {
 	return transport, err
 }
 
-// register adds the services of all signals to a gRPC server.
 func (s *shared) register(g *grpc.Server, transport *stefgrpc.Server) {
 	transport.Register(g)
 	for _, h := range s.handlers {
@@ -143,7 +139,6 @@ func (s *shared) register(g *grpc.Server, transport *stefgrpc.Server) {
 	}
 }
 
-// observe registers metrics for the state of the limits and of the transport.
 func (s *shared) observe(transport *stefgrpc.Server) error {
 	own := metric.WithAttributes(attribute.String("receiver", s.settings.ID.String()))
 	observe := func(register func(metric.Int64Callback) error, value func() int64) error {
@@ -177,7 +172,6 @@ func addressError(endpoint string, err error) error {
 	return fmt.Errorf("cannot listen on %q: %w; set endpoint to an address of this host and a port that is free, such as \"localhost:4320\"", endpoint, err)
 }
 
-// serverError adds advice for the user to an error of the Collector's gRPC server.
 func serverError(err error) error {
 	if strings.Contains(err.Error(), "authenticator not found") {
 		return fmt.Errorf("cannot create the gRPC server: %w; define this extension under extensions, and list it in service::extensions", err)

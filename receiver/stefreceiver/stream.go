@@ -34,8 +34,9 @@ type transport interface {
 	EndedByServer() bool
 }
 
-// stream passes the batches of one STEF stream to the pipeline. Only the goroutine
-// of the handler calls its methods, unless the comment of a method says otherwise.
+// stream passes the batches of one STEF stream to the pipeline. Only the goroutine of the handler
+// calls its methods, except evict, count, fail, and what dispatch starts for each batch: process,
+// answer and the methods that they call.
 type stream[T any] struct {
 	*pipe[T]
 	transport transport
@@ -320,7 +321,6 @@ func (s *stream[T]) resume() {
 	s.core.admission.reacquire(&s.party.admission, s.held)
 }
 
-// release releases the lane, the permission to decode and the admitted bytes.
 func (s *stream[T]) release() {
 	if s.lane {
 		s.lane = false

@@ -14,7 +14,6 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// ended counts and logs the end of the stream.
 func (s *stream[T]) ended(err error) {
 	reason := s.endReason(err)
 	s.meter.ended(reason)

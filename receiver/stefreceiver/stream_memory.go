@@ -27,7 +27,6 @@ type streamMemory struct {
 // data do not reach the limit, however many clients there are.
 const streamAllowance = 3 * mib
 
-// streamShare is the memory of one stream.
 type streamShare struct {
 	held   int64 // memory beyond the allowance
 	end    func()
@@ -75,7 +74,6 @@ func (m *streamMemory) set(s *streamShare, bytes int64) {
 	}
 }
 
-// endGreediest asks the stream that holds the most memory to end.
 func (m *streamMemory) endGreediest() {
 	var most *streamShare
 	for s := range m.streams {
