@@ -46,7 +46,6 @@ type application struct {
 	logger log.Logger
 }
 
-// newApplication starts an application with simple or batch processors.
 func newApplication(dir string, batch bool, options ...stefsdk.FileOption) (*application, error) {
 	a := &application{}
 	var err1, err2, err3, err4 error

@@ -31,7 +31,6 @@ import (
 	"github.com/otelstef/stef/sdk/steftrace"
 )
 
-// data is a batch of each signal.
 type data struct {
 	spans   []sdktrace.ReadOnlySpan
 	metrics *metricdata.ResourceMetrics
@@ -202,7 +201,6 @@ func TestToFiles(t *testing.T) {
 	require.Equal(t, stats.Files.Opened, stats.Files.Finished)
 }
 
-// content is the telemetry in files.
 type content struct {
 	files   int
 	traces  []ptrace.Traces

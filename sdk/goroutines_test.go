@@ -125,7 +125,6 @@ func (w watchedMetrics) Aggregation(kind sdkmetric.InstrumentKind) sdkmetric.Agg
 // queue is the length of the queues of the batch processors.
 const queue = 64
 
-// watched is an application whose exporters are watched.
 type watched struct {
 	application
 	watches map[string]*watch

@@ -59,7 +59,6 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// otlpOnly is a peer without STEF.
 type otlpOnly struct {
 	ptraceotlp.UnimplementedGRPCServer
 	spans chan int

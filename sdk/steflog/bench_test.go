@@ -27,7 +27,6 @@ var _ = benchdata.Name("synthetic: log records of the test")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// keep is an exporter that keeps the records of the SDK.
 type keep struct{ records []sdklog.Record }
 
 // Export implements sdklog.Exporter.
@@ -51,7 +50,6 @@ func simple(x sdklog.Exporter) log.Logger {
 	return provider.Logger("shop")
 }
 
-// order returns log record i of the application.
 func order(i int) log.Record {
 	var r log.Record
 	r.SetTimestamp(time.Unix(1_700_000_000, int64(i)))
@@ -60,7 +58,6 @@ func order(i int) log.Record {
 	return r
 }
 
-// recordsOf returns records that the SDK made.
 func recordsOf(n int) []sdklog.Record {
 	var k keep
 	logger := simple(&k)

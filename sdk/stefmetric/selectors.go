@@ -74,7 +74,6 @@ func selectorsOf(s *settings.Stream) selectors {
 	return x
 }
 
-// The variables of the specification.
 const (
 	temporalityVariable = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
 	histogramVariable   = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"

@@ -23,7 +23,6 @@ import (
 // The first line of the output of benchmarks names their data.
 var _ = benchdata.Name("synthetic: spans of the test")
 
-// keep is an exporter that keeps the spans of the SDK.
 type keep struct{ spans []sdktrace.ReadOnlySpan }
 
 // ExportSpans implements sdktrace.SpanExporter.

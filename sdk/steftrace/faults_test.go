@@ -36,7 +36,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fast makes retries quick.
 var fast = stefsdk.WithRetry(stefsdk.RetryConfig{Enabled: true, InitialInterval: 5 * time.Millisecond, MaxInterval: 20 * time.Millisecond})
 
 var process = resource.NewSchemaless(attribute.String("service.name", "shop"))

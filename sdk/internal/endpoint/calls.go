@@ -10,7 +10,6 @@ import (
 	"sync"
 )
 
-// calls tracks the exports that are running.
 type calls struct {
 	mu      sync.Mutex
 	running map[chan struct{}]struct{}

@@ -113,7 +113,7 @@ func retryable(err error) bool {
 	return e.Retryable()
 }
 
-// isFailure reports whether err means that a batch was not delivered, not even partly.
+// isFailure reports whether err is more than a warning of the peer, or omitted or rejected items.
 func isFailure(err error) bool {
 	var rejected *stefgrpc.RejectedError
 	var bad *stefgrpc.BatchError

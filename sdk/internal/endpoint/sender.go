@@ -39,7 +39,6 @@ type Sender[B any] struct {
 	attempt   chan struct{} // closed after the next attempt to open a stream
 }
 
-// counters counts what Stats returns.
 type counters struct {
 	Delivered, Omitted, Rejected, Failed, ByOTLP atomic.Uint64
 	Retries, Streams, Downgrades                 atomic.Uint64
@@ -49,7 +48,6 @@ type counters struct {
 // interrupts.
 var ErrShutdown = errors.New("stef: the exporter is shut down")
 
-// errTimeout is the cause of an export that took too long.
 var errTimeout = errors.New("stef: the export timed out")
 
 const (

@@ -77,7 +77,6 @@ type batch[B any] struct {
 	encoding atomic.Pointer[stefgrpc.Stream]
 }
 
-// batchWriter writes the batches of one stream.
 type batchWriter[B any] struct {
 	encoder  Encoder[B]
 	stream   *stefgrpc.Stream

@@ -35,7 +35,6 @@ type Exporter[B any] struct {
 // compressed. In BenchmarkFile, a frame of one span takes twice as long with zstd.
 const fewItems = 8
 
-// options returns the options of the next file.
 func (x *Exporter[B]) options(c *settings.File) []stef.WriterOption {
 	s := c.Stream
 	delayed := c.Rotate.FlushInterval > 0
@@ -45,10 +44,8 @@ func (x *Exporter[B]) options(c *settings.File) []stef.WriterOption {
 	return s.Writer()
 }
 
-// counters count items.
 type counters struct{ Delivered, Omitted, Failed atomic.Uint64 }
 
-// stream is the stream of one file.
 type stream[B any] struct {
 	endpoint.Writer
 	encode func(B) error

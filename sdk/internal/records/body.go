@@ -9,7 +9,6 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// body sets dst to the body of a log record.
 func (c *copier) body(dst *otelstef.LogBody, v attribute.Value) error {
 	switch v.Type() {
 	case attribute.EMPTY:

@@ -46,7 +46,6 @@ func (e *OmittedError) Error() string {
 // Unwrap returns the reason.
 func (e *OmittedError) Unwrap() error { return e.Err }
 
-// omitted collects the content of an OmittedError.
 type omitted struct {
 	items int
 	first error
@@ -59,7 +58,6 @@ func (o *omitted) add(items int, err error) {
 	}
 }
 
-// err returns the report, or nil if nothing was left out.
 func (o *omitted) err() error {
 	if o.items == 0 {
 		return nil
@@ -72,7 +70,6 @@ type budget struct{ left int }
 
 func (b *budget) begin() { b.left = MaxItemBytes }
 
-// take counts n bytes.
 func (b *budget) take(n int) error {
 	if b.left -= n; b.left < 0 {
 		return fmt.Errorf("%w: an item takes more than %d bytes", stef.ErrLimit, MaxItemBytes)

@@ -112,7 +112,6 @@ func (e *Metrics) temporality(key *metricKey, t metricdata.Temporality, n int) b
 	return true
 }
 
-// pointKey is a point with its attributes.
 type pointKey struct {
 	set   *setEntry
 	index int
@@ -136,7 +135,6 @@ func (e *Metrics) sorted(n int, at func(i int) *attribute.Set) []pointKey {
 	return e.order
 }
 
-// write writes a point. The function fill sets the value of the point.
 func (e *Metrics) write(key *metricKey, m *variant, set *setEntry, fill func() error) error {
 	err := m.err
 	if err == nil {

@@ -25,7 +25,6 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// all returns all batches of a decoder.
 func all[T any](t *testing.T, decode func() (T, error)) []T {
 	t.Helper()
 	var list []T

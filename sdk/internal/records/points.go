@@ -12,7 +12,6 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// number is the type of measurements.
 type number interface{ int64 | float64 }
 
 func sums[N number](e *Metrics, key metricKey, t metricdata.Temporality, monotonic bool, points []metricdata.DataPoint[N]) error {

@@ -129,7 +129,6 @@ func TestPublishedSchema(t *testing.T) {
 	}
 }
 
-// deep returns a value of nested lists.
 func deep(depth int) attribute.Value {
 	v := attribute.IntValue(1)
 	for range depth {

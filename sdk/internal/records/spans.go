@@ -237,7 +237,6 @@ const lastSecond = math.MaxUint64 / 1_000_000_000
 
 func clamp(n int) uint64 { return uint64(min(max(int64(n), 0), math.MaxUint32)) }
 
-// truncate returns the beginning of a text, for errors.
 func truncate(s string) string {
 	const most = 64
 	if len(s) > most {

@@ -78,7 +78,6 @@ func compareSpans(a, b spanKey) int {
 	return cmp.Compare(a.index, b.index)
 }
 
-// reset forgets the spans.
 func (s *spanSorter) reset() {
 	clear(s.traces)
 	clear(s.sorted)

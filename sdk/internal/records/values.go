@@ -63,7 +63,6 @@ func (c *copier) attribute(dst *otelstef.Attributes, i int, kv *attribute.KeyVal
 	return nil
 }
 
-// set is like attributes, but for a Set.
 func (c *copier) set(dst *otelstef.Attributes, src *attribute.Set) error {
 	return c.attributes(dst, src.ToSlice())
 }

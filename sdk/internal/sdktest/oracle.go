@@ -27,7 +27,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// capture keeps the body of a request.
 type capture struct{ body []byte }
 
 // RoundTrip implements http.RoundTripper.
@@ -49,7 +48,6 @@ func (c *capture) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// traceClient is a client of otlptrace that keeps the request.
 type traceClient struct{ body []byte }
 
 // Start implements otlptrace.Client.

@@ -147,10 +147,8 @@ func (p *Peer) AcceptPartly(partial Partial) {
 	p.partial = partial
 }
 
-// partialSuccess is the partial success in a response of any signal.
 type partialSuccess interface{ SetErrorMessage(string) }
 
-// answer sets the partial success of a response.
 func (p *Peer) answer(to partialSuccess, reject func(int64)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,7 +233,6 @@ func handler[T any](p *Peer, d *signal.Descriptor[T], keep func(T)) stefgrpc.Han
 	})
 }
 
-// accept handles an OTLP request.
 func accept[T any](ctx context.Context, p *Peer, items int, batch T, to *[]T) error {
 	p.note(ctx)
 	if err := p.judge(items); err != nil {

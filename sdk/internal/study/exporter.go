@@ -93,7 +93,6 @@ func (c *counter) client() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: c.dial}}
 }
 
-// total returns the bytes that the process sent or wrote.
 func (c *counter) total() (int64, error) {
 	n := c.bytes.Load()
 	if c.dir == "" {
@@ -112,7 +111,6 @@ func (c *counter) total() (int64, error) {
 	return n, err
 }
 
-// counted counts the spans that were exported.
 type counted struct {
 	sdktrace.SpanExporter
 	counter *counter
@@ -135,7 +133,6 @@ func (nothing) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { ret
 // Shutdown implements sdktrace.SpanExporter.
 func (nothing) Shutdown(context.Context) error { return nil }
 
-// exporterOf returns an exporter of spans.
 func exporterOf(ctx context.Context, name string, to Addresses, c *counter) (sdktrace.SpanExporter, error) {
 	x, err := open(ctx, name, to, c)
 	if err != nil {
@@ -181,7 +178,6 @@ func open(ctx context.Context, name string, to Addresses, c *counter) (sdktrace.
 	return nil, fmt.Errorf("study: no exporter %q", name)
 }
 
-// metricExporterOf returns an exporter of metrics.
 func metricExporterOf(ctx context.Context, name string, to Addresses, c *counter) (sdkmetric.Exporter, error) {
 	switch name {
 	case Stdout:

@@ -37,7 +37,6 @@ func HasLTTng() error {
 	return nil
 }
 
-// logLine writes a line to LTTng in place of a span.
 func logLine(_ context.Context, _ trace.Tracer, i int) time.Duration {
 	start := time.Now()
 	operation(i)

@@ -82,7 +82,6 @@ func RunMetrics(c MetricConfig) (MetricResult, error) {
 	return r, err
 }
 
-// record records a value for each series.
 func record(ctx context.Context, meter metric.Meter) error {
 	for i := range instruments {
 		name := "counter." + string(rune('a'+i))

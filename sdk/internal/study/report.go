@@ -160,7 +160,6 @@ func (s *Study) lines() string {
 	return "Discarded lines in all rounds, by LTTng's count. " + strings.Join(counts, "; ") + "."
 }
 
-// rows adds a row for each exporter.
 func (s *Study) rows(exporters []string, config func(exporter string) Config) {
 	floor := 0.0
 	for _, x := range exporters {

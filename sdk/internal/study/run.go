@@ -44,7 +44,6 @@ type Result struct {
 	Real                             float64 // seconds
 }
 
-// process is the resource of spans.
 var process = resource.NewSchemaless(
 	attribute.String("service.name", "study"), attribute.String("service.version", "1.0"), attribute.Int("process.pid", 1),
 )
@@ -135,7 +134,6 @@ func tracerOf(ctx context.Context, c Config, count *counter) (trace.Tracer, *sdk
 	return provider.Tracer("study"), provider, nil
 }
 
-// summarize computes the statistics of the times.
 func (r *Result) summarize(took []float64) {
 	slices.Sort(took)
 	n := float64(len(took))
@@ -155,7 +153,6 @@ func (r *Result) summarize(took []float64) {
 
 type cpu struct{ user, system float64 }
 
-// since returns the CPU time since an earlier time.
 func (c cpu) since(earlier cpu) float64 {
 	return c.user + c.system - earlier.user - earlier.system
 }

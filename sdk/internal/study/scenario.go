@@ -39,7 +39,6 @@ var remote = trace.NewSpanContext(trace.SpanContextConfig{
 	TraceID: trace.TraceID{1, 2, 3}, SpanID: trace.SpanID{4, 5, 6}, TraceFlags: trace.FlagsSampled, Remote: true,
 })
 
-// scenarioOf returns the scenario with a name of Scenarios.
 func scenarioOf(name string) (scenario, error) {
 	var propagator propagation.TraceContext
 	carrier := propagation.MapCarrier{}
@@ -85,7 +84,6 @@ func scenarioOf(name string) (scenario, error) {
 	return nil, fmt.Errorf("study: no scenario %q", name)
 }
 
-// spansPer returns how many spans a run of a scenario creates.
 func spansPer(name string) int {
 	if name == Scenarios[5] {
 		return 2
