@@ -100,7 +100,6 @@ func form(sentence string, values []any) (*regexp.Regexp, []string) {
 	return regexp.MustCompile(expr.String()), wanted
 }
 
-// line returns the number of the line of an offset.
 func (p *page) line(at int) int { return 1 + strings.Count(p.text[:at], "\n") }
 
 // says checks that the page has a sentence with these values. If the page has other figures, the

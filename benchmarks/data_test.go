@@ -27,7 +27,6 @@ type metricSet struct {
 	points int
 }
 
-// metricSets returns the sets of metrics.
 func metricSets(tb testing.TB) []metricSet {
 	tb.Helper()
 	var sets []metricSet

@@ -27,7 +27,6 @@ func measured(tb testing.TB) []dataset.Ref {
 	return refs
 }
 
-// cut is a way to split a set into batches.
 type cut struct {
 	name    string
 	batches []otlpfile.Batch

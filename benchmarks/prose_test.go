@@ -85,7 +85,6 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// figures are rows of a published table.
 type figures []map[string]string
 
 func table(t *testing.T, name string) figures {
@@ -110,7 +109,6 @@ func (f figures) where(pairs ...string) figures {
 	return rows
 }
 
-// column returns the values of a column.
 func (f figures) column(t *testing.T, name string) []float64 {
 	t.Helper()
 	require.NotEmpty(t, f, name)

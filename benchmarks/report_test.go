@@ -200,7 +200,6 @@ func checkPart(run string) error {
 	return fmt.Errorf("no part %q; parts: %s", strings.Trim(part, "^$"), strings.Join(names, ", "))
 }
 
-// TestCheckPart checks that a part that does not exist is an error.
 func TestCheckPart(t *testing.T) {
 	for _, run := range []string{"^TestReport$", "^TestReport$/^formats$", "TestReport/(ages|speed)"} {
 		require.NoError(t, checkPart(run))

@@ -520,7 +520,6 @@ func lifelikeSpan(r *rand.Rand, rec *otelstef.Spans) {
 	}
 }
 
-// lifelikeLog changes a log record.
 func lifelikeLog(r *rand.Rand, rec *otelstef.Logs) {
 	log := rec.Record()
 	log.SetTime(pick(r, log.Time()+uint64(r.IntN(50))*1_000_000, log.Time(), 0, r.Uint64()))

@@ -27,7 +27,6 @@ import (
 // vectorsDir is the folder of the vectors; its README describes them.
 const vectorsDir = "vectors"
 
-// maxVector is the maximum size of a vector.
 const maxVector = 2 << 10
 
 // vector is a small stream that pins the bytes of the generated writers.
@@ -104,7 +103,6 @@ type script[R any] struct {
 	err error
 }
 
-// write changes the record and writes it.
 func (s *script[R]) write(change func(rec R)) {
 	if s.err == nil {
 		change(s.w.Record())

@@ -166,7 +166,6 @@ func (m *messages) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// TestOtherSignal checks the error for a file of another signal.
 func TestOtherSignal(t *testing.T) {
 	ref := Bundled()[2]
 	ref.Signal = otlpfile.Metrics

@@ -89,7 +89,6 @@ func (s Shape) Batches(signal otlpfile.Signal, n int) []otlpfile.Batch {
 	return all
 }
 
-// generator makes batches of one stream.
 type generator struct {
 	Shape
 	random *rand.Rand

@@ -76,7 +76,6 @@ func (s *Set) HeadItems(n int) *Set {
 	return head
 }
 
-// cutter fills batches.
 type cutter struct {
 	signal  otlpfile.Signal
 	most    int

@@ -38,7 +38,6 @@ func (arrowFormat) NewEncoder(signal otlpfile.Signal, own bool) (Encoder, error)
 	return e, err
 }
 
-// arrowEncoder writes the stream.
 type arrowEncoder struct {
 	lakeRows
 	out bytes.Buffer
@@ -76,7 +75,6 @@ type arrowDecoder struct {
 	r      *lake.Reader
 }
 
-// begin adds a message to the stream.
 func (d *arrowDecoder) begin(message []byte) (err error) {
 	d.in.Write(message)
 	if d.r == nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/otelstef/stef/lake"
 )
 
-// lakeSignals are the signals of package lake.
 var lakeSignals = map[otlpfile.Signal]lake.Signal{
 	otlpfile.Metrics: lake.Metrics, otlpfile.Traces: lake.Traces, otlpfile.Logs: lake.Logs,
 }
@@ -48,7 +47,6 @@ func writeRows(w *lake.Writer, n Native) error {
 	return nil
 }
 
-// release frees the memory of record batches.
 func release(n Native) {
 	for _, batch := range n.([]arrow.RecordBatch) {
 		batch.Release()

@@ -123,7 +123,6 @@ func (f reference) NewDecoder(signal otlpfile.Signal, own bool) (Decoder, error)
 	return nil, dataset.ErrSignal
 }
 
-// referenceDecoder reads a stream of metrics.
 type referenceDecoder struct {
 	in bytes.Buffer
 	r  *refotel.MetricsReader

@@ -71,7 +71,6 @@ func (f stefFormat) Setup() string {
 	return "stefpdata.WithMode(" + f.order.String() + "), " + form + ", all else as shipped; one stream, a flush after each batch"
 }
 
-// plain returns the same format in the full schema.
 func (f stefFormat) plain() stefFormat {
 	f.compact = false
 	return f

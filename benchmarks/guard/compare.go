@@ -81,7 +81,6 @@ func compare(base, head samples, time float64) []change {
 var names = map[string]string{"sec/op": "time", "B/item": "bytes of the stream", "B/op": "allocated bytes", "allocs/op": "allocations",
 	"cpu-ns/item": "CPU of both ends, ns an item", "wire-B/item": "bytes on the wire"}
 
-// shown converts times to milliseconds.
 func shown(unit string, v float64) string {
 	if unit == "sec/op" {
 		return fmt.Sprintf("%.4g ms", v*1e3)
@@ -92,7 +91,8 @@ func shown(unit string, v float64) string {
 // control is part of the names of benchmarks whose figures should be equal on both sides.
 const control = "format=OTLP/"
 
-// print prints all figures and names the figures that are worse.
+// print prints the figures of the units in names. If some are worse, it lists them and returns
+// errWorse.
 func print(out io.Writer, base string, changes []change) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "benchmark\tfigure\t%s\tspread\twork tree\tspread\tchange\tp\t\n", base)

@@ -89,7 +89,6 @@ func TestUsage(t *testing.T) {
 	require.ErrorContains(t, guard([]string{"-base", "no-such-revision"}, &bytes.Buffer{}), "no-such-revision")
 }
 
-// TestNoRevision checks the error for a revision that does not exist.
 func TestNoRevision(t *testing.T) {
 	require.EqualError(t, checkout("nope", t.TempDir()), "-base nope (BASE of make guard): no such revision; see git branch -a")
 }

@@ -37,7 +37,6 @@ func main() {
 	}
 }
 
-// guard runs the command.
 func guard(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("guard", flag.ContinueOnError)
 	base := flags.String("base", "main", "the `revision` to compare with")

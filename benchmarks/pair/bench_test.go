@@ -202,7 +202,6 @@ func noMatch(bench string, refs []dataset.Ref) string {
 	return text + ". No set has this name and this signal; the sets are: " + strings.Join(sets, ", ")
 }
 
-// TestNoMatch checks that a pattern that matches no benchmark is explained.
 func TestNoMatch(t *testing.T) {
 	f := func(want, bench string) {
 		t.Helper()

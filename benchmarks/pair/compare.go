@@ -120,7 +120,6 @@ func (r *Result) missing() string {
 	return text + ")"
 }
 
-// rough formats a time for readers.
 func rough(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

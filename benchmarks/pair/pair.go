@@ -50,8 +50,8 @@ var (
 // consumers.
 const senders = 16
 
-// exporterConfig is the default configuration, except that the queue returns the
-// result of a batch to its sender.
+// exporterConfig is the default configuration with the settings of the flags and of the variant.
+// The queue returns the result of a batch to its sender, and no batch is retried.
 func (v Variant) exporterConfig(address string) *stefexporter.Config {
 	c := stefexporter.NewFactory().CreateDefaultConfig().(*stefexporter.Config)
 	c.ClientConfig.Endpoint = address

@@ -64,7 +64,6 @@ func (s settings) validate() error {
 		check("templates", confkeys.OneOf("templates", s.templates, "", streamconf.TemplatesAuto, streamconf.TemplatesOn, streamconf.TemplatesOff)))
 }
 
-// apply replaces the settings of an exporter.
 func (s settings) apply(c *stefexporter.StefConfig) {
 	if s.optimize != "" {
 		s.optimize.Apply(c)

@@ -174,7 +174,6 @@ func TestSingle(t *testing.T) {
 	require.False(t, rs.Single())
 }
 
-// TestTimeOfItems checks the time that a set lasts.
 func TestTimeOfItems(t *testing.T) {
 	var r Result
 	var batches []otlpfile.Batch

@@ -70,12 +70,10 @@ const (
 	chartDots = 90
 )
 
-// sans is the font of charts.
 var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
 var errEmptyChart = errors.New("report: the chart has no points")
 
-// height is the height of the chart.
 func (c *Chart) height() vg.Length {
 	for _, s := range c.Series {
 		for _, p := range s.Points {
@@ -87,7 +85,6 @@ func (c *Chart) height() vg.Length {
 	return chartHeight
 }
 
-// draw draws the title, below it the legend, and below both the plot.
 func (c *Chart) draw(canvas draw.Canvas) error {
 	l := newLegend()
 	p, err := c.plot(l)
@@ -134,7 +131,6 @@ func (c *Chart) plot(l *legend) (*plot.Plot, error) {
 	return p, nil
 }
 
-// visible reports whether a point can be drawn.
 func (c *Chart) visible(p Point) bool {
 	return !math.IsNaN(p.Y) && (!c.LogY || p.Y > 0) && (!c.LogX || p.X > 0)
 }

@@ -49,7 +49,6 @@ func NewEnv(goMod []byte, command, data string) Env {
 	}
 }
 
-// machine names the processor, its cores and the memory.
 func machine() string {
 	name := runtime.GOARCH + " processor"
 	if model := field("/proc/cpuinfo", "model name"); model != "" {
@@ -80,7 +79,7 @@ func field(file, key string) string {
 	return ""
 }
 
-// revision returns the commit, or "" if there is no repository.
+// revision returns the commit, with a mark if files have changed, or "" if there is no repository.
 func revision() string {
 	hash, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

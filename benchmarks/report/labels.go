@@ -15,7 +15,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// textStyle is the style of the text of a chart.
 func textStyle(size vg.Length) text.Style {
 	return text.Style{Color: color.Black, Font: font.From(sans, size), Handler: plot.DefaultTextHandler, XAlign: draw.XLeft, YAlign: draw.YCenter}
 }
@@ -145,7 +144,6 @@ func (n *pointNames) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// boxAt returns the box of a size around a point.
 func boxAt(p, size vg.Point) vg.Rectangle {
 	return vg.Rectangle{Min: vg.Point{X: p.X - size.X/2, Y: p.Y - size.Y/2}, Max: vg.Point{X: p.X + size.X/2, Y: p.Y + size.Y/2}}
 }
@@ -170,7 +168,6 @@ func place(p, size vg.Point, within vg.Rectangle, taken, lines []vg.Rectangle) v
 	return boxAt(vg.Point{X: p.X + size.X/2 + 4, Y: p.Y}, size)
 }
 
-// free reports whether a box overlaps none of others.
 func free(box vg.Rectangle, others []vg.Rectangle) bool {
 	for _, o := range others {
 		if box.Min.X < o.Max.X && o.Min.X < box.Max.X && box.Min.Y < o.Max.Y && o.Min.Y < box.Max.Y {
@@ -180,7 +177,6 @@ func free(box vg.Rectangle, others []vg.Rectangle) bool {
 	return true
 }
 
-// nearest returns the point of a box that is nearest to a point.
 func nearest(box vg.Rectangle, p vg.Point) vg.Point {
 	return vg.Point{X: max(box.Min.X, min(p.X, box.Max.X)), Y: max(box.Min.Y, min(p.Y, box.Max.Y))}
 }

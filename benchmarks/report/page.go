@@ -175,7 +175,6 @@ func (t *Table) origin() []string {
 	return append(notes, "$ "+t.Command)
 }
 
-// wrap breaks a paragraph into lines.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	used := 0

@@ -63,7 +63,6 @@ type style struct {
 // dashes are the patterns of the first, second, ... line of a colour.
 var dashes = [][]vg.Length{nil, {vg.Points(6), vg.Points(3)}, {vg.Points(2), vg.Points(2)}, {vg.Points(8), vg.Points(2), vg.Points(2), vg.Points(2)}}
 
-// stylesOf returns the styles of the series of a chart.
 func stylesOf(series []Series) []style {
 	used := map[color.RGBA]int{}
 	var styles []style

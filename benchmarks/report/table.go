@@ -91,7 +91,6 @@ func Times(v float64) string { return "x " + strconv.FormatFloat(v, 'f', 2, 64) 
 // Percent formats shares of 1.
 func Percent(v float64) string { return strconv.FormatFloat(100*v, 'f', 1, 64) + " %" }
 
-// number returns a value as a float64, and whether the value is a number.
 func number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int:
@@ -104,7 +103,6 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// cell formats a value for readers.
 func (c Column) cell(v any) string {
 	n, ok := number(v)
 	switch {

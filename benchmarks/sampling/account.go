@@ -71,7 +71,6 @@ func (r *result) reason(name string, final map[string]float64) string {
 	return "no counter explains it"
 }
 
-// lossText describes the losses for the table.
 func (r *result) lossText() string {
 	if len(r.losses) == 0 {
 		return "-"
@@ -91,7 +90,8 @@ type sample struct {
 	cpu     time.Duration
 }
 
-// sample reads the metrics of the Collector at regular intervals.
+// sample reads the metrics of the Collector each second until ctx ends. It stores a sample after
+// each r.every.
 func (r *result) sample(ctx context.Context, url string, pid int, to *sink) {
 	begin := time.Now()
 	ticker := time.NewTicker(time.Second)

@@ -57,7 +57,6 @@ func runCollector(config string) error {
 	return command.Execute()
 }
 
-// configuration returns the configuration of the Collector under test.
 func (s *scenario) configuration(listen, backend string, metrics int) string {
 	processors := s.processors
 	if s.limit > 0 {

@@ -31,7 +31,6 @@ import (
 	"github.com/otelstef/stef/receiver/stefreceiver"
 )
 
-// scenario is one run.
 type scenario struct {
 	processors []string
 	protocol   string

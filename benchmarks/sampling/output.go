@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// columns has the headings of the tables.
 var columns = []string{"processors", "legs", "rate", "seconds", "traces held", "acknowledged", "accepted", "refused", "sent", "arrived", "lost", "where lost", "twice", "whole traces", "traces",
 	"sampled", "evicted", "spans/s", "heap MiB", "CPU s/million spans"}
 
@@ -29,7 +28,6 @@ func (r *result) cells() []string {
 		fmt.Sprintf("%.1f", r.cpu.Seconds()/float64(max(r.arrived, 1))*1e6)}
 }
 
-// printTable prints the results as a table of Markdown.
 func printTable(results []*result) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintf(w, "| %s\t|\n|%s\n", strings.Join(columns, "\t| "), strings.Repeat("---\t|", len(columns)))
@@ -47,7 +45,6 @@ func (r *result) sampledText() string {
 	return strconv.Itoa(r.sampled)
 }
 
-// writeTable writes the results as CSV.
 func writeTable(name string, results []*result) error {
 	rows := [][]string{columns}
 	for _, r := range results {

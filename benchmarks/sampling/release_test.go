@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 )
 
-// oneSpan returns a span of a trace.
 func oneSpan(trace uint64, span int) ptrace.Traces {
 	td := ptrace.NewTraces()
 	s := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()

@@ -134,7 +134,6 @@ func recoveries(name, command string, faults []row) *report.Table {
 // maxPoints is the maximum number of points of a line of a chart.
 const maxPoints = 600
 
-// charts are the figures over time.
 func charts(name string, samples []row) []*report.Chart {
 	chart := func(kind, title, column string, processes ...string) *report.Chart {
 		c := &report.Chart{Name: name + "-" + kind, Title: title, X: "minutes", Y: title, Picture: true}

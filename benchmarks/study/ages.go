@@ -195,7 +195,7 @@ func (a *Aged) Op(name string) measure.Op {
 	return op
 }
 
-// agedItems is the number of items of a set that a quick report times.
+// agedItems is the number of items of a set that a quick report measures at each age of a stream.
 const agedItems = 4096
 
 // agedExtent says how much of the sets a study of ages measures.
@@ -214,7 +214,6 @@ func (c *Context) aged(ref dataset.Ref) *dataset.Set {
 	return set.HeadItems(agedItems)
 }
 
-// ages measures exporters and receivers at each age of a stream.
 func ages(c *Context) (*Outcome, error) {
 	t := c.table("ages", "Converters by the age of the stream",
 		"OTLP: ns per item. STEF: relative to OTLP with the same compression in the same round, median, below 1 is faster. GOMAXPROCS=1. "+

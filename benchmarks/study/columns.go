@@ -24,7 +24,6 @@ import (
 // table. The last row has the sum of all other STEF columns.
 const shownColumns = 15
 
-// columnSize is the size of a column in a stream.
 type columnSize struct {
 	path   string
 	plain  int64

@@ -148,7 +148,6 @@ func (c *Context) CommandOf(names ...string) string {
 	return command
 }
 
-// table begins a table of the present study.
 func (c *Context) table(name, title string, notes ...string) *report.Table {
 	return &report.Table{Name: name, Title: title, Notes: notes, Command: c.Command()}
 }
@@ -173,7 +172,6 @@ func (c *Context) refs() []dataset.Ref {
 	return dataset.FirstOf(c.Refs)
 }
 
-// timing says how much to measure.
 func (c *Context) timing() measure.Config {
 	switch {
 	case c.Tiny:

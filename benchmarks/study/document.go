@@ -20,7 +20,6 @@ import (
 // can run for hours. Their pages in docs/studies become pages of the report, and their figures
 // over time become charts.
 
-// studyFile reads a file of docs/studies.
 func (c *Context) studyFile(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(teltest.Root(c.TB), "docs", "studies", name))
 }

@@ -121,7 +121,6 @@ func inCharts(name string) int {
 	return len(shownFormats)
 }
 
-// markdown returns a table for the README.
 func markdown(t *report.Table) string {
 	var b strings.Builder
 	_ = t.WriteMarkdown(&b) // a strings.Builder never returns an error
@@ -141,7 +140,6 @@ type sizeRow struct {
 	ratios  []float64
 }
 
-// sizeRows are the rows of a study of sizes.
 func (f *Figures) sizeRows(study string) []*sizeRow {
 	var rows []*sizeRow
 	for _, s := range f.Sizes {

@@ -8,7 +8,6 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// formats describes the compared formats and the data.
 func formats(c *Context) (*Outcome, error) {
 	t := c.table("formats", "The formats and how they are set up")
 	t.Columns = report.Text("format", "set up", "own compression", "does not carry")

@@ -176,8 +176,8 @@ func frontierTable(c *Context, signal otlpfile.Signal, points []FrontierPoint, s
 	return t
 }
 
-// beatenBy names a choice of STEF that is smaller and faster than the point, or
-// says that there is none.
+// beatenBy names the best choice of STEF that is neither larger nor slower than the point, or
+// returns "none". For choices of STEF it returns "".
 func (p FrontierPoint) beatenBy(points []FrontierPoint) string {
 	if p.Ours {
 		return ""

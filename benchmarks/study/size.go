@@ -288,7 +288,6 @@ func sizeSweep(c *Context) (*Outcome, error) {
 	return o, nil
 }
 
-// sweep returns the batch sizes to try.
 func (c *Context) sweep() []int {
 	if c.Tiny {
 		return []int{1024}

@@ -251,7 +251,6 @@ func TestGrownHeap(t *testing.T) {
 	require.Equal(t, 400.0, most)
 }
 
-// TestInFlightRule checks the bound of concurrent requests.
 func TestInFlightRule(t *testing.T) {
 	var f Figures
 	require.Empty(t, f.inFlightRule())

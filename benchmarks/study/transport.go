@@ -20,7 +20,6 @@ import (
 // Latencies are the round trips of OTEP 0035.
 var Latencies = []time.Duration{20 * time.Microsecond, 2 * time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond}
 
-// latencies are the round trips to measure.
 func (c *Context) latencies() []time.Duration {
 	if c.Tiny {
 		return Latencies[:2]
@@ -179,7 +178,6 @@ func (c *Context) rounds(trip time.Duration) int {
 	return 5
 }
 
-// spans generates batches of spans.
 func spans(batches, spans, attributes int) []otlpfile.Batch {
 	var all []otlpfile.Batch
 	for i := range batches {
@@ -295,7 +293,6 @@ func runLine(name string, f RunFigure) string {
 		name, f.RoundTrip, f.Items, f.Protocol, f.Clients, f.Compression, f.Wall*1e9, f.PerSecond, f.PerCPUSecond, f.PerBatch)
 }
 
-// find returns the figure of a configuration, and whether it was measured.
 func (f *Figures) find(study string, trip time.Duration, items int, p transport.Protocol, clients int, compression transport.Compression) (RunFigure, bool) {
 	for _, r := range f.Runs {
 		if r.Study == study && r.RoundTrip == trip && r.Items == items && r.Protocol == p && r.Clients == clients && r.Compression == compression {

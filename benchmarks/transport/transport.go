@@ -133,7 +133,6 @@ func Run(ctx context.Context, c Config, batches []otlpfile.Batch) (Result, error
 	return (&run{config: c}).all(ctx, batches)
 }
 
-// all does a run.
 func (r *run) all(ctx context.Context, batches []otlpfile.Batch) (Result, error) {
 	defer r.stop()
 	if err := r.start(batches[0].Signal); err != nil {
