@@ -149,8 +149,8 @@ func TestCompression(t *testing.T) {
 	require.InEpsilon(t, plain, twice, 0.1)
 }
 
-// A folder that cannot be created is an error of each export, never of the
-// constructor, and the exporter works when the folder can be created.
+// A folder that cannot be created is an error of the export, not of the constructor. An export
+// with a canceled context fails, and the next export works.
 func TestFilesWithoutFolder(t *testing.T) {
 	ctx := context.Background()
 	d := batches(1)[0]

@@ -30,8 +30,8 @@ func writeFields(t *testing.T, root *schema.Struct, wire schema.WireSchema, reco
 	return out.Bytes()
 }
 
-// TestCompactRefused writes streams that readers must refuse by chapter 17. In the first
-// record, the values of residual fields equal their residuals.
+// TestCompactRefused writes streams that readers must refuse by chapter 17, and similar valid
+// streams. In the first record, the values of residual fields equal their residuals.
 func TestCompactRefused(t *testing.T) {
 	roots := compactRoots(t)
 	const minus = "18446744073709551615"

@@ -46,8 +46,8 @@ func TestPublished(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestColumns checks that the columns of a stream add up to its size without headers. The headers
-// are at most a quarter of the size.
+// TestColumns checks that the columns of a stream add up to more than three quarters of its size.
+// The rest is headers.
 func TestColumns(t *testing.T) {
 	for _, ref := range dataset.Bundled() {
 		set := ref.First(20).Load(t)

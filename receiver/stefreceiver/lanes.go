@@ -46,7 +46,8 @@ func restAfter(worked time.Duration, weight int64) time.Duration {
 	return min(restPerWork*worked, laneRest*time.Duration(1+weight/laneBatch))
 }
 
-// enter acquires a lane if an expensive stream needs a lane, and reports whether it does.
+// enter acquires a lane if an expensive stream needs a lane, and reports whether it does. With an
+// error, it has acquired no lane.
 func (l *lanes) enter(ctx context.Context, a *account) (bool, error) {
 	if !l.contended() {
 		return false, nil
