@@ -204,7 +204,6 @@ func (p *page) unchecked(all bool, elsewhere []string) []string {
 	return found
 }
 
-// failures records the errors of a check.
 type failures []string
 
 func (f *failures) Helper()                           {}

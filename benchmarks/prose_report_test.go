@@ -195,7 +195,6 @@ func larger(t *testing.T, name, stef string) words {
 	return list(sets)
 }
 
-// list joins sets with their figures.
 func list(all []string) words {
 	if len(all) == 0 {
 		return "none"

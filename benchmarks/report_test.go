@@ -144,7 +144,6 @@ func chosenSets(refs []dataset.Ref, pattern string) ([]dataset.Ref, error) {
 	return found, nil
 }
 
-// dataLine names the data of a report.
 func dataLine(c *study.Context) string {
 	if c.Sets == "" {
 		return dataset.Line(c.Refs)
@@ -207,7 +206,6 @@ func TestCheckPart(t *testing.T) {
 	require.ErrorContains(t, checkPart("^TestReport$/^frmats$"), `no part "frmats"; parts: frontier, formats, size-big, `)
 }
 
-// isPublished reports whether a folder is the folder of the published report.
 func isPublished(dir string) bool {
 	a, err := os.Stat(dir)
 	b, err2 := os.Stat(published)

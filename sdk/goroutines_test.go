@@ -122,7 +122,6 @@ func (w watchedMetrics) Aggregation(kind sdkmetric.InstrumentKind) sdkmetric.Agg
 	return w.Exporter.Aggregation(kind)
 }
 
-// queue is the length of the queues of the batch processors.
 const queue = 64
 
 type watched struct {

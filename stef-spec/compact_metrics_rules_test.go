@@ -169,7 +169,6 @@ func (s *metricsRules) forecast(x *ruleSeriesState, home *ruleHome) uint64 {
 	return x.time + x.interval
 }
 
-// rulePoint is a point that is being read.
 type rulePoint struct {
 	time, start   uint64
 	form          int64

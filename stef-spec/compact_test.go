@@ -122,7 +122,6 @@ func TestCompactRules(t *testing.T) {
 	})
 }
 
-// compactSchema returns the schema of the compact form.
 func compactSchema(t *testing.T) *schema.Schema {
 	t.Helper()
 	return compactSchemaWith(t, "")
@@ -378,7 +377,6 @@ func plainValue(full *schema.Struct, rec any) *dynamic.Struct {
 	return steftest.Value(rec, full, nil)
 }
 
-// pick returns one of the values.
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
 // lifelikePoint changes a point. The changes are like those in a stream of a few series.

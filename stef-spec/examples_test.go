@@ -335,7 +335,6 @@ func (e *example) carryOver(parts []shownPart) []shownPart {
 	return parts
 }
 
-// compare compares the shown parts with the parts of the stream.
 func (e *example) compare(t *testing.T, parts []shownPart) {
 	t.Helper()
 	const hint = "; go test -update rewrites the bytes"

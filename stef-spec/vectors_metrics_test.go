@@ -21,7 +21,6 @@ type (
 	options = []vectorOption
 )
 
-// describe sets the metric, the resource and the scope of rec.
 func describe(rec *otelstef.Metrics, name, unit string, typ otelstef.MetricType) {
 	m := rec.EditMetric()
 	m.SetName(name)

@@ -154,7 +154,6 @@ func TestChoice(t *testing.T) {
 	f("(", "", "") // package testing reports this error
 }
 
-// messages is a testing.TB that records the text of a failure.
 type messages struct {
 	testing.TB
 	text string
@@ -172,7 +171,6 @@ func TestOtherSignal(t *testing.T) {
 	require.Contains(t, failure(t, ref), "shop metrics: the file does not hold OTLP messages of metrics, each after its length: ")
 }
 
-// failure returns the text of the failure of loading a set.
 func failure(t *testing.T, ref Ref) string {
 	m := &messages{TB: t}
 	done := make(chan struct{})

@@ -77,7 +77,6 @@ func compare(base, head samples, time float64) []change {
 	return changes
 }
 
-// names are the display names of units.
 var names = map[string]string{"sec/op": "time", "B/item": "bytes of the stream", "B/op": "allocated bytes", "allocs/op": "allocations",
 	"cpu-ns/item": "CPU of both ends, ns an item", "wire-B/item": "bytes on the wire"}
 

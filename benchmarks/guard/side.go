@@ -13,7 +13,6 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// side is one of the two compared revisions.
 type side struct {
 	name, folder, program string
 	samples               samples
@@ -22,7 +21,6 @@ type side struct {
 // key is a figure: a benchmark and a unit.
 type key struct{ bench, unit string }
 
-// samples are the figures of all turns.
 type samples map[key][]float64
 
 func (s *side) build() error {

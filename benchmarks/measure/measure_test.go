@@ -31,7 +31,6 @@ func TestRatio(t *testing.T) {
 
 var sink []byte
 
-// spin takes CPU time.
 func spin(d time.Duration) {
 	now := CPU
 	if CPU() == 0 {
@@ -92,7 +91,6 @@ func TestCPU(t *testing.T) {
 	require.Greater(t, CPU(), begin)
 }
 
-// TestBefore checks that Before is not measured.
 func TestBefore(t *testing.T) {
 	prepared := 0
 	results, err := Interleave(Config{Rounds: 2, Turn: time.Millisecond, Procs: 1}, []Op{{

@@ -110,7 +110,6 @@ func TestCheckArguments(t *testing.T) {
 	require.ErrorContains(t, checkArguments(nil, -5), "-ballast: -5 is below 0")
 }
 
-// print writes the tables and the warnings.
 func (rs *Results) print() {
 	tables := []*report.Table{rs.Table()}
 	if !rs.made && !rs.Single() {
@@ -128,7 +127,6 @@ func (rs *Results) print() {
 	}
 }
 
-// setFlags sets the settings of all exporters.
 func setFlags(schema, level, mode, templates, optimize string) error {
 	base = settings{stefexporter.Optimization(optimize), streamconf.Schema(schema), level, streamconf.Mode(mode), streamconf.Templates(templates)}
 	return base.validate()
@@ -221,10 +219,8 @@ func nameOf(ref dataset.Ref, age Age) string {
 	return fmt.Sprintf("set=%s/signal=%s/age=%s", ref.Name, ref.Signal, ageName(age))
 }
 
-// ageName is the first word of an age.
 func ageName(age Age) string { return strings.Fields(string(age))[0] }
 
-// selected returns the variants that -variants selects.
 func selected(variants []Variant) []Variant {
 	return slices.DeleteFunc(slices.Clone(variants), func(v Variant) bool { return !strings.Contains(v.Name, *only) })
 }

@@ -72,7 +72,6 @@ func (v Variant) exporterConfig(address string) *stefexporter.Config {
 	return c
 }
 
-// pair is a started exporter with a started receiver.
 type pair struct {
 	signal  otlpfile.Signal
 	network wireMeter

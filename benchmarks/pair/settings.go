@@ -206,7 +206,6 @@ func comparisons(kind otlpfile.Signal) (variants []Variant, same []string) {
 	return variants, same
 }
 
-// baseName names the settings of the variant STEF.
 func baseName() string {
 	return cmp.Or(base.String(), "the defaults")
 }

@@ -25,7 +25,6 @@ type Page struct {
 	Env *Env
 }
 
-// env describes the measurement of a page.
 func (r *Report) env(p *Page) Env {
 	env := r.Env
 	if p.Env != nil {
@@ -166,7 +165,6 @@ func (r *Report) text(p *Page) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// origin says where the figures are from.
 func (t *Table) origin() []string {
 	notes := append([]string(nil), t.Notes...)
 	if t.Quoted != "" {

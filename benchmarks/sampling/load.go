@@ -52,7 +52,6 @@ type load struct {
 	traces int
 }
 
-// begin adds a trace that begins now.
 func (l *load) begin(now time.Time) {
 	for service := range servicesPerTrace {
 		delay := time.Duration(l.random.Int64N(int64(500 * time.Millisecond)))

@@ -96,7 +96,6 @@ func read(path string) ([]row, error) {
 	return rows, nil
 }
 
-// figures is the summary as a table.
 func figures(name, command, summary string) *report.Table {
 	t := &report.Table{Name: name + "-figures", Title: "Figures", Command: command, Columns: report.Text("what", "figure")}
 	for line := range strings.Lines(summary) {

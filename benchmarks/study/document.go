@@ -161,7 +161,6 @@ var (
 	marks = strings.NewReplacer("`", "", "**", "")
 )
 
-// plain removes the marks of Markdown.
 func plain(text string) string {
 	return strings.TrimSpace(marks.Replace(links.ReplaceAllString(text, "$1")))
 }
@@ -200,7 +199,6 @@ func (c *Context) timelines(file string) ([]*timeline, error) {
 	return list, nil
 }
 
-// over returns a figure over time.
 func (t *timeline) over(value func(t *timeline, i int) float64) report.Series {
 	s := report.Series{Name: t.name}
 	for i, second := range t.columns["second"] {

@@ -127,7 +127,6 @@ func markdown(t *report.Table) string {
 	return b.String()
 }
 
-// paragraph returns a note as a paragraph of the README.
 func paragraph(note string) string {
 	return "\n" + strings.ReplaceAll(note, "make report-full", "`make report-full`") + "\n"
 }

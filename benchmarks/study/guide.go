@@ -211,7 +211,6 @@ func (f *Figures) compressionRules() []string {
 	return rules
 }
 
-// transportBlock is the table of transport for the README.
 func (f *Figures) transportBlock() string {
 	t := &report.Table{Columns: append(report.Text("round trip", "way"), report.Column{Name: "batches/s", Format: report.Fixed(1)}, report.Column{Name: "spread", Format: report.Percent},
 		report.Column{Name: "batches/CPU s", Format: report.Fixed(1)}, report.Column{Name: "spread", Format: report.Percent}, report.Column{Name: "wire B/batch", Format: report.Whole})}

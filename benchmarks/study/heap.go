@@ -80,7 +80,6 @@ func live() float64 {
 	return heapObjects()
 }
 
-// sampler samples the heap periodically.
 type sampler struct {
 	quit chan struct{}
 	done chan []report.Point

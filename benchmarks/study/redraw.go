@@ -138,7 +138,6 @@ func (f *Figures) readSizes(study string, rows []map[string]string) error {
 	return nil
 }
 
-// refOf returns the set with a title.
 func refOf(title string) (dataset.Ref, error) {
 	signals := otlpfile.Signals()
 	at := slices.IndexFunc(signals, func(s otlpfile.Signal) bool { return strings.HasSuffix(title, " "+s.String()) })

@@ -135,7 +135,6 @@ func (e regroupedEncoder) Encode(b otlpfile.Batch) ([]byte, error) {
 	return e.Encoder.Encode(b)
 }
 
-// sizeFormats are the formats in tables of sizes.
 func sizeFormats(signal otlpfile.Signal) []format.Format {
 	all := format.For(signal)
 	return append([]format.Format{all[0], regrouped{format.OTLP()}}, all[1:]...)
@@ -230,7 +229,6 @@ func carries(f format.Format, signal otlpfile.Signal) string {
 	return "all but: " + f.Drops(signal)
 }
 
-// sizeLines are the sizes in the format of Go benchmarks.
 func sizeLines(name string, ref dataset.Ref, f format.Format, s Sizes) []string {
 	var lines []string
 	for _, c := range format.Compressions(f) {

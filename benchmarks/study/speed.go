@@ -211,7 +211,6 @@ func (c *Context) quick(all []format.Format, set *dataset.Set) []format.Format {
 	})
 }
 
-// timed is an operation of a format in a table of speed.
 type timed struct{ format, op string }
 
 // speedOf adds the rows of all formats with or without zstd.
@@ -292,7 +291,6 @@ func timedOperations(f format.Format, signal otlpfile.Signal) []string {
 	return []string{SerializeFromPdata, DeserializeToPdata}
 }
 
-// benchLines are the turns of a result in the format of Go benchmarks.
 func benchLines(name string, r measure.Result) []string {
 	var lines []string
 	for _, t := range r.Turns {

@@ -277,7 +277,6 @@ func TestWays(t *testing.T) {
 	f("STEF, 10 streams", transport.STEF, 10)
 }
 
-// TestBench runs the operations on a set of each signal.
 func TestBench(t *testing.T) {
 	for _, ref := range dataset.Bundled() {
 		set := ref.First(3).Load(t)

@@ -145,7 +145,6 @@ func (c *Context) runs(study, load string, configs []transport.Config, batches [
 	return figures, nil
 }
 
-// runFigure returns the medians of several runs.
 func runFigure(study, load string, config transport.Config, results []transport.Result) RunFigure {
 	values := func(f func(transport.Result) float64) []float64 {
 		var all []float64
@@ -231,7 +230,6 @@ const (
 	streams    = 10
 )
 
-// latencyWays are the ways to send of the table latency.
 var latencyWays = []transport.Config{
 	{Protocol: transport.OTLP, Clients: 1}, {Protocol: transport.OTLP, Clients: concurrent},
 	{Protocol: transport.STEF, Clients: 1}, {Protocol: transport.STEF, Clients: streams},

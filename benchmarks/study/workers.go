@@ -15,7 +15,6 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// sweepPlan lists the settings of the worker sweep.
 type sweepPlan struct {
 	batches, records int
 	clients, workers []int

@@ -17,7 +17,6 @@ import (
 	"github.com/otelstef/stef/internal/signal/anysignal"
 )
 
-// raw is a message as bytes.
 type raw []byte
 
 // rawCodec passes requests on as bytes, so that the handler deserialises them on one of the

@@ -58,7 +58,6 @@ func noteAnswer(ctx context.Context, event stats.RPCStats) {
 	}
 }
 
-// mark returns err as an answer if the peer sent it.
 func (e *ending) mark(err error, open bool) error {
 	if err == nil || !e.byPeer.Load() {
 		return err

@@ -114,7 +114,6 @@ func splitTraces(b ptrace.Traces, where func(uint64) int) map[int]ptrace.Traces 
 	return result
 }
 
-// metricsSplitter splits by service.
 func metricsSplitter(RoutingKey) splitter[pmetric.Metrics] {
 	return splitter[pmetric.Metrics]{
 		rest: func(err error, b pmetric.Metrics) error { return consumererror.NewMetrics(err, b) },
@@ -126,7 +125,6 @@ func metricsSplitter(RoutingKey) splitter[pmetric.Metrics] {
 	}
 }
 
-// logsSplitter splits by service.
 func logsSplitter(RoutingKey) splitter[plog.Logs] {
 	return splitter[plog.Logs]{
 		rest: func(err error, b plog.Logs) error { return consumererror.NewLogs(err, b) },

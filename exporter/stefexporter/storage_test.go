@@ -24,7 +24,6 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter/internal/metadata"
 )
 
-// store is a storage extension for one queue.
 type store struct {
 	component.StartFunc
 	component.ShutdownFunc

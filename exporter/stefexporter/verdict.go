@@ -63,7 +63,6 @@ func judgeStream(err error, also alsoRetried) verdict {
 	return v
 }
 
-// failure describes a batch that was not delivered.
 type failure struct {
 	verdict
 	// reason is why the items are dropped, if they must not be sent again. It is ""

@@ -21,7 +21,6 @@ var _ stats.Handler = requestMeter{}
 
 const otlpServices = "/opentelemetry.proto.collector."
 
-// requestKey marks the contexts of OTLP requests.
 type requestKey struct{}
 
 // TagRPC implements stats.Handler.

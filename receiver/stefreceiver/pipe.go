@@ -25,7 +25,6 @@ type operation struct {
 	end   func(obs *receiverhelper.ObsReport, ctx context.Context, format string, items int, err error)
 }
 
-// pipe passes the batches of one signal to the pipeline.
 type pipe[T any] struct {
 	*signal.Descriptor[T]
 	operation

@@ -37,7 +37,6 @@ type variant struct {
 	next   *variant
 }
 
-// descriptors caches the metrics of a stream.
 type descriptors struct {
 	known map[metricKey]*variant
 	n     int
@@ -98,7 +97,6 @@ type setEntry struct {
 	order int
 }
 
-// sets caches the attribute sets of the points of a stream.
 type sets struct {
 	known map[attribute.Distinct]*setEntry
 	pairs int

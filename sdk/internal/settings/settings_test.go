@@ -19,7 +19,6 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// reports collects the errors that the error handler of the SDK receives.
 func reports(t *testing.T) *[]string {
 	t.Helper()
 	var list []string

@@ -189,7 +189,6 @@ func (s *Study) others() {
 // nearExporters are the exporters without a delayed peer and without delayed flushes.
 var nearExporters = []string{None, NoOp, Nothing, Stdout, OTLP, OTLPHTTP, STEF, File}
 
-// simple measures the other scenarios with the simple processor.
 func (s *Study) simple() {
 	s.line("\nSimple processor, one operation after another: mean time and CPU time per operation of each scenario, in nanoseconds.\n")
 	head, rule := "| exporter |", "|---|"
@@ -221,7 +220,6 @@ func (s *Study) overload() {
 	}
 }
 
-// metrics measures the CPU time of exporting metrics while the process does other work.
 func (s *Study) metrics() {
 	c := MetricConfig{Exporter: None, Work: 1 << 20, To: s.To}
 	c.Work = int(float64(c.Work) * s.Work.Seconds() / s.Metrics(c).CPU)
@@ -244,7 +242,6 @@ func (s *Study) metrics() {
 	}
 }
 
-// bestMetrics is like best, but for metrics.
 func (s *Study) bestMetrics(c MetricConfig) MetricResult {
 	var best MetricResult
 	for i := range s.Rounds {

@@ -72,7 +72,6 @@ func child[C, R any](run func(C) (R, error)) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// startReceiver starts the receivers in a separate process.
 func startReceiver(tb testing.TB) Addresses {
 	tb.Helper()
 	cmd := exec.Command(os.Args[0])
