@@ -135,8 +135,7 @@ func measure(ctx context.Context, s scenario) (*result, error) {
 		stopSampling()
 		return nil, err
 	}
-	to.settle(r.acknowledged, 3*s.wait+4*time.Second)
-	r.took = to.last.Sub(begin)
+	r.took = to.settle(r.acknowledged, 3*s.wait+4*time.Second).Sub(begin)
 	stopSampling()
 	sampler.Wait()
 	if r.cpu, err = cpuTime(command.Process.Pid); err != nil {
@@ -190,15 +189,17 @@ func settled(url string, arrived int) (final map[string]float64, err error) {
 	}
 }
 
-// settle waits until all spans have arrived, or until none has arrived for some time.
-func (s *sink) settle(all int, patience time.Duration) {
+// settle waits until all spans have arrived, or until none has arrived for some time. It returns
+// the time of the last arrival.
+func (s *sink) settle(all int, patience time.Duration) (last time.Time) {
 	begin := time.Now()
 	for {
 		s.mu.Lock()
 		quiet, done := min(time.Since(s.last), time.Since(begin)), s.got >= all
+		last = s.last
 		s.mu.Unlock()
 		if done || quiet > patience {
-			return
+			return last
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

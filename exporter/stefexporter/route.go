@@ -100,8 +100,11 @@ func (s *site[B]) open(who identity) (*route[B], error) {
 	defer x.mu.Unlock()
 	var err error
 	x.stef, err = newSTEFSender(s, who, streamWatcher{opened: x.opened, openFailed: x.openFailed, lost: x.lost, handedBack: x.handedBack, next: x.next, outdated: x.outdated})
+	if err != nil {
+		return nil, err
+	}
 	x.silence = time.AfterFunc(firstWord, s.health.stalled)
-	return x, err
+	return x, nil
 }
 
 func (x *route[B]) send(ctx context.Context, b B, items int) *failure {
