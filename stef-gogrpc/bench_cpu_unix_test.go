@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// cpuTime returns the CPU time that this process has used.
 func cpuTime() time.Duration {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {

@@ -138,7 +138,6 @@ func (s *sender) chunk(n int) error {
 	return s.writer.Flush()
 }
 
-// load describes a run.
 type load struct {
 	streams int
 	records int           // number of records in a chunk
@@ -152,7 +151,6 @@ const (
 	benchRun  = 2 * time.Second
 )
 
-// result has the figures of one run.
 type result struct {
 	records   float64 // acknowledged per second
 	cpu       float64 // seconds per million records, both ends and the network
@@ -249,7 +247,6 @@ var (
 	}{{"small", 100}, {"large", 20000}}
 )
 
-// BenchmarkUnpaced sends chunks as fast as possible.
 func BenchmarkUnpaced(b *testing.B) {
 	for _, streams := range []int{1, 16} {
 		for _, frame := range benchFrames {
@@ -269,7 +266,6 @@ func paced(w window, trip time.Duration) load {
 	return load{streams: 1, records: 2000, every: 10 * time.Millisecond, window: w, trip: trip}
 }
 
-// BenchmarkPaced sends a load at a fixed rate.
 func BenchmarkPaced(b *testing.B) {
 	for _, w := range benchWindows {
 		for _, trip := range benchTrips {

@@ -39,7 +39,6 @@ func BenchmarkMessageSize(b *testing.B) {
 	}
 }
 
-// benchStream returns a stream to a server that discards everything.
 func benchStream(b *testing.B, options ...ClientOption) *Stream {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)

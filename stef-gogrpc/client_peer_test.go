@@ -94,7 +94,6 @@ func (p *serverPeer) stall() {
 	p.gate = make(chan struct{})
 }
 
-// resume continues reading after stall.
 func (p *serverPeer) resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +132,6 @@ func (p *serverPeer) take(m any) error {
 	return nil
 }
 
-// capable returns a capabilities message.
 func capable(dict uint64, wire []byte) *stefpb.STEFServerMessage {
 	c := &stefpb.STEFDestinationCapabilities{Schema: wire}
 	if dict > 0 {
@@ -142,7 +140,6 @@ func capable(dict uint64, wire []byte) *stefpb.STEFServerMessage {
 	return &stefpb.STEFServerMessage{Content: &stefpb.STEFServerMessage_Capabilities{Capabilities: c}}
 }
 
-// ackOf returns a response message.
 func ackOf(id uint64, bad ...IDRange) *stefpb.STEFServerMessage {
 	r := &stefpb.STEFDataResponse{AckRecordId: id}
 	for _, x := range bad {

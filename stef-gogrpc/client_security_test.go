@@ -32,7 +32,6 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// authority signs certificates for a test.
 type authority struct {
 	t    *testing.T
 	key  *ecdsa.PrivateKey

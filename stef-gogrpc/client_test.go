@@ -188,7 +188,6 @@ func TestRecordsToPlainServer(t *testing.T) {
 	f("few records at a time", []ClientOption{WithMaxUnackedBytes(1 << 20), WithMaxUnackedRecords(60)})
 }
 
-// TestLargeChunk sends a chunk that is far larger than one message of gRPC.
 func TestLargeChunk(t *testing.T) {
 	want := make([]byte, 9<<20)
 	rnd := rand.New(rand.NewPCG(1, 1))
@@ -402,7 +401,6 @@ func TestSlowServer(t *testing.T) {
 	require.NoError(t, s.AwaitAll(within(t)))
 }
 
-// TestManyWaiters uses all methods at the same time.
 func TestManyWaiters(t *testing.T) {
 	const chunks = 300
 	conn, _ := clientEnds(t, func(stream grpc.ServerStream) error {

@@ -52,7 +52,6 @@ func serveGRPC(t testing.TB, g *grpc.Server, options ...grpc.DialOption) *grpc.C
 	return conn
 }
 
-// call opens a stream without sending anything.
 func call(t testing.TB, conn *grpc.ClientConn) *referenceClient {
 	t.Helper()
 	ctx, cancel := context.WithCancel(within(t, 20*time.Second))

@@ -57,7 +57,6 @@ func serveReference(t testing.TB, script func(s *referenceServer) error, options
 
 func (s *referenceServer) say(message []byte) error { return s.SendMsg(&message) }
 
-// hear returns the next message.
 func (s *referenceServer) hear() ([]byte, error) {
 	var m []byte
 	err := s.RecvMsg(&m)
@@ -111,7 +110,6 @@ func openMetrics(t testing.TB, c *stefgrpc.Client, options ...stefgrpc.OpenOptio
 	return s
 }
 
-// writePoints writes n records and flushes after each record.
 func writePoints(t testing.TB, dst io.Writer, n int, options ...stef.WriterOption) {
 	t.Helper()
 	w, err := otelstef.NewMetricsWriter(dst, options...)

@@ -74,7 +74,6 @@ func number(b []byte, n protowire.Number, value uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, n, protowire.VarintType), value)
 }
 
-// The messages of a client.
 func firstMessage(root string) []byte { return field(nil, 1, field(nil, 1, []byte(root))) }
 
 func chunkMessage(chunk []byte, end bool) []byte {
@@ -173,7 +172,6 @@ func splitChunks(t testing.TB, stream []byte) [][]byte {
 	return chunks
 }
 
-// sample is a stream and its known properties.
 type sample struct {
 	name, root string
 	bytes      []byte
@@ -223,7 +221,6 @@ func goldenSamples(t testing.TB, folder string) []sample {
 	return list
 }
 
-// recordReader is the common interface of the readers of all roots.
 type recordReader interface {
 	Next() bool
 	Err() error

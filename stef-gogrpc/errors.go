@@ -97,7 +97,6 @@ func errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: kinds[kind].code, Err: fmt.Errorf(format, args...)}
 }
 
-// code returns Code, or the code that corresponds to Kind.
 func (e *Error) code() codes.Code {
 	switch {
 	case e.Code != codes.OK:
@@ -143,7 +142,6 @@ func (e *Error) Retryable() bool {
 	return false
 }
 
-// namesDelay reports whether e has a retry delay.
 func (e *Error) namesDelay() bool { return e.HasRetryInfo || e.RetryDelay > 0 }
 
 // GRPCStatus returns e as a status, so that status.FromError finds it.

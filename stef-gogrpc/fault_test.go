@@ -108,7 +108,6 @@ func (b *backend) start() {
 	}(b.grpc, b.served)
 }
 
-// crash ends the server abruptly.
 func (b *backend) crash() {
 	b.grpc.Stop()
 	<-b.served
@@ -125,13 +124,11 @@ func (b *backend) leave() {
 	require.Zero(b.t, stats.BufferedBytes)
 }
 
-// outcome is the result of one Send.
 type outcome struct {
 	batch numbers
 	err   error
 }
 
-// faultRun is a fault test while it runs.
 type faultRun struct {
 	t       *testing.T
 	plan    faultPlan
@@ -273,8 +270,7 @@ func (r *faultRun) send(sender uint64) {
 	}
 }
 
-// misfortune causes a fault after each plan.every batches, or after 200 ms if there is no
-// progress.
+// misfortune causes faults. Before each fault it waits for plan.every batches, but at most 200 ms.
 func (r *faultRun) misfortune(done chan struct{}) {
 	random := rand.New(rand.NewPCG(r.plan.seed, 2))
 	for n := int64(1); ; n++ {

@@ -19,7 +19,6 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// textWriter writes a log record for each text.
 type textWriter struct{ *otelstef.LogsWriter }
 
 func newTextWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[[]string], error) {

@@ -35,7 +35,6 @@ import (
 // script reads the acts of a hostile peer from the input of the fuzzer.
 type script struct{ rest []byte }
 
-// byte returns the next byte, or 0 at the end.
 func (s *script) byte() byte {
 	if len(s.rest) == 0 {
 		return 0
@@ -468,10 +467,8 @@ func typed(t *testing.T, err error) {
 		require.Contains(t, err.Error(), "the peer says so", "the error has no kind")
 	}
 }
-
 // --- seeds
 
-// act encodes an act for the input of the fuzzer.
 func act(kind byte, rest ...byte) []byte { return append([]byte{kind}, rest...) }
 
 // block encodes bytes for the input of the fuzzer: the length, then the bytes.
@@ -524,7 +521,6 @@ func (c *chunkList) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// serverSeeds are scripts of servers.
 func serverSeeds() [][]byte {
 	hello := act(actHello, 0)
 	acks := func(ids ...byte) []byte {

@@ -177,7 +177,6 @@ func TestAskedWindow(t *testing.T) {
 	require.Less(t, all, int64(10*DefaultWindowMemoryBytes), "if all frames are large")
 }
 
-// writeWith writes a few records of metrics.
 func writeWith(t *testing.T, options []stef.WriterOption) []byte {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, options...)

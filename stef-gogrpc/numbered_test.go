@@ -103,7 +103,6 @@ func (w *numberWriter) BufferedBytes() int {
 	return int(s.Records-s.Flushed) * 8
 }
 
-// bad reports whether the sink rejects a record.
 func bad(n uint64) bool { return n%101 == 7 || n%997 < 3 }
 
 // sink is the destination behind all servers. It remains when servers end.
@@ -129,7 +128,6 @@ func (s *sink) problem(err error) {
 	s.problems = append(s.problems, err.Error())
 }
 
-// temper configures the behavior of a handler.
 type temper struct {
 	late  time.Duration // maximum time to process a frame, concurrently with other frames
 	fails float64       // probability that a frame ends the stream

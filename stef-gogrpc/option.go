@@ -113,8 +113,6 @@ func WithDictBytes(bytes int) ClientOption {
 	}
 }
 
-// applyOptions applies options to config. function is the name of the function that received
-// the options.
 func applyOptions[C any, O ~func(*C) error](function string, config *C, options []O) error {
 	for i, option := range options {
 		if option == nil {

@@ -128,7 +128,6 @@ func (l *ReceiveLimit) greediest() (most *limitedConn, bytes int64) {
 	return most, bytes
 }
 
-// limitedConn is a connection whose incomplete messages are counted.
 type limitedConn struct {
 	net.Conn
 	limit   *ReceiveLimit
@@ -359,7 +358,6 @@ func (f *http2Frames) each(b []byte, visit func(f *http2Frames, payload []byte))
 	}
 }
 
-// begin reads the head of a frame.
 func (f *http2Frames) begin() {
 	f.left = int(f.head[0])<<16 | int(f.head[1])<<8 | int(f.head[2])
 	f.kind, f.flags = f.head[3], f.head[4]

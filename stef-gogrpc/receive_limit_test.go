@@ -20,7 +20,6 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// h2 writes the frames of a client.
 type h2 struct {
 	bytes.Buffer
 	*http2.Framer
@@ -35,7 +34,6 @@ func newH2(preface bool) *h2 {
 	return x
 }
 
-// grpcMessage returns a message of gRPC with its prefix.
 func grpcMessage(n int) []byte {
 	b := binary.BigEndian.AppendUint32([]byte{0}, uint32(n))
 	return append(b, make([]byte, n)...)

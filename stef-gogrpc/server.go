@@ -89,7 +89,6 @@ type Server struct {
 	idle       chan struct{} // closed when the server is stopped and no streams remain
 }
 
-// servedRoot is a root that has a handler.
 type servedRoot struct {
 	root         *schema.Struct
 	handler      Handler
@@ -240,7 +239,6 @@ func (s *Server) admit(stream grpc.ServerStream) (*ServerStream, error) {
 	return st, nil
 }
 
-// count returns the number of streams.
 func (s *Server) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,7 +323,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// cancelStreams cancels all streams and returns their number.
 func (s *Server) cancelStreams() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

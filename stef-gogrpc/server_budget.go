@@ -29,7 +29,6 @@ type budget struct {
 	waiting int64    // bytes in the queue
 }
 
-// claim is a waiting request for bytes of the budget.
 type claim struct {
 	bytes   int64
 	granted chan struct{}
@@ -101,7 +100,6 @@ func (b *budget) releaseHeld(n int64) {
 	b.grant()
 }
 
-// release returns n bytes to the budget.
 func (b *budget) release(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +129,6 @@ func (b *budget) grant() {
 	}
 }
 
-// state returns the reserved bytes and the number of waiting claims.
 func (b *budget) state() (used int64, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

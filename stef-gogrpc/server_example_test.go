@@ -20,7 +20,6 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc"
 )
 
-// database represents the database of a backend.
 type database struct {
 	mu   sync.Mutex
 	rows []string
@@ -92,7 +91,6 @@ func limited(s *stefgrpc.ServerStream) []stef.ReaderOption {
 	return append(s.ReaderOptions(), stef.WithLimits(stef.Limits{FrameBytes: 36 << 20}))
 }
 
-// reader is the common interface of the readers of all records.
 type reader interface {
 	Next() bool
 	BufferedRecords() uint64

@@ -64,7 +64,6 @@ func open(t testing.TB, s *Server, root string) *scripted {
 	return p
 }
 
-// data sends bytes in one message.
 func (p *scripted) data(endOfChunk bool, parts ...string) {
 	p.toward <- &wire.ClientMessage{EndOfChunk: endOfChunk, Bytes: []byte(strings.Join(parts, ""))}
 }
@@ -154,7 +153,6 @@ func (p *scripted) SetHeader(metadata.MD) error  { return nil }
 func (p *scripted) SendHeader(metadata.MD) error { return nil }
 func (p *scripted) SetTrailer(metadata.MD)       {}
 
-// halfClose half-closes the stream on the client's side.
 func (p *scripted) halfClose() { p.toward <- io.EOF }
 
 // small is a root with few columns.
@@ -180,7 +178,6 @@ func serving(t testing.TB, h HandlerFunc, options ...ServerOption) *Server {
 	return s
 }
 
-// readAll reads a stream to its end.
 func readAll(s *ServerStream) error {
 	_, err := io.Copy(io.Discard, s)
 	return err

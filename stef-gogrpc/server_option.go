@@ -28,7 +28,6 @@ const (
 	DefaultIdleTimeout         = 2 * time.Minute
 )
 
-// serverConfig is the result of applying ServerOptions.
 type serverConfig struct {
 	maxChunk    int64
 	maxStreams  int

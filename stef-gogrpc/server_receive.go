@@ -25,7 +25,6 @@ type inbound struct {
 	err     error
 }
 
-// read copies the available bytes to p.
 func (in *inbound) read(p []byte) int {
 	n := copy(p, in.message.Bytes)
 	in.message.Bytes = in.message.Bytes[n:]
@@ -176,7 +175,6 @@ func compressedMessages(name string) error {
 	return invalid("gRPC compresses the messages (" + name + "): turn the compression of gRPC off for STEF, whose frames are compressed themselves")
 }
 
-// invalid returns the error for a client that broke the protocol.
 func invalid(reason string) *Error {
 	e := errorf(KindProtocol, "%s", reason)
 	e.Code = codes.InvalidArgument

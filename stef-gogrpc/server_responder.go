@@ -36,7 +36,6 @@ type responder struct {
 	err    error         // first error of send; nothing is sent after it
 }
 
-// responderState is the state of a responder.
 type responderState uint8
 
 const (
@@ -46,7 +45,7 @@ const (
 )
 
 // note changes the ledger and ensures that the change is sent. Then it waits until the ledger
-// is not backlogged. After close it does nothing.
+// is not backlogged. After close, and when full is set, it does nothing.
 func (r *responder) note(change func(*ledger.Receiver)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +107,6 @@ func (r *responder) wake() {
 	}
 }
 
-// decoded notes that the records up to id were decoded.
 func (r *responder) decoded(id uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,7 +175,6 @@ func (r *responder) fire() {
 	}
 }
 
-// run sends one response.
 func (r *responder) run() {
 	defer r.done()
 	r.mu.Lock()

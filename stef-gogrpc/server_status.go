@@ -55,7 +55,6 @@ func Reason(err error) string {
 	return ""
 }
 
-// reasonStatus returns a status with a reason, and a delay unless it is 0.
 func reasonStatus(code codes.Code, message, reason string, delay time.Duration) error {
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason, Domain: ReasonDomain}}
 	if delay > 0 {
@@ -107,7 +106,6 @@ func errUnknownRoot(name string, served []string) error {
 // percent-encoded, and in the details in base64.
 const maxStatusText = 1 << 10
 
-// shortened returns a status whose text has at most maxStatusText bytes.
 func shortened(err error) error {
 	st, ok := status.FromError(err)
 	if !ok || len(st.Message()) <= maxStatusText {

@@ -129,7 +129,6 @@ func (s *ServerStream) StopReading() {
 	s.halt.Do(func() { close(s.halted) })
 }
 
-// next makes the next message current.
 func (s *ServerStream) next() error {
 	if s.current.message.EndOfChunk { // the message had only the end-of-chunk flag, no bytes
 		s.releaseChunk()
@@ -177,7 +176,6 @@ func (s *ServerStream) next() error {
 	}
 }
 
-// setCurrent makes a message current.
 func (s *ServerStream) setCurrent(in inbound) error {
 	if in.err != nil {
 		return in.err
@@ -300,7 +298,6 @@ func (s *ServerStream) end() {
 	}
 }
 
-// send sends a response and counts its records.
 func (s *ServerStream) send(r Response) error {
 	if err := s.grpc.SendMsg(wire.ServerMessage{Response: &r}.Proto()); err != nil {
 		return err
@@ -340,7 +337,6 @@ func (s *ServerStream) handshake() (*servedRoot, error) {
 	return root, nil
 }
 
-// run calls the handler and returns its error.
 func (s *ServerStream) run() (err error) {
 	defer func() {
 		if v := recover(); v != nil {

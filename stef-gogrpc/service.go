@@ -36,5 +36,4 @@ var serviceDesc = grpc.ServiceDesc{
 	Metadata: "destination.proto",
 }
 
-// streamDesc describes the method for clients.
 var streamDesc = grpc.StreamDesc{StreamName: "Stream", ServerStreams: true, ClientStreams: true}

@@ -307,7 +307,6 @@ func (s *Session[B]) beginShutdown() uint64 {
 	return before
 }
 
-// force closes all streams.
 func (s *Session[B]) force() {
 	var out session.Decisions
 	s.mu.Lock()

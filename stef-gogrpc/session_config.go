@@ -188,11 +188,10 @@ func (c *SessionConfig) random() float64 {
 	return c.Rand()
 }
 
-// lifetime returns how long a stream lives, or 0 if there is no limit. A stream that
-// was opened as a regular replacement lives the whole of MaxLifetime. Other streams
-// are opened at the same time: at the start, or after their destination was lost. With
-// equal lifetimes, these would always be replaced at the same time. So their lifetimes
-// are shorter, and lower slot numbers have shorter lifetimes.
+// lifetime returns how long a stream lives, or 0 if there is no limit: MaxLifetime, minus jitter.
+// Streams that are no regular replacement are opened at the same time: at the start, or after
+// their destination was lost. So that they are not always replaced at the same time, slot n has
+// (n+1)/Streams of this lifetime.
 func (c *SessionConfig) lifetime(slot int, regular bool) time.Duration {
 	if c.MaxLifetime < 0 {
 		return 0
@@ -214,7 +213,6 @@ type retries struct {
 	delay    time.Duration // the last wait
 }
 
-// next returns the wait after a failure.
 func (r *retries) next(cause *Error) time.Duration {
 	b := &r.config.Backoff
 	delay := min(float64(b.Max), float64(b.Initial)*math.Pow(b.Multiplier, float64(r.failures)))

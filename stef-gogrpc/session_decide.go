@@ -60,7 +60,6 @@ func (s *Session[B]) carryOut(out *session.Decisions) {
 	}
 }
 
-// settle delivers the result of a batch.
 func (s *Session[B]) settle(d *session.Decision) {
 	j := d.Batch.Owner.(*job[B])
 	stream := -1
@@ -157,7 +156,6 @@ func faultOf(err *Error) *session.Fault {
 	return f
 }
 
-// endOf classifies the error with which a stream ended.
 func endOf(err *Error) *session.Fault {
 	f := faultOf(err)
 	if f == nil || err.Retryable() {

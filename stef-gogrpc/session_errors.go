@@ -188,7 +188,6 @@ func (e *UnsentError) Unwrap() error {
 	return e.Cause
 }
 
-// gaveUp returns the cause of a batch whose caller's context ended.
 func gaveUp(ctx context.Context) *Error {
 	err := ctx.Err()
 	code := codes.Canceled

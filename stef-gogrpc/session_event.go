@@ -85,7 +85,6 @@ func (f *SessionEvents) call(e *event) {
 	}
 }
 
-// eventKind says what happened in a session.
 type eventKind uint8
 
 const (

@@ -28,7 +28,6 @@ type reading struct {
 	value int64
 }
 
-// readingWriter encodes readings as records of one stream.
 type readingWriter struct{ *otelstef.MetricsWriter }
 
 func newReadingWriter(s *stefgrpc.Stream) (stefgrpc.BatchWriter[[]reading], error) {

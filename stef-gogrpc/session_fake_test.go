@@ -136,7 +136,6 @@ func (s *fakeStream) Close() error {
 	return nil
 }
 
-// end ends the stream.
 func (s *fakeStream) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +186,6 @@ func (s *fakeStream) respond(acked uint64, rejected ...IDRange) bool {
 	return true
 }
 
-// ackAll acknowledges all sent records.
 func (s *fakeStream) ackAll() bool { return s.respond(s.Sent()) }
 
 // block makes writes block until unblock is called or the stream ends.
@@ -211,7 +209,6 @@ func (s *fakeStream) deafen() {
 	s.deaf = true
 }
 
-// tell sets the callback for each frame.
 func (s *fakeStream) tell(f func(frame)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -445,7 +442,6 @@ func (r *rig) stop() {
 	r.clean()
 }
 
-// clean checks the state of a session that has ended.
 func (r *rig) clean() {
 	r.t.Helper()
 	synctest.Wait()
@@ -494,7 +490,6 @@ func (r *rig) attemptList() []time.Duration {
 	return slices.Clone(r.attempts)
 }
 
-// count counts the events of a type.
 func (r *rig) count(t eventKind) (n int) {
 	for _, e := range r.eventList() {
 		if e.kind == t {
@@ -559,14 +554,12 @@ func (c *call) waits() {
 	}
 }
 
-// ok checks that Send has returned nil.
 func (c *call) ok() {
 	c.t.Helper()
 	require.True(c.t, c.returned(), "Send has not returned")
 	require.NoError(c.t, c.err)
 }
 
-// unsent checks that the batch was returned.
 func (c *call) unsent(kind Kind) *UnsentError {
 	c.t.Helper()
 	require.True(c.t, c.returned(), "Send has not returned")
@@ -585,7 +578,6 @@ func retryAfter(d time.Duration) error {
 	return &Error{Kind: e.Kind, Code: e.Code, RetryDelay: d, HasRetryInfo: true, Err: e.Err}
 }
 
-// bubble runs a test with a new rig in fake time.
 func bubble(t *testing.T, name string, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {

@@ -128,14 +128,12 @@ func (x *site) read(s *stefgrpc.ServerStream, each func(id, time uint64, whole b
 	return r.Err()
 }
 
-// count returns how often a record arrived.
 func (x *site) count(time uint64) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.arrived[time]
 }
 
-// dial connects to the current server of the site.
 func (x *site) dial() *grpc.ClientConn {
 	dial := func(ctx context.Context, _ string) (net.Conn, error) {
 		x.mu.Lock()

@@ -103,8 +103,8 @@ func (t *opener[B]) begin() bool {
 	return true
 }
 
-// connect opens a stream and creates its writer. If this fails, failed is the error. If an early
-// retry is useless, refused is set, too.
+// connect opens a stream and creates its writer. If this fails, failed is the error. refused is
+// set, too, if an early retry is useless or the server refused the stream.
 func (t *opener[B]) connect() (l *sender[B], refused *session.Fault, failed *Error) {
 	s := t.session
 	t.drainProbe() // this attempt satisfies the probe
@@ -211,8 +211,8 @@ func (t *opener[B]) hold(l *sender[B], regular bool) (expired, ok bool) {
 }
 
 // failed records a failed attempt and returns the time until the next attempt. The time is 0 if
-// the next attempt needs a call of Probe. If a server accepted the stream and then refused it, the
-// usual backoff applies, not ProbeInterval.
+// the next attempt needs a call of Probe. The usual backoff applies, not ProbeInterval, if the
+// server accepted the stream and then refused it, or if another stream is live.
 func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 	s := t.session
 	wait := t.retries.next(err)
@@ -237,8 +237,8 @@ func (t *opener[B]) failed(err *Error, refused *session.Fault) time.Duration {
 }
 
 // afterEnd is called after the end of a stream. It returns how long to wait before the next stream
-// is opened, and whether to wait for a batch first. A stream that the server ended gracefully is
-// replaced immediately.
+// is opened, and whether to wait for a batch first. The wait is 0 if the stream lived longer than
+// the backoff, and the server ended it gracefully without a delay.
 func (t *opener[B]) afterEnd(l *sender[B]) (wait time.Duration, idle bool) {
 	s := t.session
 	t.drainProbe() // ignore calls of Probe while the stream was live

@@ -37,7 +37,6 @@ func (w *world) problem(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-// bad reports whether the destination rejects a record.
 func (w *world) bad(batch int, record uint64) bool {
 	switch batch % 7 {
 	case 0:
@@ -147,7 +146,6 @@ func (sv *server) run() {
 	}
 }
 
-// take accepts the good records of a frame.
 func (sv *server) take(f frame) {
 	w := sv.world
 	w.mu.Lock()
@@ -240,13 +238,11 @@ func (w *world) open(ctx context.Context, n int, s *fakeStream) error {
 	return nil
 }
 
-// ending is a batch and the result of its Send.
 type ending struct {
 	load
 	err error
 }
 
-// caller sends batches one after another.
 func (w *world) caller(number, batches int) (list []ending) {
 	random := rand.New(rand.NewPCG(w.seed, 2<<32+uint64(number)))
 	for i := range batches {

@@ -40,7 +40,6 @@ func newSender[B any](s *Session[B], slot int, stream sessionStream, began time.
 	return x
 }
 
-// answered processes a response of the server.
 func (x *sender[B]) answered(news ledger.News) {
 	s := x.session
 	var out session.Decisions

@@ -93,7 +93,6 @@ func (s *story) leave() {
 	s.stream, s.server, s.pending = nil, newServerPeer(), nil
 }
 
-// story is the state of a conversation.
 type story struct {
 	t      *testing.T
 	server *serverPeer
@@ -112,7 +111,6 @@ type deed struct {
 	outcome string
 }
 
-// start runs a command in the background.
 func (s *story) start(name string, do func() string) {
 	d := &deed{name: name, started: time.Now()}
 	s.pending = append(s.pending, d)
@@ -256,7 +254,6 @@ func (s *story) hear(r Response) {
 	s.told = append(s.told, strings.TrimSpace(fmt.Sprintf("<- acknowledged %d %s", r.Acked, badText(r.Rejected))))
 }
 
-// serve runs a command of the server.
 func (s *story) serve(verb string, words []string) {
 	switch verb {
 	case "is": // capabilities: schema, dictionary limit
@@ -308,7 +305,6 @@ func (s *story) status(words []string) error {
 	return st.Err()
 }
 
-// wire returns the bytes of a schema.
 func (s *story) wire(name string) []byte {
 	if name == "none" {
 		return nil

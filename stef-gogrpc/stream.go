@@ -81,7 +81,6 @@ func newStream(stream grpc.ClientStream, root *schema.Struct, agreed agreement, 
 	}
 }
 
-// start starts to receive responses.
 func (s *Stream) start(cancel context.CancelFunc, config openConfig) {
 	s.cancel = cancel
 	s.onResponse = config.onResponse

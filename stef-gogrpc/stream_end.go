@@ -30,7 +30,6 @@ func (s *Stream) receive() {
 	}
 }
 
-// respond processes a message of the server.
 func (s *Stream) respond(m *wire.Received) error {
 	if m.Damaged != nil {
 		return errorf(KindProtocol, "invalid response from the server: %w", m.Damaged)
@@ -123,7 +122,6 @@ func (s *Stream) end(reason *Error) {
 	s.cancel()
 }
 
-// ended returns the error of operations that fail because the stream has ended.
 func (s *Stream) ended() error {
 	if s.err != nil {
 		return s.err

@@ -11,7 +11,6 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/internal/wire"
 )
 
-// blockRanges is the maximum number of ranges in a block of a set.
 const blockRanges = 512
 
 // set is a set of ids like wire.Ranges, but for very many ranges. Batches can finish in any
@@ -22,7 +21,6 @@ type set struct {
 	n      int           // ranges in all blocks
 }
 
-// add adds a range.
 func (s *set) add(r wire.IDRange) {
 	if r.From > r.To {
 		return
@@ -87,7 +85,6 @@ func (s *set) first() (r wire.IDRange, ok bool) {
 	return s.blocks[0][0], true
 }
 
-// nth returns range n, counted from 1.
 func (s *set) nth(n int) (r wire.IDRange, ok bool) {
 	if n > s.n {
 		return wire.IDRange{}, false
@@ -108,7 +105,6 @@ func (s *set) above(id uint64) (r wire.IDRange, ok bool) {
 	return s.blocks[i][s.blocks[i].Above(id)], true
 }
 
-// pop removes the first range.
 func (s *set) pop() {
 	s.n--
 	s.blocks[0] = s.blocks[0][1:]

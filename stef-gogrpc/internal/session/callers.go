@@ -25,7 +25,7 @@ const (
 	// framesOfEvidence is the number of consecutive frames that the first estimate needs.
 	framesOfEvidence = 3
 	// An estimate is valid for minValid intervals. Then a frame waits for a whole interval
-	// to measure again. Whenever such a measurement confirms the estimate, the time of validity
+	// to measure again. Whenever such a measurement succeeds, the time of validity
 	// doubles, up to maxValid intervals. In the long run, these waits use 1 % of the time.
 	minValid, maxValid = 8, 100
 )

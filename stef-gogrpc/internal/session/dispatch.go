@@ -89,7 +89,6 @@ func (m *Machine) refusal() *Fault {
 	return nil
 }
 
-// end decides how a batch ends.
 func (m *Machine) end(b *Batch, d Decision, out *Decisions) {
 	b.settled = true
 	d.Batch = b

@@ -51,5 +51,4 @@ func (s *Stream) unanswered() bool {
 	return b != nil && b.last > 0 && b.last <= s.flushedTo
 }
 
-// inFlight reports whether any stream has batches in frames that have ended.
 func (m *Machine) inFlight() bool { return slices.ContainsFunc(m.streams, (*Stream).unanswered) }

@@ -183,7 +183,6 @@ func (m *Machine) allWait(s *Stream, now time.Time, out *Decisions) bool {
 	return true
 }
 
-// waitingCallers returns the number of callers that wait for unfinished frames.
 func (m *Machine) waitingCallers() (n int) {
 	for _, s := range m.streams {
 		n += s.waitingCallers()

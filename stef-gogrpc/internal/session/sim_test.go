@@ -128,7 +128,6 @@ func (s *sim) carryOut(out *Decisions) {
 	}
 }
 
-// work is the loop of a sender.
 func (s *sim) work(x *simSender, id int) {
 	if x.busy || id != x.wakeID {
 		return
