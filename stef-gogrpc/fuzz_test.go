@@ -467,6 +467,7 @@ func typed(t *testing.T, err error) {
 		require.Contains(t, err.Error(), "the peer says so", "the error has no kind")
 	}
 }
+
 // --- seeds
 
 func act(kind byte, rest ...byte) []byte { return append([]byte{kind}, rest...) }
