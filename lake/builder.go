@@ -102,7 +102,6 @@ func (b *Builder) RecordBatches(items Batch) (batches []arrow.RecordBatch, err e
 	return batches, nil
 }
 
-// full reports whether the record batch must end after the last row.
 func (b *Builder) full() bool { return b.rows.n >= batchRows || b.rows.bytes >= batchBytes }
 
 // add appends items. It calls the argument after once for each item.

@@ -21,7 +21,7 @@ type checkedStream struct {
 
 const (
 	continuation = 0xffffffff
-	maxFields    = 1 << 16 // maximum number of fields of a schema
+	maxFields    = 1 << 16
 	maxNesting   = 16
 )
 

@@ -45,7 +45,6 @@ func (c *columns) span(from, to int64) (int, int) {
 	return int(from), int(to)
 }
 
-// texts reads a column of text.
 type texts struct {
 	*array.String
 	dict *array.Dictionary
@@ -72,7 +71,6 @@ func textsOf(a arrow.Array) texts {
 	return texts{String: a.(*array.String)}
 }
 
-// times reads a column of times.
 type times struct{ *array.Timestamp }
 
 func (t times) at(i int) pcommon.Timestamp {
@@ -82,7 +80,6 @@ func (t times) at(i int) pcommon.Timestamp {
 	return pcommon.Timestamp(t.Value(i))
 }
 
-// attributesIn reads columns of attributes.
 type attributesIn struct {
 	batch *columns
 	name  string // of the column
@@ -138,7 +135,6 @@ func (c *columns) setValue(dst pcommon.Value, text string, letter byte) bool {
 	return known
 }
 
-// same reports whether two rows have equal attributes.
 func (a *attributesIn) same(i, j int) bool {
 	from, to := a.batch.span(a.pairs.ValueOffsets(i))
 	other, end := a.pairs.ValueOffsets(j)
@@ -180,7 +176,6 @@ func (c *columns) attributes(name string) *attributesIn {
 	return c.attributesFrom(name, c.col(name), c.col(name+"_types"))
 }
 
-// message returns the OTLP of a row, or nil if the row has no OTLP.
 func (c *columns) message(i int) []byte {
 	if c.otlp.IsNull(i) {
 		return nil
@@ -188,7 +183,6 @@ func (c *columns) message(i int) []byte {
 	return c.otlp.Value(i)
 }
 
-// blame adds the row to an error.
 func (c *columns) blame(i int, err error) error {
 	return &rowError{c.first + uint64(i), err}
 }

@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/xpdata/entity"
 )
 
-// entityRef is the JSON of an entity reference.
 type entityRef struct {
 	Type            string   `json:"type"`
 	SchemaURL       string   `json:"schema_url,omitempty"`
@@ -42,7 +41,6 @@ func entityRefsText(refs entity.EntityRefSlice) (text string, exact bool) {
 	return string(b), exact
 }
 
-// setEntityRefs sets the references of a resource from their JSON.
 func setEntityRefs(dst pcommon.Resource, text string) error {
 	if text == "" {
 		return nil

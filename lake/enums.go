@@ -19,7 +19,6 @@ var (
 	statusCodes   = names{"", "ok", "error"}
 )
 
-// metricTypes are the names of the types of metrics.
 var metricTypes = map[pmetric.MetricType]string{
 	pmetric.MetricTypeGauge:                "gauge",
 	pmetric.MetricTypeSum:                  "sum",

@@ -30,7 +30,6 @@ func invalid(column, format string, args ...any) error {
 	return fmt.Errorf("column %s: %s", column, fmt.Sprintf(format, args...))
 }
 
-// rowError is the error of a row.
 type rowError struct {
 	row uint64 // in the file, from 0, as pyarrow and DuckDB count
 	err error

@@ -22,7 +22,6 @@ import (
 	"github.com/otelstef/stef/lake"
 )
 
-// schemaOf returns the schema of Arrow streams of logs.
 func schemaOf(t *testing.T) *arrow.Schema {
 	t.Helper()
 	b, err := lake.NewBuilder(lake.Arrow, lake.Logs, nil)

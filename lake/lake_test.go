@@ -30,7 +30,6 @@ import (
 
 var formats = []lake.Format{lake.Parquet, lake.Arrow}
 
-// write returns a file with batches of one signal.
 func write(t testing.TB, f lake.Format, s lake.Signal, o lake.WriterOptions, batches ...lake.Batch) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -57,7 +56,6 @@ func open(f lake.Format, content []byte, l lake.Limits) (*lake.Reader, error) {
 	return lake.NewArrowReader(bytes.NewReader(content), l)
 }
 
-// read returns the batches of a file.
 func read(f lake.Format, content []byte, l lake.Limits) (batches []lake.Batch, err error) {
 	r, err := open(f, content, l)
 	if err != nil {
@@ -107,7 +105,6 @@ func random(s lake.Signal, r randtel.Random) lake.Batch {
 	return lake.Batch{Signal: s, Logs: r.Logs()}
 }
 
-// recorded returns the recordings of the repository.
 func recorded(t testing.TB, s lake.Signal) (batches []lake.Batch) {
 	t.Helper()
 	files := [...][]byte{lake.Metrics: fixtures.Metrics(), lake.Traces: fixtures.Traces(), lake.Logs: fixtures.Logs()}
@@ -292,7 +289,6 @@ func requireTyped(t testing.TB, f lake.Format, content []byte) {
 	}
 }
 
-// requireKind fails if an error is not an error of this package.
 func requireKind(t testing.TB, err error) {
 	t.Helper()
 	if !errors.Is(err, lake.ErrCorrupt) && !errors.Is(err, lake.ErrSchema) && !errors.Is(err, lake.ErrLimit) {

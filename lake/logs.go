@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 )
 
-// logRows builds the rows of log records.
 type logRows struct {
 	*rows
 	time, observed                  *array.TimestampBuilder
@@ -73,7 +72,6 @@ func (r *logRows) add(lr plog.LogRecord) error {
 	})
 }
 
-// logColumns reads log records.
 type logColumns struct {
 	*columns
 	time, observed                  times
@@ -95,7 +93,6 @@ func newLogColumns(c *columns) *logColumns {
 	}
 }
 
-// logs returns the log records of a batch.
 func (c *columns) logs() (plog.Logs, error) {
 	in := newLogColumns(c)
 	in.into = plog.NewLogs()

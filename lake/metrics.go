@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// pointRows builds the rows of data points.
 type pointRows struct {
 	*rows
 	name, description, unit, typ, temporality textColumn
@@ -85,7 +84,6 @@ func (r *pointRows) enter(m pmetric.Metric) {
 	}
 }
 
-// point is the common interface of points of all types.
 type point interface {
 	Attributes() pcommon.Map
 	Timestamp() pcommon.Timestamp
@@ -93,7 +91,6 @@ type point interface {
 	Flags() pmetric.DataPointFlags
 }
 
-// beginPoint begins a row.
 func (r *pointRows) beginPoint(p point) {
 	r.begin(p.Attributes())
 	r.put(r.name, r.metric.Name())
@@ -112,7 +109,6 @@ func (r *pointRows) beginPoint(p point) {
 	putCount(r.flags, uint32(p.Flags()))
 }
 
-// optional appends a number that may be unset.
 func optional(b *array.Float64Builder, v float64, has bool) {
 	if has {
 		b.Append(v)

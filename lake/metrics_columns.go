@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// pointColumns reads data points.
 type pointColumns struct {
 	*columns
 	name, description, unit, typ, temporality texts
@@ -56,7 +55,6 @@ func newPointColumns(c *columns) *pointColumns {
 	return p
 }
 
-// metrics returns the points of a batch.
 func (c *columns) metrics() (pmetric.Metrics, error) {
 	in := newPointColumns(c)
 	for i := range c.n {
@@ -130,7 +128,6 @@ func (c *pointColumns) row(i int) error {
 	return c.setSummary(i, c.m.Summary().DataPoints().AppendEmpty())
 }
 
-// sameMetric reports whether two rows belong to the same metric.
 func (c *pointColumns) sameMetric(i, j int) bool {
 	return c.name.at(i) == c.name.at(j) && c.typ.at(i) == c.typ.at(j) && c.unit.at(i) == c.unit.at(j) &&
 		c.description.at(i) == c.description.at(j) && c.temporality.at(i) == c.temporality.at(j) &&
@@ -167,7 +164,6 @@ func (c *pointColumns) setMetric(i int) error {
 	return c.metadata.set(i, c.m.Metadata())
 }
 
-// settablePoint is the common interface of points of all types.
 type settablePoint interface {
 	Attributes() pcommon.Map
 	SetTimestamp(pcommon.Timestamp)
@@ -195,7 +191,6 @@ func (c *pointColumns) setNumber(i int, p pmetric.NumberDataPoint) error {
 	return c.setPoint(i, p)
 }
 
-// countOf returns a count; null is 0.
 func countOf(a *array.Uint64, i int) uint64 {
 	if a.IsNull(i) {
 		return 0

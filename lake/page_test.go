@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// typeName returns the name of a type on the page.
 func typeName(t arrow.DataType) string {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:

@@ -170,7 +170,6 @@ func (g *rowGroups) release() {
 // dictionaries are resolved. Other programs write row groups larger than this size.
 const readBytes = 64 << 20
 
-// batchSize returns how many rows of a row group are read at a time.
 func batchSize(group *metadata.RowGroupMetaData) int64 {
 	rows, size := group.NumRows(), group.TotalByteSize()
 	if size <= readBytes {
@@ -433,7 +432,6 @@ func (r *Reader) NextRecordBatch() (batch arrow.RecordBatch, err error) {
 	return batch, nil
 }
 
-// record returns the next record batch.
 func (r *Reader) record() (arrow.RecordBatch, error) {
 	batch, err := r.next()
 	if err != nil {
@@ -446,7 +444,6 @@ func (r *Reader) record() (arrow.RecordBatch, error) {
 	return batch, nil
 }
 
-// itemsOf returns the items of a record batch.
 func itemsOf(c *columns, s Signal) (b Batch, err error) {
 	b.Signal = s
 	switch s {

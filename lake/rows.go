@@ -23,7 +23,6 @@ type chosenKey struct {
 	text string
 }
 
-// place says where to look up an attribute.
 type place uint8
 
 const (
@@ -32,7 +31,6 @@ const (
 	inScope
 )
 
-// placePrefixes are the prefixes of column keys, by place.
 var placePrefixes = [...]string{inItem: "", inResource: "resource:", inScope: "scope:"}
 
 // parseKeys parses the keys of columns, such as http.route, resource:host.name and
@@ -95,7 +93,6 @@ func (t textColumn) add(s string) {
 	}
 }
 
-// none appends null.
 func (t textColumn) none() {
 	if t.dict != nil {
 		t.dict.AppendNull()
@@ -113,7 +110,6 @@ func (t textColumn) put(s string) {
 	}
 }
 
-// attributesColumn appends attributes.
 type attributesColumn struct {
 	pairs      *array.MapBuilder
 	key, value textColumn
@@ -198,7 +194,6 @@ func newRows(schema *arrow.Schema, chosen []chosenKey, runs bool) *rows {
 	return r
 }
 
-// col returns the builder of a column.
 func (r *rows) col(name string) array.Builder {
 	i := r.at[name]
 	if r.shared == nil {
@@ -328,7 +323,6 @@ func (r *rows) setResource(res pcommon.Resource, url string) {
 	r.resourceText = t
 }
 
-// setScope sets the scope of the rows that follow.
 func (r *rows) setScope(s pcommon.InstrumentationScope, url string) {
 	r.scope, r.scopeSchemaURL, r.changed = s, url, true
 }
@@ -393,7 +387,6 @@ func (r *rows) meant(c chosenKey, item pcommon.Map) string {
 	return ""
 }
 
-// putContainers appends the columns of the resource and the scope.
 func (r *rows) putContainers() {
 	r.inexact = !r.resourceText.exact
 	r.put(r.service, r.resourceText.service)
@@ -423,7 +416,6 @@ func (r *rows) end(otlp func() ([]byte, error)) error {
 	return err
 }
 
-// built are the rows of a batch.
 type built struct {
 	rows arrow.RecordBatch
 	// shared and runs contain the columns of resource and scope if rows does not contain them.
@@ -446,7 +438,6 @@ func (r *rows) batch() built {
 	return made
 }
 
-// release frees the memory of the builders.
 func (r *rows) release() {
 	r.b.Release()
 	if r.shared != nil {

@@ -52,7 +52,6 @@ func attributes(name string) []arrow.Field {
 	return []arrow.Field{col(name, pairs), col(name+"_types", word)}
 }
 
-// listOf returns a list of structs.
 func listOf(name string, fields ...arrow.Field) arrow.Field {
 	return col(name, arrow.ListOf(arrow.StructOf(fields...)))
 }
@@ -127,7 +126,6 @@ func schemaOf(s Signal, f Format, chosen []chosenKey) *arrow.Schema {
 	return arrow.NewSchema(fields, &meta)
 }
 
-// plain returns a field without dictionaries.
 func plain(f arrow.Field) arrow.Field {
 	switch t := f.Type.(type) {
 	case *arrow.DictionaryType:

@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// spanRows builds the rows of spans.
 type spanRows struct {
 	*rows
 	start, stop                                 *array.TimestampBuilder
@@ -128,7 +127,6 @@ func (r *spanRows) addLinks(links ptrace.SpanLinkSlice) {
 	}
 }
 
-// spanColumns reads spans.
 type spanColumns struct {
 	*columns
 	start, stop                                 times
@@ -174,7 +172,6 @@ func newSpanColumns(c *columns) *spanColumns {
 	return s
 }
 
-// traces returns the spans of a batch.
 func (c *columns) traces() (ptrace.Traces, error) {
 	in := newSpanColumns(c)
 	for i := range c.n {

@@ -237,7 +237,6 @@ func (w *Writer) Close() error {
 	return guard(w.sink.close)
 }
 
-// arrowSink writes an Arrow stream.
 type arrowSink struct {
 	w *ipc.Writer
 	n int
@@ -261,7 +260,6 @@ func (s *arrowSink) batches() int { return s.n }
 
 func (s *arrowSink) close() error { return s.w.Close() }
 
-// parquetSink writes a Parquet file.
 type parquetSink struct {
 	w           *columnfile.Writer
 	rows, bytes int // size of the row group

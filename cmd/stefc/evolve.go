@@ -106,7 +106,6 @@ type finding struct {
 	changes []*schema.ChangeError
 }
 
-// advice is what to do instead of a change.
 var advice = map[schema.ChangeKind]string{
 	schema.LayoutChange: "Append to structs and oneofs instead, and rename what is not used any more, such as to Unused1.",
 	schema.RootChange:   "Keep each root. If roots got other names, rename one at a time, in a step that neither adds nor removes a root.",
@@ -129,7 +128,6 @@ func findings(old, now *schema.Schema) []finding {
 	return slices.DeleteFunc([]finding{layout, enums}, func(f finding) bool { return len(f.changes) == 0 })
 }
 
-// print prints the changes and the advice, and then the text more.
 func (f finding) print(stderr io.Writer, more string) {
 	for _, change := range f.changes[:min(len(f.changes), maxShown)] {
 		fmt.Fprintf(stderr, "     | %v\n", change)
@@ -181,7 +179,7 @@ func generatedSchema(dir string) *generated {
 }
 
 // generatedBase returns the wire schema of a root in the generated code in a folder, as the end
-// of a message. It returns "" if the wire schema has not changed.
+// of a message. It returns "" if there is no such root, or if its wire schema has not changed.
 func generatedBase(dir string, now *schema.Struct) string {
 	old := generatedSchema(dir)
 	if old == nil {

@@ -29,7 +29,6 @@ type formCheck struct {
 	list idl.Diagnostics
 }
 
-// checkForm returns the errors in a form of the schema at path.
 func checkForm(path string, base *schema.Schema, form *formFile) idl.Diagnostics {
 	c := &formCheck{path: path, base: base, form: form}
 	if form.schema.Package != base.Package {
@@ -86,7 +85,6 @@ func (c *formCheck) structDef(s *schema.Struct) {
 	}
 }
 
-// defined reports whether the schema has a definition with the name.
 func (c *formCheck) defined(name string) bool {
 	return slices.ContainsFunc(c.base.Structs, func(s *schema.Struct) bool { return s.Name == name }) ||
 		slices.ContainsFunc(c.base.Multimaps, func(m *schema.Multimap) bool { return m.Name == name }) ||
@@ -139,7 +137,6 @@ func (c *formCheck) unused() {
 	}
 }
 
-// find returns the first element that fits, or nil if no element fits.
 func find[T any](list []*T, fits func(*T) bool) *T {
 	if i := slices.IndexFunc(list, fits); i >= 0 {
 		return list[i]

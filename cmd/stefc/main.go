@@ -56,7 +56,6 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// settings are the values of the flags.
 type settings struct {
 	out, pkg, form, against, header string
 	base                            baseFlag
@@ -136,7 +135,6 @@ func misused(stderr io.Writer, what string) int {
 	return exitUsage
 }
 
-// generate reads the schema at path and writes its code.
 func generate(path string, o settings, stderr io.Writer) int {
 	src, code := read(path, stderr)
 	if code != 0 {
@@ -401,7 +399,6 @@ func aboutReference(d idl.Diagnostic) bool {
 	return strings.Contains(d.Message, referenceImplementation)
 }
 
-// without returns the warnings that contain none of the texts in ignore.
 func without(warnings idl.Diagnostics, ignore []string) idl.Diagnostics {
 	return slices.DeleteFunc(warnings, func(d idl.Diagnostic) bool {
 		return slices.ContainsFunc(ignore, func(text string) bool { return strings.Contains(d.Message, text) })

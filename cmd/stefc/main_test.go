@@ -29,7 +29,6 @@ struct Item { Name string dict(Names) }
 enum Color { Red = 1 }
 `
 
-// shopFiles are the files that are generated from shop.
 var shopFiles = []string{
 	"color.stef.go", "item.stef.go", "order.stef.go", "order_dicts.stef.go", "order_fields.stef.go", "order_reader.stef.go", "order_writer.stef.go",
 	"schema_text.stef.go",
@@ -635,7 +634,7 @@ func TestRunWarnsOfBaseOfRenamedRoot(t *testing.T) {
 	require.Contains(t, stderr, unknown+", did you mean Sale?\n", "the code in the folder has one of the roots")
 }
 
-// TestRunChecks: -check reports the same as a run without -check, and writes nothing.
+// TestRunChecks: -check reports what changed like a run without -check, and writes nothing.
 func TestRunChecks(t *testing.T) {
 	dir, code, stderr := stefc(t, shop, "-check", "-out", "gen", "shop.stef")
 	require.Equal(t, 0, code, stderr)

@@ -84,9 +84,9 @@ func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 // names, such as HTTP, may be acronyms.
 const capitals = 5
 
-// otherCase warns of names of fields and enum values that are in snake case or in capitals,
-// because they become parts of Go names. It names one value of an enum only: the other values
-// mostly have the same style.
+// otherCase warns of names of fields and enum values that are in snake case, and of enum values in
+// capitals, because they become parts of Go names. It names one value of an enum only: the other
+// values mostly have the same style.
 func otherCase(path string, s *schema.Schema) (list idl.Diagnostics) {
 	warn := func(pos schema.Pos, name, what string, taken bool) {
 		advice := "write " + mixedCaps(name)

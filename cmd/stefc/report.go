@@ -39,7 +39,6 @@ func refused(stderr io.Writer, path string, src []byte, form *formFile, err erro
 	}
 }
 
-// byLine sorts errors or warnings by their place.
 func byLine(list idl.Diagnostics) idl.Diagnostics {
 	slices.SortStableFunc(list, func(a, b idl.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
@@ -60,7 +59,6 @@ func report(stderr io.Writer, path string, src []byte, err error) {
 // maxShown is the maximum number of errors, and of warnings, that are printed.
 const maxShown = 10
 
-// render prints errors or warnings with their lines.
 func render(stderr io.Writer, list idl.Diagnostics, src []byte) {
 	shown := list[:min(len(list), maxShown)]
 	fmt.Fprint(stderr, shown.Render(src))

@@ -108,7 +108,6 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// removeGenerated removes a file if this program generated it.
 func removeGenerated(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

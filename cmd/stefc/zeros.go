@@ -16,7 +16,8 @@ import (
 var zeroNames = []string{"", "Unspecified", "Unknown", "Unset", "None"}
 
 // newEnums warns of new fields of an enum type whose value 0 has a meaning: a reader cannot
-// distinguish an older stream without the field from a stream with a written 0.
+// distinguish an older stream without the field from a stream with a written 0. Optional fields
+// do not have this problem.
 func newEnums(path string, old, now *schema.Schema) (list idl.Diagnostics) {
 	before := predecessors(old, now)
 	for _, st := range now.Structs {

@@ -58,14 +58,12 @@ service:
     logs: {receivers: [stef], exporters: [%[1]s]}
 `
 
-// collector is a Collector in this process.
 type collector struct {
 	name  string
 	inner *otelcol.Collector
 	ended chan error
 }
 
-// startCollector starts a Collector and waits until it is ready.
 func startCollector(name, config string, exporters ...exporter.Factory) (*collector, error) {
 	factories := func() (f otelcol.Factories, err error) {
 		f.Telemetry = otelconftelemetry.NewFactory()
@@ -101,7 +99,6 @@ func startCollector(name, config string, exporters ...exporter.Factory) (*collec
 	return c, nil
 }
 
-// stop stops the Collector and waits until it has ended.
 func (c *collector) stop() error {
 	c.inner.Shutdown()
 	if err := <-c.ended; err != nil {

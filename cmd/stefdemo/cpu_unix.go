@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// cpuTime returns the processor time used by this process.
 func cpuTime() (time.Duration, bool) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -31,7 +31,6 @@ const (
 	logs
 )
 
-// signals describes the signals: their names, and the short recording of each.
 var signals = [...]struct {
 	name, item string
 	signal     otlpfile.Signal
@@ -42,7 +41,6 @@ var signals = [...]struct {
 	logs:    {signal.Logs.Name, signal.Logs.ItemName, otlpfile.Logs, fixtures.Logs},
 }
 
-// recording is real telemetry of one signal.
 type recording struct {
 	items   int
 	batches []otlpfile.Batch
@@ -53,7 +51,6 @@ func (s kind) long() []byte {
 	return recordings.Recording{Program: "go", Signal: signals[s].name}.File()
 }
 
-// load reads a recording of a signal.
 func load(s kind, file []byte) (*recording, error) {
 	r, err := otlpfile.Open(bytes.NewReader(file), otlpfile.FormatUnknown, signals[s].signal)
 	if err != nil {
@@ -75,7 +72,6 @@ func load(s kind, file []byte) (*recording, error) {
 	}
 }
 
-// averages says how many items the batches of each recording have.
 func averages(recordings *[len(signals)]*recording) string {
 	var list []string
 	for s, r := range recordings {
@@ -111,7 +107,6 @@ func (r *recording) source() iter.Seq2[otlpfile.Batch, error] {
 	}
 }
 
-// send sends a recording to an OTLP endpoint.
 func (r *recording) send(ctx context.Context, endpoint string, rounds int) error {
 	conn, err := grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -124,7 +124,6 @@ func tripsOf[T any](f *filesDemo, s kind, d *signal.Descriptor[T], of func(otlpf
 
 var modeNames = map[stefpdata.Mode]string{stefpdata.Ordered: "ordered", stefpdata.Sorted: "sorted"}
 
-// otlpSizes prints the size of the batches as OTLP, and returns it.
 func otlpSizes[T any](out io.Writer, d *signal.Descriptor[T], batches []T) (size int, err error) {
 	var packed bytes.Buffer
 	z, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))

@@ -76,7 +76,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// compare sends the recordings over both paths and prints the costs.
 func compare(ctx context.Context, out io.Writer, rounds int) error {
 	var recordings [len(signals)]*recording
 	for s := range signals {
@@ -123,7 +122,6 @@ func serveUntil(ctx context.Context, out io.Writer, otlp, stef string) error {
 	}
 }
 
-// freeAddress returns an unused address of the loopback interface.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -24,7 +24,6 @@ type pair struct {
 	entry          string // where the agent receives OTLP
 }
 
-// startPair starts a pair whose agent speaks a protocol to the backend.
 func startPair(protocol, entry, exit string) (*pair, error) {
 	p := &pair{count: &counter{}, entry: entry}
 	var err error
@@ -55,7 +54,6 @@ func (p *pair) counts() (items [len(signals)]int64) {
 // bytes returns the bytes sent over the network so far, in both directions.
 func (p *pair) bytes() int64 { return p.network.Bytes(netfault.Both) }
 
-// cost is the cost of sending a part of a recording over a path.
 type cost struct {
 	sent, received int64
 	bytes          int64
@@ -66,7 +64,6 @@ type cost struct {
 // costs has the cost of each of the two parts of a recording.
 type costs struct{ start, steady cost }
 
-// all adds the parts.
 func (c costs) all() (sent, received int64) {
 	return c.start.sent + c.steady.sent, c.start.received + c.steady.received
 }
@@ -103,7 +100,6 @@ func measure(ctx context.Context, protocol string, recordings *[len(signals)]*re
 	return all, nil
 }
 
-// measure sends a part of a recording.
 func (p *pair) measure(ctx context.Context, s kind, r *recording, rounds int) (cost, error) {
 	runtime.GC()
 	sent := int64(r.items * rounds)
@@ -171,7 +167,6 @@ What to look at next:
 	return nil
 }
 
-// row prints the costs of a signal on both paths.
 func row(out io.Writer, name string, stef, otlp cost) {
 	verdict := "equal"
 	if stef.sent != stef.received || otlp.sent != otlp.received {

@@ -36,7 +36,6 @@ type messageWriter[B any] struct {
 	buf bytes.Buffer
 }
 
-// messageReader reads one message after another.
 type messageReader[B any] struct {
 	*signal.Decoder[B]
 	source bytes.Reader
@@ -225,7 +224,6 @@ func (x *codec[B]) complete(all B, bad stefpdata.RecordErrors) (B, error) {
 	return all, nil
 }
 
-// reader returns a reader at the start of a message.
 func (x *codec[B]) reader(message []byte) (*messageReader[B], error) {
 	if r, ok := x.readers.Get().(*messageReader[B]); ok {
 		r.source.Reset(message)

@@ -40,7 +40,6 @@ func TestConfig(t *testing.T) {
 	wrong("{compression_level: 3}", "compression_level is 3: set it to fastest, default, better or best")
 }
 
-// TestReadmeConfigurations loads the configurations of the README.
 func TestReadmeConfigurations(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)

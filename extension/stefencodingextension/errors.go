@@ -58,7 +58,6 @@ func (x *codec[B]) explain(message []byte, err error) error {
 	return fmt.Errorf("unmarshaling %s from %d bytes of STEF: %w", x.Name, len(message), advise(err))
 }
 
-// advise says what to do about an error of the decoder.
 func advise(err error) error {
 	switch reasonOf(err) {
 	case reasonCorrupt:

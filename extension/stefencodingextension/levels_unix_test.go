@@ -61,7 +61,6 @@ func BenchmarkLevels(b *testing.B) {
 	}
 }
 
-// cpuTime is the CPU time of this process.
 func cpuTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var usage syscall.Rusage

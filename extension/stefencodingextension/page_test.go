@@ -91,7 +91,6 @@ func dictionaryRows(tb testing.TB) (rows []string) {
 	return rows
 }
 
-// threeDigits formats a number with three significant digits.
 func threeDigits(v float64) string {
 	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(v)))), v)
 }

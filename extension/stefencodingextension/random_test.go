@@ -56,7 +56,6 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// randomRoundTrips marshals and unmarshals a random batch of each signal.
 func randomRoundTrips(e *stefEncoding, seed uint64) error {
 	r := randtel.New(seed)
 	if err := roundTrip(e, r.Traces(), r.Metrics(), r.Logs()); err != nil {
@@ -99,7 +98,6 @@ func roundTrip(e *stefEncoding, td ptrace.Traces, md pmetric.Metrics, ld plog.Lo
 	return nil
 }
 
-// sameAsFresh compares messages of two extensions.
 func sameAsFresh(used, fresh *stefEncoding, seed uint64) error {
 	r := randtel.New(seed)
 	td, md, ld := r.Traces(), r.Metrics(), r.Logs()

@@ -26,7 +26,6 @@ import (
 // The first line of the output of benchmarks names their data.
 var _ = teltest.BenchSets("recordings of the repository")
 
-// messageItems are the sizes of messages that are measured.
 var messageItems = []int{1, 10, 100, 1000, 8192}
 
 // source is a recording to cut into messages.
@@ -109,7 +108,6 @@ func logMessages(tb testing.TB, parts [][]byte, n int) (list []message) {
 	return list
 }
 
-// recordings returns the recordings of the repository.
 func recordings(tb testing.TB) []source {
 	return []source{
 		{"traces", partsOf(tb, fixtures.Traces()), traceMessages},
@@ -118,7 +116,6 @@ func recordings(tb testing.TB) []source {
 	}
 }
 
-// largeSets returns the recordings and the large real sets.
 func largeSets(tb testing.TB) []source {
 	list := recordings(tb)
 	for _, s := range []struct {
@@ -154,7 +151,6 @@ var compressors = []struct {
 	{"none", func(_ testing.TB, b []byte) int { return len(b) }},
 }
 
-// form is a way to marshal and compress a message.
 type form struct {
 	name string
 	size func(tb testing.TB, m message) int
@@ -187,7 +183,6 @@ func forms(tb testing.TB) []form {
 	return list
 }
 
-// perItem returns the bytes per item of messages.
 func (f form) perItem(tb testing.TB, messages []message) float64 {
 	bytes, items := 0, 0
 	for _, m := range messages {
@@ -249,7 +244,6 @@ var batchMessages = []int{1, 2, 5, 10}
 // batchForms are the rows of the table of record batches.
 var batchForms = []string{"message", "batch", "otlp"}
 
-// maxBatches is the maximum number of record batches of a size that are measured.
 const maxBatches = 10
 
 // BenchmarkRecordBatches reports the bytes per item if a Kafka producer sends several
@@ -285,7 +279,6 @@ func benchmarkRecordBatches(b *testing.B, sources []source) {
 	}
 }
 
-// recordBatches groups messages that follow each other.
 func recordBatches(messages []message, k int) (batches [][]message) {
 	for ; len(messages) >= k; messages = messages[k:] {
 		batches = append(batches, messages[:k])
@@ -293,7 +286,6 @@ func recordBatches(messages []message, k int) (batches [][]message) {
 	return batches
 }
 
-// batchesPerItem returns the bytes per item of record batches.
 func batchesPerItem(tb testing.TB, batches [][]message, as string, alone, plain *stefEncoding) float64 {
 	size, items := 0, 0
 	for _, batch := range batches {
@@ -303,7 +295,6 @@ func batchesPerItem(tb testing.TB, batches [][]message, as string, alone, plain 
 	return float64(size) / float64(items)
 }
 
-// recordBatch returns the bytes and the items of a record batch.
 func recordBatch(tb testing.TB, batch []message, as string, alone, plain *stefEncoding) (size, items int) {
 	var values []byte
 	for _, m := range batch {

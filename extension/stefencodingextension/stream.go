@@ -27,8 +27,8 @@ type streamDecoder[B any] struct {
 }
 
 // newStreamDecoder returns a decoder that reads from src. It skips as many records as the Offset
-// in options says. A batch ends with a frame, or earlier if it reaches FlushItems items or
-// FlushBytes bytes of OTLP. Frames are never joined.
+// in options says. A batch ends with a frame, or earlier if it reaches FlushItems items, FlushBytes
+// bytes of OTLP, or a limit of the extension. Frames are never joined.
 func newStreamDecoder[B any](x *codec[B], src io.Reader, options []encoding.DecoderOption) (*streamDecoder[B], error) {
 	o := encoding.NewDecoderOptions(options...)
 	if o.Offset < 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/otelstef/stef/extension/stefencodingextension/internal/metadata"
 )
 
-// telemetry counts messages, and logs refusals at most once per logPeriod.
+// telemetry counts messages and omitted items. It logs at most once per logPeriod.
 type telemetry struct {
 	builder *metadata.TelemetryBuilder
 	own     attribute.KeyValue

@@ -30,7 +30,6 @@ func load(t testing.TB, text string) (*Config, error) {
 	return config, confmap.Validate(config)
 }
 
-// newEncoding returns an extension with a configuration.
 func newEncoding(t testing.TB, text string) *stefEncoding {
 	t.Helper()
 	config, err := load(t, text)

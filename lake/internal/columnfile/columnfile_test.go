@@ -122,7 +122,6 @@ func (m *maker) add(b array.Builder, nullable bool) {
 	}
 }
 
-// batch returns rows of random values.
 func (m *maker) batch(fields []arrow.Field, rows int) arrow.RecordBatch {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, arrow.NewSchema(fields, nil))
 	defer b.Release()

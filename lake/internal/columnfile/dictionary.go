@@ -21,13 +21,11 @@ type dictionary struct {
 
 var seed = maphash.MakeSeed()
 
-// reset removes all values and keeps the memory.
 func (d *dictionary) reset() {
 	clear(d.table)
 	d.values, d.ends, d.bytes, d.last, d.index = d.values[:0], d.ends[:0], 0, 0, 0
 }
 
-// value returns the value with index i.
 func (d *dictionary) value(i uint32) []byte {
 	from := 0
 	if i > 0 {
@@ -61,7 +59,6 @@ func (d *dictionary) insert(value string) uint32 {
 	return uint32(len(d.ends) - 1)
 }
 
-// grow doubles the table.
 func (d *dictionary) grow() {
 	d.table = make([]uint32, max(2*len(d.table), 64))
 	mask := uint64(len(d.table) - 1)
@@ -92,7 +89,6 @@ func (d *dictionary) fixed(value []byte) uint32 {
 	return d.index
 }
 
-// each calls f for every value, by ascending index.
 func (d *dictionary) each(f func(value []byte)) {
 	for i := range uint32(len(d.ends)) {
 		f(d.value(i))

@@ -26,7 +26,6 @@ const (
 	maxDictionary = 1 << 20
 )
 
-// page is a compressed data page.
 type page struct {
 	data         []byte
 	slots        int
@@ -130,7 +129,6 @@ func bit(b bool) uint8 {
 	return 0
 }
 
-// addWords appends values of an array with a dictionary.
 func (l *leaf) addWords(a *array.Dictionary, at []int32) {
 	words := a.Dictionary().(*array.String)
 	indexes := a.Indices().(*array.Uint32)
@@ -168,7 +166,6 @@ func (l *leaf) addTexts(text func(int) string, at []int32) {
 	}
 }
 
-// addFixed appends values of fixed size.
 func (l *leaf) addFixed(d arrow.ArrayData, at []int32) {
 	w := l.width
 	var values []byte

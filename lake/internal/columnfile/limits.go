@@ -15,7 +15,6 @@ import (
 // them is larger, neither is written.
 const maxLimit = 256
 
-// order says how values are compared.
 type order uint8
 
 const (
@@ -26,7 +25,6 @@ const (
 	orderDouble
 )
 
-// orderOf returns how values of a type are compared.
 func orderOf(t arrow.DataType) order {
 	switch t.ID() {
 	case arrow.STRING, arrow.FIXED_SIZE_BINARY:

@@ -21,7 +21,6 @@ type slots struct {
 // goroutines at once.
 type arena []slots
 
-// get returns empty slots with capacity for n entries.
 func (m *arena) get(n int) (s slots) {
 	if last := len(*m) - 1; last >= 0 {
 		s = (*m)[last]

@@ -46,7 +46,6 @@ type Table struct {
 	Runs   []int
 }
 
-// release releases the batches.
 func (t Table) release() {
 	t.Rows.Release()
 	if t.Shared != nil {
@@ -54,7 +53,6 @@ func (t Table) release() {
 	}
 }
 
-// column is a column of the schema with its leaves.
 type column struct {
 	field  arrow.Field
 	leaves []*leaf
@@ -75,7 +73,6 @@ type Writer struct {
 	pending chan error // receives the result of encoding a table; nil while no table is encoded
 }
 
-// counted counts the bytes of a file.
 type counted struct {
 	w io.Writer
 	n int64
@@ -165,7 +162,6 @@ func (w *Writer) Write(t Table) error {
 	return nil
 }
 
-// wait returns the result of the table that is being encoded.
 func (w *Writer) wait() error {
 	if w.pending == nil {
 		return nil
@@ -251,7 +247,6 @@ func (w *Writer) EndRowGroup() error {
 	return err
 }
 
-// writeLeaf writes the pages of a leaf column.
 func (w *Writer) writeLeaf(i int, l *leaf, chunk *metadata.ColumnChunkMetaDataBuilder) error {
 	pages, err := file.NewPageWriter(w.dst, w.codec, compress.DefaultCompressionLevel, chunk, int16(w.groups), int16(i),
 		memory.DefaultAllocator, false, nil, nil)

@@ -12,6 +12,7 @@ import (
 // State is the state of a stream.
 type State uint8
 
+// The states.
 const (
 	Opening    State = iota // has no writer yet
 	Live                    // accepts batches
