@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxFunction is the maximum number of lines of a function.
 const maxFunction = 80
 
 // product reports whether a file is handwritten Go source, without tests.
@@ -22,7 +21,6 @@ func (f file) product() bool {
 	return f.goSource() && !f.goTest() && !f.testdata() && !f.generated()
 }
 
-// functions reports functions with too many lines.
 func functions(t *testing.T, files []file) []string {
 	t.Helper()
 	var problems []string

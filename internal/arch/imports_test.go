@@ -152,7 +152,6 @@ cmd/...          -> benchmarks/... internal/teltest stef-go/steftest
 internal/...     -> benchmarks/...
 `
 
-// nicknames of external packages.
 var nicknames = map[string]string{
 	"zstd":      "github.com/klauspost/compress/zstd",
 	"genproto":  "google.golang.org/genproto/googleapis/rpc",
@@ -170,7 +169,6 @@ var nicknames = map[string]string{
 	"testify":         "github.com/stretchr/testify",
 }
 
-// rule is one line of a table.
 type rule struct {
 	pattern string
 	names   []string

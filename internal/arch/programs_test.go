@@ -19,7 +19,7 @@ import (
 // executables are the first bytes of programs for Linux, macOS and Windows.
 var executables = []string{"\x7fELF", "\xcf\xfa\xed\xfe", "MZ"}
 
-// programs returns the executables in a tree, except test binaries, which git ignores.
+// programs returns the executables in a tree, except test binaries and ignored folders.
 func programs(tree fs.FS) ([]string, error) {
 	var found []string
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {

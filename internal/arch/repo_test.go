@@ -23,7 +23,6 @@ import (
 // folder below it, so folders and import paths match everywhere.
 const module = "github.com/otelstef/stef"
 
-// file is one text file of the repository.
 type file struct {
 	path string // slash-separated, from the root
 	data []byte
@@ -62,7 +61,6 @@ func none(t *testing.T, problems []string, message ...any) {
 	require.Empty(t, strings.Join(problems, "\n"), message...)
 }
 
-// texts reads the text files of a tree.
 func texts(tree fs.FS) ([]file, error) {
 	var files []file
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {

@@ -67,7 +67,7 @@ func (k *Keys) Read(conf map[string]any, unmarshal func() error) error {
 }
 
 // check returns an error for every unknown key, for every key of choices whose value is not
-// text, and for every duration that is not valid or has no unit.
+// text, and for the durations that the function durations refuses.
 func check(conf map[string]any, hints, choices map[string]string, sections ...Section) error {
 	return errors.Join(slices.Concat(unknown(conf, hints, sections), notText(conf, choices), durations(conf, sections))...)
 }
@@ -160,7 +160,6 @@ func elsewhere(sections []Section, path, key string) (below, all []string) {
 	return few(below), few(all)
 }
 
-// few returns nil instead of too many suggestions.
 func few(keys []string) []string {
 	if len(keys) > maxAlternatives {
 		return nil
@@ -178,8 +177,8 @@ func either(keys []string) string {
 }
 
 // similar returns the key that Nearest finds. If Nearest finds none, similar returns the keys that
-// begin with key, or nil if there are too many. If the shortest of these keys is a prefix of all
-// the other keys, similar returns only the shortest key.
+// begin with key, or nil if key has only one letter or there are too many. If the shortest of
+// these keys is a prefix of all the other keys, similar returns only the shortest key.
 func similar(keys []string, key string) []string {
 	if near := Nearest(keys, key); near != "" {
 		return []string{near}

@@ -36,7 +36,6 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// long reports whether tests run at full length.
 func long() bool { return os.Getenv("STEF_LONG") != "" }
 
 // given has the ports that freePort returned, because the system may return an unused port
@@ -57,7 +56,6 @@ func freePort(t *testing.T) int {
 	}
 }
 
-// address returns an unused address.
 func address(t *testing.T) string {
 	t.Helper()
 	return fmt.Sprintf("127.0.0.1:%d", freePort(t))
@@ -109,7 +107,6 @@ service:
   pipelines:
 %s`
 
-// pipelines returns the pipelines of all signals.
 func pipelines(receivers, exporters string) string {
 	var b strings.Builder
 	for _, signal := range []string{"traces", "metrics", "logs"} {
@@ -181,7 +178,6 @@ func (c *collector) kill() {
 	<-c.exited
 }
 
-// stop asks the process to end and waits until the process has ended.
 func (c *collector) stop(t *testing.T, within time.Duration) {
 	t.Helper()
 	require.NoError(t, c.command.Process.Signal(syscall.SIGTERM))

@@ -22,7 +22,6 @@ import (
 	"github.com/otelstef/stef/stef-go/rotate"
 )
 
-// logStream is a stream of log batches in a file.
 type logStream struct {
 	*signal.Encoder[plog.Logs]
 	signal.Writer

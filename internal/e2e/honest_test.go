@@ -58,8 +58,9 @@ func TestMain(m *testing.M) {
 // honestPause is the time between two batches of the honest client.
 const honestPause = 10 * time.Millisecond
 
-// sendHonestly sends a batch every 10 ms and prints the time until each batch is acknowledged.
-// Like an exporter it uses one stream, and opens a new stream when the Collector ends the old one.
+// sendHonestly sends a batch honestPause after each acknowledgement, and prints the time until each
+// batch is acknowledged. Like an exporter it uses one stream, and opens a new stream when the
+// Collector ends the old one.
 func sendHonestly(address string) error {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -158,7 +159,6 @@ func startBackend(t *testing.T) string {
 	return to
 }
 
-// honestClient is the process of a client.
 type honestClient struct {
 	mu   sync.Mutex
 	took []time.Duration

@@ -42,7 +42,6 @@ const receiverSum = 2952
 // processes of the machine can delay a process by up to 10 ms at a time.
 const honestFloor = 10 * time.Millisecond
 
-// attack describes one way in which hostile clients attack a Collector.
 type attack struct {
 	name string
 	// prepare creates the data of the clients, and returns the function that sends this data
@@ -98,7 +97,6 @@ func TestAttacker(t *testing.T) {
 	}
 }
 
-// An attacker is a process that attacks a Collector.
 type attacker struct {
 	command *exec.Cmd
 	input   io.Closer
@@ -135,7 +133,6 @@ func lowestPriority() []string {
 	return []string{"nice", "-n", "19"}
 }
 
-// stop waits until the attack has ended.
 func (a *attacker) stop(t *testing.T) {
 	require.NoError(t, a.input.Close())
 	require.NoError(t, a.command.Wait(), "the attacker")
@@ -295,7 +292,6 @@ func (c *chunks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// hostileStream is a stream of a hostile client.
 type hostileStream struct {
 	chunks  chunks
 	records uint64

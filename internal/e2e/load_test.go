@@ -113,7 +113,6 @@ func (l *load) stop() {
 	l.done.Wait()
 }
 
-// acknowledged returns how many records were acknowledged.
 func (l *load) acknowledged() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

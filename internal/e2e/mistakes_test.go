@@ -18,7 +18,6 @@ const mistakeConfig = "receivers: {stef: {RECEIVER}}\n" +
 	"exporters: {stef: {EXPORTER}}\n" +
 	"service: {pipelines: {SIGNAL: {receivers: [stef], exporters: [stef]}}}\n"
 
-// runMistake runs the distribution with a configuration and returns its output.
 func runMistake(t *testing.T, receiver, exporter, signal string, args ...string) (output string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")

@@ -218,7 +218,6 @@ func TestOfRounds(t *testing.T) {
 	require.InDelta(t, 1.0/3, spread, 1e-9)
 }
 
-// measure runs one pair with one signal.
 func measure(t *testing.T, r rival, signal otlpfile.Signal, inQueue bool) (result cost) {
 	t.Run(fmt.Sprintf("%s/%s", signal, r.name), func(t *testing.T) {
 		entry, exit := address(t), address(t)

@@ -76,7 +76,6 @@ func (s *placeSink) Export(_ context.Context, request ptraceotlp.ExportRequest) 
 	return ptraceotlp.NewExportResponse(), nil
 }
 
-// serve starts the sink of a backend and returns its address.
 func (p *places) serve(t *testing.T, backend int) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -95,7 +94,6 @@ func (p *places) serve(t *testing.T, backend int) string {
 	return l.Addr().String()
 }
 
-// arrived returns how many of the given spans arrived.
 func (p *places) arrived(ids []uint64) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -43,7 +43,6 @@ type sampled struct {
 	life  int
 }
 
-// sampler notes the state of processes at fixed intervals.
 type sampler struct {
 	began   time.Time
 	storage string
@@ -71,7 +70,6 @@ func (s *sampler) observe(name string, c *collector, debug string) {
 	s.processes[name] = now
 }
 
-// run takes samples until done is closed.
 func (s *sampler) run(every time.Duration, done <-chan struct{}) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -112,7 +110,6 @@ func (s *sampler) read(name string, p *sampled) (v sample, err error) {
 	return v, nil
 }
 
-// samples returns the samples so far.
 func (s *sampler) samples() []sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()

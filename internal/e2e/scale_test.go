@@ -193,7 +193,6 @@ func (f *fleet) open(t *testing.T) (*stefgrpc.Stream, error) {
 	return client.Open(ctx, signal.Metrics.Compact())
 }
 
-// sent is the result of one agent that sent frames.
 type sent struct {
 	acked     int
 	latencies []time.Duration
@@ -271,7 +270,6 @@ func (f *fleet) playOne(s *stefgrpc.Stream, frames []frame, window int, pause ti
 	return r
 }
 
-// total combines the results of all agents.
 func total(t *testing.T, results []sent) (acked, least, most int, latencies []time.Duration) {
 	t.Helper()
 	least = results[0].acked
@@ -322,7 +320,6 @@ func (f *fleet) heap(t *testing.T, collect bool, name string) float64 {
 	return bytes / (1 << 20)
 }
 
-// cpu returns the processor time of the receiver.
 func (f *fleet) cpu(t *testing.T) float64 {
 	t.Helper()
 	_, _, cpu := f.figures(t)

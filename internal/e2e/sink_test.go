@@ -59,14 +59,12 @@ func newSink(t *testing.T) *sink {
 	return s
 }
 
-// setRefuse sets the answer to later requests.
 func (s *sink) setRefuse(refuse func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse = refuse
 }
 
-// take calls the function add, unless the sink refuses the request.
 func (s *sink) take(add func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +78,6 @@ func (s *sink) take(add func()) error {
 	return nil
 }
 
-// counts returns how many items arrived.
 func (s *sink) counts() (logs, spans, points int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

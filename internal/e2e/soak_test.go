@@ -106,7 +106,6 @@ type rig struct {
 	started time.Time
 }
 
-// seenFault is a fault that was caused.
 type seenFault struct {
 	at, lasted, recovered time.Duration
 	name                  string
@@ -298,7 +297,6 @@ var faults = []fault{
 		}},
 }
 
-// soakTime is how long TestSoak and TestChaos run.
 func soakTime(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("STEF_SOAK_TIME")
@@ -376,7 +374,6 @@ func (r *rig) alive() {
 	}
 }
 
-// cause causes a fault, ends it, and waits until new records arrive.
 func (r *rig) cause(f fault) {
 	r.t.Helper()
 	seen := seenFault{name: f.name, at: time.Since(r.started)}

@@ -80,7 +80,6 @@ func generate(t *testing.T, entry string, length time.Duration) {
 	}
 }
 
-// sendRecordings sends the recordings of all signals repeatedly.
 func sendRecordings(entry string, length time.Duration) error {
 	conn, err := grpc.NewClient(entry, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

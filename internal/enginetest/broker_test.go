@@ -318,7 +318,6 @@ metrics: {topics: [%s], encoding: %s}
 	all.stop(t)
 }
 
-// processCPU returns the CPU time of this process.
 func processCPU(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage

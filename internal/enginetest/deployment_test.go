@@ -94,7 +94,6 @@ func start(t *testing.T, binary, example, address string, env ...string) *proces
 	return p
 }
 
-// runningCPU returns the CPU time of a process that runs.
 func runningCPU(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	cpu, err := readCPU(pid)

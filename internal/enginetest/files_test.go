@@ -50,7 +50,6 @@ type (
 
 var signals = []string{"logs", "traces", "metrics"}
 
-// otlpProto unmarshals OTLP.
 type otlpProto struct{}
 
 func (otlpProto) UnmarshalLogs(b []byte) (plog.Logs, error) {
@@ -317,7 +316,6 @@ func TestObjectSizes(t *testing.T) {
 	}
 }
 
-// bucket has the number of objects of a signal, and their total size.
 type bucket struct {
 	count int
 	bytes int64

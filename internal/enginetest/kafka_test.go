@@ -31,10 +31,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// partitions is the number of partitions of each topic.
 const partitions = 6
 
-// topics returns the topics of a test, one for each signal.
 func topics(t *testing.T) map[string]string {
 	base := strings.NewReplacer("/", "-", "_", "-").Replace(strings.ToLower(t.Name())) + strconv.FormatInt(time.Now().UnixNano(), 36)
 	return map[string]string{"logs": base + "-logs", "traces": base + "-traces", "metrics": base + "-metrics"}
@@ -57,7 +55,6 @@ func broker(t *testing.T, topics map[string]string) string {
 	return cluster.ListenAddrs()[0]
 }
 
-// total is how many items of each signal the tests send.
 func total(t *testing.T) int {
 	text := os.Getenv("STEF_KAFKA_ITEMS")
 	if text == "" {
@@ -99,7 +96,6 @@ metrics: {topics: [%s], encoding: stef_encoding}
 `, address, group, topics["logs"], topics["traces"], topics["metrics"]))
 }
 
-// producers has one exporter for each signal.
 type producers struct {
 	logs    exporter.Logs
 	traces  exporter.Traces

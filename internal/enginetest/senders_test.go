@@ -174,7 +174,6 @@ func (f *feed) send(first, n int) {
 	f.batches <- batch{first, n}
 }
 
-// wait waits until everything was accepted.
 func (f *feed) wait(t *testing.T) {
 	t.Helper()
 	close(f.batches)

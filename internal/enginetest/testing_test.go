@@ -84,7 +84,6 @@ func numberedLogs(first, n int) plog.Logs {
 	return ld
 }
 
-// numberedTraces returns n spans, numbered from first on.
 func numberedTraces(first, n int) ptrace.Traces {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -104,7 +103,6 @@ func numberedTraces(first, n int) ptrace.Traces {
 	return td
 }
 
-// numberedMetrics returns n points, numbered from first on.
 func numberedMetrics(first, n int) pmetric.Metrics {
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
@@ -205,7 +203,6 @@ func (l *ledger) metrics(t *testing.T) consumer.Metrics {
 	return c
 }
 
-// counter counts items.
 type counter struct {
 	items   atomic.Int64
 	logs    consumer.Logs

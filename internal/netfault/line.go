@@ -128,7 +128,8 @@ func (l *line) ownAlarm() alarm {
 }
 
 // take moves the bytes that may be read now to p. If there are no such bytes, next is the time to
-// check again; next is zero if no bytes are in flight or the line is stalled.
+// check again; next is zero if neither bytes nor the end of the stream are in flight, or if the
+// line is stalled.
 func (l *line) take(p []byte) (n int, next time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -305,7 +306,6 @@ func (l *line) halfClose() {
 	l.wakeEnds()
 }
 
-// repeatNext delivers the next write twice.
 func (l *line) repeatNext() {
 	l.mu.Lock()
 	l.repeat = true

@@ -23,7 +23,6 @@ var _ = benchdata.Name("synthetic: blocks of bytes")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// ends opens a connection of an in-process network.
 func ends(t *testing.T, link Link) (m *Memory, client, server net.Conn) {
 	t.Helper()
 	m, err := NewMemory(link)

@@ -111,7 +111,6 @@ func (p *pair) attach(socket net.Conn, in, out *line) {
 	p.closeEnd()
 }
 
-// fill copies the bytes from the socket into a line.
 func (p *pair) fill(out *line, socket net.Conn) {
 	block := blockPool.Get().(*[blockSize]byte)
 	defer blockPool.Put(block)
@@ -135,7 +134,6 @@ func (p *pair) fill(out *line, socket net.Conn) {
 	}
 }
 
-// drain copies the output of a line to the socket.
 func (p *pair) drain(in *line, socket net.Conn) {
 	block := blockPool.Get().(*[blockSize]byte)
 	defer blockPool.Put(block)

@@ -126,7 +126,6 @@ func batch(first, n int64) pmetric.Metrics {
 	return md
 }
 
-// contrib starts the receiver.
 func contrib(t *testing.T, address string, next consumer.Metrics) {
 	t.Helper()
 	factory := stefreceiver.NewFactory()
@@ -202,7 +201,6 @@ func startAgent(t *testing.T, endpoint string) *agent {
 	return a
 }
 
-// sum returns the sum of a metric of the agent.
 func (a *agent) sum(t *testing.T, name string) (total int) {
 	t.Helper()
 	response, err := http.Get(a.metrics)
