@@ -9,5 +9,4 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Every goroutine that a test started must have ended.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

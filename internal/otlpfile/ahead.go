@@ -101,7 +101,6 @@ func (a *ahead) buffer() (buf []byte, ok bool) {
 	return buf, !a.closed
 }
 
-// enter counts a piece.
 func (a *ahead) enter(p piece) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,7 +133,6 @@ func (a *ahead) next() result {
 	return j.result
 }
 
-// close ends the goroutines.
 func (a *ahead) close() {
 	a.mu.Lock()
 	first := !a.closed

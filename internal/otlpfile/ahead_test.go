@@ -17,7 +17,6 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// Every goroutine that a test started must have ended.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // read returns the batches of a file as OTLP and the error that ends them. skipped is the

@@ -153,7 +153,7 @@ var jsonNames = [...][2]string{
 	Logs:    {"resourceLogs", "resource_logs"},
 }
 
-// signalOfJSON returns the signal of the first field.
+// signalOfJSON returns the signal whose field name occurs first, or SignalUnknown.
 func signalOfJSON(head []byte) Signal {
 	found, at := SignalUnknown, len(head)
 	for s := Metrics; s <= Logs; s++ {

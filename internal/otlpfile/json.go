@@ -216,7 +216,6 @@ func (o *objectScan) scan(chunk []byte) (n int, done bool) {
 	return len(chunk), false
 }
 
-// errAt is an error at an offset of a JSON message.
 type errAt struct {
 	offset int
 	err    error
@@ -344,8 +343,8 @@ func wrongValue(text []byte, err error) error {
 
 var jsonIDs = regexp.MustCompile(`"(traceId|trace_id|spanId|span_id|parentSpanId|parent_span_id)"\s*:\s*"([^"]*)"`)
 
-// badID returns an error for the first id in a message with a wrong number of hexadecimal
-// digits, or nil if there is no such id.
+// badID returns an error for the first id in a message that is neither empty nor the right number
+// of hexadecimal digits, or nil if there is no such id.
 func badID(text []byte) error {
 	for _, m := range jsonIDs.FindAllSubmatchIndex(text, -1) {
 		digits := 16

@@ -130,7 +130,6 @@ func (k *keyScan) space() {
 	}
 }
 
-// object walks through an object of a message.
 func (k *keyScan) object(m *jsonKeys) {
 	k.i++
 	for {
@@ -203,7 +202,6 @@ func (k *keyScan) value(m *jsonKeys) {
 	}
 }
 
-// text skips a string.
 func (k *keyScan) text() {
 	for k.i++; k.b[k.i] != '"'; k.i++ {
 		if k.b[k.i] == '\\' {

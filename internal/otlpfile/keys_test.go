@@ -17,7 +17,6 @@ import (
 
 var _ = benchdata.Name("synthetic: spans of the test in JSON")
 
-// unknownIn reads a file of JSON and returns its unknown fields.
 func unknownIn(t *testing.T, signal Signal, content string, options ...ReaderOption) []UnknownField {
 	t.Helper()
 	r, err := Open(strings.NewReader(content), JSON, signal, options...)

@@ -174,7 +174,6 @@ func isPprof(head []byte) bool {
 	return len(head) > 2 && head[0] == 0x0a && head[1] < 16 && head[2] == 0x08
 }
 
-// whyNoSignal says why the signal of a file cannot be guessed.
 func (r *Reader) whyNoSignal(head []byte) string {
 	switch {
 	case len(bytes.TrimSpace(head)) == 0:
@@ -266,7 +265,6 @@ func (r *Reader) end() error {
 	return &Error{Format: r.format, Signal: r.signal, Found: found, Err: fmt.Errorf("%w: it holds %s", ErrSignal, strings.Join(names, " and "))}
 }
 
-// result returns the result of the next piece.
 func (r *Reader) result() result {
 	if r.workers > 1 {
 		if r.ahead == nil {
@@ -385,7 +383,6 @@ func signalOfPart(body []byte) Signal {
 	return signalOfContent(Proto, body[:min(len(body), headSize)], false)
 }
 
-// hasItems reports whether a message of a signal has items.
 func hasItems(s Signal, body []byte) bool {
 	var w walk
 	w.message(body, 0, roots[s], 0, 0)
@@ -487,7 +484,6 @@ func (r *Reader) at(p piece, err error) error {
 		Cut: errors.Is(cause, io.ErrUnexpectedEOF), Err: cause}
 }
 
-// inContent adds the position to an error of content of a signal.
 func (r *Reader) inContent(p piece, s Signal, err error) error {
 	return &Error{Format: r.format, Signal: s, Part: p.part, Line: p.line, OneLine: p.oneLine, Offset: p.offset, Err: err}
 }

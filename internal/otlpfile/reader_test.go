@@ -393,7 +393,6 @@ func TestRealSets(t *testing.T) {
 	f(otlpfile.Metrics, 66816, "metrics", "hipstershop-otelmetrics.zst")
 }
 
-// gzipped compresses some bytes.
 func gzipped(t *testing.T, b []byte) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)

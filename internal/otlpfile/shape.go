@@ -27,7 +27,6 @@ const (
 	nestingMessage // a message of the field's shape, one level deeper in a value
 )
 
-// Wire types of protobuf.
 const (
 	wireVarint  = 0
 	wireFixed64 = 1

@@ -14,7 +14,6 @@ import (
 // message. pdata recurses without a limit of its own.
 const MaxValueDepth = 1500
 
-// A fault is an error at an offset of a message.
 type fault struct {
 	offset int
 	err    error

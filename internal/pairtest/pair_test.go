@@ -112,7 +112,6 @@ func (s *sink[T]) consume(ctx context.Context, batch T) error {
 	return nil
 }
 
-// count returns how many items have arrived, and how many different items.
 func (s *sink[T]) count() (items, different int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +124,6 @@ func (s *sink[T]) has(id string) bool {
 	return s.seen[id] > 0
 }
 
-// receiverEnd is a receiver that was started.
 type receiverEnd struct {
 	component.Component
 	telemetry *componenttest.Telemetry
@@ -158,7 +156,6 @@ func (r *receiverEnd) stop() {
 	})
 }
 
-// exporterEnd is an exporter that was started.
 type exporterEnd[T any] struct {
 	component.Component
 	kind      *kind[T]

@@ -73,7 +73,6 @@ func (g *gateTo) pass(c net.Conn) {
 	_, _ = io.Copy(c, to)
 }
 
-// cut closes the listener and all connections.
 func (g *gateTo) cut() {
 	g.mu.Lock()
 	_ = g.listener.Close()

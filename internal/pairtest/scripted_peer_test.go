@@ -36,7 +36,6 @@ type scripted struct {
 	rejected map[string]bool // ids of items that were reported as bad
 }
 
-// startScripted starts a peer.
 func startScripted(t *testing.T, play func(n int, s *scriptedStream) error) *scripted {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -29,7 +29,6 @@ import (
 	stef "github.com/otelstef/stef/stef-go"
 )
 
-// batches returns the first batches of a recording.
 func batches(t *testing.T, s otlpfile.Signal, n int) []otlpfile.Batch {
 	t.Helper()
 	file := map[otlpfile.Signal]func() []byte{otlpfile.Metrics: fixtures.Metrics, otlpfile.Traces: fixtures.Traces, otlpfile.Logs: fixtures.Logs}[s]()
@@ -70,7 +69,6 @@ func source(t *testing.T, s otlpfile.Signal, n int) replay.Source {
 	}
 }
 
-// sink collects the batches that arrive.
 type sink struct {
 	mu      sync.Mutex
 	metrics []pmetric.Metrics
@@ -97,7 +95,6 @@ func (s *sink) take(b otlpfile.Batch) error {
 	return nil
 }
 
-// serve starts an endpoint and returns a connection to it.
 func serve(t *testing.T, s *sink) *grpc.ClientConn {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

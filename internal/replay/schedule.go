@@ -41,7 +41,6 @@ type gap struct {
 
 func (g *gap) length() time.Duration { return time.Duration(g.end - g.begin) }
 
-// scheduleOf reads the sources.
 func scheduleOf(sources []Source) (*schedule, error) {
 	s := &schedule{}
 	for _, source := range sources {

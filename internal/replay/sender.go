@@ -54,7 +54,6 @@ type Sender struct {
 	answers  answers
 }
 
-// signalSender holds the sending state of one signal.
 type signalSender struct {
 	send  func(ctx context.Context, s *Sender, batch otlpfile.Batch) (rejected uint64, err error)
 	close func(context.Context) error
@@ -70,7 +69,6 @@ func NewOTLPSender(conn *grpc.ClientConn, compression string) *Sender {
 	return newSender(func(d *anysignal.Descriptor) *signalSender { return otlpSender(conn, d, options) })
 }
 
-// newSender returns a sender with a signalSender for each signal.
 func newSender(newOne func(*anysignal.Descriptor) *signalSender) *Sender {
 	s := &Sender{Retries: DefaultRetries, signals: map[otlpfile.Signal]*signalSender{}}
 	s.ended, s.end = context.WithCancelCause(context.Background())
@@ -154,7 +152,6 @@ func (o *opening) closed() {
 	o.live--
 }
 
-// isLive reports whether a stream is open.
 func (o *opening) isLive() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -281,7 +278,6 @@ const DefaultRetries = 7
 
 const firstWait = 100 * time.Millisecond
 
-// waiting calls Waiting.
 func (s *Sender) waiting(cause error) {
 	if s.Waiting != nil {
 		s.Waiting(cause)
@@ -399,7 +395,6 @@ func (s *Sender) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// batchWriter writes batches to a stream.
 type batchWriter struct {
 	encoder *signal.Encoder[otlpfile.Batch]
 }

@@ -27,7 +27,6 @@ var fixtures = []string{
 	"scalars", "optionals", "choices", "maps", "recursive", "shared", "empty", "wide", "names",
 }
 
-// header is the licence text of this repository.
 const header = "Copyright The Otel/STEF Authors\nSPDX-License-Identifier: Apache-2.0"
 
 // base contains the wire schemas that readers assume for streams without a schema header.

@@ -30,7 +30,6 @@ func (part *part) encode() string {
 	return encode(part.t, "e."+part.priv, x)
 }
 
-// decode returns the statement that decodes the part of pair p.
 func (part *part) decode() string {
 	x := "p." + part.priv
 	if part.ref() {
@@ -39,7 +38,6 @@ func (part *part) decode() string {
 	return decode(part.t, "d."+part.priv, x)
 }
 
-// printMultimap prints the record of a multimap.
 func (p *plan) printMultimap(pr *printer, m *schema.Multimap) {
 	n := m.Name
 	k, v := partsOf(m)

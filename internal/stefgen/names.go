@@ -11,7 +11,6 @@ import (
 	"unicode"
 )
 
-// exported returns name with its first letter in upper case.
 func exported(name string) string {
 	r := []rune(name)
 	r[0] = unicode.ToUpper(r[0])

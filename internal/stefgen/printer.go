@@ -44,7 +44,6 @@ func (p *printer) Doc(text string) {
 	}
 }
 
-// declaration is a field of a Go struct.
 type declaration struct{ name, typ string }
 
 // Fields prints fields of a Go struct. Neighbours of the same type share a line.

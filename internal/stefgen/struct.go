@@ -82,7 +82,6 @@ func optionalMask(fields []*field) string {
 	return strings.Join(bits, "|")
 }
 
-// printStruct prints the record of a struct.
 func (p *plan) printStruct(pr *printer, s *schema.Struct) {
 	fields := p.fieldsOf(s)
 	hasOptional := optionalMask(fields) != "0"

@@ -9,7 +9,6 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// getter returns the name of the getter of a field.
 func getter(f *field) string {
 	if other := Renamed(f.name, f.t.Kind); other != "" {
 		return other

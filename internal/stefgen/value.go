@@ -154,7 +154,6 @@ func same(t *schema.Type, a, b string) string {
 	return a + " == " + b
 }
 
-// assign returns the statement that stores a value in dst.
 func assign(t *schema.Type, dst, v string) string {
 	if t.Kind == schema.KindBytes {
 		return fmt.Sprintf("%s = append(%s[:0], %s...)", dst, dst, v)
@@ -190,7 +189,6 @@ func encode(t *schema.Type, coder, v string) string {
 	return fmt.Sprintf("%s.Encode(%s)", coder, v)
 }
 
-// decode returns the statement that decodes into dst.
 func decode(t *schema.Type, coder, dst string) string {
 	switch {
 	case t.Kind == schema.KindEnum:
@@ -218,7 +216,6 @@ func method(t *schema.Type, name string) string {
 	return private(name)
 }
 
-// hash returns the statement that adds v to the hash h.
 func hash(t *schema.Type, v string) string {
 	switch t.Kind {
 	case schema.KindBool:

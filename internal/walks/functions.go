@@ -114,7 +114,6 @@ func records(f *function) bool {
 		f.folder == "stef-go/list" || f.folder == "stef-pdata/internal/slab" && strings.HasPrefix(f.base(), "Set")
 }
 
-// declaration returns the function at a line of a file.
 func declaration(files *token.FileSet, src *ast.File, line int) ast.Node {
 	for _, d := range src.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && files.Position(fn.Pos()).Line == line {

@@ -162,7 +162,6 @@ func walk(name string, do func(n int) error) error {
 	return checkPage(name, ran)
 }
 
-// report prints the functions that ran, by class and by folder.
 func report(name string, ran []*function) {
 	var classes [numClasses]int
 	rooms := map[string]int{}

@@ -43,7 +43,6 @@ func loopChunks(t *testing.T, values ...*recursive.Loop) chunks {
 	return out
 }
 
-// readLoops reads a stream and returns the number of its records, and the reader.
 func readLoops(t *testing.T, stream []byte) (int, *recursive.RecordReader) {
 	t.Helper()
 	r, err := recursive.NewRecordReader(bytes.NewReader(stream))

@@ -28,7 +28,6 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// load reads the schema of a fixture.
 func load(t testing.TB, fixture string) *schema.Schema {
 	t.Helper()
 	path := filepath.Join("..", "testdata", fixture, "schema.stef")
@@ -39,7 +38,6 @@ func load(t testing.TB, fixture string) *schema.Schema {
 	return s
 }
 
-// eachRoot runs a test for every root of the fixtures.
 func eachRoot(t *testing.T, f func(t *testing.T, r *steftest.Root)) {
 	run := func(name string, r *steftest.Root) {
 		t.Run(name, func(t *testing.T) { f(t, r) })
@@ -66,7 +64,6 @@ func eachRoot(t *testing.T, f func(t *testing.T, r *steftest.Root)) {
 		names.NewRecordWriter, names.NewRecordReader, names.RecordConstructors()...))
 }
 
-// seeds returns the number of seeds for which each property is checked.
 func seeds() uint64 {
 	switch {
 	case os.Getenv("STEF_LONG") != "":

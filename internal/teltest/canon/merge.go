@@ -21,7 +21,6 @@ func (c *container) same(text []byte) bool {
 	return false
 }
 
-// content writes the text of a container.
 func (o Options) content(write func(*text)) []byte {
 	t := text{Options: o}
 	write(&t)

@@ -60,7 +60,6 @@ func (g *metricsMerge) add(rm pmetric.ResourceMetrics, sm pmetric.ScopeMetrics, 
 	c.MoveTo(g.m)
 }
 
-// pointCount counts the data points of a metric.
 func pointCount(m pmetric.Metric) int {
 	switch m.Type() {
 	case pmetric.MetricTypeGauge:

@@ -21,7 +21,6 @@ type text struct {
 	buf []byte
 }
 
-// line writes a path and a value.
 func (t *text) line(path, format string, args ...any) {
 	t.buf = append(t.buf, path...)
 	t.buf = append(t.buf, ": "...)
