@@ -212,7 +212,6 @@ func withBytes(batches []lake.Batch) (n int64) {
 	return n
 }
 
-// TestEmpty: a table without rows can be written and read.
 func TestEmpty(t *testing.T) {
 	eachTable(t, func(t *testing.T, f lake.Format, s lake.Signal) {
 		r, err := open(f, write(t, f, s, lake.WriterOptions{}), lake.Limits{})

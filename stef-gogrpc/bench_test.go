@@ -33,7 +33,6 @@ var _ = benchdata.Name("synthetic: records of the test")
 // warm-up, in which windows and buffers grow. Then it counts the acknowledged records
 // and their cost for the time benchRun. So -benchtime 1x is sufficient.
 
-// bench is a client and a server with a network between them.
 type bench struct {
 	network *netfault.Memory
 	server  *stefgrpc.Server
@@ -101,7 +100,6 @@ var acknowledge = stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
 	return r.Err()
 })
 
-// sender is one stream with its writer.
 type sender struct {
 	stream *stefgrpc.Stream
 	writer *otelstef.LogsWriter

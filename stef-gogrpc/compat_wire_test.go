@@ -65,7 +65,6 @@ func fromHex(t testing.TB, s string) []byte {
 	return b
 }
 
-// field appends a bytes field to b.
 func field(b []byte, n protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), value)
 }

@@ -45,7 +45,6 @@ import (
 // STEF_LONG=1 sends 10,000 batches for every seed, STEF_SEED sets the first seed. All events
 // depend on the seed, and are logged when a test fails.
 
-// faultPlan contains the parameters of a fault test.
 type faultPlan struct {
 	seed    uint64
 	batches int

@@ -88,7 +88,6 @@ func TestAllPairsOfSchemas(t *testing.T) {
 	}
 }
 
-// open connects a client to a server whose handler is h.
 func open(t *testing.T, sender, receiver *schema.Struct, h stefgrpc.HandlerFunc) *stefgrpc.Stream {
 	t.Helper()
 	server, err := stefgrpc.NewServer()

@@ -22,7 +22,6 @@ import (
 	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
-// logsWriter writes batches of numbered log records.
 type logsWriter struct{ *otelstef.LogsWriter }
 
 func (w logsWriter) WriteBatch(records uint64) (uint64, error) {
@@ -40,7 +39,6 @@ func (w logsWriter) BufferedBytes() int {
 	return int(s.Records - s.Flushed)
 }
 
-// idleSessions is how many sessions are measured.
 const idleSessions = 100
 
 // sessionMemory returns the bytes that a session and its server hold per stream,

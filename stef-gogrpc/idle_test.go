@@ -221,7 +221,6 @@ func TestIdleStreams(t *testing.T) {
 	}
 }
 
-// BenchmarkIdle reports the memory of idle streams.
 func BenchmarkIdle(b *testing.B) {
 	for _, c := range idleCases {
 		b.Run("streams="+strconv.Itoa(c.streams)+"/after="+c.name, func(b *testing.B) {

@@ -150,7 +150,6 @@ func TestKeepalive(t *testing.T) {
 	})
 }
 
-// pointsWriter writes batches of n points.
 type pointsWriter struct{ *otelstef.MetricsWriter }
 
 func (w pointsWriter) WriteBatch(points uint64) (uint64, error) {

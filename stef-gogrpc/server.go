@@ -182,7 +182,6 @@ func (s *Server) rootNames() []string {
 	return slices.Sorted(maps.Keys(s.roots))
 }
 
-// serveStream serves one stream from start to end.
 func (s *Server) serveStream(stream grpc.ServerStream) error {
 	if name := messageCompression(stream.Context()); name != "" && !s.config.compressed {
 		s.refused.Add(1)
@@ -245,9 +244,9 @@ func (s *Server) count() int {
 	return len(s.streams)
 }
 
-// evict considers the streams whose clients have sent nothing for a second. Among
-// these, it ends the stream with most bytes of an unfinished chunk. It is called while
-// such bytes block other streams.
+// evict considers the streams that have waited for a second for the rest of a chunk, or for
+// the budget. Among these, it ends the stream with most bytes of an unfinished chunk. It is
+// called while such bytes block other streams.
 func (s *Server) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

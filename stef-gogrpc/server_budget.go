@@ -34,8 +34,8 @@ type claim struct {
 	granted chan struct{}
 }
 
-// pressure is how long a claim waits before the server ends a stream for it. The
-// client of the ended stream must have sent nothing for the same time.
+// pressure is how long a claim waits before the server ends a stream for it. The ended
+// stream must have waited for the same time, see evict.
 const pressure = time.Second
 
 // acquire reserves n bytes as soon as the budget has room for them. It returns the
@@ -91,7 +91,6 @@ func (b *budget) hold(n int64) {
 	b.held += n
 }
 
-// releaseHeld releases n bytes that were held.
 func (b *budget) releaseHeld(n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -53,7 +53,6 @@ func play(t testing.TB, s *Server) *scripted {
 	return p
 }
 
-// open performs the handshake.
 func open(t testing.TB, s *Server, root string) *scripted {
 	t.Helper()
 	p := play(t, s)

@@ -80,7 +80,6 @@ func newEnds(t testing.TB, h stefgrpc.HandlerFunc, c endsConfig) *ends {
 	return e
 }
 
-// open performs the handshake.
 func (e *ends) open(t testing.TB) *referenceClient {
 	t.Helper()
 	c := call(t, e.conn)

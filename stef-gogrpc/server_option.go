@@ -288,7 +288,6 @@ func notNegative(option string, d time.Duration) error {
 	return nil
 }
 
-// handleConfig is the result of applying HandleOptions.
 type handleConfig struct {
 	wire schema.WireSchema // nil: the whole root
 }

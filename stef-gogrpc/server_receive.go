@@ -17,8 +17,8 @@ import (
 )
 
 // inbound is a received message, or the reason why no message was received. Its bytes
-// count against the budget of the server until they are read. The owner of an inbound
-// must call free.
+// count against the budget of the server, see consumed. The owner of an inbound must call
+// free.
 type inbound struct {
 	message wire.ClientMessage
 	size    int64 // bytes in the budget
@@ -55,7 +55,6 @@ func (s *ServerStream) consumed() {
 	in.free(b)
 }
 
-// releaseChunk releases the bytes of an unfinished chunk.
 func (s *ServerStream) releaseChunk() {
 	if held := s.held.Swap(0); held > 0 {
 		s.server.budget.releaseHeld(held)

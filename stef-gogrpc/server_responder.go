@@ -191,7 +191,6 @@ func (r *responder) run() {
 	r.settle()
 }
 
-// settle decides what to do after a change of state.
 func (r *responder) settle() {
 	r.schedule()
 	if r.closed && r.state == respondIdle {

@@ -153,7 +153,6 @@ func wholeStatus(err error) error {
 	return st.Err()
 }
 
-// stopReason is the reason why a server ended a stream.
 type stopReason uint8
 
 const (

@@ -56,7 +56,6 @@ type BatchInfo struct {
 	Latency time.Duration // time since the batch was encoded
 }
 
-// call calls the function for an event.
 func (f *SessionEvents) call(e *event) {
 	info := BatchInfo{Records: e.records, Bytes: e.bytes, Latency: e.duration}
 	switch {

@@ -266,7 +266,6 @@ func (s *fakeStream) send(f frame) error {
 	return nil
 }
 
-// fakeWriter is the batch writer of a fake stream.
 type fakeWriter struct {
 	stream  *fakeStream
 	last    uint64
@@ -464,7 +463,7 @@ func (r *rig) clean() {
 	require.Equal(r.t, opened, closed, "every stream that was opened is closed")
 }
 
-// stream returns the n-th stream that was opened, in the order of attempts.
+// stream returns stream n, from 0, in the order in which the streams were opened.
 func (r *rig) stream(n int) *fakeStream {
 	r.t.Helper()
 	list := r.streamList()
@@ -545,7 +544,6 @@ func (c *call) returned() bool {
 	}
 }
 
-// waits checks that Send has not returned.
 func (c *call) waits() {
 	c.t.Helper()
 	if c.returned() {

@@ -145,7 +145,6 @@ func (t *opener[B]) connect() (l *sender[B], refused *session.Fault, failed *Err
 	return nil, refusal(failed), failed
 }
 
-// writerError returns the reason why a writer could not be created.
 func writerError(err error, end *Error) *Error {
 	var known *Error
 	switch {

@@ -218,7 +218,6 @@ func (sv *server) mishap(f frame) (over bool) {
 	return true
 }
 
-// open decides whether an attempt to open a stream succeeds.
 func (w *world) open(ctx context.Context, n int, s *fakeStream) error {
 	random := rand.New(rand.NewPCG(w.seed, 1<<32+uint64(n)))
 	select {

@@ -129,7 +129,6 @@ func numbers(path string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// misused reports wrong flags or arguments in one line.
 func misused(stderr io.Writer, what string) int {
 	fmt.Fprintf(stderr, "stefc: %s; stefc -help lists the flags\n", what)
 	return exitUsage
@@ -285,7 +284,6 @@ func flagText(err error) string {
 	return "there is no flag -" + name
 }
 
-// baseFlag collects the values of -base by root.
 type baseFlag map[string]schema.WireSchema
 
 func (b baseFlag) String() string { return "" }

@@ -51,7 +51,6 @@ func (p *pair) counts() (items [len(signals)]int64) {
 	return items
 }
 
-// bytes returns the bytes sent over the network so far, in both directions.
 func (p *pair) bytes() int64 { return p.network.Bytes(netfault.Both) }
 
 type cost struct {
@@ -61,7 +60,6 @@ type cost struct {
 	hasCPU         bool
 }
 
-// costs has the cost of each of the two parts of a recording.
 type costs struct{ start, steady cost }
 
 func (c costs) all() (sent, received int64) {

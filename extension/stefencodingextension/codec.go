@@ -54,7 +54,6 @@ const (
 // but 80 times for empty span events: a few bytes of STEF can repeat such an event very often.
 const memoryFactor = 8
 
-// errNoReference is the error for marshaling logs with the reference schema.
 var errNoReference = fmt.Errorf("%w: the reference schema has no logs: set schema to full, or use another encoding for logs", stef.ErrSchema)
 
 func newCodec[B any](s *signal.Descriptor[B], c *Config, dicts []*stef.ZstdDict, t *telemetry) (*codec[B], error) {

@@ -147,5 +147,4 @@ func open[B any](s *signal.Descriptor[B]) func([]byte, []stef.ReaderOption) (sig
 	}
 }
 
-// maxProbed bounds the records that signalOf reads.
 const maxProbed = 1000

@@ -28,7 +28,6 @@ var _ = teltest.BenchSets("recordings of the repository")
 
 var messageItems = []int{1, 10, 100, 1000, 8192}
 
-// source is a recording to cut into messages.
 type source struct {
 	name  string
 	parts [][]byte
@@ -215,7 +214,6 @@ func compressed(tb testing.TB, b []byte, newWriter func(io.Writer) io.WriteClose
 // otlp_proto with each compression that Kafka producers offer.
 func BenchmarkSize(b *testing.B) { benchmarkSize(b, recordings(b)) }
 
-// BenchmarkSizeLarge is like BenchmarkSize, but with the large real sets.
 func BenchmarkSizeLarge(b *testing.B) { benchmarkSize(b, largeSets(b)) }
 
 func benchmarkSize(b *testing.B, sources []source) {
@@ -238,10 +236,8 @@ func benchmarkSize(b *testing.B, sources []source) {
 	}
 }
 
-// batchMessages are the measured numbers of messages per record batch.
 var batchMessages = []int{1, 2, 5, 10}
 
-// batchForms are the rows of the table of record batches.
 var batchForms = []string{"message", "batch", "otlp"}
 
 const maxBatches = 10
@@ -254,7 +250,6 @@ const maxBatches = 10
 //	zstd=otlp       the producer compresses a batch of otlp_proto
 func BenchmarkRecordBatches(b *testing.B) { benchmarkRecordBatches(b, recordings(b)) }
 
-// BenchmarkRecordBatchesLarge is like BenchmarkRecordBatches, but with the large real sets.
 func BenchmarkRecordBatchesLarge(b *testing.B) { benchmarkRecordBatches(b, largeSets(b)) }
 
 func benchmarkRecordBatches(b *testing.B, sources []source) {
@@ -345,7 +340,6 @@ func TestRecordBatches(t *testing.T) {
 // under any compression of a producer.
 func TestSmallerThanOTLP(t *testing.T) { requireSmaller(t, recordings(t), 10, 100, 1000) }
 
-// TestSmallerThanOTLPLarge is like TestSmallerThanOTLP, but with the large real sets.
 func TestSmallerThanOTLPLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("cuts large sets")

@@ -200,7 +200,6 @@ func fitsAny(name string, patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return fits(name, p) })
 }
 
-// pack is a package: the files of one folder, without tests.
 type pack struct {
 	name    string
 	doc     string
@@ -251,7 +250,6 @@ func foreign(t *testing.T, src *ast.File) []string {
 	return names
 }
 
-// imports reports imports that break the rules in the tables.
 func imports(packs map[string]*pack, direct, reach, never []rule) []string {
 	var problems []string
 	report := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -338,7 +336,6 @@ func reached(packs map[string]*pack, dir string) map[string]string {
 	return via
 }
 
-// docs reports packages without a usable package comment.
 func docs(packs map[string]*pack) []string {
 	var problems []string
 	for _, dir := range slices.Sorted(maps.Keys(packs)) {

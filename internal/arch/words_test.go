@@ -63,7 +63,6 @@ var words = []word{
 	{regexp.MustCompile(`(?i)\bnot (yet )?implemente[d]\b`), "work left open", "", "implemente" + "d"},
 }
 
-// forbidden reports lines that contain one of the words.
 func forbidden(files []file) []string {
 	var problems []string
 	for _, f := range files {

@@ -199,7 +199,6 @@ func similar(keys []string, key string) []string {
 	return few(begin)
 }
 
-// known reports whether a section has the key that a path names.
 func known(sections []Section, path string) bool {
 	section, key := split(path)
 	return slices.ContainsFunc(sections, func(s Section) bool {

@@ -57,7 +57,6 @@ func durations(conf map[string]any, sections []Section) []error {
 	return errs
 }
 
-// entry is a key of a configuration with its value.
 type entry struct {
 	path  string
 	typ   reflect.Type // nil for a key that does not exist
@@ -109,7 +108,6 @@ func pairs(t reflect.Type) bool {
 		t.Elem().Field(0).Type.Kind() == reflect.String && t.Elem().Field(1).Type.Kind() == reflect.String
 }
 
-// areSections reports whether all elements of a list are sections.
 func areSections(list reflect.Value) bool {
 	for i := range list.Len() {
 		if _, ok := list.Index(i).Interface().(map[string]any); !ok {

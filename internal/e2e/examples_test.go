@@ -217,7 +217,6 @@ func TestEdgeKilled(t *testing.T) {
 	t.Logf("%d acknowledged records arrived, %d of them twice", len(accepted), twice)
 }
 
-// headerCommands returns the commands in the comment at the beginning of an example.
 func headerCommands(t *testing.T, file string) (commands string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// honestPause is the time between two batches of the honest client.
+// honestPause is the time from an acknowledgement to the next batch of the honest client.
 const honestPause = 10 * time.Millisecond
 
 // sendHonestly sends a batch honestPause after each acknowledgement, and prints the time until each
@@ -115,7 +115,6 @@ func (noCodec) Name() string                         { return "proto" }
 func (noCodec) Marshal(any) (mem.BufferSlice, error) { return nil, nil }
 func (noCodec) Unmarshal(mem.BufferSlice, any) error { return nil }
 
-// noGzip decompresses nothing.
 type noGzip struct{ encoding.Compressor }
 
 func (noGzip) Decompress(io.Reader) (io.Reader, error) { return bytes.NewReader(nil), nil }
@@ -152,7 +151,6 @@ func again(t *testing.T, variable string, command ...string) *exec.Cmd {
 	return c
 }
 
-// startBackend starts a process that accepts all OTLP requests, and returns its address.
 func startBackend(t *testing.T) string {
 	to := address(t)
 	require.NoError(t, again(t, backendEnv+"="+to).Start())
@@ -198,7 +196,6 @@ func (h *honestClient) take(t *testing.T) []time.Duration {
 	return took
 }
 
-// await waits for the next n batches and returns their latencies.
 func (h *honestClient) await(t *testing.T, n int) (took []time.Duration) {
 	for begin := time.Now(); len(took) < n; time.Sleep(honestPause) {
 		took = append(took, h.take(t)...)

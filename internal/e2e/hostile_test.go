@@ -297,7 +297,6 @@ type hostileStream struct {
 	records uint64
 }
 
-// hostileChunks returns the stream with the records of an attack.
 func hostileChunks(t testing.TB, write func(w *otelstef.MetricsWriter) error) (s hostileStream) {
 	w, err := otelstef.NewMetricsWriter(&s.chunks, stef.WithCompression(stef.Zstd), stef.WithDictBytes(1<<30), stef.WithFrameBytes(31<<20))
 	require.NoError(t, err)

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// batchSize is how many records a request of the load has.
 const batchSize = 100
 
 // load sends numbered log records to a Collector, request after request, until
@@ -67,7 +66,6 @@ func (l *load) send(client plogotlp.GRPCClient, pause time.Duration) {
 	}
 }
 
-// next makes the next request and returns the id of its first record.
 func (l *load) next() (first int64, logs plog.Logs) {
 	l.mu.Lock()
 	first = l.offered + 1

@@ -160,7 +160,6 @@ func TestRivals(t *testing.T) {
 	fmt.Print("\n", notes(rounds, spreads))
 }
 
-// spreadOf is a row of the table and the spread of its measurements.
 type spreadOf struct {
 	row    string
 	spread float64

@@ -55,7 +55,6 @@ type places struct {
 	spans map[uint64]uint8 // key: span id
 }
 
-// placeSink receives the spans of one backend.
 type placeSink struct {
 	ptraceotlp.UnimplementedGRPCServer
 	*places

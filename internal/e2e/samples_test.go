@@ -21,7 +21,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sample is the state of one process at a moment.
 type sample struct {
 	at       time.Duration // since the beginning of the run
 	process  string
@@ -35,7 +34,6 @@ type sample struct {
 	backlog  float64       // acknowledged records that did not arrive yet
 }
 
-// sampled is a process that a sampler observes.
 type sampled struct {
 	*collector
 	debug string // address of the extension pprof
@@ -192,7 +190,6 @@ var figures = []figure{
 // starting.
 const settled = 5 * time.Second
 
-// flatness describes how a figure of a process changed during a run.
 type flatness struct {
 	figure       figure
 	process      string

@@ -68,7 +68,6 @@ type frame struct {
 	last  uint64
 }
 
-// frameList collects the chunks that a writer writes.
 type frameList struct{ list []frame }
 
 func (f *frameList) Write(chunk []byte) (int, error) { return f.WriteRecords(chunk, 0) }
@@ -148,7 +147,6 @@ func newFleet(t *testing.T, agents, n int) *fleet {
 	return f
 }
 
-// prepare returns the headers and n batches of a stream.
 func prepare(t *testing.T, s *stefgrpc.Stream, n int) []frame {
 	t.Helper()
 	var prepared frameList
@@ -338,7 +336,6 @@ func scaled(t *testing.T, name string, small int) int {
 	return n
 }
 
-// agentRate is how many batches per second an agent sends.
 const agentRate = 10
 
 // offeredRate returns the rate for each agent. This is agentRate if the capacity is at least

@@ -185,7 +185,6 @@ func (r *rig) killBackend() {
 	r.backend.kill()
 }
 
-// attempts returns how many attempts to send of the running agent failed.
 func (r *rig) attempts() float64 {
 	n, _ := r.agent.sum(r.t, "otelcol_exporter_stef_failed_attempts")
 	return n

@@ -61,7 +61,6 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// generate runs telemetrygen for all signals at once.
 func generate(t *testing.T, entry string, length time.Duration) {
 	t.Helper()
 	program := os.Getenv("STEF_TELEMETRYGEN")

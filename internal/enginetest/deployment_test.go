@@ -25,7 +25,6 @@ import (
 
 const examples = "../../extension/stefencodingextension/examples"
 
-// collectorBinary builds the Collector of the deployment.
 func collectorBinary(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -37,7 +36,6 @@ func collectorBinary(t *testing.T) string {
 	return binary
 }
 
-// process is a Collector in a process of its own.
 type process struct {
 	name    string
 	command *exec.Cmd

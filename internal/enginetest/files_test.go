@@ -321,7 +321,6 @@ type bucket struct {
 	bytes int64
 }
 
-// recordingsInObjects sends the recordings to a bucket of a server in this process.
 func recordingsInObjects(t *testing.T, marshaler, compression, queue string) (objects map[string]bucket, items map[string]int) {
 	t.Helper()
 	backend := s3mem.New()
@@ -534,7 +533,6 @@ func (f fileTool) parts(t *testing.T, files []string) [][]byte {
 	return parts
 }
 
-// read adds the items of files to the counts of a ledger.
 func (f fileTool) read(t *testing.T, signal string, to *ledger, files ...string) {
 	t.Helper()
 	for _, part := range f.parts(t, files) {

@@ -230,7 +230,6 @@ func TestKafka(t *testing.T) {
 	p.stop(t)
 }
 
-// refused returns how many messages the extension refused for a given reason.
 func refused(telemetry *componenttest.Telemetry, reason string) (n int64) {
 	m, err := telemetry.GetMetric("otelcol_extension_stef_encoding_messages_refused")
 	if err != nil { // there is no metric before the first message is refused

@@ -30,7 +30,6 @@ import (
 	"github.com/otelstef/stef/exporter/stefexporter"
 )
 
-// startSenders returns STEF exporters that send to an address.
 func startSenders(t *testing.T, address string) *producers {
 	t.Helper()
 	f, p := stefexporter.NewFactory(), new(producers)
@@ -137,7 +136,6 @@ func (s *otlpSender) export(ctx context.Context, request func(context.Context) (
 	}
 }
 
-// feed sends batches of numbered items of all signals.
 type feed struct {
 	to       *producers
 	batches  chan batch

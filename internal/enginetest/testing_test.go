@@ -68,7 +68,6 @@ func number(attributes pcommon.Map) int {
 	return int(v.Int())
 }
 
-// numberedLogs returns n log records, numbered from first on.
 func numberedLogs(first, n int) plog.Logs {
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
@@ -120,7 +119,6 @@ func numberedMetrics(first, n int) pmetric.Metrics {
 	return md
 }
 
-// ledger counts how often each numbered item arrived.
 type ledger struct {
 	mu      sync.Mutex
 	arrived map[int]int
@@ -143,7 +141,6 @@ func (l *ledger) distinct() (distinct, duplicates int) {
 	return len(l.arrived), l.items - len(l.arrived)
 }
 
-// missing returns how many of the items 0 to n-1 did not arrive.
 func (l *ledger) missing(n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

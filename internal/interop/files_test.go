@@ -42,7 +42,6 @@ var (
 	spans   = root{otelstef.SpansRoot(), otelstef.SpansBaseSchema(), rewriteSpans}
 )
 
-// chunks collects a stream of the reference implementation.
 type chunks struct{ bytes.Buffer }
 
 func (c *chunks) WriteChunk(header, content []byte) error {
@@ -51,7 +50,6 @@ func (c *chunks) WriteChunk(header, content []byte) error {
 	return nil
 }
 
-// flushEvery is the number of records of a frame that rewrite writes.
 const flushEvery = 50
 
 func rewriteMetrics(stream []byte, options ref.WriterOptions) ([]byte, error) {
@@ -144,7 +142,6 @@ func (r root) trip(t *testing.T, stream []byte) {
 	}
 }
 
-// oursMetrics writes metrics with the writer of this repository, in the published schema.
 func oursMetrics(t *testing.T, parts []pmetric.Metrics, mode stefpdata.Mode, options ...stef.WriterOption) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -29,7 +29,6 @@ import (
 	stefpdata "github.com/otelstef/stef/stef-pdata"
 )
 
-// dial starts a server on loopback and connects to it.
 func dial(t *testing.T, s *grpc.Server) *grpc.ClientConn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -168,7 +167,6 @@ func TestTheReferenceClientToOurServer(t *testing.T) {
 	})
 }
 
-// collect reads a stream to its end and acknowledges each record.
 func collect(s *stefgrpc.ServerStream) ([]*dynamic.Struct, error) {
 	r, err := dynamic.NewReader(s, otelstef.MetricsRoot(), dynamic.WithAssumedSchema(otelstef.MetricsBaseSchema()))
 	if err != nil {

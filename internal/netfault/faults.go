@@ -263,7 +263,6 @@ func (f *Faults) connect() (*pair, error) {
 	return p, nil
 }
 
-// end refuses new connections and cuts all open connections.
 func (f *Faults) end() {
 	f.mu.Lock()
 	f.ended = true

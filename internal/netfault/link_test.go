@@ -221,7 +221,6 @@ func TestLinkErrors(t *testing.T) {
 	f(Link{Window: -1})
 }
 
-// BenchmarkLine moves bytes one way at full speed.
 func BenchmarkLine(b *testing.B) {
 	for _, trip := range []time.Duration{0, 20 * time.Microsecond, 2 * time.Millisecond, 200 * time.Millisecond} {
 		b.Run(trip.String(), func(b *testing.B) {

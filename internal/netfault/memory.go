@@ -12,7 +12,6 @@ import (
 
 const listenerAddress = address("memory:listener")
 
-// backlog is how many connections may wait to be accepted.
 const backlog = 128
 
 // Memory is a network of one address inside the process.

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// network is the name of the network in addresses and errors.
 const network = "memory"
 
 // pair is a connection: two lines between two ends.

@@ -8,7 +8,6 @@ import (
 	"sync"
 )
 
-// errReaderClosed is the error of Next after Close.
 var errReaderClosed = errors.New("otlpfile: the reader is closed")
 
 // maxAhead bounds the bytes of the pieces in memory: while they exceed it, no further piece is

@@ -223,7 +223,6 @@ type errAt struct {
 
 func (e *errAt) Error() string { return e.err.Error() }
 
-// errNoSignal is the error of a JSON message without any known field.
 var errNoSignal = corrupt("no field resourceMetrics, resourceSpans or resourceLogs")
 
 // checkJSON returns the signals that a message holds, bit n for signal n. It
@@ -297,7 +296,6 @@ func lineOf(p piece) int {
 	return p.line
 }
 
-// jsonError adds the line to an error.
 func (r *Reader) jsonError(p piece, s Signal, err error) error {
 	if p.part > 1 || !errors.Is(err, errNoSignal) { // if the first line has no known field, the next lines are probably not OTLP, either
 		p.oneLine = lineOf(p)

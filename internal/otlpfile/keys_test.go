@@ -104,7 +104,6 @@ func TestKeysArePdatas(t *testing.T) {
 	}
 }
 
-// BenchmarkUnknownFields reads messages without and with an unknown field.
 func BenchmarkUnknownFields(b *testing.B) {
 	span := `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174","name":"GET /cart","kind":2,"startTimeUnixNano":"1544712660000000000",` +
 		`"endTimeUnixNano":"1544712661000000000","attributes":[{"key":"http.request.method","value":{"stringValue":"GET"}},{"key":"code","value":{"intValue":"200"}}]%s}`

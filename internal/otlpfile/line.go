@@ -229,7 +229,6 @@ func (s *lineScan) plain() {
 	s.i = i
 }
 
-// escape reads a backslash and what it escapes.
 func (s *lineScan) escape() bool {
 	s.i++
 	switch s.b[s.i] {

@@ -246,7 +246,6 @@ func (r *Reader) next() (Batch, error) {
 	}
 }
 
-// end returns the error after the last piece.
 func (r *Reader) end() error {
 	if r.format == Proto || r.wanted || len(r.unknown) > 0 { // the items may be in an unknown field
 		return io.EOF

@@ -110,7 +110,6 @@ func (s *source) peek(n int) ([]byte, error) {
 	return head, err
 }
 
-// skip consumes n bytes that peek returned.
 func (s *source) skip(n int) {
 	n, _ = s.Discard(n)
 	s.offset += int64(n)

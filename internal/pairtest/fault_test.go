@@ -107,7 +107,6 @@ func TestCutAndHeal(t *testing.T) {
 	settled(t, x, r)
 }
 
-// TestReceiverRestarts kills the receiver and starts a new receiver under load.
 func TestReceiverRestarts(t *testing.T) {
 	t.Parallel()
 	addr := freeAddr(t)

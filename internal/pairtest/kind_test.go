@@ -21,7 +21,6 @@ import (
 // idKey is the attribute with the unique id of each item.
 const idKey = "test_id"
 
-// kind contains what the tests need to know about a signal.
 type kind[T any] struct {
 	signal pipeline.Signal
 	// batch makes a batch of items with the given ids. ids returns the ids of a batch.

@@ -153,7 +153,6 @@ func (v *visitor) record(r plog.LogRecord) {
 	}
 }
 
-// point has the methods that the points of all metric types share.
 type point interface {
 	Timestamp() pcommon.Timestamp
 	SetTimestamp(pcommon.Timestamp)

@@ -183,7 +183,6 @@ func (r *playing) play(ctx context.Context, sources []Source) error {
 	return context.Cause(ctx)
 }
 
-// source sends the batches of one recording.
 func (r *playing) source(ctx context.Context, index int, s Source) error {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -264,7 +263,6 @@ func (r *playing) next(ctx context.Context, source int, due time.Time) error {
 	return r.until(ctx, due, false)
 }
 
-// idleFor calls Idle if a wait is long.
 func (p *Player) idleFor(left time.Duration, last bool) {
 	if p.Idle != nil && left >= IdleAfter {
 		p.Idle(left, last)

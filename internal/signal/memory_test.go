@@ -95,7 +95,6 @@ func TestMemory(t *testing.T) {
 	f("elements of bodies", Logs.Name, empty(1), fields{1, 2, 2, 5, 5})
 }
 
-// deep returns a request with a value of nested arrays.
 func deep(arrays int) []byte {
 	var value []byte
 	for range arrays {

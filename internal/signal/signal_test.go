@@ -61,7 +61,6 @@ func testDescriptor[T any](t *testing.T, d *Descriptor[T], file []byte) {
 	})
 }
 
-// TestAutoLevel checks that the level depends on the schema of the stream.
 func TestAutoLevel(t *testing.T) {
 	require.Equal(t, stef.LevelFastest, Traces.AutoLevel(schema.WireOf(Traces.Compact())))
 	require.Equal(t, stef.LevelDefault, Traces.AutoLevel(schema.WireOf(Traces.Root())))

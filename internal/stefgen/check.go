@@ -32,7 +32,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.Pos.Line, e.Pos.Column, e.Message)
 }
 
-// refuse returns the error about a name of the schema.
 func refuse(name string, pos schema.Pos, format string, args ...any) error {
 	return &Error{Pos: pos, Width: utf8.RuneCountInString(name), Message: fmt.Sprintf(format, args...)}
 }

@@ -258,7 +258,6 @@ func (c clashFinder) fields(typ string, st *ast.StructType, file string) error {
 	return nil
 }
 
-// receiver returns the name of the receiver type of a method.
 func receiver(d *ast.FuncDecl) string {
 	t := d.Recv.List[0].Type
 	if star, ok := t.(*ast.StarExpr); ok {

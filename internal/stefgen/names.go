@@ -43,7 +43,6 @@ var internal = map[string]bool{
 	"json": true, "register": true, "encodeFields": true, "decodeFields": true,
 }
 
-// fieldName returns the name of the Go field of a schema's field.
 func fieldName(name string) string {
 	if name = private(name); internal[name] {
 		return name + "Field"

@@ -118,7 +118,6 @@ func (p *plan) printOneof(pr *printer, s *schema.Struct) {
 	p.printOneofCommon(pr, s, fields, num, str)
 }
 
-// printChoiceText prints the String method of the choices.
 func (p *plan) printChoiceText(pr *printer, n string, fields []*field) {
 	pr.P("")
 	pr.P("// String returns the name of the choice: None, or the name in the schema.")

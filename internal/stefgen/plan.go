@@ -59,7 +59,6 @@ func Check(s *schema.Schema, options Options) error {
 	return err
 }
 
-// newPlan returns the plan for a schema that generated code can express.
 func newPlan(s *schema.Schema, options Options) (*plan, error) {
 	p := &plan{options: options, schema: s, plain: s, cyclic: map[string]bool{}, shared: map[string]bool{}, absent: map[string]bool{}}
 	if options.Form != nil {

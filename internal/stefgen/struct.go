@@ -10,7 +10,6 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// field is a field of a struct, with its names in generated code.
 type field struct {
 	*schema.Field
 	t       *schema.Type
@@ -145,7 +144,6 @@ func (p *plan) printStructCodec(pr *printer, s *schema.Struct) {
 	p.printStructDecoder(pr, s, fields)
 }
 
-// printAccessors prints the getter and the setters of a field.
 func (p *plan) printAccessors(pr *printer, s *schema.Struct, f *field) {
 	pr.P("")
 	stale := f.present != "" && (f.class == classNode || f.class == classShared)

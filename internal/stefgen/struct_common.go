@@ -92,7 +92,6 @@ func (p *plan) printStructClear(pr *printer, s *schema.Struct, fields []*field) 
 	pr.P("func (s *%s) Reset() { s.CopyFrom(initial%s) }", name, name)
 }
 
-// printStructCopy prints CopyFrom and Equal.
 func (p *plan) printStructCopy(pr *printer, s *schema.Struct, fields []*field) {
 	name := s.Name
 	pr.P("")

@@ -33,7 +33,6 @@ func classOf(t *schema.Type) class {
 	return classScalar
 }
 
-// goType returns the type of a field that holds a value of t.
 func goType(t *schema.Type) string {
 	switch t.Kind {
 	case schema.KindBytes:
@@ -131,7 +130,6 @@ func (p *plan) register(t *schema.Type, name, c, role string) string {
 	return fmt.Sprintf("stefrt.Primitive%s(%q, &%s, %q)", role, name, c, t.Dict)
 }
 
-// inDict reports whether values are text that can be in a dictionary.
 func inDict(t *schema.Type) bool { return t.Kind == schema.KindString && t.Dict != "" }
 
 // different returns the condition that two scalars or bytes differ.

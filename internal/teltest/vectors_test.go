@@ -30,7 +30,6 @@ func TestFirstDifference(t *testing.T) {
 	require.Equal(t, "more records than wanted", FirstDifference([]byte("a"), []byte("a\nb")))
 }
 
-// Vectors finds the streams in a folder and their records.
 func TestVectors(t *testing.T) {
 	for _, v := range Vectors(t, "edge") {
 		require.NotEmpty(t, v.Stream(t), v.Name)

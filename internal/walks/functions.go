@@ -78,7 +78,6 @@ func covered() (ran []*function, err error) {
 	return ran, nil
 }
 
-// classify sets the class of each function, from its source.
 func classify(ran []*function) error {
 	names := map[string]bool{}
 	for _, f := range ran {

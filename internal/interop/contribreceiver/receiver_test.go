@@ -300,7 +300,6 @@ func TestOtherSignals(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 }
 
-// childEnv holds the address at which a child process of the tests receives.
 const childEnv = "STEF_CONTRIB_ADDRESS"
 
 // TestCrashingReceiver is the child process of TestRejected: a receiver whose

@@ -34,7 +34,6 @@ func TestDamaged(t *testing.T) {
 	})
 }
 
-// damage returns a copy of b with one to three random changes.
 func damage(rnd *rand.Rand, b []byte) []byte {
 	b = bytes.Clone(b)
 	for range 1 + rnd.IntN(3) {

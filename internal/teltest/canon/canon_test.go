@@ -104,7 +104,6 @@ func points(m pmetric.Metric) int {
 	return md.DataPointCount()
 }
 
-// keep removes all points except the point at index.
 func keep(m pmetric.Metric, index int) {
 	i := -1
 	switch m.Type() {

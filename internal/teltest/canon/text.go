@@ -103,7 +103,6 @@ func floatText(f float64) string {
 	return fmt.Sprintf("%v (%016x)", f, math.Float64bits(f))
 }
 
-// optional returns the text of a float that may be absent.
 func optional(has bool, f float64) string {
 	if !has {
 		return "absent"

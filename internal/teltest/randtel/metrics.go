@@ -189,7 +189,6 @@ func (r Random) numbers(ps pmetric.NumberDataPointSlice, n int) {
 	}
 }
 
-// point sets the fields that points of all types share.
 func (r Random) point(p interface {
 	Attributes() pcommon.Map
 	SetStartTimestamp(pcommon.Timestamp)

@@ -57,7 +57,6 @@ func TestBegin(t *testing.T) {
 	require.NoError(t, client.Close())
 }
 
-// Begin returns an error if the connection is closed.
 func TestBeginClosed(t *testing.T) {
 	client, server := net.Pipe()
 	require.NoError(t, server.Close())

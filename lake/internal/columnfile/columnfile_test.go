@@ -63,7 +63,6 @@ type maker struct {
 
 func (m *maker) text() string { return fmt.Sprintf("text %d", m.IntN(m.distinct)) }
 
-// add appends a random value, or null.
 func (m *maker) add(b array.Builder, nullable bool) {
 	if nullable && m.IntN(4) == 0 {
 		b.AppendNull()

@@ -190,7 +190,6 @@ func (l *leaf) addFixed(d arrow.ArrayData, at []int32) {
 // buffers pools memory for pages before and after compression.
 var buffers sync.Pool
 
-// endPage encodes and compresses the values since the last page.
 func (l *leaf) endPage() {
 	if len(l.def) == 0 {
 		return

@@ -31,7 +31,7 @@ type Machine struct {
 	closing  bool
 	forced   bool
 	dormant  bool   // a slot waits for a batch before it opens a stream again
-	refused  *Fault // the last attempt to open a stream was refused
+	refused  *Fault // why batches do not wait while no stream is live; nil: they wait
 	empty    int    // consecutive streams that the peer refused before they had records
 	arrivals arrivals
 	callers  callers

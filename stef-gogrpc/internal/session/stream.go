@@ -50,7 +50,7 @@ type Stream struct {
 	settled  uint64    // ids up to this id belong to settled batches
 	answered time.Time // when the acknowledged id last increased
 	turn     uint64    // number, within the session, of the last batch assigned to the stream
-	idleFrom time.Time // time of the last answer or of the start of draining, whichever is later
+	idleFrom time.Time // when the last batch was answered or draining began, whichever is later
 
 	last      uint64    // id of the last record encoded
 	flushedTo uint64    // ids up to this id are in frames that have ended

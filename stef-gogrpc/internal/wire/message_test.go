@@ -14,7 +14,6 @@ import (
 	"github.com/otelstef/stef/stef-gogrpc/stefpb"
 )
 
-// TestClientMessages compares messages with their bytes on the wire.
 func TestClientMessages(t *testing.T) {
 	f := func(want string, m ClientMessage) {
 		t.Helper()
