@@ -138,7 +138,7 @@ func (s *sender) chunk(n int) error {
 
 type load struct {
 	streams int
-	records int           // number of records in a chunk
+	records int
 	every   time.Duration // time between two chunks of a stream; 0: as fast as possible
 	window  window
 	trip    time.Duration

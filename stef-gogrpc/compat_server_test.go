@@ -32,7 +32,7 @@ import (
 // not check the name of the root.
 type referenceServer struct {
 	grpc.ServerStream
-	first []byte // the first message
+	first []byte
 }
 
 // serveReference serves streams with a script. The script begins after the first message of the

@@ -156,10 +156,10 @@ func wholeStatus(err error) error {
 type stopReason uint8
 
 const (
-	stopNone     stopReason = iota
-	stopLifetime            // the stream reached its maximum lifetime
-	stopIdle                // nothing was sent for too long
-	stopShutdown            // the server shuts down
+	stopNone stopReason = iota
+	stopLifetime
+	stopIdle // nothing was sent for too long
+	stopShutdown
 )
 
 // status returns the status of the stream after its handler returned err. told

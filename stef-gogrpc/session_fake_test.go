@@ -27,11 +27,11 @@ type load struct {
 	index   uint64 // index of its first record, for the rest of a split batch
 	records uint64
 	bytes   int
-	err     error         // the error that WriteBatch returns
-	written uint64        // records written before the error
-	last    uint64        // the id that WriteBatch returns, if not 0
-	slow    time.Duration // duration of encoding
-	cut     bool          // a frame ends within the batch
+	err     error
+	written uint64 // records written before the error
+	last    uint64 // the id that WriteBatch returns, if not 0
+	slow    time.Duration
+	cut     bool // a frame ends within the batch
 }
 
 // frame is the content of one write to a fake stream.
@@ -61,7 +61,7 @@ type fakeStream struct {
 	deaf      bool          // the stream does not end after CloseSend
 	done      chan struct{}
 
-	onFrame func(frame) // called with each frame
+	onFrame func(frame)
 }
 
 func newFakeStream(number int) *fakeStream {
@@ -271,8 +271,8 @@ type fakeWriter struct {
 	last    uint64
 	next    frame
 	using   sync.Mutex // held while a method runs, to check that only the owner calls methods
-	flushed error      // error that Flush returns
-	fails   error      // error that WriteBatch returns after the first frame of a split batch
+	flushed error
+	fails   error // error that WriteBatch returns after the first frame of a split batch
 	closed  bool
 }
 

@@ -53,8 +53,8 @@ type server struct {
 	world  *world
 	random *rand.Rand
 	more   chan struct{}
-	next   int    // index of the next frame to process
-	done   uint64 // number of processed records
+	next   int // index of the next frame to process
+	done   uint64
 	unsaid []badRecord
 }
 

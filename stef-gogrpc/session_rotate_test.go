@@ -215,7 +215,6 @@ func TestSessionStagger(t *testing.T) {
 }
 
 func TestSessionDispatch(t *testing.T) {
-	// start opens n streams.
 	start := func(r *rig, n int) {
 		r.config.Streams = n
 		r.config.MaxLifetime = -1

@@ -61,8 +61,8 @@ type entry struct {
 	path  string
 	typ   reflect.Type // nil for a key that does not exist
 	value any
-	in    string   // path of the section
-	keys  []string // keys of the section
+	in    string // path of the section
+	keys  []string
 }
 
 func (f *entry) mistake(hints, choices map[string]string, sections []Section) error {

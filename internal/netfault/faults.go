@@ -75,7 +75,8 @@ func (f *Faults) knobs(d Direction) []*knobs {
 	return list
 }
 
-// each calls the function do for every open connection, in any order.
+// each makes waiting dialers check the settings again. Then it calls the function do for every
+// open connection, in any order, and returns the number of connections.
 func (f *Faults) each(do func(*pair)) int {
 	f.mu.Lock()
 	close(f.changed)

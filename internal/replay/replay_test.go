@@ -74,7 +74,7 @@ type sink struct {
 	metrics []pmetric.Metrics
 	traces  []ptrace.Traces
 	logs    []plog.Logs
-	refuse  int // number of batches to refuse
+	refuse  int
 }
 
 func (s *sink) take(b otlpfile.Batch) error {

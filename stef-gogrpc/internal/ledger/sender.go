@@ -21,7 +21,7 @@ type Sender struct {
 	// The chunks from index head on are sent and not acknowledged, in order.
 	chunks []sentChunk
 	head   int
-	bytes  int64 // total size of chunks
+	bytes  int64
 
 	sent, acked uint64
 	// uncounted reports that chunks with an unknown number of records were sent,

@@ -26,7 +26,7 @@ type Machine struct {
 	config   Config
 	queue    list
 	streams  []*Stream // all streams that have not ended
-	live     int       // number of live streams
+	live     int
 	turn     uint64
 	closing  bool
 	forced   bool

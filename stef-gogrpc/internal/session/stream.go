@@ -42,7 +42,7 @@ type Stream struct {
 	fault    *Fault      // why this end closes the stream; nil if the reason is not a fault
 	broken   *Fault      // the error after which the encoder cannot be used
 	failed   bool        // a write failed because the stream has ended
-	replaced bool        // Replace was decided
+	replaced bool
 
 	inbox    *Batch
 	pending  list      // batches in the order of their ids; only the last batch may be incomplete
