@@ -269,7 +269,7 @@ func (p *Player) idleFor(left time.Duration, last bool) {
 	}
 }
 
-// until waits until a time. last says that no batch follows.
+// until waits until a time, and calls Check meanwhile, unless last says that no batch follows.
 func (p *Player) until(ctx context.Context, due time.Time, last bool) error {
 	left := time.Until(due)
 	if left <= 0 {
