@@ -108,27 +108,21 @@ func decoding(saw chan<- served) stefgrpc.HandlerFunc {
 	}
 }
 
-// eachCodec runs f twice. Both runs use the codec of protobuf, the default of gRPC servers.
-func eachCodec(t *testing.T, f func(t *testing.T, options ...grpc.ServerOption)) {
-	t.Run("protobuf", func(t *testing.T) { f(t) })
-	t.Run("codec", func(t *testing.T) { f(t) })
-}
-
-func serveRoots(t testing.TB, h stefgrpc.Handler, wire func(root string) schema.WireSchema, options ...grpc.ServerOption) *grpc.ClientConn {
+func serveRoots(t testing.TB, h stefgrpc.Handler, wire func(root string) schema.WireSchema) *grpc.ClientConn {
 	t.Helper()
-	conn, _ := serveRootsWith(t, h, wire, nil, options...)
+	conn, _ := serveRootsWith(t, h, wire)
 	return conn
 }
 
 func serveRootsWith(t testing.TB, h stefgrpc.Handler, wire func(root string) schema.WireSchema,
-	own []stefgrpc.ServerOption, options ...grpc.ServerOption) (*grpc.ClientConn, *stefgrpc.Server) {
+	options ...stefgrpc.ServerOption) (*grpc.ClientConn, *stefgrpc.Server) {
 	t.Helper()
-	s, err := stefgrpc.NewServer(own...)
+	s, err := stefgrpc.NewServer(options...)
 	require.NoError(t, err)
 	for _, root := range []string{"Metrics", "Spans", "Logs"} {
 		require.NoError(t, s.Handle(rootOf(root), h, stefgrpc.WithAdvertisedSchema(wire(root))))
 	}
-	g := grpc.NewServer(options...)
+	g := grpc.NewServer()
 	s.Register(g)
 	conn := serveGRPC(t, g)
 	t.Cleanup(func() {
@@ -142,34 +136,32 @@ func serveRootsWith(t testing.TB, h stefgrpc.Handler, wire func(root string) sch
 
 // TestCompatClientConversation repeats the conversation in the specification and compares each byte.
 func TestCompatClientConversation(t *testing.T) {
-	eachCodec(t, func(t *testing.T, options ...grpc.ServerOption) {
-		handler := stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
-			head := make([]byte, 7)
-			if _, err := io.ReadFull(s, head); err != nil {
-				return err
-			}
-			if string(head) != "STEF\x02\x00\x00" {
-				return status.Errorf(codes.DataLoss, "got %q", head)
-			}
-			s.Ack(3, 300)
-			s.Reject(1, 2)
-			_, err := io.Copy(io.Discard, s)
+	handler := stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+		head := make([]byte, 7)
+		if _, err := io.ReadFull(s, head); err != nil {
 			return err
-		})
-		conn, _ := serveRootsWith(t, handler, publishedWire, []stefgrpc.ServerOption{stefgrpc.WithMaxDictBytes(1000)}, options...)
-		c := call(t, conn)
-		c.say(fromHex(t, "0a090a074d657472696373"))
-		message, err := c.hear()
-		require.NoError(t, err)
-		require.Equal(t, fromHex(t, "0a170a0310e80712100f060108070305040505090203020502"), message)
-		c.say(fromHex(t, "1207535445460200001801"))
-		message, err = c.hear()
-		require.NoError(t, err)
-		require.Equal(t, fromHex(t, "120908ac02120408011002"), message)
-		require.NoError(t, c.CloseSend())
-		message, err = c.hear()
-		require.Equal(t, io.EOF, err, "%x", message)
+		}
+		if string(head) != "STEF\x02\x00\x00" {
+			return status.Errorf(codes.DataLoss, "got %q", head)
+		}
+		s.Ack(3, 300)
+		s.Reject(1, 2)
+		_, err := io.Copy(io.Discard, s)
+		return err
 	})
+	conn, _ := serveRootsWith(t, handler, publishedWire, stefgrpc.WithMaxDictBytes(1000))
+	c := call(t, conn)
+	c.say(fromHex(t, "0a090a074d657472696373"))
+	message, err := c.hear()
+	require.NoError(t, err)
+	require.Equal(t, fromHex(t, "0a170a0310e80712100f060108070305040505090203020502"), message)
+	c.say(fromHex(t, "1207535445460200001801"))
+	message, err = c.hear()
+	require.NoError(t, err)
+	require.Equal(t, fromHex(t, "120908ac02120408011002"), message)
+	require.NoError(t, c.CloseSend())
+	message, err = c.hear()
+	require.Equal(t, io.EOF, err, "%x", message)
 }
 
 // converse sends a whole stream, message by message, like a client of the
@@ -207,9 +199,9 @@ func wholeChunks(t testing.TB, stream []byte) [][]byte {
 }
 
 func TestCompatClientStreams(t *testing.T) {
-	run := func(t *testing.T, samples []sample, options ...grpc.ServerOption) {
+	run := func(t *testing.T, samples []sample) {
 		saw := make(chan served, 1)
-		conn := serveRoots(t, decoding(saw), publishedWire, options...)
+		conn := serveRoots(t, decoding(saw), publishedWire)
 		for _, s := range samples {
 			capabilities := capabilitiesMessage(number(nil, 2, stefgrpc.DefaultMaxDictBytes), publishedWire(s.root))
 			acked := converse(t, conn, s.root, capabilities, wholeChunks(t, s.bytes))
@@ -219,10 +211,8 @@ func TestCompatClientStreams(t *testing.T) {
 			require.Equal(t, s.records, acked, s.name)
 		}
 	}
-	eachCodec(t, func(t *testing.T, options ...grpc.ServerOption) {
-		t.Run("own", func(t *testing.T) { run(t, ownSamples(t), options...) })
-		t.Run("golden", func(t *testing.T) { run(t, goldenSamples(t, "edge"), options...) })
-	})
+	t.Run("own", func(t *testing.T) { run(t, ownSamples(t)) })
+	t.Run("golden", func(t *testing.T) { run(t, goldenSamples(t, "edge")) })
 	t.Run("data", func(t *testing.T) {
 		samples := goldenSamples(t, "data")
 		if testing.Short() {
@@ -366,7 +356,7 @@ func TestHalfAFrameIsNothing(t *testing.T) {
 			last := chunks[3]
 			saw := make(chan served, 1)
 			full := func(root string) schema.WireSchema { return schema.WireOf(rootOf(root)) }
-			conn, server := serveRootsWith(t, decoding(saw), full, nil)
+			conn, server := serveRootsWith(t, decoding(saw), full)
 			for cut := 1; cut < len(last); cut += 1 + len(last)/20 {
 				c := call(t, conn)
 				c.say(firstMessage("Metrics"))

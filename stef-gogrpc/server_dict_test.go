@@ -25,8 +25,7 @@ func TestServerDictLimit(t *testing.T) {
 	f := func(name string, dictBytes int, total int, code codes.Code) {
 		t.Run(name, func(t *testing.T) {
 			saw := make(chan served, 1)
-			conn, _ := serveRootsWith(t, decoding(saw), publishedWire,
-				[]stefgrpc.ServerOption{stefgrpc.WithMaxDictBytes(limit)})
+			conn, _ := serveRootsWith(t, decoding(saw), publishedWire, stefgrpc.WithMaxDictBytes(limit))
 			client, err := stefgrpc.NewClient(conn)
 			require.NoError(t, err)
 			s := openMetrics(t, client)
