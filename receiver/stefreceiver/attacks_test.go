@@ -179,9 +179,13 @@ func TestAttacks(t *testing.T) {
 			var out chunkList
 			a.cook(t, &out, a.records)
 			stream := bytes.Join(out, nil)
+			first := map[bool]outcome{} // by keep
+			for _, keep := range []bool{false, true} {
+				first[keep] = suffer(t, a.root, stream, keep)
+			}
 			for i := range objectives {
 				o := &objectives[i]
-				least := suffer(t, a.root, stream, o.keep)
+				least := first[o.keep]
 				for n := 0; n < 4 && o.ratio(&least) > most[i]; n++ { // other load of the machine makes ratios larger
 					if again := suffer(t, a.root, stream, o.keep); o.ratio(&again) < o.ratio(&least) {
 						least = again

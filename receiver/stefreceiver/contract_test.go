@@ -86,6 +86,7 @@ func testContract[T any](t *testing.T, signal pipeline.Signal, one func(receiver
 }
 
 func TestContractSTEF(t *testing.T) {
+	t.Parallel()
 	t.Run("traces", func(t *testing.T) { testStreamContract(t, pipeline.SignalTraces, traceKind) })
 	t.Run("metrics", func(t *testing.T) { testStreamContract(t, pipeline.SignalMetrics, metricKind) })
 	t.Run("logs", func(t *testing.T) { testStreamContract(t, pipeline.SignalLogs, logKind) })

@@ -175,6 +175,7 @@ func TestShutdownByContext(t *testing.T) {
 func TestShutdownWithStuckPipeline(t *testing.T) {
 	for _, protocol := range []string{"stef", "otlp"} {
 		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
 			proceed := make(chan struct{})
 			r := startRig(t, testConfig(func(c *Config) { c.ShutdownTimeout = short }),
 				sinks{metrics: acting(t, func(context.Context, pmetric.Metrics) error {

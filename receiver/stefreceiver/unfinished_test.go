@@ -77,6 +77,7 @@ func TestGRPCCompressionOfStreams(t *testing.T) {
 // TestIdleConnections: a connection without a stream is ended, by default after five
 // minutes.
 func TestIdleConnections(t *testing.T) {
+	t.Parallel()
 	idle := func(c *Config) *time.Duration {
 		return &c.ServerConfig.Keepalive.GetOrInsertDefault().ServerParameters.GetOrInsertDefault().MaxConnectionIdle
 	}
