@@ -99,7 +99,7 @@ func (p *jsonPrinter) structure(s *schema.Struct, v *Struct) {
 	sep := byte('{')
 	for i, f := range s.Fields[:p.kept.Of(s)] {
 		p.dst = append(p.dst, sep, '"')
-		p.dst = append(append(p.dst, f.JSONName()...), '"', ':')
+		p.dst = append(f.AppendJSONName(p.dst), '"', ':')
 		if f.Optional && !v.Present[i] {
 			p.dst = append(p.dst, "null"...)
 		} else {
@@ -119,8 +119,9 @@ func (p *jsonPrinter) oneof(s *schema.Struct, v *Oneof) {
 		return
 	}
 	f := s.Fields[v.Choice-1]
-	name := f.JSONName()
-	p.dst = fmt.Appendf(p.dst, `{"type":"%s","%s":`, name, name)
+	p.dst = f.AppendJSONName(append(p.dst, `{"type":"`...))
+	p.dst = f.AppendJSONName(append(p.dst, `","`...))
+	p.dst = append(p.dst, '"', ':')
 	p.value(&f.Type, v.Value)
 	p.dst = append(p.dst, '}')
 }

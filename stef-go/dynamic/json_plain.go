@@ -58,7 +58,7 @@ func (j plainJSON) structure(dst []byte, s *schema.Struct, v *Struct) []byte {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = append(append(append(dst, '"'), f.JSONName()...), '"', ':')
+		dst = append(f.AppendJSONName(append(dst, '"')), '"', ':')
 		if b, ok := v.Fields[i].([]byte); ok && hexadecimal(f.Name, b) {
 			dst = appendText(dst, string(b), true)
 			continue

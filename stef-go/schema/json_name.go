@@ -3,29 +3,35 @@
 
 package schema
 
-import "unicode"
+import (
+	"unicode"
+	"unicode/utf8"
+)
 
 // JSONName returns the name of the field in JSON, which is its name in snake case:
 // histogram_bounds for HistogramBounds, schema_url for SchemaURL. Two fields of a
 // struct may have the same JSON name; stefc refuses them.
 //
 // spec: #canonical-json
-func (f *Field) JSONName() string {
+func (f *Field) JSONName() string { return string(f.AppendJSONName(nil)) }
+
+// AppendJSONName appends the result of JSONName to dst.
+func (f *Field) AppendJSONName(dst []byte) []byte {
 	if f.Name == "KVList" {
-		return "kvlist"
+		return append(dst, "kvlist"...)
 	}
-	var snake []rune
-	runes := []rune(f.Name)
-	for i, r := range runes {
+	var last rune
+	for i, r := range f.Name {
 		if i > 0 && unicode.IsUpper(r) {
 			// A word begins after a lower-case letter, and at the last capital of a
 			// run of capitals.
-			next := i+1 < len(runes) && unicode.IsLower(runes[i+1])
-			if !unicode.IsUpper(runes[i-1]) || next {
-				snake = append(snake, '_')
+			next, _ := utf8.DecodeRuneInString(f.Name[i+utf8.RuneLen(r):])
+			if !unicode.IsUpper(last) || unicode.IsLower(next) {
+				dst = append(dst, '_')
 			}
 		}
-		snake = append(snake, unicode.ToLower(r))
+		dst = utf8.AppendRune(dst, unicode.ToLower(r))
+		last = r
 	}
-	return string(snake)
+	return dst
 }

@@ -15,6 +15,7 @@ func TestJSONName(t *testing.T) {
 	f := func(name, want string) {
 		t.Helper()
 		require.Equal(t, want, (&schema.Field{Name: name}).JSONName())
+		require.Equal(t, "before "+want, string((&schema.Field{Name: name}).AppendJSONName([]byte("before "))))
 	}
 	f("HistogramBounds", "histogram_bounds")
 	f("SchemaURL", "schema_url")
@@ -25,4 +26,5 @@ func TestJSONName(t *testing.T) {
 	f("userId", "user_id")
 	f("user_id", "user_id")
 	f("User_ID", "user__id")
+	f("GrößeÄÖÜb", "größe_äö_üb")
 }
