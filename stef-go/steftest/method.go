@@ -12,8 +12,12 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// methods caches the indexes of methods by type and name.
-var methods sync.Map // methodKey -> int
+// methods caches the indexes of methods by type and name. With a sync.Map, each lookup would
+// allocate its key.
+var (
+	methods   = map[methodKey]int{}
+	methodsMu sync.RWMutex
+)
 
 type methodKey struct {
 	typ  reflect.Type
@@ -25,14 +29,19 @@ func has(v reflect.Value, name string) bool { return methodIndex(v, name) >= 0 }
 
 func methodIndex(v reflect.Value, name string) int {
 	key := methodKey{v.Type(), name}
-	if i, ok := methods.Load(key); ok {
-		return i.(int)
+	methodsMu.RLock()
+	i, ok := methods[key]
+	methodsMu.RUnlock()
+	if ok {
+		return i
 	}
-	i := -1
+	i = -1
 	if m, ok := key.typ.MethodByName(name); ok {
 		i = m.Index
 	}
-	methods.Store(key, i)
+	methodsMu.Lock()
+	methods[key] = i
+	methodsMu.Unlock()
 	return i
 }
 
@@ -41,14 +50,13 @@ func methodIndex(v reflect.Value, name string) int {
 // types.
 func call(v reflect.Value, name string, args ...any) reflect.Value {
 	m := method(v, name)
-	t := m.Type()
 	in := make([]reflect.Value, len(args))
 	for i, arg := range args {
 		a, ok := arg.(reflect.Value)
 		if !ok {
 			a = reflect.ValueOf(arg)
 		}
-		if want := t.In(i); a.Type() != want {
+		if want := m.Type().In(i); a.Type() != want {
 			a = a.Convert(want)
 		}
 		in[i] = a
@@ -81,6 +89,9 @@ func length(v reflect.Value) int { return int(call(v, "Len").Int()) }
 
 // exported returns the name of a field as generated code spells it.
 func exported(name string) string {
+	if 'A' <= name[0] && name[0] <= 'Z' {
+		return name
+	}
 	r := []rune(name)
 	r[0] = unicode.ToUpper(r[0])
 	return string(r)

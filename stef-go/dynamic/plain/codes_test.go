@@ -359,8 +359,9 @@ func (c *codes) grow(t testing.TB, n int) []byte {
 		stream := c.stream(t, append(recs, rec), options...)
 		r, err := open(bytes.NewReader(stream), c.root.Name)
 		require.NoError(t, err)
-		_, err = lines(r)
-		if err == nil {
+		for r.Next() {
+		}
+		if err = r.Err(); err == nil {
 			recs, last = append(recs, rec), rec
 			continue
 		}
