@@ -56,6 +56,7 @@ func pairsOfForms(t *testing.T) map[string][3]string {
 
 // The commands print the same records for a stream in the compact form and in the full schema.
 func TestFormsPrintTheSame(t *testing.T) {
+	t.Parallel()
 	for name, pair := range pairsOfForms(t) {
 		compact, full := []byte(pair[0]), []byte(pair[1])
 		require.NotEqual(t, compact, full)
@@ -94,6 +95,7 @@ func TestInspectFrames(t *testing.T) {
 
 // inspect --plain prints the records that cat prints, below the columns of their frame.
 func TestInspectPlain(t *testing.T) {
+	t.Parallel()
 	record := regexp.MustCompile(`^# r\d+: `)
 	for name, pair := range pairsOfForms(t) {
 		for i, heading := range []string{"# plain records\n", "# records\n"} {
@@ -144,6 +146,7 @@ func TestCatFirstForm(t *testing.T) {
 // stat and inspect show the columns as they are sent, and explain the columns that only the
 // compact form has.
 func TestFormsAreExplained(t *testing.T) {
+	t.Parallel()
 	pairs := pairsOfForms(t)
 	for name, pair := range pairs {
 		compact, full := []byte(pair[0]), []byte(pair[1])

@@ -218,6 +218,7 @@ func cutAt(t *testing.T, stderr string) string {
 // All commands name the same position in a truncated or damaged stream, for each schema and
 // signal, and mention repair.
 func TestPlaceOfDamage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.stef"), filepath.Join(dir, "out.stef")
 	for signal, recording := range map[string][]byte{"metrics": fixtures.Metrics(), "traces": fixtures.Traces(), "logs": fixtures.Logs()} {

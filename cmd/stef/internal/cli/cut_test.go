@@ -89,6 +89,7 @@ func shortCuts(t *testing.T) map[string][]byte {
 // cat, stat, inspect, repair and convert describe the position of a cut in the same words, for
 // any position within a frame.
 func TestCutWords(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "cut.stef"), filepath.Join(dir, "out.stef")
 	for _, flags := range [][]string{{}, {"--compression", "none"}, {"--checksums"}} {
@@ -118,6 +119,7 @@ func TestCutWords(t *testing.T) {
 // If a short file is cut, cat prints the whole records before the cut, and convert --skip
 // converts them.
 func TestShortCuts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none.stef")
 	mustRun(t, []byte(`{"resourceSpans":[]}`), "convert", "-q", "-", none)

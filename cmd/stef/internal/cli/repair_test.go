@@ -46,6 +46,7 @@ func TestRepairClaims(t *testing.T) {
 // repair keeps all frames of a compressed file without an end. A recording that is killed between
 // two batches leaves such a file.
 func TestRepairUnended(t *testing.T) {
+	t.Parallel()
 	plain, _ := mustRun(t, fixtures.Metrics(), "convert", "--quiet", "-", "-")
 	var zipped, packed bytes.Buffer
 	g := gzip.NewWriter(&zipped)
@@ -103,6 +104,7 @@ func TestRepairUnended(t *testing.T) {
 // If only the end of the compression is missing, nothing is lost: the exit code is 0. If the file is
 // cut inside a compressed block, the content of this block is lost.
 func TestOnlyEndMissing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	stream, _ := mustRun(t, fixtures.Logs(), "convert", "--quiet", "-", "-")
 	lines, _ := mustRun(t, fixtures.Logs(), "convert", "--quiet", "--to", "otlp-json", "-", "-")

@@ -72,6 +72,7 @@ func TestSeveralInputsBySignal(t *testing.T) {
 
 // A conversion to a table counts the parts and the losses, as a conversion to a stream does.
 func TestTablesCountParts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	metrics := filepath.Join(dir, fixtures.MetricsName)
 	require.NoError(t, os.WriteFile(metrics, fixtures.Metrics(), 0o666))
@@ -145,6 +146,7 @@ func TestRequestsAreThoseOfPdata(t *testing.T) {
 
 // With {signal}, one input of any format becomes the file of its signal.
 func TestOneInputBySignal(t *testing.T) {
+	t.Parallel()
 	m := newMistakes(t)
 	want, _ := mustRun(t, nil, "cat", "--sort-keys", m.metrics)
 	for _, end := range []string{"stef", "parquet", "arrow", "pb"} {

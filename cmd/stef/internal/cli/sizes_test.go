@@ -19,6 +19,7 @@ import (
 // TestSizes checks that the table of the README has the sizes that result from its flags. For
 // the row of xz, which is another program, it compares the sizes of the streams before xz.
 func TestSizes(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	_, table, ok := strings.Cut(string(page), "\n| flags | traces | metrics | logs |\n")
