@@ -25,15 +25,46 @@ import (
 
 const examples = "../../extension/stefencodingextension/examples"
 
-func collectorBinary(t *testing.T) string {
+// builds has the folder of the programs that tests built, and where each package was built.
+var builds = struct {
+	dir    string
+	binary map[string]string
+}{binary: map[string]string{}}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = os.RemoveAll(builds.dir)
+	os.Exit(code)
+}
+
+// build builds a program once for all tests: linking takes seconds. Tests that use it run one
+// after another.
+func build(t *testing.T, folder, name string) string {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("builds a Collector of 100 MB")
+		t.Skip("builds a program: the Collector has 100 MB")
 	}
-	binary := filepath.Join(t.TempDir(), "collector")
-	out, err := exec.Command("go", "build", "-o", binary, "./collector").CombinedOutput()
+	if builds.binary[name] != "" {
+		return builds.binary[name]
+	}
+	if builds.dir == "" {
+		dir, err := os.MkdirTemp("", "enginetest")
+		require.NoError(t, err)
+		builds.dir = dir
+	}
+	binary := filepath.Join(builds.dir, name)
+	command := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, ".")
+	command.Dir = folder
+	out, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	builds.binary[name] = binary
 	return binary
+}
+
+// collectorBinary returns the Collector of the deployment.
+func collectorBinary(t *testing.T) string {
+	t.Helper()
+	return build(t, "collector", "collector")
 }
 
 type process struct {

@@ -505,18 +505,10 @@ func saveObjects(t *testing.T, backend *s3mem.Backend) map[string][]string {
 // fileTool is the program stef.
 type fileTool string
 
-// stefBinary builds the file tool, which is a module of its own.
+// stefBinary returns the file tool, which is a module of its own.
 func stefBinary(t *testing.T) fileTool {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the file tool")
-	}
-	binary := filepath.Join(t.TempDir(), "stef")
-	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Dir = "../../cmd/stef"
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return fileTool(binary)
+	return fileTool(build(t, "../../cmd/stef", "stef"))
 }
 
 // parts converts files into one file, and returns the OTLP messages of this file.
