@@ -82,7 +82,6 @@ var windowSettings = []levelSetting{
 // BenchmarkLevels compares the levels of zstd, and two windows.
 func BenchmarkLevels(b *testing.B) { benchmarkSettings(b, levelSettings) }
 
-// BenchmarkWindows compares the windows of zstd.
 func BenchmarkWindows(b *testing.B) { benchmarkSettings(b, windowSettings) }
 
 func benchmarkSettings(b *testing.B, settings []levelSetting) {

@@ -56,7 +56,6 @@ const (
 // of the measured part.
 type ager[T any] func(b *testing.B, warm, fresh []T, first bool) (time.Duration, int)
 
-// mallocs is the number of allocations of the process.
 func mallocs() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
@@ -124,7 +123,6 @@ func agedSTEF[T any](s signal[T], mode stefpdata.Mode, options ...stef.WriterOpt
 	}
 }
 
-// ages measures a set.
 func (f *formsOf[T]) ages(b *testing.B, name string, parts []T) {
 	batches := f.group(parts)
 	if len(batches) < 2 {

@@ -54,7 +54,6 @@ type streamEncoder[T any] struct {
 	flush, close func() error
 }
 
-// benchSet is a set of batches.
 type benchSet[T any] struct {
 	signal[T]
 	batches []T

@@ -32,7 +32,6 @@ type budgetCase[T any] struct {
 	parse  func([]byte) (T, error)
 }
 
-// recordWriter is a writer of records.
 type recordWriter interface {
 	Write() error
 	Close() error

@@ -53,7 +53,6 @@ func (e *encoder) begin() (emptied bool) {
 	return emptied
 }
 
-// end returns the result of a batch.
 func (e *encoder) end(err error) error {
 	if err == nil && len(e.rejected) > 0 {
 		return e.rejected

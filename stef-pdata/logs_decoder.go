@@ -58,7 +58,6 @@ func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	return batch, err
 }
 
-// add adds the log record of the current record.
 func (d *LogsDecoder) add(room int) {
 	rec := d.records.Record()
 	if rec.Scope() != d.scope || rec.Resource() != d.resource {

@@ -57,7 +57,6 @@ func TestRandomLogsRoundTrip(t *testing.T) {
 	}
 }
 
-// The same logs make the same stream.
 func TestLogStreamsAreDeterministic(t *testing.T) {
 	for seed := range uint64(20) {
 		r := newRandom(seed)

@@ -37,7 +37,6 @@ type logList struct {
 	at              mapping.Place
 }
 
-// logItem is a log record.
 type logItem struct {
 	plog.LogRecord
 	event, set uint32
@@ -45,7 +44,6 @@ type logItem struct {
 	index      int // index in the list
 }
 
-// reset drops the content of a stream.
 func (s *logSorter) reset() {
 	s.events.Reset()
 	s.sets.Reset()
@@ -118,7 +116,6 @@ func (e *LogsEncoder) sortLists() {
 	})
 }
 
-// gather collects the log records of lists.
 func (s *logSorter) gather(lists []logList) {
 	s.items = s.items[:0]
 	for l, list := range lists {

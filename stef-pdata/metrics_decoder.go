@@ -69,7 +69,6 @@ func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 	return batch, err
 }
 
-// add adds the point of the current record.
 func (d *MetricsDecoder) add(room int) {
 	rec := d.records.Record()
 	if rec.Metric() != d.metric || rec.Scope() != d.scope || rec.Resource() != d.resource {

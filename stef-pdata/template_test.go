@@ -18,7 +18,6 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/template"
 )
 
-// logsOf returns log records with bodies.
 func logsOf(bodies ...string) plog.Logs {
 	ld := plog.NewLogs()
 	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()

@@ -60,7 +60,6 @@ func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	return batch, err
 }
 
-// add adds the span of the current record.
 func (d *TracesDecoder) add(room int) {
 	rec := d.records.Record()
 	if rec.Scope() != d.scope || rec.Resource() != d.resource {

@@ -43,7 +43,6 @@ func TestRandomTracesRoundTrip(t *testing.T) {
 	}
 }
 
-// The same traces make the same stream.
 func TestTraceStreamsAreDeterministic(t *testing.T) {
 	for seed := range uint64(20) {
 		r := newRandom(seed)

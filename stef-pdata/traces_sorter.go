@@ -48,7 +48,6 @@ type spanList struct {
 	at mapping.Place
 }
 
-// add adds the spans of a container.
 func (s *spanSorter) add(resource, scope uint32, list spanList) {
 	key := [2]uint32{resource, scope}
 	h, ok := s.homed[key]
@@ -63,7 +62,6 @@ func (s *spanSorter) add(resource, scope uint32, list spanList) {
 	home.lists = append(home.lists, list)
 }
 
-// reset forgets all spans.
 func (s *spanSorter) reset() {
 	for i := range s.homes {
 		clear(s.homes[i].lists)
@@ -107,7 +105,6 @@ type spanChunk struct {
 	most   int // maximum number of pairs stored so far
 }
 
-// spanItem is a span.
 type spanItem struct {
 	ptrace.Span
 	start       uint64
@@ -116,7 +113,6 @@ type spanItem struct {
 	attributes  intern.SortedPairs
 }
 
-// add adds a span.
 func (c *spanChunk) add(keys *intern.KeySorter, span ptrace.Span, list, index int) {
 	n := len(c.items)
 	c.items = slices.Grow(c.items, 1)[:n+1]

@@ -49,7 +49,6 @@ func rootOf(tb testing.TB, text string) *schema.Struct {
 
 func list(elems ...any) *dynamic.Array { return &dynamic.Array{Elems: elems} }
 
-// stream writes three readings.
 func stream(tb testing.TB, opts ...dynamic.WriterOption) []byte {
 	tb.Helper()
 	root := rootOf(tb, readings)
@@ -154,7 +153,6 @@ func TestLines(t *testing.T) {
 	require.Equal(t, text, strings.ReplaceAll(noted, "# where it was read\n", ""))
 }
 
-// line matches a line with an element.
 var line = regexp.MustCompile(`^ *(\+?)([0-9]+)(?:\.([0-7]))?: ([0-9a-f ]+?)(?: +# .*)?$`)
 
 // restored returns the stream that the lines describe. It checks that the elements are
@@ -209,7 +207,6 @@ func TestWhole(t *testing.T) {
 	require.Equal(t, 3, strings.Count(text, "\n     +0: "))
 }
 
-// TestDamaged truncates a stream at every offset and flips its bits.
 func TestDamaged(t *testing.T) {
 	for _, opt := range []dynamic.WriterOption{
 		dynamic.WithCompression(dynamic.None), dynamic.WithCompression(dynamic.Zstd),
@@ -247,7 +244,6 @@ func requireTyped(tb testing.TB, err error) {
 	require.ErrorAs(tb, err, &e)
 }
 
-// failAfter accepts left bytes and then fails.
 type failAfter struct{ left int }
 
 var errFull = errors.New("full")
@@ -283,11 +279,9 @@ func TestUnusable(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	// A limit of the reader.
 	_, err := annotated(t, stream(t), annotate.WithReaderOptions(dynamic.WithMaxDictBytes(300)))
 	require.ErrorIs(t, err, dynamic.ErrLimit)
 
-	// A schema that is assumed.
 	root := rootOf(t, "package p struct R root { A bool B bool }")
 	var b, out bytes.Buffer
 	w, err := dynamic.NewWriter(&b, root, dynamic.WithSchema(schema.WireSchema{1}))
@@ -350,7 +344,6 @@ func TestFrameText(t *testing.T) {
 	f(7000, 103, 2)
 }
 
-// Nil arguments and options are errors.
 func TestNil(t *testing.T) {
 	root := rootOf(t, readings)
 	require.EqualError(t, annotate.Stream(nil, new(bytes.Buffer), root), "stef: the destination is nil")

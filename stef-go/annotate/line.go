@@ -26,7 +26,6 @@ const (
 	leastText = 4 << 10
 )
 
-// printElement prints the lines of an element.
 func (p *printer) printElement(e *dynamic.Event, text string) {
 	if e.Bits >= 0 || len(e.Data) <= partBytes {
 		p.print(p.element(e, text, math.MaxInt))
@@ -105,7 +104,6 @@ func (p *printer) meant(start int, text string) {
 	p.line = append(p.line, '\n')
 }
 
-// bitText returns the bits of e as a text of 0 and 1.
 func bitText(e *dynamic.Event) string {
 	text := make([]byte, e.Bits)
 	for i := range text {

@@ -46,7 +46,6 @@ func restText(e *dynamic.Event) string {
 	return "not read"
 }
 
-// columnHeading returns the heading of the lines of a column.
 func columnHeading(c dynamic.Column, t *schema.Type) string {
 	unit := "bytes"
 	if c.Bits {
@@ -161,7 +160,6 @@ func textText(d dynamic.TraceText) string {
 	return value
 }
 
-// quoted returns s in quotes, cut if it is long.
 func quoted(s string) string {
 	if len(s) <= maxText {
 		return strconv.Quote(s)
@@ -200,7 +198,6 @@ func structText(e *dynamic.Event, d dynamic.TraceStruct) string {
 	return text
 }
 
-// entryText shows an entry of a struct dictionary.
 func (p *printer) entryText(t *schema.Type, ref uint64, v *dynamic.Struct) string {
 	text, ok := p.entries[v]
 	if !ok {

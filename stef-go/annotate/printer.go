@@ -35,7 +35,6 @@ type printer struct {
 	derived bool
 	begun   bool
 
-	// The columns of the frame and their text.
 	columns []dynamic.Column
 	text    []columnText
 	// limit bounds the text of all columns and records of a frame. room is the unused
@@ -51,13 +50,11 @@ type printer struct {
 	heading string
 }
 
-// recordText is the lines about the records of a frame.
 type recordText struct {
 	bytes.Buffer
 	hidden int // records without a line
 }
 
-// columnText is the lines about one column of a frame.
 type columnText struct {
 	bytes.Buffer
 	heading string
@@ -101,7 +98,6 @@ func (p *printer) event(e *dynamic.Event) {
 	}
 }
 
-// beyond reports whether a frame is after the last frame to print.
 func (p *printer) beyond(frame int) bool { return p.frames > 0 && frame > p.frames }
 
 // section prints the heading of a frame, if e begins one.
@@ -124,7 +120,6 @@ func (p *printer) section(e *dynamic.Event) {
 	}
 }
 
-// begin prepares the lines about the columns of a frame.
 func (p *printer) begin(f *dynamic.Frame) {
 	p.columns = f.Columns
 	p.text = make([]columnText, len(f.Columns))
@@ -161,7 +156,6 @@ func (p *printer) value(e *dynamic.Event) {
 	p.room -= c.Len() - before
 }
 
-// endFrame prints the columns of a frame.
 func (p *printer) endFrame() {
 	p.wire.flush()
 	p.sizes.flush()
@@ -187,7 +181,6 @@ func (p *printer) endFrame() {
 	}
 }
 
-// record adds a line about a record of the frame.
 func (p *printer) record(root *schema.Struct, rec *dynamic.Struct) {
 	p.number++
 	if p.room <= 0 {

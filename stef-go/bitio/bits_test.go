@@ -20,7 +20,6 @@ func writeBits(parts ...uint64) []byte {
 	return w.AppendTo(nil)
 }
 
-// reader returns a reader of data and the fault it latches.
 func reader(data []byte) (*bitio.BitReader, *bitio.Fault) {
 	r, fault := new(bitio.BitReader), new(bitio.Fault)
 	r.Attach(fault, 7)

@@ -60,5 +60,4 @@ func (m *Memory[T]) Give(b []T) {
 	}
 }
 
-// columns pools the memory of columns.
 var columns Memory[byte]

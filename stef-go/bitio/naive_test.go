@@ -15,7 +15,6 @@ import (
 // naive is a run of bits as text. Tests compare the package with it.
 type naive string
 
-// add appends the n low bits of v.
 func (s naive) add(v uint64, n int) naive {
 	digits := strconv.FormatUint(v, 2)
 	if v == 0 {
@@ -24,7 +23,6 @@ func (s naive) add(v uint64, n int) naive {
 	return s + naive(strings.Repeat("0", n-len(digits))+digits)
 }
 
-// take returns the number in the first n bits, and the other bits.
 func (s naive) take(n int) (v uint64, rest naive) {
 	for _, c := range s[:n] {
 		v = v<<1 | uint64(c-'0')

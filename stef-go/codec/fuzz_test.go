@@ -171,7 +171,6 @@ func FuzzDict(f *testing.F) {
 	})
 }
 
-// requireDict writes values and reads them back.
 func requireDict(t *testing.T, values []string) {
 	t.Helper()
 	e, d := newDictEncoders(), newDictDecoders(1<<30)

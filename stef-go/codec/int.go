@@ -46,7 +46,6 @@ func (d *Uint64Decoder) Decode() uint64 {
 	return d.last
 }
 
-// decodeAll sets all of dst to the next values.
 func (d *Uint64Decoder) decodeAll(dst []uint64) {
 	last, delta := d.last, d.delta
 	for i := range dst {

@@ -45,7 +45,6 @@ func (s bitText) bytes() []byte {
 	return out
 }
 
-// naiveInts returns the column of integers.
 func naiveInts(values []uint64) []byte {
 	out := []byte{}
 	var last, delta uint64
@@ -57,7 +56,6 @@ func naiveInts(values []uint64) []byte {
 	return out
 }
 
-// naiveFloats returns the column of floats.
 func naiveFloats(values []float64) bitText {
 	var s bitText
 	last, lead, trail := uint64(0), 0, 0
@@ -116,7 +114,6 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// decoder is the common interface of all decoders.
 type decoder interface {
 	Attach(*bitio.Fault, int)
 	Reset([]byte)

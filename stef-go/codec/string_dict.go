@@ -279,7 +279,6 @@ func (t *StringTable) Release() {
 	}
 }
 
-// add makes text the next entry.
 func (t *StringTable) add(text string) {
 	if len(t.entries) == cap(t.entries) {
 		old := t.entries

@@ -35,7 +35,6 @@ const (
 	maxResolved = 256
 )
 
-// Pools for the memory of indexes.
 var (
 	indexSlots   bitio.Memory[uint64]
 	indexEntries bitio.Memory[textEntry]
@@ -180,7 +179,6 @@ func (x *TextIndex) is(number uint32, v string) bool {
 	return e.n == len(v) && string(x.text[e.a:e.a+uint64(len(v))]) == v
 }
 
-// findLong does the work of find for texts of more than ShortText bytes.
 func (x *TextIndex) findLong(v string) (number, hash uint32, ok bool) {
 	hash = uint32(hashLong(v))
 	mask := uint32(len(x.slots) - 1)
@@ -212,7 +210,6 @@ func (x *TextIndex) add(v string, hash uint32) (number uint32) {
 	return number
 }
 
-// put stores a slot in the table.
 func (x *TextIndex) put(slot uint64) {
 	mask := uint32(len(x.slots) - 1)
 	i := uint32(slot>>32) & mask

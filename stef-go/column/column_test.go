@@ -45,7 +45,6 @@ func (r *read) Restart()          { r.restarted++ }
 func (r *read) Done() bool        { return r.done }
 func (r *read) Short() bool       { return r.short }
 
-// builder is a tree being built.
 type builder[C any] interface {
 	Add(name string, codec C) int
 	Open(name string, codec C) int
@@ -264,7 +263,6 @@ func TestSplitRefuses(t *testing.T) {
 	f("01 80 00", -1, column.ErrTrailing)
 }
 
-// TestSplitRefusesEveryCut truncates a payload to every smaller length.
 func TestSplitRefusesEveryCut(t *testing.T) {
 	tree, _ := writeTree("R", "AA", "", "CCC", "D", "", "", strings.Repeat("g", 40))
 	whole := payload(t, tree)

@@ -29,7 +29,6 @@ type WriteTree struct {
 	data  int          // bytes of the columns in full
 }
 
-// fullColumn is a column that has data.
 type fullColumn struct {
 	Writer
 	size int

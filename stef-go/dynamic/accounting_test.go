@@ -90,7 +90,6 @@ func (r random) changeMetrics(rec *otelstef.Metrics, n int) {
 	rec.Point().SetTimestamp(uint64(n))
 }
 
-// metricsStream writes count records with the generated writer.
 func metricsStream(t *testing.T, seed uint64, count int, opts ...stef.WriterOption) []byte {
 	t.Helper()
 	r := newRandom(seed)

@@ -130,7 +130,6 @@ func write(tb testing.TB, root *schema.Struct, recs []*dynamic.Struct, flushEach
 	return out.Bytes()
 }
 
-// read reads a whole stream, which must be valid.
 func read(tb testing.TB, root *schema.Struct, stream []byte, opts ...dynamic.ReaderOption) []*dynamic.Struct {
 	tb.Helper()
 	r, err := dynamic.NewReader(bytes.NewReader(stream), root, opts...)

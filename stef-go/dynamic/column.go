@@ -65,7 +65,6 @@ func (c *column) isBits() bool {
 	return false
 }
 
-// columns is the column tree of a root.
 type columns struct {
 	root *column
 	// all has all columns of the tree, in the order of a frame.

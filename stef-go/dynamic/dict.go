@@ -48,7 +48,6 @@ func (d *readDicts) reset() {
 	}
 }
 
-// structsOf returns the dictionary of structs with a name.
 func (d *readDicts) structsOf(name string) *readStructs {
 	dict := d.structs[name]
 	if dict == nil {

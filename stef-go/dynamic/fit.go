@@ -149,7 +149,6 @@ func (f *fitter) array(elem *schema.Type, path string, v *Array) (*Array, error)
 	return fit, f.check(fit.size)
 }
 
-// check compares the size of a value with the limit.
 func (f *fitter) check(size int) error {
 	if size > f.maxBytes {
 		return fault(ErrLimit, "the record takes more than %d bytes", f.maxBytes)

@@ -181,14 +181,12 @@ func (t *columns) split(content []byte, f *Frame) error {
 	return nil
 }
 
-// empty removes the runs of all columns.
 func (t *columns) empty() {
 	for _, c := range t.all {
 		c.bitIn, c.byteIn = bitReader{}, byteReader{}
 	}
 }
 
-// cut assigns data to the runs of all columns.
 func (t *columns) cut(sizes *bitReader, data *byteReader) error {
 	t.empty()
 	err := t.cutColumn(t.root, sizes, data)

@@ -16,8 +16,6 @@ import (
 
 var otelRoots = []string{"metrics", "spans", "logs"}
 
-// otelStream returns a stream of random records of a root of the OpenTelemetry
-// schema.
 func otelStream(tb testing.TB, root *schema.Struct, seed uint64, opts ...dynamic.WriterOption) []byte {
 	tb.Helper()
 	return write(tb, root, newRandom(seed).records(root, 4), false, opts...)

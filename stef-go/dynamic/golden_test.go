@@ -31,7 +31,6 @@ var published = map[string]schema.WireSchema{
 	"spans":   {4, 1, 3, 7, 5, 14, 4, 6, 2},
 }
 
-// otelRoot returns a root of the OpenTelemetry schema.
 func otelRoot(tb testing.TB, name string) *schema.Struct {
 	tb.Helper()
 	src, err := os.ReadFile(filepath.Join(teltest.Root(tb), "stef-spec", "otel.stef"))
@@ -166,7 +165,6 @@ func TestMalformedVectors(t *testing.T) {
 	}
 }
 
-// requireTyped checks that err is an Error of a known kind.
 func requireTyped(tb testing.TB, err error) {
 	tb.Helper()
 	var e *dynamic.Error

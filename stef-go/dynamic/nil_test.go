@@ -17,7 +17,6 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// Nil arguments and options are errors of the constructors.
 func TestNil(t *testing.T) {
 	root := otelstef.MetricsRoot()
 	_, err := dynamic.NewReader(nil, root)

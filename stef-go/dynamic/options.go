@@ -225,7 +225,6 @@ func WithDictBytes(n int) WriterOption {
 	}
 }
 
-// inRange returns an error for an option whose number is not from least to most.
 func inRange(option string, n, least, most int) error {
 	if n < least || n > most {
 		return fmt.Errorf("stef: %s(%d): %w: not from %d to %d", option, n, ErrLimit, least, most)

@@ -47,7 +47,6 @@ var otherBytes = map[string]string{
 	"m_random_opts_202": "flags",
 }
 
-// TestReencodedVectors writes the records of the reference vectors again.
 func TestReencodedVectors(t *testing.T) {
 	for _, v := range teltest.Vectors(t, "edge") {
 		if v.ReferenceError != "" {

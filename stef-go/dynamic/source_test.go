@@ -16,7 +16,6 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// someStream returns a stream of some frames with its root and records.
 func someStream(tb testing.TB, opts ...dynamic.WriterOption) (*schema.Struct, []*dynamic.Struct, []byte) {
 	tb.Helper()
 	root := rootOf(tb, restarts)
@@ -133,7 +132,6 @@ func TestFailingSource(t *testing.T) {
 	})
 }
 
-// TestErrorPlace checks the location in errors.
 func TestErrorPlace(t *testing.T) {
 	root, _, stream := someStream(t)
 	list := frames(t, root, stream)

@@ -124,14 +124,12 @@ type tracer struct {
 	derived bool
 }
 
-// inFrame sets the frame of the next events.
 func (t *tracer) inFrame(n int) {
 	if t != nil {
 		t.frame, t.record, t.derived = n, 0, false
 	}
 }
 
-// inRecord sets the record of the next events.
 func (t *tracer) inRecord(n uint64) {
 	if t != nil {
 		t.record = n
@@ -219,7 +217,6 @@ func (t *tracer) value(c *column, in *byteReader, bits *bitReader, index []int, 
 	t.emit(e)
 }
 
-// columns emits an event for the columns of f.
 func (t *tracer) columns(f *Frame) {
 	if t != nil {
 		t.emit(&Event{Offset: f.Offset, Bits: -1, Column: -1, Detail: TraceFrame{f}})

@@ -24,7 +24,6 @@ func (d *decoder) event(c *column, detail any) {
 // leaveIndex returns to the enclosing array or multimap.
 func (d *decoder) leaveIndex() { d.index = d.index[:len(d.index)-1] }
 
-// primitiveDetail returns the detail of the event for v.
 func (d *decoder) primitiveDetail(c *column, before codecState, v any) any {
 	switch c.typ.Kind {
 	case schema.KindBool:

@@ -148,7 +148,6 @@ func TestTraceOfDamage(t *testing.T) {
 	})
 }
 
-// TestTraceDetails checks what events say about codes.
 func TestTraceDetails(t *testing.T) {
 	root := rootOf(t, `struct Rec root { N uint64 optional  F float64  S string dict(S)  D Sub  O Choice  A []bool  M MM }
 		struct Sub dict(Sub) { I int64 }
@@ -214,7 +213,6 @@ func sameDetail(a, b any) bool {
 	return a == b
 }
 
-// TestTraceOfMissingChoices reads choices with missing bits.
 func TestTraceOfMissingChoices(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A []Choice } oneof Choice { A uint64 B uint64 }")
 	stream := plainStream(t, dataFrame(1, bitRun("1"), bitRun("001 00101"), bitRun("01 00 00 00"), []byte{2, 9}, nil))

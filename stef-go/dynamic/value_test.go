@@ -72,7 +72,6 @@ func TestCloneSharesNothing(t *testing.T) {
 	require.Equal(t, "ab", string(b))
 }
 
-// TestRecordsAreRetained keeps all records of a stream and compares them at its end.
 func TestRecordsAreRetained(t *testing.T) {
 	for seed := range uint64(50) {
 		r := newRandom(seed)

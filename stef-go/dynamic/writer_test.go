@@ -66,7 +66,6 @@ func TestWrongValues(t *testing.T) {
 	}
 }
 
-// TestRecordIsNotKept changes a record after it was written.
 func TestRecordIsNotKept(t *testing.T) {
 	root := rootOf(t, "struct Rec root { A []uint64 }")
 	rec := records(root, fields{"A": list{1}})[0]

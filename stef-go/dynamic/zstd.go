@@ -74,7 +74,6 @@ func (c *compressed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// frame returns the content of a frame.
 func (z *inflater) frame(src io.Reader, f Frame, restart bool) ([]byte, error) {
 	if restart {
 		if err := z.finish(); err != nil {

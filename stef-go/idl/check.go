@@ -60,7 +60,6 @@ func check(s *schema.Schema, places places, list *reports) {
 	c.portability()
 }
 
-// named returns the place of a name that starts at pos.
 func named(name string, pos schema.Pos) span {
 	return span{pos, utf8.RuneCountInString(name)}
 }

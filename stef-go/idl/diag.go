@@ -142,7 +142,6 @@ func (r *reports) laterf(at span, format string, args ...any) {
 	}
 }
 
-// flush reports the errors of laterf.
 func (r *reports) flush() {
 	for _, d := range r.later {
 		r.errorf(d.at, "%s", d.message)
@@ -150,7 +149,6 @@ func (r *reports) flush() {
 	r.later = nil
 }
 
-// errorf reports an error.
 func (r *reports) errorf(at span, format string, args ...any) {
 	if n := len(r.errors); n > 0 && r.errors[n-1].Pos == at.pos {
 		// Only the first error about a token is useful.

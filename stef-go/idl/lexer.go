@@ -290,7 +290,6 @@ func (l *lexer) isTag() bool {
 	return ok && bytes.ContainsAny(content, `: "`)
 }
 
-// skipTo skips runes up to an offset.
 func (l *lexer) skipTo(end int) {
 	for l.offset < end {
 		l.advance()

@@ -41,7 +41,6 @@ func newParser(src []byte, list *reports) *parser {
 	return p
 }
 
-// next consumes a token and returns it.
 func (p *parser) next() token {
 	t := p.tok
 	p.tok = p.lex.next()
@@ -49,7 +48,6 @@ func (p *parser) next() token {
 	return t
 }
 
-// accept consumes a token if it is of the given kind.
 func (p *parser) accept(kind tokenKind) bool {
 	if p.tok.kind != kind {
 		return false

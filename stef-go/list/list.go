@@ -247,5 +247,4 @@ func (a *Bytes) String() string {
 	return textOf(elements)
 }
 
-// textOf returns an array of primitive values as JSON.
 func textOf(values any) string { return stefrt.StringOf(func(j *stefrt.JSON) { j.Any(values) }) }

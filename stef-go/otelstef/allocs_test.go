@@ -242,7 +242,6 @@ var lives = []live{
 	}, func(r io.Reader) (liveReader, error) { return otelstef.NewLogsReader(r) }},
 }
 
-// eachLive runs a test for every signal without and with compression.
 func eachLive(t *testing.T, f func(t *testing.T, l live, compression stef.Compression)) {
 	for _, l := range lives {
 		for _, c := range []stef.Compression{stef.None, stef.Zstd} {

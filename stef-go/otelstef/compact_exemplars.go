@@ -51,7 +51,6 @@ var freeExemplars = sync.Pool{New: func() any { return new(seriesExemplars) }}
 // keptExemplars is the largest capacity of a list that release keeps.
 const keptExemplars = 4
 
-// release discards the exemplars.
 func (x *seriesExemplars) release() {
 	if list := x.list[:cap(x.list)]; len(list) <= keptExemplars {
 		clear(list)
@@ -416,7 +415,6 @@ func (x *seriesIndex) keep(e *seriesExemplars, p *Point, kept uint64, counted in
 	e.held = held
 }
 
-// setLen sets the number of exemplars.
 func (x *seriesExemplars) setLen(n int) {
 	if n > cap(x.list) || cap(x.list) > 4+4*n {
 		x.list = append(make([]exemplarCopy, 0, n), x.list[:min(n, len(x.list))]...)
@@ -484,7 +482,6 @@ func (x *exemplarCopy) set(e *Exemplar) {
 	}
 }
 
-// setPairs copies pairs.
 func (x *exemplarCopy) setPairs(pairs []*attributesPair) {
 	if n := len(pairs); n > cap(x.pairs) || cap(x.pairs) > 2*n {
 		x.pairs = make([]pairCopy, n)

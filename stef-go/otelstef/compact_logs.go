@@ -95,7 +95,6 @@ func (f *logsWriterForm) sendAll() {
 	f.all = true
 }
 
-// encode writes the record.
 func (f *logsWriterForm) encode(w *LogsWriter) {
 	s, e := &w.record, &w.encoder
 	mask := s.node.Take() & e.head.Mask &^ (compactLogs | LogsFieldRecord)
@@ -243,7 +242,6 @@ func (f *logsReaderForm) start(r *LogsReader) {
 // computed returns the fields of the record that the form computes. Run cannot predict them.
 func (f *logsReaderForm) computed() uint64 { return LogsFieldRecord }
 
-// decode reads the record.
 func (f *logsReaderForm) decode(r *LogsReader) {
 	s, d := &r.record, &r.decoder
 	if f.values.restored || len(f.values.replaced) > 0 {

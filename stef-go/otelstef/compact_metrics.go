@@ -346,7 +346,6 @@ func (f *metricsReaderForm) Restart() {
 	f.held = heldContainers{s.metric, s.resource, s.scope}
 }
 
-// decode reads the record.
 func (f *metricsReaderForm) decode(r *MetricsReader) {
 	s, d := &r.record, &r.decoder
 	mask := d.head.Read(d.head.Fields)

@@ -43,7 +43,6 @@ func (f *metricsReaderForm) restore(s *Metrics) bool {
 	return true
 }
 
-// mark sets the marks of the point.
 func (f *metricsReaderForm) mark(s *Metrics, mask uint64) {
 	s.point.node.SetModified(mask)
 	if mask != 0 {

@@ -78,7 +78,6 @@ func (f *spansWriterForm) sendAll() {
 	f.all = true
 }
 
-// encode writes the record.
 func (f *spansWriterForm) encode(w *SpansWriter) {
 	s, e := &w.record, &w.encoder
 	mask := s.node.Take() & e.head.Mask &^ (compactSpans | SpansFieldSpan)
@@ -228,7 +227,6 @@ func (f *spansReaderForm) start(r *SpansReader) {
 // computed returns the fields of the record that the form computes. Run cannot predict them.
 func (f *spansReaderForm) computed() uint64 { return SpansFieldSpan }
 
-// decode reads the record.
 func (f *spansReaderForm) decode(r *SpansReader) {
 	s, d := &r.record, &r.decoder
 	mask := d.head.Read(d.head.Fields)

@@ -16,7 +16,6 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// heap returns the live heap.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

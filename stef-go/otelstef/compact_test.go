@@ -173,7 +173,6 @@ func TestCompactSelfContained(t *testing.T) {
 	})
 }
 
-// The same records make the same bytes.
 func TestCompactIsDeterministic(t *testing.T) {
 	eachForm(t, func(t *testing.T, c compactForm) {
 		for seed := range seeds(20) {

@@ -32,7 +32,6 @@ func timestamps(t *testing.T, stream []byte) []uint64 {
 	return list
 }
 
-// fillWide sets m to n pairs.
 func fillWide(m *otelstef.Attributes, n int) {
 	m.SetLen(n)
 	for i := range n {
@@ -102,7 +101,6 @@ func TestOversizeMultimaps(t *testing.T) {
 	})
 }
 
-// TestWidestMultimap writes the maximum number of pairs.
 func TestWidestMultimap(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out)

@@ -15,7 +15,6 @@ import (
 	"github.com/otelstef/stef/stef-go/steftest"
 )
 
-// TestErrorsSayWhere damages a stream in known places.
 func TestErrorsSayWhere(t *testing.T) {
 	var out chunks
 	w, err := otelstef.NewMetricsWriter(&out)

@@ -231,7 +231,6 @@ func TestBodyReferences(t *testing.T) {
 	}
 }
 
-// changeLog changes some fields of a log record.
 func changeLog(r *rand.Rand, rec *otelstef.LogRecord, texts []string) {
 	id := make([]byte, 16)
 	for i := range id {

@@ -69,7 +69,6 @@ func logsRoot(tb testing.TB) *steftest.Root {
 	return root
 }
 
-// eachRoot runs a test for every root.
 func eachRoot(t *testing.T, f func(t *testing.T, r *steftest.Root)) {
 	t.Run("metrics", func(t *testing.T) { f(t, metricsRoot(t)) })
 	t.Run("spans", func(t *testing.T) { f(t, spansRoot(t)) })

@@ -145,7 +145,6 @@ func (x *seriesIndex) begin() {
 	x.setChunks.free, x.pairChunks.free = &freeSets, &freePairs
 }
 
-// forget discards all series.
 func (x *seriesIndex) forget() {
 	for _, chunk := range x.seriesChunks.all {
 		for i := range chunk {

@@ -50,7 +50,6 @@ func (t *table[T]) insert(v *T, hash uint64) {
 	t.slots[hash&mask] = v
 }
 
-// reset discards all elements.
 func (t *table[T]) reset() {
 	if len(t.slots) > keptSlots {
 		t.slots = nil
@@ -60,7 +59,6 @@ func (t *table[T]) reset() {
 	t.used = 0
 }
 
-// bytes returns the memory of the slots.
 func (t *table[T]) bytes() int { return len(t.slots) * int(unsafe.Sizeof((*T)(nil))) }
 
 // chunks allocates elements in chunks of firstChunk to lastChunk elements. A chunk is larger
@@ -119,7 +117,6 @@ func (c *chunks[T]) pooled(size int) []T {
 	return nil
 }
 
-// reset discards all elements.
 func (c *chunks[T]) reset() {
 	for _, chunk := range c.all {
 		if class := c.free.class(cap(chunk)); class != nil {
@@ -131,7 +128,6 @@ func (c *chunks[T]) reset() {
 	c.all, c.held = c.all[:0], 0
 }
 
-// bytes returns the memory of all chunks.
 func (c *chunks[T]) bytes() int {
 	var element T
 	return c.held * int(unsafe.Sizeof(element))

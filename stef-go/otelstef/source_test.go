@@ -118,7 +118,6 @@ func TestErrorsLast(t *testing.T) {
 	})
 }
 
-// TestEarlyClose closes a reader within a frame.
 func TestEarlyClose(t *testing.T) {
 	eachStream(t, 2, func(t *testing.T, root *steftest.Root, s stream) {
 		r, err := root.NewReader(bytes.NewReader(s.bytes))

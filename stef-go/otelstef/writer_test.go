@@ -21,7 +21,6 @@ import (
 
 var errFull = errors.New("the disk is full")
 
-// failing accepts a number of writes and then fails.
 type failing struct {
 	bytes.Buffer
 	writes int
@@ -107,7 +106,6 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestSameBytes writes the same records several times.
 func TestSameBytes(t *testing.T) {
 	user := map[string]string{}
 	for _, word := range hosts {
@@ -190,7 +188,6 @@ func TestFailedReset(t *testing.T) {
 	require.ErrorIs(t, w.Write(), stef.ErrClosed)
 }
 
-// TestFrameSize checks how large frames get.
 func TestFrameSize(t *testing.T) {
 	for _, size := range []int{1, 1000, 10_000, 100_000} {
 		for _, l := range lives {
@@ -215,7 +212,6 @@ func TestFrameSize(t *testing.T) {
 	}
 }
 
-// TestDictSize checks when dictionaries restart.
 func TestDictSize(t *testing.T) {
 	var out bytes.Buffer
 	w, err := otelstef.NewMetricsWriter(&out, stef.WithDictBytes(20_000))
@@ -312,7 +308,6 @@ func TestLargeRecordInOwnFrame(t *testing.T) {
 	}
 }
 
-// writes keeps the bytes of each call of Write.
 type writes [][]byte
 
 func (w *writes) Write(b []byte) (int, error) {

@@ -108,7 +108,6 @@ func (a *Array[T]) Equal(o *Array[T]) bool {
 	return true
 }
 
-// reserve allocates elements until there are at least n.
 func (a *Array[T]) reserve(n int) {
 	if n <= len(a.elems) {
 		return

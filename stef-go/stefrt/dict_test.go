@@ -99,7 +99,6 @@ func TestStructTable(t *testing.T) {
 	var d codec.BitsIn
 	var fault bitio.Fault
 	d.Attach(&fault, 6)
-	// entry looks up a reference.
 	entry := func(ref uint64) *thing {
 		var w codec.Bits
 		w.WriteCompact(ref)

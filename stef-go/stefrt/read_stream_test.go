@@ -35,7 +35,6 @@ type kind struct {
 	open func(io.Reader, ...stef.ReaderOption) (reader, error)
 }
 
-// reader is what the generated readers have in common.
 type reader interface {
 	Next() bool
 	Err() error

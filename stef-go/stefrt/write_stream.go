@@ -127,10 +127,8 @@ func checkSchema(c *config.Writer, w io.Writer, wire schema.WireSchema) error {
 
 var errNilDestination = errors.New("stef: the destination is nil")
 
-// restart returns the frame flags that the options request.
 func (s *WriteStream) restart() stef.FrameFlags { return stef.FrameFlags(s.config.Restart) }
 
-// begin writes the headers.
 func (s *WriteStream) begin(w io.Writer) error {
 	s.dst = chunkWriter{dst: w, stream: s}
 	s.dst.records, _ = w.(stef.RecordWriter)

@@ -36,7 +36,6 @@ func (c chunks) frames() [][]byte { return c[2:] }
 
 func (c chunks) stream() []byte { return bytes.Join(c, nil) }
 
-// flagsOf returns the flags of frames, as text.
 func flagsOf(frames [][]byte) string {
 	var b []byte
 	for _, f := range frames {

@@ -42,7 +42,6 @@ func (w *backward) room(n int) []byte {
 	return w.buf[w.at : w.at+n]
 }
 
-// size returns how many bytes are written.
 func (w *backward) size() int { return len(w.buf) - w.at }
 
 func (w *backward) varint(v uint64) {

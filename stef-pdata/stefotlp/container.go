@@ -58,7 +58,6 @@ func (e *encoder) Losses() Losses {
 	return losses
 }
 
-// beginItem prepares the encoder for an item.
 func (e *encoder) beginItem() {
 	e.begin()
 	e.before.UnknownFields, e.before.ZeroIDs = e.unknown, e.losses.ZeroIDs

@@ -36,7 +36,6 @@ func (d *LogsDecoder) AppendOTLP(dst []byte) ([]byte, error) {
 	return d.decode(dst, d.record, d.endResource)
 }
 
-// record appends the log record of the current record.
 func (d *LogsDecoder) record() {
 	rec := d.records.Record()
 	r := rec.Record()

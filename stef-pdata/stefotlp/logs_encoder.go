@@ -52,7 +52,6 @@ func (e *LogsEncoder) EncodeOTLP(b []byte) error {
 	return e.finish(&logsSignal, e.w.Stats().Records-before, err)
 }
 
-// item writes the log record in x.
 func (e *LogsEncoder) item(i int, x extent) error {
 	e.beginItem()
 	if err := e.record(x); err != nil {
@@ -134,7 +133,6 @@ func (e *LogsEncoder) parse(x extent) bool {
 	return at == x.to
 }
 
-// set sets the log record from the parsed fields.
 func (e *LogsEncoder) set(dst *otelstef.LogRecord) error {
 	f := &e.fields
 	dst.SetTime(f.time)

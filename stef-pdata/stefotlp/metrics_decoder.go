@@ -57,7 +57,6 @@ func (d *MetricsDecoder) endMetric() {
 	d.endContainer(&d.metricAt)
 }
 
-// record appends the point of the current record.
 func (d *MetricsDecoder) record() {
 	rec := d.records.Record()
 	if rec.Modified()&otelstef.MetricsFieldAttributes != 0 {

@@ -56,7 +56,6 @@ func (p *parser) again(was string, x extent) string {
 	return was
 }
 
-// begin prepares the parser for an item.
 func (p *parser) begin() {
 	p.budget.Begin()
 	p.count, p.fresh, p.parts, p.inner = 0, p.fresh[:0], p.parts[:0], p.inner[:0]

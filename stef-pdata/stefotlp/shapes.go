@@ -3,7 +3,6 @@
 
 package stefotlp
 
-// field is a field of a shape.
 type field struct {
 	number int
 	act    uint8
@@ -13,7 +12,6 @@ type field struct {
 
 func newShape(fields ...field) *shape { return new(shape).with(fields...) }
 
-// with adds fields.
 func (s *shape) with(fields ...field) *shape {
 	for _, f := range fields {
 		for wire := range 8 {
@@ -88,7 +86,6 @@ func valueShapes() (pair, value *shape) {
 	return pair, value
 }
 
-// metricShape is the shape of a Metric.
 var metricShape = newShape(
 	field{1, actBytes, "name", nil},
 	field{2, actBytes, "description", nil},

@@ -30,7 +30,6 @@ func (d *TracesDecoder) AppendOTLP(dst []byte) ([]byte, error) {
 	return d.decode(dst, d.record, d.endResource)
 }
 
-// record appends the span of the current record.
 func (d *TracesDecoder) record() {
 	rec := d.records.Record()
 	s := rec.Span()

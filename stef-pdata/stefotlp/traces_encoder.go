@@ -52,7 +52,6 @@ func (e *TracesEncoder) EncodeOTLP(b []byte) error {
 	return e.finish(&tracesSignal, e.w.Stats().Records-before, err)
 }
 
-// item writes the span in x.
 func (e *TracesEncoder) item(i int, x extent) error {
 	e.beginItem()
 	if err := e.span(x); err != nil {
@@ -149,7 +148,6 @@ func (e *TracesEncoder) parse(x extent) bool {
 	return at == x.to
 }
 
-// set sets the span from the parsed fields.
 func (e *TracesEncoder) set(dst *otelstef.Span) error {
 	f := &e.fields
 	if err := e.spanIDs(dst, f.trace, f.span, f.parent); err != nil {

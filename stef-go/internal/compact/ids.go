@@ -83,7 +83,6 @@ type ids struct {
 	byID    placeIndex // only in writers, for long traces
 }
 
-// forget discards all ids.
 func (s *ids) forget() {
 	s.known, s.last, s.count, s.used = 0, 0, 0, 0
 	s.byTrace.reset()
@@ -121,12 +120,10 @@ func (s *ids) ensure() {
 	}
 }
 
-// trace returns the trace with a number.
 func (s *ids) trace(number uint32) *trace {
 	return &s.traces[number/slabTraces][number%slabTraces]
 }
 
-// newTrace adds a trace.
 func (s *ids) newTrace(high, low uint64) {
 	if int(s.known/slabTraces) == len(s.traces) {
 		s.traces = append(s.traces, freeTraces.Get().(*[slabTraces]trace))
@@ -139,7 +136,6 @@ func (s *ids) element(position uint32) *spanID {
 	return &s.slabs[position/slabIDs][position%slabIDs]
 }
 
-// find finds an id of the trace with this number.
 func (s *ids) find(number uint32, id uint64) (place, bool) {
 	t := s.trace(number)
 	if t.seen&bitOf(id) == 0 {

@@ -5,7 +5,6 @@ package compact
 
 import "github.com/otelstef/stef/stef-go/codec"
 
-// hashOf mixes two integers.
 func hashOf(a, b uint64) uint32 { return uint32(codec.HashPair(a, b)) }
 
 // index finds traces by a hash. Only writers have an index. A collision costs only time:

@@ -139,12 +139,10 @@ const noTick = ^uint32(0)
 // Held returns the memory of the state beyond that of the series.
 func (s *Points) Held() int { return cap(s.clock) * int(unsafe.Sizeof(tick{})) }
 
-// isTick reports whether the tick with this number exists and has this time.
 func (s *Points) isTick(n uint32, time uint64) bool {
 	return n < uint32(len(s.clock)) && s.clock[n].time == time
 }
 
-// newTick returns the number of a new tick.
 func (s *Points) newTick(time uint64) uint32 {
 	n := s.hand
 	s.hand = (s.hand + 1) % maxTicks

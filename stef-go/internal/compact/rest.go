@@ -30,7 +30,6 @@ func (x *Series) Release() {
 	}
 }
 
-// last returns the words and floats of the last point.
 func (x *Series) last() *rest {
 	if x.rest == nil {
 		return &noRest

@@ -134,7 +134,6 @@ func divide(x uint64, unit uint8) (q uint64, divisible bool) {
 	return q, q*1e6 == x
 }
 
-// learn updates the unit with a difference.
 func (h *habitUnit) learn(x uint64) {
 	if x == 0 {
 		return

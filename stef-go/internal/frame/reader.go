@@ -239,7 +239,6 @@ func (r *Reader) Next() (flags stef.FrameFlags, payload []byte, err error) {
 	return flags, r.payload, nil
 }
 
-// decompress decompresses coded into payload.
 func (r *Reader) decompress(flags stef.FrameFlags, size int) error {
 	restart := flags&stef.RestartCompression != 0
 	var err error

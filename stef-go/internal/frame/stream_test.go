@@ -26,19 +26,16 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// The fixed headers of streams.
 const (
 	plainHead = "53544546 02 00 00"
 	zstdHead  = "53544546 02 00 01"
 )
 
-// plainFrame returns a frame of a stream without compression.
 func plainFrame(flags byte, content string) []byte {
 	b := binary.AppendUvarint([]byte{flags}, uint64(len(content)))
 	return append(b, content...)
 }
 
-// codedFrame returns a frame of a stream with compression.
 func codedFrame(flags byte, size int, coded []byte) []byte {
 	b := binary.AppendUvarint([]byte{flags}, uint64(size))
 	b = binary.AppendUvarint(b, uint64(len(coded)))
@@ -105,13 +102,11 @@ func (c *coder) taken() []byte {
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// part is what a reader returned for a frame.
 type part struct {
 	flags   stef.FrameFlags
 	content string
 }
 
-// readAll reads a stream to its end.
 func readAll(src io.Reader, limits stef.Limits) (parts []part, r *frame.Reader, err error) {
 	r, err = frame.NewReader(src, limits)
 	if err != nil {
@@ -135,7 +130,6 @@ func read(b []byte) ([]part, error) {
 	return parts, err
 }
 
-// requireError checks the kind, the location and the text of an error.
 func requireError(t testing.TB, err, kind error, offset int64, frame int, text string) {
 	t.Helper()
 	require.Error(t, err)

@@ -23,7 +23,6 @@ import (
 	"github.com/otelstef/stef/stef-go/internal/frame"
 )
 
-// chunks is a destination that records every Write.
 type chunks [][]byte
 
 func (c *chunks) Write(b []byte) (int, error) {

@@ -95,7 +95,6 @@ func (l *predictionIndex) observe(id uint32) {
 	}
 }
 
-// add adds the next id and returns it.
 func (l *predictionIndex) add(h hash) uint32 {
 	id := l.index.add(h)
 	for len(l.follow) <= int(id) {
@@ -117,7 +116,6 @@ func (p *pool[E]) Reset() {
 	p.entries = p.entries[:0]
 }
 
-// insert adds an entry and returns its id.
 func (p *pool[E]) insert(h hash, e E) uint32 {
 	id := p.add(h)
 	p.entries = append(slices.Grow(p.entries, 1)[:id], e)

@@ -214,7 +214,6 @@ func (s *KeySorter) Reset() {
 	}
 }
 
-// forget drops all keys.
 func (s *KeySorter) forget() {
 	s.Forget()
 	clear(s.sets[:])

@@ -77,7 +77,6 @@ func (c *PairCache) Forget() {
 	c.clear()
 }
 
-// clear empties all slots.
 func (c *PairCache) clear() {
 	if len(c.used) < maxUsed {
 		for _, s := range c.used {
@@ -159,7 +158,6 @@ func (c *PairCache) miss(p *Pair, slot, found *pairSlot) {
 	}
 }
 
-// set stores a pair in its slot.
 func (c *PairCache) set(slot, pair *pairSlot) {
 	if slot.number == 0 {
 		c.pairs++
@@ -170,7 +168,6 @@ func (c *PairCache) set(slot, pair *pairSlot) {
 	*slot = *pair
 }
 
-// grow moves the pairs to more slots.
 func (c *PairCache) grow() {
 	old := c.slots
 	c.slots = make([]pairSlot, min(len(old)<<pairGrowth, 1<<pairBits))

@@ -33,7 +33,6 @@ type layout struct {
 	byKey  []uint16 // the index of each key, in ascending order of the keys
 }
 
-// attr is one attribute.
 type attr struct {
 	key  string
 	text string             // value of a String
@@ -143,7 +142,6 @@ func compareAttrs(a, b *attr) int {
 	return order.CompareValues(a.deep, b.deep)
 }
 
-// writeSet sets dst to the attributes of a set.
 func (p *Sets) writeSet(dst *otelstef.Attributes, set *attrSet) {
 	dst.SetLen(len(set.arrival))
 	for i, place := range p.layouts[set.layout].byKey {
@@ -153,7 +151,6 @@ func (p *Sets) writeSet(dst *otelstef.Attributes, set *attrSet) {
 	}
 }
 
-// write sets dst to the value of an attribute.
 func (p *Sets) write(dst *otelstef.AnyValue, a *attr) {
 	switch a.typ {
 	case otelstef.AnyValueTypeNone:

@@ -96,7 +96,6 @@ func (w *Logs) Record(dst *otelstef.LogRecord, src plog.LogRecord, split int) er
 	return err
 }
 
-// content sets the body and the attributes.
 func (w *Logs) content(dst *otelstef.LogRecord, src plog.LogRecord, split int) error {
 	if err := w.body(dst.Body(), src.Body(), split); err != nil {
 		return mapping.InField("body", err)
@@ -127,7 +126,6 @@ func (w *Logs) body(dst *otelstef.LogBody, src pcommon.Value, split int) error {
 	return nil
 }
 
-// template sets a text as a template and parameters.
 func (w *Logs) template(dst *otelstef.BodyTemplate, b *template.Body) error {
 	params := dst.Params()
 	found := w.Split.Params(b)

@@ -135,13 +135,11 @@ func (t *habitTable) refer(h *habit, ref string) {
 	t.refers = append(t.refers, h)
 }
 
-// stop ends the habit of a key.
 func (t *habitTable) stop(h *habit) {
 	h.ref, h.hits, h.misses, h.next = "", 0, 0, 2*h.seen
 	t.refers = slices.DeleteFunc(t.refers, func(x *habit) bool { return x == h })
 }
 
-// reset prepares for the next stream.
 func (r *references) reset() {
 	r.attributes.reset()
 	r.bodies.reset()

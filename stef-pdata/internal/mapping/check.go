@@ -112,7 +112,6 @@ func checkExemplars(p *otelstef.Point) error {
 	return nil
 }
 
-// checkIDs checks a trace id and a span id.
 func checkIDs(trace, span []byte) error {
 	if err := CheckID("TraceID", trace, TraceIDBytes); err != nil {
 		return err

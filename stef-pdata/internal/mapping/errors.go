@@ -187,7 +187,6 @@ func unwrap[E error](list []E) []error {
 	return errs
 }
 
-// fieldError is an error in a field.
 type fieldError struct {
 	path string
 	err  error

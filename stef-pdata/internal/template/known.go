@@ -123,7 +123,6 @@ func (k *Known) textOf(ref string) []byte {
 	return t.text
 }
 
-// clockOf returns the text of a clock.
 func (k *Known) clockOf(ref string) []byte {
 	c := &k.clocks[0]
 	if c.ref != ref {

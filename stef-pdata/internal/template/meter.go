@@ -134,7 +134,6 @@ func (x *scales) appendParams(values []byte, b *Body, params []Span) []byte {
 	return values
 }
 
-// appendText appends a text with its length.
 func appendText(column []byte, text string) []byte {
 	column = append(column, byte(len(text)))
 	if len(text) >= 0x80 {
@@ -247,7 +246,6 @@ func (m *meter) slide(n int) {
 	}
 }
 
-// forget drops the columns.
 func (m *meter) forget() {
 	if len(m.window) > 0 {
 		clear(m.places[:])

@@ -303,7 +303,6 @@ func (h *headTable) put(head uint32, shape *textShape) {
 	x[0], x[1] = shape, x[0]
 }
 
-// reset removes all shapes.
 func (h *headTable) reset() {
 	if len(h.shapes) == 0 {
 		return

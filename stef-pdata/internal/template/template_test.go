@@ -51,7 +51,6 @@ func TestSplitText(t *testing.T) {
 	require.False(t, ok)
 }
 
-// joined joins a template and its parameters.
 func joined(t *testing.T, template string, words []string) string {
 	t.Helper()
 	params := otelstef.NewBodyParams()
@@ -269,7 +268,6 @@ func TestTrials(t *testing.T) {
 	require.Positive(t, templates)
 }
 
-// The memory of a splitter is bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var s Splitter

@@ -62,7 +62,6 @@ func (v *verdict) samples(size int) bool {
 	return true
 }
 
-// full reports whether the sample is complete.
 func (v *verdict) full() bool { return v.size >= sampleBytes }
 
 // judge counts the sizes of a sample, or of a part of it, as texts and as templates. At

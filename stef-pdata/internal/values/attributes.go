@@ -47,7 +47,6 @@ func (c *Copier) Attributes(dst *otelstef.Attributes, src pcommon.Map) error {
 	return c.Take(text)
 }
 
-// attribute sets one pair.
 func (c *Copier) attribute(dst *otelstef.Attributes, i int, k string, v pcommon.Value) error {
 	c.Left -= len(k)
 	dst.SetKey(i, k)
