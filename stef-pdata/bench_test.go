@@ -157,7 +157,6 @@ func (s *benchSet[T]) marshalAll(b *testing.B, compressed bool) float64 {
 	})
 }
 
-// counter counts what is written to it.
 type counter int
 
 func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }

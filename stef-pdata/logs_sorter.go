@@ -53,13 +53,11 @@ func (s *logSorter) reset() {
 	s.lists, s.items = s.lists[:0], s.items[:0]
 }
 
-// collect adds the log records of a container.
 func (e *LogsEncoder) collect(lrs plog.LogRecordSlice) {
 	s := &e.sorter
 	s.lists = append(s.lists, logList{lrs, e.resources.First(s.resource), s.scope, e.at})
 }
 
-// writeSorted writes what was collected.
 func (e *LogsEncoder) writeSorted() error {
 	s := &e.sorter
 	e.sortLists()

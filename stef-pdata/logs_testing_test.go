@@ -18,14 +18,12 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// The real sets of logs.
 var logSets = []string{"kafka", "webnodes", "cloudtrail", "astronomy", "k8sapps"}
 
 func logParts(tb testing.TB, name string) [][]byte {
 	return teltest.Parts(tb, teltest.Data(tb, "logs", name+"-otellogs.zst"))
 }
 
-// recordedLogs returns the parts of the fixture.
 func recordedLogs(tb testing.TB) []plog.Logs {
 	parts, err := fixtures.Parts(fixtures.Logs())
 	require.NoError(tb, err)

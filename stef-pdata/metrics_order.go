@@ -11,7 +11,6 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/order"
 )
 
-// rank ranks all ids by value.
 func (e *MetricsEncoder) rank() {
 	e.metrics.RankByValue()
 	e.resources.RankByValue()

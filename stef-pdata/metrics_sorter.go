@@ -59,7 +59,6 @@ type source struct {
 	typ         otelstef.MetricType
 }
 
-// collect adds the points of a metric.
 func (e *MetricsEncoder) collect(d *intern.Descriptor, id uint32) {
 	s := &e.sorter
 	s.now.metric = id
@@ -154,7 +153,6 @@ func (s *sorter) later(x *entry, src source) {
 	s.sources = append(s.sources, src)
 }
 
-// writeSorted writes what was collected.
 func (e *MetricsEncoder) writeSorted() error {
 	s := &e.sorter
 	e.sort()

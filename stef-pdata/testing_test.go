@@ -22,18 +22,15 @@ import (
 // The first line of the output of benchmarks names their data.
 var _ = teltest.BenchSets("recordings of the repository")
 
-// The real sets of metrics.
 const (
 	hipstershop      = "hipstershop-otelmetrics"
 	hostandcollector = "hostandcollector-otelmetrics"
 )
 
-// realMetrics returns the parts of a real set.
 func realMetrics(tb testing.TB, name string) []pmetric.Metrics {
 	return unmarshalAll(tb, teltest.Parts(tb, teltest.Data(tb, "metrics", name+".zst")))
 }
 
-// recordedMetrics returns the parts of the fixture.
 func recordedMetrics(tb testing.TB) []pmetric.Metrics {
 	parts, err := fixtures.Parts(fixtures.Metrics())
 	require.NoError(tb, err)

@@ -61,7 +61,6 @@ func (e *TracesEncoder) Encode(td ptrace.Traces) error {
 	return e.end(e.encodeResources(td.ResourceSpans()))
 }
 
-// encodeSorted collects spans and writes them.
 func (e *TracesEncoder) encodeSorted(rss ptrace.ResourceSpansSlice) error {
 	e.sorter = spanSorters.Get().(*spanSorter)
 	e.sorter.chunk.names = &e.names
@@ -138,7 +137,6 @@ func (e *TracesEncoder) writeItem(i int, err error) error {
 	return e.w.Write()
 }
 
-// writeSorted writes what was collected.
 func (e *TracesEncoder) writeSorted() error {
 	s := e.sorter
 	e.resources.RankByValue()

@@ -19,15 +19,12 @@ import (
 	"github.com/otelstef/stef/internal/teltest/canon"
 )
 
-// hipstershopTraces is the real set of traces.
 const hipstershopTraces = "hipstershop-oteltraces"
 
-// realTraces returns the parts of a real set.
 func realTraces(tb testing.TB, name string) []ptrace.Traces {
 	return unmarshalTraces(tb, teltest.Parts(tb, teltest.Data(tb, "traces", name+".zst")))
 }
 
-// recordedTraces returns the parts of the fixture.
 func recordedTraces(tb testing.TB) []ptrace.Traces {
 	parts, err := fixtures.Parts(fixtures.Traces())
 	require.NoError(tb, err)

@@ -36,7 +36,6 @@ const (
 	entryBytes  = 24  // a bytes element of an array, and content
 )
 
-// measure sets the sizes of v, a value of s.
 func (v *Struct) measure(s *schema.Struct) {
 	v.size = nodeBytes + len(v.Fields)*(slotBytes+1)
 	v.entry = 0

@@ -86,7 +86,6 @@ func TestZstdEndedFrames(t *testing.T) {
 	}
 }
 
-// TestZstdSizes changes the announced size of frame 2.
 func TestZstdSizes(t *testing.T) {
 	c := newZstdCase(t)
 	enc := encoder(t)

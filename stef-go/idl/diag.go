@@ -119,7 +119,6 @@ func renderLine(b *strings.Builder, line []byte, d Diagnostic) {
 	fmt.Fprintf(b, "%s | %s^%s\n", strings.Repeat(" ", len(number)), mark.String(), strings.Repeat("~", tail))
 }
 
-// reports collects the diagnostics of one file.
 type reports struct {
 	filename   string
 	errors     []Diagnostic

@@ -203,7 +203,6 @@ func (f *references) keepOne(m *BodyParams, i int) {
 	}
 }
 
-// replace replaces all references by their texts.
 func (f *references) replace(r *LogRecord, m *BodyParams, total int) bool {
 	f.text, f.changed = f.text[:0], f.changed[:0]
 	for i, sent := range f.sent {

@@ -138,7 +138,6 @@ var (
 	freePairs      chunkPool
 )
 
-// begin prepares the index for a stream.
 func (x *seriesIndex) begin() {
 	x.seriesChunks.free, x.containerChunks.free = &freeSeries, &freeContainers
 	x.homeChunks.free = &freeHomes
@@ -462,7 +461,6 @@ func sameText(a, b string) bool {
 	return len(a) == len(b) && (unsafe.StringData(a) == unsafe.StringData(b) || a == b)
 }
 
-// holds reports whether the pair has this value.
 func (q *pairCopy) holds(v *AnyValue) bool {
 	if v.typ != q.typ {
 		return false

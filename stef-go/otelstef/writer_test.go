@@ -237,7 +237,6 @@ func TestDictSize(t *testing.T) {
 	require.Greater(t, restarts, 10)
 }
 
-// TestAnnouncedSchemas reads streams with and without a wire schema.
 func TestAnnouncedSchemas(t *testing.T) {
 	announced := func(stream []byte) bool { return stream[9] != 0 } // the size of the schema
 	f := func(root *steftest.Root, want schema.WireSchema, announces bool, options ...stef.WriterOption) {

@@ -43,7 +43,6 @@ func Extend(base, more *Schema) *Schema {
 	return whole
 }
 
-// extender finds the extended types by name.
 type extender struct {
 	structs map[string]*Struct
 	maps    map[string]*Multimap

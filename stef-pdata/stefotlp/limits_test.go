@@ -24,7 +24,6 @@ import (
 	"github.com/otelstef/stef/internal/fixtures"
 )
 
-// fill is a change to attributes.
 type fill func(pcommon.Map)
 
 func pairs(n int) fill {

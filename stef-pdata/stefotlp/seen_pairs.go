@@ -46,7 +46,6 @@ const (
 	maxSeen = 1 << 9
 )
 
-// init sets the dictionaries of the stream.
 func (s *seenPairs) init(keys, texts *stef.TextDict) { s.keys, s.texts = keys, texts }
 
 // find returns the cached entry of the KeyValue in x, or nil.

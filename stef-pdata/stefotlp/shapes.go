@@ -65,7 +65,6 @@ var (
 	)
 )
 
-// valueShapes returns the shapes of KeyValue and AnyValue.
 func valueShapes() (pair, value *shape) {
 	value = new(shape)
 	pair = newShape(
@@ -107,7 +106,6 @@ var dataShapes = func() [12]*shape {
 	return [12]*shape{5: points, 7: sum, 9: histogram, 10: histogram, 11: points}
 }()
 
-// The shapes of items.
 var (
 	times = []field{
 		{2, actFixed64, "start_time_unix_nano", nil},

@@ -9,7 +9,6 @@ import (
 	"fmt"
 )
 
-// signal describes the messages of one signal.
 type signal struct {
 	name, encoder string
 	message       *shape // the whole message, without attributes

@@ -18,7 +18,6 @@ import (
 // The first line of the output of benchmarks names their data.
 var _ = teltest.BenchSets("no recordings")
 
-// fixture returns the messages of one of the fixtures.
 func fixture(tb testing.TB, file []byte) [][]byte {
 	tb.Helper()
 	parts, err := fixtures.Parts(file)
@@ -26,7 +25,6 @@ func fixture(tb testing.TB, file []byte) [][]byte {
 	return parts
 }
 
-// real returns the messages of one of the real sets.
 func real(tb testing.TB, signal, name string) [][]byte {
 	tb.Helper()
 	return teltest.Parts(tb, teltest.Data(tb, signal, name+".zst"))

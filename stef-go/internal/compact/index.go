@@ -60,7 +60,6 @@ func (x *placeIndex) reset() {
 	}
 }
 
-// index adds an id to the index.
 func (s *ids) index(number uint32, p place) {
 	x := &s.byID
 	if x.used++; 2*x.used > len(x.slots) {

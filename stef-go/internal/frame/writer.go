@@ -325,7 +325,6 @@ func (w *Writer) Close() {
 	w.shared = w.shared[:0]
 }
 
-// appender makes a byte slice an io.Writer.
 type appender []byte
 
 func (a *appender) Write(b []byte) (int, error) {

@@ -75,7 +75,6 @@ func (p *PairStore) Reset() {
 	p.Values, p.Types, p.Places = p.Values[:0], p.Types[:0], p.Places[:0]
 }
 
-// extend adds n attributes.
 func (p *PairStore) extend(n int) {
 	n += len(p.Values)
 	// This about doubles the capacity: append would add only a quarter.

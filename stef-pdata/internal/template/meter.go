@@ -159,7 +159,6 @@ func hashOf(text string) uint64 {
 	return h
 }
 
-// forget drops everything before the next stream.
 func (x *scales) forget() {
 	if x == nil {
 		return

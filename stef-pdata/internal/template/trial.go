@@ -25,7 +25,6 @@ type trial struct {
 	seed  uint64 // seed of headOf, because each resource has its own bodies
 }
 
-// trialKey is a resource and a scope.
 type trialKey struct{ resource, scope uint32 }
 
 const (
