@@ -19,8 +19,8 @@ var compactClasses = [8]struct{ prefix, payload uint8 }{
 	{1, 0}, {2, 2}, {3, 5}, {4, 12}, {5, 19}, {6, 26}, {7, 33}, {8, 48},
 }
 
-// compactClass maps the bit length of a value to its class. Values of more than 48 bits
-// have no class. They map to the last class, which would truncate them.
+// compactClass maps the bit length of a value to its class. Values of more than 48 bits do not fit
+// in any class; they map to the last class.
 var compactClass = func() (t [65]uint8) {
 	class := 0
 	for n := range t {

@@ -402,7 +402,7 @@ func (d *StringDictDecoder) Decode() string {
 	return d.table.entries[ref]
 }
 
-// entry reads a text of n bytes, which becomes the next entry.
+// entry reads a text of n bytes. It becomes the next entry if it has at least MinEntry bytes.
 func (d *StringDictDecoder) entry(n uint64) string {
 	run, at := d.Next(n)
 	if len(run) < MinEntry {

@@ -10,9 +10,7 @@ import (
 	"github.com/otelstef/stef/stef-go/schema"
 )
 
-// Struct masks have 64 bits, and choice numbers have 8 bits.
-//
-// spec: #limits
+// The maximum number of fields of a struct, whose masks have 64 bits, and of choices of a oneof.
 const (
 	maxFields  = 64
 	maxChoices = 255

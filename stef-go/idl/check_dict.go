@@ -45,8 +45,8 @@ type dictUse struct {
 	line  int
 }
 
-// stringDict reports whether a type that names a dictionary can have a dictionary, and
-// adds an error if it cannot.
+// stringDict reports whether a type that names a dictionary can have a dictionary. If an enum names
+// one, it adds an error. If a struct, oneof or multimap names one, it adds a warning and removes it.
 func (c *checker) stringDict(t *schema.Type) bool {
 	at := c.places[t].dict
 	switch t.Kind {

@@ -296,9 +296,8 @@ func (l *lexer) skipTo(end int) {
 	}
 }
 
-// skipParameters skips type parameters up to the '>' that matches the '<' before
-// offset, or to the end of the line. The text between them would only cause more
-// errors.
+// skipParameters skips type parameters up to the '>' that matches the '<' before offset, to a
+// brace, or to the end of the line. The text between them would only cause more errors.
 func (l *lexer) skipParameters() {
 	for depth := 1; depth > 0; l.advance() {
 		switch r, _ := l.peek(); r {

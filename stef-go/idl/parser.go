@@ -56,7 +56,7 @@ func (p *parser) accept(kind tokenKind) bool {
 	return true
 }
 
-// fail reports a syntax error and returns false.
+// fail reports a syntax error, or its likely cause if one is stored, and returns false.
 func (p *parser) fail(at span, format string, args ...any) bool {
 	if c := p.cause; c.message != "" {
 		p.suspect, p.cause = cause{}, cause{}
@@ -326,9 +326,9 @@ func (p *parser) nested(outer token) {
 	}
 }
 
-// skipEntry skips to the next line or the end of the body, but not to a line inside
-// nested braces. start is p.count at the start of the entry: if no token of the entry was
-// consumed, skipEntry skips the first token, so that parsing makes progress.
+// skipEntry skips to the next line or the end of the body. It skips lines inside nested braces, unless
+// a definition starts there. start is p.count at the start of the entry: if no token of the entry
+// was consumed, skipEntry skips the first token, so that parsing makes progress.
 func (p *parser) skipEntry(start int) {
 	depth := 0
 	for p.tok.kind != endOfFile {

@@ -80,8 +80,8 @@ func (x *seriesExemplars) codeOf(kept uint64, n int) int64 {
 	return ^int64(kept)
 }
 
-// sharing reports whether share or unshare must be called for a point: the point or its
-// series has exemplars, or the state was discarded.
+// sharing reports whether share or unshare must be called for a point: the point, its series or
+// plain has exemplars, or the state was discarded.
 func (f *metricsForm) sharing(p *Point, s *series) bool {
 	return s.exemplars != nil || p.exemplars.Len()|f.plain.exemplars.Len() != 0 || f.restarted
 }
@@ -337,8 +337,8 @@ func (f *metricsReaderForm) restoreExemplars(list *stefrt.Array[Exemplar], held,
 	return counted, ok
 }
 
-// restoreExemplar makes an exemplar of the record equal to src, which was sent. It returns
-// the results of countExemplar.
+// restoreExemplar makes e equal to src, and marks only what changes. It returns the results of
+// countExemplar for src.
 func (f *metricsReaderForm) restoreExemplar(e, src *Exemplar) (counts int, flat bool) {
 	if counts, flat = countExemplar(src); flat {
 		e.copyFlat(src)

@@ -44,8 +44,8 @@ type OneofEncoder struct {
 	Width   uint
 }
 
-// elementRoom is what an element of an array or a pair of a multimap adds to the computed size
-// of a frame, in addition to its text.
+// elementRoom is what an element of an array of composite values, or a pair of a multimap, adds to
+// the computed size of a frame, in addition to its text.
 const elementRoom = 32
 
 // LengthEncoder encodes the column of an array of composite values: its length.

@@ -50,8 +50,8 @@ type ReadStream struct {
 	state  ReadState
 	stated int // memory of state at the start of the frame
 
-	// record holds the current record. Its memory is measured again when the stream
-	// may have grown it by an eighth since the last measurement.
+	// record holds the current record. Its memory is measured again when the stream may have grown it
+	// by an eighth, and by at least smallRecord, since the last measurement.
 	record  any
 	kept    int    // memory of record when it was last measured
 	grown   int    // bytes that may have been added since that measurement

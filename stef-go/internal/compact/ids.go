@@ -30,7 +30,7 @@ type trace struct {
 	start       uint64 // start time of the last span of the trace
 	ids         uint32
 	block       uint32 // position of its last block
-	first, size uint32 // of the last block: the order of its first id, and the number of its ids
+	first, size uint32 // of the last block: the order of its first id, and its capacity in ids
 	// backBlock and backFirst are the position and the first order of the block before
 	// the last block. They save a cache miss, because the first element of a block is
 	// seldom in the cache.

@@ -84,7 +84,7 @@ type Series struct {
 	tick        uint32
 	points      uint8 // number of points seen, at most two
 	startIsTime bool  // the last start time was the time of the previous point
-	steady      bool  // the series has two points, and the last point is a number sent as a decimal
+	steady      bool  // two points or more, none with words or floats, and the last point is sent as a decimal
 	second      int8  // score of predictions by second differences
 	form        form
 	Home        *Home

@@ -135,7 +135,7 @@ func (s *Spans) habitsAt(name string) *habits {
 }
 
 // recentHabits finds the habits of a name at one of two places of the cache, which the hash
-// determines, or in the map.
+// determines, or in the map. It adds the name to the map if the name is new.
 func (s *Spans) recentHabits(hash uint64, name string) *habits {
 	place := hash * codec.GoldenRatio >> (64 - recentBits)
 	h := s.recent[place]
