@@ -123,7 +123,7 @@ func zoneAt(text string, i int) byte {
 		i++
 	}
 	switch {
-	case i >= len(text): // the year after the decimals is missing
+	case i >= len(text): // the text ends, or lacks the year of ClockApache
 	case text[i] == 'Z' && !space:
 		return 'Z'
 	case text[i] != '+' && text[i] != '-':

@@ -48,7 +48,7 @@ type knownClock struct {
 	knownText
 }
 
-// timeFormats are the formats of times to search for, the longest first.
+// timeFormats are the formats of times to search for.
 var timeFormats = [...]otelstef.TimeFormat{otelstef.TimeNanoseconds, otelstef.TimeMicroseconds,
 	otelstef.TimeMilliseconds, otelstef.TimeCommonLog}
 
@@ -315,7 +315,7 @@ func (k *Known) proposeDouble(attribute int, f float64, text string) {
 
 // decimalsOf returns the number of decimals of the number at text[at:end], which is written in
 // its shortest form. It also counts zeros that follow in the text, and returns where these zeros
-// end. It returns -1 decimals if other digits follow.
+// end. It returns -1 decimals if other digits follow, and 0 if there are more than nine.
 func decimalsOf(text string, at, end int) (decimals int, to int) {
 	point := strings.IndexByte(text[at:end], '.')
 	if point < 0 {
