@@ -175,7 +175,7 @@ func (c *spanChunk) sort() []order.Key {
 	return c.keys
 }
 
-// sortByName sorts the items by name. Items of equal name keep their order.
+// sortByName sorts the items by the numbers of their names. Items of equal name keep their order.
 func (c *spanChunk) sortByName() {
 	for i := range c.keys {
 		c.keys[i].Key = uint64(c.items[c.keys[i].Item].name)

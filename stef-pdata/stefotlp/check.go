@@ -9,9 +9,10 @@ import (
 	"github.com/otelstef/stef/stef-pdata/internal/mapping"
 )
 
-// checker validates a part of a message before it is parsed, so that the parser need
-// not check for damage. Each part is checked just before it is parsed, while it is in
-// the processor cache. Bytes that passed a check before are not checked again.
+// checker validates a part of a message. Containers, points that are not plain number points,
+// events, links and status messages are checked just before they are parsed, while they are in the
+// processor cache, so their parsers need not check for damage. All other parsers detect damage
+// themselves; for these, the checker finds its place and reason.
 type checker struct {
 	unknown uint64 // number of fields that this version of OTLP does not have
 
@@ -114,8 +115,8 @@ func (c *checker) message(s *shape, b []byte, at, depth int) bool {
 	return true
 }
 
-// stranger skips an unknown field. It returns -1 for field 0, and for a known field with a wrong
-// wire type.
+// stranger skips an unknown field. It returns -1 if the field is damaged, for field 0, and for a
+// known field with a wrong wire type.
 func (c *checker) stranger(b []byte, at int, tag uint64, act uint8) int {
 	if act == actWrong || tag>>3 == 0 {
 		return -1

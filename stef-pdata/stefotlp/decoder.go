@@ -242,7 +242,7 @@ func (d *decoder) appendScope(dst []byte, s *otelstef.Scope) []byte {
 }
 
 // encoded returns the attributes of an item as fields with this tag. It reuses the encoded
-// attributes of the previous record unless changed was called.
+// attributes of the previous record if they have the same tag and changed was not called.
 func (d *decoder) encoded(tag byte, m *otelstef.Attributes) []byte {
 	if d.attributesTag != tag {
 		d.attributes = d.appendAttributes(d.attributes[:0], tag, m)

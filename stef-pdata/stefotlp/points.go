@@ -136,7 +136,6 @@ func (e *MetricsEncoder) flags(dst *otelstef.Point, flags uint32, hasValue bool)
 	return omit
 }
 
-// optional is a number that may be absent.
 type optional struct {
 	number float64
 	there  bool

@@ -20,7 +20,7 @@ type pooled[T any] struct {
 	lost    int    // entity references of a resource that the stream does not carry
 	unknown uint64 // unknown fields that were counted when the value was set
 
-	// The following fields are set only for metrics.
+	// The following fields are used only for metrics.
 	number int        // number of the metric in its pool
 	held   int        // bytes of the metric, counted as for MaxItemBytes
 	bounds string     // last bounds of the points, as bytes

@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/otelstef"
 )
 
-// seenPairs caches attributes that recently occurred more than once, by the bytes of
-// the KeyValue. A hit needs no check and no string, and usually no lookup in the
+// seenPairs caches attributes, or pairs of bodies, that recently occurred more than once, by the
+// bytes of the KeyValue. A hit needs no check and no string, and usually no lookup in the
 // dictionaries.
 type seenPairs struct {
 	slots       *[seenSlots]seenPair

@@ -23,7 +23,7 @@ type TracesEncoder struct {
 	fields spanFields
 }
 
-// spanFields are the fields of a Span that are not repeated; see logFields.
+// spanFields are the fields of a Span that are not repeated, except status; see logFields.
 type spanFields struct {
 	trace, span, parent, state, name                        extent
 	kind, start, stop, dropped, droppedEvents, droppedLinks uint64

@@ -184,7 +184,7 @@ func (p *parser) array(dst *otelstef.AnyValue, x extent, depth int) error {
 	return nil
 }
 
-// arrayLen splits the ArrayValue in x and counts its elements.
+// arrayLen splits the ArrayValue in x, counts its elements and takes them from the budget.
 func (p *parser) arrayLen(x extent, depth int) (int, error) {
 	if err := mapping.CheckDepth(depth); err != nil {
 		return 0, err
@@ -233,7 +233,8 @@ func (p *parser) list(dst *otelstef.AnyValue, x extent, depth int) error {
 	return nil
 }
 
-// inElement and inPair prefix the path of an error with a place in an array or list.
+// inElement and inPair prefix the path of an error with a place in an array or list. They do not
+// change errDamaged.
 func inElement(i int, err error) error {
 	if err == errDamaged {
 		return err

@@ -49,8 +49,8 @@ func longVarint(b []byte, at int) (v uint64, next int) {
 	return 0, -1
 }
 
-// firmTag reads the tag at b[at:]. It returns the offset after the tag, or -1 if there
-// is none.
+// firmTag reads the tag at b[at:]. It returns the offset after the tag, or -1 if the tag is not
+// valid.
 func firmTag(b []byte, at int) (tag uint64, next int) {
 	if b[at] < 0x80 {
 		tag, next = uint64(b[at]), at+1

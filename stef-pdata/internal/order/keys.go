@@ -15,7 +15,7 @@ type Key struct {
 }
 
 const (
-	// A pass of the radix sort processes keyDigitBits bits if there are at least manyKeys keys,
+	// A pass of the radix sort processes at most keyDigitBits bits if there are at least manyKeys keys,
 	// shortDigitBits bits if there are at least someKeys keys, and leastDigitBits bits for fewer
 	// keys. If few keys had many counters, the counters would take most of the time.
 	keyDigitBits   = 11
@@ -26,7 +26,7 @@ const (
 	// Fewer than fewKeys keys are sorted by comparison.
 	fewBits = 6
 	fewKeys = 1 << fewBits
-	// topDigits is the number of digits of wide keys that are sorted by radix.
+	// topDigits is the number of digits of wide keys that are sorted by radix first.
 	topDigits = 2
 )
 
