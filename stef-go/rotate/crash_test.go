@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,4 +168,82 @@ func TestTornFrame(t *testing.T) {
 		f(size, 2)
 	}
 	f(ends[2], 3)
+}
+
+// After a crash of the machine, a file can end in bytes that were never written. The next writer
+// removes and reports them. It changes no file whose frames have valid heads.
+func TestTornTail(t *testing.T) {
+	if !renamesOpenFiles {
+		t.Skip("without locks a file counts as in use for StaleAfter")
+	}
+	left := Name{Prefix: "telemetry", PID: 1, Sequence: 1, Signal: "logs", Active: true}
+	// f checks that the next writer leaves a file with the content want, or no file if it is nil,
+	// and reports an error with these words, or none.
+	f := func(content, want []byte, words string) {
+		t.Helper()
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, left.String()), content, 0o600))
+		var reported []error
+		w := open(t, Options{Dir: dir, OnError: func(err error) { reported = append(reported, err) }})
+		require.NoError(t, w.Close())
+		if want == nil {
+			require.Empty(t, names(t, dir))
+			require.Zero(t, w.Stats().Recovered)
+		} else {
+			got, err := os.ReadFile(filepath.Join(dir, finalName(left.String())))
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			require.EqualValues(t, 1, w.Stats().Recovered)
+		}
+		if words == "" {
+			require.Empty(t, reported)
+			require.Empty(t, w.Stats().Errors)
+			return
+		}
+		require.Len(t, reported, 1)
+		var e *Error
+		require.ErrorAs(t, reported[0], &e)
+		require.Equal(t, "recover", e.Op)
+		require.ErrorContains(t, e, words)
+		require.True(t, errors.Is(e, stef.ErrCorrupt) || errors.Is(e, stef.ErrLimit), "%v", e)
+		require.Equal(t, map[Kind]uint64{KindOther: 1}, w.Stats().Errors)
+	}
+	for _, options := range [][]stef.WriterOption{
+		nil, {stef.WithCompression(stef.Zstd)}, {stef.WithCompression(stef.Zstd), stef.WithChecksums(), stef.WithSchemaHeader()},
+	} {
+		b, ends := stream(t, options...) // ends are those of the fixed header, the variable header and the frames
+		last := len(ends) - 1
+		f(b, b, "")
+		tooLong := "\x00\xff\xff\xff\xff\x0f"
+		for _, tail := range []string{"\x00\x00", strings.Repeat("\x00", 100), strings.Repeat("\x00", 10<<10), "\xffgarbage", "garbage" + string(b), string(b), tooLong} {
+			words := fmt.Sprintf("the %d bytes after the last whole frame are no frame and were removed: offset %d: ", len(tail), len(b))
+			f(slices.Concat(b, []byte(tail)), b, words)
+			f(slices.Concat(b[:ends[1]], []byte(tail)), nil, "the file had no whole frame of records and was removed")
+		}
+		for cut := ends[last-1] + 1; cut < ends[last]; cut += 1 + (ends[last]-ends[last-1])/50 {
+			f(b[:cut], b[:ends[last-1]], "")
+		}
+		// The content of a frame is not checked.
+		damaged := slices.Clone(b)
+		for i := ends[last-1] + 10; i < ends[last]; i++ {
+			damaged[i] = 0
+		}
+		f(damaged, damaged, "")
+
+		// Nothing was written to the disk, or only the fixed header.
+		for _, end := range []int64{0, ends[0]} {
+			f(slices.Concat(b[:end], make([]byte, 10<<10)), nil, "the file had no whole frame of records and was removed")
+		}
+		// The first block was lost, or is damaged.
+		for _, from := range []int64{0, ends[0]} {
+			lost := slices.Clone(b)
+			copy(lost[from:], []byte{0, 0, 0})
+			f(lost, lost, "the file is kept as it is")
+		}
+	}
+
+	end, records, err := wholeFrames(failing{}, 10)
+	require.EqualValues(t, 10, end)
+	require.True(t, records)
+	require.ErrorIs(t, err, errRead)
 }

@@ -78,11 +78,14 @@ func (k Kind) String() string {
 // Kind returns the class of the error.
 func (e *Error) Kind() Kind {
 	var errno syscall.Errno
+	var path *fs.PathError
 	switch {
 	case errors.As(e.Err, &errno) && fullDisk(errno):
 		return KindFull
 	case errors.Is(e.Err, fs.ErrPermission) || errors.As(e.Err, &errno) && readOnly(errno):
 		return KindPermission
+	case errors.As(e.Err, &path) && path.Op == "mkdir": // nothing was removed
+		return KindOther
 	case errors.Is(e.Err, errRemoved) || errors.Is(e.Err, fs.ErrNotExist):
 		return KindRemoved
 	}

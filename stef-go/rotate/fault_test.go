@@ -440,4 +440,6 @@ func TestErrorText(t *testing.T) {
 	require.Equal(t, []string{"other", "disk_full", "permission", "removed"}, []string{KindOther.String(), KindFull.String(), KindPermission.String(), KindRemoved.String()})
 	require.Equal(t, KindPermission, (&Error{Err: syscall.EROFS}).Kind())
 	require.Equal(t, KindOther, (&Error{Err: syscall.EIO}).Kind())
+	require.Equal(t, KindRemoved, (&Error{Err: &fs.PathError{Op: "open", Err: syscall.ENOENT}}).Kind())
+	require.Equal(t, KindOther, (&Error{Op: "create", Err: &fs.PathError{Op: "mkdir", Path: "/proc/no", Err: syscall.ENOENT}}).Kind())
 }

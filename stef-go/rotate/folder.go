@@ -4,13 +4,18 @@
 package rotate
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	stef "github.com/otelstef/stef/stef-go"
 )
 
 // StaleAfter applies where the file system has no locks: a file counts as abandoned if
@@ -91,7 +96,7 @@ func recoverFile(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	end, records := wholeFrames(f, info.Size())
+	end, records, damage := wholeFrames(f, info.Size())
 	if !renamesOpenFiles {
 		_ = f.Close()
 	}
@@ -100,7 +105,7 @@ func recoverFile(path string) (bool, error) {
 		return false, ignoreMissing(err)
 	}
 	if !records {
-		return false, ignoreMissing(os.Remove(path))
+		return false, cmp.Or(ignoreMissing(os.Remove(path)), damage)
 	}
 	if end < info.Size() {
 		err = os.Truncate(path, end)
@@ -108,24 +113,44 @@ func recoverFile(path string) (bool, error) {
 	if renameErr := os.Rename(path, finalName(path)); renameErr != nil {
 		return false, errors.Join(err, ignoreMissing(renameErr))
 	}
-	return true, err
+	return true, cmp.Or(err, damage)
 }
 
 // wholeFrames returns the end of the last whole frame of a file, and whether the file
-// may hold records. After a crash of the machine, the last frame can be
-// incomplete. If a frame is invalid, wholeFrames returns size and true, so that the
-// file is kept as it is.
-func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool) {
+// may hold records. After a crash of the machine, the last frame can be incomplete, and the file
+// can end in bytes that were never written, such as zeros: damage says that the file has such
+// bytes after end. No reader can read beyond them. If the headers are damaged, or the file cannot
+// be read, wholeFrames returns size, true and the error, so that the file is kept as it is.
+func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool, damage error) {
 	var frames Frames
 	for {
 		more, err := frames.Next(f, size)
-		if err != nil {
-			return size, true
+		if more {
+			continue
 		}
-		if !more {
-			return frames.End(), frames.Count() > 0
+		end, records = frames.End(), frames.Count() > 0
+		rest := size - end
+		switch {
+		case err == nil:
+			return end, records, nil
+		case !errors.Is(err, stef.ErrCorrupt) && !errors.Is(err, stef.ErrLimit), frames.Count() < 0 && !zeros(f, end, rest):
+			return size, true, fmt.Errorf("the file is kept as it is: %w", err)
+		case !records:
+			return end, false, fmt.Errorf("the file had no whole frame of records and was removed: %w", err)
+		}
+		return end, true, fmt.Errorf("the %d bytes after the last whole frame are no frame and were removed: %w", rest, err)
+	}
+}
+
+// zeros reports whether n bytes of a file are all zero.
+func zeros(f io.ReaderAt, from, n int64) bool {
+	r := bufio.NewReader(io.NewSectionReader(f, from, n))
+	for ; n > 0; n-- {
+		if b, err := r.ReadByte(); err != nil || b != 0 {
+			return false
 		}
 	}
+	return true
 }
 
 // list returns the active or the finished files of this prefix and signal, the oldest

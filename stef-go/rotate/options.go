@@ -57,7 +57,7 @@ type Options struct {
 	// Perm are the permissions of files, before the umask. Default 0o640. Folders
 	// also get the permission to search.
 	Perm fs.FileMode
-	// OnError receives errors of work in the background, which no call returns. It
+	// OnError receives errors of New and of work in the background, which no call returns. It
 	// must return soon and not call the Writer. Default: errors are only counted.
 	OnError func(error)
 }
