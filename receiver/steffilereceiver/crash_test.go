@@ -5,11 +5,14 @@ package steffilereceiver
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,4 +93,30 @@ func TestKilledWriters(t *testing.T) {
 	}
 	require.Equal(t, want, total, "some records are missing")
 	t.Logf("%d kills: %d records were delivered once, %d files were whole, %d cut", kills, total, r.finished(complete), r.finished(cut))
+}
+
+// After a crash, the file of a writer ends in a part of a frame, or in bytes that are no frame. The
+// receiver delivers the records before them. When the next writer has removed the bytes, it does
+// not deliver the records again.
+func TestTornTail(t *testing.T) {
+	whole := growing(t, filepath.Join(t.TempDir(), "whole")).encode(numbered(1, 2))
+	for tail, outcome := range map[string]string{"\x00\x7fhalf": cut, strings.Repeat("\x00", 100): damaged, "\xffgarbage": damaged} {
+		for _, store := range []*memory{nil, {}} {
+			dir := t.TempDir()
+			name := rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1}
+			left := rotate.Name{Prefix: "x", Signal: "logs", PID: 1, Sequence: 1, Active: true}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, left.String()), append(bytes.Clone(whole), tail...), 0o600))
+			to := &collected{t: t}
+			r := start(t, testConfig(dir, func(c *Config) { c.OnFinished = Keep }), to, store)
+			to.requireOnce(2)
+			r.requireFinished(outcome, 1)
+			newWriter(t, signal.Logs, rotate.Options{Dir: dir, Prefix: "x"})
+			b, err := os.ReadFile(filepath.Join(dir, name.String()))
+			require.NoError(t, err)
+			require.Equal(t, whole, b)
+			r.requireFinished(complete, 1)
+			to.requireOnce(2)
+			r.stop()
+		}
+	}
 }

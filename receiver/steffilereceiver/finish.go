@@ -4,6 +4,7 @@
 package steffilereceiver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,7 +71,8 @@ func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 		f.log.Debug("A file was delivered", zap.String("file", c.path), zap.Uint64("records", t.place.delivered()))
 	}
 	f.meter.finished(outcome)
-	if err := t.place.identify(t.File, t.size); err != nil {
+	// The writer may truncate the file to its whole frames later, see rotate.New.
+	if err := t.place.identify(t.File, cmp.Or(t.whole(), t.size)); err != nil {
 		f.warn(c.key, "read", err)
 	}
 	t.place.ended(outcome, c.info)
