@@ -37,10 +37,12 @@ func TestRepairClaims(t *testing.T) {
 	code, _, stderr = run([]byte(checked)[:len(checked)-1], "repair", "-", "-")
 	require.Equal(t, cli.ExitLost, code, stderr)
 	require.Regexp(t, "; lost: the frame that was being written when the file was cut, [0-9]+ bytes of it\n$", stderr)
-	code, kept, stderr := run([]byte(plain+"garbage"), "repair", "-", "-")
-	require.Equal(t, cli.ExitLost, code, stderr)
-	require.Equal(t, plain, kept)
-	require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are no frame"+noChecksums)
+	for _, tail := range []string{"garbage", "\x00\x00\x00\x00\x00\x00\x00"} { // a crash of the machine may leave zeros
+		code, kept, stderr := run([]byte(plain+tail), "repair", "-", "-")
+		require.Equal(t, cli.ExitLost, code, stderr)
+		require.Equal(t, plain, kept)
+		require.Contains(t, stderr, "; lost: 7 bytes after the last frame, which are no frame"+noChecksums)
+	}
 }
 
 // repair keeps all frames of a compressed file without an end. A recording that is killed between

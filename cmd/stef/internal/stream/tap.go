@@ -109,7 +109,11 @@ const frameFlags = 0x07
 // noFrame reports whether the kept bytes at an offset cannot be a frame.
 func (t *Tap) noFrame(offset int64) bool {
 	at := offset - t.base
-	return at >= 0 && at < int64(len(t.kept)) && t.kept[at]&^frameFlags != 0
+	if at < 0 || at >= int64(len(t.kept)) {
+		return false
+	}
+	head := t.kept[at:]
+	return head[0]&^frameFlags != 0 || len(head) > 1 && head[1] == 0 // a frame has content
 }
 
 // announced returns the end offset that the head of a frame announces. It returns
