@@ -41,16 +41,22 @@ const (
 )
 
 // Reason returns the reason that a server of this package gave for the end of a
-// stream, or "" if the server gave no reason.
+// stream, or "" if the server gave no reason. If an *Error gives no reason, Reason looks for one
+// in the errors that it wraps. So for an *UnsentError whose context ended, Reason returns the
+// reason why no stream was open.
 func Reason(err error) string {
-	if err == nil {
-		return ""
-	}
-	st, _ := status.FromError(err)
-	for _, detail := range st.Details() {
-		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == ReasonDomain {
-			return info.GetReason()
+	for err != nil {
+		st, _ := status.FromError(err)
+		for _, detail := range st.Details() {
+			if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == ReasonDomain {
+				return info.GetReason()
+			}
 		}
+		var e *Error
+		if !errors.As(err, &e) {
+			break
+		}
+		err = e.Err
 	}
 	return ""
 }

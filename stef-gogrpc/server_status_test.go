@@ -4,6 +4,7 @@
 package stefgrpc
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,6 +42,12 @@ func TestReasons(t *testing.T) {
 	f(statusOf(fmt.Errorf("reading: %w", stef.ErrLimit)), KindLimit, codes.ResourceExhausted, "", false)
 	f(errors.New("nothing of gRPC"), KindUnknown, codes.Unknown, "", false)
 	require.Empty(t, Reason(nil))
+
+	// A caller gave up while no stream was open.
+	gone := &Error{Kind: KindCanceled, Code: codes.DeadlineExceeded, Err: context.DeadlineExceeded}
+	require.Empty(t, Reason(&UnsentError{Cause: gone}))
+	(&lapse{err: FromStatus(errBusy).at("opening a stream")}).explain(gone)
+	require.Equal(t, ReasonBusy, Reason(&UnsentError{Cause: gone}))
 
 	// The text of the error names the kind only once, and the delay of a handler arrives.
 	busy := &Error{Kind: KindLimit, RetryDelay: time.Minute, Err: errors.New("disk full")}
