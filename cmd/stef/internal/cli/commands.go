@@ -54,8 +54,8 @@ Input may be compressed with zstd or gzip. Output is compressed if its name ends
 .zst or .gz. An output file gets its name when it is complete.
 
 Exit codes: 0 done, 1 bad data, 2 bad usage or flags that do not fit a file, 3 input or
-output failed, 4 output written, but a part of the input is lost (repair, convert --skip),
-130 interrupted (record ends normally with 0).
+output failed, 4 done, but a part of the input is lost (repair, convert --skip) or was
+permanently rejected by the endpoint (replay), 130 interrupted (record ends normally with 0).
 `)
 	return b.String()
 }

@@ -109,7 +109,7 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 	return nil
 }
 
-// errLost ends a command that wrote its output and printed what is lost.
+// errLost ends a command that did its work and printed what is lost.
 var errLost = errors.New("a part of the input is lost")
 
 // maxHeaders is larger than the headers of any real stream. If the headers of a longer file

@@ -48,7 +48,8 @@ standard input or pipes.
 
 Without --protocol the tool sends OTLP. With STEF a batch is done when the endpoint
 acknowledges it. With several batches in flight that may take up to the ack_interval of
-the receiver.
+the receiver. If the endpoint permanently rejects items, replay counts them, sends
+the others, and exits with 4.
 
 The pace is that of the recording: a batch is sent when the latest time in it is due,
 counted from the earliest time in all files. So a file that was recorded later begins
@@ -208,6 +209,7 @@ func (c *replayer) run(env *Env, names []string) error {
 	}
 	if n := sender.Rejected(); n > 0 {
 		fmt.Fprintf(env.Stderr, "the endpoint permanently rejected %s of them\n", figure.Grouped(n))
+		return cmp.Or(c.sendError(err, names, counts), errLost)
 	}
 	return c.sendError(err, names, counts)
 }

@@ -4,6 +4,7 @@
 package cli_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -26,12 +27,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/otelstef/stef/cmd/stef/internal/cli"
 	"github.com/otelstef/stef/internal/otlpfile"
 	"github.com/otelstef/stef/internal/replay"
+	"github.com/otelstef/stef/stef-go/otelstef"
+	stefgrpc "github.com/otelstef/stef/stef-gogrpc"
 )
 
 // If the endpoint cannot be reached over either protocol, replay soon says why it waits, and ends
@@ -381,4 +385,54 @@ func TestReplayClosedAfterBatches(t *testing.T) {
 	require.Equal(t, cli.ExitIO, code, stderr)
 	require.Contains(t, stderr, ": the endpoint closed the connection")
 	require.NotContains(t, stderr, "TLS")
+}
+
+// rejecting is an OTLP endpoint that rejects one span of each request.
+type rejecting struct {
+	ptraceotlp.UnimplementedGRPCServer
+}
+
+func (*rejecting) Export(context.Context, ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
+	answer := ptraceotlp.NewExportResponse()
+	answer.PartialSuccess().SetRejectedSpans(1)
+	return answer, nil
+}
+
+// If the endpoint permanently rejects items, replay sends the others and exits with 4.
+func TestReplayRejected(t *testing.T) {
+	dir, _ := folder(t)
+	in := filepath.Join(dir, "spans.json")
+	batch := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"a"},{"name":"b"},{"name":"c"}]}]}]}` + "\n"
+	require.NoError(t, os.WriteFile(in, []byte(batch+batch), 0o666))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g := grpc.NewServer()
+	ptraceotlp.RegisterGRPCServer(g, &rejecting{})
+	server, err := stefgrpc.NewServer()
+	require.NoError(t, err)
+	require.NoError(t, server.Handle(otelstef.SpansCompactRoot(), stefgrpc.HandlerFunc(func(s *stefgrpc.ServerStream) error {
+		r, err := otelstef.NewSpansReader(s, s.ReaderOptions()...)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		for r.Next() {
+			n := r.Stats().Records
+			if r.Record().Span().Name() == "b" {
+				s.Reject(n, n)
+			}
+			s.AckUpTo(n)
+		}
+		return r.Err()
+	})))
+	server.Register(g)
+	go g.Serve(l)
+	defer g.Stop()
+	defer server.Shutdown(t.Context())
+	for _, protocol := range []string{"otlp", "stef"} {
+		code, _, stderr := run(nil, "replay", "--rate", "max", "--protocol", protocol, "--endpoint", l.Addr().String(), in)
+		require.Equal(t, cli.ExitLost, code, stderr)
+		require.Contains(t, stderr, "sent 6 items in 2 batches")
+		require.True(t, strings.HasSuffix(stderr, "\nthe endpoint permanently rejected 2 of them\n"), stderr)
+	}
 }

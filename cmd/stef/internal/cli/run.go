@@ -25,7 +25,7 @@ const (
 	ExitData        = 1   // the content of a file is bad
 	ExitUsage       = 2   // the command line is wrong, or does not fit a file
 	ExitIO          = 3   // a file cannot be read or written, or an endpoint cannot be reached or refuses the client
-	ExitLost        = 4   // repair or convert --skip wrote its output, and a part of the input is lost
+	ExitLost        = 4   // the command did its work, and a part of the input is lost: repair, convert --skip, replay
 	ExitInterrupted = 130 // the code that a shell reports for an interrupt
 )
 
