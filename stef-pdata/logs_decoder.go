@@ -44,8 +44,8 @@ func (d *LogsDecoder) Reset() {
 //
 // If OTLP cannot express some of the records, Decode reports them in RecordErrors. It returns
 // the log records of the other records together with this error, and decoding can continue. Any
-// other error ends the stream. See TracesDecoder.Decode for what is returned with such an
-// error.
+// other error ends the stream. See TracesDecoder.Decode for the batch that is returned with such an
+// error or with io.EOF.
 func (d *LogsDecoder) Decode() (plog.Logs, error) {
 	d.batch = plog.NewLogs()
 	if d.err != nil {

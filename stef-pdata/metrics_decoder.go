@@ -54,8 +54,8 @@ func (d *MetricsDecoder) Reset() {
 //
 // If OTLP cannot express some of the records, Decode reports them in RecordErrors. It returns
 // the points of the other records together with this error, and decoding can continue. Any
-// other error ends the stream. See TracesDecoder.Decode for what is returned with such an
-// error.
+// other error ends the stream. See TracesDecoder.Decode for the batch that is returned with such an
+// error or with io.EOF.
 func (d *MetricsDecoder) Decode() (pmetric.Metrics, error) {
 	d.batch = pmetric.NewMetrics()
 	if d.err != nil {

@@ -48,6 +48,8 @@ func (d *TracesDecoder) Reset() {
 // Decode returns the spans before the damage and the error. If a frame is cut off, it returns
 // no spans, only the error. If a call has both RecordErrors and such an error, it returns the
 // RecordErrors, and the next call returns the other error.
+//
+// The batch is never a zero ptrace.Traces, whose methods panic. With io.EOF it is empty.
 func (d *TracesDecoder) Decode() (ptrace.Traces, error) {
 	d.batch = ptrace.NewTraces()
 	if d.err != nil {
