@@ -16,6 +16,8 @@
 //	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
 //	defer provider.Shutdown(ctx)
 //
+// sdk/example_test.go has whole programs for all signals, which go doc does not print.
+//
 // # Delivery
 //
 // An export to an endpoint returns nil when the peer has acknowledged the batch, and an

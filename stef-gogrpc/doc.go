@@ -67,10 +67,16 @@
 // A Server has one Handler per root. It passes each stream to the handler as an
 // io.Reader with methods to acknowledge and reject records.
 //
+// These files in stef-gogrpc have whole programs, which go doc does not print:
+//
+//	session_example_test.go         sends with a Session
+//	server_example_test.go          receives records and stores them
+//	server_workers_example_test.go  processes them on several goroutines
+//	server_files_example_test.go    writes them to files
+//	example_test.go                 sends with a Stream; certificates at both ends, credentials per stream
+//
 // Addresses, TLS, credentials, interceptors, keepalive and load balancing are options
-// of the caller's grpc.ClientConn and grpc.Server. The examples in the file
-// stef-gogrpc/example_test.go, which go doc does not print, show certificates at
-// both ends and credentials per stream. STEF has its own compression
+// of the caller's grpc.ClientConn and grpc.Server. STEF has its own compression
 // (stef.WithCompression). A Server refuses streams whose messages gRPC compresses,
 // because gRPC decompresses a message before any limit can count it. For trusted clients,
 // WithCompressedMessages allows such streams. A gRPC server for unknown clients should

@@ -3,6 +3,7 @@
 
 // Package steflog exports the log records of the OpenTelemetry SDK as STEF: New to an
 // endpoint, NewFile to files. Package stefsdk has the options.
+// sdk/example_test.go has whole programs, which go doc does not print.
 package steflog
 
 import (

@@ -3,6 +3,7 @@
 
 // Package stefmetric exports the metrics of the OpenTelemetry SDK as STEF: New to an
 // endpoint, NewFile to files. Package stefsdk has the options that all signals have.
+// sdk/example_test.go has whole programs, which go doc does not print.
 package stefmetric
 
 import (

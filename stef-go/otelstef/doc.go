@@ -5,7 +5,8 @@
 // Logs, with their writers and readers. The files that end in .stef.go are
 // generated from stef-spec/otel.stef. A writer embeds a stefrt.WriteStream and a reader a
 // stefrt.ReadStream, which have Flush, Close, Stats, Schema and Err:
-// go doc github.com/otelstef/stef/stef-go/stefrt.WriteStream.
+// go doc github.com/otelstef/stef/stef-go/stefrt.WriteStream. The examples in
+// stef-go/otelstef/example_test.go, which go doc does not print, write and read streams.
 //
 // # Schemas
 //
