@@ -33,6 +33,7 @@ var configKeys = confkeys.Keys{
 		"grpc":            "write its keys, such as endpoint, at the top level",
 		"traces_endpoint": "write endpoint as host:port, without a path; it is the address of all signals",
 		"insecure":        "write it as tls::insecure",
+		"compression":     "for OTLP requests set otlp_fallback::compression",
 		"ca_file":         "write it as tls::ca_file",
 		"token":           noToken,
 		"bearer_token":    noToken,

@@ -32,7 +32,7 @@ func TestExplain(t *testing.T) {
 		require.ErrorContains(t, c.explain(err), "endpoint backend:4320: ")
 		require.Equal(t, c.explain(err), c.explain(c.explain(err)), "once")
 	}
-	f("tls: first record does not look like a TLS handshake", "set tls::insecure to true")
+	f("tls: first record does not look like a TLS handshake", "check the port, turn TLS on at the peer, or set tls::insecure to true")
 	f("x509: certificate signed by unknown authority", "tls::ca_file")
 	f("certificate has expired or is not yet valid: current time is later", "renew the peer's certificate")
 	f("the peer refuses the TLS handshake: unknown certificate authority", "the peer does not accept the client certificate: compare tls::cert_file with client_ca_file of the peer")

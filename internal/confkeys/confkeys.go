@@ -38,7 +38,7 @@ type Keys struct {
 	Sections []Section
 	// Hints maps the paths of likely mistakes to advice on what to write instead. If a section
 	// has no key enabled, the hint for this key also applies to a section that is set to true
-	// or false.
+	// or false. The hint for a key of Choices is further advice about a text that is not valid.
 	Hints map[string]string
 	// Choices maps the paths of keys to the texts that are valid there, such as "a, b or c".
 	Choices map[string]string

@@ -49,7 +49,7 @@ func TestExplain(t *testing.T) {
 	unread := errors.New("cannot be read")
 	f := func(want string, conf map[string]any) {
 		t.Helper()
-		hints := map[string]string{"labels::enabled": "write labels::a", "inner::enabled": "write block", "inner::old": "write it as new"}
+		hints := map[string]string{"labels::enabled": "write labels::a", "inner::enabled": "write block", "inner::old": "write it as new", "order::logs": "for points write order::metrics"}
 		choices := map[string]string{"order::logs": "up, down or none"}
 		require.EqualError(t, explain(unread, conf, hints, choices, Of[whole](""), Of[order]("order")), want)
 	}
@@ -76,7 +76,7 @@ func TestExplain(t *testing.T) {
 	f(`unknown key "block": write it as "inner::block" or "queue::block"`, map[string]any{"block": true})
 	f(`unknown key "deep::least": write it as "deep::deeper::least"`, section("deep", "least", 1))
 	f(`unknown key "inner::least": write it as "deep::deeper::least"`, section("inner", "least", 1))
-	f(`order::logs is "left": set it to up, down or none`, section("order", "logs", "left"))
+	f(`order::logs is "left": set it to up, down or none; for points write order::metrics`, section("order", "logs", "left"))
 	f("cannot be read", section("order", "logs", "none"))
 	f(`order is 5, but must be a section with one or more of the keys logs`, map[string]any{"order": 5})
 	f("headers is x: write one name and its value on each line below it, such as name: value", map[string]any{"headers": "x"})

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
 
 // Between returns an error for a number outside of a range. hint is further advice,
-// or "". The message does not name a limit that exists only to keep sums within an int.
+// or "". The message does not name a limit that exists only to keep sums within an int. It names
+// the unit of sizes, because a number that is too large is often in bytes.
 func Between(key string, value, least, most int, hint string) error {
 	if value >= least && value <= most {
 		return nil
@@ -23,7 +26,41 @@ func Between(key string, value, least, most int, hint string) error {
 		}
 		return AtLeast(key, value, least, hint)
 	}
-	return fmt.Errorf("%s is %d: set it to a number from %d to %d%s", key, value, least, most, advice(hint))
+	inUnit := ""
+	if unit, _ := unitOf(key); unit != "" && value > most {
+		inUnit = advice("the unit is " + unit)
+	}
+	return fmt.Errorf("%s is %d: set it to a number from %d to %d%s%s", key, value, least, most, inUnit, advice(hint))
+}
+
+// unitOf returns the unit of a size, and its number of bytes. It returns "" for other keys.
+func unitOf(key string) (unit string, bytes int64) {
+	switch {
+	case strings.Contains(key, "_kib"):
+		return "KiB", 1 << 10
+	case strings.Contains(key, "_mib"):
+		return "MiB", 1 << 20
+	}
+	return "", 0
+}
+
+// sizeWithUnit matches sizes such as 64MiB and 1 GiB.
+var sizeWithUnit = regexp.MustCompile(`^([0-9]{1,9}) ?([KMG])iB$`)
+
+// withoutSizeUnit returns the number to write for a size that was written with a unit, or "" if
+// there is none.
+func withoutSizeUnit(key, text string) string {
+	_, bytes := unitOf(key)
+	m := sizeWithUnit.FindStringSubmatch(text)
+	if bytes == 0 || m == nil {
+		return ""
+	}
+	n, _ := strconv.ParseInt(m[1], 10, 64) // at most 9 digits
+	n <<= 10 * (strings.Index("KMG", m[2]) + 1)
+	if n%bytes != 0 {
+		return ""
+	}
+	return ", such as " + strconv.FormatInt(n/bytes, 10)
 }
 
 // AtLeast returns an error for a number below least.

@@ -24,6 +24,10 @@ func TestValues(t *testing.T) {
 	f("", Between("n", 2, 1, 2, ""))
 	f("n is 0: set it to a number from 1 to 2", Between("n", 0, 1, 2, ""))
 	f("n is 3: set it to a number from 1 to 2; the default is 1", Between("n", 3, 1, 2, "the default is 1"))
+	f("a_mib is 67108864: set it to a number from 1 to 2; the unit is MiB", Between("a_mib", 64<<20, 1, 2, ""))
+	f("a_mib_per_stream is 3: set it to a number from 1 to 2; the unit is MiB; the default is 1", Between("a_mib_per_stream", 3, 1, 2, "the default is 1"))
+	f("a_kib is 3: set it to a number from 1 to 2; the unit is KiB", Between("a_kib", 3, 1, 2, ""))
+	f("a_mib is 0: set it to a number from 1 to 2", Between("a_mib", 0, 1, 2, ""))
 	f("n is -1: set it to 0 or more; 0 means no bound", Between("n", -1, 0, math.MaxInt32, "0 means no bound"))
 	if math.MaxInt > math.MaxInt32 {
 		f("n is 9223372036854775807, which is too large: set it to a smaller number", Between("n", math.MaxInt, 0, math.MaxInt/2, ""))
@@ -50,4 +54,16 @@ func TestValues(t *testing.T) {
 	f("tls::key_file and tls::key_pem are both set: remove one", KeyPair{CertFile: "a", KeyFile: "a", KeyPem: "b"}.Validate())
 	f("", Retries(time.Second, time.Minute, 0))
 	f("retry_on_failure::max_interval is 30ns: write it with another unit, such as 30s or 30ms", Retries(time.Second, 30, 0))
+}
+
+func TestWithoutSizeUnit(t *testing.T) {
+	for text, want := range map[string]string{
+		"64MiB": ", such as 64", "64 MiB": ", such as 64", "1GiB": ", such as 1024", "2048KiB": ", such as 2",
+		"999999999GiB": ", such as 1023999998976",
+		"64KiB":        "", "64": "", "64MB": "", "MiB": "", "-1MiB": "", "1.5MiB": "", "9999999999MiB": "", "1TiB": "",
+	} {
+		require.Equal(t, want, withoutSizeUnit("limits::a_mib", text), text)
+	}
+	require.Equal(t, ", such as 1024", withoutSizeUnit("a_kib", "1MiB"))
+	require.Empty(t, withoutSizeUnit("queue_size", "64MiB"))
 }

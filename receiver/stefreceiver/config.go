@@ -222,6 +222,8 @@ func (c *Config) Validate() error {
 	}
 	errs = append(errs,
 		c.validateClientCA(),
+		// The Collector's own check reports negative numbers.
+		confkeys.Between("max_recv_msg_size_mib", max(0, c.ServerConfig.MaxRecvMsgSizeMiB), 0, maxMessageMiB, "0 means the default of gRPC, 4 MiB; the default is 64"),
 		confkeys.DurationAtLeast("ack_interval", c.AckInterval, 0, "0 acknowledges immediately, the default is 10ms"),
 		confkeys.AtLeast("consumers_per_stream", c.ConsumersPerStream, 1, "1 passes batches to the pipeline one after another, the default is 4"),
 		confkeys.AtLeast("max_batch_items", c.MaxBatchItems, 0, "0 makes a batch of each frame, the default is 8192"),
@@ -241,10 +243,10 @@ func (c *LimitsConfig) Validate() error {
 		confkeys.Between("max_frame_mib", c.MaxFrameMiB, 1, formatMiB, fmt.Sprintf("the format allows no frame above %d MiB, the default is 32", formatMiB)),
 		confkeys.Between("max_record_alloc_mib", c.MaxRecordAllocMiB, 1, maxMiB, "the default is 16"),
 		confkeys.Between("max_dict_mib_per_stream", c.MaxDictMiBPerStream, 1, maxMiB/4, "the default is 64; clients reset their dictionaries at this size"),
-		confkeys.Between("stream_memory_limit_mib", c.StreamMemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
-		confkeys.Between("window_memory_mib", c.WindowMemoryMiB, 0, math.MaxInt/mib, "0 lets clients use any window, the default is 64"),
+		confkeys.Between("stream_memory_limit_mib", c.StreamMemoryLimitMiB, 1, maxTotalMiB, "the default is 512"),
+		confkeys.Between("window_memory_mib", c.WindowMemoryMiB, 0, maxTotalMiB, "0 lets clients use any window, the default is 64"),
 		confkeys.AtLeast("max_streams", c.MaxStreams, 0, "0 means no bound"),
-		confkeys.Between("memory_limit_mib", c.MemoryLimitMiB, 1, math.MaxInt/mib, "the default is 512"),
+		confkeys.Between("memory_limit_mib", c.MemoryLimitMiB, 1, maxTotalMiB, "the default is 512"),
 	}
 	if c.MemoryLimitMiB > 0 && c.MemoryLimitMiB < c.MaxChunkMiB {
 		errs = append(errs, fmt.Errorf("memory_limit_mib is %d and max_chunk_mib is %d: one chunk would not fit; raise memory_limit_mib or lower max_chunk_mib",
@@ -256,14 +258,20 @@ func (c *LimitsConfig) Validate() error {
 // Validate reports an invalid admission.
 func (c *AdmissionConfig) Validate() error {
 	return errors.Join(
-		confkeys.Between("request_limit_mib", c.RequestLimitMiB, 0, math.MaxInt/mib, "0 means no bound, the default is 128"),
-		confkeys.Between("waiting_limit_mib", c.WaitingLimitMiB, 0, math.MaxInt/mib, "0 refuses instead of waiting, the default is 32"),
+		confkeys.Between("request_limit_mib", c.RequestLimitMiB, 0, maxTotalMiB, "0 means no bound, the default is 128"),
+		confkeys.Between("waiting_limit_mib", c.WaitingLimitMiB, 0, maxTotalMiB, "0 refuses instead of waiting, the default is 32"),
 	)
 }
 
 // maxMiB bounds sizes that are stored in an int, so that a sum of several of them fits in
 // an int, too.
 const maxMiB = math.MaxInt32 / mib / 4
+
+// These are the limits of plausible values: a larger value is probably in bytes.
+const (
+	maxTotalMiB   = min(1<<20, math.MaxInt/mib) // 1 TiB
+	maxMessageMiB = min(4<<10, math.MaxInt/mib) // gRPC has no larger messages
+)
 
 // shortestLifetime ensures that handshakes are only a small part of a stream's
 // life.

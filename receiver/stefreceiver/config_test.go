@@ -5,8 +5,10 @@ package stefreceiver
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -147,7 +149,7 @@ func TestConfigMistakes(t *testing.T) {
 	}
 	f("", "endpoint", "is missing", `such as "localhost:4320"`)
 	f(nil, "endpoint", "is missing")
-	f("64MiB", "max_recv_msg_size_mib", `is "64MiB": set it to a whole number`)
+	f("64MiB", "max_recv_msg_size_mib", `is "64MiB": set it to a whole number, such as 64`)
 	f(-1, "max_recv_msg_size_mib", "between 1 and")
 	f(15, "retry_after", "retry_after is 15 without a unit: write 15s or 15ms")
 	f("localhost:99999", "endpoint", "set the port to a number up to 65535")
@@ -179,13 +181,44 @@ func TestConfigMistakes(t *testing.T) {
 	f(0, "limits::max_dict_mib_per_stream", "set it to a number from 1 to")
 	f(-1, "limits::max_streams", "set it to 0 or more")
 	f(15, "limits::memory_limit_mib", "one chunk would not fit", "max_chunk_mib is 16", "raise memory_limit_mib or lower max_chunk_mib")
-	f(-1, "admission::request_limit_mib", "request_limit_mib is -1: set it to 0", "0 means no bound, the default is 128")
-	f(-1, "admission::waiting_limit_mib", "waiting_limit_mib is -1: set it to 0")
+	f(-1, "admission::request_limit_mib", "request_limit_mib is -1: set it to a number from 0 to", "0 means no bound, the default is 128")
+	f(-1, "admission::waiting_limit_mib", "waiting_limit_mib is -1: set it to a number from 0 to")
 	f(true, "tls::insecure", `unknown key "tls::insecure": to listen without TLS, remove tls`)
 	f("zstd", "compression", `unknown key "compression": remove it, the sender chooses the compression`)
 	f("5s", "timeout", `unknown key "timeout": did you mean "timeouts"?`)
 	f(1, "limits::max_chunk_size_mib", `did you mean "limits::max_chunk_mib"?`)
 	f(map[string]any{"grpc": nil}, "protocols", "write the keys of protocols::grpc", "at the top level")
+}
+
+// TestConfigBytes checks that sizes in bytes are errors, that the largest sizes are valid, and that
+// their sums fit.
+func TestConfigBytes(t *testing.T) {
+	largest := map[string]int{
+		"max_recv_msg_size_mib": maxMessageMiB, "max_batch_mib": maxMiB,
+		"limits::max_chunk_mib": maxMiB, "limits::max_frame_mib": 64, "limits::max_record_alloc_mib": maxMiB, "limits::max_dict_mib_per_stream": maxMiB / 4,
+		"limits::memory_limit_mib": maxTotalMiB, "limits::stream_memory_limit_mib": maxTotalMiB, "limits::window_memory_mib": maxTotalMiB,
+		"admission::request_limit_mib": maxTotalMiB, "admission::waiting_limit_mib": maxTotalMiB,
+	}
+	all := map[string]any{}
+	for key, most := range largest {
+		all[key] = most
+		for _, value := range []int{most + 1, 8 << 20, 512 << 20} {
+			_, err := load(confmap.NewFromStringMap(map[string]any{key: value}))
+			require.ErrorContains(t, err, fmt.Sprintf(" is %d: set it to a number from ", value), key)
+			require.ErrorContains(t, err, fmt.Sprintf(" to %d; the unit is MiB; ", most), key)
+		}
+	}
+	c, err := load(confmap.NewFromStringMap(all))
+	require.NoError(t, err)
+	keys(reflect.TypeFor[Config](), "", func(path string, _ reflect.StructField) {
+		if strings.Contains(path, "_mib") {
+			require.Contains(t, largest, path)
+		}
+	})
+	require.Positive(t, c.receiving())
+	require.Positive(t, (int64(c.Admission.RequestLimitMiB)+int64(c.Admission.WaitingLimitMiB))*mib)
+	require.Positive(t, c.Limits.MemoryLimitMiB*mib)
+	require.Positive(t, c.Limits.WindowMemoryMiB*mib)
 }
 
 // TestSocketNames checks that host:port is rejected as the name of a socket.
