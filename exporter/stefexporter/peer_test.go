@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/exporter/exportertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"google.golang.org/grpc"
 	grpcmetadata "google.golang.org/grpc/metadata"
 
@@ -247,9 +248,27 @@ func start(t *testing.T, c *Config) *rig {
 	require.NoError(t, r.Start(context.Background(), r.host))
 	t.Cleanup(func() {
 		require.NoError(t, r.Shutdown(context.Background()))
+		r.checkSendFailed(t)
 		require.NoError(t, r.telemetry.Shutdown(context.Background()))
 	})
 	return r
+}
+
+// checkSendFailed checks what the alert StefExporterGivesUp assumes: if send_failed counts items
+// that must not be sent again, items_dropped has counted them, too.
+func (r *rig) checkSendFailed(t *testing.T) {
+	t.Helper()
+	m, err := r.telemetry.GetMetric("otelcol_exporter_send_failed_spans")
+	if err != nil {
+		return // nothing failed
+	}
+	for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+		permanent, ok := p.Attributes.Value("error.permanent")
+		require.True(t, ok)
+		if permanent.AsBool() {
+			require.NotEmpty(t, counted(t, r, "items_dropped", "reason"))
+		}
+	}
 }
 
 func (r *rig) send(list ...string) error {

@@ -19,6 +19,8 @@ import (
 // helperMetrics are metrics that the Collector adds to exporters and receivers.
 var helperMetrics = []string{
 	"exporter_queue_size", "exporter_queue_capacity",
+	"exporter_send_failed_spans", "exporter_send_failed_metric_points", "exporter_send_failed_log_records",
+	"exporter_enqueue_failed_spans", "exporter_enqueue_failed_metric_points", "exporter_enqueue_failed_log_records",
 	"receiver_refused_spans", "receiver_refused_metric_points", "receiver_refused_log_records",
 }
 
