@@ -74,7 +74,7 @@ func (d *decoder) allocate(size int) error {
 // place.
 func (d *decoder) decode(c *column, cur any) (any, error) {
 	if !c.typ.Kind.Composite() {
-		before := codecState{c.delta, c.xor}
+		before := c.delta
 		v, err := d.primitive(c)
 		if err == nil && d.trace != nil {
 			d.event(c, d.primitiveDetail(c, before, v))

@@ -5,13 +5,6 @@ package dynamic
 
 import "github.com/otelstef/stef/stef-go/schema"
 
-// codecState is the state of the codec of a number or a float before a value is
-// decoded.
-type codecState struct {
-	delta deltaState
-	xor   xorState
-}
-
 // event emits a trace event for the data that was read from c since the last event.
 func (d *decoder) event(c *column, detail any) {
 	if c.isBits() {
@@ -24,12 +17,12 @@ func (d *decoder) event(c *column, detail any) {
 // leaveIndex returns to the enclosing array or multimap.
 func (d *decoder) leaveIndex() { d.index = d.index[:len(d.index)-1] }
 
-func (d *decoder) primitiveDetail(c *column, before codecState, v any) any {
+func (d *decoder) primitiveDetail(c *column, before deltaState, v any) any {
 	switch c.typ.Kind {
 	case schema.KindBool:
 		return TraceBool{v.(bool)}
 	case schema.KindInt64, schema.KindUint64, schema.KindEnum:
-		return TraceNumber{Value: v, Change: int64(c.delta.delta - before.delta.delta), Delta: int64(c.delta.delta)}
+		return TraceNumber{Value: v, Change: int64(c.delta.delta - before.delta), Delta: int64(c.delta.delta)}
 	case schema.KindFloat64:
 		return floatDetail(c, v.(float64))
 	}

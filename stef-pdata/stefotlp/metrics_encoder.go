@@ -178,7 +178,7 @@ func (e *MetricsEncoder) metric(i int, x extent) error {
 	}
 	length := len(e.key)
 	e.key = binary.LittleEndian.AppendUint32(e.key, uint32(d.temporality))
-	e.key = append(e.key, byte(d.kind), byte(stefBool(d.monotonic)))
+	e.key = append(e.key, byte(d.kind), byte(boolBit(d.monotonic)))
 	e.base = e.metrics.find(e.key)
 	if e.base == nil {
 		v, described := otelstef.NewMetric(), e.unknown
@@ -195,13 +195,6 @@ func (e *MetricsEncoder) metric(i int, x extent) error {
 	}
 	e.rec.SetMetric(e.base.value)
 	return e.points(&d)
-}
-
-func stefBool(v bool) uint64 {
-	if v {
-		return 1
-	}
-	return 0
 }
 
 // fillMetric sets a metric from d and from the first length bytes of the key.
