@@ -76,12 +76,8 @@ reorders records and attributes. The same telemetry has the same lines in the ou
 			if err := c.prepare(); err != nil {
 				return err
 			}
-			for _, name := range args {
-				if err := c.file(env, name); err != nil {
-					return err
-				}
-			}
-			return nil
+			c.several = len(args) > 1
+			return eachInput(env, args, func(name string) error { return c.file(env, name) })
 		}
 	},
 }

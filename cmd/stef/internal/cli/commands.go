@@ -30,6 +30,9 @@ func commandOf(name string) *command {
 // didYouMean returns the command with the most similar name, as the end of a
 // message. It returns "" if no command has a similar name.
 func didYouMean(name string) string {
+	if name == "diff" || name == "cmp" || name == "compare" {
+		return ": to compare two files, compare what stef cat --sort-keys FILE | sort prints of each"
+	}
 	var names []string
 	for _, c := range commands() {
 		names = append(names, c.name)
@@ -51,7 +54,8 @@ func overview() string {
 	b.WriteString(`
 'stef help COMMAND' explains a command. A file named - is standard input or output.
 Input may be compressed with zstd or gzip. Output is compressed if its name ends in
-.zst or .gz. An output file gets its name when it is complete.
+.zst or .gz. An output file gets its name when it is complete. Of several inputs, empty
+ones (no bytes, or only white space) are left out, and their names are printed.
 
 Exit codes: 0 done, 1 bad data, 2 bad usage or flags that do not fit a file, 3 input or
 output failed, 4 done, but a part of the input is lost (repair, convert --skip) or was

@@ -46,7 +46,8 @@ var convertCommand = &command{
 Without flags, the content of IN tells its format and signal, and the end of the
 name of OUT tells the format of the output: .stef, .parquet, .arrow, .otlp, .pb,
 .json, .jsonl. Other names need --to; standard output (-) is stef, unless IN is.
-An existing OUT needs --force. Several INs of one signal become one OUT; with
+An existing OUT needs --force. Several INs of one signal become one OUT; those that
+are empty (no bytes, or only white space) are left out, which is no loss. With
 --signal INs of other signals are skipped and counted. With {signal} in the name of
 OUT, INs of several signals become one file per signal.
 
@@ -183,8 +184,7 @@ func (c *conversion) define(flags *flag.FlagSet) {
 		return nil
 	})
 	flags.BoolVar(&o.Skip, "skip", false, "leave out items that cannot be converted and the end of a file that is cut, and\n"+
-		"say so, instead of failing; of several INs also those that are empty; the exit\n"+
-		"code is 4 if anything was left out")
+		"say so, instead of failing; the exit code is 4 if any of these was left out")
 	flags.BoolVar(&c.force, "force", false, "overwrite OUT if it exists")
 	flags.BoolVar(&c.quiet, "q", false, "the same as --quiet")
 	flags.BoolVar(&c.quiet, "quiet", false, "print no summary and no progress, only what was lost or left out")
@@ -237,7 +237,7 @@ func (c *conversion) run(env *Env, inNames []string, outName string) error {
 	}
 	var err error
 	switch {
-	case c.perSignal && (len(inNames) > 1 || o.Skip): // the function each does not support Skip
+	case c.perSignal && len(inNames) > 1:
 		err = c.severalBySignal(env, o, inNames, outName)
 	case len(inNames) > 1:
 		err = c.several(env, o, inNames, outName)
@@ -333,7 +333,7 @@ func (c *conversion) one(env *Env, o convert.Options, inName, outName string, sk
 
 // lost returns errLost if --skip left out a part of an input. warn has printed what is missing.
 func lost(res *convert.Result) error {
-	if res.Skipped > 0 || slices.ContainsFunc(res.Files, func(note error) bool { return !convert.IsEmpty(note) && !onlyEndMissing(note) }) {
+	if res.Skipped > 0 || slices.ContainsFunc(res.Files, func(note error) bool { return !errors.Is(note, file.ErrEmpty) && !onlyEndMissing(note) }) {
 		return errLost
 	}
 	return nil
@@ -496,7 +496,7 @@ func warnOf(w io.Writer, name string, res *convert.Result) {
 	for _, note := range res.Files {
 		what := "not complete"
 		switch {
-		case convert.IsEmpty(note):
+		case errors.Is(note, file.ErrEmpty):
 			what = "left out"
 		case onlyEndMissing(note):
 			what = "warning"

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -36,6 +37,9 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 	if err != nil {
 		return err
 	}
+	if o.Skip && len(roots) > 1 {
+		return c.severalBySignal(env, o, []string{inName}, outName)
+	}
 	outOf := func(root *stream.Root) string {
 		return strings.ReplaceAll(outName, convert.SignalMark, root.Signal.String())
 	}
@@ -59,10 +63,12 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		}
 		all = append(all, d)
 	}
+	skipped := uint64(0)
 	for _, d := range all { // no output file exists if one of the conversions failed
 		if d.res.Items+d.res.Skipped == 0 {
 			continue
 		}
+		skipped += d.res.Skipped
 		if err := d.out.Commit(); err != nil {
 			return err
 		}
@@ -77,8 +83,12 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		d.output(env.Stderr, ", "+items(d.res.Items, d.res.Root.Signal)+ofColumn(d.res))
 		files, written, content = files+1, written+d.out.Written(), d.in.Content()
 	}
+	compared := ""
+	if skipped == 0 {
+		compared = ratio(content, written)
+	}
 	if files > 0 {
-		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(files, "file"), figure.Grouped(written), ratio(content, written), figure.Seconds(time.Since(begin)))
+		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(files, "file"), figure.Grouped(written), compared, figure.Seconds(time.Since(begin)))
 	}
 	empty := true
 	for _, d := range all { // after the total: the last lines say what is missing
@@ -92,12 +102,12 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 			continue
 		}
 		warnOf(env.Stderr, d.out.Name, d.res)
-		empty = false
+		empty, err = false, cmp.Or(err, lost(d.res))
 	}
 	if empty {
 		return &file.ContentError{Name: inName, Err: errors.New("the file has no items")}
 	}
-	return nil
+	return err
 }
 
 // holds reports whether a file contains items of a root, or cannot be read.
@@ -109,6 +119,28 @@ func holds(name string, root *stream.Root) bool {
 	defer in.Close()
 	found, err := convert.Signals(in)
 	return err != nil || slices.Contains(found, root.Signal)
+}
+
+// eachInput calls f for each of several inputs, up to the first error. It leaves out empty inputs
+// and prints their names. If there is only one input, or all are empty, it returns their error.
+func eachInput(env *Env, names []string, f func(name string) error) (err error) {
+	empty := 0
+	for _, name := range names {
+		e := f(name)
+		if e != nil && !errors.Is(e, file.ErrEmpty) {
+			return e
+		}
+		if e != nil {
+			empty, err = empty+1, e
+			if len(names) > 1 {
+				fmt.Fprintf(env.Stderr, "left out: %s\n", message(e))
+			}
+		}
+	}
+	if empty < len(names) {
+		return nil
+	}
+	return err
 }
 
 // severalTimes returns an error if an input cannot be read several times. subject is the feature

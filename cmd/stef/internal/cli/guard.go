@@ -95,7 +95,7 @@ func openable(o convert.Options, inNames []string, outName string) error {
 		case name == "-":
 			continue
 		case errors.Is(err, fs.ErrNotExist) && !strings.Contains(name, "*") && len(inNames) == 1 && outName != "-" && exists(outName):
-			return completef("%s: there is no such file, and %s exists: are IN and OUT reversed?", name, outName)
+			return &file.Error{Name: name, Err: fmt.Errorf("there is no such file, and %s exists: are IN and OUT reversed?", outName)}
 		case err == nil && !info.Mode().IsRegular() && !info.IsDir():
 			continue
 		}
@@ -105,7 +105,7 @@ func openable(o convert.Options, inNames []string, outName string) error {
 		}
 		_, err = o.Guess(in)
 		in.Close()
-		omitted := convert.IsEmpty(err) || o.Skip && errors.Is(err, io.ErrUnexpectedEOF)
+		omitted := errors.Is(err, file.ErrEmpty) || o.Skip && errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !(len(inNames) > 1 && omitted) {
 			return err
 		}

@@ -29,7 +29,13 @@ func TestForgottenOut(t *testing.T) {
 	m.fails(cli.ExitUsage, "the last name, metrics.stef,"+last, "convert", second, second, m.metrics)
 	m.fails(cli.ExitUsage, "the last name, traces.tape,"+last, "convert", m.metrics, m.file("traces.tape", fixtures.Traces()))
 	m.fails(cli.ExitUsage, "traces.otlp exists; --force overwrites it", "convert", m.metrics, m.tape)
-	m.fails(cli.ExitUsage, "out.stef: there is no such file, and second.stef exists: are IN and OUT reversed?", "convert", m.path("out.stef"), second)
+	m.fails(cli.ExitIO, "out.stef: there is no such file, and second.stef exists: are IN and OUT reversed?", "convert", m.path("out.stef"), second)
+	for _, out := range []string{"-", second, m.path("new.stef")} { // the exit code does not depend on OUT
+		m.fails(cli.ExitIO, "none.stef: open: no such file or directory", "repair", m.path("none.stef"), out)
+		code, _, stderr := run(nil, "convert", m.path("none.stef"), out)
+		require.Equal(t, cli.ExitIO, code, stderr)
+	}
+	m.fails(cli.ExitUsage, "metrics.stef exists; --force overwrites it", "repair", second, m.metrics)
 
 	m.fails(cli.ExitData, "empty.stef: the file is empty", "convert", m.file("empty.stef", nil), m.metrics)
 	m.fails(cli.ExitIO, "dir: is a folder; name its files: dir"+string(filepath.Separator)+"*", "convert", m.folder("dir"), m.metrics)

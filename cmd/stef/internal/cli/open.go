@@ -44,6 +44,8 @@ type opener struct {
 	onlySTEF string
 	// repairs says that the command is repair.
 	repairs bool
+	// several says that the command has several files. Then the opener refuses every empty file.
+	several bool
 
 	roots stream.List
 	only  *stream.Root

@@ -89,15 +89,18 @@ func (s *opened) check() error {
 	if err := checkStream(s.Input); err != nil {
 		return err
 	}
-	head, err := s.Peek(4 << 10)
-	if err != nil {
-		return nil // a later read reports the error
-	}
 	var options convert.Options
 	format, err := options.Guess(s.Input)
-	switch {
-	case len(head) == 0 && (err != nil || !s.o.otlp):
-		return errors.New("the file is empty")
+	head, unread := s.Peek(4 << 10)
+	if unread != nil && (s.o.otlp || s.o.repairs) {
+		return nil // a later read reports the error
+	}
+	if unread != nil {
+		return err
+	}
+	switch empty := s.Empty(); {
+	case empty != nil && (err != nil || !s.o.otlp || s.o.several):
+		return empty
 	case s.o.otlp:
 		return nil
 	case err != nil && !bytes.HasPrefix([]byte("STEF"), head):

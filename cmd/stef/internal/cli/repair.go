@@ -48,9 +48,6 @@ encoding: stef_encoding, it keeps the whole messages in the same way.
 			if err := o.prepare(); err != nil {
 				return err
 			}
-			if !*force && args[1] != "-" && exists(args[1]) {
-				return existsError(args[1])
-			}
 			return repair(env, o, args[0], args[1], *force)
 		}
 	},
@@ -62,6 +59,9 @@ func repair(env *Env, o *opener, inName, outName string, force bool) error {
 		return headless(inName, err)
 	}
 	defer in.Close()
+	if !force && outName != "-" && exists(outName) {
+		return existsError(outName)
+	}
 	if !in.framed {
 		if err := convert.CheckPlainStream(outName); err != nil {
 			return err

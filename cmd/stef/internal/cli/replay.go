@@ -140,11 +140,18 @@ func (c *replayer) run(env *Env, names []string) error {
 		return usagef("--rounds is at least 1, --in-flight and --retries at least 0")
 	}
 	c.notes.out = env.Stderr
-	for _, name := range names {
-		if err := c.check(name); err != nil {
-			return err
+	var filled []string // the inputs that are not empty
+	err := eachInput(env, names, func(name string) error {
+		err := c.check(name)
+		if err == nil {
+			filled = append(filled, name)
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	names = filled
 	conn, sender, err := c.connect()
 	if err != nil {
 		return err
@@ -234,8 +241,8 @@ func (c *replayer) check(name string) error {
 		return err
 	}
 	defer in.Close()
-	if c.signal != nil {
-		return nil
+	if err := in.Empty(); err != nil || c.signal != nil {
+		return in.Blame(err)
 	}
 	found, _ := convert.Signals(in)
 	if len(found) < 2 {

@@ -218,7 +218,7 @@ func TestFirstMistakes(t *testing.T) {
 		{`--endpoint x: the port is missing, as in x:4317`, []string{"replay", "--endpoint", "x", recording}},
 		{"hello.txt: the content has none of the formats stef, ", []string{"cat", write("hello.txt", "hello")}},
 		{"hello.txt: the content has none of the formats stef, ", []string{"stat", write("hello.txt", "hello")}},
-		{"empty.parts: otlp-parts byte 0: signal: the file is empty, and its name does not tell metrics, traces or logs: add --signal metrics, traces or logs",
+		{"empty.parts: the file is empty, and its name does not tell metrics, traces or logs: add --signal metrics, traces or logs",
 			[]string{"convert", "--from", "otlp-parts", write("empty.parts", ""), out}},
 		{"; the file is cut before its first frame, so there is nothing to keep\n", []string{"repair", write("head.stef", "STEF\x02"), out}},
 	} {

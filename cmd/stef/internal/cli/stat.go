@@ -55,7 +55,7 @@ the previous one needs no reference and counts none.
 		in := &opener{otlp: true}
 		in.define(flags)
 		var o stat.Options
-		flags.BoolVar(&o.JSON, "json", false, "print the report as JSON")
+		flags.BoolVar(&o.JSON, "json", false, "print the figures of the report as JSON")
 		flags.BoolVar(&o.All, "all", false, "list columns without bytes, too")
 		flags.BoolVar(&o.Frames, "frames", false, "list the frames")
 		return func(env *Env, args []string) error {
@@ -92,6 +92,7 @@ func report(env *Env, o *opener, name string, options stat.Options) error {
 		if in.converted != nil || errors.As(err, &failed) {
 			return err
 		}
+		rep.DamageText = message(err)
 		loss := lossOf(in.Input, &rep.Whole)
 		if rep.Whole.Concatenated { // stat copies nothing
 			loss = strings.Replace(loss, "; not copied: ", "; not reported: ", 1)

@@ -99,6 +99,9 @@ func Signals(in *file.Input) ([]otlpfile.Signal, error) {
 func CheckName(name string) error {
 	o := Options{From: OTLP, OutName: name}
 	if formatOfName(name) == Unknown {
+		if err := notWritten(name, "record %s.stef and convert it; "); err != nil {
+			return err
+		}
 		return refuse("cannot tell the format from the name %s: end it in .stef, .otlp, .pb or .json; .zst or .gz may follow", name)
 	}
 	if err := o.output(); err != nil {

@@ -237,9 +237,6 @@ func Run(in *file.Input, out io.Writer, o Options) (*Result, error) {
 	if err := o.formats(in); err != nil {
 		return nil, err
 	}
-	if err := o.check(); err != nil {
-		return nil, err
-	}
 	o.input = in
 	if o.inBatches() {
 		return runAll(func(i int) (*file.Input, bool, error) { return in, i == 0, nil }, out, o, false)
@@ -332,17 +329,16 @@ func recoverable(o *Options, err error) error {
 	return err
 }
 
-var errEmpty = errors.New("the file is empty")
-
-// IsEmpty reports whether an error is about a file without content.
-func IsEmpty(err error) bool { return errors.Is(err, errEmpty) }
-
 // Guess returns the format of the input: From, or the format of its content.
 func (o *Options) Guess(in *file.Input) (Format, error) {
 	head, err := in.Peek(peeked)
+	f := guessInput(in.ContentName(), head)
+	if empty, as := in.Empty(), cmp.Or(o.From, f); empty != nil && !as.allowsEmpty(head) {
+		return Unknown, &file.ContentError{Name: in.Name, Err: empty}
+	}
 	if o.From != Unknown {
 		o.looks = Unknown
-		if f := guessInput(in.ContentName(), head); f != o.From && len(head) > 0 {
+		if f != o.From && len(head) > 0 {
 			o.looks = f
 		}
 		return o.From, nil
@@ -352,10 +348,6 @@ func (o *Options) Guess(in *file.Input) (Format, error) {
 			err = unpackMore(in, err)
 		}
 		return Unknown, in.Blame(err)
-	}
-	f := guessInput(in.ContentName(), head)
-	if len(head) == 0 && (f == Unknown || f == STEF) {
-		return Unknown, &file.ContentError{Name: in.Name, Err: errEmpty}
 	}
 	if f == OTLPJSON && isRecord(head) {
 		return Unknown, &file.ContentError{Name: in.Name, Err: errors.New("these are records printed by stef cat, which no command reads: use the file that stef cat read")}
@@ -388,7 +380,15 @@ func (o *Options) formats(in *file.Input) error {
 	if o.From, err = o.Guess(in); err != nil {
 		return err
 	}
-	return o.output()
+	return o.formatOut()
+}
+
+// formatOut sets the format of the output, and refuses options that do not fit it.
+func (o *Options) formatOut() error {
+	if err := o.output(); err != nil {
+		return err
+	}
+	return o.check()
 }
 
 // output sets the format of the output from its name.
@@ -399,20 +399,8 @@ func (o *Options) output() error {
 	if o.To != Unknown {
 		return nil
 	}
-	for _, end := range []string{".feather", ".ipc"} {
-		if base, ok := strings.CutSuffix(o.OutName, end); ok {
-			return refuse("%s is not written: Arrow is written as a stream, not as a Feather file (IPC): end the name in .arrow, as in %s.arrow", end[1:], base)
-		}
-	}
-	for _, end := range []string{".xz", ".bz2", ".lz4", ".zip"} {
-		if base, ok := strings.CutSuffix(o.OutName, end); ok {
-			return refuse("%s is not written: end the name in .zst or .gz, or write %s and compress it then", end[1:], base)
-		}
-	}
-	for _, end := range []string{".csv", ".tsv"} {
-		if base, ok := strings.CutSuffix(o.OutName, end); ok {
-			return refuse("%s is not written: %s", end[1:], viaParquet(base))
-		}
+	if err := notWritten(o.OutName, ""); err != nil {
+		return err
 	}
 	if o.OutName != "" && o.OutName != "-" {
 		return refuse("cannot tell the format from the name %s: add --to %s, or end the name in .stef, .parquet, .arrow, .otlp, .pb or .json", o.OutName, writtenNames)
@@ -421,6 +409,28 @@ func (o *Options) output() error {
 		return refuse("standard output is stef, and so is the input: add --to %s", writtenNames)
 	}
 	o.To = STEF
+	return nil
+}
+
+// notWritten refuses names of formats and compressions that this tool does not write. first is a
+// format of the first step to CSV; %s is the name without its end.
+func notWritten(name, first string) error {
+	name = unpackedName(name)
+	for _, end := range []string{".feather", ".ipc"} {
+		if base, ok := strings.CutSuffix(name, end); ok {
+			return refuse("%s is not written: Arrow is written as a stream, not as a Feather file (IPC): end the name in .arrow, as in %s.arrow", end[1:], base)
+		}
+	}
+	for _, end := range []string{".xz", ".bz2", ".lz4", ".zip"} {
+		if base, ok := strings.CutSuffix(name, end); ok {
+			return refuse("%s is not written: end the name in .zst or .gz, or write %s and compress it then", end[1:], base)
+		}
+	}
+	for _, end := range []string{".csv", ".tsv"} {
+		if base, ok := strings.CutSuffix(name, end); ok {
+			return refuse("%s is not written: %s%s", end[1:], strings.ReplaceAll(first, "%s", base), viaParquet(base))
+		}
+	}
 	return nil
 }
 

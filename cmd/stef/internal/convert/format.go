@@ -87,7 +87,7 @@ const peeked = 64 << 10
 // guessInput returns the format of the content, or the format of the name if
 // the content is empty.
 func guessInput(name string, head []byte) Format {
-	if bytes.HasPrefix(head, []byte("STEF")) || len(head) == 0 && formatOfName(name) == STEF {
+	if n := min(len(head), 4); n > 0 && string(head[:n]) == "STEF"[:n] || n == 0 && formatOfName(name) == STEF {
 		return STEF
 	}
 	switch {
@@ -100,6 +100,9 @@ func guessInput(name string, head []byte) Format {
 	}
 	return ours(otlpfile.GuessFormat(name, head))
 }
+
+// allowsEmpty reports whether an empty input is valid in a format: a file of OTLP without messages.
+func (f Format) allowsEmpty(head []byte) bool { return f == OTLPJSON || f.otlp() && len(head) == 0 }
 
 // isRecord reports whether content begins with a line of stef cat: a record of a stream of
 // telemetry as JSON.

@@ -33,7 +33,7 @@ func tableBatches(in *file.Input, f Format) (*batched, error) {
 	if f == Parquet {
 		src, err := in.Random()
 		if err != nil {
-			return nil, err
+			return nil, Misfit("%w", err)
 		}
 		r, err = lake.NewParquetReader(src, lake.Limits{})
 		if err != nil {
@@ -123,8 +123,8 @@ func (o *Options) newSink(out io.Writer, s otlpfile.Signal) (sink, error) {
 // RunAll converts several inputs of one signal into one output, or one input of a format
 // that is read in batches. open opens input i and reports false after the last input.
 //
-// With Options.Skip it omits inputs without content. If an input is cut, it omits the data
-// after the last whole frame or part. Result.Files names these inputs.
+// It omits inputs without content if there are several inputs. With Options.Skip, if an input is
+// cut, it omits the data after the last whole frame or part. Result.Files names these inputs.
 func RunAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer, o Options) (*Result, error) {
 	return runAll(open, out, o, true)
 }
@@ -156,8 +156,17 @@ func runAll(open func(i int) (in *file.Input, ok bool, err error), out io.Writer
 	if c.unmeasured {
 		c.res.Requests = nil
 	}
-	if c.sink == nil {
+	if c.sink == nil && o.Root == nil {
 		return c.res, nil
+	}
+	if c.sink == nil { // all inputs are empty: write an output without items
+		if err := c.Options.formatOut(); err != nil {
+			return nil, err
+		}
+		c.res.To = c.To
+		if err := c.start(&c.Options, o.Root); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.write(&c.Options, c.combiner.rest()); err != nil {
 		return nil, err
@@ -215,7 +224,6 @@ func (c *joined) omit(in *file.Input, err error) bool {
 		return false
 	}
 	switch {
-	case errors.Is(err, errEmpty):
 	case isCut(err):
 		if whole, ok := wholeBytes(err); ok {
 			in.Keep(whole)
@@ -236,17 +244,14 @@ func (c *joined) add(in *file.Input) error {
 	o := c.Options
 	c.now, c.items = &o, 0
 	var err error
+	if empty := in.Empty(); empty != nil && c.several {
+		c.res.Files = append(c.res.Files, in.Blame(empty))
+		return nil
+	}
 	if o.From, err = o.Guess(in); err != nil {
 		return err
 	}
-	if head, err := in.Peek(1); err == nil && len(head) == 0 && c.several {
-		c.res.Files = append(c.res.Files, in.Blame(errEmpty))
-		return nil
-	}
-	if err := o.output(); err != nil {
-		return err
-	}
-	if err := o.check(); err != nil {
+	if err := o.formatOut(); err != nil {
 		return err
 	}
 	c.res.From, c.res.To = o.From, o.To
@@ -279,6 +284,9 @@ func (c *joined) add(in *file.Input) error {
 		if err := c.res.take(&o, err); err != nil {
 			if isCut(err) { // --skip converts what was read
 				b.count(c.res)
+				if c.items > 0 {
+					c.empty += empty
+				}
 			}
 			return err
 		}
@@ -356,7 +364,7 @@ func (c *joined) write(o *Options, b otlpfile.Batch) error {
 }
 
 // of starts the output with the first signal, and refuses any other signal.
-func (c *joined) of(in *file.Input, o *Options, root *stream.Root) (err error) {
+func (c *joined) of(in *file.Input, o *Options, root *stream.Root) error {
 	if o.Root != nil && o.Root != root {
 		return otherSignal(in.Name, root, o)
 	}
@@ -370,12 +378,16 @@ func (c *joined) of(in *file.Input, o *Options, root *stream.Root) (err error) {
 		return refuse("an output has one signal, but %s has %s and %s has %s: %s", c.first, c.res.Root.Signal, in.Name, root.Signal,
 			oneOrEach)
 	}
-	c.res.Root, c.first = root, in.Name
+	c.first = in.Name
+	return c.start(o, root)
+}
+
+// start starts the output.
+func (c *joined) start(o *Options, root *stream.Root) (err error) {
+	c.res.Root = root
 	c.packed, c.combiner.most = newPacker(c.out, o.OutName), o.FrameItems
-	if c.sink, err = o.newSink(c.packed, root.Signal); err != nil {
-		return err
-	}
-	return nil
+	c.sink, err = o.newSink(c.packed, root.Signal)
+	return err
 }
 
 // batched is an input that is read in batches.
@@ -443,6 +455,9 @@ func (o Options) RootsOf(in *file.Input) (stream.List, error) {
 	var err error
 	if o.From, err = o.Guess(in); err != nil {
 		return nil, err
+	}
+	if empty := in.Empty(); empty != nil {
+		return nil, in.Blame(empty)
 	}
 	if o.From == OTLPJSON || o.From == OTLPParts || o.From == STEFParts {
 		return stream.Roots(), nil

@@ -106,7 +106,7 @@ func TestTableMistakes(t *testing.T) {
 	table, _, err := convertFiles([]string{logs}, convert.Options{To: convert.Parquet})
 	require.NoError(t, err)
 	_, _, err = run(table, convert.Options{To: convert.STEF})
-	require.ErrorContains(t, err, "must be a file, not a pipe and not compressed: its index is at the end")
+	require.ErrorContains(t, err, "a Parquet file cannot be read from a pipe, because its index is at the end: write it to a file first, and name that file")
 	for cut := range len(table) / 997 {
 		_, _, err = convertFiles([]string{write(t, "cut.parquet", table[:997*cut+4])}, convert.Options{To: convert.STEF})
 		var bad *file.ContentError

@@ -41,9 +41,16 @@ func open(in *file.Input, o *Options, more ...otlpfile.ReaderOption) (*otlpfile.
 	if in.Packed != "" {
 		options = append(options, otlpfile.WithUnpacked())
 	}
+	empty := in.Empty()
 	r, err := otlpfile.Open(in, otlpFormats[o.From], wanted, options...)
-	if errors.Is(err, otlpfile.ErrSignal) && wanted == otlpfile.SignalUnknown && o.From != OTLPJSON && !errors.Is(err, otlpfile.ErrProfiles) {
-		err = fmt.Errorf("%w: add --signal metrics, traces or logs", err)
+	if errors.Is(err, otlpfile.ErrSignal) && wanted == otlpfile.SignalUnknown && !errors.Is(err, otlpfile.ErrProfiles) {
+		const advice = ": add --signal metrics, traces or logs"
+		switch {
+		case empty != nil:
+			err = fmt.Errorf("%w, and its name does not tell metrics, traces or logs"+advice, empty)
+		case o.From != OTLPJSON:
+			err = fmt.Errorf("%w"+advice, err)
+		}
 	}
 	if err != nil {
 		return nil, nil, err

@@ -193,7 +193,11 @@ func (in *Input) Read(b []byte) (int, error) {
 func (in *Input) Random() (*Random, error) {
 	f, ok := in.raw.r.(*os.File)
 	if !ok || in.Size < 0 || in.Packed != "" {
-		return nil, errors.New("input of format parquet must be a file, not a pipe and not compressed: its index is at the end")
+		what, advice := "from a pipe", "write it to a file first, and name that file"
+		if in.Packed != "" {
+			what, advice = "under "+in.Packed, "decompress it to a file first, and name that file"
+		}
+		return nil, fmt.Errorf("a Parquet file cannot be read %s, because its index is at the end: %s", what, advice)
 	}
 	in.raw.taken.Store(0)
 	in.unpacked = in.Size
@@ -222,6 +226,24 @@ func (in *Input) Peek(n int) ([]byte, error) {
 		err = nil
 	}
 	return head, err
+}
+
+// ErrEmpty is the error of an input without content.
+var ErrEmpty = errors.New("the file is empty")
+
+var errBlank = fmt.Errorf("%w: it has only white space", ErrEmpty)
+
+// Empty returns ErrEmpty if the content has no bytes, or only white space (less than 64 KiB).
+// Otherwise it returns nil. Call Empty before the first read.
+func (in *Input) Empty() error {
+	head, err := in.content.Peek(64 << 10)
+	switch {
+	case err != io.EOF || len(bytes.TrimLeft(head, " \t\r\n")) > 0:
+		return nil
+	case len(head) > 0:
+		return errBlank
+	}
+	return ErrEmpty
 }
 
 // Taken is the number of bytes of the file that were read, before

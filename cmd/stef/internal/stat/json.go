@@ -4,8 +4,11 @@
 package stat
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
+
+	"github.com/otelstef/stef/stef-go/dynamic"
 )
 
 // The report in JSON. Sizes are in bytes.
@@ -19,6 +22,7 @@ type (
 		UserData    map[string]string `json:"user_data,omitempty"`
 		Records     uint64            `json:"records"`
 		OTLP        *jsonOTLP         `json:"otlp,omitempty"`
+		Restarts    jsonRestarts      `json:"restarts"`
 		Bytes       jsonBytes         `json:"bytes"`
 		Columns     []jsonColumn      `json:"columns"`
 		Dicts       []jsonDict        `json:"dictionaries"`
@@ -35,9 +39,15 @@ type (
 		Sizes        int64 `json:"column_sizes_plain"`
 	}
 	jsonOTLP struct {
-		Requests int   `json:"requests"`
-		Plain    int64 `json:"plain"`
-		Zstd     int64 `json:"zstd_per_request"`
+		Requests int     `json:"requests"`
+		Plain    int64   `json:"plain"`
+		Zstd     int64   `json:"zstd_per_request"`
+		Ratio    float64 `json:"ratio"` // bytes of the stream for each byte of Zstd
+	}
+	jsonRestarts struct {
+		Dictionaries int `json:"dictionaries"`
+		Compression  int `json:"compression"`
+		Codecs       int `json:"codecs"`
 	}
 	jsonColumn struct {
 		Path  string `json:"path"`
@@ -83,7 +93,8 @@ func (r *Report) printJSON(w io.Writer) error {
 			Stream: r.Size, Headers: r.FixedHeader + r.VarHeader, FrameHeads: r.Heads, Content: r.Packed,
 			ContentPlain: r.Plain(), Counts: r.Counts, Sizes: r.Sizes,
 		},
-		Columns: []jsonColumn{}, Dicts: []jsonDict{}, Frames: []jsonFrame{},
+		Restarts: jsonRestarts{r.Restarts(dynamic.RestartDictionaries), r.Restarts(dynamic.RestartCompression), r.Restarts(dynamic.RestartCodecs)},
+		Columns:  []jsonColumn{}, Dicts: []jsonDict{}, Frames: []jsonFrame{},
 	}
 	for _, c := range r.Columns {
 		j.Columns = append(j.Columns, jsonColumn{c.Path, c.Type, c.Meaning, c.Plain, c.Alone})
@@ -95,10 +106,10 @@ func (r *Report) printJSON(w io.Writer) error {
 		j.Frames = append(j.Frames, jsonFrame{f.Offset, f.Records, f.Plain, f.Packed, restarts(f.Flags)})
 	}
 	if r.OTLPZstd > 0 {
-		j.OTLP = &jsonOTLP{r.Requests, r.OTLP, r.OTLPZstd}
+		j.OTLP = &jsonOTLP{r.Requests, r.OTLP, r.OTLPZstd, float64(r.Size) / float64(r.OTLPZstd)}
 	}
 	if d := r.Whole.Damage; d != nil {
-		j.Damage = &jsonDamage{d.Error(), r.Whole.Cut, r.Whole.OverLimit, r.Whole.Lost}
+		j.Damage = &jsonDamage{cmp.Or(r.DamageText, d.Error()), r.Whole.Cut, r.Whole.OverLimit, r.Whole.Lost}
 	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -24,7 +24,7 @@ type Options struct {
 	All bool
 	// Frames prints a line for each frame.
 	Frames bool
-	// JSON prints the whole report as JSON.
+	// JSON prints the figures of the report as JSON.
 	JSON bool
 }
 

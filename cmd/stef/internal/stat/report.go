@@ -33,6 +33,8 @@ type Report struct {
 	// Whole describes the whole frames that the report covers, up to the end or
 	// to the damage.
 	Whole stream.Whole
+	// DamageText is the text of Whole.Damage in JSON. The default is the text of the error.
+	DamageText string
 	// Requests counts the OTLP requests that the records could be sent in. OTLP is the
 	// size of these requests, and OTLPZstd is their size if each request is compressed
 	// alone. The values are 0 if they are not known.
