@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -45,7 +46,6 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 	}
 	begin := time.Now()
 	var ignored []otlpfile.UnknownField // unknown fields belong to no signal, so each conversion finds them
-	files, written, content := 0, int64(0), int64(0)
 	var all []*done
 	defer func() {
 		for _, d := range all {
@@ -63,32 +63,16 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		}
 		all = append(all, d)
 	}
-	skipped := uint64(0)
 	for _, d := range all { // no output file exists if one of the conversions failed
 		if d.res.Items+d.res.Skipped == 0 {
 			continue
 		}
-		skipped += d.res.Skipped
 		if err := d.out.Commit(); err != nil {
 			return err
 		}
 	}
-	for _, d := range all {
-		if d.res.Items+d.res.Skipped == 0 || c.quiet {
-			continue
-		}
-		if files == 0 {
-			fmt.Fprintf(env.Stderr, "%s: %s, %s\n", d.in.Name, d.res.From, contentOf(d.in))
-		}
-		d.output(env.Stderr, ", "+items(d.res.Items, d.res.Root.Signal)+ofColumn(d.res))
-		files, written, content = files+1, written+d.out.Written(), d.in.Content()
-	}
-	compared := ""
-	if skipped == 0 {
-		compared = ratio(content, written)
-	}
-	if files > 0 {
-		fmt.Fprintf(env.Stderr, "%s, %s bytes%s in %s\n", figure.Count(files, "file"), figure.Grouped(written), compared, figure.Seconds(time.Since(begin)))
+	if !c.quiet {
+		summariseEach(env.Stderr, all, time.Since(begin))
 	}
 	empty := true
 	for _, d := range all { // after the total: the last lines say what is missing
@@ -108,6 +92,29 @@ func (c *conversion) each(env *Env, o convert.Options, inName, outName string) e
 		return &file.ContentError{Name: inName, Err: errors.New("the file has no items")}
 	}
 	return err
+}
+
+// summariseEach prints the files of the signals that have items, and their total.
+func summariseEach(w io.Writer, all []*done, took time.Duration) {
+	files, written, skipped := 0, int64(0), uint64(0)
+	for _, d := range all {
+		if d.res.Items+d.res.Skipped == 0 {
+			continue
+		}
+		if files == 0 {
+			fmt.Fprintf(w, "%s: %s, %s\n", d.in.Name, d.res.From, contentOf(d.in))
+		}
+		d.output(w, ", "+items(d.res.Items, d.res.Root.Signal)+ofColumn(d.res))
+		files, written, skipped = files+1, written+d.out.Written(), skipped+d.res.Skipped
+	}
+	if files == 0 {
+		return
+	}
+	compared := ""
+	if skipped == 0 {
+		compared = ratio(all[0].in.Content(), written)
+	}
+	fmt.Fprintf(w, "%s, %s bytes%s in %s\n", figure.Count(files, "file"), figure.Grouped(written), compared, figure.Seconds(took))
 }
 
 // holds reports whether a file contains items of a root, or cannot be read.

@@ -140,18 +140,10 @@ func (c *replayer) run(env *Env, names []string) error {
 		return usagef("--rounds is at least 1, --in-flight and --retries at least 0")
 	}
 	c.notes.out = env.Stderr
-	var filled []string // the inputs that are not empty
-	err := eachInput(env, names, func(name string) error {
-		err := c.check(name)
-		if err == nil {
-			filled = append(filled, name)
-		}
-		return err
-	})
+	names, err := c.checkAll(env, names)
 	if err != nil {
 		return err
 	}
-	names = filled
 	conn, sender, err := c.connect()
 	if err != nil {
 		return err
@@ -228,6 +220,18 @@ func rate(items uint64, took time.Duration) string {
 		return figure.Ratio(r)
 	}
 	return figure.Grouped(uint64(math.Round(r)))
+}
+
+// checkAll checks the files, and returns those that are not empty.
+func (c *replayer) checkAll(env *Env, names []string) (filled []string, err error) {
+	err = eachInput(env, names, func(name string) error {
+		err := c.check(name)
+		if err == nil {
+			filled = append(filled, name)
+		}
+		return err
+	})
+	return filled, err
 }
 
 // check refuses a file that cannot be opened, or that has several signals, before anything is
