@@ -170,8 +170,8 @@ func TestTornFrame(t *testing.T) {
 	f(ends[2], 3)
 }
 
-// After a crash of the machine, a file can end in bytes that were never written. The next writer
-// removes and reports them. It changes no file whose frames have valid heads.
+// After a crash of the machine, a file can end in zeros, which were never written. The next writer
+// removes and reports them. It removes no other bytes, except a cut frame.
 func TestTornTail(t *testing.T) {
 	if !renamesOpenFiles {
 		t.Skip("without locks a file counts as in use for StaleAfter")
@@ -215,10 +215,16 @@ func TestTornTail(t *testing.T) {
 		last := len(ends) - 1
 		f(b, b, "")
 		tooLong := "\x00\xff\xff\xff\xff\x0f"
-		for _, tail := range []string{"\x00\x00", strings.Repeat("\x00", 100), strings.Repeat("\x00", 10<<10), "\xffgarbage", "garbage" + string(b), string(b), tooLong} {
-			words := fmt.Sprintf("the %d bytes after the last whole frame are no frame and were removed: offset %d: ", len(tail), len(b))
-			f(slices.Concat(b, []byte(tail)), b, words)
-			f(slices.Concat(b[:ends[1]], []byte(tail)), nil, "the file had no whole frame of records and was removed")
+		for _, tail := range []int{2, 100, 10 << 10} {
+			words := fmt.Sprintf("the %d bytes after the last whole frame are zeros and were removed: offset %d: ", tail, len(b))
+			f(slices.Concat(b, make([]byte, tail)), b, words)
+			f(slices.Concat(b[:ends[1]], make([]byte, tail)), nil, "the file had no whole frame of records, only zeros, and was removed")
+		}
+		for _, tail := range []string{"\xffgarbage", "garbage" + string(b), string(b), tooLong, strings.Repeat("\x00", 100) + "x"} {
+			for _, end := range []int64{ends[1], ends[last]} {
+				content := slices.Concat(b[:end], []byte(tail))
+				f(content, content, "the file is kept as it is; stef repair copies its whole frames: ")
+			}
 		}
 		for cut := ends[last-1] + 1; cut < ends[last]; cut += 1 + (ends[last]-ends[last-1])/50 {
 			f(b[:cut], b[:ends[last-1]], "")
@@ -232,7 +238,7 @@ func TestTornTail(t *testing.T) {
 
 		// Nothing was written to the disk, or only the fixed header.
 		for _, end := range []int64{0, ends[0]} {
-			f(slices.Concat(b[:end], make([]byte, 10<<10)), nil, "the file had no whole frame of records and was removed")
+			f(slices.Concat(b[:end], make([]byte, 10<<10)), nil, "the file had no whole frame of records, only zeros, and was removed")
 		}
 		// The first block was lost, or is damaged.
 		for _, from := range []int64{0, ends[0]} {

@@ -49,12 +49,11 @@
 // A killed process leaves an active file. The next New with the same folder, prefix and
 // signal finishes it. If a crash left a part of the last frame, New truncates the file to
 // its last whole frame. After a crash of the machine, the last whole frame can also be followed
-// by bytes that do not begin a frame, such as zeros. No reader reads beyond them, so New
-// removes all bytes from there on, passes an *Error with their number to Options.OnError, and counts
-// it in Stats. New removes a file without whole frames of records. If the headers of a file
-// are damaged, it reports that in the same way, and keeps the content. New does not decode
-// frames: if the head of a frame is valid and its content is damaged, only readers of the
-// file detect that.
+// by zeros: New removes them, passes an *Error with their number to Options.OnError, and counts
+// it in Stats. If other bytes that begin no frame follow, or if the headers of a file are damaged,
+// New reports that in the same way and keeps the content: no reader reads beyond such bytes. New
+// removes a file without whole frames of records. New does not decode frames: if the head of a
+// frame is valid and its content is damaged, only readers of the file detect that.
 //
 // Other programs call Abandoned to find the files of killed processes. Where the system has
 // flock, a lock tells at once whether a process still writes a file; elsewhere a file counts as

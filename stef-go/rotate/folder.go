@@ -14,8 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	stef "github.com/otelstef/stef/stef-go"
 )
 
 // StaleAfter applies where the file system has no locks: a file counts as abandoned if
@@ -118,9 +116,9 @@ func recoverFile(path string) (bool, error) {
 
 // wholeFrames returns the end of the last whole frame of a file, and whether the file
 // may hold records. After a crash of the machine, the last frame can be incomplete, and the file
-// can end in bytes that were never written, such as zeros: damage says that the file has such
-// bytes after end. No reader can read beyond them. If the headers are damaged, or the file cannot
-// be read, wholeFrames returns size, true and the error, so that the file is kept as it is.
+// can end in zeros, which were never written: damage says that the file has zeros after end. If
+// other bytes follow, or the file cannot be read, wholeFrames returns size, true and the error,
+// so that the file is kept as it is: a repair may want these bytes.
 func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool, damage error) {
 	var frames Frames
 	for {
@@ -133,12 +131,12 @@ func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool, damage err
 		switch {
 		case err == nil:
 			return end, records, nil
-		case !errors.Is(err, stef.ErrCorrupt) && !errors.Is(err, stef.ErrLimit), frames.Count() < 0 && !zeros(f, end, rest):
-			return size, true, fmt.Errorf("the file is kept as it is: %w", err)
+		case !zeros(f, end, rest):
+			return size, true, fmt.Errorf("the file is kept as it is; stef repair copies its whole frames: %w", err)
 		case !records:
-			return end, false, fmt.Errorf("the file had no whole frame of records and was removed: %w", err)
+			return end, false, fmt.Errorf("the file had no whole frame of records, only zeros, and was removed: %w", err)
 		}
-		return end, true, fmt.Errorf("the %d bytes after the last whole frame are no frame and were removed: %w", rest, err)
+		return end, true, fmt.Errorf("the %d bytes after the last whole frame are zeros and were removed: %w", rest, err)
 	}
 }
 
