@@ -67,7 +67,8 @@
 // A Server has one Handler per root. It passes each stream to the handler as an
 // io.Reader with methods to acknowledge and reject records.
 //
-// These files in stef-gogrpc have whole programs, which go doc does not print:
+// These files in stef-gogrpc have programs, which go doc does not print. They call functions of each
+// other, such as limited in server_example_test.go and serveExample in example_test.go:
 //
 //	session_example_test.go         sends with a Session
 //	server_example_test.go          receives records and stores them

@@ -101,9 +101,8 @@ func (d *jsonDecoder) object(p *piece) error {
 	var o objectScan
 	for {
 		chunk, err := d.chunk()
-		if err == io.EOF && bytes.Contains(p.buf, []byte("\n{")) {
-			p.oneLine = lineOf(piece{body: p.buf, line: p.line})
-			return fmt.Errorf("the file ends inside the message that begins here: %w", io.ErrUnexpectedEOF)
+		if err == io.EOF && hasOthers(p) {
+			return endless(p)
 		}
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
@@ -116,6 +115,9 @@ func (d *jsonDecoder) object(p *piece) error {
 		}
 		n, done := o.scan(chunk)
 		if len(p.buf)+n > d.limit {
+			if hasOthers(p) {
+				return endless(p)
+			}
 			return fmt.Errorf("%w: a message of more than %d bytes", ErrTooLarge, d.limit)
 		}
 		if o.depth > maxJSONDepth {
@@ -129,6 +131,15 @@ func (d *jsonDecoder) object(p *piece) error {
 			return nil
 		}
 	}
+}
+
+// hasOthers reports whether later lines of what was read of a message seem to begin other messages.
+func hasOthers(p *piece) bool { return bytes.Contains(p.buf, []byte("\n{")) }
+
+// endless returns the error for such a message. The file is not cut there.
+func endless(p *piece) error {
+	p.oneLine = lineOf(piece{body: p.buf, line: p.line})
+	return corrupt("the message is cut or damaged: it has no end, and later lines begin other messages")
 }
 
 // rest returns advice on how to keep the messages before a message that is cut off.

@@ -134,7 +134,9 @@ func TestBrokenLine(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	f(good+`{"resourceSpans":[x]}`+"\n"+good, 2, "invalid character 'x'")
-	f(good+`{"resourceSpans":[{]}`+"\n"+good+good, 2, "the file ends inside the message that begins here: unexpected EOF")
+	f(good+`{"resourceSpans":[{]}`+"\n"+good+good, 2, "corrupt: the message is cut or damaged: it has no end, and later lines begin other messages")
+	f(good+"{oops\n"+good, 2, "corrupt: the message is cut or damaged")
+	f(good+`{"resourceSpans":[{"a`+"\n"+good+good, 2, "corrupt: ")
 	f(good+`{"resourceSpans":[`, 0, "(head -c 62 of the file keeps the messages before it)")
 	f("{\n \"resourceSpans\":[x]}\n"+good, 0, "invalid character 'x'")
 	f(good+"noise\n"+good, 2, "'n' is not the start of a message")

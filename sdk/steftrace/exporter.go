@@ -82,7 +82,7 @@ type FileExporter struct{ files *files.Exporter[spans] }
 
 var _ sdktrace.SpanExporter = (*FileExporter)(nil)
 
-// NewFile returns an exporter to files in the folder dir, and creates a missing folder. If dir is
+// NewFile returns an exporter to files in the folder dir. The first export creates it. If dir is
 // "", OTEL_EXPORTER_STEF_FILE_DIRECTORY names the folder; its default is "telemetry". Errors of the
 // file system do not make NewFile fail; ExportSpans returns them. The caller must call Shutdown.
 func NewFile(dir string, options ...stefsdk.FileOption) (*FileExporter, error) {

@@ -105,6 +105,9 @@ func (p *parser) nameHint(what string) string {
 func (p *parser) keywordHint(what string) string {
 	hint := p.nameHint(what)
 	modifier := p.tok.kind == "root" && !p.tok.first
+	if modifier && what != fieldName && what != choiceName {
+		return definitionHint("root")
+	}
 	if hint != "" || modifier || p.tok.kind.startsDefinition() || what == packageName {
 		return hint
 	}
@@ -444,8 +447,12 @@ func (p *parser) multimapDef(keyword, name token) bool {
 			part.kind = cased
 		}
 		if part.kind != expected[0] {
-			return p.fail(part.span, "expected %s of multimap %s, found %s: the key comes first, then the value",
-				quoted(string(expected[0])), quoted(name.text), part.describe())
+			hint := `write "key string value string"`
+			if part.kind == "key" || part.kind == "value" {
+				hint = "the key comes first, then the value"
+			}
+			return p.fail(part.span, "expected %s of multimap %s, found %s: %s",
+				quoted(string(expected[0])), quoted(name.text), part.describe(), hint)
 		}
 		p.next()
 		expected = expected[1:]
