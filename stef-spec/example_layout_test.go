@@ -146,8 +146,8 @@ func (s *splitter) payload(derived bool) error {
 	return nil
 }
 
-// column reads the sizes of a column and its sub-columns. For each column that is
-// not empty, it adds a part of this size; payload sets the bytes of the part later.
+// column reads the sizes of a column and its sub-columns. For each column that is not empty,
+// it adds a part that has the size of the column. The method payload sets its bytes later.
 func (s *splitter) column(c *schema.Column, table *bitString, derived bool, spelled *strings.Builder) error {
 	size, code, err := table.compact()
 	if err != nil {

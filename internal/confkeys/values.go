@@ -103,8 +103,8 @@ func DurationAtLeast(key string, value, shortest time.Duration, hint string) err
 	return fmt.Errorf("%s is %s: set it to %s or more%s", key, value, shortest, advice(hint))
 }
 
-// ZeroOr returns an error for a duration that has no unit, or that is too short and not 0.
-// meaning is what 0 means.
+// ZeroOr returns an error for a duration that has no unit, or that is too short. The duration
+// 0 is valid; meaning describes its effect in the error, such as "for no limit".
 func ZeroOr(key string, value, shortest time.Duration, meaning, hint string) error {
 	if err := WithUnit(key, value); err != nil || value == 0 || value >= shortest {
 		return err

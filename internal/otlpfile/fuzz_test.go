@@ -15,7 +15,7 @@ import (
 	"github.com/otelstef/stef/internal/otlpfile"
 )
 
-// smallest returns the shortest part with items of a recording.
+// smallest returns the shortest part of a recording, among the parts that have items.
 func smallest(f *testing.F, signal otlpfile.Signal) otlpfile.Batch {
 	r, err := otlpfile.Open(bytes.NewReader(files[signal]), otlpfile.Parts, signal)
 	require.NoError(f, err)

@@ -293,7 +293,7 @@ func (s *Sender) await(sent func() bool) (done func()) {
 	})
 }
 
-// final calls Final. If the error is permanent, all other batches end with it.
+// final calls Final. If the error is permanent, all other batches end with the same error.
 func (s *Sender) final(cause error) bool {
 	if s.Final == nil || !s.Final(cause) {
 		return false

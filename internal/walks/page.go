@@ -32,7 +32,7 @@ func checkPage(walk string, ran []*function) error {
 		return fmt.Errorf("%s, section %q names no function", page, walk)
 	}
 	if len(gone) > 0 {
-		return fmt.Errorf("%s, section %q: of the %d functions it names, these did not run: %s", page, walk, total, strings.Join(gone, ", "))
+		return fmt.Errorf("%s, section %q names %d functions, but these did not run: %s", page, walk, total, strings.Join(gone, ", "))
 	}
 	fmt.Printf("%6d of them are named in %s\n", total, page)
 	return nil

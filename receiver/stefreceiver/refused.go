@@ -151,8 +151,8 @@ func (s *shared) explainFull(ctx context.Context, err error) error {
 type disabledOTLP string
 
 // refuseOTLP refuses and logs OTLP requests if OTLP is turned off. gRPC itself would refuse
-// them without a log line. The service has a stream instead of a method, so that gRPC does
-// not read the request first.
+// them without a log line. Export is registered as a stream, because gRPC reads the request
+// of a unary method before it calls the handler.
 func (s *shared) refuseOTLP(r grpc.ServiceRegistrar, service, signal string) {
 	refuse := func(_ any, stream grpc.ServerStream) error {
 		if skipped, ok := s.otlpOff.due(); ok {

@@ -65,7 +65,7 @@ func (p *parser) blameBehind(name token, before []*schema.Field) {
 
 // blameFront is called after a name and a type were read as a field. If one more word or
 // type follows on the line, the name or the type may be a word that other languages write
-// in front of a field or of a type, such as repeated. If so, blameFront blames this word.
+// in front of a field or of a type, such as "repeated". If so, blameFront blames this word.
 func (p *parser) blameFront(name, typ token) {
 	_, primitive := primitives[p.tok.kind]
 	if p.tok.first || p.tok.kind != identifier && !primitive && p.tok.kind != "[" {

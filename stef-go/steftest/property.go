@@ -163,7 +163,7 @@ func readBoth(r *Root, s setting, stream []byte, want []*dynamic.Struct) error {
 		return fmt.Errorf("generated reader: %w", err)
 	}
 	if !slices.Equal(d.Schema(), s.effective(r)) || !maps.Equal(d.UserData(), s.userData) {
-		return fmt.Errorf("the generated reader returned the schema %v and the user data %q", d.Schema(), d.UserData())
+		return fmt.Errorf("the generated reader returned the schema %v and the user data %q instead of %v and %q", d.Schema(), d.UserData(), s.effective(r), s.userData)
 	}
 	follower := NewFollower(r.Schema, nil)
 	for have = nil; d.Next(); {

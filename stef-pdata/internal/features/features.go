@@ -55,7 +55,7 @@ func OfLogs(f otelstef.LogsFields) Set {
 		ObservedDelta: f.LogRecord&otelstef.LogRecordFieldObservedDelta != 0 && !f.Compact(),
 		Templates: f.LogBody >= otelstef.LogBodyTypeTemplate &&
 			f.BodyTemplate&otelstef.BodyTemplateFieldParams != 0,
-		// References stand for values of the record, so the stream must carry all types of values.
+		// A parameter can refer to an attribute that is an array, so the stream must carry arrays.
 		References:      f.Compact() && f.AnyValue >= otelstef.AnyValueTypeArray,
 		ValueReferences: f.Refers() && f.LogBody >= otelstef.LogBodyTypeValue && f.BodyValue >= otelstef.BodyValueTypeMap,
 		Formats:         f.Formats(),

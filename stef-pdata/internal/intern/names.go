@@ -11,8 +11,8 @@ import (
 	"github.com/otelstef/stef/stef-go/codec"
 )
 
-// Names numbers texts in the order of first use, from 1 on. It is kept across
-// batches, so that the order of names stays the same.
+// Names assigns numbers to texts, from 1 on, in the order of first use. It is kept
+// across batches, so that the order of names stays the same.
 type Names struct{ texts codec.TextIndex }
 
 // MaxNames is the number of names that can be numbered. All other names share the number MaxNames.

@@ -269,7 +269,7 @@ func TestRootWithMoreFields(t *testing.T) {
 	f("", "package game\nstruct Event root { Time uint64 Kind uint64 }\n")
 }
 
-// The advice to repair a stream names the flags with which repair reads it.
+// The advice to run stef repair contains the flags that repair needs to read the stream.
 func TestRepairAdviceHasFlags(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
