@@ -268,6 +268,7 @@ func TestConfigMistakes(t *testing.T) {
 	f("endpoint: '4320'", `endpoint is "4320": write host:port, such as "localhost:4320"`)
 	f("endpoint: http://backend/v1", `such as "http://backend:4320"`)
 	f("endpoint: http://backend:4320", "endpoint has the scheme http://, but TLS is on: write backend:4320, and set tls::insecure to true if the peer has no TLS")
+	f("endpoint: http://backend:4320\ntls: {insecure: true, ca_file: ca.pem}", "endpoint has the scheme http://, but TLS is on, because a CA is set beside tls::insecure: write backend:4320, and remove tls::ca_file and tls::ca_pem if the peer has no TLS")
 	f(endpoint+"otlp_fallback: {endpoint: 'http://a:4317'}", "otlp_fallback::endpoint has the scheme http://, but TLS is on: write a:4317")
 	f("routing_key: traceID\nendpoints: ['http://a:4320', 'b:4320']", "endpoints has the scheme http://, but TLS is on: write a:4320")
 	f("endpoint: 'unix://'", `endpoint is "unix://": write the path of the socket`)

@@ -132,7 +132,11 @@ func (c *Config) validatePlain() error {
 		if !plain || (&configgrpc.ClientConfig{Endpoint: address}).Validate() != nil { // other checks report an invalid address
 			return nil
 		}
-		return fmt.Errorf("%s has the scheme http://, but TLS is on: write %s, and set tls::insecure to true if the peer has no TLS", key, address)
+		why, fix := "", "set tls::insecure to true"
+		if tls.Insecure {
+			why, fix = ", because a CA is set beside tls::insecure", "remove tls::ca_file and tls::ca_pem"
+		}
+		return fmt.Errorf("%s has the scheme http://, but TLS is on%s: write %s, and %s if the peer has no TLS", key, why, address, fix)
 	}
 	errs := []error{check("endpoint", c.ClientConfig.Endpoint), check("otlp_fallback::endpoint", c.Fallback.Endpoint)}
 	for _, endpoint := range c.Endpoints {

@@ -22,7 +22,7 @@ type textHint struct{ text, hint string }
 // hints say what to change. They are for errors of TLS and gRPC that arise at this end and only
 // describe the problem. The first match is used.
 var hints = []textHint{
-	{"first record does not look like a TLS handshake", "the peer does not speak TLS: check the port, turn TLS on at the peer, or set tls::insecure to true"},
+	{"first record does not look like a TLS handshake", "the peer does not speak TLS: check the port, turn TLS on at the peer, or set tls::insecure to true without tls::ca_file"},
 	{"certificate signed by unknown authority", "set tls::ca_file to the authority that signed the peer's certificate"},
 	{"certificate has expired or is not yet valid", "renew the peer's certificate, or check the clocks of both machines"},
 	{"certificate is valid for", "set tls::server_name_override to a name in the peer's certificate, or use that name in endpoint"},

@@ -96,6 +96,9 @@ func (f *entry) mistake(hints, choices map[string]string, sections []Section) er
 	case pairs(f.typ) && value.Kind() == reflect.Slice && !areSections(value):
 		return fmt.Errorf("%s is a list: write name: value pairs, such as {tenant: a}", f.path)
 	case kind == reflect.String && (value.CanInt() || value.CanFloat() || value.Kind() == reflect.Bool):
+		if value.CanInt() && (f.path == "endpoint" || strings.HasSuffix(f.path, "::endpoint")) {
+			return fmt.Errorf("%s is %v: set it to host:port, such as localhost:%v", f.path, f.value, f.value)
+		}
 		return fmt.Errorf("%s is %v: set it to a text, in quotation marks if it looks like a number", f.path, f.value)
 	}
 	return nil
