@@ -451,8 +451,7 @@ func (p *parser) multimapDef(keyword, name token) bool {
 			if part.kind == "key" || part.kind == "value" {
 				hint = "the key comes first, then the value"
 			}
-			return p.fail(part.span, "expected %s of multimap %s, found %s: %s",
-				quoted(string(expected[0])), quoted(name.text), part.describe(), hint)
+			return p.fail(part.span, "expected %q of multimap %s, found %s: %s", expected[0], quoted(name.text), part.describe(), hint)
 		}
 		p.next()
 		expected = expected[1:]
