@@ -4,6 +4,7 @@
 package lake
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -18,7 +19,7 @@ type source struct{ failure atomic.Pointer[error] }
 // note remembers an error of the source. The end of the source is not such an error: if it
 // comes too early, the file is cut.
 func (s *source) note(err error) error {
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
 		s.failure.CompareAndSwap(nil, &err)
 	}
 	return err

@@ -101,11 +101,11 @@ func (d *jsonDecoder) object(p *piece) error {
 	var o objectScan
 	for {
 		chunk, err := d.chunk()
-		if err == io.EOF && hasOthers(p) {
-			return endless(p)
-		}
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) && endless(p) {
+			return errEndless
 		}
 		if errors.Is(err, io.ErrUnexpectedEOF) { // also if a compressed file is truncated
 			return fmt.Errorf("the file ends inside the message that begins here%s: %w", d.rest(p), err)
@@ -115,8 +115,8 @@ func (d *jsonDecoder) object(p *piece) error {
 		}
 		n, done := o.scan(chunk)
 		if len(p.buf)+n > d.limit {
-			if hasOthers(p) {
-				return endless(p)
+			if endless(p) {
+				return errEndless
 			}
 			return fmt.Errorf("%w: a message of more than %d bytes", ErrTooLarge, d.limit)
 		}
@@ -133,13 +133,17 @@ func (d *jsonDecoder) object(p *piece) error {
 	}
 }
 
-// hasOthers reports whether later lines of what was read of a message seem to begin other messages.
-func hasOthers(p *piece) bool { return bytes.Contains(p.buf, []byte("\n{")) }
+// errEndless is the error of a message that has no end although the file goes on.
+var errEndless = corrupt("the message is cut or damaged: it has no end, and later lines begin other messages")
 
-// endless returns the error for such a message. The file is not cut there.
-func endless(p *piece) error {
-	p.oneLine = lineOf(piece{body: p.buf, line: p.line})
-	return corrupt("the message is cut or damaged: it has no end, and later lines begin other messages")
+// endless sets p.oneLine and returns true if the line after the one that begins the message seems to
+// begin another message.
+func endless(p *piece) bool {
+	_, next, ok := bytes.Cut(p.buf, []byte("\n"))
+	if ok = ok && bytes.HasPrefix(next, []byte("{")); ok {
+		p.oneLine = p.line
+	}
+	return ok
 }
 
 // rest returns advice on how to keep the messages before a message that is cut off.

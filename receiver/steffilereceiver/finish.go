@@ -71,8 +71,11 @@ func (f *follower[T]) finish(c candidate, t *tail[T], damage error) {
 		f.log.Debug("A file was delivered", zap.String("file", c.path), zap.Uint64("records", t.place.delivered()))
 	}
 	f.meter.finished(outcome)
-	// The writer may truncate the file to its whole frames later, see rotate.New.
-	if err := t.place.identify(t.File, cmp.Or(t.whole(), t.size)); err != nil {
+	end := t.size
+	if t.place.delivered() > 0 { // the writer may truncate the file to its whole frames later, see rotate.New
+		end = cmp.Or(t.whole(), end)
+	}
+	if err := t.place.identify(t.File, end); err != nil {
 		f.warn(c.key, "read", err)
 	}
 	t.place.ended(outcome, c.info)

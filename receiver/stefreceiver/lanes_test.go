@@ -150,8 +150,6 @@ func latency(t testing.TB, hostile *siege) (median, p99 time.Duration) {
 func TestHonestBesideHostile(t *testing.T) {
 	text, attributes := sharedTextAttack(t), attributesAttack(t)
 	requests := marshal(t, textOf(57*mib))
-	median, p99 := latency(t, nil)
-	t.Logf("alone: median %v, p99 %v", median, p99)
 	for _, hostile := range []siege{
 		{name: "shared text", chunks: text, connections: 1},
 		{name: "attributes", chunks: attributes, connections: 1},
@@ -165,17 +163,19 @@ func TestHonestBesideHostile(t *testing.T) {
 		t.Run(hostile.name, func(t *testing.T) {
 			// Other processes of the machine delay both clients, so several measurements are
 			// made. One measurement within the limit is sufficient.
+			limit := ackInterval // the p99 of the client alone, once it is measured and if it is longer
 			for attempt := 1; ; attempt++ {
-				besideMedian, besideP99 := latency(t, &hostile)
-				t.Logf("beside: median %v, p99 %v, %.1f times", besideMedian, besideP99, float64(besideP99)/float64(p99))
+				median, p99 := latency(t, &hostile)
+				t.Logf("beside: median %v, p99 %v, %.1f times", median, p99, float64(p99)/float64(limit))
 				// latency fails the test if a batch is not acknowledged. With -short nothing else is
 				// checked: the race detector runs with -short, and slows decoding down many times.
-				if testing.Short() || besideP99 <= 3*max(p99, ackInterval) {
+				if testing.Short() || p99 <= 3*limit {
 					return
 				}
-				require.Less(t, attempt, 6, "p99 %v beside an attack, %v alone", besideP99, p99)
+				require.Less(t, attempt, 6, "p99 %v beside an attack, %v alone", p99, limit)
 				median, p99 = latency(t, nil)
 				t.Logf("alone: median %v, p99 %v", median, p99)
+				limit = max(p99, ackInterval)
 			}
 		})
 	}

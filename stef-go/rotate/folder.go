@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	stef "github.com/otelstef/stef/stef-go"
 )
 
 // StaleAfter applies where the file system has no locks: a file counts as abandoned if
@@ -131,8 +133,10 @@ func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool, damage err
 		switch {
 		case err == nil:
 			return end, records, nil
-		case !zeros(f, end, rest):
+		case !zeros(f, end, rest) && records && errors.Is(err, stef.ErrCorrupt):
 			return size, true, fmt.Errorf("the file is kept as it is; stef repair copies its whole frames: %w", err)
+		case !zeros(f, end, rest):
+			return size, true, fmt.Errorf("the file is kept as it is: %w", err)
 		case !records:
 			return end, false, fmt.Errorf("the file had no whole frame of records, only zeros, and was removed: %w", err)
 		}
