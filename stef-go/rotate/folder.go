@@ -133,10 +133,12 @@ func wholeFrames(f io.ReaderAt, size int64) (end int64, records bool, damage err
 		switch {
 		case err == nil:
 			return end, records, nil
-		case !zeros(f, end, rest) && records && errors.Is(err, stef.ErrCorrupt):
-			return size, true, fmt.Errorf("the file is kept as it is; stef repair copies its whole frames: %w", err)
 		case !zeros(f, end, rest):
-			return size, true, fmt.Errorf("the file is kept as it is: %w", err)
+			advice := ""
+			if records && errors.Is(err, stef.ErrCorrupt) {
+				advice = "; stef repair copies its whole frames"
+			}
+			return size, true, fmt.Errorf("the file is kept as it is%s: %w", advice, err)
 		case !records:
 			return end, false, fmt.Errorf("the file had no whole frame of records, only zeros, and was removed: %w", err)
 		}

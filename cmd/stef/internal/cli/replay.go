@@ -43,8 +43,8 @@ var replayCommand = &command{
 	usage:   "replay [FLAG]... FILE...",
 	summary: "send files to an endpoint, over STEF or OTLP",
 	help: `Sends the telemetry of files, in any format, to a gRPC endpoint: all files at the
-same time, each in its order (but see --in-flight). The files are read several times, so they cannot be
-standard input or pipes.
+same time, each in its order (but see --in-flight). The files are read several
+times, so they cannot be standard input or pipes.
 
 Without --protocol the tool sends OTLP. With STEF a batch is done when the endpoint
 acknowledges it. With several batches in flight that may take up to the ack_interval of
